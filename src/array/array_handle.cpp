@@ -95,7 +95,8 @@ UsmKind kind_from(std::uint8_t number) {
 }  // namespace
 
 ArrayHandle ArrayHandle::of(const Array &array, ep_ipc_form form) {
-    const void *const first = array.size() != 0 ? array.data() : array.memory().data();  // an empty array may have any address
+    // An empty array may have any address.
+    const void *const first = array.size() != 0 ? array.data() : array.memory().data();
     return {share(array.memory(), first, form), array.dtype(), array.layout(), array.read_only()};
 }
 

@@ -277,7 +277,8 @@ bool options_name_files(std::span<const std::string> options, std::span<const st
     for (std::size_t at = 0; at < options.size(); ++at) {
         const std::string_view option = options[at];
         const bool has_operand = (option == "-D" || option == "-U") && at + 1 < options.size();
-        if (names_files(options[has_operand ? ++at : at], Angled::anywhere))  // a macro may expand to __has_include
+        // A macro may expand to __has_include.
+        if (names_files(options[has_operand ? ++at : at], Angled::anywhere))
             return true;
         const auto begins = [&](std::string_view known) { return option.starts_with(known); };
         if (!is_harmless(option) && std::ranges::none_of(also, begins))

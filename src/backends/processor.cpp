@@ -34,7 +34,8 @@ std::string ask() {
 }  // namespace
 
 const std::string &processor_identity() {
-    static const std::string *const identity = new std::string(ask());  // leaked: used until process exit
+    // Leaked, since it is used until process exit.
+    static const std::string *const identity = new std::string(ask());
     return *identity;
 }
 

@@ -89,7 +89,8 @@ struct Run {
 };
 
 struct Runs {
-    std::array<Run, Layout::max_ndim> run;  // innermost first, merged as far as possible; no extents of 1
+    // Innermost first, merged as far as possible; no extents of 1.
+    std::array<Run, Layout::max_ndim> run;
     std::size_t count = 0;
 };
 

@@ -52,7 +52,8 @@ void check_bytes(const Descriptor &descriptor, const Layout &layout) {
 }  // namespace
 
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
-    if (descriptor.suboffsets && descriptor.shape.size() <= Layout::max_ndim)  // more dimensions are refused below, unread
+    // More dimensions are refused below, unread.
+    if (descriptor.suboffsets && descriptor.shape.size() <= Layout::max_ndim)
         check_suboffsets(descriptor);
     const Dtype dtype = dtype_of(descriptor.format, descriptor.itemsize);
     const std::int64_t *const strides = is_contiguous(descriptor) ? nullptr : descriptor.strides;

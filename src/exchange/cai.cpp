@@ -143,7 +143,8 @@ std::optional<std::uintptr_t> hand_over(const Array &array) {
     exchange::hand_to(array, {queue, false}, holder, exchange::possible_consumers(array, holder));
     order_libraries_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);
-    return stream == 0 ? legacy_stream : stream;  // HIP's default stream is 0, which the protocol forbids
+    // HIP's default stream is 0, which the protocol forbids.
+    return stream == 0 ? legacy_stream : stream;
 }
 
 }  // namespace entrepot::cai

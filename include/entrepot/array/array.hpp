@@ -32,7 +32,8 @@ public:
     template <std::invocable MakeLayout, std::invocable<const Layout &> FindMemory>
     Array(MakeLayout &&make_layout, FindMemory &&find_memory, void *data, Dtype dtype, bool read_only)
         : data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only), layout_(make_layout()) {
-        new (&memory_) Memory(find_memory(std::as_const(layout_)));  // memory_ is empty: nothing to release
+        // The member is empty, so nothing has to be released.
+        new (&memory_) Memory(find_memory(std::as_const(layout_)));
     }
 
     // New memory, C-contiguous and uninitialized. Throws as Memory::allocate does, and
@@ -41,7 +42,8 @@ public:
                        Memory::Allocate allocate = Memory::allocate);
 
     const Memory &memory() const noexcept { return memory_; }
-    Memory take_memory() && noexcept { return std::move(memory_); }  // leaves an array that may only be destroyed
+    // Leaves an array that may only be destroyed.
+    Memory take_memory() && noexcept { return std::move(memory_); }
     void *data() const noexcept { return data_; }
     const Dtype &dtype() const noexcept { return dtype_; }
     const Layout &layout() const noexcept { return layout_; }

@@ -16,7 +16,8 @@ struct Submitted {
     Queue queue;  // none if there was nothing to do
     Queue::Position position = 0;
 
-    Event event() const { return queue ? queue.promise() : Event(); }  // call before more is submitted
+    // Call before more is submitted.
+    Event event() const { return queue ? queue.promise() : Event(); }
     void wait() const {
         if (queue)
             queue.wait_at(position);

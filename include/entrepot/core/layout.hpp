@@ -127,7 +127,8 @@ private:
 
 struct Layout::View {
     Layout layout;
-    std::int64_t offset = 0;  // elements, from the first element of the viewed layout; 0 for an empty view
+    // In elements, from the first element of the viewed layout; 0 for an empty view.
+    std::int64_t offset = 0;
 };
 
 // Formats as a Python tuple: `(4, 3)`.
@@ -268,7 +269,8 @@ inline bool Layout::operator==(const Layout &other) const noexcept {
     if (ndim_ != other.ndim_ || size_ != other.size_)
         return false;
     const std::int64_t *const own = data(), *const others = other.data();
-    for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(ndim_); ++i)  // for few elements faster than memcmp
+    // A loop is faster than memcmp for so few elements.
+    for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(ndim_); ++i)
         if (own[i] != others[i])
             return false;
     return true;

@@ -1,5 +1,5 @@
-/* Structs of the adapter types (entrepot.adapters): Python objects that represent an address in a call
- * of a C function.
+/* Structs of the adapter types (entrepot.adapters): Python objects that represent an address in a
+ * call of a C function.
  *
  * Types in C, C++ and Cython may derive from them: `entrepot._core.Pointer` and its subclasses are
  * static types whose objects begin as below. For Cython, entrepot/adapters.pxd has the declarations.

@@ -37,7 +37,8 @@ constexpr requirement operator|(requirement a, requirement b) noexcept {
 
 // The table, looked up once per extension. Throws python_error (an ImportError is set).
 inline const entrepot_c_api &api() {
-    static std::atomic<const entrepot_c_api *> found{nullptr};  // racing threads store the same value
+    // Racing threads store the same value.
+    static std::atomic<const entrepot_c_api *> found{nullptr};
     const entrepot_c_api *table = found.load(std::memory_order_acquire);
     if (table)
         return *table;

@@ -1,5 +1,5 @@
-/* The C interface of the Python package for extensions: a table of functions in a capsule. Nothing is
- * linked.
+/* The C interface of the Python package for extensions: a table of functions in a capsule.
+ * Nothing is linked.
  *
  *     static const entrepot_c_api *entrepot;
  *     entrepot = entrepot_import();  // in the module's init function; NULL with an exception set
@@ -83,18 +83,18 @@ typedef struct entrepot_c_api {
     /* Blocks, with the GIL released, until the host may read or, with `writes`, write. 0; -1 and an exception. */
     int (*wait_for_host)(entrepot_array *array, int writes);
 
-    /* Version 2. Converts an object to an argument of a C function, by the type of its adapter
-     * ("Pointer", "ListOfInt" …, see entrepot/python/adapters.h). With `writes`, read-only
-     * memory is refused.
+    /* Version 2. Converts an object to an argument of a C function. The parameter has the
+     * adapter type `type` ("Pointer", "ListOfInt" …, see entrepot/python/adapters.h). With
+     * `writes`, read-only memory is refused.
      *
      * Returns: 0, with the address and a reference (or NULL) to hold until the function has
      *          returned. Otherwise -1 with an exception set that names function and argument. */
     int (*argument)(PyObject *object, const char *type, int writes, const char *function, const char *name, void **address,
                     PyObject **held);
 
-    /* Version 3. An array in existing memory, described by members of `memory`. These are `data`
-     * (the lowest element), `shape`, `ndim`, dtype, `strides` (NULL: C-contiguous), `device`
-     * (NULL: the drivers are asked), `read_only`. Other members are ignored.
+    /* Version 3. An array in existing memory. It is described by `data` (the lowest element),
+     * `shape`, `ndim`, dtype, `strides` (NULL: C-contiguous), `device` (NULL: the drivers are
+     * asked), `read_only`. Other members are ignored.
      *
      * Returns: NULL with an exception set as by entrepot.from_address; then the deleter is not
      *          called.

@@ -20,7 +20,7 @@ namespace entrepot::backends::cuda {
 // The target of a compilation.
 struct Target {
     int compute_capability = 0;  // of the device: 90 for 9.0
-    int driver_version = 0;      // 13000 for CUDA 13.0: rejects code of compilers with a newer major version
+    int driver_version = 0;      // 13000 for CUDA 13.0; limits the compiler's major version
 };
 
 struct Rtc {

@@ -121,7 +121,8 @@ CUmemoryPool Device::pool() {
 }
 
 void Device::share_pool_with(const Device &reader) {
-    if (!has_pools)  // without pools, memory is accessible to every context with access to this device
+    // Without pools, memory is accessible to every context with access to this device.
+    if (!has_pools)
         return;
     const CUmemoryPool shared = pool();
     const std::lock_guard hold(mutex_);

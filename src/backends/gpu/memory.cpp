@@ -29,7 +29,7 @@ const KindWords &words_of(ep_usm_kind kind) {
 
 CUresult allocate_pinned(std::size_t bytes, void **pointer) {
     return driver().cuMemHostAlloc(pointer, bytes,
-                                   CU_MEMHOSTALLOC_PORTABLE);  // pinned for all contexts, since one may be destroyed
+                                   CU_MEMHOSTALLOC_PORTABLE);  // a context may be destroyed
 }
 
 CUresult allocate_managed(std::size_t bytes, void **pointer) {
@@ -70,7 +70,8 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
     const CUresult code = kind == EP_USM_HOST     ? allocate_pinned(bytes, &pointer)
                           : kind == EP_USM_SHARED ? allocate_managed(bytes, &pointer)
                                                   : allocate_on_device(device, bytes, queue, &pointer);
-    if (code == CUDA_ERROR_OUT_OF_MEMORY || code == CUDA_ERROR_INVALID_VALUE)  // the latter if the size is out of range
+    // The driver returns CUDA_ERROR_INVALID_VALUE if the size is out of range.
+    if (code == CUDA_ERROR_OUT_OF_MEMORY || code == CUDA_ERROR_INVALID_VALUE)
         refuse_bytes(device, kind, bytes, "has no such block left: " + text_of(code) + what_is_left(kind));
     check(code, "the allocation");
     return pointer;
@@ -78,7 +79,8 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
 
 void free_block(Context &context, void *pointer, Queue *queue) {
     const PointerAttributes found = attributes_of(pointer);
-    const bool in_order = queue != nullptr && queue->capture() == 0;  // in a capture, each run of the graph would free it
+    // Not in a capture: each run of the graph would free it.
+    const bool in_order = queue != nullptr && queue->capture() == 0;
     const Current current(context.native);
     const BesideCaptures beside;
     if (found.type == CU_MEMORYTYPE_HOST && !found.is_managed)

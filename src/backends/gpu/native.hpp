@@ -223,7 +223,8 @@ public:
     // The number of the capture that submitted work belongs to; 0 if not capturing. The legacy
     // default stream is refused while a stream that it waits for is capturing, as by the driver.
     std::uint64_t capture() const;
-    void keep(void *user, void (*let_go)(void *user));  // `user` is owned by the graph being captured
+    // The graph that is being captured takes ownership of `user`.
+    void keep(void *user, void (*let_go)(void *user));
     // Called when the stream may be captured later: its handle was given out, or it waits for a
     // stream that may be capturing.
     void may_be_captured() noexcept { may_be_captured_.store(true, std::memory_order_relaxed); }

@@ -33,8 +33,10 @@ void Context::enable_peer(Device &peer) {
     if (!can_access(device, peer))
         refuse(EP_UNSUPPORTED, device.selector(), " has no way to the memory of ", peer.selector(),
                ": copy the data to the device that works on it");
-    const BesideCaptures beside;                              // affects the context and no capturing stream
-    Context *const of_peer = primary_context(peer).detach();  // leaked: access ends with this context
+    // Peer access concerns the context and no capturing stream.
+    const BesideCaptures beside;
+    // Leaked, since access ends with this context.
+    Context *const of_peer = primary_context(peer).detach();
     {
         const Current current(native);
         const CUresult code = driver().cuCtxEnablePeerAccess(of_peer->native, 0);

@@ -200,7 +200,8 @@ void Queue::require_own_thread() const {
 }
 
 std::uint64_t Queue::capture() const {
-    // An invalidated capture, which the work belongs to: the driver will report the reason.
+    // Stands for an invalidated capture; no real one has this number. Nothing waits for work in it,
+    // and the driver will report the reason.
     constexpr std::uint64_t invalidated = std::numeric_limits<std::uint64_t>::max();
     if (!may_be_captured_.load(std::memory_order_relaxed) || !is_of_this_thread())
         return 0;

@@ -74,7 +74,8 @@ void Chunks::give_back(void *chunk) noexcept {
 }
 
 void Chunks::free_all() noexcept {
-    while (void *const chunk = take_free())  // without the lock: freeing waits for host callbacks that need it
+    // Without the lock: freeing waits for host callbacks that need it.
+    while (void *const chunk = take_free())
         driver().cuMemFreeHost(chunk);
 }
 

@@ -100,8 +100,9 @@ enum CUfunction_attribute : int {
     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = -1,
 };
 
-enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };       // answered in driver.cpp
-enum CUjit_option : int { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };  // without effect in HIP
+enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };  // answered in driver.cpp
+// These have no effect in HIP.
+enum CUjit_option : int { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
 
 // Entrepot's own: the numbers of HIP 5 and 6 contradict each other; pointers.cpp reads both.
 enum CUmemorytype : int { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
@@ -321,7 +322,8 @@ struct Driver {
     CUresult (*cuDevicePrimaryCtxGetState)(CUdevice device, unsigned *flags, int *active) = nullptr;
     CUresult (*cuCtxGetCurrent)(CUcontext *context) = nullptr;
     CUresult (*cuCtxEnablePeerAccess)(CUcontext peer, unsigned flags) = nullptr;
-    CUresult (*cuCtxRecordEvent)(CUcontext context, CUevent event) = nullptr;  // always NULL: not in HIP
+    // Always NULL, since HIP lacks it.
+    CUresult (*cuCtxRecordEvent)(CUcontext context, CUevent event) = nullptr;
     CUresult (*cuStreamGetCtx)(CUstream stream, CUcontext *context) = nullptr;
     CUresult (*cuStreamQuery)(CUstream stream) = nullptr;
     CUresult (*cuEventQuery)(CUevent event) = nullptr;
@@ -336,7 +338,8 @@ struct Driver {
     CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) = nullptr;
     CUresult (*cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
                                    void **values) = nullptr;
-    CUresult (*cuModuleGetFunctionCount)(unsigned *count, CUmodule module) = nullptr;  // not all of these exist in HIP
+    // Not all of these exist in HIP.
+    CUresult (*cuModuleGetFunctionCount)(unsigned *count, CUmodule module) = nullptr;
     CUresult (*cuModuleEnumerateFunctions)(CUfunction *functions, unsigned count, CUmodule module) = nullptr;
     CUresult (*cuFuncGetName)(const char **name, CUfunction function) = nullptr;
     CUresult (*cuFuncGetParamInfo)(CUfunction function, std::size_t index, std::size_t *offset, std::size_t *bytes) = nullptr;

@@ -66,7 +66,7 @@ bool names_architecture(const std::string &option) {
 
 // An unknown architecture crashes the process in hipRTC of HIP 5.2, which frees memory that it
 // never allocated. So the compiler library is asked first, in the way of HIP itself. If that
-// library is not found, no architecture is known.
+// library is not found, architectures are not checked.
 struct ActionInfo {
     std::uint64_t handle;
 };
@@ -85,7 +85,8 @@ constexpr const char *isa_prefix = "amdgcn-amd-amdhsa--";  // "amdgcn-amd-amdhsa
 const Compiler &compiler_library() {
     static const Compiler known = [] {
         Compiler made;
-        void *const library = dlopen("libamd_comgr.so.2", RTLD_NOW | RTLD_LOCAL);  // in all of HIP 5; never closed
+        // All versions of HIP 5 have this library. Never closed.
+        void *const library = dlopen("libamd_comgr.so.2", RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr)
             return made;
         const auto look_up = [&](auto &function, const char *name) {
@@ -203,7 +204,8 @@ bool name_files(const Words &options) {
 
 std::string identity(const Rtc &rtc) {
     const char *const appended = std::getenv(options_variable);
-    const int runtime = opened_driver == nullptr ? 0 : driver().version;  // with the patch level, which hipRTC's lacks
+    // The runtime's version has a patch level, which hipRTC's lacks.
+    const int runtime = opened_driver == nullptr ? 0 : driver().version;
     return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " + (appended == nullptr ? "" : appended);
 }
 

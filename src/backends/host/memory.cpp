@@ -83,7 +83,8 @@ public:
         : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)), bytes_(bytes) {}
 
     bool run(Queue &queue) override {
-        const bool overlapping = to_ < from_ + bytes_ && from_ < to_ + bytes_;  // must be one memmove
+        // Overlapping copies must be one memmove.
+        const bool overlapping = to_ < from_ + bytes_ && from_ < to_ + bytes_;
         if (bytes_ >= inline_bytes && !overlapping)
             return spread(queue, bytes_, share_bytes, [to = to_, from = from_](std::uint64_t first, std::uint64_t last) {
                 std::memcpy(to + first, from + first, last - first);

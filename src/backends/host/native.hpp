@@ -61,7 +61,7 @@ void check_context(ep_context context);
 std::uint64_t total_memory() noexcept;
 
 // A queue is busy from the first submission that it cannot finish at once until it is empty. While
-// busy it holds a reference to itself. The thread that finished a turn takes the next one.
+// busy it holds a reference to itself. Its turns run one after the other.
 class Queue final : public Counted<Queue>, Deferred {
 public:
     explicit Queue(std::uint32_t granted);
@@ -136,7 +136,8 @@ public:
     void refuse_if_orphaned() const;
     // False if the event is done; else `queue`'s turn ends when it is.
     bool end_turn_when_done(Queue &queue);
-    double seconds() const noexcept { return seconds_; }  // of a steady clock; valid if timed and done
+    // Time of a steady clock; valid if timed and done.
+    double seconds() const noexcept { return seconds_; }
 
 private:
     std::mutex lock_;

@@ -41,8 +41,8 @@
 //
 //     extern "C" const long long NAME_max_group    the largest group that it can run
 //
-// Private memory lives across barriers. It is passed as arguments[count], one past the last: a block
-// for all work-items of a group.
+// Private memory lives across barriers. It is passed as arguments[count], one past the last: a
+// block for all work-items of a group.
 //
 // When a launch runs on the caller's thread
 // -----------------------------------------

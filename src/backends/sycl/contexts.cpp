@@ -90,7 +90,8 @@ void release(ep_context context) noexcept {
         Interned &all = interned();
         std::lock_guard lock(all.mutex);
         const auto found = all.handles.find(context->native);
-        if (found != all.handles.end() && found->second == context)  // else replaced by another thread
+        // Another thread may have replaced it.
+        if (found != all.handles.end() && found->second == context)
             all.handles.erase(found);
     }
     delete context;

@@ -114,7 +114,8 @@ ep_device describe(const ::sycl::device &native) {
     device->builds_spirv = device->native.ext_oneapi_can_build(syclex::source_language::spirv);
 
     ep_device_info &info = device->info;
-    info.backend = ::sycl::detail::get_backend_name_no_vendor(native.get_backend()).data();  // a string literal
+    // The name is a string literal.
+    info.backend = ::sycl::detail::get_backend_name_no_vendor(native.get_backend()).data();
     info.type = type_of(native);
     info.name = device->name.c_str();
     info.vendor = device->vendor.c_str();

@@ -129,9 +129,9 @@ ep_device member_of(ep_context context, cl_device_id cl) {
 
 // Two questions usually suffice: the kind of the first byte, and the base of the last byte's
 // allocation. Both bytes are in one allocation if that base is not after the first byte. The byte
-// past the end is often in a neighbouring allocation, so it is not asked about. If the kind is asked
-// for later (EP_QUERY_KIND_LATER), the second question suffices: memory without a base is not the
-// context's.
+// past the end is often in a neighbouring allocation, so it is not asked about. If the kind is
+// asked for later (EP_QUERY_KIND_LATER), the second question suffices: memory without a base is not
+// the context's.
 ep_allocation query_opencl(ep_context context, const char *first, std::size_t bytes, std::uint32_t flags) {
     ep_allocation found{};
     const char *const last = bytes > 1 ? first + (bytes - 1) : first;

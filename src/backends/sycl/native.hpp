@@ -99,8 +99,10 @@ struct ep_device_s {
     using Partition = std::pair<ep_partition, std::vector<std::uint32_t>>;
     std::mutex mutex;                                            // guards the three below
     std::map<Partition, std::vector<ep_device_s *>> partitions;  // created so far
-    std::set<ep_device_s *> peers;                               // with access enabled to their memory
-    std::uint32_t sub_device_count = 0;                          // sub-devices are numbered in order of creation
+    // Devices whose memory is accessible.
+    std::set<ep_device_s *> peers;
+    // Sub-devices are numbered in order of creation.
+    std::uint32_t sub_device_count = 0;
 };
 
 namespace entrepot::backends::sycl {
@@ -121,7 +123,8 @@ struct ep_context_s {
     ::sycl::context native;
     std::vector<ep_device> devices;
     bool is_default = false;
-    cl_context cl = nullptr;                                    // of OpenCL contexts; owns one reference
+    // Set for OpenCL contexts; owns one reference.
+    cl_context cl = nullptr;
     entrepot::backends::sycl::QueryAllocation query = nullptr;  // of OpenCL contexts whose platform has it
 
     // Kernels of copies and fills, built on demand; see kept_kernel.
@@ -197,7 +200,8 @@ struct ep_queue_s {
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues created here
     std::shared_ptr<entrepot::backends::sycl::Turns> turns = std::make_shared<entrepot::backends::sycl::Turns>();
     std::optional<::sycl::event> last = {};  // of the last submission here, if it has an event
-    std::atomic<bool> shared = false;        // foreign code has the native queue, and may submit to it
+    // True if foreign code has the native queue, and may submit to it.
+    std::atomic<bool> shared = false;
 
     bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
     bool one_waits() const noexcept { return !is_in_order() && context->cl; }  // see Turns
@@ -208,7 +212,8 @@ struct ep_event_s {
     ::sycl::event native;
     ep_context context;                                           // one reference; NULL of wrapped events
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of its queue, if created here
-    std::shared_ptr<entrepot::backends::sycl::Turns> turns;       // of its queue, if waits are serialized
+    // Turns of its queue, if waits are serialized.
+    std::shared_ptr<entrepot::backends::sycl::Turns> turns;
 };
 
 struct ep_program_s {

@@ -176,7 +176,8 @@ void build_opencl_c(ep_program program, std::string_view source, const char *opt
     }
     check(code, "clCreateKernel");
     const std::unique_ptr<std::remove_pointer_t<cl_kernel>, cl_int (*)(cl_kernel)> ours(kernel, opencl().release_kernel);
-    return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program->context->native);  // holds its own reference
+    // The SYCL kernel holds its own reference.
+    return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program->context->native);
 }
 
 // ------------------------------------------------------ SYCL source, SPIR-V
