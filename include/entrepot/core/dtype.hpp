@@ -41,7 +41,7 @@ struct Dtype {
     // Bytes of an element; types of 4 or 6 bits take a whole byte (DLPack's
     // IS_SUBBYTE_TYPE_PADDED).
     constexpr std::int64_t itemsize() const noexcept { return (std::int64_t{bits} * lanes + 7) / 8; }
-    // Required alignment in bytes: that of a complex number's parts, or of a vector's lane.
+    // Required alignment in bytes: that of a complex number's parts, or of a vector's lanes.
     constexpr std::int64_t alignment() const noexcept { return ((code == TypeCode::complex ? bits / 2 : bits) + 7) / 8; }
     constexpr bool is_subbyte() const noexcept { return bits < 8; }
 

@@ -7,8 +7,7 @@
 // size is chosen that divides the global range.
 //
 // Local memory is not a parameter in these languages. Arguments of that kind are laid out in the
-// launch's dynamic shared memory, each aligned to 16 bytes. A kernel sees it as `extern
-// __shared__`.
+// launch's dynamic shared memory, each aligned to 16 bytes. Kernels see it as `extern __shared__`.
 //
 // A kernel is found by the name of an extern "C" function, or by its C++ name: "scale",
 // "space::scale<float, 4>". For a C++ name the program is compiled again.
