@@ -34,7 +34,8 @@ struct Submitted {
 //
 // Small copies between host-accessible, idle memories are done at once by the calling thread.
 //
-// Blocks: if the bytes are staged through the host between two contexts.
+// Blocks: if the bytes are staged through the host between two contexts, or if `to` is strided host
+//         memory that the device does not reach.
 // Throws: ValueError if `to` is read-only or overlaps itself or `from`, the dtypes differ, or the
 //         shapes do not broadcast.
 Submitted copy(const Array &to, const Array &from, const Queue &queue = {});

@@ -39,7 +39,7 @@
 
 namespace entrepot::backends::cuda {
 
-// Names of the shared sources (backends/gpu) in messages and selectors of this backend.
+// Words for messages and selectors of this backend, used by the shared sources (backends/gpu).
 inline constexpr const char *selector_word = "cuda", *maker = "NVIDIA", *maker_api = "CUDA",
                             *visible_devices = "CUDA_VISIBLE_DEVICES";
 inline constexpr const char *partition_advice = "an administrator may divide it with MIG, and its parts are devices then";

@@ -19,7 +19,7 @@
 
 namespace entrepot::backends::hip {
 
-// Names of the shared sources (backends/gpu) in messages and selectors of this backend.
+// Words for messages and selectors of this backend, used by the shared sources (backends/gpu).
 inline constexpr const char *selector_word = "hip", *maker = "AMD", *maker_api = "HIP", *visible_devices = "HIP_VISIBLE_DEVICES";
 inline constexpr const char *partition_advice =
     "an administrator may choose another compute partition, and its parts are devices then";
