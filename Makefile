@@ -1,20 +1,20 @@
-# The jobs of a working copy. Each target does all of its own set-up: the virtual environment, Python packages, and on
-# Debian as root also system packages.
+# Jobs for a working copy. Each target sets up what it needs: the virtual environment, Python
+# packages, and on Debian as root also system packages.
 #
-#   make demo       the main job on real libraries: who can take whose memory, with addresses and times
+#   make demo       which libraries can import whose memory, with addresses and times
 #   make test       C++ and Python tests with the light peers; PEERS=all adds torch and the other heavy ones. With
 #                   PYTHON=python3.13t without the GIL, and with the peers that have wheels for such interpreters
-#   make peer-suites  the peers' own test suites, pointed at our drop-ins
-#   make conformance  what `entrepot check` finds in the peers, into docs/conformance.md
-#   make bench      our times and the peers', side by side; PEERS=all adds PyTorch's and HIP Python's
-#   make docs       the documentation, into build/docs
+#   make peer-suites  the peers' own test suites, run with Entrepot's drop-in modules
+#   make conformance  results of `entrepot check` for the peers, in docs/conformance.md
+#   make bench      times of Entrepot and the peers; PEERS=all adds PyTorch and HIP Python
+#   make docs       the documentation, in build/docs
 #   make lint       formatting, ruff, mypy, stubtest; `make format` applies the formatting, `make stubs` writes the stub
 #   make bindings   the modules of C libraries, from their headers, with tools/bindgen (make bindgen)
 #   make sanitize   C++ tests and contract suites under AddressSanitizer and UBSan, C++ tests and Python's threads under
 #                   ThreadSanitizer
 #   make fuzz       random kernels, then random objects of the exchange, for SECONDS=60 each, with fresh seeds; FUZZ_ARGS="--seed 7"
-#   make gpu        build and test on a machine with an NVIDIA GPU, with the Python that is there; PARTS="build cpp interop"
-#   make develop    for working on the sources: edits below python/entrepot/ count without installing again
+#   make gpu        build and test on a machine with an NVIDIA GPU and its Python; PARTS="build cpp interop"
+#   make develop    editable: changes below python/entrepot/ need no new installation
 #   make clean      removes what was built; .venv stays
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -25,7 +25,7 @@ MAKEFLAGS += --no-builtin-rules
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= $(shell nproc)
-# Warnings are errors where CI compiles, and not where a newer compiler may have thought of more.
+# Warnings are errors in CI only: a newer compiler may have new warnings.
 WERROR ?= OFF
 
 BIN := $(abspath $(VENV))/bin
@@ -33,11 +33,11 @@ PY := $(BIN)/python
 PIP := $(PY) -m pip --disable-pip-version-check -q
 PATH := $(BIN):$(PATH)
 
-# A test takes one core, so several processes share them out. No more than four, each of which imports every peer.
-# PYTEST_ARGS="-n 0" is one process, for a debugger and for what is printed at once.
+# A test uses one core, so several processes share the tests: at most four, since each imports every
+# peer. With PYTEST_ARGS="-n 0" it is one process, for a debugger or immediate output.
 PYTEST := $(PY) -m pytest -n $(JOBS) --maxprocesses 4 --dist worksteal
 
-# Not empty where the interpreter is one without a GIL.
+# Not empty if the interpreter has no GIL.
 FREE_THREADED := $(shell $(or $(wildcard $(PY)),$(PYTHON)) -c 'import sysconfig; print(sysconfig.get_config_var("Py_GIL_DISABLED") or "")' 2> /dev/null)
 PEERS ?= $(if $(FREE_THREADED),free-threaded,light)
 
@@ -54,7 +54,7 @@ endif
 
 # ---------------------------------------------------------------- set-up
 
-# A stamp for each dependency group of pyproject.toml; made again when that file changes.
+# A stamp for each dependency group of pyproject.toml; renewed when that file changes.
 group = $(addprefix $(VENV)/.installed-,$(1))
 peers := $(if $(filter light,$(PEERS)),peers,peers-$(PEERS))
 
@@ -64,17 +64,19 @@ $(PY):
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install "pip>=25.1"
 
-# A wheel of an earlier version rather than a build from source, which few machines are made for.
+# Prefers a wheel of an earlier version to a build from source, which few machines can do.
 $(VENV)/.installed-%: pyproject.toml | $(PY)
 	$(PIP) install --prefer-binary --group $*
 	touch $@
 
-# In two steps: pip keeps what it downloads until the last package is installed, and the second step's are 3 GB.
+# In two steps: pip keeps its downloads until the last package is installed, and those of the second
+# step are 3 GB.
 $(VENV)/.installed-peers-all: $(VENV)/.installed-peers
 
 # ---------------------------------------------------------------- build
 
-# Without isolation, so that a build folder serves again: pip's isolated environment has another path each time.
+# Without isolation, so that a build folder is reused: the path of pip's isolated environment
+# changes each time.
 pip_build = $(PIP) install --no-build-isolation --no-deps -Ccmake.define.ENTREPOT_TESTS=$(TESTS) -Ccmake.define.ENTREPOT_WERROR=$(WERROR) \
 	-Ccmake.define.ENTREPOT_BENCHMARKS=$(BENCHMARKS)
 TESTS := OFF
@@ -115,13 +117,13 @@ conformance: install $(call group,test peers-all)
 
 SECONDS := 60
 
-# Both run, whatever the first one found.
+# The second one runs even if the first one fails.
 fuzz: install $(call group,test $(peers))
 	status=0
 	for tool in fuzz_kernels fuzz_exchange; do $(PY) tools/$$tool.py --seconds $(SECONDS) $(FUZZ_ARGS) || status=1; done
 	exit $$status
 
-# Such machines may reach no registry, so nothing is installed.
+# Installs nothing, since such machines may have no access to a registry.
 gpu:
 	PYTHON=$(PYTHON) tools/gpu.sh $(PARTS)
 
@@ -153,11 +155,11 @@ lint: lint-source install bindgen $(call group,build lint test bindings)
 	tools/bindings.sh --check
 	stubtest entrepot --allowlist tools/stubtest.allow --ignore-unused-allowlist
 
-# The type stub of the extension, from what is installed.
+# The type stub of the installed extension.
 stubs: install
 	tools/stubs.sh
 
-# From the headers that are installed; what CI compares with.
+# From the installed headers; CI compares with the result.
 bindings: bindgen $(call group,build bindings)
 	tools/bindings.sh
 
@@ -173,7 +175,7 @@ format: $(call group,lint)
 
 sanitize: sanitize-address sanitize-python sanitize-thread sanitize-python-thread
 
-# What all jobs install, beside something that needs none of it: .ci/run compiles the thread sanitizer's tests meanwhile.
+# Packages of all jobs. .ci/run installs them while it compiles the thread sanitizer's tests.
 .PHONY: packages
 packages: $(call group,build test lint docs bindings $(peers))
 
@@ -188,10 +190,10 @@ tree-address tree-thread: tree-%: $(call group,build)
 sanitize-address sanitize-thread: sanitize-%: tree-%
 	ctest --preset $* -j $(JOBS)
 
-# What a sanitizer's tree has built, as an installed package, and what its tests need to see. The interpreter is not compiled with
-# the sanitizer, so that its library comes first. An editable install would come before PYTHONPATH: its finder is taken away, from
-# each process that starts. Under the sanitizer the RUNPATH of who calls dlopen does not count, so the SYCL runtime's folder is
-# named.
+# Installs the package that a sanitizer's tree has built, with what its tests need. The interpreter
+# is not compiled with the sanitizer, so the sanitizer's library is preloaded. An editable install
+# would precede PYTHONPATH, so its finder is removed in each process. Under the sanitizer the
+# RUNPATH of dlopen's caller is ignored, so the SYCL runtime's folder is named.
 define sanitized_package
 	rm -rf build/$(1)/package
 	mkdir build/$(1)/package
@@ -203,16 +205,17 @@ define sanitized_package
 	export LD_LIBRARY_PATH="$$($(PY) cmake/sycl_prefix.py)/lib" ENTREPOT_REQUIRE="$${ENTREPOT_REQUIRE:-host,sycl}"
 endef
 
-# The interpreter keeps objects until it exits, so leaks are left to the C++ tests. LLVM, in HIP's compiler, gives a thread another
-# alternate stack, which the sanitizer would unmap.
+# The interpreter keeps objects until it exits, so only the C++ tests check for leaks. LLVM, in
+# HIP's compiler, gives a thread another alternate stack, which the sanitizer would unmap.
 sanitize-python: sanitize-address $(if $(filter all,$(PEERS)),bindgen)
 	$(call sanitized_package,address)
 	export ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0:use_sigaltstack=0 UBSAN_OPTIONS=print_stacktrace=1
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" $(PYTEST) \
 		tests/contract tests/python/adapters tests/python/ffi tests/python/hip tests/robustness/test_malformed.py
 
-# GCC's library for either compiler, for Clang 14's own as a shared one crashes; what Clang asks of atomics is not in it. The first
-# report ends its process: what a worker of pytest's exits with, nobody sees.
+# Both compilers use GCC's library, since Clang 14's own crashes as a shared one. It lacks atomics
+# that Clang needs. The process ends at the first report, since the exit status of a pytest worker
+# is not visible.
 sanitize-python-thread: tree-thread $(call group,test $(peers))
 	$(call sanitized_package,thread)
 	rm -f build/thread/race.*

@@ -1,7 +1,8 @@
-# Finds the CUDA headers and NVRTC of NVIDIA's wheels: sets ENTREPOT_CUDA_NVRTC, the library that compiles our own kernels now,
-# and makes the target cuda_headers. Nothing of NVIDIA's is linked; the driver is looked for at run time.
+# Finds the CUDA headers and NVRTC of NVIDIA's wheels. It sets ENTREPOT_CUDA_NVRTC, the library that
+# compiles Entrepot's own kernels at build time. It defines the target cuda_headers. No library of
+# NVIDIA is linked; the driver is loaded at run time.
 #
-# The wheels are asked where their files lie, by Python, as in sycl_runtime.cmake and for the same reasons.
+# Python reports where the wheels' files are, as in sycl_runtime.cmake and for the same reasons.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
 
 set(prefix "${ENTREPOT_CUDA_PREFIX}")
@@ -18,7 +19,7 @@ endif()
 
 if(NOT EXISTS "${prefix}/include/cuda.h" OR NOT EXISTS "${prefix}/include/nvrtc.h" OR NOT ENTREPOT_CUDA_NVRTC)
     message(FATAL_ERROR
-        "The CUDA backend was asked for (ENTREPOT_CUDA=ON), but ${Python_EXECUTABLE} has not both nvidia-cuda-runtime and "
+        "The CUDA backend was asked for (ENTREPOT_CUDA=ON), but ${Python_EXECUTABLE} lacks nvidia-cuda-runtime or "
         "nvidia-cuda-nvrtc, and ENTREPOT_CUDA_PREFIX is \"${ENTREPOT_CUDA_PREFIX}\". Either\n"
         "  pip install nvidia-cuda-runtime nvidia-cuda-nvrtc   (no toolkit and no GPU is needed), or\n"
         "  -DENTREPOT_CUDA_PREFIX=<folder>                     (of a toolkit that you have), or\n"

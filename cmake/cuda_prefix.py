@@ -1,4 +1,4 @@
-"""Prints the folder into which NVIDIA's wheels laid include/cuda.h, include/nvrtc.h and lib/libnvrtc.so.13.
+"""Prints the folder of NVIDIA's wheels: of include/cuda.h, include/nvrtc.h and lib/libnvrtc.so.13.
 
 Prints nothing if nvidia-cuda-runtime and nvidia-cuda-nvrtc are not both installed.
 """

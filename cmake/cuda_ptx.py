@@ -1,8 +1,8 @@
-"""Compiles a file of CUDA C++ to PTX with NVRTC and writes it as a C++ source that defines one string.
+"""Compiles a CUDA C++ file to PTX with NVRTC, and writes it as a C++ file that defines one string.
 
 Usage: cuda_ptx.py LIBNVRTC INPUT.cu OUTPUT.cpp NAMESPACE NAME
 
-The PTX is for compute capability 7.5, the oldest that CUDA 13 knows; the driver compiles it for the device that it finds.
+The PTX is for compute capability 7.5, the oldest of CUDA 13. The driver compiles it for the device.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 from pathlib import Path
 
 ARCHITECTURE = "compute_75"
-# Newer compilers write the version of their own day, which older drivers refuse, whatever the code uses. This one has all that
-# compute capability 7.5 has, and every driver that CUDA 12 came with takes it.
+# Newer compilers write their own PTX version, which older drivers refuse, whatever the code uses.
+# This version covers compute capability 7.5, and every driver of CUDA 12 accepts it.
 PTX_VERSION = "7.0"
 
 
@@ -45,7 +45,7 @@ def without_remarks(ptx: str) -> str:
 
 
 def literals(text: str) -> str:
-    """The text as adjacent string literals, for compilers limit the length of one."""
+    """The text as adjacent string literals, since compilers limit the length of one."""
     lines = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t") for line in text.splitlines())
     return "\n".join(f'    "{line}\\n"' for line in lines)
 

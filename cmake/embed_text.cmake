@@ -1,5 +1,5 @@
-# Writes sources, one after the other, as a C++ source that defines one string, for a compiler that reads it from memory. What the
-# sources include of each other is left out, for it stands before.
+# Writes sources, one after the other, as a C++ file that defines one string, for a compiler that
+# reads source from memory. Their includes of each other are dropped.
 #
 # Usage: cmake -DSOURCES=A|B -DOUTPUT=text.cpp -DNAMESPACE=space -DNAME=text -P embed_text.cmake
 string(REPLACE "|" ";" SOURCES "${SOURCES}")

@@ -1,4 +1,4 @@
-# What a builder may choose. Optional hardware is switched here and nowhere else.
+# Options of the build. Optional hardware is switched here and nowhere else.
 option(ENTREPOT_PYTHON "Build the Python extension entrepot._core" ON)
 option(ENTREPOT_TESTS "Build the C++ tests (needs doctest)" OFF)
 option(ENTREPOT_BENCHMARKS "Build the C++ benchmarks" OFF)

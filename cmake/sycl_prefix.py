@@ -1,4 +1,4 @@
-"""Prints the folder into which the intel-sycl-rt wheel laid include/sycl/sycl.hpp; nothing if it is not installed."""
+"""Prints the folder of include/sycl/sycl.hpp in the intel-sycl-rt wheel, if it is installed."""
 
 import importlib.metadata
 from pathlib import Path

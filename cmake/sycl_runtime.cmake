@@ -1,8 +1,9 @@
-# Finds the SYCL headers and library of the intel-sycl-rt wheel: sets ENTREPOT_SYCL_PREFIX, the folder that holds
-# include/sycl/sycl.hpp and lib/libsycl.so, and makes the target sycl_runtime of them.
+# Finds the SYCL headers and library of the intel-sycl-rt wheel. Sets ENTREPOT_SYCL_PREFIX, the
+# folder of include/sycl/sycl.hpp and lib/libsycl.so, and defines the target sycl_runtime.
 #
-# The wheel is asked where its files lie, by Python: in pip's isolated build environment no prefix that CMake or
-# sysconfig know of is the right one. The answer is not cached, because that environment is another one each time.
+# Python reports where the wheel's files are. In pip's isolated build environment, prefixes known to
+# CMake or sysconfig are wrong. The result is not cached, because that environment changes each
+# time.
 if(NOT ENTREPOT_SYCL_PREFIX)
     find_package(Python 3.10 REQUIRED COMPONENTS Interpreter)
     execute_process(COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_LIST_DIR}/sycl_prefix.py
@@ -22,8 +23,9 @@ message(STATUS "SYCL headers and library: ${ENTREPOT_SYCL_PREFIX}")
 add_library(sycl_runtime INTERFACE)
 target_include_directories(sycl_runtime SYSTEM INTERFACE "${ENTREPOT_SYCL_PREFIX}/include" "${ENTREPOT_SYCL_PREFIX}/include/sycl")
 target_link_libraries(sycl_runtime INTERFACE "${ENTREPOT_SYCL_PREFIX}/lib/libsycl.so")
-# The headers expect DPC++: without the first, each include of sycl.hpp says so. g++ remarks on vectors passed by value.
+# The headers expect DPC++: without this definition, each include of sycl.hpp warns. GCC notes
+# vectors passed by value.
 target_compile_definitions(sycl_runtime INTERFACE SYCL_DISABLE_FSYCL_SYCLHPP_WARNING)
 target_compile_options(sycl_runtime INTERFACE -Wno-psabi -Wno-deprecated-declarations)
-# An executable: libsycl's own libraries are found beside it, while linking and while running.
+# Executables find libsycl's own libraries beside it, at link time and at run time.
 target_link_options(sycl_runtime INTERFACE $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:LINKER:-rpath-link,${ENTREPOT_SYCL_PREFIX}/lib>)

@@ -1,19 +1,21 @@
-# What the sanitizers' trees spend on a file of ours is the standard library's: its headers, and its templates instrumented for
-# each file anew. With ENTREPOT_TOGETHER the files of a folder are therefore compiled as one: those of every target (ON), or of the
-# targets that it names.
+# Unity builds for the sanitizers' trees. These spend most of their time on the standard library: on
+# its headers, and on its templates, instrumented for each file. With ENTREPOT_TOGETHER the files of
+# each folder are compiled as one, in every target (ON) or in the targets that it names.
 #
 #     entrepot_compile_together(<target> [ALONE <file>...])
 #
-# after all sources of the target are known. ALONE are those in whose unnamed namespaces something is called as in another file of
-# their folder, by their paths from the folder of the calling CMakeLists.txt; so is what somebody else has written.
+# Call after all sources of the target are known. ALONE are files, relative to the calling
+# CMakeLists.txt, that are compiled on their own. These are files whose unnamed namespaces use a name
+# of another file in their folder, and files of third parties.
 #
 #     entrepot_check_together([<target>...])
 #
-# after the last target: refuses names of targets that are none. A tree may be without those that are given, and they are named all
-# the same, as for wheels.
+# Call after the last target: refuses a name in ENTREPOT_TOGETHER that is not a target. The arguments
+# are targets that this tree may lack but that may be named anyway, as for wheels.
 function(entrepot_compile_together target)
     set_property(GLOBAL APPEND PROPERTY entrepot_together_targets ${target})
-    # Quoted, it is true where it is one of CMake's words for that, and no name of a target's.
+    # Quoted, so that it is true for CMake's boolean constants only, and not for a variable named
+    # like a target.
     if(NOT "${ENTREPOT_TOGETHER}" AND NOT target IN_LIST ENTREPOT_TOGETHER)
         return()
     endif()
@@ -32,7 +34,7 @@ function(entrepot_compile_together target)
         set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${folder})
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-    # GCC takes a file that is included for a header, which may hold no type of an unnamed namespace.
+    # GCC treats an included file as a header, in which types of unnamed namespaces are suspect.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()
 

@@ -26,7 +26,7 @@ entrepot._core.EntrepotWarning$:
 
 entrepot._core.ExchangeError$:
     class ExchangeError(EntrepotError, BufferError):
-        """Memory cannot be taken in or given out as asked: the message names the protocol, the reason and what to do."""
+        """Memory cannot be imported or exported as asked: the message names the protocol, the reason and what to do."""
 
 entrepot._core.InterfaceError$:
     class InterfaceError(ExchangeError, ValueError):

@@ -1,4 +1,4 @@
-// Launch arguments: offsets by the rules of the C ABI, and the block around them.
+// Launch arguments: offsets by the rules of the C ABI, and the enclosing block.
 #include <entrepot/adapters/launch_arguments.hpp>
 
 #include <entrepot/core/error.hpp>

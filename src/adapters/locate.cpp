@@ -1,4 +1,4 @@
-// Locating: the drivers that know addresses without a context, one after the other.
+// Locating: asks the drivers that know addresses without a context, one after the other.
 #include <entrepot/adapters/locate.hpp>
 
 #include <entrepot/device/registry.hpp>
@@ -13,7 +13,8 @@
 namespace entrepot::adapters {
 namespace {
 
-// SYCL is not among them: its contexts would have to be asked one by one, and its allocations do not come as bare addresses.
+// Without SYCL: its contexts would have to be asked one by one, and its allocations do not come as
+// bare addresses.
 constexpr std::array<std::string_view, 2> asked{"hip", "cuda"};
 
 struct Found {
@@ -21,7 +22,7 @@ struct Found {
     Device device;
 };
 
-// None where the driver does not know it, and where there is none: `answer` is why.
+// None if the driver does not know the address or is absent: then `answer` is the reason.
 std::optional<Found> ask(std::string_view name, const exchange::Reach &reach, std::string &answer) {
     try {
         const Backend &backend = registry::backend(name);

@@ -20,7 +20,7 @@ Queue Array::queue_of_memory() const {
     return Queue::in(context(), device());
 }
 
-// This array with other elements of the same memory.
+// This array with other elements in its memory.
 Array Array::with(void *data, Dtype dtype, Layout layout) const {
     Array result(memory_, data, dtype, std::move(layout), read_only_, queue_);
     result.host_view_ = host_view_;

@@ -1,4 +1,4 @@
-// ArrayHandle: to bytes and back, and the checks of what somebody else wrote into them.
+// ArrayHandle: conversion to and from bytes, which another process may have written, with checks.
 #include <entrepot/array/array_handle.hpp>
 
 #include <cstring>
@@ -69,7 +69,7 @@ private:
     std::string_view rest_;
 };
 
-// The start of the elements, all of which lie inside the memory.
+// The first element. Throws if elements lie outside the memory.
 std::byte *first_element(const ArrayHandle &handle, const Memory &memory) {
     const std::uint64_t offset = handle.memory.ipc.offset, size = memory.nbytes();
     const ByteRange touched = handle.layout.byte_range(handle.dtype.itemsize());
@@ -95,7 +95,8 @@ UsmKind kind_from(std::uint8_t number) {
 }  // namespace
 
 ArrayHandle ArrayHandle::of(const Array &array, ep_ipc_form form) {
-    const void *const first = array.size() != 0 ? array.data() : array.memory().data();  // an empty array may be anywhere
+    // An empty array may have any address.
+    const void *const first = array.size() != 0 ? array.data() : array.memory().data();
     return {share(array.memory(), first, form), array.dtype(), array.layout(), array.read_only()};
 }
 

@@ -11,11 +11,11 @@
 namespace entrepot {
 namespace {
 
-// Copies and fills up to this size of idle, host-accessible memory are made by the calling thread: on the SYCL CPU device a
-// queue takes 12 µs for what memcpy does in 0.1.
+// The calling thread itself copies and fills idle, host-accessible memory up to this size. A queue
+// of the SYCL CPU device takes 12 µs, where memcpy takes 0.1.
 constexpr std::int64_t host_copy_limit = std::int64_t{1} << 16;
 
-// How much is staged at a time between two contexts.
+// Bytes staged at a time between two contexts.
 constexpr std::int64_t staging_limit = std::int64_t{1} << 24;
 
 using ByteStrides = std::array<std::int64_t, EP_MAX_NDIM>;
@@ -23,7 +23,7 @@ using ByteStrides = std::array<std::int64_t, EP_MAX_NDIM>;
 ByteStrides byte_strides(const Array &array) {
     ByteStrides result{};
     for (std::size_t axis = 0; axis < array.ndim(); ++axis)
-        if (array.shape()[axis] != 1)  // else it may be any number, and its bytes none that there is
+        if (array.shape()[axis] != 1)  // else the stride is arbitrary, and might overflow
             result[axis] = array.strides()[axis] * array.itemsize();
     return result;
 }
@@ -49,30 +49,32 @@ void check_copyable(const Array &to, const Array &from) {
 
 bool is_host_memory(const Array &array) { return array.device().backend().is_host(); }
 
-// Whether the runtime copies blocks of bytes between the two contexts by itself, even where no kernel reaches both.
+// True if the runtime copies contiguous bytes between the two contexts, even if no kernel reaches
+// both.
 bool copies_between(const Queue &queue, const Array &to, const Array &from) {
     return queue.device().has(EP_PEER_COPIES) && &to.context().backend() == &queue.backend() &&
            &from.context().backend() == &queue.backend() && to.layout().is_c_contiguous() && from.layout().is_c_contiguous();
 }
 
-// Whether work on the array belongs into a graph, where the calling thread has no part.
+// True if work on the array is captured into a graph, so the calling thread must not do it.
 bool is_captured(const Queue &wanted, const Array &array) {
     return !is_host_memory(array) && (wanted ? wanted.capture() : array.queue().capture()) != 0;
 }
 
-// The array's queue, unless somebody gave it one that cannot use its memory.
+// The array's queue, or one of its context if that queue cannot use the memory.
 Queue queue_of(const Array &array) {
     Queue queue = array.queue();
     return reaches(queue, array) ? queue : Queue::in(array.memory().context(), array.memory().device());
 }
 
-// Copies of the calling thread's own: behind nobody else's work.
+// Queue for the calling thread's own copies, which no other thread uses.
 const Queue &host_copy_queue() {
     thread_local const Queue queue = Queue::create(registry::host());
     return queue;
 }
 
-// One piece of work of a queue whose device reaches both sides; where both are contiguous, one may be the host's.
+// Submits one copy to a queue whose device reaches both sides. If both are contiguous, one may be
+// host memory.
 Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
     Operation operation(queue);
     const auto for_each_use = [&](auto &&add) {
@@ -100,7 +102,8 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
     return {queue, position};
 }
 
-// Of a copy that the host has a part in: it waits in between, or reads what a graph should read whenever it runs.
+// Refuses capture for a copy in which the host takes part. The host would block, or read data only
+// once that the graph must read each time it runs.
 void require_running(const Queue &queue) {
     if (queue.capture() != 0)
         throw Error(ErrorKind::device,
@@ -110,7 +113,7 @@ void require_running(const Queue &queue) {
 
 Submitted copy_between(const Array &to, const Array &from, const Queue &wanted);
 
-// Host elements into memory that only the device reaches.
+// Copies host elements to memory that only the device reaches.
 Submitted upload(const Array &to, const Array &from, const Queue &queue) {
     if (!from.layout().is_c_contiguous()) {
         require_running(queue);
@@ -123,7 +126,8 @@ Submitted upload(const Array &to, const Array &from, const Queue &queue) {
     return enqueue(queue, to, landed);
 }
 
-// The device's elements into host memory that the device does not reach. Blocks where the host's side is strided.
+// Copies the device's elements to host memory that the device does not reach. Blocks if the host's
+// side is strided.
 Submitted download(const Array &to, const Array &from, const Queue &queue) {
     if (!from.layout().is_c_contiguous())
         return download(to, copy_to(from, UsmKind::device, queue), queue);
@@ -135,7 +139,7 @@ Submitted download(const Array &to, const Array &from, const Queue &queue) {
     return copy_between(to, landed, host_copy_queue());
 }
 
-// Two contexts that know nothing of each other: through the host, a part at a time. Blocks.
+// Copies between unrelated contexts through the host, in parts. Blocks.
 Submitted stage(const Array &to, const Array &from) {
     const auto longest = std::ranges::max_element(to.shape());
     if (to.nbytes() > staging_limit && *longest > 1) {
@@ -153,7 +157,7 @@ Submitted stage(const Array &to, const Array &from) {
     return done;
 }
 
-// Picks the way between the two places. Shapes agree and are not empty.
+// Chooses the kind of copy. Requires: shapes agree and are not empty.
 Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) {
     const bool host_only = is_host_memory(to) && is_host_memory(from);
     if (to.is_host_accessible() && from.is_host_accessible() && (host_only || to.nbytes() <= host_copy_limit) &&
@@ -174,7 +178,8 @@ Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) 
 
 }  // namespace
 
-// Elements can share bytes only if their addresses agree, closely enough, modulo the common divisor of all strides.
+// Elements share bytes only if their addresses, modulo the common divisor of all strides, are less
+// than an item apart.
 bool may_overlap(const Array &a, const Array &b) {
     const ByteRange in_a = a.layout().byte_range(a.itemsize()), in_b = b.layout().byte_range(b.itemsize());
     const auto base_a = reinterpret_cast<std::intptr_t>(a.data()), base_b = reinterpret_cast<std::intptr_t>(b.data());

@@ -18,7 +18,7 @@ void check_reachable(const Kernel &kernel, const Queue &queue, const Array &arra
 
 void release_kept(void *kernel) { delete static_cast<Kernel *>(kernel); }
 
-// The graph may run when nobody else has the kernel or the memory any more.
+// The graph may run after all other owners have released the kernel and the memory.
 void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses) {
     auto kept = std::make_unique<Kernel>(kernel);
     queue.keep(kept.get(), let_go_later<release_kept>);
@@ -27,7 +27,7 @@ void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const Ar
         use.array->memory().keep_for_graph(queue);
 }
 
-// Submits the launch in order with all other work on the arrays' memory.
+// Submits the launch, ordered with all other work on the arrays' memory.
 template <class Submit>
 Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses, Submit &&submit) {
     Operation operation(queue);

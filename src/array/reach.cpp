@@ -4,7 +4,7 @@
 namespace entrepot {
 namespace {
 
-// Contexts of one backend that copies between them, each its device's default one: others share nothing.
+// True for default contexts of one backend that copies between them; other contexts share nothing.
 bool are_peers(const Queue &queue, const Array &array) {
     return &array.context().backend() == &queue.backend() && queue.device().has(EP_PEER_COPIES) && queue.context().is_default() &&
            array.context().is_default();

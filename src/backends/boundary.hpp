@@ -1,4 +1,5 @@
-// The boundary that every function of a backend's table stands behind: exceptions become statuses here and nowhere else.
+// The boundary of all functions of a backend's table: the only place that converts exceptions to
+// statuses.
 #pragma once
 #include <entrepot/core/text.hpp>
 #include <entrepot/device/backend.h>
@@ -10,7 +11,7 @@
 
 namespace entrepot::backends {
 
-// A refusal with the status that it becomes at the boundary.
+// An error with its status at the boundary.
 struct Refusal : std::runtime_error {
     Refusal(ep_status code, const std::string &message) : std::runtime_error(message), status(code) {}
     ep_status status;
@@ -20,7 +21,7 @@ template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts
     throw Refusal(status, sentence_of(parts...));
 }
 
-// What the loader lent to this backend; set once by its entry function, before any other function runs.
+// The loader's functions; set once by the backend's entry function, before any other function runs.
 inline const ep_loader *loader = nullptr;
 
 template <class Body> ep_status guarded(Body &&body) noexcept {
@@ -42,7 +43,7 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
     }
 }
 
-// event_hand_over by the three functions that it stands for, where the runtime has no shorter way.
+// Implements event_hand_over by three other functions, for runtimes without a faster way.
 template <auto record, auto wait_in_queue, auto release> ep_status hand_over_by_event(ep_queue from, ep_queue to) noexcept {
     ep_event event = nullptr;
     if (const ep_status status = record(from, EP_EVENT_EXACT, &event); status != EP_OK)

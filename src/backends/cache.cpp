@@ -1,5 +1,5 @@
-// The cache: files in a folder that is opened, checked and then used by its descriptor alone, so
-// that it cannot be exchanged for another one in between by those who may write where it lies.
+// The cache: files in a folder that is opened, checked and then used only by its descriptor. So it
+// cannot be replaced after the check, even by users with write access to a parent folder.
 #include "backends/cache.hpp"
 
 #include "backends/boundary.hpp"
@@ -38,7 +38,7 @@ fs::path directory(std::string_view kind) {
     return place.empty() ? place : place / kind;
 }
 
-// FNV-1a. The key itself stands in the file, so two keys of one hash share a name and never a content.
+// FNV-1a. The key itself is in the file, so two keys of one hash share a name but never content.
 std::uint64_t hash(std::string_view text) noexcept {
     std::uint64_t state = 0xcbf29ce484222325;
     for (const unsigned char byte : text)
@@ -57,19 +57,18 @@ std::string digits_of(std::uint64_t number, std::size_t count) {
 
 std::string name_of(std::string_view key) { return digits_of(hash(key), 16); }
 
-// Lengths and a hash stand before key and content: a file that was cut short, or damaged, shows.
+// Lengths and a hash precede key and content, which reveals truncated or damaged files.
 std::string header(std::string_view key, std::string_view content) {
     return std::string(mark) + std::to_string(key.size()) + ' ' + std::to_string(content.size()) + ' ' +
            std::to_string(hash(content)) + '\n';
 }
 
-// Code is run as it is found, so folder and file have to be this user's, and nobody else may write
-// them.
+// Cached code is executed, so folder and file must belong to this user and be writable by no other.
 bool is_own(const struct stat &status) noexcept {
     return status.st_uid == geteuid() && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-// What stands in the way of the cache, in words.
+// The reason why the cache cannot be used.
 struct Obstacle {
     std::string reason;
 };
@@ -117,7 +116,8 @@ std::optional<std::string> find(const OpenFile &folder, std::string_view key) {
     return std::string(content);
 }
 
-// A new file in a folder, removed at the end of the scope unless it gets its name. Throws Obstacle.
+// A new file in a folder. The destructor removes it unless it has been renamed to its final name.
+// Throws Obstacle.
 class NewFile {
 public:
     NewFile(const OpenFile &folder, std::string_view name) : folder_(folder.number()), file_(-1) {
@@ -159,11 +159,11 @@ private:
     std::string own_name_;
 };
 
-// Where GCC and Clang look besides their own folders.
+// Variables with further header folders of GCC and Clang.
 constexpr const char *folder_variables[] = {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"};
 
-// Options of GCC, Clang and compilers made of it that name no file, by how they begin or, ending in
-// a blank here, as they are.
+// Options of GCC, Clang and compilers based on them that name no file. Each is a prefix; one that
+// ends in a blank must match as a whole.
 constexpr std::string_view harmless_options[] = {"-D",
                                                  "-U",
                                                  "-O",
@@ -197,11 +197,11 @@ constexpr std::string_view harmless_options[] = {"-D",
                                                  "-ftemplate-depth=",
                                                  "-fconstexpr-"};
 
-// Words in switches (-fNAME) of what is read without being named.
+// Parts of switches (-fNAME) that read files without naming them.
 constexpr std::string_view words_of_files[] = {"plugin", "profile", "module", "branch-probabilities", "pch"};
 
 bool is_harmless(std::string_view option) {
-    if (option.starts_with("-W"))  // -Wa, -Wl and -Wp hand their operands on
+    if (option.starts_with("-W"))  // -Wa, -Wl and -Wp pass their operands on
         return option.size() < 4 || option[3] != ',';
     if (option.starts_with("-m"))
         return !option.starts_with("-mllvm") && !option.starts_with("-mlink") && option.find('/') == option.npos;
@@ -211,7 +211,7 @@ bool is_harmless(std::string_view option) {
     return std::ranges::any_of(harmless_options, [&](std::string_view known) { return whole.starts_with(known); });
 }
 
-// The preprocessor joins lines that end in a backslash before it reads them.
+// Joins lines that end in a backslash, like the preprocessor.
 std::string joined(std::string_view source) {
     std::string lines;
     lines.reserve(source.size());
@@ -226,7 +226,7 @@ std::string joined(std::string_view source) {
     return lines;
 }
 
-// `rest` without the blanks and comments that it begins with.
+// Skips leading blanks and comments of `rest`.
 std::string_view past_blanks(std::string_view rest) {
     while (true) {
         rest.remove_prefix(std::min(rest.find_first_not_of(" \t\v\f"), rest.size()));
@@ -237,7 +237,7 @@ std::string_view past_blanks(std::string_view rest) {
     }
 }
 
-// Whether what follows `include` is the name of a compiler's own header: <name>, which leaves none of its folders.
+// True if the operand of #include is <name> and stays within the compiler's own folders.
 bool is_own_header(std::string_view operand) {
     const std::string_view name = operand.substr(0, operand.find('>'));
     return operand.starts_with('<') && name.size() != operand.size() && name.find("..") == name.npos &&
@@ -277,7 +277,8 @@ bool options_name_files(std::span<const std::string> options, std::span<const st
     for (std::size_t at = 0; at < options.size(); ++at) {
         const std::string_view option = options[at];
         const bool has_operand = (option == "-D" || option == "-U") && at + 1 < options.size();
-        if (names_files(options[has_operand ? ++at : at], Angled::anywhere))  // a macro may stand for __has_include
+        // A macro may expand to __has_include.
+        if (names_files(options[has_operand ? ++at : at], Angled::anywhere))
             return true;
         const auto begins = [&](std::string_view known) { return option.starts_with(known); };
         if (!is_harmless(option) && std::ranges::none_of(also, begins))
@@ -290,7 +291,7 @@ std::string cache_directory() {
     if (const char *const chosen = std::getenv("ENTREPOT_CACHE_DIR"))
         return chosen;
     const fs::path base = variable("XDG_CACHE_HOME");
-    if (base.is_absolute())  // the specification ignores any other
+    if (base.is_absolute())  // the specification ignores relative paths
         return (base / "entrepot").string();
     const fs::path home = variable("HOME");
     return home.empty() ? std::string() : (home / ".cache" / "entrepot").string();
@@ -300,7 +301,7 @@ std::optional<std::string> cached(std::string_view kind, std::string_view key) {
     try {
         const fs::path place = directory(kind);
         return place.empty() ? std::nullopt : find(open_folder(place), cache_key(kind, key));
-    } catch (...) {  // what cannot be read is as if it were not there
+    } catch (...) {  // unreadable: treated as absent
         return std::nullopt;
     }
 }

@@ -1,10 +1,12 @@
-// Compiled code on disk, by all that it depends on: a file for each key, in a folder for each kind ("host", "opencl", "cuda",
-// "hip") of the user's cache directory.
+// Compiled code on disk, with all that it depends on as the key. Each key has a file. Each kind
+// ("host", "opencl", "cuda", "hip") has a folder in the user's cache directory.
 //
-// The directory is ENTREPOT_CACHE_DIR (set and empty: nothing is kept), else `entrepot` in XDG_CACHE_HOME, else in ~/.cache.
-// The folders are this user's alone: one that others may write is as if there were none.
-// Writers never meet: each writes a file of its own and then gives it the name. What cannot be read, or was cut short, is as if
-// it were not there; what cannot be written is not kept, and the loader is told why.
+// The directory is ENTREPOT_CACHE_DIR (set and empty: no cache), else `entrepot` in XDG_CACHE_HOME,
+// else in ~/.cache. A folder that other users may write is ignored.
+//
+// Thread safety: thread-safe, also between processes: writers create separate files and rename
+//                them. Unreadable or truncated files are ignored. If a file cannot be written, the
+//                loader is told why.
 #pragma once
 #include <optional>
 #include <span>
@@ -13,7 +15,7 @@
 
 namespace entrepot::backends {
 
-// A key of several parts, which runs none of them into the next.
+// A key of several parts, unambiguously separated.
 template <class... Parts> std::string cache_key(const Parts &...parts) {
     std::string key;
     const auto add = [&](std::string_view part) { (key += std::to_string(part.size()) += ':') += part; };
@@ -21,28 +23,29 @@ template <class... Parts> std::string cache_key(const Parts &...parts) {
     return key;
 }
 
-// For the key of code that a compiler made: its file, by its path, number, size and when it was written, since an update in its
-// place changes neither the path nor, often, the version. Empty: there is no such file.
+// Identifies a compiler's file in keys: its path, inode, size and modification time. An update in
+// place changes neither the path nor, often, the version. Empty if there is no such file.
 std::string stamp_of(const std::string &path);
 
-// Where a compiler looks for what source includes as <name>: among its own files alone, which its stamp stands for, or elsewhere
-// too: Intel's of OpenCL C in the working directory, NVRTC in what other packages bring.
+// Folders in which a compiler looks for <name> headers: its own, which its stamp covers, or others
+// too. Intel's OpenCL C compiler looks in the working directory, NVRTC in other packages.
 enum class Angled { its_own, anywhere };
 
-// Whether what is made of the source depends on files that no key stands for: headers and data that it names, and all headers
-// where the environment adds folders to the compilers' own. In doubt it does: such code is compiled each time.
+// True if the compiled code may depend on files that no key covers. These are headers and data that
+// the source names, or all headers if the environment adds folders. Such code is compiled each
+// time.
 bool names_files(std::string_view source, Angled angled = Angled::its_own);
 
-// True if one of the compiler's options may name a file, of whose content no key has a word: a
-// header, a library, a profile, a plugin, a file of options. Options that are not known to name
-// none do. `also` are beginnings of further options that name none.
+// True if an option may name a file whose content no key covers: a header, a library, a profile, a
+// plugin, a file of options. Unknown options are assumed to do so. `also` has prefixes of further
+// options that name no file.
 bool options_name_files(std::span<const std::string> options, std::span<const std::string_view> also = {});
 
-// The directory, by the environment as it is now; empty: nothing is kept.
+// The directory according to the current environment; empty: no cache.
 std::string cache_directory();
 
-// What keeps the folder of a kind from being written, and which folder; empty: nothing does. Tries
-// it with an empty file.
+// The reason why a kind's folder cannot be written, and the folder; empty if it can. Tries it with
+// an empty file.
 std::string cache_obstacle(std::string_view kind);
 
 std::optional<std::string> cached(std::string_view kind, std::string_view key);

@@ -1,4 +1,4 @@
-// References to what stands behind a handle of the contract: counted in the object itself.
+// Intrusive reference counts for the objects behind handles.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -7,11 +7,13 @@
 
 namespace entrepot::backends {
 
-// Lives until its last reference is released. `Self::end` may say how it goes, else it is deleted.
+// Base class with a reference count. Releasing the last reference calls `Self::end`, which deletes
+// the object by default.
 template <class Self> class Counted {
 public:
     void retain() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
-    // As `retain`, unless the last reference has gone already and whoever released it only waits for a lock to say so.
+    // Retains the object; false if the last reference is gone and the releasing thread is about to
+    // unregister it.
     bool retain_if_alive() noexcept {
         std::uint32_t references = references_.load(std::memory_order_relaxed);
         while (references != 0)
@@ -19,7 +21,7 @@ public:
                 return true;
         return false;
     }
-    // The first reference of one that was kept after its last.
+    // Sets the count to 1 for an object that was pooled by `Self::end`.
     void revive() noexcept { references_.store(1, std::memory_order_relaxed); }
     void release() noexcept {
         if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
@@ -31,13 +33,13 @@ private:
     std::atomic<std::uint32_t> references_{1};
 };
 
-// One reference to a counted object.
+// Owns one reference to a counted object.
 template <class Object> class Reference {
 public:
     explicit Reference(Object &object) noexcept : object_(&object) { object.retain(); }
-    // Takes over a reference that the caller has.
+    // Ownership: takes a reference from the caller.
     static Reference adopt(Object &object) noexcept { return Reference(&object); }
-    // Gives the reference to the caller.
+    // Ownership: passes the reference to the caller.
     Object *detach() noexcept { return std::exchange(object_, nullptr); }
     Reference(Reference &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
     Reference &operator=(Reference &&) = delete;
@@ -54,7 +56,7 @@ private:
     Object *object_;
 };
 
-// Of a handle whose runtime has no word of its own for hash tables.
+// Hash of a handle, for runtimes without their own hash function.
 template <class Handle> std::uint64_t hash_of(Handle handle) noexcept { return std::hash<Handle>{}(handle); }
 
 }  // namespace entrepot::backends

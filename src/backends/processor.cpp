@@ -19,7 +19,7 @@ std::string ask() {
         if (__get_cpuid_count(leaf, 0, &words[0], &words[1], &words[2], &words[3]) == 0)
             continue;
         if (leaf == 1)
-            words[1] &= 0xff;  // the rest says which of the cores this is
+            words[1] &= 0xff;  // the rest identifies the core
         identity.append(reinterpret_cast<const char *>(words), sizeof words);
     }
 #else
@@ -34,7 +34,8 @@ std::string ask() {
 }  // namespace
 
 const std::string &processor_identity() {
-    static const std::string *const identity = new std::string(ask());  // never destroyed: programs are built until the very end
+    // Leaked, since it is used until process exit.
+    static const std::string *const identity = new std::string(ask());
     return *identity;
 }
 

@@ -1,10 +1,12 @@
-// The processor of this machine, as a part of the keys of code that was compiled for it: a cache may be read on several machines.
+// Identity of this machine's processor for keys of code compiled for it: several machines may share
+// a cache.
 #pragma once
 #include <string>
 
 namespace entrepot::backends {
 
-// What of the processor code for this very one depends on. Asked once: a virtual machine leaves itself for each such question.
+// Properties of the processor that native code depends on. Queried once: each query leaves a
+// virtual machine.
 const std::string &processor_identity();
 
 }  // namespace entrepot::backends

@@ -1,5 +1,5 @@
-// How a strided copy or fill is planned, for the backends that carry it out with a kernel: a box is reduced to the fewest
-// dimensions and the widest units.
+// Planning of strided copies and fills for backends that run them as kernels: a box is reduced to
+// the fewest dimensions and the widest units.
 #pragma once
 #include "boundary.hpp"
 
@@ -12,13 +12,13 @@
 
 namespace entrepot::backends {
 
-// One loop of a walk; the steps of both sides are in bytes.
+// One loop of a walk; steps are in bytes.
 struct Loop {
     std::int64_t count;
     std::int64_t to_step, from_step;
 };
 
-// Units of 1, 2, 4, 8 or 16 bytes, one after the other through nested loops, the outermost first. In a fill, `from` moves
+// Units of 1, 2, 4, 8 or 16 bytes in nested loops, the outermost first. In a fill, `from` moves
 // with `to` and is never read.
 struct Walk {
     char *to;
@@ -27,7 +27,7 @@ struct Walk {
     std::vector<Loop> loops;
 
     bool is_empty = false;
-    // Whether both sides are one block of bytes.
+    // True if both sides are one block of bytes.
     bool is_contiguous() const noexcept;
     std::size_t bytes() const noexcept;
 };
@@ -35,7 +35,7 @@ struct Walk {
 // Refuses a box that the contract does not allow.
 Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps);
 
-// A fill is one walk for each unit of the item that differs: `values[i]` goes where `walks[i]` leads.
+// A fill has one walk for each distinct unit of the item: `values[i]` is written along `walks[i]`.
 struct Fill {
     using Value = std::array<unsigned char, 16>;
     std::vector<Walk> walks;
@@ -57,7 +57,7 @@ inline void require_box(const ep_box &box) {
             refuse(EP_INVALID, "dimension ", i, " of the box has the negative extent ", box.shape[i]);
 }
 
-// The loops over whole items, outermost first by the steps of `to`, each of them forwards and of more than one round.
+// Loops over whole items, sorted by the steps of `to`, all forward and of more than one round.
 inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
                           const std::int64_t *from_steps) {
     require_box(box);
@@ -79,7 +79,8 @@ inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_st
     return walk;
 }
 
-// Joins each loop with the one inside it where one step of the outer is all rounds of the inner.
+// Joins an outer loop with the one inside it if the outer step equals the whole extent of the inner
+// loop.
 inline void join_loops(Walk &walk) {
     std::vector<Loop> joined;
     for (const Loop &inner : walk.loops) {
@@ -102,7 +103,7 @@ inline bool is_multiple(const Walk &walk, std::size_t bytes) {
     return all % bytes == 0;
 }
 
-// Doubles the unit once, where the innermost loop is over neighbours and everything stays aligned.
+// Doubles the unit once if the innermost loop is contiguous and all addresses stay aligned.
 inline bool widen_unit(Walk &walk) {
     if (walk.unit == widest_unit || walk.loops.empty())
         return false;
@@ -117,7 +118,7 @@ inline bool widen_unit(Walk &walk) {
     return true;
 }
 
-// The shortest stretch at the start of the item of which the item is a repetition by a power of two.
+// The shortest prefix whose repetition, by a power of two, is the item.
 inline std::size_t period_of(const unsigned char *item, std::size_t itemsize) {
     std::size_t period = itemsize;
     while (period % 2 == 0 && std::memcmp(item, item + period / 2, period / 2) == 0)

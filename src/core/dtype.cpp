@@ -1,4 +1,4 @@
-// Dtype: the spellings of a type, read and written by looking them up in dtype_table.
+// Dtype: spellings of types, parsed and written by look-ups in dtype_table.
 #include <entrepot/core/dtype.hpp>
 
 #include <algorithm>
@@ -19,8 +19,9 @@ template <class Match> constexpr const DtypeRow *find_row(Match match) noexcept 
     return row == dtype_table.end() ? nullptr : &*row;
 }
 
-// The kind and size of a typestr as one number, so that finding them is a comparison of numbers. Every import of a dict pays for
-// that, and only some producers write the byte order as the table does: dpctl's is `|` for all types.
+// Kind and size of a typestr as one number, for fast comparison in every import of a dict. The byte
+// order is left out, since not all producers write it as the table does: dpctl writes `|` for all
+// types.
 constexpr std::size_t longest_kind_and_size = 3;
 constexpr std::uint32_t packed(std::string_view kind_and_size) noexcept {
     auto number = static_cast<std::uint32_t>(kind_and_size.size());
@@ -54,7 +55,7 @@ const DtypeRow *find_format(std::string_view format) noexcept {
     return format.empty() ? nullptr : find_row([&](const DtypeRow &row) { return row.format == format; });
 }
 
-// Why items of a kind that NumPy knows cannot be taken, and what to do.
+// Reasons why items of some NumPy kinds are refused, and advice.
 struct RefusedKind {
     char kind;
     std::string_view reason;
@@ -72,7 +73,7 @@ constexpr RefusedKind refused_kinds[] = {
     {'t', "bit fields are not addressable; unpack them to uint8"},
 };
 
-// The sizes that a kind comes in, as `2, 4 or 8`; empty for a kind that the table does not have.
+// The sizes of a kind, as `2, 4 or 8`; empty for a kind that the table lacks.
 std::string sizes_of_kind(char kind) {
     std::string sizes, last;
     for (const DtypeRow &row : dtype_table) {
@@ -91,7 +92,7 @@ Error typestr_refusal(std::string_view typestr, std::string_view reason) {
 
 [[noreturn]] void refuse_typestr(std::string_view typestr) {
     const char kind = begins_with_order(typestr) && typestr.size() >= 2 ? typestr[1] : '\0';
-    for (const RefusedKind &refused : refused_kinds)  // before the bytes are missed: NumPy writes `|O`
+    for (const RefusedKind &refused : refused_kinds)  // first, since NumPy's `|O` has no size
         if (refused.kind == kind)
             throw typestr_refusal(typestr, refused.reason);
     if (kind == '\0' || typestr.size() < 3)
@@ -101,7 +102,7 @@ Error typestr_refusal(std::string_view typestr, std::string_view reason) {
                                                  : "items of that kind have " + sizes + " bytes here");
 }
 
-// Spellings beside the table's own, as the table's. Empty: the code does not exist in that mode.
+// Aliases of the table's formats. Empty: the code does not exist in that mode.
 struct FormatAlias {
     std::string_view code;
     std::string_view standard;  // sizes of `=`, `<`, `>` and `!`
@@ -115,7 +116,7 @@ constexpr std::string_view size_format = sizeof(std::size_t) == 8 ? "Q" : "I";
 
 constexpr FormatAlias format_aliases[] = {
     {"c", "B", "B"},        {"l", "i", long_format},         {"L", "I", ulong_format}, {"n", "", ssize_format},
-    {"N", "", size_format}, {"P", size_format, size_format},  // ctypes writes `<P`, although struct has it in native mode only
+    {"N", "", size_format}, {"P", size_format, size_format},  // ctypes writes `<P`, although struct allows it in native mode only
     {"F", "Zf", "Zf"},                                        // Python 3.14's own spelling of complex numbers
     {"D", "Zd", "Zd"},
 };
@@ -127,7 +128,7 @@ const DtypeRow *find_format_or_alias(std::string_view code, bool standard) noexc
     return find_format(code);
 }
 
-// A format as it was given, in its parts.
+// A parsed format.
 struct Format {
     std::string_view asked, code;
     char order;

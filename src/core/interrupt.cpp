@@ -30,7 +30,7 @@ void set_warning_sink(WarningSink sink) noexcept { warning_sink.store(sink, std:
 void warn_later(const char *message) noexcept {
     try {
         pending_warning = message;
-    } catch (...) {  // out of memory, which others will say
+    } catch (...) {  // out of memory: the warning is dropped
     }
 }
 

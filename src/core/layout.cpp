@@ -1,4 +1,4 @@
-// Layout: refusals, contiguity, reach, and the views that need no copy.
+// Layout: errors, contiguity, byte range, and views.
 #include <entrepot/core/layout.hpp>
 
 #include <array>
@@ -13,7 +13,7 @@ namespace entrepot {
 
 namespace {
 
-// Inside a layout that is not empty, overflow is possible only for the stride of an extent of 1, which nobody steps along.
+// In a layout that is not empty, only the unused stride of an extent of 1 can overflow.
 std::int64_t scaled_stride(std::int64_t stride, std::int64_t factor) noexcept {
     std::int64_t scaled = 0;
     return __builtin_mul_overflow(stride, factor, &scaled) ? stride : scaled;
@@ -25,7 +25,8 @@ struct Slice {
     std::int64_t length;
 };
 
-// Python's rules, as PySlice_AdjustIndices has them: bounds may be anything, the sentinels of PySlice_Unpack included.
+// Python's rules, as in PySlice_AdjustIndices: bounds may be anything, including the sentinels of
+// PySlice_Unpack.
 Slice clipped(const IndexEntry &entry, std::int64_t extent) noexcept {
     const std::int64_t step = std::max(entry.step, -std::numeric_limits<std::int64_t>::max());  // so that it can be negated
     const std::int64_t lowest = step < 0 ? -1 : 0, highest = step < 0 ? extent - 1 : extent;
@@ -43,7 +44,8 @@ std::int64_t checked_position(std::int64_t index, std::int64_t extent, std::size
     return position;
 }
 
-// How many axes an index takes and makes; refuses what does not fit a layout of `ndim` axes.
+// Numbers of axes that an index consumes and produces. Throws if it does not fit a layout of `ndim`
+// axes.
 struct IndexCount {
     std::size_t taken = 0;
     std::size_t made = 0;
@@ -80,14 +82,15 @@ IndexCount count_axes(std::span<const IndexEntry> index, std::size_t ndim) {
     return {integers + slices, made};
 }
 
-// Axes that step as one: `extent` elements, `stride` apart.
+// Merged axes: `extent` elements, `stride` apart.
 struct Run {
     std::int64_t extent;
     std::int64_t stride;
 };
 
 struct Runs {
-    std::array<Run, Layout::max_ndim> run;  // innermost first, each as long as it can be; no extents of 1
+    // Innermost first, merged as far as possible; no extents of 1.
+    std::array<Run, Layout::max_ndim> run;
     std::size_t count = 0;
 };
 
@@ -112,7 +115,7 @@ Runs joined_axes(const Layout &layout) noexcept {
 
 using ShapeBuffer = std::array<std::int64_t, Layout::max_ndim>;
 
-// The shape asked of a reshape, with its -1 found. Refuses a size that differs.
+// The new shape with its -1 resolved. Throws if the size differs.
 Extents resolved_shape(const Layout &layout, Extents shape, ShapeBuffer &buffer) {
     const auto refusal = [&](const auto &...why) {
         return Error(ErrorKind::value, "cannot reshape an array of shape ", tuple_text(layout.shape()), " into ",
@@ -155,7 +158,7 @@ Extents resolved_shape(const Layout &layout, Extents shape, ShapeBuffer &buffer)
     return {buffer.data(), shape.size()};
 }
 
-// Whether the distance between the outermost elements fits 64 bits.
+// True if the distance between the outermost elements fits 64 bits.
 bool can_reach(Extents shape, Extents strides) noexcept {
     std::uint64_t reach = 0;
     bool overflow = false;
@@ -244,7 +247,7 @@ bool Layout::is_f_contiguous() const noexcept {
     return true;
 }
 
-// Taken from the smallest stride up, each axis must step over all that the axes before it can reach.
+// In order of strides, each axis must step over the full range of the axes before it.
 bool Layout::may_overlap_itself() const noexcept {
     if (size_ <= 1)
         return false;
@@ -286,7 +289,8 @@ Layout::View Layout::select(std::span<const IndexEntry> index) const {
         for (; axes > 0; --axes, ++from)
             make(extents[from], steps[from]);
     };
-    // Overflows only where the view is empty, because the reach of a layout that is not empty fits; and then nobody looks.
+    // Overflows only if the view is empty and the offset unused: the range of a layout that is not
+    // empty fits 64 bits.
     const auto move_to = [&](std::int64_t position) {
         std::int64_t distance = 0;
         __builtin_mul_overflow(position, steps[from], &distance);
@@ -348,8 +352,8 @@ Layout Layout::transposed(std::span<const std::int64_t> axes) const {
     return result;
 }
 
-// Each new axis must divide what is left of the run of old axes that it falls into: runs are as long as they can be,
-// so an axis across the border of two would need two strides.
+// Each new axis must divide the rest of its run of old axes. Runs are merged as far as possible, so
+// an axis across two of them would need two strides.
 std::optional<Layout> Layout::reshaped(Extents shape) const {
     ShapeBuffer buffer;
     Layout result(resolved_shape(*this, shape, buffer));

@@ -1,4 +1,4 @@
-// OpenFile: the number of an open file, closed again unless it is detached.
+// OpenFile: owns a file descriptor.
 #pragma once
 #include <unistd.h>
 
@@ -8,7 +8,7 @@ namespace entrepot {
 
 class OpenFile {
 public:
-    explicit OpenFile(int number) noexcept : number_(number) {}  // negative: none
+    explicit OpenFile(int number) noexcept : number_(number) {}  // negative if none
     OpenFile(OpenFile &&other) noexcept : number_(std::exchange(other.number_, -1)) {}
     OpenFile &operator=(OpenFile &&other) noexcept {
         std::swap(number_, other.number_);

@@ -8,8 +8,8 @@ namespace {
 
 std::atomic<unsigned> forks{0};
 
-// Installed when the library is loaded: nothing of this file need have been called before the first
-// fork.
+// Registered when the library is loaded, since the first fork may come before any call of this
+// file.
 [[maybe_unused]] const int counting = pthread_atfork(nullptr, nullptr, []() noexcept { ++forks; });
 
 }  // namespace

@@ -1,4 +1,4 @@
-// ThreadBlocks: blocks of one type that came back, for the next ones of the thread on which they came back.
+// ThreadBlocks: per-thread pool of freed blocks of one type.
 #pragma once
 #include <cassert>
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace entrepot {
 
-// For a T each; a `constinit thread_local` one, the only one of its type in a thread. It is destroyed with its thread but has no
-// destructor, so that what comes back even later finds it closed.
+// Declare as `constinit thread_local`, once per type. It closes when its thread ends, but has no
+// destructor, so that later frees find it closed and still valid.
 template <class T> class ThreadBlocks {
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
@@ -49,7 +49,7 @@ private:
     void *blocks_[capacity]{};
 };
 
-// For std::allocate_shared, of objects that come and go one by one.
+// Allocator for std::allocate_shared, of single objects.
 template <class T> struct ThreadBlockAllocator {
     using value_type = T;
 

@@ -1,11 +1,11 @@
-// uninterrupted: a system call that is made again when a signal has ended it.
+// Repeats a system call that a signal has interrupted.
 #pragma once
 #include <cerrno>
 
 namespace entrepot {
 
-// Returns: what `call` returns, which is -1 with errno set where it fails. Not for calls whose
-// timeout would begin anew.
+// Returns: the result of `call`, which is -1 with errno set if it fails.
+// Requires: the call has no timeout, which would restart.
 template <class Call> auto uninterrupted(Call &&call) {
     auto result = call();
     while (result == -1 && errno == EINTR)

@@ -1,4 +1,4 @@
-// Addresses: the drivers' word on what is there, against the caller's.
+// Verifies an address: compares the caller's description with the drivers' answers.
 #include <entrepot/exchange/address.hpp>
 #include <entrepot/exchange/host_view.hpp>
 #include <entrepot/memory/resource.hpp>
@@ -12,7 +12,8 @@
 namespace entrepot::address {
 namespace {
 
-// Of what is wrong with the arguments alone; what the drivers say otherwise is an ExchangeError, as of any other memory.
+// `speaker` reports invalid arguments; `driver` reports mismatches found by a driver, which are
+// ExchangeErrors for all kinds of memory.
 constexpr exchange::Speaker speaker{"from_address", ErrorKind::value};
 constexpr exchange::Speaker driver{"from_address", ErrorKind::exchange};
 
@@ -35,14 +36,14 @@ constexpr exchange::Speaker driver{"from_address", ErrorKind::exchange};
                          "bound to another context (pass a queue of that), or freed already");
 }
 
-// A driver may answer for contexts beside the one that was asked.
+// A driver may know memory of contexts other than the one asked.
 Context context_of(const Context &asked, const Device &device) {
     const std::vector<Device> &devices = asked.devices();
     return exchange::is_gpu(device) && std::ranges::find(devices, device) == devices.end() ? device.default_context() : asked;
 }
 
-// None where the context does not know the memory. The runtime may not say whose it is, of host memory and of some sub-devices:
-// then it is `otherwise`'s.
+// Returns: none if the context does not know the memory. The runtime may not name the device of
+//          host memory and of some sub-devices; then it is `otherwise`.
 std::optional<Place> find_in(const Context &context, const Device &otherwise, const exchange::Reach &reach) {
     const ep_allocation found = context.query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
     if (found.kind == EP_USM_UNKNOWN)
@@ -54,12 +55,13 @@ std::optional<Place> find_in(const Context &context, const Device &otherwise, co
     return Place{context_of(context, device), device, static_cast<UsmKind>(found.kind)};
 }
 
-// CUDA's and HIP's drivers answer for all of their devices, whichever is asked.
+// CUDA's and HIP's drivers know the memory of all their devices, whichever device is asked.
 bool is_answered_by_another(const Device &device) {
     return exchange::is_gpu(device) && device != registry::devices(device.backend()).front();
 }
 
-// Asks one driver after the other; in the child of a fork none, where no memory of theirs can be used any more.
+// Asks one driver after the other. In a forked child none is asked, because device memory is
+// unusable there.
 std::optional<Place> find_anywhere(const exchange::Reach &reach) {
     if (fork_guard::is_child())
         return std::nullopt;
@@ -74,7 +76,7 @@ std::optional<Place> find_anywhere(const exchange::Reach &reach) {
             if (std::optional<Place> place = find_in(context, device, reach))
                 return place;
             last = context;
-        } catch (const Error &error) {  // one that is lost, or another process has to itself: no memory here is its
+        } catch (const Error &error) {  // lost, or exclusive to another process: has no memory here
             if (error.kind() != ErrorKind::device)
                 throw;
         }
@@ -94,7 +96,7 @@ Place find_named(const Descriptor &asked, const exchange::Reach &reach) {
     refuse_elsewhere(reach, *place, asked);
 }
 
-// Nothing is there to be asked about.
+// An array without elements: no driver is asked.
 Array empty_array(Descriptor &&asked, Owner &&owner) {
     const Device &device = asked.device ? asked.device : registry::host();
     const UsmKind kind = device.backend().is_host() ? UsmKind::host : UsmKind::device;

@@ -1,4 +1,4 @@
-// The array interface: dict and struct made consistent and seen as an Array.
+// The array interface: verifies the contents of dict and struct, and returns an Array.
 #include <entrepot/exchange/array_interface.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
@@ -45,7 +45,7 @@ Descriptor describe(const PyArrayInterface &interface, char (&typestr)[16]) {
     if (interface.nd > 0 && !interface.shape)
         throw speaker.refusal("__array_struct__ has ", interface.nd, " dimensions and no shape");
 
-    // Swapped bytes are said by a flag there, and by the order in a typestr, where the refusal is worded.
+    // The struct has a flag for byte order; a typestr has a character, whose check words the error.
     typestr[0] = interface.flags & not_swapped ? '=' : '>';
     typestr[1] = interface.typekind;
     const auto written = std::to_chars(typestr + 2, std::end(typestr), interface.itemsize);

@@ -1,4 +1,4 @@
-// Buffers: what a Py_buffer says, made consistent and seen as an Array.
+// Buffers: verifies the contents of a Py_buffer, and returns an Array.
 #include <entrepot/exchange/buffer.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
@@ -9,7 +9,7 @@ namespace {
 
 constexpr Dtype none{TypeCode::opaque, 0, 0};
 
-// The types of dtype_table whose format is one character, by that character: what almost every buffer has.
+// Dtypes of one-character formats, indexed by the character. Almost every buffer has one.
 constexpr std::array<Dtype, 128> dtype_of_character = [] {
     std::array<Dtype, 128> found;
     found.fill(none);
@@ -37,7 +37,7 @@ void check_suboffsets(const Descriptor &descriptor) {
                                   "), so the elements are not in one piece of memory; copy the object first");
 }
 
-// Says so at a glance, of what almost every buffer is; others may be contiguous all the same.
+// Quick check that covers almost every buffer; false for some contiguous buffers.
 bool is_contiguous(const Descriptor &descriptor) noexcept {
     return !descriptor.strides || (descriptor.shape.size() == 1 && descriptor.strides[0] == descriptor.itemsize);
 }
@@ -52,8 +52,8 @@ void check_bytes(const Descriptor &descriptor, const Layout &layout) {
 }  // namespace
 
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
-    if (descriptor.suboffsets &&
-        descriptor.shape.size() <= Layout::max_ndim)  // of more dimensions nothing is read: refused below
+    // More dimensions are refused below, unread.
+    if (descriptor.suboffsets && descriptor.shape.size() <= Layout::max_ndim)
         check_suboffsets(descriptor);
     const Dtype dtype = dtype_of(descriptor.format, descriptor.itemsize);
     const std::int64_t *const strides = is_contiguous(descriptor) ? nullptr : descriptor.strides;

@@ -1,4 +1,4 @@
-// CAI: the driver's word on a described pointer, and the stream that orders a consumer's work.
+// CAI: asks the driver about a described pointer, and names the stream for the consumer.
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
 #include <entrepot/memory/operation.hpp>
@@ -10,7 +10,8 @@ namespace {
 
 using exchange::cuda_devices, exchange::hip_devices, exchange::is_gpu, exchange::GpuDevices;
 
-// The protocol's name says CUDA, so its driver is asked first, whoever else claims the pointer; HIP's libraries speak it too.
+// The protocol names CUDA, so its driver is asked first, even if another one knows the pointer too.
+// HIP libraries use the protocol as well.
 const GpuDevices &first_devices() {
     if (const GpuDevices &cuda = cuda_devices()) [[likely]]
         return cuda;
@@ -28,7 +29,7 @@ void check_stream(const Descriptor &descriptor) {
                           "and None says that there is nothing to wait for");
 }
 
-// A consumer can only ask where it would be.
+// Device of an array without elements: its pointer says nothing about the device.
 Device device_of_nothing(const Queue &queue) {
     const GpuDevices &devices = first_devices();
     for (const Device &device : {queue ? queue.device() : Device(), registry::current_device()})
@@ -48,7 +49,7 @@ struct Answer {
     const Device *asked;
 };
 
-// A driver answers for all of its devices, whichever is asked.
+// CUDA's and HIP's drivers know the memory of all their devices, whichever device is asked.
 Answer ask(const Device &device, const exchange::Reach &reach) {
     return {device.default_context().query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE), &device};
 }
@@ -142,7 +143,8 @@ std::optional<std::uintptr_t> hand_over(const Array &array) {
     exchange::hand_to(array, {queue, false}, holder, exchange::possible_consumers(array, holder));
     order_libraries_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);
-    return stream == 0 ? legacy_stream : stream;  // HIP's default stream has no number, and here it must have one
+    // HIP's default stream is 0, which the protocol forbids.
+    return stream == 0 ? legacy_stream : stream;
 }
 
 }  // namespace entrepot::cai

@@ -1,4 +1,5 @@
-// DLPack: a tensor's words checked one by one, the runtime asked, and exports in pooled blocks that need nobody to go back.
+// DLPack: checks the fields of a tensor, asks the runtime about its memory, and exports in pooled
+// blocks that are freed without Python.
 #include <core/thread_blocks.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 
@@ -27,7 +28,8 @@ void require_version(DLPackVersion found) {
 
 // ---------------------------------------------------------------- exporting
 
-// A tensor that is out, with all that it points to, in one block: the deleter needs neither the GIL nor the Array.
+// An exported tensor with all that it points to, in one block: the deleter needs neither the GIL
+// nor the Array.
 struct Exported {
     union {
         DLManagedTensorVersioned versioned;
@@ -47,20 +49,20 @@ template <class Managed> void delete_exported(Managed *self) {
     pool.give(exported);
 }
 
-// How far negative strides reach below the first element. dpnp takes a tensor for memory that begins at `data`, so that is where
-// the lowest element has to be.
+// Bytes that negative strides reach below the first element. dpnp assumes that memory begins at
+// `data`, so `data` has to be the lowest element.
 std::int64_t bytes_below_first(const Array &array) noexcept {
     const Extents strides = array.strides();
     const bool reaches_below = std::ranges::any_of(strides, [](std::int64_t stride) { return stride < 0; });
     return reaches_below ? -array.layout().byte_range(array.itemsize()).begin : 0;
 }
 
-// With the shape and strides of `layout`, which the tensor points to. DLPack's pointers are not const; the specification forbids
-// writing through them.
+// The tensor points to the shape and strides of `layout`. DLPack's pointers are not const, but the
+// specification forbids writing through them.
 DLTensor describe(const Array &array, DLDevice device, const Layout &layout) noexcept {
     const Dtype dtype = array.dtype();
     const std::int64_t below = device.device_type == kDLOneAPI ? bytes_below_first(array) : 0;
-    // The data of an empty array has its address too: dpnp fails on the null that is allowed.
+    // An empty array exports its address too: dpnp fails on NULL, which DLPack allows.
     return {.data = static_cast<std::byte *>(array.data()) - below,
             .device = device,
             .ndim = static_cast<std::int32_t>(layout.ndim()),
@@ -84,7 +86,7 @@ void require_no_flags(const Array &array, const char *kind) {
                               "ask for a versioned tensor, or export a view as uint8");
 }
 
-// Gives the block back where the constructor throws.
+// Returns the block to the pool if the constructor throws.
 Exported *new_exported(const Array &array) {
     void *const block = pool.take();
     try {
@@ -95,7 +97,7 @@ Exported *new_exported(const Array &array) {
     }
 }
 
-// The Memory of a tensor that we exported; nullptr of everybody else's.
+// The Memory of a tensor that Entrepot exported; nullptr for tensors of other libraries.
 template <class Managed> const Memory *own_memory(const Managed &managed) noexcept {
     return managed.deleter == delete_exported<Managed> ? &static_cast<const Exported *>(managed.manager_ctx)->memory : nullptr;
 }
@@ -131,8 +133,9 @@ template <class Managed> Array adopt(Managed *managed) {
 
 void check_subbyte(Dtype dtype, std::uint64_t flags) {
     if (!find_dtype({dtype.code, dtype.bits}) || dtype.lanes == 0)
-        throw speaker.refusal("a dtype of ", dtype,
-                              " is none that Entrepot knows; ask the producer for a view as one of the same size, such as uint8");
+        throw speaker.refusal(
+            "a dtype of ", dtype,
+            " is not supported; ask the producer for a view as a supported one of the same size, such as uint8");
     const bool padded = (flags & flag_subbyte_type_padded) != 0, fills_bytes = dtype.bits * dtype.lanes % 8 == 0;
     if (padded ? dtype.lanes != 1 : !fills_bytes)
         refuse_packed(dtype);
@@ -155,7 +158,7 @@ void refuse_null(const Layout &layout) {
 Memory borrow(exchange::Reach reach, DLDevice named, Owner &&owner) {
     if (named.device_type == kDLCPU) [[likely]]
         return Memory::borrow_host(reach.lowest, reach.bytes, std::move(owner));
-    if (reach.bytes == 0) {  // the pointer of an empty tensor may be anything: it is never asked about
+    if (reach.bytes == 0) {  // an empty tensor may have any pointer, so it is not looked up
         const Device device = device_at(named);
         const UsmKind kind = kind_of(named) == UsmKind::unknown ? UsmKind::device : kind_of(named);
         return Memory::borrow(reach.lowest, 0, kind, device, device.default_context(), std::move(owner));

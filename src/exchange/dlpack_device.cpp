@@ -1,4 +1,5 @@
-// The devices of DLPack: rows looked up, positions found once and kept, and the documented algorithm of kDLOneAPI, step by step.
+// DLPack devices: looks up device types, remembers positions of devices, and follows the documented
+// algorithm of kDLOneAPI.
 #include <entrepot/exchange/dlpack_device.hpp>
 
 #include <entrepot/device/backend.hpp>
@@ -16,8 +17,8 @@
 namespace entrepot::dlpack {
 namespace {
 
-// The backends of SYCL root devices whose USM our SYCL plugin asks about and works on; the first word of their selectors.
-// A device of any other (native_cpu, an offload plugin) is refused rather than tried.
+// Backends of SYCL root devices (first word of their selectors) that the SYCL plugin supports.
+// Devices of others (native_cpu, an offload plugin) are refused.
 constexpr std::string_view one_api_backends[] = {"opencl", "level_zero", "cuda", "hip"};
 
 const DeviceTypeRow *find_row(DLDeviceType type) noexcept {
@@ -31,7 +32,8 @@ const DeviceTypeRow *find_row(std::string_view backend, UsmKind kind) noexcept {
     });
     if (row != device_type_table.end())
         return &*row;
-    // DLPack has a type for CUDA's managed memory and none for HIP's, which is the device's as well.
+    // DLPack has a type for CUDA's managed memory but not for HIP's, which is exported as its
+    // device's.
     return kind == UsmKind::shared ? find_row(backend, UsmKind::device) : nullptr;
 }
 
@@ -49,7 +51,7 @@ const Backend &backend_of(DLDevice device) {
     }
 }
 
-// Steps 3 and 4 of the export: the unpartitioned parent's position in the runtime's list.
+// Steps 3 and 4 of the export: the position of the unpartitioned parent in the runtime's list.
 std::int32_t position_of(const Device &device) {
     const std::vector<Device> &devices = registry::devices(device.backend());
     const auto found = std::ranges::find(devices, device.root());
@@ -62,7 +64,8 @@ std::int32_t position_of(const Device &device) {
     return static_cast<std::int32_t>(found - devices.begin());
 }
 
-// "For vanilla CPU memory, pinned memory, or managed memory, this is set to 0", says dlpack.h of device_id.
+// dlpack.h on device_id: "For vanilla CPU memory, pinned memory, or managed memory, this is set to
+// 0".
 bool is_of_no_device(const DeviceTypeRow &row) noexcept {
     return row.type == kDLCPU || row.kind == UsmKind::host || row.kind == UsmKind::shared;
 }
@@ -75,7 +78,7 @@ DLDevice name_device(const Device &device, UsmKind kind) {
     return {row->type, is_of_no_device(*row) ? 0 : position_of(device)};
 }
 
-// What has been worked out once: devices live as long as the process, and so do these.
+// Remembered results. Never freed, as devices are not.
 struct Known {
     const Device::Record *device;
     UsmKind kind;
@@ -84,7 +87,7 @@ struct Known {
 };
 std::atomic<const Known *> known{nullptr};
 
-// Two threads that meet here add the same answer twice, which is harmless.
+// Two racing threads add the same answer twice, which is harmless.
 DLDevice remember(const Device &device, UsmKind kind) {
     auto *const fresh = new Known{device.record(), kind, name_device(device, kind), known.load(std::memory_order_acquire)};
     while (!known.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
@@ -110,8 +113,8 @@ ep_allocation ask(const Context &context, const exchange::Reach &reach) {
     return context.query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
 }
 
-// Steps 3 and 4 of the import, for one context. The runtime may not know the device, of host memory and of some sub-devices;
-// where contexts share one address space, it is another's perhaps.
+// Steps 3 and 4 of the import, for one context. The runtime may not name the device of host memory
+// and of some sub-devices. If contexts share one address space, it may name a device of another.
 Place place_of(const ep_allocation &found, const exchange::Reach &reach, const Device &root) {
     const Device device = root.backend().device(found.device);
     const Context &context = device && device.root() != root ? device.default_context() : root.default_context();
@@ -121,7 +124,7 @@ Place place_of(const ep_allocation &found, const exchange::Reach &reach, const D
     return {context, device ? device : root, static_cast<UsmKind>(found.kind)};
 }
 
-// Asks the other of CUDA and HIP; none where it does not know the memory either.
+// Asks the other driver of CUDA and HIP; none if it does not know the memory either.
 std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named) {
     const DeviceTypeRow *const row = find_row(named.device_type);
     const exchange::GpuDevices *const others = row && row->backend ? exchange::other_devices(row->backend) : nullptr;
@@ -133,7 +136,7 @@ std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named
     return place_of(found, reach, others->front());
 }
 
-// A sub-device may have a default context of its own, which is not the platform's.
+// A sub-device may have a default context of its own, different from the platform's.
 [[noreturn]] void refuse_context(const Array &array, DLDevice name) {
     const Device &device = array.device(), root = device.root();
     throw speaker.refusal("memory bound to ", array.context(), " cannot be exported as ", name, ": DLPack carries memory of the ",
@@ -199,7 +202,7 @@ Place locate(const exchange::Reach &reach, DLDevice named) {
 
     for (const Device &other : registry::devices(root.backend())) {
         if (named.device_type != kDLOneAPI || other.default_context() == root.default_context())
-            continue;  // of the others, CUDA's driver has spoken for all its contexts
+            continue;  // CUDA's and HIP's drivers have answered for all contexts
         const ep_allocation elsewhere = ask(other.default_context(), reach);
         if (elsewhere.kind == EP_USM_UNKNOWN)
             continue;

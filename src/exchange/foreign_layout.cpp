@@ -1,4 +1,5 @@
-// Foreign descriptions: what Layout refuses is said again in the protocol's name; byte strides become element strides.
+// Validation of layouts from other libraries: errors of Layout get the protocol's name; byte
+// strides become element strides.
 #include <entrepot/exchange/foreign_layout.hpp>
 
 #include <array>
@@ -28,7 +29,7 @@ Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std:
         empty |= extent == 0;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         elements[axis] = strides[axis] / itemsize;
-        // The stride of an axis that is never stepped along means nothing, and NumPy leaves any number there.
+        // The stride of an axis with one element is unused, and NumPy leaves any number there.
         if (strides[axis] % itemsize != 0 && shape[axis] > 1 && !empty)
             throw speaker.refusal(
                 "the stride of axis ", axis, " is ", strides[axis], " bytes, which is no multiple of the item size, ", itemsize,

@@ -15,7 +15,8 @@ template <const char *backend> const GpuDevices &devices_of() {
     try {
         const std::vector<Device> &devices = registry::devices(registry::backend(backend));
         if (!devices.empty()) {
-            auto *const made = new GpuDevices{&devices, {}};  // two threads that meet here make it twice, which is harmless
+            // Racing threads make it twice, which is harmless.
+            auto *const made = new GpuDevices{&devices, {}};
             kept.store(made, std::memory_order_release);
             return *made;
         }

@@ -1,4 +1,4 @@
-// The devices of CUDA and of HIP, for protocols that do not say whose of the two their memory is: the drivers are asked.
+// CUDA's and HIP's devices, for protocols that do not say which of the two their memory belongs to.
 #pragma once
 #include <entrepot/device/registry.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace entrepot::exchange {
 
-// A backend's devices; none where it is absent or sees none. The list lives as long as the process.
+// A backend's devices; false if the backend is absent or has none. The list is never freed.
 struct GpuDevices {
     const std::vector<Device> *list = nullptr;
     std::string reason;  // why there are none
@@ -17,14 +17,14 @@ struct GpuDevices {
     const Device &front() const { return list->front(); }
 };
 
-// What was found is kept: looking it up takes as long as asking the driver. Where nothing was, the next one asks again, for a
-// driver that is busy may come; that answer lasts until this thread asks again.
+// A found list is cached, since a lookup takes as long as asking the driver. A missing one is not:
+// a busy driver may become available. Its result is valid until this thread asks again.
 const GpuDevices &cuda_devices();
 const GpuDevices &hip_devices();
 
-// Whether the device is of one of the two.
+// True for devices of CUDA and HIP.
 bool is_gpu(const Device &device);
-// The devices of the one that the backend is not; nullptr where it is neither of the two.
+// The devices of the other of the two backends; nullptr for a third backend.
 const GpuDevices *other_devices(std::string_view backend);
 
 }  // namespace entrepot::exchange

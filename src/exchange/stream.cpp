@@ -1,4 +1,4 @@
-// Streams of SYCL, CUDA and HIP as queues and back, and the two directions of a hand-over.
+// Streams of SYCL, CUDA and HIP as queues and back, and the ordering of exports and imports.
 #include <entrepot/exchange/stream.hpp>
 
 #include <entrepot/memory/operation.hpp>
@@ -8,13 +8,14 @@ namespace {
 
 Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
 
-// What is left of a producer's stream that may not be touched after the call.
+// An event that stands for the producer's stream, which may be destroyed after the call.
 Queue past(const FarQueue &producer) {
     return Queue::past(producer.queue.context(), producer.queue.device(), producer.queue.record());
 }
 
-// Of memory that others have, too: an event of a stream that goes takes the way through a queue of ours, unless that would go
-// into a graph with it.
+// For memory with other references: records the producer's work as a write. If its stream may be
+// destroyed after the call, one of Entrepot's queues waits for its event and stands for it. A
+// capturing stream would pull that queue into its graph, so its event is used directly.
 void note_shared(const Memory &memory, const FarQueue &producer) {
     if (producer.stays)
         return memory.after(Access::write, producer.queue, producer.queue.submitted());
@@ -49,7 +50,7 @@ LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexc
     return static_cast<LibrarySet>(consumer_libraries() & (may_be_on_legacy ? ~0u : ~unsigned{legacy_library_set}));
 }
 
-// The consumer's later work is not known yet. A queue that stays can be asked for it later.
+// The consumer may submit more later. A queue that stays valid can be asked for that work.
 void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder, LibrarySet libraries) {
     const Memory &memory = array.memory();
     memory.mark_escaped();

@@ -1,4 +1,4 @@
-// SUAI: the driver's word on a described pointer, and the queue that orders a consumer's work.
+// SUAI: asks the driver about a described pointer, and picks the queue for the consumer.
 #include <entrepot/exchange/host_view.hpp>
 #include <entrepot/exchange/stream.hpp>
 #include <entrepot/exchange/suai.hpp>
@@ -6,15 +6,15 @@
 namespace entrepot::suai {
 namespace {
 
-// The device that an allocation of the context is on. Asking the driver costs as much as both questions about the pointer, so it
-// is asked only where there is a choice.
+// The device of an allocation in the context. Asking the driver for it costs as much as both
+// questions about the pointer, so it is asked only if the context has several devices.
 Device device_of(const Descriptor &descriptor, const ep_allocation &found) {
     if (found.device)
         return descriptor.context.backend().device(found.device);
     return descriptor.queue ? descriptor.queue.device() : descriptor.context.devices().front();
 }
 
-// Nothing is there to be asked about; a consumer can only ask where it would be.
+// An array without elements: no driver is asked, and the pointer says nothing about the device.
 Array empty_array(const Descriptor &descriptor, void *first, Dtype dtype, Layout &&layout, Owner &&owner) {
     Memory memory = Memory::borrow(first, 0, UsmKind::device, device_of(descriptor, {}), descriptor.context, std::move(owner));
     return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only, descriptor.queue);
@@ -44,7 +44,7 @@ void check_inside_buffer(const Descriptor &descriptor, const Layout &layout, voi
                               " leave it (strides and offset are in elements, not bytes)");
 }
 
-// The kind is asked for where somebody wants to know it, which many consumers never do.
+// The kind is queried on demand, because many consumers never need it.
 ep_allocation ask(const Context &context, const exchange::Reach &reach) {
     const bool has_choice = context.devices().size() > 1;
     return context.query(reach.lowest, reach.bytes, has_choice ? EP_QUERY_DEVICE : EP_QUERY_KIND_LATER);
@@ -68,7 +68,7 @@ Array verify(Descriptor descriptor, Owner owner) {
         check_inside_buffer(descriptor, layout, first, dtype.itemsize());
     if (!descriptor.context) {
         if (!from_buffer)
-            throw speaker.refusal("'syclobj' is missing: without it nobody knows which context the pointer is bound to");
+            throw speaker.refusal("'syclobj' is missing: it names the context that the pointer is bound to");
         return exchange::view_host(speaker, first, dtype, std::move(layout), descriptor.read_only, std::move(owner), {});
     }
     if (layout.size() == 0)
@@ -87,7 +87,8 @@ Array verify(Descriptor descriptor, Owner owner) {
     const Device device = device_of(descriptor, found);
     Memory memory = Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(found.kind), device,
                                    std::move(descriptor.context), std::move(owner));
-    // The producer's queue holds work that we have not counted: one more submission stands for all of it.
+    // The producer's queue holds work that was not counted here: one more position stands for all
+    // of it.
     if (descriptor.queue) {
         memory.after_producer(descriptor.queue);
         memory.set_owner_queue(descriptor.queue);

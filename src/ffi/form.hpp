@@ -1,4 +1,4 @@
-// What libffi knows a type by. The only header of the room that includes libffi's.
+// The libffi form of a type. The only header of src/ffi that includes libffi's.
 #pragma once
 #include <entrepot/ffi/type.hpp>
 
@@ -13,7 +13,7 @@ struct RecordForm {
     std::vector<ffi_type *> elements;  // ends with nullptr
 };
 
-// Valid for as long as the type lives.
+// Lifetime: that of the type.
 ffi_type *libffi_type(const Type &type) noexcept;
 
 }  // namespace entrepot::ffi

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int mode = RTLD_NOW | RTLD_LOCAL;
 
-// The attempts, for the message.
+// Attempts so far, for the message.
 class Attempts {
 public:
     void *open(const std::string &file) {
@@ -30,7 +30,7 @@ private:
     std::string tried_;
 };
 
-// `$NAME/lib` with what the variable holds; empty where it is not set.
+// Expands the variable in `$NAME/lib`; empty if it is not set.
 std::string expanded(const std::string &directory) {
     if (directory.empty() || directory.front() != '$')
         return directory;

@@ -13,7 +13,7 @@ namespace entrepot::ffi {
 struct PreparedSignature {
     mutable ffi_cif cif{};
     Type result = Kind::none;
-    std::vector<Type> arguments;  // their forms are what cif points to
+    std::vector<Type> arguments;  // own the forms that cif points to
     std::vector<ffi_type *> types;
 };
 

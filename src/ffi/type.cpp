@@ -10,7 +10,7 @@
 namespace entrepot::ffi {
 namespace {
 
-// By their size: 1, 2, 4 and 8 bytes.
+// By size: 1, 2, 4 and 8 bytes.
 ffi_type *const unsigned_types[] = {&ffi_type_uint8, &ffi_type_uint16, &ffi_type_uint32, &ffi_type_uint64};
 ffi_type *const signed_types[] = {&ffi_type_sint8, &ffi_type_sint16, &ffi_type_sint32, &ffi_type_sint64};
 
@@ -26,7 +26,7 @@ ffi_type *scalar_type(Kind kind) noexcept {
 }
 
 constexpr std::size_t eightbyte = 8;
-// Larger records go through memory, where their elements do not matter.
+// Larger records are passed in memory, where their elements do not matter.
 constexpr std::size_t largest_in_registers = 2 * eightbyte;
 
 bool is_floating_eightbyte(std::span<const Scalar> scalars, std::size_t first) {
@@ -40,7 +40,7 @@ bool is_floating_eightbyte(std::span<const Scalar> scalars, std::size_t first) {
     return any;
 }
 
-// Elements that do not overlap, and have the classes of those that do.
+// Adds elements that do not overlap and have the same classes.
 void add_eightbytes(RecordForm &form, std::size_t size, std::span<const Scalar> scalars) {
     for (std::size_t first = 0; first < size; first += eightbyte) {
         const std::size_t bytes = std::min(size - first, eightbyte);
@@ -73,7 +73,7 @@ void check_form(std::size_t size, std::size_t alignment, std::span<const Scalar>
     for (const Scalar &scalar : scalars)
         if (size_of(scalar.kind) == 0 || scalar.offset > size || size_of(scalar.kind) > size - scalar.offset)
             throw Error(ErrorKind::value, "a field at ", scalar.offset, " lies outside its record of ", size, " bytes");
-    // C passes these through memory whatever their size, which libffi cannot be told.
+    // C passes packed records in memory, whatever their size, which libffi does not support.
     for (const Scalar &scalar : scalars)
         if (size <= largest_in_registers && scalar.offset % size_of(scalar.kind) != 0)
             throw Error(ErrorKind::value, "a packed record of ", size, " bytes cannot be passed by value");
@@ -92,7 +92,7 @@ Type Type::record(std::size_t size, std::size_t alignment, std::span<const Scala
     else
         add_eightbytes(*form, size, scalars);
     form->elements.push_back(nullptr);
-    // With a size, libffi takes both for granted.
+    // With a size given, libffi does not compute size and alignment.
     form->type = {size, static_cast<unsigned short>(alignment), FFI_TYPE_STRUCT, form->elements.data()};
     Type type(Kind::record);
     type.form_ = std::move(form);
@@ -102,7 +102,7 @@ Type Type::record(std::size_t size, std::size_t alignment, std::span<const Scala
 std::size_t Type::size() const noexcept { return form_ ? form_->type.size : size_of(kind_); }
 
 ffi_type *libffi_type(const Type &type) noexcept {
-    // libffi's functions take all they read by pointers to what they could change.
+    // The parameters of libffi's functions are not const.
     return type.form() ? const_cast<ffi_type *>(&type.form()->type) : scalar_type(type.kind());
 }
 

@@ -1,4 +1,4 @@
-// Elements of the list adapters: the integer types of C that have one, and what goes into them.
+// Elements of the list adapters: C integer types with a list adapter, and conversion of values.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -8,20 +8,20 @@
 
 namespace entrepot::adapters {
 
-// An integer of 64 bits and either sign.
+// A 64-bit integer of either sign.
 struct Integer {
-    std::uint64_t bits = 0;  // two's complement where it is negative
+    std::uint64_t bits = 0;  // two's complement if negative
     bool is_negative = false;
 };
 
 struct ElementType {
-    const char *list;    // the adapter for many, as Python knows it
-    const char *single;  // the adapter for one
+    const char *list;    // Python name of the list adapter
+    const char *single;  // Python name of the adapter for one element
     const char *c_name;
     std::uint8_t size;
     bool is_signed;
 
-    // Whether it fits; nothing is written where it does not.
+    // Returns: false, without writing, if the value is out of range.
     bool store(void *to, Integer value) const noexcept {
         const std::uint64_t highest = ~std::uint64_t{0} >> (64 - 8 * size + (is_signed ? 1 : 0));
         if (value.is_negative ? !is_signed || ~value.bits > highest : value.bits > highest)

@@ -1,5 +1,5 @@
-// Locating: whose memory an address is that a native allocator returned. The drivers are asked: nothing else tells HIP's from
-// CUDA's.
+// Locating: finds the driver of an address from a native allocator. Only the drivers can tell HIP's
+// memory from CUDA's.
 #pragma once
 #include <entrepot/exchange/foreign_layout.hpp>
 #include <entrepot/memory/memory.hpp>
@@ -8,9 +8,10 @@ namespace entrepot::adapters {
 
 inline constexpr exchange::Speaker speaker{"DeviceArray", ErrorKind::exchange};
 
-// The whole allocation that the bytes lie in, where its driver tells how large that is, so that all parts of it are of one
-// Memory; else the bytes alone. Throws ExchangeError, with `owner` released: no driver that is here knows the address, or the
-// bytes leave the allocation.
+// Returns: the whole allocation around the bytes, if its driver reports the size, so that all parts
+//          of it share one Memory. Otherwise the bytes alone.
+// Ownership: the Memory holds `owner`; if locate throws, `owner` is released.
+// Throws: ExchangeError if no driver knows the address, or the bytes exceed the allocation.
 Memory locate(const exchange::Reach &reach, Owner owner);
 
 }  // namespace entrepot::adapters

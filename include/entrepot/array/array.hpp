@@ -1,4 +1,5 @@
-// Array: memory seen through a type and a layout. A value: immutable, cheap to copy, and it keeps its memory alive.
+// Array: memory seen through a type and a layout. A value: immutable, cheap to copy, and an owner
+// of its memory.
 #pragma once
 #include <entrepot/core/dtype.hpp>
 #include <entrepot/core/layout.hpp>
@@ -16,27 +17,33 @@ class Array {
 public:
     Array() noexcept = default;
 
-    // `data` is the first element (index 0 in every axis) and the elements lie inside `memory`: the caller has checked it.
-    // `queue` is where operations on the array run unless they name another; none: the device's default queue.
+    // Operations on the array run on `queue` unless they name another; none: the device's default
+    // queue.
+    //
+    // Requires: `data` is the first element (index 0 in every axis), and all elements lie inside
+    //           `memory`.
     Array(Memory memory, void *data, Dtype dtype, Layout &&layout, bool read_only = false, Queue queue = {}) noexcept
         : memory_(std::move(memory)), data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only),
           layout_(std::move(layout)), queue_(std::move(queue)) {}
     Array(Memory memory, void *data, Dtype dtype, const Layout &layout, bool read_only = false, Queue queue = {})
         : Array(std::move(memory), data, dtype, Layout(layout), read_only, std::move(queue)) {}
 
-    // The same of a layout that is made where it stays, and of the memory that is found by it. Each may throw.
+    // Makes the layout in place, then the memory that fits it. Both functions may throw.
     template <std::invocable MakeLayout, std::invocable<const Layout &> FindMemory>
     Array(MakeLayout &&make_layout, FindMemory &&find_memory, void *data, Dtype dtype, bool read_only)
         : data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only), layout_(make_layout()) {
-        new (&memory_) Memory(find_memory(std::as_const(layout_)));  // over none, which has nothing to let go of
+        // The member is empty, so nothing has to be released.
+        new (&memory_) Memory(find_memory(std::as_const(layout_)));
     }
 
-    // New memory, C-contiguous, not initialised. Throws as Memory::allocate does, and OverflowError for too many bytes.
+    // New memory, C-contiguous and uninitialized. Throws as Memory::allocate does, and
+    // OverflowError for too many bytes.
     static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
                        Memory::Allocate allocate = Memory::allocate);
 
     const Memory &memory() const noexcept { return memory_; }
-    Memory take_memory() && noexcept { return std::move(memory_); }  // leaves an array that can only go
+    // Leaves an array that may only be destroyed.
+    Memory take_memory() && noexcept { return std::move(memory_); }
     void *data() const noexcept { return data_; }
     const Dtype &dtype() const noexcept { return dtype_; }
     const Layout &layout() const noexcept { return layout_; }
@@ -49,18 +56,18 @@ public:
     std::int64_t itemsize() const noexcept { return dtype_.itemsize(); }
     std::int64_t nbytes() const { return layout_.nbytes(itemsize()); }
 
-    // Where the array is. A host view is on the host, whatever its memory.
+    // Place of the array. A host view is on the host, wherever its memory is.
     UsmKind kind() const noexcept { return host_view_ ? UsmKind::host : memory_.kind(); }
     const Device &device() const noexcept { return host_view_ ? registry::host() : memory_.device(); }
     const Context &context() const { return host_view_ ? registry::host().default_context() : memory_.context(); }
-    // Where operations on the array run unless they name another queue: the one that it was given, else that on which the owner
-    // of borrowed memory works now (PyTorch's current stream on this thread, say), else a queue of ours.
-    // GIL: as Memory::owner_queue.
+    // The queue on which operations run unless they name another: the array's own. Otherwise the
+    // queue on which the owner of borrowed memory works now, such as PyTorch's current stream on
+    // this thread. Otherwise one of Entrepot's.
     Queue queue() const { return queue_ ? queue_ : queue_of_memory(); }
     bool has_own_queue() const noexcept { return static_cast<bool>(queue_); }
     bool is_host_accessible() const noexcept { return entrepot::is_host_accessible(kind()); }
 
-    // Views. None copies; each throws ValueError or IndexError that says why it would have to.
+    // Views, which never copy. Each throws ValueError or IndexError if a copy would be necessary.
     Array select(std::span<const IndexEntry> index) const;
     Array transposed(std::span<const std::int64_t> axes) const;
     Array reshaped(Extents shape) const;

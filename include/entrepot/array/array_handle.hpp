@@ -1,4 +1,5 @@
-// ArrayHandle: what another process opens an array by: its memory, type and layout as plain data, and as bytes to be sent.
+// ArrayHandle: lets another process open an array. It has memory, type and layout as plain data,
+// and converts to bytes.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/memory/share.hpp>
@@ -18,13 +19,13 @@ struct ArrayHandle {
     // Throws and blocks as entrepot::share does.
     static ArrayHandle of(const Array &array, ep_ipc_form form = EP_IPC_ANY);
 
-    // The array in this process, read-only if that was. Throws as entrepot::open does, and Error(value) where elements would lie
-    // outside the memory or misaligned in it.
+    // The array in this process, read-only if the original was. Throws as entrepot::open does, and
+    // Error(value) if elements would be misaligned or outside the memory.
     Array open() const;
 
-    // For processes of the same build on one machine, or of several where the memory is of the fabric.
+    // For processes of the same build on one machine, or on several with memory of the fabric.
     std::string bytes() const;
-    // Throws Error(value) for bytes that are none of a handle, or of another version's.
+    // Throws Error(value) for bytes that are not a handle, or of another version.
     static ArrayHandle from_bytes(std::string_view bytes);
 };
 

@@ -1,4 +1,4 @@
-// Launch: a kernel run on arrays, in the right order with everything else that uses their memory.
+// Launch: a kernel run on arrays, ordered with all other work on their memory.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/core/small_vector.hpp>
@@ -21,19 +21,20 @@ struct LocalMemory {
     std::size_t bytes = 0;
 };
 
-// An array of a launch, what the kernel does with it, and at which place of the call it was given.
+// An array of a launch, the kernel's access to it, and its position among the arguments.
 struct ArrayUse {
     const Array *array = nullptr;
     Access access = Access::write;
     std::size_t position = 0;
 };
 
-// The arguments in the backend's form, as many as are announced, put together one by one.
+// The arguments in the backend's form. The constructor takes their number.
 class LaunchArguments {
 public:
     explicit LaunchArguments(std::size_t count) : given_(count), uses_(count), scalars_(count) {}
 
-    // The caller keeps it. Where nobody says what a kernel does with its arrays, those that are not read-only count as written.
+    // The caller keeps `array` alive. If the kernel does not declare its accesses, arrays that are
+    // not read-only count as written.
     void add(const Array &array) {
         uses_.emplace_back(&array, array.read_only() ? Access::read : Access::write, given_.size());
         given_.emplace_back(EP_ARG_POINTER, sizeof(void *), array.data());
@@ -44,7 +45,7 @@ public:
         given_.emplace_back(EP_ARG_BYTES, kept.size, kept.bytes.data());
     }
     void add(const LocalMemory &local) { given_.emplace_back(EP_ARG_LOCAL, local.bytes, nullptr); }
-    // By value; the caller keeps them.
+    // Passed by value; the caller keeps `bytes` alive.
     void add(std::span<const std::byte> bytes) { given_.emplace_back(EP_ARG_BYTES, bytes.size(), bytes.data()); }
 
     std::span<const ep_argument> given() const noexcept { return given_; }
@@ -56,9 +57,12 @@ private:
     SmallVector<Scalar, 16> scalars_;
 };
 
-// Every array must be reachable by the queue's device: memory of the queue's context, host-accessible memory where the device
-// reads it, or memory of a peer that it reaches. Throws KernelError where one is not ("compute follows data"). Returns the
-// launch's position in the queue.
+// Launches the kernel ("compute follows data").
+//
+// Requires: the queue's device reaches every array. This is memory of the queue's context,
+//           host-accessible memory if the device reads it, or memory of a peer with access.
+// Returns: the launch's position in the queue.
+// Throws: KernelError if an array is not reachable.
 Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                        std::span<const ArrayUse> uses, const ep_cooperation *cooperation = nullptr);
 inline Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, const LaunchArguments &arguments,
@@ -66,7 +70,8 @@ inline Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep
     return launch(kernel, queue, range, arguments.given(), arguments.uses(), cooperation);
 }
 
-// The same for what Kernel::relaunch takes, and arrays of the queue's context.
+// Launches without checks: for kernels that Kernel::relaunch accepts and arrays of the queue's
+// context.
 Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                          std::span<const ArrayUse> uses);
 

@@ -1,11 +1,11 @@
-// Reach: whether a queue's device may use an array's memory in work of its own.
+// Reach: tells if a queue's device can use an array's memory.
 #pragma once
 #include <entrepot/array/array.hpp>
 
 namespace entrepot {
 
-// Memory of the queue's context; host-accessible memory where the device reads any; memory of a peer, to which access is enabled
-// now if the hardware has a way.
+// True for memory of the queue's context, host-accessible memory if the device reads any, and
+// memory of a peer. Enables access to the peer's memory if the hardware supports it.
 bool reaches(const Queue &queue, const Array &array);
 
 }  // namespace entrepot

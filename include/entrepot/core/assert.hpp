@@ -1,4 +1,4 @@
-// ENTREPOT_ASSERT: states an invariant that the code around it relies on, and checks it in builds for tests and sanitizers.
+// ENTREPOT_ASSERT: states an invariant, and checks it in builds for tests and sanitizers.
 #pragma once
 #include <cstdio>
 #include <cstdlib>
@@ -12,7 +12,8 @@ namespace entrepot {
 
 }  // namespace entrepot
 
-// The condition has no side effects: builds without assertions do not evaluate it, though they compile it.
+// The condition must have no side effects: builds without assertions compile but do not evaluate
+// it.
 #ifdef ENTREPOT_ASSERTIONS
 #define ENTREPOT_ASSERT(condition)                                                                                               \
     ((condition) ? static_cast<void>(0) : ::entrepot::assertion_failed(#condition, __FILE__, __LINE__))

@@ -1,4 +1,4 @@
-// What a misspelt name may have meant, for messages.
+// Suggestions for misspelt names in messages.
 #pragma once
 #include <span>
 #include <string>
@@ -6,11 +6,11 @@
 
 namespace entrepot {
 
-// The known name that is nearest: by the fewest letters that are changed, added, left out or swapped with their neighbour.
-// Empty where even that one differs in more than a third of the longer name's letters.
+// The known name with the smallest edit distance (changed, added, dropped or swapped letters).
+// Empty if even that differs in more than a third of the longer name's letters.
 std::string_view closest(std::string_view name, std::span<const std::string> known);
 
-// "; did you mean `sqrt`?", or nothing where no known name is near.
+// Returns "; did you mean `sqrt`?", or nothing if no known name is close.
 std::string did_you_mean(std::string_view name, std::span<const std::string> known);
 
 }  // namespace entrepot

@@ -1,4 +1,4 @@
-// Dtype: the type of an element as DLPack describes it; every other spelling of a type derives from one table here.
+// Dtype: the type of an element as in DLPack; all other spellings derive from the table here.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -32,15 +32,16 @@ enum class TypeCode : std::uint8_t {  // DLPack's numbers
     float4_e2m1fn = 17,
 };
 
-// Laid out as DLDataType is. `lanes` above 1 is a short vector that counts as one element.
+// Has the layout of DLDataType. `lanes` above 1 is a short vector that counts as one element.
 struct Dtype {
     TypeCode code = TypeCode::floating;
     std::uint8_t bits = 32;  // of one lane
     std::uint16_t lanes = 1;
 
-    // Bytes of an element; a type of 4 or 6 bits takes a whole byte (DLPack's IS_SUBBYTE_TYPE_PADDED).
+    // Bytes of an element; types of 4 or 6 bits take a whole byte (DLPack's
+    // IS_SUBBYTE_TYPE_PADDED).
     constexpr std::int64_t itemsize() const noexcept { return (std::int64_t{bits} * lanes + 7) / 8; }
-    // Bytes that an element's address is a multiple of: of a complex number, those of its parts; of a vector, those of a lane.
+    // Required alignment in bytes: that of a complex number's parts, or of a vector's lanes.
     constexpr std::int64_t alignment() const noexcept { return ((code == TypeCode::complex ? bits / 2 : bits) + 7) / 8; }
     constexpr bool is_subbyte() const noexcept { return bits < 8; }
 
@@ -50,8 +51,8 @@ struct Dtype {
 struct DtypeRow {
     Dtype dtype;
     std::string_view name;     // NumPy's and ml_dtypes' name; names are unique
-    std::string_view typestr;  // of the array interface; empty where it has none
-    std::string_view format;   // of the buffer protocol, native; empty where it has none
+    std::string_view typestr;  // of the array interface; empty if not representable
+    std::string_view format;   // of the buffer protocol, native; empty if not representable
 };
 
 inline constexpr std::array<DtypeRow, 27> dtype_table{{
@@ -95,7 +96,7 @@ inline constexpr Dtype float16{TypeCode::floating, 16}, float32{TypeCode::floati
 inline constexpr Dtype complex64{TypeCode::complex, 64}, complex128{TypeCode::complex, 128};
 }  // namespace dtypes
 
-// The place in dtype_table of each code and size in whole bytes; the table's size where there is no such type.
+// Index in dtype_table by code and size in whole bytes; the table's size if there is no such type.
 inline constexpr auto dtype_rows = [] {
     constexpr std::size_t codes = 1 + static_cast<std::size_t>(TypeCode::float4_e2m1fn), sizes = 1 + 128 / 8;
     std::array<std::array<std::uint8_t, sizes>, codes> rows;
@@ -106,7 +107,7 @@ inline constexpr auto dtype_rows = [] {
     return rows;
 }();
 
-// Of each code the table's sizes in whole bytes, a bit each.
+// Bit set of sizes in whole bytes, for each code of the table.
 inline constexpr auto dtype_sizes = [] {
     std::array<std::uint32_t, dtype_rows.size()> sizes{};
     for (const DtypeRow &row : dtype_table)
@@ -115,13 +116,14 @@ inline constexpr auto dtype_sizes = [] {
     return sizes;
 }();
 
-// Whether it is one of the table, or a vector of one, whose lanes take whole bytes. An import asks that and no more.
+// True for types of the table with whole bytes, and vectors of them. The only check of an import's
+// fast path.
 constexpr bool is_of_whole_bytes(Dtype dtype) noexcept {
     const auto code = static_cast<std::size_t>(dtype.code);
     return dtype.bits % 8 == 0 && code < dtype_sizes.size() && dtype_sizes[code] >> (dtype.bits / 8) & 1 && dtype.lanes != 0;
 }
 
-// The table's formats by the same two numbers, each ended by NUL: who asks for one waits for no other row.
+// Formats by code and size, NUL-terminated: faster than reading a row of the table.
 inline constexpr auto dtype_formats = [] {
     std::array<std::array<std::array<char, 4>, dtype_rows.front().size()>, dtype_rows.size()> formats{};
     for (const DtypeRow &row : dtype_table)
@@ -130,7 +132,7 @@ inline constexpr auto dtype_formats = [] {
     return formats;
 }();
 
-// The row of a single-lane type, or nullptr. In the header, as every export asks.
+// The row of a single-lane type, or nullptr. Inline because every export calls it.
 constexpr const DtypeRow *find_dtype(Dtype dtype) noexcept {
     const auto code = static_cast<std::size_t>(dtype.code), size = std::size_t{dtype.bits} / 8;
     if (code >= dtype_rows.size() || size >= dtype_rows.front().size())
@@ -142,15 +144,16 @@ constexpr const DtypeRow *find_dtype(Dtype dtype) noexcept {
 // `float32`, and for vectors `float32x4`. A type outside the table prints its numbers: `code 3, 24 bits`.
 std::string name_of(Dtype dtype);
 std::optional<Dtype> dtype_from_name(std::string_view name) noexcept;
-// Of a typestr without its byte order, which then is the host's: f4, u1, c8.
+// Parses a typestr without byte order, which is then the host's: f4, u1, c8.
 std::optional<Dtype> dtype_from_kind_and_size(std::string_view text) noexcept;
 
-// The array interface's typestr: byte order, kind, bytes. nullopt where the type has none.
+// The array interface's typestr: byte order, kind, bytes. nullopt if the type has none.
 std::optional<std::string_view> typestr_of(Dtype dtype) noexcept;
-// Accepts `<`, `=` and `|`, and `>` where an item is one byte. Throws InterfaceError otherwise, saying what was wrong.
+// Accepts `<`, `=` and `|`, and `>` for items of one byte. Throws InterfaceError, with the reason,
+// for others.
 Dtype dtype_from_typestr(std::string_view typestr);
 
-// The format of PEP 3118 in native form. nullopt where the type has none.
+// The format of PEP 3118 in native form. nullopt if the type has none.
 constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
     const auto code = static_cast<std::size_t>(dtype.code), size = std::size_t{dtype.bits} / 8;
     if (code >= dtype_formats.size() || size >= dtype_formats.front().size() || dtype.bits % 8 != 0 || dtype.lanes != 1)
@@ -162,7 +165,7 @@ constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
 // Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null format is bytes.
 // Throws ExchangeError for structures, byte-swapped items, and an itemsize that contradicts the format.
 Dtype dtype_from_format(const char *format, std::int64_t itemsize);
-// Whether it is one item of a type of ours, in whatever byte order.
+// True if the format is one item of a type in the table, in any byte order.
 bool is_format_of_ours(const char *format) noexcept;
 
 std::ostream &operator<<(std::ostream &out, Dtype dtype);

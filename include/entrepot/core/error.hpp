@@ -1,4 +1,5 @@
-// Errors: one exception type whose kind is a row of a table; the Python exceptions are made from the same table.
+// Errors: one exception type whose kind is a row of a table. The Python exceptions are made from
+// the same table.
 #pragma once
 #include <entrepot/core/text.hpp>
 
@@ -10,14 +11,14 @@
 namespace entrepot {
 
 enum class ErrorKind : std::uint8_t {
-    entrepot,    // the root of the package's own
-    exchange,    // memory cannot be taken in or given out
+    entrepot,    // base of the package's errors
+    exchange,    // memory cannot be imported or exported
     interface,   // a malformed SUAI, CAI or array interface
-    device,      // a device, a driver or a queue reported an error, or is not there
+    device,      // a device, driver or queue is absent or reported an error
     kernel,      // a program's source or launch was refused
     allocation,  // out of memory
-    library,     // a shared library, or a function of it, is not there
-    type,        // from here on Python's own, where a person expects them
+    library,     // a shared library or a function of it is missing
+    type,        // from here on Python's own
     value,
     index,
     overflow,
@@ -25,16 +26,16 @@ enum class ErrorKind : std::uint8_t {
 
 struct ErrorRow {
     ErrorKind kind;
-    const char *name;  // in Python; of the package's own: an attribute of `entrepot`
+    const char *name;  // in Python; the package's errors are attributes of `entrepot`
     const char *base;  // the package's base class, nullptr for Python's own
-    const char *also;  // a base of Python's, so that users of the peers catch what they always caught; nullptr: none
+    const char *also;  // a further base class from Python, which peers raise; or nullptr
     const char *doc;
 };
 
 inline constexpr std::array<ErrorRow, 11> error_table{{
     {ErrorKind::entrepot, "EntrepotError", nullptr, "Exception", "The root of all errors that Entrepot defines."},
     {ErrorKind::exchange, "ExchangeError", "EntrepotError", "BufferError",
-     "Memory cannot be taken in or given out as asked: the message names the protocol, the reason and what to do."},
+     "Memory cannot be imported or exported as asked: the message names the protocol, the reason and what to do."},
     {ErrorKind::interface, "InterfaceError", "ExchangeError", "ValueError",
      "A SUAI, CAI or NumPy array interface says something malformed or untrue."},
     {ErrorKind::device, "DeviceError", "EntrepotError", nullptr, "A device, driver or queue is absent or reported an error."},
@@ -49,7 +50,7 @@ inline constexpr std::array<ErrorRow, 11> error_table{{
     {ErrorKind::overflow, "OverflowError", nullptr, nullptr, nullptr},
 }};
 
-// A pointer or handle as messages show it.
+// Formats a pointer or handle for messages.
 struct Hex {
     std::uintptr_t value;
     explicit Hex(const void *pointer) : value(reinterpret_cast<std::uintptr_t>(pointer)) {}
@@ -64,7 +65,7 @@ inline std::ostream &operator<<(std::ostream &out, Hex hex) {
 
 class Error : public std::runtime_error {
 public:
-    // The message is the parts streamed one after the other.
+    // The message is the concatenation of the parts.
     template <class... Parts>
     explicit Error(ErrorKind kind, const Parts &...parts) : std::runtime_error(sentence_of(parts...)), kind_(kind) {}
 

@@ -1,4 +1,4 @@
-// Layout: the shape of an array and its strides, in elements, and the views that can be made without a copy.
+// Layout: the shape and strides of an array, in elements, and its views without a copy.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace entrepot {
 
 using Extents = std::span<const std::int64_t>;
 
-// The bytes that a layout touches, relative to its first element; negative strides reach below it.
+// Bytes that a layout touches, relative to its first element; negative strides reach below it.
 struct ByteRange {
     std::int64_t begin = 0;
     std::int64_t end = 0;  // one past the last byte
@@ -23,7 +23,8 @@ struct ByteRange {
     std::int64_t size() const noexcept { return end - begin; }
 };
 
-// One entry of a basic index. A slice has Python's meaning, bounds already unpacked (PySlice_Unpack) but not yet clipped.
+// One entry of a basic index. A slice has Python's meaning; bounds come from PySlice_Unpack and are
+// not clipped.
 struct IndexEntry {
     enum class Kind : std::uint8_t { integer, slice, newaxis, ellipsis } kind;
     std::int64_t start = 0;  // of a slice, or the integer
@@ -33,14 +34,15 @@ struct IndexEntry {
 
 class Layout {
 public:
-    static constexpr std::size_t inline_ndim = 4;  // up to here no heap is used
+    static constexpr std::size_t inline_ndim = 4;  // more need the heap
     static constexpr std::size_t max_ndim = 64;    // as NumPy 2
 
     Layout() noexcept {}  // 0-d: one element
     // C-contiguous. Throws ValueError for a negative extent or too many dimensions, OverflowError for too many elements.
     explicit Layout(Extents shape);
-    // As above. Strides are in elements and may be zero or negative; the reach of the whole must fit 64 bits, unless it is empty.
-    // Throws ValueError also where shape and strides differ in length.
+    // With strides in elements, which may be zero or negative. The byte range must fit 64 bits,
+    // unless the layout is empty. Throws as above, and ValueError if shape and strides differ in
+    // length.
     Layout(Extents shape, Extents strides);
     Layout(std::initializer_list<std::int64_t> shape) : Layout(Extents(shape.begin(), shape.size())) {}
 
@@ -56,31 +58,39 @@ public:
     std::int64_t size() const noexcept { return size_; }  // elements
     std::int64_t nbytes(std::int64_t itemsize) const;     // of the elements, each counted once; throws OverflowError
 
-    // Whether the strides are known to be those that the shape alone would give, without a look at each axis.
+    // True if the strides are known to be C-contiguous, without a look at each axis.
     bool is_packed() const noexcept { return is_packed_; }
-    // NumPy's rules: extents of 1 have any stride, empty arrays are contiguous both ways.
+    // NumPy's rules: the stride of an extent of 1 is ignored, and empty arrays are contiguous both
+    // ways.
     bool is_c_contiguous() const noexcept;
     bool is_f_contiguous() const noexcept;
-    // Whether two index tuples can name the same element (a stride of 0, or overlapping ones). Errs towards true.
+    // True if two indices may name the same element (a stride of 0, or overlapping ones).
+    // Conservative.
     bool may_overlap_itself() const noexcept;
 
     // Empty for an empty layout. Throws OverflowError.
     ByteRange byte_range(std::int64_t itemsize) const;
 
     struct View;
-    // Basic indexing; axes without an entry are taken whole. Throws IndexError naming the axis, its extent and the index,
-    // or for too many indices, two ellipses or too many dimensions; ValueError for a step of 0.
+    // Basic indexing; axes without an entry are taken whole.
+    //
+    // Throws: IndexError, naming axis, extent and index; also for too many indices, dimensions or
+    //         ellipses. ValueError for a step of 0.
     View select(std::span<const IndexEntry> index) const;
-    // Axes in their new order, negative ones from the end; empty: reversed. Throws ValueError unless a permutation.
+    // Axes in their new order, negative ones from the end; empty: reversed. Throws ValueError
+    // unless it is a permutation.
     Layout transposed(std::span<const std::int64_t> axes) const;
-    // One extent may be -1. nullopt where only a copy could do it; throws ValueError where the sizes do not agree.
+    // One extent may be -1. Returns nullopt if a copy is necessary. Throws ValueError if the sizes
+    // differ.
     std::optional<Layout> reshaped(Extents shape) const;
-    // The same bytes as items of another size. Throws ValueError where the last axis, or a stride, does not allow it.
+    // Reinterprets the bytes as items of another size. Throws ValueError if the last axis, or a
+    // stride, does not allow it.
     Layout viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) const;
-    // `shape` with stride 0 where an extent of 1 is stretched. Throws ValueError where they do not broadcast.
+    // Stretches extents of 1 to `shape` by a stride of 0. Throws ValueError if the shapes do not
+    // broadcast.
     Layout broadcast_to(Extents shape) const;
 
-    // Of shapes and strides, those of extents of 1 included.
+    // Compares shapes and strides, including the strides of extents of 1.
     bool operator==(const Layout &other) const noexcept;
 
 private:
@@ -92,18 +102,18 @@ private:
         return data() + ndim_;
     }
 
-    // Room for shape and strides, values undefined; only for a layout that holds no heap.
+    // Allocates uninitialized shape and strides. Requires: the layout holds no heap memory.
     void reserve(std::size_t ndim);
     void release() noexcept;
     void take(Layout &other) noexcept;
-    // Says which rule the shape, and the strides if there are any, break.
+    // Throws the error for the rule that the shape, or the strides if given, break.
     [[noreturn]] static void refuse(Extents shape, Extents strides);
     [[noreturn]] void refuse_bytes(std::int64_t itemsize) const;
     [[noreturn]] void refuse_reach(std::int64_t itemsize) const;
-    // Nearly every shape and strides: of few axes and no extent of 0, and C-contiguous. True: it is what this is now; false: this
-    // is 0-d as it was.
+    // Fast path: few axes, no extent of 0, and C-contiguous. Returns false, and leaves this 0-d,
+    // for other layouts.
     bool try_plain(Extents shape, const std::int64_t *strides) noexcept;
-    // Any other, in a layout that is 0-d yet.
+    // Slow path for all layouts. Requires: this is 0-d.
     void make(Extents shape, Extents strides);
 
     std::uint32_t ndim_ = 0;
@@ -117,23 +127,24 @@ private:
 
 struct Layout::View {
     Layout layout;
-    std::int64_t offset = 0;  // elements, from the first element of the layout that was viewed; 0 for an empty view
+    // In elements, from the first element of the viewed layout; 0 for an empty view.
+    std::int64_t offset = 0;
 };
 
-// `(4, 3)`, as Python prints a tuple.
+// Formats as a Python tuple: `(4, 3)`.
 std::string tuple_text(Extents extents);
 
 std::ostream &operator<<(std::ostream &out, const Layout &layout);
 
-// What follows is on the path of every import and export, where a call costs as much as the work; hence in the header.
+// Inline functions for imports and exports, where a call would cost as much as the work.
 
-// Delegates, here and below, so that the destructor runs where a check throws.
+// Constructors delegate, so that the destructor runs if a check throws.
 inline Layout::Layout(Extents shape) : Layout() {
     if (shape.size() > max_ndim) [[unlikely]]
         refuse(shape, {});
     reserve(shape.size());
     std::int64_t *const extents = mutable_shape(), *const strides = mutable_strides();
-    std::int64_t elements = 1;  // zeros count as ones: the strides of an empty array are NumPy's, and fit too
+    std::int64_t elements = 1;  // zeros count as ones: strides of empty arrays are NumPy's
     bool empty = false, refused = false;
     for (std::size_t axis = shape.size(); axis-- > 0;) {
         const std::int64_t extent = shape[axis];
@@ -211,7 +222,7 @@ inline Layout::Layout(const Layout &other) : Layout() {
     is_packed_ = other.is_packed_;
     size_ = other.size_;
     if (ndim_ <= inline_ndim)
-        std::memcpy(inline_, other.inline_, sizeof inline_);  // all of it: a fixed size is a few moves
+        std::memcpy(inline_, other.inline_, sizeof inline_);  // all of it: a fixed size is faster
     else
         std::memcpy(heap_, other.heap_, 2 * ndim_ * sizeof *heap_);
 }
@@ -236,7 +247,7 @@ inline void Layout::reserve(std::size_t ndim) {
     const auto narrowed = static_cast<std::uint32_t>(ndim);
     if (narrowed > inline_ndim) [[unlikely]]
         heap_ = new std::int64_t[2 * ndim];
-    ndim_ = narrowed;  // last, because the destructor goes by it where the line above throws
+    ndim_ = narrowed;  // last, because the destructor uses it if `new` throws
 }
 
 inline void Layout::release() noexcept {
@@ -244,9 +255,10 @@ inline void Layout::release() noexcept {
         delete[] heap_;
 }
 
-// The heap, where there is one, changes hands: `other` is left 0-d.
+// Moves heap memory, if any: `other` is left 0-d.
 inline void Layout::take(Layout &other) noexcept {
-    // In one piece, every time: what was stored in other pieces than it is loaded in again, a processor hands on late.
+    // Always one copy of the same size: loads of another size than the stores would stall store
+    // forwarding.
     std::memcpy(static_cast<void *>(this), static_cast<const void *>(&other), sizeof *this);
     other.ndim_ = 0;
     other.is_packed_ = true;
@@ -257,7 +269,8 @@ inline bool Layout::operator==(const Layout &other) const noexcept {
     if (ndim_ != other.ndim_ || size_ != other.size_)
         return false;
     const std::int64_t *const own = data(), *const others = other.data();
-    for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(ndim_); ++i)  // they are few: a call of memcmp takes longer
+    // A loop is faster than memcmp for so few elements.
+    for (std::size_t i = 0; i < 2 * static_cast<std::size_t>(ndim_); ++i)
         if (own[i] != others[i])
             return false;
     return true;

@@ -1,7 +1,7 @@
-// RenewedMutex: a recursive mutex for what may take seconds, as a compiler or dlopen does.
+// RenewedMutex: a recursive mutex that may be held for seconds, as by a compiler or dlopen.
 //
-// A fork does not wait for it: the child gets an unlocked one, whichever thread holds it in the
-// parent. The thread that forks while it holds the mutex holds none in the child.
+// A fork does not wait for it: the child gets an unlocked one, even if a thread holds it in the
+// parent. A thread that forks while it holds the mutex does not hold it in the child.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace entrepot {
 
-// Grows by one in the child of a fork: work that began under another number is the parent's.
+// Grows by one in a forked child: work that began in another generation belongs to the parent.
 unsigned fork_generation() noexcept;
 
 // Thread safety: thread-safe.

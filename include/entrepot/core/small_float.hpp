@@ -1,4 +1,4 @@
-// Small floats: float16 and bfloat16 as bits, for the compilers that have no type for them.
+// Small floats: float16 and bfloat16 as bits, for compilers without such types.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@ template <int exponent_bits, int fraction_bits> struct SmallFloat {
     static constexpr int bias = (1 << (exponent_bits - 1)) - 1;
     static constexpr int infinity_exponent = (1 << exponent_bits) - 1;
 
-    // Rounds to nearest, ties to even; too large becomes infinity.
+    // Rounds to nearest, ties to even; values that are too large become infinity.
     static std::uint16_t encode(double value) noexcept {
         const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000u : 0u);
         const auto infinity = static_cast<std::uint16_t>(sign | (infinity_exponent << fraction_bits));
@@ -25,7 +25,8 @@ template <int exponent_bits, int fraction_bits> struct SmallFloat {
         int exponent = 0;
         std::frexp(value, &exponent);  // value = m · 2^exponent, m in [0.5, 1)
         const int biased = std::max(exponent - 1 + bias, 1);
-        // In units of the last place; reaches 2^(fraction_bits + 1) when rounding carries, which then counts in the exponent.
+        // In units of the last place; reaches 2^(fraction_bits + 1) when rounding carries, which
+        // then increments the exponent.
         const double units = std::nearbyint(std::ldexp(std::fabs(value), fraction_bits + bias - biased));
         const auto bits = static_cast<std::uint32_t>(units) + (static_cast<std::uint32_t>(biased - 1) << fraction_bits);
         return bits >= static_cast<std::uint32_t>(infinity_exponent << fraction_bits) ? infinity

@@ -1,4 +1,5 @@
-// SmallVector: a vector whose greatest size is known before its first element, without an allocation up to a number of elements.
+// SmallVector: a vector with a maximum size that is set before its first element. Small ones need
+// no allocation.
 #pragma once
 #include <cassert>
 #include <cstddef>
@@ -8,7 +9,7 @@
 
 namespace entrepot {
 
-// Up to `most` elements are added, in place; `N` of them lie in the object itself.
+// Holds up to `most` elements, of which `N` fit in the object itself.
 template <class T, std::size_t N> class SmallVector {
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
@@ -19,7 +20,7 @@ public:
     SmallVector &operator=(const SmallVector &) = delete;
     ~SmallVector() { std::destroy_n(data(), size_); }
 
-    // While it is empty: room for as many.
+    // Sets the maximum size. Requires: the vector is empty.
     void reserve(std::size_t most) {
         assert(size_ == 0);
         if (most <= most_)

@@ -1,4 +1,5 @@
-// Text for messages, in the classic locale: a program's own would group the digits of sizes and addresses.
+// Text for messages, in the classic locale: the program's locale might group the digits of sizes
+// and addresses.
 #pragma once
 #include <locale>
 #include <sstream>
@@ -7,7 +8,7 @@
 
 namespace entrepot {
 
-// The parts streamed one after the other.
+// Streams the parts into one string.
 template <class... Parts> std::string sentence_of(const Parts &...parts) {
     std::ostringstream out;
     out.imbue(std::locale::classic());

@@ -13,20 +13,23 @@ namespace entrepot::array_interface {
 inline constexpr int version = 3;
 inline constexpr exchange::Speaker speaker{"array interface", ErrorKind::interface};
 
-// What the dict or the struct said, before anyone believed it. Strides and offset are in bytes, as the protocol has them.
+// Contents of the dict or the struct, not yet verified. Strides and offset are in bytes.
 struct Descriptor {
     void *data = nullptr;
     bool read_only = true;
     std::string_view typestr;
     Extents shape{};
     const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
-    std::int64_t offset = 0;                // from `data`; not 0 only where `data` is a buffer
-    std::int64_t buffer_bytes = -1;         // of a buffer in place of a pointer; -1 where it was a pointer
+    std::int64_t offset = 0;                // from `data`; nonzero only if `data` is a buffer
+    std::int64_t buffer_bytes = -1;         // size if `data` is a buffer; -1 if it is a pointer
 };
 
-// The Array keeps `owner` alive. Throws InterfaceError, with `owner` released: a typestr that is no plain type in native byte
-// order, impossible shape or strides, strides that the item size does not divide, misaligned items, elements outside the buffer,
-// an offset beside a pointer.
+// Ownership: the Array holds `owner`; if verify throws, `owner` is released.
+// Throws: InterfaceError for any of
+// - a typestr that is not a plain type in native byte order,
+// - invalid shape or strides, or strides that are no multiple of the item size,
+// - misaligned items, or elements outside the buffer,
+// - an offset beside a pointer.
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 
 // The struct of `__array_struct__`, under the names of NumPy's documentation.
@@ -51,8 +54,10 @@ enum Flag : int {
     has_descr = 0x800,
 };
 
-// The struct as a Descriptor; `typestr` is room for the text that the Descriptor refers to, and the struct outlives it as well.
-// Throws InterfaceError where it is no such struct, or has swapped bytes.
+// The struct as a Descriptor. `typestr` receives text that the Descriptor points to.
+//
+// Lifetime: the struct and `typestr` must outlive the Descriptor.
+// Throws: InterfaceError if the struct is a different one or its elements are byte-swapped.
 Descriptor describe(const PyArrayInterface &interface, char (&typestr)[16]);
 
 // The flags that an array is exported with.

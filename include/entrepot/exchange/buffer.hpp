@@ -1,7 +1,7 @@
 // The buffer protocol (PEP 3118): host memory with a format, a shape and strides in bytes.
 //
-// This header knows the protocol and no Python: Descriptor is what a Py_buffer says. python/bind/exchange/buffer.cpp asks for
-// the Py_buffer and holds it until the last view dies.
+// This header knows the protocol and no Python. A Descriptor has the contents of a Py_buffer, which
+// python/bind/exchange/buffer.cpp holds until the last view dies.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
@@ -10,7 +10,7 @@ namespace entrepot::buffer {
 
 inline constexpr exchange::Speaker speaker{"buffer protocol", ErrorKind::exchange};
 
-// What the exporter filled in, before anyone believed it. Everything in bytes, as the protocol has it.
+// Contents of the Py_buffer, not yet verified. All sizes are in bytes, as in the protocol.
 struct Descriptor {
     void *data = nullptr;    // the first element, also where strides are negative
     std::int64_t bytes = 0;  // of all items, each counted once
@@ -22,9 +22,12 @@ struct Descriptor {
     const std::int64_t *suboffsets = nullptr;  // as many; a negative one means none
 };
 
-// The Array keeps `owner` alive. Throws ExchangeError, with `owner` released: a format that is no single plain item in native
-// byte order, a number of bytes that contradicts the shape, rows that are reached through pointers (suboffsets), strides that the
-// item size does not divide, misaligned items.
+// Ownership: the Array holds `owner`; if verify throws, `owner` is released.
+// Throws: ExchangeError for any of
+// - a format that is not a single plain item in native byte order,
+// - a number of bytes that contradicts the shape,
+// - rows reached through pointers (suboffsets),
+// - strides that are no multiple of the item size, or misaligned items.
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue = {});
 
 }  // namespace entrepot::buffer

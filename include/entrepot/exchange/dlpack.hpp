@@ -1,7 +1,8 @@
 // DLPack 1.3: managed tensors made into Arrays, and Arrays into managed tensors; no Python.
 //
-// python/bind/exchange/dlpack.cpp puts capsules, keywords and streams on top. Nothing here synchronises: whoever hands a
-// tensor over orders its consumer behind the array's memory (Memory::before, Memory::wait_for_host).
+// python/bind/exchange/dlpack.cpp adds capsules, keywords and streams. Nothing here synchronizes:
+// the caller makes the consumer wait for the array's memory (Memory::before,
+// Memory::wait_for_host).
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
@@ -11,9 +12,13 @@
 
 namespace entrepot::dlpack {
 
-// What a tensor says, word by word. Each throws ExchangeError: a dtype that no row of dtype_table describes, packed elements of 4
-// or 6 bits (they have no addresses; one with flag_subbyte_type_padded, or lanes that fill bytes, are taken), impossible
-// dimensions, a layout or an address that overflows, NULL data of a tensor with elements, misaligned data.
+// Readers of a tensor's fields. Dtypes of 4 or 6 bits need flag_subbyte_type_padded, or lanes that
+// fill whole bytes. Packed elements have no addresses and are refused.
+//
+// Throws: ExchangeError for any of
+// - a dtype without a row in dtype_table, or packed elements,
+// - an invalid number of dimensions, or a layout or an address that overflows,
+// - NULL data with elements, or misaligned data.
 void check_subbyte(Dtype dtype, std::uint64_t flags);
 inline Dtype dtype_of(DLDataType type, std::uint64_t flags) {
     const Dtype dtype{static_cast<TypeCode>(type.code), type.bits, type.lanes};
@@ -50,8 +55,9 @@ inline exchange::Reach reach_of(const DLTensor &tensor, const Layout &layout, vo
     return exchange::reach_of(speaker, layout, first, dtype.itemsize());
 }
 
-// The Array of all that, in the memory that `find_memory(reach)` gives; `flags` are the versioned tensor's, 0 of a legacy or lent
-// one. Made is Array, or a std::optional of it, for which `in_place` is std::in_place.
+// The Array described by the tensor, in the memory that `find_memory(reach)` returns. The flags are
+// those of a versioned tensor; 0 for a legacy or borrowed one. The result is an Array, or a
+// std::optional of it with std::in_place as `in_place`.
 template <class Made = Array, class FindMemory, class... InPlace>
 Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory, InPlace... in_place) {
     void *const first = first_element(tensor);
@@ -62,14 +68,17 @@ Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory,
         (flags & flag_read_only) != 0);
 }
 
-// The described memory, kept alive by `owner`: the runtime is asked what it is, save for kDLCPU. Throws ExchangeError; `owner`
-// still holds then, unless it ran out of memory in the last step.
+// The described memory, with `owner` as its owner. The runtime is asked about the pointer, except
+// for kDLCPU.
+//
+// Ownership: if borrow throws ExchangeError, the caller still holds `owner`. If memory runs out in
+//            the last step, `owner` has been released.
 Memory borrow(exchange::Reach reach, DLDevice device, Owner &&owner);
-// The Array on it. Throws as read and borrow do.
+// The Array in memory from `borrow`. Throws as read and borrow do.
 Array verify(const DLTensor &tensor, std::uint64_t flags, Owner &&owner);
 
-// The same with a record of the list's, of a producer that is known and believed: the runtime is asked only where the device's
-// name does not say it all (kDLOneAPI).
+// Calls borrow() with a record from `records`, for a known producer whose device is trusted. The
+// runtime is asked only if the device does not name the kind of memory (kDLOneAPI).
 template <std::uint32_t capacity>
 [[gnu::always_inline]] inline Memory borrow_believed(RecordList<capacity> &records, exchange::Reach reach, DLDevice device,
                                                      Owner &&owner) {
@@ -84,31 +93,36 @@ template <std::uint32_t capacity>
                             std::move(owner));
 }
 
-// The same for a whole managed tensor, version included. A tensor that we exported gives its own Memory back, so that both
-// views share their ordering; `owner` is then let go at once.
+// Imports a managed tensor and checks its version. A tensor that Entrepot exported yields the
+// Memory of its export, so both views share their ordering, and `owner` is released at once.
 Array take(const DLManagedTensorVersioned &managed, Owner &&owner);
 Array take(const DLManagedTensor &managed, Owner &&owner);
 
-// Takes the tensor over: its deleter, if it has one, has been called when this throws; otherwise it is called once after the
-// last view is gone, on the thread that lets go of it.
+// Takes ownership of the tensor. Its deleter, if any, is called once: before from_managed throws,
+// or after the last view is gone, on the thread that releases it.
 Array from_managed(DLManagedTensorVersioned *managed);
 Array from_managed(DLManagedTensor *managed);
 
-// A tensor for somebody else, to be given back by its deleter, which may be called on any thread. `device` is device_of(array),
-// or kDLCPU for memory that the host can reach: the caller has checked it. `minor` caps the version that is written.
+// A tensor for a consumer, which releases it by its deleter on any thread. `minor` caps the version
+// that is written.
+//
+// Requires: `device` is device_of(array), or kDLCPU for memory that the host can reach.
 DLManagedTensorVersioned *to_managed(const Array &array, DLDevice device, std::uint64_t flags = 0,
                                      std::uint32_t minor = version.minor);
 inline DLManagedTensorVersioned *to_managed(const Array &array) { return to_managed(array, device_of(array)); }
-// Throws ExchangeError for what a legacy tensor cannot say: read-only, padded elements of 4 or 6 bits.
+// Throws: ExchangeError for properties that need a flag: read-only, padded elements of 4 or 6 bits.
 DLManagedTensor *to_legacy(const Array &array, DLDevice device);
 
-// New memory, not initialised, of the prototype's dtype, shape and device; nothing else of it is read. It is device memory unless
-// the name of the device says another kind. Throws ExchangeError as dtype_of and device_at do, and what `get` does, which gets
-// it.
+// New uninitialized memory from `get`, of the prototype's dtype, shape and device; its other fields
+// are ignored. The memory is device memory unless the device type names another kind.
+//
+// Throws: ExchangeError as dtype_of and device_at do, and the errors of `get`.
 Array allocate(const DLTensor &prototype, Memory::Allocate get = Memory::allocate);
 
-// A tensor that is lent: its shape and strides are those of `array`, which outlives it unchanged. Throws as to_legacy does,
-// because it has no flags either.
+// A borrowed tensor: its shape and strides are those of `array`.
+//
+// Lifetime: `array` must outlive the tensor, unchanged.
+// Throws: as to_legacy, because a DLTensor has no flags either.
 DLTensor lend(const Array &array, DLDevice device);
 
 }  // namespace entrepot::dlpack

@@ -9,7 +9,8 @@ struct DLPackVersion {
     std::uint32_t major;
     std::uint32_t minor;
 };
-// What is written into our exports, and the newest that imports understand. Minor versions only add values to enumerations.
+// The version of exports, and the newest that imports understand. Minor versions only add values to
+// enumerations.
 inline constexpr DLPackVersion version{1, 3};
 
 enum DLDeviceType : std::int32_t {
@@ -65,7 +66,7 @@ struct DLManagedTensorVersioned {
     void *manager_ctx;
     void (*deleter)(DLManagedTensorVersioned *self);  // may be NULL
     std::uint64_t flags;
-    // Up to here the layout is frozen: of another major version the deleter may be called and nothing below be read.
+    // Frozen up to here: for another major version, call the deleter and read nothing below.
     DLTensor dl_tensor;
 };
 

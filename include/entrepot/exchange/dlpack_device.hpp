@@ -1,10 +1,12 @@
-// The devices of DLPack: which backend each of its types belongs to, how its numbers become our devices and back.
+// DLPack devices: the backend of each device type, and conversion between DLDevice and Device.
 //
-// kDLOneAPI names nothing but a position in a list. What memory it is and where, the runtime says: the algorithm of dpctl's
-// documentation is followed step by step in src/exchange/dlpack_device.cpp. CUDA's and HIP's types name the kind of memory as
-// well. Memory that two drivers claim (of SYCL's adapter for CUDA, say) is that of the driver which the type names. Where that
-// does not know the pointer, or is not here, and the type is CUDA's or HIP's, the other of the two is asked: libraries that are
-// built for HIP from sources for CUDA may use CUDA's names.
+// The type kDLOneAPI names only a position in a list of devices. The runtime says which memory it
+// is and where: see src/exchange/dlpack_device.cpp, which follows dpctl's documentation. The types
+// of CUDA and HIP also name the kind of memory.
+//
+// If two drivers know a pointer (SYCL's adapter for CUDA, say), it belongs to the driver of the
+// device type. CUDA and HIP types fall back to the other driver if theirs is absent or does not
+// know the pointer. Libraries ported from CUDA to HIP may still use CUDA's types.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>
@@ -21,8 +23,8 @@ inline constexpr exchange::Speaker speaker{"DLPack", ErrorKind::exchange};
 
 struct DeviceTypeRow {
     DLDeviceType type;
-    const char *name;     // of the specification
-    const char *backend;  // ours; nullptr: we have none for it
+    const char *name;     // in the specification
+    const char *backend;  // of Entrepot; nullptr: not supported
     UsmKind kind;         // unknown: any kind
 };
 
@@ -45,31 +47,40 @@ inline constexpr std::array<DeviceTypeRow, 16> device_type_table{{
     {kDLTrn, "kDLTrn", nullptr, UsmKind::unknown},
 }};
 
-// `kDLOneAPI (14) device 0`; of a type outside the table the number alone.
+// Writes `kDLOneAPI (14) device 0`; a type outside the table is written as its number alone.
 std::ostream &operator<<(std::ostream &out, DLDevice device);
 
-// What an array is exported as: kDLCPU on the host, kDLOneAPI for USM of SYCL whatever its kind, for CUDA's and HIP's the type of
-// its kind, pinned and managed memory as device 0; HIP's managed memory, which has no type, is the device's. Remembered per
-// device. Throws ExchangeError: the memory is not of its platform's default context, the root device is not in the runtime's
-// list, or DLPack has no name for the backend. The message says what to do instead.
+// The device that an array is exported as; remembered per device.
+//
+// - Host memory: kDLCPU.
+// - USM of SYCL: kDLOneAPI, whatever its kind.
+// - CUDA and HIP: the type of the kind; pinned and managed memory has device 0. Managed memory of
+//   HIP has no type of its own and is exported as its device's.
+//
+// Throws: ExchangeError, with advice, for any of
+// - memory that is not in its platform's default context,
+// - a root device that is not in the runtime's list,
+// - a backend for which DLPack has no type.
 DLDevice device_of(const Array &array);
-// The same of device memory of the device, in the context that DLPack has a name for.
+// The DLDevice of device memory of `device`, in the context that DLPack supports.
 DLDevice device_of(const Device &device);
 
-// What memory of that name is; unknown where the name does not say.
+// The kind of memory that the device type names; `unknown` if it names none.
 UsmKind kind_of(DLDevice device) noexcept;
 
-// A DLDevice under which memory has come, and what the name says. Kept as long as the process, as devices are.
+// A DLDevice that imports have used, with its meaning. Never freed, as devices are not.
 struct NamedDevice {
     DLDevice name;
     Device device;
-    UsmKind kind;  // unknown where the name does not say
+    UsmKind kind;  // unknown if the device type does not say
     const NamedDevice *next;
 };
 inline std::atomic<const NamedDevice *> named_devices{nullptr};
 const NamedDevice &find_named(DLDevice name);
 
-// The root device that a DLDevice names. Throws ExchangeError: no backend of ours serves the type, or none is at that position.
+// The root device that a DLDevice names.
+//
+// Throws: ExchangeError if no backend serves the type, or no device is at that position.
 inline const NamedDevice &named_device(DLDevice name) {
     for (const NamedDevice *each = named_devices.load(std::memory_order_acquire); each; each = each->next)
         if (each->name == name) [[likely]]
@@ -78,10 +89,12 @@ inline const NamedDevice &named_device(DLDevice name) {
 }
 inline Device device_at(DLDevice name) { return named_device(name).device; }
 
-// Asks the runtime what the bytes are, of which there is at least one. `named` is where the search begins: if the pointer is
-// memory of another platform's default context, the pointer is believed, and not the number (PyTorch counts XPU devices in its
-// own way). Throws ExchangeError as device_at does, and where no default context knows the pointer or the range leaves its
-// allocation.
+// Asks the runtime about a range of at least one byte, beginning at `named`. A pointer in the
+// default context of another platform is accepted there. The pointer decides, not the number:
+// PyTorch counts XPU devices in its own way.
+//
+// Throws: ExchangeError as device_at does, if no default context knows the pointer, or if the range
+//         exceeds its allocation.
 Place locate(const exchange::Reach &reach, DLDevice named);
 
 }  // namespace entrepot::dlpack

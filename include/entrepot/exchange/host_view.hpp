@@ -1,5 +1,5 @@
-// Host views: ordinary host memory that a protocol has described, seen as an Array. What the buffer protocol, the array
-// interface and NumPy's own arrays have in common.
+// Host views: ordinary host memory that a protocol has described, seen as an Array. Shared by the
+// buffer protocol, the array interface and NumPy's own arrays.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
@@ -8,9 +8,11 @@
 
 namespace entrepot::exchange {
 
-// `first` is the first element; nobody can be asked about host memory, so the description is believed once it is consistent.
-// `borrow(lowest, bytes, owner)` gives the memory, which keeps `owner` alive; on refusal it is released. Throws the speaker's
-// refusal: misaligned, NULL with elements, or reaching out of the address space.
+// `first` is the first element. No driver can be asked about host memory, so a consistent
+// description is trusted. `borrow(lowest, bytes, owner)` returns the Memory that holds `owner`.
+//
+// Ownership: if view_host throws, `owner` is released.
+// Throws: the protocol's error: misaligned, NULL with elements, or outside the address space.
 template <class Borrow>
 inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout, bool read_only, Owner &&owner,
                        const Queue &queue, Borrow &&borrow) {

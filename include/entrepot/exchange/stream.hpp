@@ -1,9 +1,10 @@
-// Streams: queues as protocols write them down, and who waits for whom at a hand-over; one implementation for every protocol.
+// Stream handles of the protocols as queues, and the ordering of exports and imports. Shared by all
+// protocols.
 //
-// Nothing here waits on the host, save for events of another backend. Somebody's stream is known for the length of the call that
-// names it: its owner may destroy it next, and the driver may give its handle to another. So it is asked for an event at once,
-// and the event is what is kept. Queues of ours, streams whose owner is kept and the default streams stay; they are asked when
-// there is need.
+// Nothing here blocks, except on events of another backend. A raw stream handle is valid only
+// during the call: its owner may destroy it afterwards, and the driver may reuse its value. So an
+// event is recorded at once, and the event is kept. Queues of Entrepot, streams whose owner is kept
+// alive and the default streams persist; events are recorded in them when needed.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/device/stream.hpp>
@@ -15,11 +16,12 @@ namespace entrepot::exchange {
 
 struct FarQueue {
     Queue queue;
-    bool stays;  // may be touched after the call
+    bool stays;  // still valid after the call
 };
 
-// A stream as protocols write it: the address of a `sycl::queue`, which is copied; a CUstream or hipStream_t, or one of CUDA's
-// small numbers, where 0 is the legacy default stream as 1 is: protocols that refuse it have done so.
+// Wraps a stream handle of a protocol: the address of a `sycl::queue` (which is copied), a
+// CUstream, a hipStream_t, or one of CUDA's small numbers. Both 0 and 1 are the legacy default
+// stream; protocols that forbid 0 check it before.
 FarQueue queue_of_stream(const Device &device, std::uintptr_t stream);
 std::uintptr_t stream_of(const Queue &queue);
 
@@ -29,12 +31,13 @@ LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexc
 // then, if it stays, and for the current streams of `libraries`.
 void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder = Memory::Consumer::holds_object,
              LibrarySet libraries = 0);
-// The same for a stream that need not be looked at where nothing is there to be waited for, of a consumer who holds the memory.
+// Calls hand_to() for a consumer that holds the memory. The stream is not accessed if nothing is
+// pending.
 void hand_to_stream(const Array &array, std::uintptr_t stream);
 // Records an export that needs no ordering, or whose consumer asked for none (stream -1).
 void hand_over_unordered(const Array &array, Memory::Consumer holder);
 
-// Of an import: accesses of ours come behind what the producer's queue holds now.
+// Orders an import: later accesses to the array wait for the current work of the producer's queue.
 void come_behind(const Array &array, const FarQueue &producer);
 inline void come_behind_stream(const Array &array, std::uintptr_t stream) {
     const Memory &memory = array.memory();

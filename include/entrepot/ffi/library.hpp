@@ -1,4 +1,4 @@
-// Library: a shared library that is opened when something of it is first asked for.
+// Library: a shared library that is loaded on first use.
 #pragma once
 #include <entrepot/core/renewed_mutex.hpp>
 
@@ -8,31 +8,34 @@
 
 namespace entrepot::ffi {
 
-// Where a library may be found, in the order in which it is looked for: a path that the user names in an environment variable; a
-// copy that the process has already, so that there is one runtime and not two; each name in each directory; each name as the
-// system's own search finds it.
+// Places to look for a library, in this order:
+// - the path in an environment variable,
+// - a copy that is already in the process, so that there are not two runtimes,
+// - each name in each directory,
+// - each name in the system's search path.
 struct Search {
-    std::string name;                      // as messages call it
-    std::string variable;                  // the environment variable; empty: none
-    std::vector<std::string> directories;  // `$NAME` at the beginning stands for an environment variable
+    std::string name;                      // in messages
+    std::string variable;                  // environment variable, or empty
+    std::vector<std::string> directories;  // may begin with an environment variable: `$NAME`
     std::vector<std::string> sonames;      // newest first
-    std::string advice;                    // what to do where there is none; ends messages
+    std::string advice;                    // what to do if it is missing; ends messages
 };
 
-// Never closed: code of it may run, and memory of it may be held, for as long as the process lives.
+// Never closed: its code may run, and its memory may be in use, until process exit.
 class Library {
 public:
     explicit Library(Search search) : search_(std::move(search)) {}
 
-    // nullptr where the library has no such symbol. Throws LibraryError where there is no library:
-    // the message lists what was tried, and why that did not do; or the process was forked while
-    // another thread opened the library. A library that was missing is looked for again.
+    // Returns: the symbol, or nullptr if the library lacks it.
+    // Throws: LibraryError if there is no library; the message lists what was tried and why that
+    //         failed. Also if the process was forked while another thread loaded the library. A
+    //         missing library is looked for again.
     void *find(const char *symbol);
-    // Throws LibraryError also where the symbol is missing.
+    // Throws LibraryError also if the symbol is missing.
     void *require(const char *symbol);
 
     bool is_there() noexcept;
-    // The path of what was opened; throws as find does.
+    // The path of the loaded library; throws as find does.
     std::string path();
 
     const Search &search() const noexcept { return search_; }

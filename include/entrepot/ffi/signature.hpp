@@ -1,5 +1,5 @@
-// Signature: result and arguments of a C function, prepared once for any number of calls; and closures, C functions that are
-// made at run time and lead back to whoever made them.
+// Signature: result and arguments of a C function, prepared once for any number of calls. Closures:
+// C functions that are made at run time and call back into C++.
 #pragma once
 #include <entrepot/ffi/type.hpp>
 
@@ -13,13 +13,14 @@ struct PreparedSignature;
 
 class Signature {
 public:
-    // Arguments from `fixed` on are those that a variadic function has besides. Throws ValueError where libffi knows no way to
-    // pass these.
+    // Arguments from `fixed` on are variadic ones. Throws ValueError if libffi cannot pass these
+    // types.
     static constexpr std::size_t all = static_cast<std::size_t>(-1);
     Signature(const Type &result, std::span<const Type> arguments, std::size_t fixed = all);
 
-    // A value per argument, by address. The result has room for result_size() bytes; integers narrower than a register come
-    // widened to one, so read them by their own size on little-endian machines.
+    // Takes the address of each argument. The result has room for result_size() bytes. Integers
+    // narrower than a register are widened to one; on little-endian machines they can be read by
+    // their own size.
     void call(void *function, void *result, void **arguments) const noexcept;
 
     std::size_t result_size() const noexcept;
@@ -29,20 +30,21 @@ private:
     std::shared_ptr<const PreparedSignature> prepared_;
 };
 
-// A C function pointer that is valid for as long as this lives.
+// Owns a C function pointer.
 class Closure {
 public:
-    // Nothing may be thrown through C. The result is zeroed before the body runs.
+    // Must not throw through C. The result is zeroed before the call.
     using Body = void (*)(void *context, void *result, void **arguments) noexcept;
 
-    // Throws DeviceError where the system gives no executable memory.
+    // Throws DeviceError if the system provides no executable memory.
     Closure(const Signature &signature, Body body, void *context);
     ~Closure();
     Closure(const Closure &) = delete;
     Closure &operator=(const Closure &) = delete;
 
     void *address() const noexcept;
-    // C may still hold the address: the memory is kept for as long as the process lives, and calls go on to the body.
+    // For addresses that C code may still hold: the memory is kept until process exit, and calls
+    // still reach the body.
     void leak() noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// Types of C, as calls and records have them: numbers, pointers, and records by value.
+// C types of calls and records: numbers, pointers, and records by value.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -26,9 +26,9 @@ enum class Kind : std::uint8_t {
 };
 
 struct KindRow {
-    const char *name;  // as entrepot.ffi's forms have it
+    const char *name;  // in forms of entrepot.ffi
     std::uint8_t size;
-    bool is_signed = false;  // an integer with a sign
+    bool is_signed = false;  // signed integer
     bool is_floating = false;
 };
 
@@ -55,7 +55,7 @@ constexpr const KindRow &row_of(Kind kind) noexcept { return kind_table[static_c
 constexpr std::size_t size_of(Kind kind) noexcept { return row_of(kind).size; }
 constexpr bool is_floating(Kind kind) noexcept { return row_of(kind).is_floating; }
 
-// A number or a pointer in a record, where nested records and arrays are taken apart.
+// A number or a pointer in a record, with nested records and arrays flattened.
 struct Scalar {
     std::size_t offset;
     Kind kind;
@@ -63,14 +63,17 @@ struct Scalar {
 
 struct RecordForm;
 
-// A kind, and for records what a calling convention asks of them: cheap to copy.
+// A kind, with the description of a record that its calling convention needs. Cheap to copy.
 class Type {
 public:
     Type(Kind kind) noexcept : kind_(kind) {}
 
-    // Scalars in the order of their declaration. Where they do not follow one another as a C struct's do, as in unions and
-    // bit-fields, the record is passed by the classes of its eightbytes (System V ABI, 3.2.3).
-    // Throws ValueError: no size, an alignment that is no power of two, a scalar outside, a small record that is packed.
+    // Takes scalars in the order of declaration. If they do not follow each other as in a C struct
+    // (unions, bit-fields), the record is passed by the classes of its eightbytes. See System V
+    // ABI, 3.2.3.
+    //
+    // Throws: ValueError for a size of 0, an invalid alignment, a scalar outside the record, or a
+    //         small packed record.
     static Type record(std::size_t size, std::size_t alignment, std::span<const Scalar> scalars);
 
     Kind kind() const noexcept { return kind_; }

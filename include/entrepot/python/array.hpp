@@ -1,4 +1,5 @@
-// entrepot::Array for other people's extensions: memory of any library, in C++, over the function table of c_api.h. Header-only.
+// The class entrepot::Array for extensions: memory of any library, in C++, on top of the function
+// table of c_api.h. Header-only.
 //
 //     entrepot::Array x(object, entrepot::writable | entrepot::on_host);
 //     x.for_each<float>([](float &value) { value *= 2; });
@@ -15,14 +16,15 @@
 #include <utility>
 
 namespace entrepot {
-inline namespace extension {  // other than the core's Array, should both be in one program
+inline namespace extension {  // distinct from the core's Array in the same program
 
-// A Python exception is set: return to the interpreter with it (nanobind and pybind11 have their own way, see their casters).
+// A Python exception is set: return to the interpreter with it. The casters for nanobind and
+// pybind11 do so in their own way.
 struct python_error : std::exception {
     const char *what() const noexcept override { return "a Python exception is set"; }
 };
 
-// What an importer asks of an array, joined by |.
+// Requirements of an importer, combined by |.
 enum requirement : std::uint32_t {
     anything = 0,
     writable = ENTREPOT_WRITABLE,
@@ -35,7 +37,8 @@ constexpr requirement operator|(requirement a, requirement b) noexcept {
 
 // The table, looked up once per extension. Throws python_error (an ImportError is set).
 inline const entrepot_c_api &api() {
-    static std::atomic<const entrepot_c_api *> found{nullptr};  // threads that look at once find the same
+    // Racing threads store the same value.
+    static std::atomic<const entrepot_c_api *> found{nullptr};
     const entrepot_c_api *table = found.load(std::memory_order_acquire);
     if (table)
         return *table;
@@ -85,7 +88,8 @@ class Array {
 public:
     Array() noexcept = default;
 
-    // Views the object's memory. Throws python_error: the object has none, or it is not as required (nothing is ever copied).
+    // Views the object's memory and never copies it. Throws python_error if the object has none, or
+    // does not meet the requirements.
     explicit Array(PyObject *object, requirement needs = anything) : handle_(api().from_object(object, needs)) {
         if (!handle_)
             throw python_error();
@@ -114,10 +118,13 @@ public:
             api().empty(static_cast<std::int32_t>(shape.size()), shape.data(), element<T>::code, 8 * sizeof(T), device, kind));
     }
 
-    // Memory of somebody else's, seen where it is; of `const T` read-only. `deleter(user)` is called once, when the last array of
-    // it is gone and the work on it is done, on any thread and without the GIL; nullptr: the memory outlives the array. Strides
-    // are in elements, none: C-contiguous; the drivers are asked for the device, unless its selector is given. Throws
-    // python_error; then the deleter is not called.
+    // Views existing memory; memory of `const T` is read-only. Strides are in elements, none:
+    // C-contiguous. The drivers are asked for the device, unless its selector is given.
+    //
+    // Ownership: `deleter(user)` is called once, after the last array is released and work on the
+    //            memory is done, on any thread and without the GIL. With a null deleter, the memory
+    //            must outlive the array.
+    // Throws: python_error; then the deleter is not called.
     template <class T>
     static Array from_address(T *data, std::span<const std::int64_t> shape, void (*deleter)(void *user) = nullptr,
                               void *user = nullptr, const char *device = nullptr, std::span<const std::int64_t> strides = {}) {
@@ -151,18 +158,20 @@ public:
         return view_->dtype_code == element<T>::code && view_->dtype_bits == 8 * sizeof(T) && view_->dtype_lanes == 1;
     }
 
-    // Calls `visit(element)` for every element of a host-accessible array, in C order, whatever its strides.
-    // Throws std::invalid_argument where the elements are not T.
+    // Calls `visit(element)` for every element of a host-accessible array, in C order, with any
+    // strides. Throws std::invalid_argument if the elements are not T.
     template <class T, class Visit> void for_each(Visit visit) const {
         if (!is<T>())
             throw std::invalid_argument("the array's elements have another type");
         walk<T>(static_cast<T *>(data()), 0, visit);
     }
 
-    // A new reference to an entrepot.Array, or to None where this is empty; nullptr with an exception set.
+    // Returns: a new reference to an entrepot.Array, or to None if this is empty; nullptr with an
+    //          exception set.
     PyObject *object() const { return handle_ ? api().to_object(handle_) : Py_NewRef(Py_None); }
 
-    // Device work: submit to `native_queue()` between the two. Throws python_error.
+    // Device work: submit to `native_queue()` between before_use() and after_use(). Throws
+    // python_error.
     void *native_queue() const { return api().native_queue(handle_); }
     void before_use(bool writes) const { check(api().before_use(handle_, writes)); }
     void after_use(bool writes) const { check(api().after_use(handle_, writes)); }

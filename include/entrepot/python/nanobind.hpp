@@ -2,9 +2,11 @@
 //
 //     m.def("scale", [](entrepot::Array x, double by) { … });
 //
-// An object whose memory cannot be viewed makes the overload not match, as nanobind's casters do; to report the reason itself,
-// take a nanobind::object and construct the Array from it. An exception that is no refusal, like an interrupt or the lack of
-// memory, is raised as it is; inside a container, whose casters let nothing through, it too makes the overload not match.
+// An object whose memory cannot be viewed makes the overload not match, as nanobind's casters do.
+// To report the reason, take a nanobind::object and construct the Array from it.
+//
+// Other exceptions, such as an interrupt or running out of memory, are raised. Inside a container,
+// whose casters must not throw, they make the overload not match too.
 #pragma once
 #include <entrepot/python/array.hpp>
 
@@ -27,14 +29,14 @@ template <> struct type_caster<entrepot::Array> {
         } catch (const entrepot::python_error &) {
             if (!is_refusal()) {
                 raised_.emplace();
-                return true;  // no other overload is tried, and the call ends where the value is asked for
+                return true;  // no other overload is tried; value() raises the exception
             }
             PyErr_Clear();
             return false;
         }
     }
 
-    // What containers ask instead, for their casters let no exception through.
+    // Used by containers, whose casters must not throw.
     template <class> bool can_cast() const noexcept { return !raised_; }
 
     explicit operator Value *() { return &value(); }
@@ -47,7 +49,7 @@ template <> struct type_caster<entrepot::Array> {
     }
 
 private:
-    // InterfaceError and ExchangeError are among these.
+    // InterfaceError and ExchangeError derive from these.
     static bool is_refusal() noexcept {
         return PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
                PyErr_ExceptionMatches(PyExc_BufferError);

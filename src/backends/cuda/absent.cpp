@@ -1,4 +1,4 @@
-// The CUDA backend of a build without it (ENTREPOT_CUDA=OFF): an entry that says so.
+// The CUDA backend of a build without it (ENTREPOT_CUDA=OFF): an entry that reports this.
 #include "backends/cuda/table.hpp"
 
 extern "C" ep_status entrepot_cuda_backend(const ep_loader *lent, const ep_backend **) {

@@ -9,7 +9,7 @@ bool is_code(std::string_view image) {
            image.starts_with("\x50\xed\x55\xba");  // a fat binary
 }
 
-// The driver's reasons for refusing code, and what they mean.
+// Error codes of the driver for refused code, with their meaning.
 struct Reason {
     CUresult code;
     const char *sentence;

@@ -46,7 +46,7 @@ void look_up_all(void *library, Driver &made) {
     require(library, made.capture_info, "cuStreamGetCaptureInfo_v2");
 }
 
-// What a failed cuInit means, where its code alone does not tell.
+// Explains a failed cuInit if its code alone does not.
 const char *advice_for(CUresult code) {
     switch (code) {
     case CUDA_ERROR_NO_DEVICE:
@@ -63,7 +63,8 @@ const char *advice_for(CUresult code) {
     }
 }
 
-// The context is of no use after these, and no other process-wide state can be trusted either.
+// Errors after which the context is unusable, and other process-wide state of the driver is
+// suspect.
 bool is_fatal(CUresult code) {
     switch (code) {
     case CUDA_ERROR_ILLEGAL_ADDRESS:
@@ -89,7 +90,7 @@ std::string text_of(const Driver &of, CUresult code) {
     return std::string(name) + " (" + text + ")";
 }
 
-// Before anything else is looked up: what is wrong with the machine is said first, and what with the version after that.
+// Runs before other look-ups: errors of the machine are reported first, then those of the version.
 void initialise(void *library, Driver &made) {
     CUresult (*function)(unsigned flags);
     require(library, function, "cuInit");
@@ -105,7 +106,7 @@ void initialise(void *library, Driver &made) {
 std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
 
 void open_driver() {
-    // Never freed: memory and queues may be let go until the very end of the process.
+    // Never freed: memory and queues may be released until process exit.
     static const Driver *const made = [] {
         void *const library = open_library();
         auto functions = std::make_unique<Driver>();

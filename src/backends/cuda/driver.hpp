@@ -1,4 +1,5 @@
-// The CUDA driver: opened when the backend is first asked for, never linked; every status of it goes through one check.
+// The CUDA driver: loaded on first use of the backend, never linked. All of its statuses go through
+// one check.
 #pragma once
 #include "backends/boundary.hpp"
 
@@ -6,8 +7,8 @@
 
 #include <string>
 
-// The functions that this backend uses, by the names of the header, which expand to those of the version that it declares.
-// The optional ones came with drivers that are newer than the oldest that we take (CUDA 12.0); they may be NULL.
+// Functions that this backend uses, by the names of the header, which expand to those of its
+// version. Optional ones are newer than the oldest supported driver (CUDA 12.0) and may be NULL.
 // clang-format off
 #define ENTREPOT_CUDA_DRIVER(required, optional) \
     required(cuDriverGetVersion) required(cuDeviceGetCount) required(cuDeviceGet) required(cuDeviceGetName) \
@@ -38,7 +39,7 @@
 
 namespace entrepot::backends::cuda {
 
-// How messages and selectors call what the shared sources (backends/gpu) stand for here.
+// Words for messages and selectors of this backend, used by the shared sources (backends/gpu).
 inline constexpr const char *selector_word = "cuda", *maker = "NVIDIA", *maker_api = "CUDA",
                             *visible_devices = "CUDA_VISIBLE_DEVICES";
 inline constexpr const char *partition_advice = "an administrator may divide it with MIG, and its parts are devices then";
@@ -49,7 +50,7 @@ struct Driver {
 #define ENTREPOT_CUDA_MEMBER(function) decltype(&::function) function = nullptr;
     ENTREPOT_CUDA_DRIVER(ENTREPOT_CUDA_MEMBER, ENTREPOT_CUDA_MEMBER)
 #undef ENTREPOT_CUDA_MEMBER
-    // Their newer versions do the same, and older drivers have not got them.
+    // Newer versions of these do the same and are missing in older drivers.
     CUresult (*event_elapsed_time)(float *milliseconds, CUevent from, CUevent to) = nullptr;
     CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph,
                              const CUgraphNode **dependencies, std::size_t *dependency_count) = nullptr;
@@ -63,10 +64,11 @@ struct Driver {
 inline const Driver *opened_driver = nullptr;
 inline const Driver &driver() noexcept { return *opened_driver; }
 
-// "12.4" of 12040.
+// Returns "12.4" for 12040.
 std::string version_text(int version);
 
-// Opens and initialises the driver. Refuses with EP_UNAVAILABLE, saying why there is none and what to install.
+// Loads and initializes the driver. Refuses with EP_UNAVAILABLE, saying why that failed and what to
+// install.
 void open_driver();
 
 [[noreturn]] void fail(CUresult code, const char *function);
@@ -79,7 +81,7 @@ inline void check(CUresult code, const char *function) {
 // "CUDA_ERROR_INVALID_VALUE (invalid argument)"
 std::string text_of(CUresult code);
 
-// Makes a context the current one of this thread, and the caller's again when it goes.
+// Scope in which a context is current on this thread; the destructor restores the caller's.
 class Current {
 public:
     explicit Current(CUcontext context) {

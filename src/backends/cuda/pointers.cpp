@@ -1,4 +1,4 @@
-// What CUDA's driver knows of a pointer: one question for all of it.
+// Pointer attributes of CUDA: one query for all of them.
 #include "backends/gpu/native.hpp"
 
 #include <iterator>
@@ -7,7 +7,7 @@ namespace entrepot::backends::cuda {
 
 PointerAttributes attributes_of(const void *pointer) {
     PointerAttributes found;
-    if (pointer == nullptr)  // which the driver refuses to be asked about
+    if (pointer == nullptr)  // the driver refuses it
         return found;
     CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,

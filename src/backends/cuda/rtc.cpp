@@ -12,7 +12,7 @@
 namespace entrepot::backends::cuda {
 namespace {
 
-// The newest first. Each compiles for the drivers of its own major version and later ones.
+// Newest first. Each compiles for drivers of its own major version and later.
 constexpr const char *library_names[] = {"libnvrtc.so.13", "libnvrtc.so.12"};
 constexpr const char *advice = "pip install \"entrepot[cuda]\" brings one for drivers of CUDA 13, "
                                "pip install nvidia-cuda-nvrtc-cu12 one for CUDA 12";
@@ -22,7 +22,7 @@ bool is_directory(const std::string &path) {
     return stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
 }
 
-// The copy that is in the process already, else that of a package, else the system's.
+// The copy that is already loaded, else that of a package, else the system's.
 void *open_library(const char *name) {
     if (void *const mapped = dlopen(name, RTLD_NOLOAD | RTLD_NOW))
         return mapped;
@@ -56,7 +56,7 @@ std::unique_ptr<Rtc> describe(void *library) {
     return made;
 }
 
-// Every NVRTC that there is. Opened once, never closed.
+// All available NVRTC libraries. Loaded once, never closed.
 const std::vector<std::unique_ptr<Rtc>> &all_nvrtc() {
     static const auto &all = *[] {
         auto *const found = new std::vector<std::unique_ptr<Rtc>>;
@@ -78,11 +78,12 @@ bool names_architecture(const std::string &option) {
     return option.starts_with("-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-gencode");
 }
 
-// How options begin that bring in files.
+// Prefixes of options that read files.
 constexpr const char *file_options[] = {"-I",   "-include",  "--include-path", "--pre-include", "-opt-bc",    "--pch",
                                         "-pch", "--use-pch", "-use-pch",       "--create-pch",  "-create-pch"};
 
-// Code for the device itself; from a compiler that is older than the device, PTX for the newest that it knows.
+// Code for the device itself. A compiler older than the device yields PTX for the newest
+// architecture that it knows.
 std::string architecture_option(const Rtc &rtc, int compute_capability) {
     int best = 0;
     for (const int known : rtc.architectures)
@@ -95,7 +96,7 @@ std::string architecture_option(const Rtc &rtc, int compute_capability) {
     return "--gpu-architecture=" + std::string(best == compute_capability ? "sm_" : "compute_") + std::to_string(best);
 }
 
-// The toolkit's headers where a package or a toolkit lays them: beside the library's folder.
+// Header folders of the package or toolkit, which are beside the library's folder.
 Words include_options(const Rtc &rtc) {
     const std::string library_folder = rtc.path.substr(0, rtc.path.rfind('/'));
     const std::string include = library_folder.substr(0, library_folder.rfind('/')) + "/include";
@@ -155,7 +156,7 @@ std::string image_of(const Rtc &rtc, nvrtcProgram program) {
     else
         rtc.check(rtc.nvrtcGetPTX(program, image.data()), "nvrtcGetPTX");
     if (!is_cubin)
-        image.erase(image.find('\0'));  // which is counted, and no part of the text
+        image.erase(image.find('\0'));  // the size includes the terminator
     return image;
 }
 

@@ -1,4 +1,4 @@
-// NVRTC, NVIDIA's run-time compiler of CUDA C++: the functions that we use of it, and what it compiles for.
+// NVRTC, NVIDIA's run-time compiler of CUDA C++: the functions in use, and targets of compilation.
 #pragma once
 #include "backends/cuda/driver.hpp"
 
@@ -17,10 +17,10 @@
 
 namespace entrepot::backends::cuda {
 
-// What code is compiled for.
+// The target of a compilation.
 struct Target {
     int compute_capability = 0;  // of the device: 90 for 9.0
-    int driver_version = 0;      // 13000 for CUDA 13.0: code of a compiler with a newer major version is not for it
+    int driver_version = 0;      // 13000 for CUDA 13.0; limits the compiler's major version
 };
 
 struct Rtc {
@@ -28,7 +28,7 @@ struct Rtc {
     ENTREPOT_NVRTC(ENTREPOT_NVRTC_MEMBER)
 #undef ENTREPOT_NVRTC_MEMBER
     int major = 0, minor = 0;
-    std::string path, stamp;         // the stamp of when it was opened
+    std::string path, stamp;         // stamp: of the file when it was opened
     std::vector<int> architectures;  // ascending: 75, 80 … 121
 
     void check(nvrtcResult code, const char *function) const {

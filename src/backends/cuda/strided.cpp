@@ -1,4 +1,4 @@
-// What strided copies need of CUDA itself: its own copies of rows, and our kernels as PTX.
+// CUDA-specific parts of strided copies: the driver's copies of rows, and the kernels as PTX.
 #include "backends/gpu/strided.hpp"
 
 namespace entrepot::backends::cuda {

@@ -1,6 +1,7 @@
-// The entry of the CUDA backend, which the registry calls without looking for a library of ours: only the driver is looked for.
+// Entry point of the CUDA backend, which the registry calls directly. Only the driver is loaded.
 #pragma once
 #include <entrepot/device/backend.h>
 
-// An ep_backend_entry. Opens the driver; EP_UNAVAILABLE with the reason where there is none, or this build has no such backend.
+// An ep_backend_entry. Loads the driver. Returns EP_UNAVAILABLE, with the reason, without a driver
+// or in a build without CUDA.
 extern "C" ep_status entrepot_cuda_backend(const ep_loader *lent, const ep_backend **backend);

@@ -1,4 +1,5 @@
-// Contexts: a device's primary context, retained while anybody holds it here, or one that a program made itself.
+// Contexts: a device's primary context, retained while it has a handle, or one that a program
+// created itself.
 #include "backends/gpu/native.hpp"
 
 #include <algorithm>
@@ -7,12 +8,14 @@
 namespace entrepot::backends::ENTREPOT_GPU {
 namespace {
 
-// The contexts that have a handle. A handle without references stays here until its releaser has the lock.
+// Contexts with a handle. A handle without references stays here until the thread that released it
+// has the lock.
 struct Interned {
     std::mutex mutex;
     std::unordered_map<CUcontext, Context *> handles;
 
-    // One reference; NULL where there is no handle. The lock is held.
+    // Returns: one reference; NULL if there is no handle.
+    // Requires: the caller holds `mutex`.
     Context *find(CUcontext native) const {
         const auto found = handles.find(native);
         return found != handles.end() && found->second->retain_if_alive() ? found->second : nullptr;
@@ -31,7 +34,7 @@ CUcontext retain_primary(const Device &device) {
 }
 
 void release_primary(const Device &device) noexcept {
-    driver().cuDevicePrimaryCtxRelease(device.native);  // at the end of the process the driver may have gone before us
+    driver().cuDevicePrimaryCtxRelease(device.native);  // at process exit the driver may be gone
 }
 
 Device &device_under(CUcontext native) {
@@ -64,7 +67,7 @@ Reference<Context> enter(Interned &all, Device &device, CUcontext native, bool i
     return Reference<Context>::adopt(*made);
 }
 
-// With the context current.
+// Requires: the context is current.
 CUevent create_event(unsigned flags = CU_EVENT_DISABLE_TIMING) {
     CUevent event = nullptr;
     check(driver().cuEventCreate(&event, flags), "cuEventCreate");
@@ -79,7 +82,7 @@ ep_status context_create(const ep_device *devices, std::size_t count, ep_context
             if (devices[i] != devices[0])
                 refuse(EP_INVALID, object(devices[0]).selector(), " and ", object(devices[i]).selector(),
                        " cannot share a context: in ", maker_api, " each device has its own, and copies go between them");
-        // Another context would share nothing with the libraries that use the primary one, which all do.
+        // All libraries use the primary context; another one could not share memory with them.
         *context = handle(primary_context(object(devices[0])).detach());
     });
 }
@@ -108,7 +111,7 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 
 }  // namespace
 
-// What the driver says while a context goes is of no use to anybody: at the end of the process it may have gone already.
+// Errors are ignored: at process exit the driver may already be gone.
 Context::~Context() {
     guarded([&] {
         const Current current(native);
@@ -131,7 +134,7 @@ void Context::end(Context *self) noexcept {
         Interned &all = interned();
         const std::lock_guard hold(all.mutex);
         const auto found = all.handles.find(self->native);
-        if (found != all.handles.end() && found->second == self)  // else somebody interned it anew meanwhile
+        if (found != all.handles.end() && found->second == self)  // else replaced by another thread
             all.handles.erase(found);
     }
     delete self;
@@ -158,7 +161,7 @@ void Context::keep_event(Event &event) noexcept {
     try {
         const std::lock_guard hold(events_mutex_);
         (event.is_timed ? timed_ones_ : events_).push_back(&event);
-    } catch (...) {  // no memory for the list: it leaks
+    } catch (...) {  // out of memory: leaks the event
     }
 }
 
@@ -172,7 +175,8 @@ void Context::unload_later(CUmodule module) noexcept {
     });
 }
 
-// Where the driver cannot mark a context, modules stay as long as that does; during a capture, until a later entry.
+// Records the last possible use of modules to be unloaded. During a capture, a later call does so.
+// Without cuCtxRecordEvent, the modules stay until the context is destroyed.
 void Context::mark_leaving() {
     if (driver().cuCtxRecordEvent == nullptr || has_captures(*this))
         return;
@@ -221,7 +225,7 @@ Reference<Context> primary_context(Device &device) {
     Interned &all = interned();
     const std::lock_guard hold(all.mutex);
     if (Context *const known = all.find(native)) {
-        release_primary(device);  // the handle has its own
+        release_primary(device);  // the handle holds its own reference
         return Reference<Context>::adopt(*known);
     }
     return enter(all, device, native, true);

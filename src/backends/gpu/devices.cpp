@@ -95,7 +95,7 @@ Device::Device(CUdevice ordinal)
                    EP_PEER_COPIES | EP_GRAPH_CAPTURE;
     if (has_pools)
         info.aspects |= EP_ORDERED_FREE;
-    // Without concurrent access the host may not touch managed memory while any kernel runs, whatever that kernel uses.
+    // Without concurrent access, the host may not touch managed memory while any kernel runs.
     if (attribute(CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS) != 0)
         info.aspects |= EP_USM_SHARED_ALLOCATIONS;
     if (attribute(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS) != 0)
@@ -121,7 +121,8 @@ CUmemoryPool Device::pool() {
 }
 
 void Device::share_pool_with(const Device &reader) {
-    if (!has_pools)  // what the driver gives by itself, every context reaches that has access to this device
+    // Without pools, memory is accessible to every context with access to this device.
+    if (!has_pools)
         return;
     const CUmemoryPool shared = pool();
     const std::lock_guard hold(mutex_);

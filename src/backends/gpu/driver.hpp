@@ -1,8 +1,9 @@
-// The driver that this compilation is for: CMake defines ENTREPOT_GPU, which is cuda or hip, and the namespace.
+// The driver of this compilation: CMake defines ENTREPOT_GPU as cuda or hip, which also names the
+// namespace.
 //
-// What CUDA and HIP have in common, which is nearly all, is written once, in this folder, and compiled for each of the two. HIP
-// follows CUDA's driver function by function, so the sources use the names of CUDA's, and backends/hip/driver.hpp says what each
-// of them is in HIP.
+// The code shared by CUDA and HIP, which is nearly all, is in this folder and is compiled for each
+// of the two. HIP follows CUDA's driver API function by function. The sources use CUDA's names,
+// which backends/hip/driver.hpp maps to HIP's.
 #pragma once
 
 #define ENTREPOT_QUOTED(path) #path
@@ -25,7 +26,7 @@ constexpr ep_status status_of(CUresult code) {
     }
 }
 
-// By its members: headers of CUDA 13 have the number in a union, the others have not.
+// Set by member: headers of CUDA 13 have the id in a union, others do not.
 inline CUmemLocation location_on(CUdevice device) {
     CUmemLocation location{};
     location.type = CU_MEM_LOCATION_TYPE_DEVICE;

@@ -1,4 +1,4 @@
-// Events: marks in a stream that other streams, or the host, wait for.
+// Events: recorded in a stream; other streams or the host wait for them.
 #include "backends/gpu/native.hpp"
 
 namespace entrepot::backends::ENTREPOT_GPU {
@@ -13,7 +13,7 @@ ep_status event_record_context(ep_context context, ep_event *event) {
         if (driver().cuCtxRecordEvent == nullptr)
             refuse(EP_UNSUPPORTED, context_mark_advice);
         Context &of = object(context);
-        if (has_captures(of))  // which the driver would invalidate
+        if (has_captures(of))  // recording would invalidate them
             refuse(EP_INVALID, "all work of a context cannot be marked while a stream of it is being captured into a graph");
         Reference<Event> made = of.take_event();
         check(driver().cuCtxRecordEvent(of.native, made->native), "cuCtxRecordEvent");
@@ -23,7 +23,7 @@ ep_status event_record_context(ep_context context, ep_event *event) {
 
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
-        object(queue).may_be_captured();  // by the capture of what the event marks
+        object(queue).may_be_captured();  // waiting may pull it into the event's capture
         object(queue).submit([&](CUstream stream) {
             check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
         });
@@ -59,7 +59,7 @@ ep_status event_native(ep_event event, void **native) {
     return guarded([&] { *native = object(event).native; });
 }
 
-// Whether it has a time, only the driver knows: event_seconds asks it.
+// Only the driver knows whether the event is timed: event_seconds asks it.
 ep_status event_from_native(void *native, ep_event *event) {
     return guarded([&] { *event = handle(new Event(static_cast<CUevent>(native), nullptr, true)); });
 }
@@ -83,7 +83,7 @@ void Event::enter(Context &of) noexcept {
     of.retain();
 }
 
-// Waits that were submitted keep what the event meant then, so it may go, or mark something else, at once.
+// Submitted waits keep the event's state at that time, so it can be reused or destroyed at once.
 void Event::end(Event *self) noexcept {
     Context *const of = std::exchange(self->context_, nullptr);
     if (of == nullptr)
@@ -132,9 +132,9 @@ Reference<Event> Queue::record() {
         capture();
     Event *const kept = hand_over_mark_.exchange(nullptr, std::memory_order_acquire);
     Reference<Event> mark = kept != nullptr ? Reference<Event>::adopt(*kept) : context->take_event();
-    const Current current(context->native);  // while `to` waits, too
+    const Current current(context->native);  // for cuStreamWaitEvent below, too
     check(driver().cuEventRecord(mark->native, native), "cuEventRecord");
-    // Whoever waits for a mark of a graph goes into it.
+    // A stream that waits for an event recorded during capture is pulled into the graph.
     if (native != CU_STREAM_LEGACY)
         require_running("a hand-over from");
     if (&*to.context == &*context && to.is_ordinary()) [[likely]]

@@ -1,5 +1,5 @@
-// IPC: device memory as an open file, which the driver counts like a descriptor, or by a fabric handle between machines; memory
-// of cudaMalloc (hipMalloc) by the driver's older handles, which keep nothing alive.
+// IPC: shares device memory by file descriptor, or by fabric handle between machines. Memory of
+// cudaMalloc (hipMalloc) is shared by the driver's older handles, which do not keep it alive.
 #include "backends/gpu/native.hpp"
 
 #include <fcntl.h>
@@ -22,10 +22,10 @@ struct Mapping {
     CUmemGenericAllocationHandle block = 0;  // of virtual memory
     int file = -1;                           // made at the first export
     bool has_fabric = false;
-    unsigned opened = 1;  // times; the driver maps memory of EP_IPC_DRIVER once
+    unsigned opened = 1;  // number of opens; the driver maps memory of EP_IPC_DRIVER once
 };
 
-// The shared memory that this process has mapped, by its start.
+// Shared memory that this process has mapped, by start address.
 class Mappings {
 public:
     static Mappings &only() {
@@ -40,7 +40,8 @@ public:
             ++row->second.opened;
     }
 
-    // visit(start, mapping) of the one that holds the pointer; false where there is none.
+    // Calls visit(start, mapping) for the mapping that contains the pointer; false if there is
+    // none.
     template <class Visit> bool find(CUdeviceptr pointer, Visit &&visit) {
         const std::lock_guard hold(mutex_);
         auto row = rows_.upper_bound(pointer);
@@ -57,7 +58,7 @@ public:
         const std::lock_guard hold(mutex_);
         const auto row = rows_.find(start);
         if (row == rows_.end())
-            refuse(EP_INVALID, "there is no shared memory at this address to let go of");
+            refuse(EP_INVALID, "no shared memory is open at this address");
         const Mapping taken = row->second;
         if (--row->second.opened == 0)
             rows_.erase(row);
@@ -85,7 +86,7 @@ std::size_t rounded(std::size_t bytes, const CUmemAllocationProp &properties) {
     return (std::max<std::size_t>(bytes, 1) + step - 1) / step * step;
 }
 
-// With a fabric handle where the device and the machine have them, which only trying tells.
+// With a fabric handle if device and machine support it, which only an attempt can tell.
 Mapping create(const Device &device, std::size_t bytes) {
     Mapping made{EP_IPC_FILE};
     const bool may_have_fabric = device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
@@ -107,7 +108,7 @@ Mapping create(const Device &device, std::size_t bytes) {
     return made;
 }
 
-// The device itself, and those that reach it as peers.
+// The device itself, and the devices with peer access to it.
 std::vector<CUmemAccessDesc> readers_of(const Device &device) {
     std::vector<CUmemAccessDesc> readers;
     for (const Device *reader : devices()) {
@@ -131,7 +132,7 @@ void unmap(CUdeviceptr start, std::size_t bytes) noexcept {
     driver().cuMemAddressFree(start, bytes);
 }
 
-// Takes over the block, also where it fails.
+// Ownership: takes the block, also if it throws.
 void *map(const Device &device, const Mapping &mapping) {
     CUdeviceptr start = 0;
     bool is_mapped = false;
@@ -153,7 +154,8 @@ void *map(const Device &device, const Mapping &mapping) {
     return reinterpret_cast<void *>(start);
 }
 
-// Memory that others open by a file or over the fabric is virtual memory, which older devices and runtimes have not.
+// Sharing by file or fabric handle requires virtual memory management, which older devices and
+// runtimes lack.
 void require_files(const Device &device) {
     if (device.attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0 ||
         device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) == 0)
@@ -202,7 +204,7 @@ void export_fabric(const Device &device, const Mapping &mapping, ep_ipc_handle &
     handle.form = EP_IPC_FABRIC;
 }
 
-// The whole allocation of cudaMalloc that the pointer lies in, whoever made it.
+// Exports the whole cudaMalloc allocation that contains the pointer.
 void export_by_driver(CUdeviceptr pointer, const PointerAttributes &found, ep_ipc_handle &handle) {
     CUipcMemHandle name{};
     check(driver().cuIpcGetMemHandle(&name, found.base), "cuIpcGetMemHandle");
@@ -263,10 +265,10 @@ ep_status ipc_device(const ep_ipc_handle *handle, ep_device *device) {
     });
 }
 
-// What the driver has no way to is another thing than a handle that is wrong.
+// Distinguishes a kind of handle that the driver does not support from an invalid handle.
 ep_status status_of_opening(CUresult code) noexcept { return code == CUDA_ERROR_NOT_SUPPORTED ? EP_UNSUPPORTED : EP_INVALID; }
 
-// What the file or the fabric handle stands for, if it is memory of the device.
+// Imports the memory of a file or a fabric handle. Refuses memory of another device.
 Mapping import(const Device &device, const ep_ipc_handle &handle) {
     Mapping mapping{static_cast<ep_ipc_form>(handle.form), handle.size};
     CUmemFabricHandle name{};
@@ -279,9 +281,9 @@ Mapping import(const Device &device, const ep_ipc_handle &handle) {
         if (code != CUDA_SUCCESS)
             refuse(status_of_opening(code), "the fabric handle stands for no device memory here: ", text_of(code));
     } else {
-        mapping.file = fcntl(handle.file, F_DUPFD_CLOEXEC, 0);  // to share it on
+        mapping.file = fcntl(handle.file, F_DUPFD_CLOEXEC, 0);  // for further exports
         if (mapping.file < 0)
-            refuse(EP_INVALID, "the handle's file is none: ", std::strerror(errno));
+            refuse(EP_INVALID, "the handle's file is not open: ", std::strerror(errno));
         const CUresult code = driver().cuMemImportFromShareableHandle(
             &mapping.block, reinterpret_cast<void *>(static_cast<std::intptr_t>(mapping.file)),
             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
@@ -306,7 +308,7 @@ void *open_by_driver(const ep_ipc_handle &handle) {
     const CUresult code = driver().cuIpcOpenMemHandle(&start, name, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     if (code != CUDA_SUCCESS)
         refuse(status_of_opening(code), "the driver does not open the handle, with ", text_of(code),
-               ": the process that shared the memory has ended or let go of it, or is this one");
+               ": the process that shared the memory has ended, has released it, or is this process");
     try {
         const PointerAttributes found = attributes_of(reinterpret_cast<void *>(start));
         if (found.size < handle.size)
@@ -343,10 +345,11 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
     });
 }
 
-// What other code of this process still runs with the memory nobody has told us, so everything is waited for, as cudaFree does.
+// Blocks until all work of the context is done, as cudaFree does: other code of this process may
+// still use the memory.
 ep_status ipc_close(ep_context context, void *pointer) {
     return guarded([&] {
-        if (has_captures(object(context)))  // which waiting for all work would invalidate
+        if (has_captures(object(context)))  // waiting for all work would invalidate them
             refuse(EP_UNSUPPORTED, "memory of another process is not closed while a stream is being captured into a graph");
         const BesideCaptures beside;
         const Current current(object(context).native);

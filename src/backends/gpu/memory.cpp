@@ -1,4 +1,4 @@
-// Memory: allocation, what a pointer is, copies and fills.
+// Memory: allocation, pointer queries, copies and fills.
 #include "backends/gpu/staging.hpp"
 #include "backends/gpu/strided.hpp"
 
@@ -28,7 +28,8 @@ const KindWords &words_of(ep_usm_kind kind) {
 }
 
 CUresult allocate_pinned(std::size_t bytes, void **pointer) {
-    return driver().cuMemHostAlloc(pointer, bytes, CU_MEMHOSTALLOC_PORTABLE);  // of every context, as a context may go
+    return driver().cuMemHostAlloc(pointer, bytes,
+                                   CU_MEMHOSTALLOC_PORTABLE);  // a context may be destroyed
 }
 
 CUresult allocate_managed(std::size_t bytes, void **pointer) {
@@ -46,7 +47,8 @@ CUresult allocate_on_device(Device &device, std::size_t bytes, Queue *queue, voi
            why);
 }
 
-// What the device has for everybody, us and the other libraries and processes. Its context is the current one.
+// The device's free memory, which other libraries and processes use too. Requires: its context is
+// current.
 std::string what_is_left(ep_usm_kind kind) {
     std::size_t free = 0, all = 0;
     if (kind == EP_USM_HOST || driver().cuMemGetInfo(&free, &all) != CUDA_SUCCESS)
@@ -56,7 +58,7 @@ std::string what_is_left(ep_usm_kind kind) {
 
 void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *queue) {
     Device &device = context.device;
-    // More managed memory than the device has is possible, and makes every kernel that uses it wait for pages.
+    // The driver allows more managed memory than the device has, but kernels would wait for pages.
     if (kind != EP_USM_HOST && bytes > device.info.max_allocation)
         refuse_bytes(device, kind, bytes, "has " + std::to_string(device.info.max_allocation) + " in all");
     if (queue != nullptr && queue->capture() != 0)
@@ -68,7 +70,8 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
     const CUresult code = kind == EP_USM_HOST     ? allocate_pinned(bytes, &pointer)
                           : kind == EP_USM_SHARED ? allocate_managed(bytes, &pointer)
                                                   : allocate_on_device(device, bytes, queue, &pointer);
-    if (code == CUDA_ERROR_OUT_OF_MEMORY || code == CUDA_ERROR_INVALID_VALUE)  // what it calls a size beyond all sizes
+    // The driver returns CUDA_ERROR_INVALID_VALUE if the size is out of range.
+    if (code == CUDA_ERROR_OUT_OF_MEMORY || code == CUDA_ERROR_INVALID_VALUE)
         refuse_bytes(device, kind, bytes, "has no such block left: " + text_of(code) + what_is_left(kind));
     check(code, "the allocation");
     return pointer;
@@ -76,7 +79,8 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
 
 void free_block(Context &context, void *pointer, Queue *queue) {
     const PointerAttributes found = attributes_of(pointer);
-    const bool in_order = queue != nullptr && queue->capture() == 0;  // else the graph would free it, each time that it runs
+    // Not in a capture: each run of the graph would free it.
+    const bool in_order = queue != nullptr && queue->capture() == 0;
     const Current current(context.native);
     const BesideCaptures beside;
     if (found.type == CU_MEMORYTYPE_HOST && !found.is_managed)
@@ -87,7 +91,7 @@ void free_block(Context &context, void *pointer, Queue *queue) {
         check(driver().cuMemFree(address(pointer)), "cuMemFree");
 }
 
-// Blocks whose alignment the driver does not give by itself lie inside larger ones: theirs are remembered here.
+// Aligned blocks inside larger ones, where the driver's own alignment does not suffice.
 class Moved {
 public:
     static Moved &only() {
@@ -175,7 +179,8 @@ ep_usm_kind kind_of(const PointerAttributes &found) {
     }
 }
 
-// The driver has one address space for all devices, so the context is not asked: memory of pools and virtual memory has none.
+// The driver has one address space for all devices, and memory of pools and virtual memory belongs
+// to no context, so the context is ignored.
 ep_status memory_query(ep_context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
     return guarded([&] {
         *found = {};
@@ -194,7 +199,8 @@ ep_status memory_query(ep_context, const void *pointer, std::size_t bytes, std::
 
 // ------------------------------------------------------------------- copies
 
-// Lets a copy read and write memory of another device's pool; where there is no way between the two, the driver goes by the host.
+// Lets a copy access memory of another device's pool. Without peer access, the driver copies
+// through the host.
 void open_way(const Device &here, const PointerAttributes &there) {
     if (!there.is_of_device() || there.ordinal == here.native)
         return;
@@ -207,7 +213,7 @@ void open_way(const Device &here, const PointerAttributes &there) {
 
 void copy_between_devices(Queue &queue, void *to, const PointerAttributes &of_to, const void *from,
                           const PointerAttributes &of_from, std::size_t bytes) {
-    queue.require_running("a copy between two devices by");  // the driver captures none
+    queue.require_running("a copy between two devices by");  // which cannot be captured
     open_way(queue.device(), of_to);
     open_way(queue.device(), of_from);
     const Reference<Context> in_to = primary_context(device_of(of_to.ordinal));
@@ -218,7 +224,7 @@ void copy_between_devices(Queue &queue, void *to, const PointerAttributes &of_to
     });
 }
 
-// What the driver would do at once, and hold the caller up until all earlier work is done.
+// True for copies that the driver does synchronously, after blocking until earlier work is done.
 bool is_synchronous(const PointerAttributes &to, const PointerAttributes &from) {
     return to.is_pageable() || from.is_pageable() || (to.is_of_host() && from.is_of_host());
 }
@@ -281,7 +287,8 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const
 
 // --------------------------------------------------------------------- trim
 
-// Blocks are freed in the order of a stream, and the pool keeps them even when that has passed.
+// The pool keeps blocks that were freed in stream order, even after the stream has passed that
+// point.
 ep_status memory_trim(ep_device device) {
     return guarded([&] {
         const BesideCaptures beside;

@@ -1,7 +1,9 @@
-// What stands behind the handles of a GPU's backend, CUDA's or HIP's: devices, contexts, queues, events, programs and kernels.
+// The objects behind the handles of the CUDA or HIP backend: devices, contexts, queues, events,
+// programs and kernels.
 //
-// Nothing here changes the caller's current context: whatever needs one makes its own current and puts the caller's back
-// (see Current in driver.hpp), so it works from every thread, whoever else uses the runtime there.
+// Nothing here changes the caller's current context: functions that need a context restore the
+// caller's afterwards (see Current in driver.hpp). They work on every thread, also if other code
+// there uses the runtime.
 #pragma once
 #include "backends/counted.hpp"
 #include "backends/gpu/rtc.hpp"
@@ -25,8 +27,8 @@ class Event;
 class Program;
 class Kernel;
 
-// What a handle of the contract stands for. The types have names of their own, because another backend in the same library
-// gives the handles' types another meaning.
+// Converts handles of the C contract to objects. The classes have their own names because another
+// backend in the same library gives the handle types another meaning.
 inline Device &object(ep_device handle) noexcept { return *reinterpret_cast<Device *>(handle); }
 inline Context &object(ep_context handle) noexcept { return *reinterpret_cast<Context *>(handle); }
 inline Queue &object(ep_queue handle) noexcept { return *reinterpret_cast<Queue *>(handle); }
@@ -40,9 +42,9 @@ inline ep_event handle(Event *object) noexcept { return reinterpret_cast<ep_even
 inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_program>(object); }
 inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
 
-// While anybody captures a graph, the driver refuses every thread what cannot be captured, waits, queries and allocations of
-// other streams too, and invalidates the capture. This thread is let, as long as the object lives: our calls mean no captured
-// stream.
+// Allows calls that cannot be captured, on this thread and during its lifetime. While a stream is
+// being captured, the driver otherwise refuses such calls in every thread (waits, queries,
+// allocations) and invalidates the capture. Calls in this scope must not use a capturing stream.
 class BesideCaptures {
 public:
     BesideCaptures() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
@@ -56,7 +58,7 @@ private:
 
 // ----------------------------------------------------------------- devices
 
-// Immortal. A CUdevice is its ordinal, which is how the driver numbers it, CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES applied.
+// Immortal. A CUdevice is its ordinal, which CUDA_VISIBLE_DEVICES or HIP_VISIBLE_DEVICES affects.
 class Device {
 public:
     explicit Device(CUdevice ordinal);
@@ -71,10 +73,10 @@ public:
     int attribute(CUdevice_attribute which) const;
     std::string selector() const { return std::string(selector_word) + ":" + std::to_string(native); }
 
-    // Where device memory comes from: the driver's stream-ordered pool, made at first use. It keeps nothing for itself, for the
-    // resources above do that.
+    // The driver's stream-ordered pool, created at first use. It caches no memory, because the
+    // resources above it do.
     CUmemoryPool pool();
-    // Lets the device `reader` use what the pool gives, now and later; at most once for each.
+    // Gives the device `reader` access to present and future memory of the pool. Idempotent.
     void share_pool_with(const Device &reader);
 
 private:
@@ -88,8 +90,8 @@ Device &device_of(CUdevice ordinal);
 
 // ---------------------------------------------------------------- contexts
 
-// Pinned chunks for copies from and to ordinary host memory; see staging.cpp. A chunk serves one copy at a time, all parts of it:
-// they follow each other in the stream.
+// Pinned chunks for copies between the device and ordinary host memory; see staging.cpp. A chunk
+// serves one copy at a time; its parts follow each other in the stream.
 class Chunks {
 public:
     static constexpr std::size_t bytes = std::size_t{4} << 20;
@@ -99,17 +101,18 @@ public:
     void free_all() noexcept;  // with the context current
 
 private:
-    void *take_free() noexcept;  // nullptr: none is
+    void *take_free() noexcept;  // nullptr if none is free
 
     std::mutex mutex_;
     std::vector<void *> free_;
     std::size_t made_ = 0;
 };
 
-// Interned: while a handle lives, the same CUcontext has the same handle, so comparing handles is comparing contexts.
+// Interned: while a handle lives, its CUcontext has no other handle, so equal handles mean equal
+// contexts.
 class Context : public Counted<Context> {
 public:
-    // Takes over the reference to a primary context; one that is not primary belongs to whoever made it.
+    // Ownership: takes the reference to a primary context; another context stays its creator's.
     Context(Device &of, CUcontext context, bool primary) : device(of), native(context), is_primary(primary) {}
     ~Context();
     static void end(Context *self) noexcept;
@@ -119,32 +122,34 @@ public:
     const bool is_primary;
     const std::shared_ptr<Chunks> chunks = std::make_shared<Chunks>();  // the driver frees pinned memory with its context
 
-    // An event to be recorded, with times or without: one that came back where there is any, for making one costs more than
-    // recording it, and who destroys one may be kept for as long as others wait for the device.
+    // Returns: an event to be recorded, with or without timing, from a pool if possible. Creating
+    //          one costs more than recording it, and destroying one can block while other threads
+    //          wait for the device.
     Reference<Event> take_event(bool timed = false);
-    // Takes it back. Asks nothing of the driver, and waits for nobody.
+    // Returns the event to the pool. Never calls the driver and never blocks.
     void keep_event(Event &event) noexcept;
 
     // A kernel of the embedded module; see strided.cpp.
     CUfunction strided_kernel(const std::string &name);
 
-    // Unloads the module once nothing that the context holds now can use it. Never blocks.
+    // Unloads the module once the context's current work, which may use it, is done. Never blocks.
     void unload_later(CUmodule module) noexcept;
     void unload_finished();
 
-    // Enables access to the other device's memory, of pools and not; refuses where the hardware has no way.
+    // Enables access to the other device's memory, in pools and outside. Refuses if the hardware
+    // has no peer access.
     void enable_peer(Device &peer);
 
 private:
     struct Leaving {
         CUmodule module;
-        CUevent last_use;  // NULL: not marked yet
+        CUevent last_use;  // NULL: not recorded yet
     };
     void mark_leaving();
 
     std::mutex events_mutex_;          // never held while the driver is called
-    std::vector<Event *> events_;      // without references, to us or to them; as many as were ever held at once
-    std::vector<Event *> timed_ones_;  // the same
+    std::vector<Event *> events_;      // pooled, without references
+    std::vector<Event *> timed_ones_;  // likewise
     std::mutex mutex_;                 // guards what follows
     CUmodule strided_module_ = nullptr;
     std::map<std::string, CUfunction> strided_kernels_;
@@ -157,15 +162,16 @@ Reference<Context> primary_context(Device &device);
 // One reference to the handle of the driver's context.
 Reference<Context> intern(CUcontext native);
 
-// Whether a stream of the context is known to be captured: one that has a handle, one that the legacy default stream waits for,
-// or the one that another library works with here.
+// True if a stream of the context is known to be capturing. These streams are known: those with a
+// handle, those that the legacy default stream waits for, and another library's current stream on
+// this thread.
 bool has_captures(const Context &context);
 
 // ------------------------------------------------------------------ events
 
 class Event : public Counted<Event> {
 public:
-    // Takes over the event; one without a context belongs to whoever made it.
+    // Ownership: takes the event; without a context it stays its creator's.
     Event(CUevent event, Context *of, bool timed);
     ~Event();
     static void end(Event *self) noexcept;
@@ -181,13 +187,14 @@ private:
     void enter(Context &of) noexcept;
 
     const bool is_owned_;
-    Context *context_ = nullptr;  // one reference, while somebody has the event
+    Context *context_ = nullptr;  // one reference while the event is not pooled
 };
 
 // ------------------------------------------------------------------ queues
 
-// Interned, as contexts are. The per-thread default stream is another one in every thread, so it has a handle in each; the
-// driver shows a thread only its own, and what other threads ask about a handle is answered by the event of its last work.
+// Interned, as contexts are. The per-thread default stream is a different one in each thread, so it
+// has one handle for each. The driver shows a thread only its own; other threads use the last event
+// recorded in it.
 class Queue : public Counted<Queue> {
 public:
     Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned);
@@ -198,28 +205,31 @@ public:
     const CUstream native;
     const std::uint32_t flags;
     const bool is_owned;
-    const std::uint64_t thread;  // whose stream it is; 0: of no thread in particular
+    const std::uint64_t thread;  // owner of a per-thread stream, else 0
 
     Device &device() const noexcept { return context->device; }
     bool is_of_this_thread() const noexcept;
     bool is_profiling() const noexcept { return (flags & EP_QUEUE_PROFILING) != 0; }
-    // Whether its stream is the same one for every thread, and waits for no other by itself.
+    // True if all threads mean the same stream by its handle and it does not wait for others
+    // implicitly.
     bool is_ordinary() const noexcept { return thread == 0 && native != CU_STREAM_LEGACY; }
 
     Reference<Event> record();
-    // Later work of `to` waits for what this holds now.
+    // Later work of `to` waits for the present work of this queue.
     void hand_over(Queue &to);
     void wait();
     bool is_idle();
 
-    // The number of the capture that takes what is submitted; 0: it runs. Refuses of the legacy default stream where the driver
-    // would: while a stream that it waits for is captured.
+    // The number of the capture that submitted work belongs to; 0 if not capturing. The legacy
+    // default stream is refused while a stream that it waits for is capturing, as by the driver.
     std::uint64_t capture() const;
-    void keep(void *user, void (*let_go)(void *user));  // for the graph that is being captured
-    // From now on somebody may capture it: its stream was given out, or waits for one that may be captured.
+    // The graph that is being captured takes ownership of `user`.
+    void keep(void *user, void (*let_go)(void *user));
+    // Called when the stream may be captured later: its handle was given out, or it waits for a
+    // stream that may be capturing.
     void may_be_captured() noexcept { may_be_captured_.store(true, std::memory_order_relaxed); }
 
-    // submit(stream) with the queue's context current.
+    // Calls submit(stream) with the queue's context current.
     template <class Submit> void submit(Submit &&submit) {
         require_own_thread();
         if (native == CU_STREAM_LEGACY)
@@ -229,18 +239,20 @@ public:
         if (thread != 0)
             mark();
     }
-    // Records the event by which other threads know a per-thread stream, unless it is captured: then nothing of it runs.
+    // Records the event that other threads use for a per-thread stream. A no-op while it is
+    // capturing.
     void mark();
-    void require_running(const char *what) const;  // refuses `what` of a queue that is being captured
+    void require_running(const char *what) const;  // refuses `what` while capturing
 
 private:
     void require_own_thread() const;
-    Event *last_mark();  // one reference; NULL: nothing was submitted
+    Event *last_mark();  // one reference; NULL if nothing was submitted
     void remember(Event &mark) noexcept;
 
     std::atomic<bool> may_be_captured_;
-    // A wait that was submitted keeps what the event meant then, so one is enough. Nobody may mark anew between the two: it is
-    // not here while a hand-over has it, and one that comes meanwhile takes another.
+    // Event that hand-overs reuse: a submitted wait keeps the event's state at that time. A
+    // hand-over takes it out of this slot, so no other thread records it before the wait is
+    // submitted. A concurrent hand-over uses another event.
     std::atomic<Event *> hand_over_mark_{nullptr};
     std::mutex mutex_;  // guards what follows
     Event *last_ = nullptr;
@@ -248,7 +260,7 @@ private:
 
 // ------------------------------------------------------------------ memory
 
-// What the driver knows of a pointer, whichever context is current; of ordinary host memory, nothing.
+// The driver's information about a pointer, in any context; all zero for ordinary host memory.
 struct PointerAttributes {
     CUmemorytype type = static_cast<CUmemorytype>(0);
     int is_managed = 0;
@@ -266,7 +278,7 @@ inline CUdeviceptr address(const void *pointer) noexcept { return reinterpret_ca
 
 // -------------------------------------------------------------------- files
 
-// An ep_backend_entry: opens the driver and gives the table.
+// An ep_backend_entry: loads the driver and returns the table.
 ep_status open_backend(const ep_loader *lent, const ep_backend **backend);
 
 // Each file of the backend enters its functions into the table.

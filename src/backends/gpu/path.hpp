@@ -1,15 +1,17 @@
-// What the kernels of walk.cu are told; compiled for the host and for the device, by compilers that may include nothing else.
+// Parameters of the kernels in walk.cu. Compiled for the host and for the device, by compilers that
+// may include nothing else.
 #pragma once
 
 namespace entrepot::backends::walks {
 
-// A loop of a walk, and a division by its count as a multiplication: exact for dividends below 2^31.
+// A loop of a walk. Division by its count is a multiplication, exact for dividends below 2^31.
 struct Step {
     unsigned count, multiplier, shift;
     long long to, from;  // bytes
 };
 
-// Two depths, because what a launch is given is copied each time. The contract allows 64 dimensions, and an item may be one more.
+// Two depths, because the parameters are copied at each launch. The contract allows 64 dimensions,
+// and an item may be one more.
 constexpr unsigned usual_depth = 6;
 constexpr unsigned greatest_depth = 65;
 
@@ -19,7 +21,8 @@ template <unsigned Depth> struct Path {
     Step steps[Depth];
 };
 
-// Two loops, one of neighbours in `to` and one of neighbours in `from`, dealt with in tiles; once for each item of the batch.
+// Two loops, processed in tiles: one of neighbours in `to`, one of neighbours in `from`; repeated
+// for each item of the batch.
 struct Transposition {
     unsigned columns, rows;  // of `to`: columns are neighbours there, rows in `from`
     unsigned column_tiles, row_tiles;

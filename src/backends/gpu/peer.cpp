@@ -1,4 +1,4 @@
-// Peers: whether and how the kernels of one device reach the memory of another.
+// Peers: access of one device's kernels to the memory of another.
 #include "backends/gpu/native.hpp"
 
 #include <algorithm>
@@ -33,8 +33,10 @@ void Context::enable_peer(Device &peer) {
     if (!can_access(device, peer))
         refuse(EP_UNSUPPORTED, device.selector(), " has no way to the memory of ", peer.selector(),
                ": copy the data to the device that works on it");
-    const BesideCaptures beside;                              // it is of the context, and of no stream that is being captured
-    Context *const of_peer = primary_context(peer).detach();  // kept: access ends with the context that it was granted by
+    // Peer access concerns the context and no capturing stream.
+    const BesideCaptures beside;
+    // Leaked, since access ends with this context.
+    Context *const of_peer = primary_context(peer).detach();
     {
         const Current current(native);
         const CUresult code = driver().cuCtxEnablePeerAccess(of_peer->native, 0);

@@ -1,15 +1,16 @@
 // Programs: CUDA C++ and HIP C++ through the run-time compiler, code in other forms through the driver; kernels and their
 // launches.
 //
-// A range is slowest dimension first, as everywhere: its last dimension is x. What ep_range calls global is grid times
-// block: kernel[global, local] runs the work-items that it runs on any other backend, and each has its place in
-// blockIdx * blockDim + threadIdx. Without a local range, blocks are chosen that divide the global one.
+// A range is slowest dimension first, as everywhere: its last dimension is x. Global sizes of
+// ep_range are grid times block. So kernel[global, local] runs the same work-items as on other
+// backends, and each has the index blockIdx * blockDim + threadIdx. Without a local range, a block
+// size is chosen that divides the global range.
 //
-// Local memory is no parameter in these languages: arguments of that kind make up the launch's dynamic shared memory, one after
-// the other, each from a multiple of 16 bytes on. A kernel sees it as `extern __shared__`.
+// Local memory is not a parameter in these languages. Arguments of that kind are laid out in the
+// launch's dynamic shared memory, each aligned to 16 bytes. Kernels see it as `extern __shared__`.
 //
-// A kernel is found by its name in the code, as that of an extern "C" function, or by the name that it has in C++: "scale",
-// "space::scale<float, 4>". The program is then compiled once more, for that name.
+// A kernel is found by the name of an extern "C" function, or by its C++ name: "scale",
+// "space::scale<float, 4>". For a C++ name the program is compiled again.
 #include "backends/gpu/code.hpp"
 #include "backends/gpu/compiler.hpp"
 #include "backends/gpu/native.hpp"
@@ -20,9 +21,9 @@
 namespace entrepot::backends::ENTREPOT_GPU {
 namespace {
 
-// What a kernel may have of dynamic shared memory without having asked for more.
+// Dynamic shared memory that a kernel may use without opting in.
 constexpr std::size_t free_dynamic_bytes = std::size_t{48} << 10;
-// Clusters of more groups than these run only on some devices, and must be asked for.
+// Larger clusters run only on some devices and need an opt-in.
 constexpr std::uint64_t portable_cluster = 8;
 
 void tell(const ep_sink *log, std::string_view text) {
@@ -50,7 +51,7 @@ CUmodule load_module(Context &context, const std::string &image, const ep_sink *
     return module;
 }
 
-// NULL: the module has none of that name.
+// NULL if the module has no function of that name.
 CUfunction function_of(CUmodule module, const std::string &name) {
     CUfunction function = nullptr;
     const CUresult code = driver().cuModuleGetFunction(&function, module, name.c_str());
@@ -60,7 +61,7 @@ CUfunction function_of(CUmodule module, const std::string &name) {
     return function;
 }
 
-// Of a driver that can tell (CUDA 12.4).
+// Names of the module's functions; empty before CUDA 12.4.
 std::string names_in(CUmodule module) {
     const Driver &d = driver();
     unsigned count = 0;
@@ -84,7 +85,7 @@ std::string names_in(CUmodule module) {
 
 class Program : public Counted<Program> {
 public:
-    // `asked` is what its source was compiled from; of other dialects, nothing.
+    // Its source was compiled from `asked`, which is empty for other dialects.
     Program(Context &in, CUmodule module, ep_dialect of, Request asked)
         : context(in), dialect(of), request_(std::move(asked)), modules_{module} {}
     ~Program() {
@@ -95,7 +96,7 @@ public:
     const Reference<Context> context;
     const ep_dialect dialect;
 
-    // Refuses with EP_INVALID where there is no kernel of that name.
+    // Refuses with EP_INVALID if there is no kernel of that name.
     CUfunction function(const std::string &name);
 
 private:
@@ -153,22 +154,22 @@ public:
     const std::string name;
     const CUfunction native;
     ep_kernel_info info{};
-    std::vector<std::size_t> parameters;  // the bytes of each; empty with `knows_parameters` false: the driver cannot tell
+    std::vector<std::size_t> parameters;  // size of each; valid if knows_parameters
     bool knows_parameters = false;
 
-    // Sees to it that a launch may have so many bytes of dynamic shared memory.
+    // Raises the kernel's limit of dynamic shared memory to `bytes`.
     void allow_dynamic(std::size_t bytes);
     void allow_large_clusters();
 
 private:
     int attribute(CUfunction_attribute which) const;
-    // Bytes that the driver allows unasked, on top of the kernel's own.
+    // Bytes available without opting in, beside the kernel's own static ones.
     std::size_t unasked_dynamic_bytes() const noexcept {
         return free_dynamic_bytes - std::min<std::size_t>(info.local_memory, free_dynamic_bytes);
     }
 
     std::mutex mutex_;               // guards what follows
-    std::size_t dynamic_bytes_ = 0;  // as many as were asked for
+    std::size_t dynamic_bytes_ = 0;  // largest opted-in size
     bool has_large_clusters_ = false;
 };
 
@@ -225,7 +226,7 @@ struct Geometry {
     bool is_empty = false;
 };
 
-// The largest divisor of the items that a block can have in this dimension; whole warps where there is a choice.
+// The largest divisor of `items` that is a valid block size; whole warps if possible.
 std::uint64_t dividing_block(std::uint64_t items, std::uint64_t most) {
     constexpr std::uint64_t usual = 256, warp = 32;
     for (std::uint64_t size = std::min(most, usual); size >= warp; size -= warp)
@@ -250,7 +251,7 @@ void choose_blocks(const Kernel &kernel, const ep_range &range, std::uint64_t *l
 // The most blocks of a grid, in x, y and z.
 constexpr std::uint64_t most_blocks[] = {(std::uint64_t{1} << 31) - 1, 65535, 65535};
 
-// Says which rule a range of 1 to 3 dimensions breaks.
+// Reports the rule that a range of 1 to 3 dimensions breaks.
 [[noreturn]] void refuse_range(const Kernel &kernel, const ep_range &range, const std::uint64_t (&local)[3]) {
     const ep_device_info &device = kernel.program->context->device.info;
     std::uint64_t group = 1;
@@ -300,7 +301,7 @@ Geometry geometry_of(const Kernel &kernel, const ep_range &range) {
     return geometry;
 }
 
-// The parameters as the driver takes them, and the dynamic shared memory.
+// Kernel parameters in the driver's form, and the size of dynamic shared memory.
 class Parameters {
 public:
     Parameters(const Kernel &kernel, std::span<const ep_argument> given) {
@@ -331,8 +332,8 @@ public:
     std::size_t dynamic_bytes() const noexcept { return dynamic_bytes_; }
 
 private:
-    // Of the usual launch all at once: few parameters of known sizes, and none of them shared memory. False, and nothing is
-    // taken, of any other.
+    // Fast path: few parameters of known sizes, and no shared memory. Returns false, with nothing
+    // taken, for other launches.
     bool take(const Kernel &kernel, std::span<const ep_argument> given) noexcept {
         if (given.size() != kernel.parameters.size() || given.size() > std::size(few_))
             return false;
@@ -354,8 +355,7 @@ private:
             refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" has ", kernel.parameters[count_],
                    " bytes, and ", bytes, " were given");
         if (value == nullptr)
-            refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name,
-                   "\" is to be passed by value, and there is none");
+            refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" is passed by value, but its value is NULL");
         void *const parameter = const_cast<void *>(value);
         if (many_.empty() && count_ < std::size(few_)) {
             few_[count_++] = parameter;

@@ -1,4 +1,5 @@
-// Queues: streams of our own, which do not wait for the legacy default stream, and other people's as they are.
+// Queues: Entrepot's own streams, which do not wait for the legacy default stream, and wrapped
+// streams of other libraries.
 #include "backends/gpu/native.hpp"
 
 #include "core/thread_number.hpp"
@@ -13,7 +14,8 @@ namespace {
 
 std::uint64_t thread_of(CUstream stream) noexcept { return stream == CU_STREAM_PER_THREAD ? number_of_this_thread() : 0; }
 
-// The streams that have a handle. One without references stays here until its releaser has the lock.
+// Streams with a handle. A handle without references stays here until the thread that released it
+// has the lock.
 class Known {
 public:
     static Known &only() {
@@ -21,7 +23,8 @@ public:
         return all;
     }
 
-    // The handle of the stream in that context and, where it matters, this thread; made if there is none.
+    // The handle of the stream in that context, created if necessary. The per-thread stream has one
+    // handle for each thread.
     Reference<Queue> intern(Context &context, CUstream stream) {
         const std::lock_guard hold(mutex_);
         Queue *&entered = handles_[{stream, context.native, thread_of(stream)}];
@@ -46,12 +49,12 @@ public:
     void forget(Queue &queue) noexcept {
         const std::lock_guard hold(mutex_);
         const auto found = handles_.find(key_of(queue));
-        if (found != handles_.end() && found->second == &queue)  // else somebody wrapped the stream anew meanwhile
+        if (found != handles_.end() && found->second == &queue)  // else replaced by another thread
             handles_.erase(found);
     }
 
 private:
-    // A stream that its owner has destroyed holds no capture; the legacy one is asked for by has_captures.
+    // A destroyed stream has no capture. The legacy stream is checked by has_captures.
     static bool is_captured(const Queue &queue) noexcept {
         try {
             return queue.capture() != 0;
@@ -67,10 +70,11 @@ private:
     std::map<Key, Queue *> handles_;
 };
 
-// What a graph keeps. The driver's object lets go of it on a thread of the driver's, also where the graph never got it.
+// An object that a graph owns. The driver releases it on one of its own threads, also if the graph
+// could not take it.
 struct Kept {
     void *user;
-    void (*let_go)(void *user);  // NULL: the caller has kept what it gave
+    void (*let_go)(void *user);  // NULL: the caller still owns `user`
 
     static void end(void *given) {
         const std::unique_ptr<Kept> mine(static_cast<Kept *>(given));
@@ -81,8 +85,8 @@ struct Kept {
 
 bool is_default_stream(CUstream stream) noexcept { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
 
-// The default streams are those of the context that is named, or of the caller's current one; where there is none, of the first
-// device, as for the runtime.
+// Default streams belong to the named context, else to the current one, else to the first device's,
+// as in the runtime API.
 Reference<Context> context_of(CUstream stream, Context *named) {
     CUcontext native = nullptr;
     if (!is_default_stream(stream))
@@ -109,7 +113,7 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
         if (&in.device != &object(device))
             refuse(EP_INVALID, object(device).selector(), " is not the device of the context, which is ", in.device.selector(),
                    ": create the queue in that device's own context");
-        // A stream is in order; who asks for less gets more.
+        // A stream is in order, which also satisfies a request for out of order.
         auto *const made = new Queue(in, create_stream(in), flags & EP_QUEUE_PROFILING, true);
         Known::only().enter(*made);
         *queue = handle(made);
@@ -123,7 +127,7 @@ ep_status queue_from_native(ep_context context, void *native, ep_queue *queue) {
         Reference<Queue> known =
             Known::only().intern(*context_of(stream, context == nullptr ? nullptr : &object(context)), stream);
         if (known->thread != 0)
-            known->mark();  // what the stream holds now is its thread's to say
+            known->mark();  // only this thread can record an event in it
         *queue = handle(known.detach());
     });
 }
@@ -173,7 +177,7 @@ ep_status queue_keep(ep_queue queue, void *user, void (*let_go)(void *user)) {
 Queue::Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned)
     : context(in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)), may_be_captured_(!owned) {}
 
-// The driver lets a stream finish what it holds.
+// The driver completes a destroyed stream's work.
 Queue::~Queue() {
     for (Event *const mark : {last_, hand_over_mark_.load(std::memory_order_acquire)})
         if (mark != nullptr)
@@ -196,11 +200,12 @@ void Queue::require_own_thread() const {
 }
 
 std::uint64_t Queue::capture() const {
-    // No capture has it, and nobody waits for what is submitted: the driver will say why.
+    // Stands for an invalidated capture; no real one has this number. Nothing waits for work in it,
+    // and the driver will report the reason.
     constexpr std::uint64_t invalidated = std::numeric_limits<std::uint64_t>::max();
     if (!may_be_captured_.load(std::memory_order_relaxed) || !is_of_this_thread())
         return 0;
-    const Current current(context->native);  // which the default streams mean
+    const Current current(context->native);  // default streams belong to it
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     cuuint64_t number = 0;
     const CUresult code = driver().capture_info(native, &status, &number, nullptr, nullptr, nullptr);
@@ -231,7 +236,7 @@ void Queue::keep(void *user, void (*let_go)(void *user)) {
     fail(code, "cuGraphRetainUserObject");
 }
 
-// The driver would refuse as well, and invalidate the capture.
+// Checked here because the driver would also invalidate the capture.
 void Queue::require_running(const char *what) const {
     if (capture() != 0)
         refuse(EP_UNSUPPORTED, what,

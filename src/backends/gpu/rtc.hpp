@@ -1,4 +1,4 @@
-// The run-time compiler of this compilation's maker, NVRTC or hipRTC, and what it is asked for; the names are NVRTC's.
+// The run-time compiler, NVRTC or hipRTC, and its requests; the names are NVRTC's.
 #pragma once
 #include "backends/gpu/driver.hpp"
 
@@ -13,33 +13,35 @@ namespace entrepot::backends::ENTREPOT_GPU {
 
 using Words = std::vector<std::string>;
 
-// What code for the device is compiled for.
+// The compiler's target for the device.
 Target target_of(CUdevice device);
 
-// What to compile. Two requests that are equal give the same code.
+// A compilation. Equal requests give the same code.
 struct Request {
     std::string source;
-    Words options;           // the user's, before ours
-    std::string expression;  // a kernel to make available by the name that it has in C++, such as scale<float>; empty: none
+    Words options;           // the user's, placed before Entrepot's
+    std::string expression;  // C++ name of a kernel to make available, or empty
     Target target;
 };
 
-// The maker's newest, or only one. Refuses with EP_UNAVAILABLE where there is none, saying what to install.
+// The newest compiler found. If no compiler is found, refuses with EP_UNAVAILABLE and says what to
+// install.
 const Rtc &newest_rtc();
-// The newest that compiles what the target takes.
+// The newest compiler whose output the target accepts.
 const Rtc &rtc_for(const Target &target);
 
-// The request's options and ours. Refuses with EP_BUILD_FAILED what the compiler would not survive.
+// The request's options and Entrepot's. Refuses with EP_BUILD_FAILED options that would crash the
+// compiler.
 Words all_options(const Rtc &rtc, const Request &request);
 
 // True if options of the request, or of the environment, bring in files, which may change without
 // the request changing.
 bool name_files(const Words &options);
 
-// What tells the compiler from every other, for code of theirs is not its own: part of the cache's keys.
+// Identifies the compiler. Part of the cache's keys, since another compiler generates other code.
 std::string identity(const Rtc &rtc);
 
-// NVRTC's: a cubin where the architecture is a real one, else PTX; hipRTC's: a code object, or a bundle of them.
+// NVRTC: a cubin for a real architecture, else PTX. hipRTC: a code object, or a bundle of them.
 std::string image_of(const Rtc &rtc, nvrtcProgram program);
 
 }  // namespace entrepot::backends::ENTREPOT_GPU

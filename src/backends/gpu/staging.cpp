@@ -6,13 +6,13 @@
 namespace entrepot::backends::ENTREPOT_GPU {
 namespace {
 
-// What the driver's thread does in its turn. It may call nothing of the driver.
+// Work of one host callback (cuLaunchHostFunc), which must not call the driver.
 struct Turn {
     void *to;
     const void *from;
     std::size_t bytes;
-    std::shared_ptr<Chunks> chunks;  // that `done_with` goes back to; the context may be gone by then
-    void *done_with;                 // NULL: none
+    std::shared_ptr<Chunks> chunks;  // receives `done_with`; outlives the context
+    void *done_with;                 // a chunk to return, or NULL
 };
 
 void enqueue(CUstream stream, Turn turn) {
@@ -64,7 +64,7 @@ void *Chunks::take() {
     void *chunk = nullptr;
     check(driver().cuMemHostAlloc(&chunk, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
     const std::lock_guard hold(mutex_);
-    free_.reserve(++made_);  // so that giving it back, on a thread of the driver, cannot fail
+    free_.reserve(++made_);  // give_back, called in a host callback, cannot fail
     return chunk;
 }
 
@@ -74,7 +74,8 @@ void Chunks::give_back(void *chunk) noexcept {
 }
 
 void Chunks::free_all() noexcept {
-    while (void *const chunk = take_free())  // without the lock, which the driver's thread wants: freeing waits for its work
+    // Without the lock: freeing waits for host callbacks that need it.
+    while (void *const chunk = take_free())
         driver().cuMemFreeHost(chunk);
 }
 

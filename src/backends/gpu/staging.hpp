@@ -1,11 +1,13 @@
-// Copies from, to and within host memory that take their turn in a busy queue without holding the caller up.
+// Asynchronous copies from, to and within host memory, in stream order.
 #pragma once
 #include "backends/gpu/native.hpp"
 
 namespace entrepot::backends::ENTREPOT_GPU {
 
-// Between ordinary (pageable) memory and the device a part at a time through pinned memory; the processor's share is done by a
-// thread of the driver, in the stream's order. One side at least is the host's. The caller keeps that side until it is done.
+// Copies between pageable memory and the device in parts, through pinned memory. Host callbacks in
+// the stream copy between pageable and pinned memory. At least one side is host memory.
+//
+// Lifetime: the host memory must stay valid until the copy is done.
 void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const void *from, const PointerAttributes &of_from,
                   std::size_t bytes);
 

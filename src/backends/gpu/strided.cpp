@@ -13,13 +13,13 @@ using namespace walks;
 
 namespace {
 
-// Items of one launch; the rest of a walk is another launch.
+// Most items of one launch; a longer walk is split into several.
 constexpr std::int64_t most_items = (std::int64_t{1} << 31) - 1;
 constexpr unsigned threads_of_block = 256;
 
 // ----------------------------------------------------- rows, by the driver
 
-// Below so many bytes a row, a kernel that reads or writes pinned memory itself is faster.
+// For shorter rows, a kernel that accesses pinned memory itself is faster.
 constexpr std::size_t shortest_row = 2048;
 
 std::size_t loops_outside_rows(const Walk &walk) {
@@ -91,13 +91,13 @@ void launch(Context &context, CUstream stream, const std::string &name, unsigned
           "cuLaunchKernel");
 }
 
-// As many blocks as the device runs at a time, several times over, so that none idles while the last ones finish.
+// Several times as many blocks as the device runs at once, so that none idles at the end.
 unsigned blocks_for(const Device &device, unsigned items) {
     const unsigned needed = items / threads_of_block + (items % threads_of_block != 0 ? 1 : 0);
     return std::min(needed, device.info.compute_units * 32);
 }
 
-// `second` is the address of the source, or the value.
+// The parameter `second` points to the source pointer, or to the value.
 template <unsigned Depth>
 void walk_by_path(Queue &queue, CUstream stream, const std::string &verb, const Walk &walk, void *second) {
     Path<Depth> path = path_of<Depth>(walk.loops.data(), walk.loops.size());
@@ -114,7 +114,7 @@ void walk_by_kernel(Queue &queue, CUstream stream, const char *verb, const Walk 
         walk_by_path<greatest_depth>(queue, stream, std::string("deep_") + verb, walk, second);
 }
 
-// The loop whose neighbours in `from` lie together; none where that is the innermost, or too short to fill tiles.
+// The loop that is contiguous in `from`; none if that is the innermost, or too short to fill tiles.
 std::optional<std::size_t> row_loop(const Walk &walk) {
     const auto unit = static_cast<std::int64_t>(walk.unit);
     const Loop &inner = walk.loops.back();
@@ -159,7 +159,7 @@ std::int64_t items_of(const Walk &walk) {
     return items;
 }
 
-// submit(walk) for each part that a kernel can number.
+// Calls submit(walk) for each part that fits one launch.
 template <class Submit> void for_each_part(const Walk &walk, Submit &&submit) {
     if (items_of(walk) <= most_items)
         return submit(walk);
@@ -189,7 +189,7 @@ template <class Unit> Unit unit_of(const Fill::Value &value) {
     return unit;
 }
 
-// By the driver, which knows units of 1, 2 and 4 bytes.
+// Fills by the driver, which supports units of 1, 2 and 4 bytes.
 bool fill_contiguous(CUstream stream, const Walk &walk, const Fill::Value &value) {
     const CUdeviceptr to = address(walk.to);
     if (all_same(value, walk.unit))
@@ -219,8 +219,8 @@ CUfunction Context::strided_kernel(const std::string &name) {
 
 void submit_copy(Queue &queue, CUstream stream, const Walk &walk) {
     const auto longest_pitch = static_cast<std::size_t>(queue.device().attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
-    // Between the device and pinned memory only: within the device kernels are twice as fast, and within the host the driver
-    // would do it at once, with the caller waiting.
+    // The driver copies rows only between the device and pinned memory. Within the device, kernels
+    // are twice as fast; within the host, the driver would block the caller.
     const std::optional<Rows> rows = rows_of(walk, longest_pitch);
     if (rows && crosses_over(attributes_of(walk.to), attributes_of(walk.from)))
         return copy_rows(stream, *rows);

@@ -1,11 +1,11 @@
-// Strided copies and fills: what is left of a box once it is planned (backends/walk.hpp) is a copy of rows by the driver, or is
+// Strided copies and fills. A planned box (backends/walk.hpp) is copied in rows by the driver or
 // walked by a kernel.
 #pragma once
 #include "backends/gpu/native.hpp"
 
 namespace entrepot::backends::ENTREPOT_GPU {
 
-// Rows of bytes in one or two outer loops; the drivers' own copies of two and three dimensions take no other.
+// Rows of bytes in one or two outer loops: the drivers' 2D and 3D copies support nothing else.
 struct Rows {
     char *to;
     const char *from;
@@ -19,7 +19,7 @@ void copy_rows(CUstream stream, const Rows &rows);
 // The kernels of walk.cu, as the driver loads them for the device.
 std::string walk_code(const Device &device);
 
-// Hand a walk to the stream, whose context is current; a copy is not contiguous.
+// Submit a walk. Requires: the stream's context is current; a copy is not contiguous.
 void submit_copy(Queue &queue, CUstream stream, const Walk &walk);
 void submit_fill(Queue &queue, CUstream stream, const Walk &walk, const Fill::Value &value);
 

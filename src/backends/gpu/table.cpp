@@ -1,4 +1,4 @@
-// The table of a GPU's backend: each file of this folder enters its group.
+// The backend's table: each file of this folder enters its functions.
 #include "backends/gpu/native.hpp"
 
 namespace entrepot::backends::ENTREPOT_GPU {

@@ -1,13 +1,13 @@
-// The kernels behind strided copies and fills, in what CUDA C++ and HIP C++ have in common. For CUDA they are compiled to PTX when
-// Entrepot is built (cmake/cuda_ptx.py) and embedded, so that no compiler is needed where it runs; HIP has no such form for all
-// devices, so the text is embedded, and compiled where it runs.
+// Kernels of strided copies and fills, in the common subset of CUDA C++ and HIP C++. For CUDA they
+// are compiled to PTX at build time (cmake/cuda_ptx.py) and embedded, so no run-time compiler is
+// needed. HIP has no portable code form, so the source is embedded and compiled at run time.
 //
-// For each unit of 1, 2, 4, 8 and 16 bytes: copy_UNIT, fill_UNIT and transpose_UNIT, the first two also as deep_copy_UNIT and
-// deep_fill_UNIT for walks of many loops.
+// For each unit of 1, 2, 4, 8 and 16 bytes: copy_UNIT, fill_UNIT and transpose_UNIT. Walks of many
+// loops use deep_copy_UNIT and deep_fill_UNIT.
 #include "path.hpp"
 
 #ifdef __HIP__
-#define __grid_constant__  // which says that a kernel leaves its parameters as they are; HIP has no word for it
+#define __grid_constant__  // marks parameters as constant; not in HIP
 #endif
 
 using namespace entrepot::backends::walks;
@@ -39,7 +39,7 @@ template <unsigned Depth> __device__ inline Place place_of(unsigned item, const 
     return place;
 }
 
-// Each thread has several items under way at a time, to hide the time that memory takes.
+// Each thread processes several items at a time, to hide memory latency.
 template <class Unit, unsigned Depth> __device__ inline void copy(char *to, const char *from, const Path<Depth> &path) {
     constexpr unsigned at_once = 4;
     const unsigned stride = gridDim.x * blockDim.x;
@@ -68,7 +68,8 @@ template <class Unit, unsigned Depth> __device__ inline void fill(char *to, Unit
         *reinterpret_cast<Unit *>(to + place_of(item, path).to) = value;
 }
 
-// A tile is read along the neighbours of `from` and written along those of `to`. The odd column keeps the banks apart.
+// A tile is read contiguously in `from` and written contiguously in `to`. The extra column avoids
+// bank conflicts.
 template <class Unit> __device__ inline void transpose(char *to, const char *from, const Transposition &plan) {
     __shared__ Unit kept[tile][tile + 1];
     const unsigned column_tile = blockIdx.x % plan.column_tiles;

@@ -1,4 +1,4 @@
-// The HIP backend of a build without it (ENTREPOT_HIP=OFF): an entry that says so.
+// The HIP backend of a build without it (ENTREPOT_HIP=OFF): an entry that reports this.
 #include "backends/hip/table.hpp"
 
 extern "C" ep_status entrepot_hip_backend(const ep_loader *lent, const ep_backend **) {

@@ -10,7 +10,7 @@
 namespace entrepot::backends::hip {
 namespace {
 
-// The newest first.
+// Newest first.
 constexpr const char *library_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
 constexpr const char *library_variable = "ENTREPOT_HIP_LIBRARY";
 constexpr int oldest_version = 50200000;
@@ -33,7 +33,7 @@ void *open_mapped() {
     return nullptr;
 }
 
-// Where ROCm's packages lay their libraries that the system's search does not know.
+// Paths to try: the folders of packages, of ROCm, and the system's search.
 std::vector<std::string> places_of(const char *name) {
     std::vector<std::string> places;
     if (const char *const path = loader->find_library(name))
@@ -86,14 +86,14 @@ void look_up_all(void *library, Driver &made) {
 
 // ------------------------------------------------------ what stands between
 
-// The runtime remembers a thread's last error, and others in the process ask for it: what we were told goes no further.
+// Clears the thread's last error in the runtime, which other code in the process may query.
 CUresult forget(CUresult code) {
     if (code != CUDA_SUCCESS)
         driver().hipGetLastError();
     return code;
 }
 
-// Before a function that has a twin, whose errors the caller handles itself and no `fail` sees.
+// Wraps a function that has a twin, if the caller handles its errors and `fail` does not see them.
 template <auto function> struct Forgetful;
 template <class... Takes, CUresult (*Driver::*function)(Takes...)> struct Forgetful<function> {
     static inline CUresult (*twin)(Takes...) = nullptr;
@@ -102,7 +102,7 @@ template <class... Takes, CUresult (*Driver::*function)(Takes...)> struct Forget
 };
 template <auto... functions> void forget_errors_of(Driver &made) { (Forgetful<functions>::stand_before(made), ...); }
 
-// What a version does not know of, its devices have not.
+// Attributes that the runtime's version does not know are reported as 0.
 CUresult device_attribute(int *value, CUdevice_attribute which, CUdevice device) {
     *value = 0;
     if (which < 0)
@@ -158,7 +158,8 @@ CUresult copy_between(CUdeviceptr to, CUcontext of_to, CUdeviceptr from, CUconte
     return driver().hipMemcpyPeerAsync(to, device_at(of_to), from, device_at(of_from), bytes, stream);
 }
 
-// Before HIP 5.3 only the callback that is told the stream and its status, and which the runtime calls even after an error.
+// Before HIP 5.3 there is only the stream callback, which receives stream and status, and is also
+// called after errors.
 CUresult call_host_later(CUstream stream, CUhostFn function, void *user) {
     if (driver().hipLaunchHostFunc != nullptr)
         return driver().hipLaunchHostFunc(stream, function, user);
@@ -177,7 +178,7 @@ CUresult call_host_later(CUstream stream, CUhostFn function, void *user) {
     return code;
 }
 
-// Before HIP 5.3 a graph keeps nothing for anybody.
+// Graphs cannot own objects before HIP 5.3.
 CUresult create_user_object(CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags) {
     const Driver &d = driver();
     if (d.hipUserObjectCreate == nullptr || d.hipUserObjectRelease == nullptr || d.hipGraphRetainUserObject == nullptr)
@@ -193,12 +194,12 @@ CUresult retain_user_object(CUgraph graph, CUuserObject object, unsigned referen
     return driver().hipGraphRetainUserObject(graph, object, references, flags);
 }
 
-// HIP's compiler of code has no log that the loader could give.
+// HIP's code loader has no log.
 CUresult load_code(CUmodule *module, const void *image, unsigned, CUjit_option *, void **) {
     return forget(driver().hipModuleLoadData(module, image));
 }
 
-// Kernels may have all of a work-group's memory without asking for it.
+// A no-op: kernels may use all local memory without opting in.
 CUresult set_function_attribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 
 CUresult launch(const CUlaunchConfig *config, CUfunction function, void **parameters, void **) {
@@ -207,8 +208,8 @@ CUresult launch(const CUlaunchConfig *config, CUfunction function, void **parame
                                                             c.blockDimY, c.blockDimZ, c.sharedMemBytes, c.hStream, parameters));
 }
 
-// By an IPC handle goes what hipMalloc gave. The runtime has an attribute for that which says so of no pointer, so it is asked
-// for a handle.
+// Memory of hipMalloc can be shared by IPC handle. The runtime's attribute for that is never true,
+// so this requests a handle instead.
 CUresult pointer_attribute(void *value, CUpointer_attribute, CUdeviceptr pointer) {
     CUipcMemHandle name;
     *static_cast<int *>(value) = forget(driver().cuIpcGetMemHandle(&name, pointer)) == CUDA_SUCCESS;
@@ -274,7 +275,8 @@ const char *name_in_hip(const char *function) {
     return function;
 }
 
-// The context is of no use after these, and no other process-wide state can be trusted either.
+// Errors after which the context is unusable, and other process-wide state of the runtime is
+// suspect.
 bool is_fatal(CUresult code) {
     switch (code) {
     case CUDA_ERROR_ILLEGAL_ADDRESS:
@@ -289,10 +291,10 @@ bool is_fatal(CUresult code) {
 
 std::string text_of(const Driver &of, CUresult code) {
     const std::string name = of.hipGetErrorName(code), text = of.hipGetErrorString(code);
-    return text == name ? name : name + " (" + text + ")";  // HIP 5 has no other text than the name
+    return text == name ? name : name + " (" + text + ")";  // the text of HIP 5 is the name
 }
 
-// What a failed hipInit means: HIP 5 says of a machine without a device that the device is invalid.
+// Explains a failed hipInit: HIP 5 reports an invalid device on a machine without devices.
 const char *advice_for(CUresult code) {
     switch (code) {
     case CUDA_ERROR_NO_DEVICE:
@@ -304,7 +306,7 @@ const char *advice_for(CUresult code) {
     }
 }
 
-// Before anything else is looked up: what is wrong with the machine is said first, and what with the version after that.
+// Runs before other look-ups: errors of the machine are reported first, then those of the version.
 void initialise(void *library, Driver &made) {
     CUresult (*function)(unsigned flags);
     require(library, function, "hipInit");
@@ -332,7 +334,7 @@ std::string version_text(int version) {
 }
 
 void open_driver() {
-    // Never freed: memory and queues may be let go until the very end of the process.
+    // Never freed: memory and queues may be released until process exit.
     static const Driver *const made = [] {
         void *const library = hip_library();
         auto functions = std::make_unique<Driver>();

@@ -1,12 +1,16 @@
-// The HIP runtime: opened when the backend is first asked for, never linked; every status of it goes through one check.
+// The HIP runtime: loaded on first use of the backend, never linked. All of its statuses go through
+// one check.
 //
-// The sources of backends/gpu use the names of CUDA's driver, and this header says what each of them is in HIP. Most functions
-// have a twin that takes the same arguments; where HIP does something else, or versions of it differ, driver.cpp has a function
-// that stands between. What is declared is HIP's binary interface as its versions 5, 6 and 7 share it, so that no header of
-// theirs is needed: two of them contradict each other, and what runs may be either. A test compares this with the headers that it
-// finds.
+// The sources of backends/gpu use the names of CUDA's driver, which this header maps to HIP's. Most
+// functions have a twin with the same parameters. If HIP or one of its versions differs, a function
+// in driver.cpp adapts it.
 //
-// A device has one context in HIP, and the functions for others are deprecated: a CUcontext is a device's place in the list.
+// The declarations are HIP's binary interface as far as versions 5, 6 and 7 agree. Headers of HIP
+// cannot be used: those of two versions contradict each other, and either may be present at run
+// time. A test compares the declarations with the headers that it finds.
+//
+// A device has one context in HIP, and functions for others are deprecated: a CUcontext is the
+// device's position in the list.
 #pragma once
 #include "backends/boundary.hpp"
 
@@ -15,7 +19,7 @@
 
 namespace entrepot::backends::hip {
 
-// How messages and selectors call what the shared sources (backends/gpu) stand for here.
+// Words for messages and selectors of this backend, used by the shared sources (backends/gpu).
 inline constexpr const char *selector_word = "hip", *maker = "AMD", *maker_api = "HIP", *visible_devices = "HIP_VISIBLE_DEVICES";
 inline constexpr const char *partition_advice =
     "an administrator may choose another compute partition, and its parts are devices then";
@@ -78,12 +82,12 @@ enum CUdevice_attribute : int {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 61,
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 63,
     CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS = 65,
-    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 74,  // all that a work-group may have needs no asking
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 74,  // all local memory, without opting in
     CU_DEVICE_ATTRIBUTE_WARP_SIZE = 87,
     CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 88,
-    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 89,  // from HIP 6 on, and then with files for other processes
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 89,  // since HIP 6, with files for IPC
     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 89,
-    CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH = -1,  // of these HIP knows nothing: no device has it
+    CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH = -1,  // not in HIP: 0 for all devices
     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED = -1,
 };
 
@@ -96,10 +100,11 @@ enum CUfunction_attribute : int {
     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = -1,
 };
 
-enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };       // answered in driver.cpp
-enum CUjit_option : int { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };  // HIP's are without effect
+enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };  // answered in driver.cpp
+// These have no effect in HIP.
+enum CUjit_option : int { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
 
-// Ours: the numbers of HIP 5 and 6 contradict each other, and pointers.cpp reads either.
+// Entrepot's own: the numbers of HIP 5 and 6 contradict each other; pointers.cpp reads both.
 enum CUmemorytype : int { CU_MEMORYTYPE_HOST = 1, CU_MEMORYTYPE_DEVICE = 2 };
 
 enum : unsigned {
@@ -149,7 +154,7 @@ struct CUmemPoolProps {
     std::size_t most_bytes;
     unsigned char reserved[56];
 };
-struct CUmemAllocationProp {  // as it is since HIP 6
+struct CUmemAllocationProp {  // since HIP 6
     CUmemAllocationType type;
     CUmemAllocationHandleType requestedHandleTypes;
     CUmemLocation location;
@@ -157,7 +162,7 @@ struct CUmemAllocationProp {  // as it is since HIP 6
     unsigned char flags[8];
 };
 
-// Ours: HIP 7 has such structures too, and those before have not.
+// Entrepot's own, since versions before HIP 7 have no such structures.
 enum CUlaunchAttributeID : int { CU_LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
 struct CUlaunchAttribute {
     CUlaunchAttributeID id;
@@ -175,7 +180,7 @@ struct CUlaunchConfig {
     unsigned numAttrs;
 };
 
-// HIP's own, which pointers.cpp and strided.cpp use.
+// HIP's own types, used by pointers.cpp and strided.cpp.
 struct hipPointerAttribute_t {
     int type, device;
     void *devicePointer, *hostPointer;
@@ -200,7 +205,7 @@ inline constexpr int hipMemcpyDefault = 4;
 
 // ---------------------------------------------------------------- functions
 
-// The functions that have a twin: CUDA's name, HIP's, and what it takes.
+// Functions that have a twin: CUDA's name, HIP's name, and the parameters.
 // clang-format off
 #define ENTREPOT_HIP_TWINS(twin) \
     twin(cuDriverGetVersion, hipRuntimeGetVersion, (int *version)) \
@@ -271,7 +276,7 @@ inline constexpr int hipMemcpyDefault = 4;
          (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
           unsigned block_z, unsigned dynamic_bytes, CUstream stream, void **parameters, void **extra))
 
-// The functions of HIP behind those of CUDA that have none, for driver.cpp and its neighbours.
+// Functions of HIP that implement those of CUDA without a twin, for driver.cpp and its neighbours.
 #define ENTREPOT_HIP_OWN(required, optional) \
     required(hipSetDevice, (int device)) \
     required(hipGetLastError, ()) \
@@ -310,14 +315,15 @@ struct Driver {
     const char *(*hipGetErrorName)(CUresult code) = nullptr;
     const char *(*hipGetErrorString)(CUresult code) = nullptr;
 
-    // What stands between; in driver.cpp.
+    // Adapters, in driver.cpp.
     CUresult (*cuDeviceGetAttribute)(int *value, CUdevice_attribute which, CUdevice device) = nullptr;
     CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *context, CUdevice device) = nullptr;
     CUresult (*cuDevicePrimaryCtxRelease)(CUdevice device) = nullptr;
     CUresult (*cuDevicePrimaryCtxGetState)(CUdevice device, unsigned *flags, int *active) = nullptr;
     CUresult (*cuCtxGetCurrent)(CUcontext *context) = nullptr;
     CUresult (*cuCtxEnablePeerAccess)(CUcontext peer, unsigned flags) = nullptr;
-    CUresult (*cuCtxRecordEvent)(CUcontext context, CUevent event) = nullptr;  // HIP has none
+    // Always NULL, since HIP lacks it.
+    CUresult (*cuCtxRecordEvent)(CUcontext context, CUevent event) = nullptr;
     CUresult (*cuStreamGetCtx)(CUstream stream, CUcontext *context) = nullptr;
     CUresult (*cuStreamQuery)(CUstream stream) = nullptr;
     CUresult (*cuEventQuery)(CUevent event) = nullptr;
@@ -332,7 +338,8 @@ struct Driver {
     CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) = nullptr;
     CUresult (*cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
                                    void **values) = nullptr;
-    CUresult (*cuModuleGetFunctionCount)(unsigned *count, CUmodule module) = nullptr;  // of these HIP has not all
+    // Not all of these exist in HIP.
+    CUresult (*cuModuleGetFunctionCount)(unsigned *count, CUmodule module) = nullptr;
     CUresult (*cuModuleEnumerateFunctions)(CUfunction *functions, unsigned count, CUmodule module) = nullptr;
     CUresult (*cuFuncGetName)(const char **name, CUfunction function) = nullptr;
     CUresult (*cuFuncGetParamInfo)(CUfunction function, std::size_t index, std::size_t *offset, std::size_t *bytes) = nullptr;
@@ -349,17 +356,19 @@ struct Driver {
 inline const Driver *opened_driver = nullptr;
 inline const Driver &driver() noexcept { return *opened_driver; }
 
-// The library, opened and not initialised: that of ENTREPOT_HIP_LIBRARY, else the copy that is in the process already, else a
-// package's, else the system's. Refuses with EP_UNAVAILABLE, saying what was tried.
+// The library, loaded but not initialized: that of ENTREPOT_HIP_LIBRARY, else the copy already in
+// the process, else a package's, else the system's. Refuses with EP_UNAVAILABLE, listing what was
+// tried.
 void *hip_library();
 
-// "6.1" of 60140093.
+// Returns "6.1" for 60140093.
 std::string version_text(int version);
 
-// Opens and initialises the runtime. Refuses with EP_UNAVAILABLE, saying why there is none and what to install.
+// Loads and initializes the runtime. Refuses with EP_UNAVAILABLE, saying why that failed and what
+// to install.
 void open_driver();
 
-// `function` by CUDA's name; the message has HIP's.
+// Takes CUDA's name of the function; the message has HIP's.
 [[noreturn]] void fail(CUresult code, const char *function);
 
 inline void check(CUresult code, const char *function) {
@@ -377,7 +386,8 @@ inline CUdevice device_at(CUcontext context) noexcept {
     return static_cast<CUdevice>(reinterpret_cast<std::uintptr_t>(context) - 1);
 }
 
-// Makes a context's device the current one of this thread, and the caller's again when it goes.
+// Scope in which a context's device is current on this thread; the destructor restores the
+// caller's.
 class Current {
 public:
     explicit Current(CUcontext context) {

@@ -1,11 +1,11 @@
-// What the HIP runtime knows of a pointer, as version 5 says it or as later ones do.
+// Pointer attributes of HIP, in the form of version 5 and that of later ones.
 #include "backends/gpu/native.hpp"
 
 namespace entrepot::backends::hip {
 namespace {
 
-// HIP 5 counts host, device, array, unified and managed memory from 0 on; HIP 6 says 0 of what it does not know, and counts
-// from 1.
+// HIP 5 numbers host, device, array, unified and managed memory from 0. HIP 6 numbers them from 1,
+// and 0 is unknown memory.
 CUmemorytype memory_type(int type) {
     enum Five { host_of_5 = 0, device_of_5 = 1 };
     enum Later { unknown = 0, host = 1, device = 2, managed = 3 };
@@ -32,11 +32,11 @@ bool is_managed(const hipPointerAttribute_t &found) {
 
 PointerAttributes attributes_of(const void *pointer) {
     PointerAttributes attributes;
-    if (pointer == nullptr)  // which the runtime refuses to be asked about
+    if (pointer == nullptr)  // the runtime refuses it
         return attributes;
     hipPointerAttribute_t found{};
     const CUresult code = driver().hipPointerGetAttributes(&found, pointer);
-    if (code == CUDA_ERROR_INVALID_VALUE) {  // how HIP 5 says that it does not know it
+    if (code == CUDA_ERROR_INVALID_VALUE) {  // unknown to HIP 5
         driver().hipGetLastError();
         return attributes;
     }
@@ -48,7 +48,7 @@ PointerAttributes attributes_of(const void *pointer) {
     attributes.ordinal = found.device;
     if (driver().hipMemGetAddressRange(&attributes.base, &attributes.size, address(pointer)) != CUDA_SUCCESS) {
         driver().hipGetLastError();
-        attributes.base = attributes.size = 0;  // of some memory it knows the kind and not the range
+        attributes.base = attributes.size = 0;  // the range of some memory is unknown
     }
     return attributes;
 }

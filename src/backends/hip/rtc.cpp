@@ -17,7 +17,7 @@ namespace {
 
 // ------------------------------------------------------------------ library
 
-// Before HIP 6 there was only the runtime itself; HIP 7 has it beside the runtime alone.
+// Before HIP 6, hipRTC is part of the runtime; in HIP 7 it is only beside it.
 constexpr const char *library_names[] = {"libhiprtc.so.7", "libhiprtc.so.6", "libhiprtc.so.5"};
 
 std::string folder_of(void *library) {
@@ -64,8 +64,9 @@ bool names_architecture(const std::string &option) {
     return option.starts_with("--offload-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-arch");
 }
 
-// hipRTC of HIP 5.2 ends the process over an architecture that it does not know, by a free of what it never allocated. The
-// library that compiles for it is asked before, as HIP itself asks it; where that is not found, nothing is known.
+// An unknown architecture crashes the process in hipRTC of HIP 5.2, which frees memory that it
+// never allocated. So the compiler library is asked first, in the way of HIP itself. If that
+// library is not found, architectures are not checked.
 struct ActionInfo {
     std::uint64_t handle;
 };
@@ -84,7 +85,8 @@ constexpr const char *isa_prefix = "amdgcn-amd-amdhsa--";  // "amdgcn-amd-amdhsa
 const Compiler &compiler_library() {
     static const Compiler known = [] {
         Compiler made;
-        void *const library = dlopen("libamd_comgr.so.2", RTLD_NOW | RTLD_LOCAL);  // of all of HIP 5; never closed
+        // All versions of HIP 5 have this library. Never closed.
+        void *const library = dlopen("libamd_comgr.so.2", RTLD_NOW | RTLD_LOCAL);
         if (library == nullptr)
             return made;
         const auto look_up = [&](auto &function, const char *name) {
@@ -100,7 +102,7 @@ const Compiler &compiler_library() {
     return known;
 }
 
-// The features behind a colon count too.
+// Features after the colon matter too.
 bool compiles_for(const std::string &architecture) {
     const Compiler &compiler = compiler_library();
     ActionInfo info{};
@@ -123,7 +125,7 @@ std::string known_architectures() {
     return all;
 }
 
-// Of HIP 5.2 it is known, and of the rest of HIP 5 it is supposed.
+// Known for HIP 5.2, and assumed for the rest of HIP 5.
 bool dies_of_unknown_architectures() {
     static const bool known = [] {
         const auto version_of = reinterpret_cast<CUresult (*)(int *)>(dlsym(hip_library(), "hipRuntimeGetVersion"));
@@ -133,7 +135,8 @@ bool dies_of_unknown_architectures() {
     return known;
 }
 
-// Behind an option's '=' only: options of two words HIP 5.2's hipRTC refuses itself, and the environment's it does not read.
+// Checks options with '=' only. HIP 5.2's hipRTC refuses options of two words itself and does not
+// read the environment's.
 void check_architecture(const Rtc &rtc, const std::string &option) {
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos || !compiler_library().is_known())
@@ -144,15 +147,15 @@ void check_architecture(const Rtc &rtc, const std::string &option) {
                known_architectures());
 }
 
-// How options of hipRTC's own begin that bring in no files. It takes any of Clang's besides.
+// Prefixes of hipRTC's own options that read no files. It also accepts any of Clang's.
 constexpr std::string_view own_options[] = {"--offload-arch=", "--gpu-architecture=", "--gpu-max-threads-per-block="};
 
-// hipRTC, but not HIP 5.2's, adds these options of the environment to everybody's.
+// Options in this environment variable are added to all others, except in HIP 5.2.
 constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
 
 // ------------------------------------------------------------------- target
 
-// Of what the properties of a device are in HIP 5 and since HIP 6, where the architecture stands.
+// Size of device properties in HIP 5 and since HIP 6, and offset of the architecture.
 struct Properties {
     const char *function;
     std::size_t bytes, architecture;
@@ -167,7 +170,7 @@ Target target_of(CUdevice device) {
         const auto function = reinterpret_cast<CUresult (*)(void *, int)>(dlsym(hip_library(), known.function));
         if (function == nullptr)
             continue;
-        alignas(16) std::array<char, 4096> properties{};  // versions to come may add to the end
+        alignas(16) std::array<char, 4096> properties{};  // later versions may append
         check(function(properties.data(), device), known.function);
         const char *const found = properties.data() + known.architecture;
         return {std::string(found, strnlen(found, architecture_bytes))};
@@ -201,7 +204,8 @@ bool name_files(const Words &options) {
 
 std::string identity(const Rtc &rtc) {
     const char *const appended = std::getenv(options_variable);
-    const int runtime = opened_driver == nullptr ? 0 : driver().version;  // with its patch, which hipRTC's lacks
+    // The runtime's version has a patch level, which hipRTC's lacks.
+    const int runtime = opened_driver == nullptr ? 0 : driver().version;
     return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " + (appended == nullptr ? "" : appended);
 }
 

@@ -1,4 +1,5 @@
-// hipRTC, the run-time compiler of HIP C++: the functions that we use of it by the names of NVRTC's, and what it compiles for.
+// The run-time compiler of HIP C++, hipRTC: functions in use by the names of NVRTC's, and targets
+// of compilation.
 #pragma once
 #include "backends/hip/driver.hpp"
 
@@ -30,7 +31,7 @@ enum nvrtcResult : int {
     twin(nvrtcGetCode, hiprtcGetCode, (nvrtcProgram program, char *code))
 // clang-format on
 
-// What code is compiled for.
+// The target of a compilation.
 struct Target {
     std::string architecture;  // "gfx90a:sramecc+:xnack-"
 };
@@ -41,13 +42,13 @@ struct Rtc {
 #undef ENTREPOT_HIPRTC_MEMBER
     const char *(*nvrtcGetErrorString)(nvrtcResult code) = nullptr;
     int major = 0, minor = 0;
-    std::string path, stamp;  // the stamp of when it was opened
+    std::string path, stamp;  // stamp: of the file when it was opened
 
     void check(nvrtcResult code, const char *function) const {
         if (code != NVRTC_SUCCESS)
             refuse(EP_DEVICE_ERROR, "hipRTC (", function, " by NVRTC's name) failed with ", nvrtcGetErrorString(code));
     }
-    // The path is part of it: versions of hipRTC do not say which compiler they have.
+    // Includes the path, since versions of hipRTC do not say which compiler they use.
     std::string name() const { return "hipRTC " + std::to_string(major) + "." + std::to_string(minor) + " (" + path + ")"; }
 };
 

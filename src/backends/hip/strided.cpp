@@ -1,4 +1,5 @@
-// What strided copies need of HIP itself: its own copies of rows, and our kernels, compiled at their first use.
+// HIP-specific parts of strided copies: the runtime's copies of rows, and the kernels, compiled at
+// first use.
 #include "backends/gpu/strided.hpp"
 
 #include "backends/gpu/compiler.hpp"

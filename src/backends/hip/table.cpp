@@ -1,10 +1,12 @@
 // The HIP backend: AMD's GPUs through the HIP runtime, linked into libentrepot, which links nothing of AMD's.
 //
-// It is compiled from the same sources as the CUDA backend (backends/gpu) and promises the same, but for this:
-//  - HIP has one context for each device, which everybody shares; the caller's current device is left as it was found.
-//  - The default stream is NULL, and has no other number.
-//  - Nothing marks all work of a device, no code says how many parameters a kernel takes, and there are no clusters.
-//  - Memory for other processes comes from HIP 6 on; what hipMalloc gave goes by the runtime's own handles.
+// It is compiled from the sources of the CUDA backend (backends/gpu) and has the same guarantees,
+// except:
+// - HIP has one context for each device, shared by all libraries. The caller's current device is
+//   the same after every call.
+// - The default stream is NULL, and has no other number.
+// - There is no event for all work of a device, no query for a kernel's parameters, and no cluster.
+// - Sharing memory by file needs HIP 6. Memory of hipMalloc is shared by the runtime's own handles.
 #include "backends/hip/table.hpp"
 
 #include "backends/gpu/native.hpp"

@@ -75,7 +75,7 @@ std::optional<std::string> find_program(const std::string &name) {
     return std::nullopt;
 }
 
-// In order; each may carry options of its own ("ccache g++", "g++ -m64").
+// In order of preference; each may carry options ("ccache g++", "g++ -m64").
 std::vector<std::string> candidates() {
     std::vector<std::string> found{"c++", "g++", "clang++"};
     if (const std::string chosen = environment("CXX", ""); !chosen.empty())
@@ -83,8 +83,9 @@ std::vector<std::string> candidates() {
     return found;
 }
 
-// Starts the command with its output and errors on `output`, no input, no signal blocked or ignored, and in a process group of
-// its own: a compiler is several processes, which end together or not at all.
+// Starts the command with its output and errors on `output`, no input, and no signal blocked or
+// ignored. It gets its own process group, because a compiler is several processes that must end
+// together.
 pid_t spawn(const Words &command, int output) {
     std::vector<char *> words;
     for (const std::string &word : command)
@@ -116,7 +117,7 @@ pid_t spawn(const Words &command, int output) {
     return child;
 }
 
-// Kindly, so that it removes its temporary files; one that does not listen is killed.
+// Sends SIGTERM first, so that the compiler removes its temporary files; then SIGKILL.
 void end(pid_t child) {
     constexpr int patience_ms = 1000;
     kill(-child, SIGTERM);
@@ -137,7 +138,7 @@ bool ended_well(pid_t child) {
     do
         found = waitpid(child, &status, 0);
     while (found < 0 && errno == EINTR);
-    // A program that ignores SIGCHLD never learns the status: then the caller finds out by looking for the result.
+    // A program that ignores SIGCHLD never gets the status: then the caller looks for the result.
     return found < 0 || (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
@@ -188,7 +189,7 @@ bool run_command(const Words &command, const std::function<void(std::string_view
     OpenFile reading(ends[0]), writing(ends[1]);
     const unsigned started_by = fork_generation();
     const pid_t child = spawn(command, writing.number());
-    writing = OpenFile(-1);  // so that the end of the output is seen when the compiler ends
+    writing = OpenFile(-1);  // else reading never sees the end of the output
 
     constexpr int between_questions_ms = 50;
     char buffer[4096];
@@ -224,7 +225,7 @@ TemporaryDirectory::TemporaryDirectory()
 TemporaryDirectory::~TemporaryDirectory() {
     if (fork_generation() != generation_)
         return;
-    std::error_code ignored;  // a file left in a temporary directory harms nobody
+    std::error_code ignored;  // a leftover temporary file is harmless
     std::filesystem::remove_all(path_, ignored);
 }
 

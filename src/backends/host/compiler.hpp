@@ -1,4 +1,5 @@
-// The system's C++ compiler, found and run when a program is built: nothing of it is needed to build or load Entrepot.
+// The system's C++ compiler, found and run when a program is built. It is not needed to build or
+// load Entrepot.
 #pragma once
 #include <functional>
 #include <optional>
@@ -10,31 +11,32 @@ namespace entrepot::backends::host {
 
 using Words = std::vector<std::string>;
 
-// Splits a command or a list of options at blanks; quotes, single and double, keep blanks together. No shell sees it.
-// Refuses a quote that is not closed.
+// Splits a command or a list of options at blanks outside of single or double quotes. No shell is
+// involved. Refuses an unclosed quote.
 Words split_words(std::string_view line);
 
-// The compiler's path and the options that go before all others: $CXX if it is set and there is such a program, else the
-// first of c++, g++ and clang++ in the PATH. Looked up each time, because people set CXX and try again.
+// The compiler's path and its leading options: $CXX if it names a program, else the first of c++,
+// g++ and clang++ in the PATH. Looked up each time, since CXX may change.
 std::optional<Words> find_compiler();
 
-// What of the compiler its code depends on: which file it is, and of what day, and what the
-// environment says of libraries.
+// Identifies the compiler for cache keys: its file, the file's date, and environment variables
+// about libraries.
 std::string compiler_identity(const Words &command);
 // True if the environment names programs or options of the compiler that its identity does not
-// stand for.
+// cover.
 bool environment_names_files();
 
-// A sentence for people without a compiler: what was looked for, and what to do.
+// An error message for machines without a compiler: what was looked for, and what to do.
 std::string no_compiler();
 
-// Runs a command without a shell and hands what it says, on either stream, to `say` as it comes.
-// Returns whether it ended with status 0. Refuses where it cannot be started, where this thread is
-// interrupted (after the command has been ended), and in a process that this thread forked
-// meanwhile (the command is the parent's). Blocks.
+// Runs a command without a shell and passes its output, on either stream, to `say` as it arrives.
+//
+// Returns: true if the command ended with status 0.
+// Throws: Refusal if the command cannot be started, or this thread is interrupted (the command is
+//         ended first). Also in a child that this thread forked meanwhile.
 bool run_command(const Words &command, const std::function<void(std::string_view)> &say);
 
-// A directory that only this user can read, removed with its content at the end of its scope.
+// A directory readable by this user alone. The destructor removes it with its content.
 class TemporaryDirectory {
 public:
     TemporaryDirectory();
@@ -46,7 +48,7 @@ public:
 
 private:
     std::string path_;
-    const unsigned generation_;  // of the process that made it, which also removes it
+    const unsigned generation_;  // of the process that created it; only that one removes it
 };
 
 }  // namespace entrepot::backends::host

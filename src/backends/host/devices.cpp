@@ -1,4 +1,4 @@
-// Devices: there is one, the processors of this machine that the process may use.
+// Devices: one, the processors of this machine that the process may use.
 #include "backends/host/native.hpp"
 
 #include <sys/sysinfo.h>
@@ -29,7 +29,8 @@ std::uint64_t total_memory() noexcept {
 
 namespace {
 
-// The value of the first line of /proc/cpuinfo that begins with `key`; architectures differ in which keys they have.
+// The value of the first line of /proc/cpuinfo that begins with `key`; keys differ between
+// architectures.
 std::string processor_property(const std::string &key, const char *otherwise) {
     std::ifstream lines("/proc/cpuinfo");
     for (std::string line; std::getline(lines, line);)
@@ -47,7 +48,8 @@ std::string system_release() {
 }
 
 ep_device_info describe() {
-    // Never destroyed: the contract calls them immortal, and somebody may print a device while the process exits.
+    // Never destroyed: the contract makes these strings immortal, and a device may be printed at
+    // process exit.
     static const auto &name = *new std::string(processor_property("model name", "host processor"));
     static const auto &vendor = *new std::string(processor_property("vendor_id", "unknown"));
     static const auto &driver = *new std::string(system_release());
@@ -65,7 +67,7 @@ ep_device_info describe() {
     info.compute_units = processors();
     info.aspects = EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_USM_SHARED_ALLOCATIONS |
                    EP_PROFILING | EP_READS_HOST_MEMORY;
-    info.score = 0;  // the default only where no runtime offers a device
+    info.score = 0;  // the default only if no runtime offers a device
     return info;
 }
 
@@ -104,7 +106,7 @@ ep_status device_partition(ep_device, ep_partition, const std::uint32_t *, std::
     });
 }
 
-// There is no runtime below, so a native handle is the handle itself: here, of contexts, queues and events.
+// The host has no runtime below, so native handles of all objects are the handles themselves.
 ep_status device_from_native(void *native, ep_device *device) {
     return guarded([&] {
         check_device(static_cast<ep_device>(native));

@@ -1,4 +1,4 @@
-// Events: marks in a queue that other queues, or a thread, wait for.
+// Events: recorded in a queue; other queues or threads wait for them.
 #include "backends/host/native.hpp"
 
 #include <chrono>

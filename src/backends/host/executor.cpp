@@ -1,4 +1,5 @@
-// The executor: one list of loops, oldest first, and threads that take part in the first one that wants them.
+// The executor: one list of loops, oldest first. Its threads take part in the first loop that wants
+// more threads.
 #include "backends/host/executor.hpp"
 
 #include <pthread.h>
@@ -58,7 +59,8 @@ void Loop::take_part() noexcept {
             return;
         const std::uint64_t last = std::min(first + chunk_, count_);
         run(first, last);
-        // Release what this chunk wrote to, and acquire what the other chunks wrote for, whoever goes on after the loop.
+        // Makes this chunk's writes, and those of all other chunks, visible to the code after the
+        // loop.
         if (unfinished_.fetch_sub(last - first, std::memory_order_acq_rel) == last - first)
             finished();
     }
@@ -66,10 +68,10 @@ void Loop::take_part() noexcept {
 
 namespace {
 
-// Never destroyed: at exit its threads may be running, and joining them could take for ever.
+// Never destroyed: at process exit its threads may be running, and joining them could hang.
 class Executor {
 public:
-    // False if there is no thread. Throws std::bad_alloc, and then nothing has happened.
+    // False if there is no thread. Throws std::bad_alloc without any effect.
     bool start(const std::shared_ptr<Loop> &loop) {
         const auto wanted = static_cast<unsigned>(std::min<std::uint64_t>(loop->chunks(), processors()));
         std::unique_lock hold(lock_);
@@ -85,7 +87,8 @@ public:
     }
 
 private:
-    // Signals belong to the program's own threads: a new thread inherits a mask that blocks them all.
+    // Signals are handled by the program's own threads: a new thread inherits a mask that blocks
+    // all.
     bool add_thread() {
         sigset_t all, before;
         sigfillset(&all);
@@ -93,12 +96,12 @@ private:
         bool added = true;
         try {
             std::thread([this] { work(); }).detach();
-        } catch (const std::exception &) {  // std::system_error, or no memory for the thread's own state
+        } catch (const std::exception &) {  // std::system_error, or out of memory
             added = false;
         }
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
         threads_ += added;
-        parked_ += added;  // it counts as parked from its beginning: it will look at the list before it sleeps
+        parked_ += added;  // new threads read the list before they sleep
         return added;
     }
 
@@ -130,7 +133,8 @@ private:
 
 std::atomic<Executor *> current = nullptr;
 
-// In the child of a fork the threads are gone and the lock may be held by one of them: the old executor is left as it is.
+// In a forked child the threads are gone and one may have held the lock, so the old executor is
+// leaked.
 void forget_threads() { current = nullptr; }
 
 [[maybe_unused]] const int watching_threads = pthread_atfork(nullptr, nullptr, forget_threads);
@@ -158,7 +162,7 @@ void start(std::shared_ptr<Loop> loop) noexcept {
 
 unsigned processors() noexcept {
     static const unsigned count = [] {
-        cpu_set_t usable;  // 1024 processors at most; the call fails where there are more
+        cpu_set_t usable;  // holds 1024 processors; the call fails if there are more
         if (sched_getaffinity(0, sizeof usable, &usable) == 0)
             return static_cast<unsigned>(std::max(CPU_COUNT(&usable), 1));
         return std::max(std::thread::hardware_concurrency(), 1u);

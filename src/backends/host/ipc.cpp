@@ -1,5 +1,5 @@
-// IPC: memory that is a sealed file without a name. The kernel counts who has it, so when the last process lets go, or dies,
-// nothing is left of it anywhere.
+// IPC: memory in a sealed, unnamed file (memfd). The kernel counts its users and frees it when the
+// last process releases it or dies.
 #include "backends/host/native.hpp"
 
 #include "core/open_file.hpp"
@@ -18,7 +18,7 @@
 namespace entrepot::backends::host {
 namespace {
 
-// Nobody who has the file can make it shorter, which would be the end of the others at their next access.
+// The seals prevent shrinking, after which an access by another process would raise SIGBUS.
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 std::string system_error() { return std::strerror(errno); }
@@ -28,7 +28,7 @@ struct Mapping {
     int file;
 };
 
-// The shared memory that this process has mapped, by its start.
+// Shared memory that this process has mapped, by start address.
 class Mappings {
 public:
     static Mappings &only() {
@@ -41,7 +41,8 @@ public:
         rows_.emplace(start, mapping);
     }
 
-    // The mapping that holds the pointer, and its start; nullptr where there is none.
+    // The start of the mapping that contains the pointer, with the mapping in `found`; nullptr if
+    // no mapping does.
     const std::byte *find(const std::byte *pointer, Mapping &found) {
         const std::lock_guard hold(mutex_);
         auto row = rows_.upper_bound(pointer);
@@ -56,7 +57,7 @@ public:
         const std::lock_guard hold(mutex_);
         const auto row = rows_.find(start);
         if (row == rows_.end())
-            refuse(EP_INVALID, "there is no shared memory at this address to let go of");
+            refuse(EP_INVALID, "no shared memory is open at this address");
         const Mapping taken = row->second;
         rows_.erase(row);
         return taken;
@@ -70,7 +71,7 @@ private:
     std::map<const std::byte *, Mapping> rows_;
 };
 
-// The child has the same memory mapped, so it goes on with the table.
+// A forked child has the same memory mapped, so it keeps the table.
 [[maybe_unused]] const int watching_mappings =
     pthread_atfork([]() noexcept { Mappings::only().lock(); }, []() noexcept { Mappings::only().unlock(); },
                    []() noexcept { Mappings::only().unlock(); });
@@ -97,7 +98,7 @@ std::byte *map(int file, std::size_t bytes, int protection) {
     return static_cast<std::byte *>(start);
 }
 
-// Takes over the file.
+// Ownership: takes the file on success.
 void *enter(OpenFile &file, std::size_t bytes, int protection) {
     std::byte *const start = map(file.number(), bytes, protection);
     try {
@@ -142,12 +143,12 @@ ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form, 
 ep_status ipc_device(const ep_ipc_handle *handle, ep_device *device) {
     return guarded([&] {
         if (std::any_of(std::begin(handle->device), std::end(handle->device), [](std::uint8_t byte) { return byte != 0; }))
-            refuse(EP_INVALID, "the handle names a device, and the host is none");
+            refuse(EP_INVALID, "the handle names a device, but host memory has no device");
         *device = the_device();
     });
 }
 
-// The file is whatever the other process sent: what would end this one at an access is refused.
+// The file may come from any process. Refuses a file whose mapping could fail at an access.
 void check_file(int file, std::uint64_t bytes) {
     struct stat about{};
     if (fstat(file, &about) != 0)

@@ -1,4 +1,4 @@
-// Memory: ordinary memory of the process, whatever kind it is asked as. It is not told apart afterwards: for the host, every
+// Memory: ordinary memory of the process, whatever kind is requested. The kind is not kept: every
 // pointer is host memory.
 #include "backends/host/native.hpp"
 #include "backends/host/strided.hpp"
@@ -11,12 +11,13 @@
 namespace entrepot::backends::host {
 namespace {
 
-// What malloc gives would do for any scalar; a cache line keeps vectors and threads apart.
+// The alignment of malloc suffices for scalars; a cache line suits vectors and avoids false
+// sharing.
 constexpr std::size_t default_alignment = 64;
-// Below so many bytes a copy or fill is done sooner than another thread can be told about it: measured, two processors begin to
-// win at 2 MiB (copies) and 4 MiB (fills); item by item, at 1 MiB.
+// Below these sizes a copy or fill finishes sooner than another thread wakes up. Measured: two
+// processors become faster at 2 MiB (copies) and 4 MiB (fills); item by item, at 1 MiB.
 constexpr std::uint64_t inline_bytes = std::uint64_t{4} << 20, inline_strided_bytes = std::uint64_t{1} << 20;
-// A share of a long copy: long enough to hide taking it, short enough to spread evenly.
+// Share of a long copy: long enough to hide the overhead, short enough to spread evenly.
 constexpr std::uint64_t share_bytes = std::uint64_t{512} << 10;
 
 ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
@@ -30,7 +31,7 @@ ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind
             refuse(EP_INVALID, "an alignment of ", alignment, " bytes was asked for: it must be a power of two");
         if (queue != nullptr)
             refuse(EP_INVALID, "the host backend does not order allocations in a queue (it has not the aspect EP_ORDERED_FREE)");
-        // The kernel would promise more than there is, and end the process when it is touched.
+        // Linux would overcommit, and end the process when it touches the memory.
         if (bytes > total_memory())
             refuse(EP_OUT_OF_MEMORY, bytes, " bytes were asked for, and this machine has ", total_memory(),
                    " of memory and swap");
@@ -59,7 +60,7 @@ ep_status memory_query(ep_context context, const void *pointer, std::size_t, std
     });
 }
 
-// The value of an item, kept by work that outlives the caller's.
+// A copy of an item's value, for work that outlives the caller's.
 class Item {
 public:
     Item(const void *item, std::size_t size) : size_(size) {
@@ -82,7 +83,8 @@ public:
         : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)), bytes_(bytes) {}
 
     bool run(Queue &queue) override {
-        const bool overlapping = to_ < from_ + bytes_ && from_ < to_ + bytes_;  // cannot be done in shares
+        // Overlapping copies must be one memmove.
+        const bool overlapping = to_ < from_ + bytes_ && from_ < to_ + bytes_;
         if (bytes_ >= inline_bytes && !overlapping)
             return spread(queue, bytes_, share_bytes, [to = to_, from = from_](std::uint64_t first, std::uint64_t last) {
                 std::memcpy(to + first, from + first, last - first);
@@ -118,7 +120,7 @@ private:
     std::uint64_t count_;
 };
 
-// The source of a strided fill and the plan that points to it: never moved apart.
+// The source of a strided fill and the plan that points to it; must not be moved.
 struct StridedFill {
     StridedFill(const ep_box &box, void *to, const std::int64_t *to_strides, const void *value)
         : item(value, box.itemsize), plan(box, to, to_strides, item.data(), standing) {}
@@ -179,7 +181,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const
     });
 }
 
-// The allocator of the C library keeps what it thinks fit.
+// A no-op: the C library decides what its allocator keeps.
 ep_status memory_trim(ep_device device) {
     return guarded([&] { check_device(device); });
 }

@@ -1,4 +1,4 @@
-// What stands behind the host backend's handles: queues, events, and the work that passes through them.
+// The objects behind the host backend's handles: queues, events, and their work.
 #pragma once
 #include "backends/boundary.hpp"
 #include "backends/counted.hpp"
@@ -24,8 +24,8 @@ class Event;
 class Program;
 class Kernel;
 
-// What a handle of the contract stands for. The types have names of their own, because another backend in the same library
-// gives the handles' types another meaning.
+// Converts handles of the C contract to objects. The classes have their own names because another
+// backend in the same library gives the handle types another meaning.
 inline Queue &object(ep_queue handle) noexcept { return *reinterpret_cast<Queue *>(handle); }
 inline Event &object(ep_event handle) noexcept { return *reinterpret_cast<Event *>(handle); }
 inline Program &object(ep_program handle) noexcept { return *reinterpret_cast<Program *>(handle); }
@@ -35,15 +35,17 @@ inline ep_event handle(Event *object) noexcept { return reinterpret_cast<ep_even
 inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_program>(object); }
 inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
 
-// Limits that the processor does not set: those of OpenCL CPU devices, so that a kernel that fits there fits here.
+// Limits not set by the processor. They match OpenCL CPU devices, so that kernels that fit there
+// also fit here.
 inline constexpr std::uint64_t max_work_group = 8192;
 inline constexpr std::uint64_t max_local_memory = std::uint64_t{256} << 10;
 
-// What a queue does in one turn.
+// Work of a queue. Running it is the work's turn.
 class Work {
 public:
     virtual ~Work() = default;
-    // True: it is done. False: it goes on elsewhere, and that calls queue.end_turn(). If it throws, it has done nothing.
+    // Returns true if the work is done. Returns false if it continues elsewhere and calls
+    // queue.end_turn() later. If it throws, it has done nothing.
     virtual bool run(Queue &queue) = 0;
 };
 
@@ -55,11 +57,11 @@ ep_context the_context() noexcept;
 void check_device(ep_device device);
 void check_context(ep_context context);
 
-// Bytes of physical memory and swap: no allocation can be larger and be used.
+// Bytes of physical memory and swap, which limit an allocation.
 std::uint64_t total_memory() noexcept;
 
-// A queue is busy from the first submission that it cannot finish at once to the moment when it holds nothing more. While it
-// is busy it keeps a reference to itself; its turns are taken one after the other by whoever finished the turn before.
+// A queue is busy from the first submission that it cannot finish at once until it is empty. While
+// busy it holds a reference to itself. Its turns run one after the other.
 class Queue final : public Counted<Queue>, Deferred {
 public:
     explicit Queue(std::uint32_t granted);
@@ -67,28 +69,29 @@ public:
 
     const std::uint32_t flags;
 
-    // Around a fork, so that no other thread leaves the lock of a queue taken in the child.
+    // Hold all queues' locks across fork(), so that none is left locked in the child.
     static void take_locks() noexcept;
     static void let_locks_go() noexcept;
 
-    // Runs `work` now if nothing is before it, else keeps it for its turn.
+    // Runs `work` now if the queue is empty, else appends it.
     template <class W> void submit(W work) {
         if (begins([&] { return std::make_unique<W>(std::move(work)); }))
             take_turn(work);
     }
-    // Ends a turn whose work went on elsewhere, and perhaps failed there. The turns that follow are
-    // taken by the executor, and on this thread only if that has none or there is no memory to tell
-    // it: see Deferred.
+    // Ends a turn whose work continued elsewhere, perhaps with an error. The executor takes the
+    // following turns. This thread does so only if there is no executor thread, or no memory to
+    // notify it: see Deferred.
     void end_turn(std::exception_ptr error = nullptr) noexcept;
-    // Lets the executor's threads, and the threads that wait for the queue, share the loop that this turn consists of.
+    // Shares the loop of the present turn with the executor's threads and with threads that wait
+    // for the queue.
     void share(std::shared_ptr<Loop> loop);
 
     void wait();
-    void help();  // takes part in the loop of the present turn, if there is one with chunks left
+    void help();  // takes part in the loop of the present turn, if any
     bool is_idle();
 
 private:
-    // Whether the turn of new work begins now; else it has been kept.
+    // True if new work may run now; else it has been appended.
     template <class Keep> bool begins(Keep &&keep) {
         const std::lock_guard hold(lock_);
         const bool now = !busy_;
@@ -113,12 +116,12 @@ private:
     std::deque<std::unique_ptr<Work>> waiting_;
     std::shared_ptr<Loop> loop_;
     std::uint64_t submitted_ = 0, ended_ = 0;
-    std::exception_ptr error_;  // the first of work that failed in its turn, until a wait reports it
+    std::exception_ptr error_;  // first error, until a wait reports it
     unsigned generation_ = 0;
     bool busy_ = false;
 };
 
-// Done once, when the turn in which it was recorded comes.
+// Done when the queue reaches the point where it was recorded.
 class Event : public Counted<Event> {
 public:
     explicit Event(Queue &queue);
@@ -128,24 +131,26 @@ public:
     void complete() noexcept;
     bool is_done() const noexcept { return done_.load(std::memory_order_acquire); }
     void wait();
-    // Of an event that was pending when the process forked, also the lock may have been left taken: to be asked before.
+    // Refuses an event that was pending when the process forked. Call before locking: its lock may
+    // be left locked.
     void refuse_if_orphaned() const;
-    // False if it is done already; else `queue`'s turn ends when it is.
+    // False if the event is done; else `queue`'s turn ends when it is.
     bool end_turn_when_done(Queue &queue);
-    double seconds() const noexcept { return seconds_; }  // of a steady clock; once it is done, if it is timed
+    // Time of a steady clock; valid if timed and done.
+    double seconds() const noexcept { return seconds_; }
 
 private:
     std::mutex lock_;
     std::condition_variable completed_;
-    Queue *const queue_;  // alive until the event is done: a queue that holds work keeps itself
+    Queue *const queue_;  // alive until the event is done: a busy queue keeps itself
     std::vector<Queue *> waiting_;
     const unsigned generation_;
     double seconds_ = 0;
     std::atomic<bool> done_ = false;
 };
 
-// Makes the present turn of `queue` a loop: body(first, last) for chunks of [0, count) on several threads. Returns what
-// Work::run returns.
+// Makes the present turn of `queue` a loop that calls body(first, last) for chunks of [0, count),
+// on several threads. Returns the result of Work::run.
 template <class Body> bool spread(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
     class Turn final : public Loop {
     public:
@@ -166,7 +171,7 @@ template <class Body> bool spread(Queue &queue, std::uint64_t count, std::uint64
         Queue &queue_;  // busy, so alive, until end_turn
         Body body_;
         std::atomic<bool> failed_{false};
-        std::exception_ptr error_;  // of the chunk that failed first; the others are run all the same
+        std::exception_ptr error_;  // of the first chunk that failed; the others still run
     };
     queue.share(std::make_shared<Turn>(queue, count, chunk, std::move(body)));
     return false;

@@ -1,4 +1,5 @@
-// Peer: the host reaches its own memory; what other backends' memory it may read, they say themselves.
+// Peer access: the host accesses its own memory; other backends report which of their memory it can
+// access.
 #include "backends/host/native.hpp"
 
 namespace entrepot::backends::host {

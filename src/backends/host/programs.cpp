@@ -2,36 +2,54 @@
 //
 // The form of a kernel
 // --------------------
-// Source includes nothing of ours. Each kernel is a function that runs a part of the work-groups of a launch; who calls it,
-// on how many threads and for which parts, is decided here, so a kernel starts no threads.
+// Source includes no header of Entrepot. Each kernel is a function that runs some work-groups of a
+// launch. It starts no threads: this file decides which threads call it, and for which groups.
 //
 //     extern "C" void NAME(const long long *range, void *const *arguments)
 //
-//     range[0]        dimensions of the launch, 1 … 3
-//     range[1 … 3]    work-items in all, range[4 … 6] work-items of a group, range[7 … 9] groups, by dimension as in ep_range:
-//                     the last one of the launch is the fastest; dimensions that the launch has not are 1
-//     range[10, 11]   the groups to run: [first, last) of the groups in row-major order (dimension 0 slowest)
-//     arguments[i]    the i-th argument. EP_ARG_POINTER: the pointer itself. EP_ARG_BYTES: the address of the bytes, aligned to
-//                     16. EP_ARG_LOCAL: a block of that size, aligned to 64, which no other thread uses until the call returns;
-//                     the groups of one call follow each other in it, and find what the one before has left.
+// Sizes are by dimension as in ep_range: the last one of the launch is the fastest. Dimensions
+// beyond those of the launch are 1. Groups are numbered in row-major order (dimension 0 slowest).
 //
-// A launch that leaves the group to the backend (ep_range::local all 0) has groups of one work-item: first and last then number
-// work-items, and the kernel is best one loop over them. A launch with groups runs, for each group, a loop over its work-items;
-// a barrier ends one such loop and begins the next. What a work-item keeps across a barrier is stored per work-item.
+//     range[0]        number of dimensions of the launch, 1 … 3
 //
-// Beside a kernel its program may export what follows; each can be left out.
+//     range[1 … 3]    work-items in all
 //
-//     extern "C" const int NAME_arguments          how many it takes: a launch with another number is refused
-//     extern "C" const long long NAME_local        bytes of local memory that it uses by itself, told in kernel_info
-//     extern "C" const long long NAME_private      bytes that it keeps for each work-item across barriers: arguments[count], one
-//                                                  past the last, is a block of that many times the work-items of a group
+//     range[4 … 6]    work-items of a group
+//
+//     range[7 … 9]    groups
+//
+//     range[10, 11]   groups to run: [first, last)
+//
+//     arguments[i]    the i-th argument:
+//     - EP_ARG_POINTER: the pointer itself
+//     - EP_ARG_BYTES: the address of the bytes, aligned to 16
+//     - EP_ARG_LOCAL: a block of that size, aligned to 64, used by one call at a time. The groups
+//       of a call share it one after the other, so a group sees what the one before has left.
+//
+// If the launch leaves the group size to the backend (ep_range::local all 0), groups have one
+// work-item. First and last then number work-items, and the kernel is best a single loop over them.
+// Otherwise it runs, for each group, a loop over the group's work-items. A barrier ends one such
+// loop and begins the next. Variables that live across a barrier are stored per work-item.
+//
+// A program may also export constants for each kernel:
+//
+//     extern "C" const int NAME_arguments          number of arguments, checked at launch
+//
+//     extern "C" const long long NAME_local        bytes of local memory of its own
+//
+//     extern "C" const long long NAME_private      bytes of private memory per work-item
+//
 //     extern "C" const long long NAME_max_group    the largest group that it can run
+//
+// Private memory lives across barriers. It is passed as arguments[count], one past the last: a
+// block for all work-items of a group.
 //
 // When a launch runs on the caller's thread
 // -----------------------------------------
-// A kernel remembers what its launches have cost for each work-item. A launch that by this takes less than `quick_ns`, on a
-// queue with nothing before it, is run at once; telling another thread would cost more. One that takes longer, or whose kernel
-// has not run yet, is spread over the executor's threads, and the launch returns.
+// A kernel measures the cost of its launches per work-item. A launch that is expected to take less
+// than `quick_ns` runs at once if its queue is empty: waking another thread would cost more. Longer
+// launches, and the first one of a kernel, are spread over the executor's threads without blocking
+// the caller.
 #include "backends/cache.hpp"
 #include "backends/host/compiler.hpp"
 #include "backends/host/native.hpp"
@@ -53,13 +71,13 @@
 
 namespace entrepot::backends::host {
 
-// A loaded shared object. Unloaded when the last kernel of it is gone.
+// A loaded shared object, unloaded after its last kernel is destroyed.
 class Program : public Counted<Program> {
 public:
     Program(void *library, std::string path) : library_(library), path_(std::move(path)) {}
     ~Program() { dlclose(library_); }
 
-    // NULL where the program has no such symbol of its own: those of the libraries that it uses are not its kernels.
+    // NULL if the program itself has no such symbol: those of its libraries are not kernels.
     void *symbol(const std::string &name) const {
         void *found = dlsym(library_, name.c_str());
         Dl_info info{};
@@ -68,7 +86,7 @@ public:
 
 private:
     void *library_;
-    std::string path_;  // as it was loaded from; the file is gone
+    std::string path_;  // at load time; the file is gone
 };
 
 class Kernel : public Counted<Kernel> {
@@ -81,7 +99,7 @@ public:
     const Function function;
     ep_kernel_info info;
 
-    // What `items` work-items will take, by what is known; nothing is known before the first launch has run.
+    // Expected time of `items` work-items; none before the first launch has run.
     std::optional<double> predict_ns(std::uint64_t items) const noexcept;
     void learn_ns(double taken, std::uint64_t items) noexcept;
 
@@ -110,7 +128,7 @@ std::optional<double> Kernel::predict_ns(std::uint64_t items) const noexcept {
     return each < 0 ? std::nullopt : std::optional(each * static_cast<double>(items));
 }
 
-// Believes bad news at once and good news slowly: to hold a caller up is worse than to tell a thread in vain.
+// Rises at once and falls slowly: blocking a caller is worse than waking a thread in vain.
 void Kernel::learn_ns(double taken, std::uint64_t items) noexcept {
     const double known = item_ns_.load(std::memory_order_relaxed);
     item_ns_.store(std::max(taken / static_cast<double>(items), known * 0.75), std::memory_order_relaxed);
@@ -118,14 +136,16 @@ void Kernel::learn_ns(double taken, std::uint64_t items) noexcept {
 
 namespace {
 
-// About what it costs to tell a parked thread and to be told by it.
+// About the cost of waking a parked thread and being notified by it.
 constexpr double quick_ns = 20'000;
 
 // ---------------------------------------------------------------- building
 
-// The options of every build. Code for this very processor, since it never leaves it; no interposition, so that a kernel named
-// like a function of the process is still itself; no errno, so that square roots become instructions. Arrays of two types may
-// be the same memory; which ones are not, kernels say themselves.
+// Options of every build, with reasons:
+// - Code for this processor, since the binary never leaves the machine.
+// - No interposition, so that a kernel may have the name of a function in the process.
+// - No errno, so that square roots become instructions.
+// - No strict aliasing, since arrays of two types may share memory; kernels declare which do not.
 const Words &fixed_options() {
     static const Words options{"-x",
                                "c++",
@@ -150,8 +170,8 @@ void write_file(const std::string &path, std::string_view content) {
         refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
 }
 
-// What the code depends on: the processor stands for -march=native. Empty: also on files that no
-// key stands for, which source or options name.
+// The cache key: everything that the code depends on, with the processor for -march=native. Empty
+// if source or options name files that no key covers.
 std::string key_of(const Words &compiler, const Words &options, std::string_view source) {
     const auto first_option = std::ranges::find_if(compiler, [](const std::string &word) { return word.starts_with('-'); });
     if (names_files(source) || options_name_files(options) || options_name_files({first_option, compiler.end()}) ||
@@ -169,7 +189,8 @@ std::string read_library(const std::string &path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// With -ffast-math, GCC and Clang link code that sets flush-to-zero in the loading thread, so the mode is restored.
+// With -ffast-math, GCC and Clang link code that sets flush-to-zero in the loading thread, so the
+// floating-point mode is restored.
 void *load_library(const std::string &path) {
     std::fenv_t mode;
     std::fegetenv(&mode);
@@ -194,7 +215,7 @@ Program *load(const std::string &path) {
     }
 }
 
-// Whether the compiler had nothing to say.
+// True if the compiler printed nothing.
 bool compile(Words command, const TemporaryDirectory &directory, std::string_view source, const ep_sink *log) {
     const std::string library = directory.file("kernel.so");
     write_file(directory.file("kernel.cpp"), "#line 1 \"kernel.cpp\"\n" + std::string(source) + '\n');
@@ -238,7 +259,7 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
         if (const std::optional<std::string> known = key.empty() ? std::nullopt : cached("host", key)) {
             write_file(library, *known);
         } else {
-            // What it warned of is compiled each time: the cache keeps no logs.
+            // Source with warnings is compiled each time, because the cache keeps no logs.
             if (compile(std::move(command), directory, {source, length}, log) && !key.empty())
                 keep_cached("host", key, read_library(library));
         }
@@ -270,7 +291,7 @@ void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 // ---------------------------------------------------------------- launching
 
 constexpr std::size_t block_alignment = 64;
-// What a group's work-items may keep across barriers together; a thread that needs it cannot do without.
+// Most private memory of a group. A thread that needs it has no alternative to allocating it.
 constexpr std::uint64_t max_private_memory = std::uint64_t{64} << 20;
 
 std::size_t aligned(std::size_t bytes, std::size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
@@ -308,7 +329,7 @@ Geometry::Geometry(const ep_range &range, const Kernel &kernel) : words_{} {
                    local, ": the group must divide it (all groups 0: the backend chooses)");
         if (__builtin_mul_overflow(items_, global, &items_) || items_ > INT64_MAX)
             refuse(EP_INVALID, "a launch of ", kernel.name, " has more than 2^63 work-items");
-        group_ *= local;  // no overflow: it divides the work-items
+        group_ *= local;  // cannot overflow: it divides the work-items
         words_[1 + i] = static_cast<long long>(global);
         words_[4 + i] = static_cast<long long>(local);
         words_[7 + i] = static_cast<long long>(global / local);
@@ -318,7 +339,7 @@ Geometry::Geometry(const ep_range &range, const Kernel &kernel) : words_{} {
                " is the most on the host");
 }
 
-// Memory of the thread that runs a chunk: its local and private blocks. Kept for the next chunk.
+// Local and private blocks of the thread that runs a chunk. Kept for the next chunk.
 std::byte *thread_block(std::size_t bytes) {
     struct Block {
         std::byte *memory = nullptr;
@@ -344,7 +365,7 @@ public:
     Arguments(const ep_argument *given, std::size_t count, const Kernel &kernel, std::uint64_t group);
 
     std::size_t count() const noexcept { return slots_.size(); }
-    // Writes count() pointers, those to blocks being into this thread's.
+    // Writes count() pointers; those to blocks point into this thread's block.
     void bind(void **pointers) const;
 
 private:
@@ -404,7 +425,7 @@ std::size_t Arguments::room_for_values(std::span<const ep_argument> given) noexc
 
 void Arguments::add_value(const ep_argument &argument, const char *kernel) {
     if (argument.value == nullptr || argument.size == 0)
-        refuse(EP_INVALID, "argument ", slots_.size(), " of ", kernel, " is to be passed by value, and there is none");
+        refuse(EP_INVALID, "argument ", slots_.size(), " of ", kernel, " is passed by value, but its value is NULL or empty");
     const std::size_t offset = aligned(values_.size(), alignof(std::max_align_t));
     values_.resize(offset + argument.size);
     std::memcpy(values_.data() + offset, argument.value, argument.size);
@@ -440,8 +461,8 @@ public:
 
     std::uint64_t groups() const noexcept { return geometry_.groups(); }
     bool is_quick() const noexcept { return kernel_->predict_ns(geometry_.items()).value_or(quick_ns) < quick_ns; }
-    // Groups that a thread takes at a time: several shares for each thread, so that uneven ones even out; whole cache lines of
-    // any item where a group is one work-item and there are many, and fours of those that may go in step.
+    // Groups in a chunk. Several chunks per thread balance uneven ones. Chunks are multiples of 64
+    // (whole cache lines of work-items) or of 4 (which the compiler may interleave) if possible.
     std::uint64_t share() const noexcept {
         const std::uint64_t even = groups() / (std::uint64_t{processors()} * 8);
         return even >= 64 ? even / 64 * 64 : even >= 4 ? even / 4 * 4 : std::max<std::uint64_t>(even, 1);

@@ -1,4 +1,4 @@
-// Queues: work takes its turn in the order of submission; see native.hpp for who runs it.
+// Queues: work runs in order of submission; native.hpp says on which thread.
 #include "backends/host/native.hpp"
 
 #include <pthread.h>
@@ -13,14 +13,14 @@ struct Live {
     std::unordered_set<Queue *> queues;
 };
 
-// Never destroyed: queues may be let go of until the very end.
+// Never destroyed: queues may be released until process exit.
 Live &live() {
     static Live *const made = new Live;
     return *made;
 }
 
-// When the library is loaded, and so before the core has handlers of its own. Those of before a fork run last in, first out:
-// the core's locks, under which it calls the queues, are taken first.
+// Registered when the library is loaded, before the core's handlers. Handlers before a fork run
+// last in, first out: the core's locks, which it holds while it calls queues, are taken first.
 [[maybe_unused]] const int watching_queues = pthread_atfork(Queue::take_locks, Queue::let_locks_go, Queue::let_locks_go);
 
 std::string reason_of(const std::exception_ptr &error) {
@@ -70,7 +70,7 @@ void Queue::take_turn(Work &work) {
 }
 
 void Queue::end_turn(std::exception_ptr error) noexcept {
-    // The loop may be the last owner of a kernel, whose release is not for under the lock.
+    // Released without the lock: the loop may hold the last reference to a kernel.
     std::shared_ptr<Loop> ended;
     bool more = false;
     {
@@ -231,7 +231,7 @@ ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
     return EP_OK;
 }
 
-// Nothing is captured here.
+// Capture is not supported.
 ep_status queue_capture(ep_queue, std::uint64_t *capture) {
     *capture = 0;
     return EP_OK;

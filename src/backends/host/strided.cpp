@@ -1,5 +1,5 @@
-// The plan of a strided copy, and the loops that carry it out: for each item size that a register holds, and for each way in
-// which the innermost dimension can be contiguous.
+// Strided copies: planning, and loops for each item size that fits a register and each case of
+// contiguity in the innermost dimension.
 #include "backends/host/strided.hpp"
 
 #include "backends/host/native.hpp"
@@ -28,7 +28,7 @@ StridedCopy::StridedCopy(const ep_box &box, void *to, const std::int64_t *to_str
         rows_ = static_cast<std::uint64_t>(dimensions_[0].extent);
 }
 
-// Leaves out dimensions of extent 1, and turns those around that run backwards in the target.
+// Drops dimensions of extent 1, and reverses those that run backwards in the target.
 void StridedCopy::normalise(const ep_box &box, const std::int64_t *to_strides, const std::int64_t *from_strides) {
     for (std::size_t i = 0; i < box.ndim; ++i) {
         const std::int64_t extent = box.shape[i];
@@ -39,7 +39,7 @@ void StridedCopy::normalise(const ep_box &box, const std::int64_t *to_strides, c
         if (extent <= 1)
             continue;
         if (__builtin_mul_overflow(bytes_, static_cast<std::uint64_t>(extent), &bytes_))
-            bytes_ = std::numeric_limits<std::uint64_t>::max();  // broadcast from little: legal, and long enough to be split
+            bytes_ = std::numeric_limits<std::uint64_t>::max();  // broadcast: valid, and long enough to be split
         Dimension dimension{extent, to_strides[i], from_strides[i]};
         if (dimension.to < 0) {
             to_ += (extent - 1) * dimension.to;
@@ -51,12 +51,12 @@ void StridedCopy::normalise(const ep_box &box, const std::int64_t *to_strides, c
     }
 }
 
-// The target is written from its beginning to its end, as caches and prefetchers like it best.
+// The target is written from beginning to end, which suits caches and prefetchers.
 void StridedCopy::order() noexcept {
     const auto before = [](const Dimension &a, const Dimension &b) {
         return a.to != b.to ? a.to > b.to : std::abs(a.from) > std::abs(b.from);
     };
-    for (std::size_t i = 1; i < ndim_; ++i)  // an insertion sort: few dimensions, nearly always in order already
+    for (std::size_t i = 1; i < ndim_; ++i)  // insertion sort: few dimensions, usually in order
         for (std::size_t j = i; j > 0 && before(dimensions_[j], dimensions_[j - 1]); --j)
             std::swap(dimensions_[j], dimensions_[j - 1]);
 }
@@ -85,12 +85,13 @@ void StridedCopy::join() noexcept {
 
 namespace {
 
-// The widest item that a loop moves through registers; wider ones are given to memcpy.
+// The widest item that a loop moves through registers; memcpy moves wider ones.
 constexpr std::size_t widest = 16;
-// Items of a row that a transposition moves at a time: as many cache lines of the source stay in the first-level cache.
+// Items of a row that a transposition moves at a time: that many cache lines of the source fit the
+// L1 cache.
 constexpr std::int64_t tile = 32;
 
-// One row of items. Strides known while compiling (the item's own size: contiguous) let the compiler use vectors.
+// One row of items. Constant strides (contiguous) let the compiler vectorize.
 using Row = void (*)(std::byte *to, std::int64_t to_stride, const std::byte *from, std::int64_t from_stride, std::int64_t count,
                      std::size_t itemsize);
 
@@ -172,7 +173,8 @@ void StridedCopy::copy_rows(std::uint64_t first, std::uint64_t last) const noexc
         return;
     }
     const Dimension outer = box[ndim_ - 2];
-    // Where the source runs along the outer dimension, whole rows would touch each of its cache lines once for every item in it.
+    // If the source is contiguous along the outer dimension, whole rows would touch each of its
+    // cache lines once per item.
     const bool transposed = itemsize_ <= widest && std::abs(inner.from) > std::abs(outer.from) && outer.from != 0;
     const std::int64_t width = transposed ? tile : inner.extent;
     const auto plane = [&] {
@@ -207,7 +209,8 @@ void repeat(std::byte *to, const std::byte *item, std::size_t itemsize, std::uin
         std::memset(to, std::to_integer<int>(item[0]), itemsize * count);
         return;
     }
-    // A block of many items, then copies of the block: one loop for every item size, at the speed of memcpy.
+    // Writes a block of many items, then copies it: one loop for all item sizes, at the speed of
+    // memcpy.
     constexpr std::size_t block_bytes = 4096;
     const std::uint64_t bytes = itemsize * count;
     if (bytes == 0)

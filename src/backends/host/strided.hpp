@@ -1,4 +1,5 @@
-// A copy between two strided boxes, planned once: dimensions joined where memory allows it and put in the order of the target.
+// A planned copy between two strided boxes: dimensions are merged where possible and sorted by the
+// target's strides.
 #pragma once
 #include <entrepot/device/backend.h>
 
@@ -9,12 +10,13 @@ namespace entrepot::backends::host {
 
 class StridedCopy {
 public:
-    // Refuses boxes that no memory can hold. A fill is a copy whose source strides are all zero.
+    // Refuses boxes too large for any memory. A fill is a copy whose source strides are zero.
     StridedCopy(const ep_box &box, void *to, const std::int64_t *to_strides, const void *from, const std::int64_t *from_strides);
 
     bool is_empty() const noexcept { return rows_ == 0; }
     std::uint64_t bytes() const noexcept { return bytes_; }
-    // The slowest dimension of the plan: any part of [0, rows) can be copied by itself, on any thread.
+    // Extent of the slowest dimension. Any part of [0, rows) can be copied by itself, on any
+    // thread.
     std::uint64_t rows() const noexcept { return rows_; }
     void copy_rows(std::uint64_t first, std::uint64_t last) const noexcept;
 
@@ -29,7 +31,7 @@ private:
 
     std::byte *to_;
     const std::byte *from_;
-    std::size_t itemsize_;  // of the plan: a run of items that lie together on both sides is one item
+    std::size_t itemsize_;  // after merging items that are contiguous on both sides
     std::size_t ndim_ = 0;
     std::uint64_t rows_ = 1, bytes_;
     Dimension dimensions_[EP_MAX_NDIM];

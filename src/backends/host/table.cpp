@@ -1,14 +1,14 @@
 // The host backend: the machine's own processors and memory, always there, linked into libentrepot.
 //
-// What it promises beyond the contract:
-//  - A submission whose queue has nothing before it runs at once, on the caller's thread, if it is short (memory.cpp and
-//  programs.cpp
-//    say where that ends: a copy of a few MiB, a kernel that its earlier launches have shown to be quick). Everything else is run
-//    by the executor's threads, in the queue's order. No such thread ever blocks: what waits for an event is a continuation of
-//    that event.
-//  - Every queue is in order; EP_QUEUE_OUT_OF_ORDER is granted by keeping the order.
-//  - fork: in the child everything works again, on new threads. A queue that was busy, or an event that was not done, at the
-//    moment of the fork says so and refuses.
+// Its guarantees beyond the contract:
+//
+// - A short submission to an empty queue runs at once on the caller's thread. Short are copies of a
+//   few MiB (memory.cpp) and kernels that were quick before (programs.cpp). The executor's threads
+//   run everything else, in the queue's order. They never block: a wait for an event is a
+//   continuation of that event.
+// - Every queue is in order; EP_QUEUE_OUT_OF_ORDER is accepted and has no effect.
+// - After fork() the child can use the backend, on new threads. Queues that were busy and events
+//   that were pending at the fork are refused there.
 #include "backends/host/table.hpp"
 
 #include "backends/host/native.hpp"

@@ -1,4 +1,4 @@
-// The entry of the host backend, which the registry calls without looking for a library.
+// Entry point of the host backend, which the registry calls without loading a library.
 #pragma once
 #include <entrepot/device/backend.h>
 

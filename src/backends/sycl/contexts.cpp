@@ -1,4 +1,4 @@
-// Contexts: one handle for each sycl::context while anybody holds it, with what the hot paths ask of it found once.
+// Contexts: one handle for each sycl::context in use, with cached properties for the fast paths.
 #include "native.hpp"
 
 #include <algorithm>
@@ -8,7 +8,8 @@ namespace entrepot::backends::sycl {
 
 namespace {
 
-// The contexts that have a handle. A handle without references stays here until its releaser has the lock.
+// Contexts with a handle. A handle without references stays here until the thread that released it
+// has the lock.
 struct Interned {
     std::mutex mutex;
     std::unordered_map<::sycl::context, ep_context> handles;
@@ -89,7 +90,8 @@ void release(ep_context context) noexcept {
         Interned &all = interned();
         std::lock_guard lock(all.mutex);
         const auto found = all.handles.find(context->native);
-        if (found != all.handles.end() && found->second == context)  // else somebody interned it anew meanwhile
+        // Another thread may have replaced it.
+        if (found != all.handles.end() && found->second == context)
             all.handles.erase(found);
     }
     delete context;

@@ -7,14 +7,15 @@
 
 namespace entrepot::backends::sycl {
 
-// The kernels that copy and fill a block in the queue's device; none where that is the runtime's to do: the device is no CPU, is
-// not OpenCL's, cannot be given ordinary host memory, or does not build them. Not with the right to submit: at first they are
-// built.
+// Kernels that copy and fill a block in the queue's device. None if the runtime does so itself: the
+// device is not an OpenCL CPU, cannot read ordinary host memory, or fails to build the kernels.
+//
+// Requires: the caller does not hold the right to submit, since the first call builds the kernels.
 std::optional<::sycl::kernel> block_copy(ep_queue queue);
 std::optional<::sycl::kernel> block_fill(ep_queue queue);
 
 void submit_block_copy(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, const void *from, std::size_t bytes);
-// The value's 16 bytes over and over again.
+// Repeats the value's 16 bytes.
 void submit_block_fill(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, const Fill::Value &value,
                        std::size_t bytes);
 

@@ -1,4 +1,4 @@
-// Devices: enumerated once in the runtime's order, and interned for ever, sub-devices included.
+// Devices: enumerated once in the runtime's order, and interned forever, sub-devices included.
 #include "native.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using ::sycl::aspect;
 using ::sycl::info::partition_property;
 namespace of_device = ::sycl::info::device;
 
-// The roots are entered before anything else, whichever device is asked about first, so that their numbers are the runtime's.
+// Roots are entered before anything else, so that their numbers are the runtime's.
 struct Registry {
     Registry();
 
@@ -64,8 +64,8 @@ constexpr AspectRow aspect_rows[] = {
 
 constexpr const char *hidden_variable = "ENTREPOT_SYCL_HIDDEN_ASPECTS";
 
-// The aspects that ENTREPOT_SYCL_HIDDEN_ASPECTS names, separated by commas. Tests and debugging use it to run the code for a
-// device without them, such as one that cannot read host memory, on a device that has them.
+// Aspects named in ENTREPOT_SYCL_HIDDEN_ASPECTS, separated by commas. On a device that has them,
+// tests run the code for devices that lack them, such as one that cannot read host memory.
 std::uint32_t hidden_aspects() {
     const char *const named = std::getenv(hidden_variable);
     std::uint32_t hidden = 0;
@@ -114,7 +114,8 @@ ep_device describe(const ::sycl::device &native) {
     device->builds_spirv = device->native.ext_oneapi_can_build(syclex::source_language::spirv);
 
     ep_device_info &info = device->info;
-    info.backend = ::sycl::detail::get_backend_name_no_vendor(native.get_backend()).data();  // of literals, so immortal
+    // The name is a string literal.
+    info.backend = ::sycl::detail::get_backend_name_no_vendor(native.get_backend()).data();
     info.type = type_of(native);
     info.name = device->name.c_str();
     info.vendor = device->vendor.c_str();
@@ -137,7 +138,8 @@ bool is_sub_device(const ::sycl::device &native) {
     return native.get_info<of_device::partition_type_property>() != partition_property::no_partition;
 }
 
-// Enters a device that `known` lacks. The registry's lock is held exclusively.
+// Enters a device that is not in `known`. Requires: the caller holds the registry's lock
+// exclusively.
 ep_device enter(Registry &registry, const ::sycl::device &native);
 
 ep_device find_or_enter(Registry &registry, const ::sycl::device &native) {
@@ -145,7 +147,8 @@ ep_device find_or_enter(Registry &registry, const ::sycl::device &native) {
     return found != registry.known.end() ? found->second : enter(registry, native);
 }
 
-// The runtime may have made a second object for a sub-device that we know: the driver's handle tells.
+// The runtime may have made a second object for a known sub-device; both have the same driver
+// handle.
 ep_device same_sub_device(const Registry &registry, ep_device parent, const ::sycl::device &native) {
     if (native.get_backend() != ::sycl::backend::opencl)
         return nullptr;
@@ -244,7 +247,7 @@ std::vector<::sycl::device> create_sub_devices(const ::sycl::device &device, con
     }
 }
 
-// The sub-devices of a partition, made at most once.
+// Sub-devices of a partition, created at most once.
 const std::vector<ep_device> &sub_devices(ep_device device, ep_device_s::Partition partition) {
     std::lock_guard lock(device->mutex);
     const auto known = device->partitions.find(partition);

@@ -1,4 +1,4 @@
-// Events: marks in a queue that other queues, or the host, wait for.
+// Events: recorded in a queue; other queues or the host wait for them.
 #include "native.hpp"
 
 namespace entrepot::backends::sycl {
@@ -11,14 +11,14 @@ bool is_done(const ::sycl::event &event) {
     return event.get_info<::sycl::info::event::command_execution_status>() == event_command_status::complete;
 }
 
-// The last event of an in-order queue costs less than a barrier, but belongs to the work: whoever waits for it waits, with
-// Intel's CPU driver (2026.2), for later work as well; and in a queue that measures time it would say when that work was done,
-// perhaps long ago, and not when the mark was reached.
+// The last event of an in-order queue costs less than a barrier. It is not exact: with Intel's CPU
+// driver (2026.2) a wait for it also waits for later work. With profiling, its time would be the
+// end of the last work, not the time of recording. So those cases use a barrier.
 ::sycl::event mark(ep_queue queue, std::uint32_t flags, const std::unique_lock<std::mutex> &) {
     if (!queue->is_in_order() || (queue->flags & EP_QUEUE_PROFILING) || (flags & EP_EVENT_EXACT))
         return queue->native.ext_oneapi_submit_barrier();
     const auto last = queue->native.ext_oneapi_get_last_event();
-    return last ? *last : ::sycl::event{};  // a queue that never had work is done
+    return last ? *last : ::sycl::event{};  // a queue without work is done
 }
 
 ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
@@ -33,13 +33,14 @@ ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
     });
 }
 
-// Whether the driver has the command already. The runtime holds back what waits for another context or for a host task, and
-// such an event has no native handle: asking for it would crash, and a barrier on it would block.
+// True if the driver has the command. The runtime holds back commands that wait for another context
+// or a host task. Such an event has no native handle: requesting it would crash, and a barrier on
+// it would block.
 bool is_enqueued(const ::sycl::event &event) { return event.get_info<::sycl::info::event::reference_count>() != 0; }
 
 using NativeEvent = std::unique_ptr<std::remove_pointer_t<cl_event>, cl_int (*)(cl_event)>;
 
-// An event of `context` that is done when `source`, an event of another OpenCL context, is.
+// An event of `context` that completes when `source`, an event of another OpenCL context, does.
 NativeEvent relay(cl_event source, cl_context context) {
     cl_int code = CL_SUCCESS;
     NativeEvent relayed(opencl().create_user_event(context, &code), opencl().release_event);
@@ -49,7 +50,7 @@ NativeEvent relay(cl_event source, cl_context context) {
         opencl().set_user_event_status(event, status < 0 ? status : CL_COMPLETE);
         opencl().release_event(event);
     };
-    check(opencl().retain_event(relayed.get()), "clRetainEvent");  // the callback's
+    check(opencl().retain_event(relayed.get()), "clRetainEvent");  // reference of the callback
     code = opencl().set_event_callback(source, CL_COMPLETE, complete, relayed.get());
     if (code != CL_SUCCESS)
         opencl().release_event(relayed.get());
@@ -85,7 +86,7 @@ ep_status event_record_context(ep_context, ep_event *) {
     return guarded([] { refuse(EP_UNSUPPORTED, "SYCL has no mark for all work of a context: mark each queue"); });
 }
 
-// `wait` of the event: alone, where one thread at a time waits in the event's queue.
+// Calls `wait`, serialized with other waits if the event's queue requires that (see Turns).
 template <class Wait> void in_turn(ep_event event, Wait &&wait) {
     std::optional<Waiting> turn;
     if (event->turns)
@@ -93,9 +94,10 @@ template <class Wait> void in_turn(ep_event event, Wait &&wait) {
     wait(event->native);
 }
 
-// Within a context the driver orders by itself. Across contexts the runtime does: it holds back a barrier that depends on the
-// event and, in an in-order queue, all that follows; but in an out-of-order queue later work overtakes that barrier, so
-// there the driver is given an event of its own context. What neither can do, the host waits for.
+// Within a context the driver orders by itself. Across contexts the runtime holds back a barrier
+// that depends on the event and, in an in-order queue, all later work. In an out-of-order queue
+// later work would overtake that barrier, so the driver gets an event of its own context instead.
+// Otherwise the host blocks.
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
         if (is_done(event->native))

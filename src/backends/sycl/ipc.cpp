@@ -1,4 +1,5 @@
-// IPC: none. SYCL 2020 has no handles of memory for other processes, and the OpenCL CPU device none underneath.
+// IPC: not supported. Neither SYCL 2020 nor the OpenCL CPU device has memory handles for other
+// processes.
 #include "native.hpp"
 
 namespace entrepot::backends::sycl {

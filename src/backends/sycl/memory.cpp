@@ -1,4 +1,4 @@
-// Memory: allocation, what a pointer is, copies and fills.
+// Memory: allocation, pointer queries, copies and fills.
 #include "contiguous.hpp"
 #include "strided.hpp"
 
@@ -50,7 +50,7 @@ void *allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size
     }
 }
 
-// Says why the runtime gave nothing, which it does not.
+// Reports why an allocation failed, which the runtime does not.
 [[noreturn]] void explain(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment) {
     const KindWords &words = words_of(kind);
     if (!(device->info.aspects & words.aspect))
@@ -74,7 +74,7 @@ ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind
         words_of(kind);
         if (alignment & (alignment - 1))
             refuse(EP_INVALID, "alignment ", alignment, " is not a power of two");
-        // The runtime gives NULL for no bytes; a pointer of its own is what callers can free like any other.
+        // The runtime returns NULL for zero bytes; callers need a pointer that they can free.
         void *const block = allocate(context, device, kind, std::max<std::size_t>(bytes, 1), alignment);
         if (!block)
             explain(context, device, kind, bytes, alignment);
@@ -127,9 +127,11 @@ ep_device member_of(ep_context context, cl_device_id cl) {
     return nullptr;
 }
 
-// Two questions are enough for the usual caller: what the first byte is, and where the allocation of the last byte starts.
-// If that is not behind the first byte, both are in it. (One past the end is often in a neighbour, and is not asked.)
-// Who can wait for the kind asks the second only: memory that starts nowhere is not the context's.
+// Two questions usually suffice: the kind of the first byte, and the base of the last byte's
+// allocation. Both bytes are in one allocation if that base is not after the first byte. The byte
+// past the end is often in a neighbouring allocation, so it is not asked about. If the kind is
+// asked for later (EP_QUERY_KIND_LATER), the second question suffices: memory without a base is not
+// the context's.
 ep_allocation query_opencl(ep_context context, const char *first, std::size_t bytes, std::uint32_t flags) {
     ep_allocation found{};
     const char *const last = bytes > 1 ? first + (bytes - 1) : first;
@@ -155,7 +157,7 @@ ep_allocation query_opencl(ep_context context, const char *first, std::size_t by
     return found;
 }
 
-// SYCL itself tells the kind and the device, and nothing of the extent.
+// SYCL itself reports kind and device, but not the extent.
 ep_allocation query_runtime(ep_context context, const char *first, std::size_t bytes, std::uint32_t flags) {
     ep_allocation found{};
     found.kind = kind_of(::sycl::get_pointer_type(first, context->native));
@@ -262,7 +264,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const
     });
 }
 
-// The runtime keeps nothing that a program could ask it for.
+// A no-op: the runtime caches no memory.
 ep_status memory_trim(ep_device) {
     return guarded([] {});
 }

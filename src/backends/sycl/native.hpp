@@ -1,11 +1,11 @@
-// What the files of the SYCL backend share: the structs behind its handles, what is cached with them, and how the
-// runtime's errors become refusals.
+// Shared by the files of the SYCL backend: the structs behind its handles with their caches, and
+// the conversion of the runtime's errors.
 //
-// Nothing here is destroyed at exit: the runtime's own statics may be gone by then.
+// Nothing here is destroyed at process exit: the runtime's own statics may be gone by then.
 #pragma once
 #include "../boundary.hpp"
 
-// By name: GCC 16 refuses parts of <sycl/sycl.hpp> (2026.2) that nobody here uses.
+// Included one by one: GCC 16 rejects unused parts of <sycl/sycl.hpp> (2026.2).
 #include <sycl/backend.hpp>
 #include <sycl/context.hpp>
 #include <sycl/device.hpp>
@@ -38,7 +38,8 @@ namespace syclex = ::sycl::ext::oneapi::experimental;
 
 ep_status status_of(const ::sycl::exception &error);
 
-// The boundary of this backend: as backends::guarded, with the runtime's error codes turned into statuses.
+// The boundary of this backend: backends::guarded, plus conversion of the runtime's error codes to
+// statuses.
 template <class Body> ep_status guarded(Body &&body) noexcept {
     return backends::guarded([&] {
         try {
@@ -53,8 +54,9 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
 
 using QueryAllocation = cl_int(CL_API_CALL *)(cl_context, const void *, cl_uint, size_t, void *, size_t *);
 
-// The OpenCL functions that SYCL has no words for. They are looked up in the copy that the runtime mapped and never linked:
-// linking the wheel's libOpenCL would load it before the runtime has set up what it needs.
+// OpenCL functions without an equivalent in SYCL. They are looked up in the library that the
+// runtime mapped. Linking the wheel's libOpenCL would load it before the runtime has prepared what
+// it needs.
 struct OpenCl {
     decltype(&::clGetExtensionFunctionAddressForPlatform) extension_function = nullptr;
     decltype(&::clReleaseContext) release_context = nullptr;
@@ -74,7 +76,7 @@ struct OpenCl {
     decltype(&::clReleaseEvent) release_event = nullptr;
 };
 
-// Refuses with EP_UNSUPPORTED where no OpenCL loader is mapped.
+// Refuses with EP_UNSUPPORTED if no OpenCL loader is mapped.
 const OpenCl &opencl();
 
 // Refuses with EP_DEVICE_ERROR unless `code` is CL_SUCCESS.
@@ -84,7 +86,8 @@ void check(cl_int code, const char *function);
 
 // ----------------------------------------------------------------- devices
 
-// Immortal, and interned: the runtime's own sub-devices do not compare equal when they are made again, ours do.
+// Immortal and interned: sub-devices of the runtime do not compare equal when they are created
+// again.
 struct ep_device_s {
     ::sycl::device native;
     ep_device_s *parent = nullptr;
@@ -95,20 +98,23 @@ struct ep_device_s {
 
     using Partition = std::pair<ep_partition, std::vector<std::uint32_t>>;
     std::mutex mutex;                                            // guards the three below
-    std::map<Partition, std::vector<ep_device_s *>> partitions;  // those that were asked for
-    std::set<ep_device_s *> peers;                               // whose memory work here may use, as somebody asked
-    std::uint32_t sub_device_count = 0;                          // sub-devices are numbered as they appear
+    std::map<Partition, std::vector<ep_device_s *>> partitions;  // created so far
+    // Devices whose memory is accessible.
+    std::set<ep_device_s *> peers;
+    // Sub-devices are numbered in order of creation.
+    std::uint32_t sub_device_count = 0;
 };
 
 namespace entrepot::backends::sycl {
 
 ep_device device_of(const ::sycl::device &native);
-// The selector that names the device, for sentences: "opencl:cpu:0", "opencl:cpu:0/1".
+// The device's selector, for messages: "opencl:cpu:0", "opencl:cpu:0/1".
 std::string selector(ep_device device);
 
 }  // namespace entrepot::backends::sycl
 
-// Interned: while a handle lives, the same sycl::context has the same handle, so comparing handles is comparing contexts.
+// Interned: while a handle lives, its sycl::context has no other handle, so equal handles mean
+// equal contexts.
 struct ep_context_s {
     explicit ep_context_s(const ::sycl::context &context);
     ~ep_context_s();
@@ -117,10 +123,11 @@ struct ep_context_s {
     ::sycl::context native;
     std::vector<ep_device> devices;
     bool is_default = false;
-    cl_context cl = nullptr;                                    // of OpenCL contexts; one reference is ours
+    // Set for OpenCL contexts; owns one reference.
+    cl_context cl = nullptr;
     entrepot::backends::sycl::QueryAllocation query = nullptr;  // of OpenCL contexts whose platform has it
 
-    // The kernels of copies and fills that this context has needed so far; see kept_kernel.
+    // Kernels of copies and fills, built on demand; see kept_kernel.
     std::mutex mutex;
     std::map<std::tuple<ep_device, std::string>, ::sycl::kernel> kernels;
     std::atomic<bool> builds_no_blocks = false;  // see contiguous.hpp
@@ -128,15 +135,15 @@ struct ep_context_s {
 
 namespace entrepot::backends::sycl {
 
-// One reference to the handle of `native`, which is made if there is none.
+// Returns: one reference to the handle of `native`, created if necessary.
 ep_context intern(const ::sycl::context &native);
 
-// The error that a queue's asynchronous work ended with, until a wait reports it. The runtime's default handler would end
-// the process; ours keeps the first error here.
+// The first error of a queue's asynchronous work, kept until a wait reports it. The runtime's
+// default handler would terminate the process.
 class AsyncError {
 public:
     void keep(const ::sycl::exception_list &errors) noexcept;
-    void report();  // throws a Refusal where there is one, and forgets it
+    void report();  // throws a pending error as a Refusal and clears it
 
 private:
     std::atomic<bool> pending_{false};
@@ -144,23 +151,25 @@ private:
     std::string message_;
 };
 
-// One thread at a time submits to a queue, or asks what was submitted.
+// Serializes submissions to a queue and queries of its work.
 //
-// In an out-of-order queue of OpenCL, one thread at a time waits, too, and nobody submits meanwhile. With Intel's CPU driver
-// (2026.2), who waits runs the queue's commands; if another thread submits then, both may see the last thing done that a command
-// depends on, both start it, and one finds it without a queue: eight threads of plain OpenCL, fills and clFinish alone, crash
-// within a minute. What others submit to such a queue while we wait for it is out of our reach.
+// In an out-of-order OpenCL queue, waits are serialized too, and exclude submissions. With Intel's
+// CPU driver (2026.2), a waiting thread runs the queue's commands. If another thread submits
+// meanwhile, both may see a command's last dependency done. Then both start the command, and one of
+// them finds it without a queue. Eight threads of plain OpenCL, with fills and clFinish alone,
+// crash within a minute. Foreign submissions to such a queue during a wait cannot be prevented.
 struct Turns {
     std::mutex mutex;
-    std::atomic<int> waiting{0};  // how many wait, or want to, where one at a time does
+    std::atomic<int> waiting{0};  // threads in or before a serialized wait
 };
 
-// The right to wait where one thread at a time does, for as long as a scope lasts.
+// Scope of a serialized wait.
 class Waiting {
 public:
     explicit Waiting(Turns &turns) : Waiting(turns, std::defer_lock) { lock_.lock(); }
 
-    // Whoever waits now may wait for much later work: until then, `is_done` is asked, and if so, the right is not needed.
+    // Another thread may be waiting for much later work. This polls `is_done` meanwhile and returns
+    // without the lock once it is true.
     template <class IsDone> Waiting(Turns &turns, const IsDone &is_done) : Waiting(turns, std::defer_lock) {
         using namespace std::chrono_literals;
         for (std::chrono::microseconds pause = 1us; !lock_.try_lock() && !is_done(); pause = std::min(2 * pause, 1000us))
@@ -188,10 +197,11 @@ struct ep_queue_s {
     ep_context context;  // one reference
     ep_device device;
     std::uint32_t flags;
-    std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues that we created; the others report in their own way
+    std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues created here
     std::shared_ptr<entrepot::backends::sycl::Turns> turns = std::make_shared<entrepot::backends::sycl::Turns>();
-    std::optional<::sycl::event> last = {};  // of our last submission, where it was made with an event
-    std::atomic<bool> shared = false;        // others have the native queue, and may submit to it
+    std::optional<::sycl::event> last = {};  // of the last submission here, if it has an event
+    // True if foreign code has the native queue, and may submit to it.
+    std::atomic<bool> shared = false;
 
     bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
     bool one_waits() const noexcept { return !is_in_order() && context->cl; }  // see Turns
@@ -201,8 +211,9 @@ struct ep_event_s {
     std::atomic<std::uint32_t> references{1};
     ::sycl::event native;
     ep_context context;                                           // one reference; NULL of wrapped events
-    std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // its queue's, if that is ours
-    std::shared_ptr<entrepot::backends::sycl::Turns> turns;       // its queue's, where one at a time waits
+    std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of its queue, if created here
+    // Turns of its queue, if waits are serialized.
+    std::shared_ptr<entrepot::backends::sycl::Turns> turns;
 };
 
 struct ep_program_s {
@@ -234,7 +245,8 @@ template <class Handle> Handle retained(Handle handle) noexcept {
     return handle;
 }
 
-// As `retained`, unless the last reference has gone and its owner only waits for a lock to forget the handle.
+// Retains the handle; false if the last reference is gone and the releasing thread is about to
+// forget the handle.
 template <class Handle> bool retained_if_alive(Handle handle) noexcept {
     std::uint32_t references = handle->references.load(std::memory_order_relaxed);
     while (references != 0)
@@ -243,14 +255,14 @@ template <class Handle> bool retained_if_alive(Handle handle) noexcept {
     return false;
 }
 
-// Whether that was the last reference.
+// True if that was the last reference.
 template <class Handle> bool dropped(Handle handle) noexcept {
     return handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
 void release(ep_context context) noexcept;
 
-// The right to submit to the queue, for as long as a scope lasts.
+// Scope of a submission to the queue.
 class Turn {
 public:
     explicit Turn(ep_queue queue) : lock_(queue->turns->mutex) { queue->last.reset(); }
@@ -259,14 +271,18 @@ private:
     std::lock_guard<std::mutex> lock_;
 };
 
-// Everything that we submit behaves as if its queue were in order. Queues that are not (dpctl's default, for one) get a
-// barrier before, so that the work follows what is there already, and one after, so that what others submit later follows it.
-// Fills are submitted without an event, which costs twice what they do. A kernel's is dropped at once, for without one the
-// runtime (2026.2) takes 0.7 µs longer; waiting for it would take twice as long as waiting for the queue.
+// Submits work as if the queue were in order. An out-of-order queue (dpctl's default, for one) gets
+// a barrier before it, which orders the work after earlier work. A barrier after it orders later
+// submissions by other libraries.
 //
-// The runtime's OpenCL adapter (2026.2) keeps the last event of a queue without a lock of its own: of two threads that submit
-// to an out-of-order queue, or one that submits and one that asks whether the queue is empty, one may meet an event that the
-// other has just released (UR_RESULT_ERROR_INVALID_EVENT, or a crash). So one at a time goes there.
+// Fills are submitted without an event, which costs twice as much as the fill. A kernel's event is
+// dropped at once: without an event the runtime (2026.2) takes 0.7 µs longer. Waiting for the event
+// takes twice as long as waiting for the queue.
+//
+// Submissions are serialized because the runtime's OpenCL adapter (2026.2) keeps a queue's last
+// event without a lock. One thread may use an event that another has just released, if both submit
+// to an out-of-order queue, or one asks whether it is empty. The result is
+// UR_RESULT_ERROR_INVALID_EVENT, or a crash.
 template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
     const Turn turn(queue);
     if (queue->is_in_order())
@@ -276,7 +292,8 @@ template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
     queue->native.ext_oneapi_submit_barrier();
 }
 
-// The same of a submission with an event: that of a copy costs 0.2 µs, and waiting for it takes 0.4 µs less than for the queue.
+// Variant for a submission that returns an event. The event of a copy costs 0.2 µs. Waiting for it
+// takes 0.4 µs less than waiting for the queue.
 template <class Submit> void in_order_with_event(ep_queue queue, Submit &&submit) {
     if (!queue->is_in_order())
         return in_order(queue, [&](::sycl::queue &native) { submit(native); });
@@ -284,7 +301,8 @@ template <class Submit> void in_order_with_event(ep_queue queue, Submit &&submit
     queue->last = submit(queue->native);
 }
 
-// The right to ask the queue, or to mark it; none where somebody waits for the queue, so that nobody is kept until that ends.
+// Locks the queue for a query or for recording an event. Returns no lock if another thread waits
+// for the queue, rather than block until that wait ends.
 inline std::unique_lock<std::mutex> prompt_turn(ep_queue queue) {
     std::unique_lock lock(queue->turns->mutex, std::defer_lock);
     while (!lock.try_lock() && queue->turns->waiting.load() == 0)
@@ -292,18 +310,20 @@ inline std::unique_lock<std::mutex> prompt_turn(ep_queue queue) {
     return lock;
 }
 
-// Whether all work of the queue is done. Not for a queue that foreign code submits to meanwhile; see in_order. A queue that
-// somebody else waits for is not idle.
+// True if all work of the queue is done; false while another thread waits for the queue.
+//
+// Requires: no foreign code submits to the queue meanwhile; see in_order.
 inline bool is_idle(ep_queue queue) {
     const std::unique_lock lock = prompt_turn(queue);
     return lock && queue->native.ext_oneapi_empty();
 }
 
-// A kernel of ours, built for one device.
+// Builds one of Entrepot's kernels for a device.
 ::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source,
                             const char *name);
 
-// The same for a queue's device, kept in its context by a name: `source(dialect)` is asked for at first.
+// Builds a kernel for the queue's device, cached in its context under `form`. The first call asks
+// `source(dialect)` for the source.
 template <class Source>::sycl::kernel kept_kernel(ep_queue queue, std::string form, const char *name, const Source &source) {
     ep_context context = queue->context;
     const std::lock_guard lock(context->mutex);

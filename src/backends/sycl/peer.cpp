@@ -1,4 +1,4 @@
-// Peers: whether the kernels of one device may touch the memory of another.
+// Peers: access of one device's kernels to the memory of another.
 #include "native.hpp"
 
 namespace entrepot::backends::sycl {
@@ -11,13 +11,14 @@ ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
             *can = 1;
             return;
         }
-        // The runtime throws for two devices of different platforms, whose answer is no.
+        // The runtime throws for devices of different platforms, which have no access.
         *can = device->native.get_platform() == peer->native.get_platform() &&
                device->native.ext_oneapi_can_access_peer(peer->native);
     });
 }
 
-// Also where somebody else in the process has done so already, which the runtime cannot be asked, and calls invalid.
+// Succeeds if other code in the process has enabled access before. The runtime cannot be asked
+// about that, and reports it as invalid.
 void enable(::sycl::device &device, const ::sycl::device &peer) {
     try {
         device.ext_oneapi_enable_peer_access(peer);
@@ -27,7 +28,7 @@ void enable(::sycl::device &device, const ::sycl::device &peer) {
     }
 }
 
-// The runtime enables access between devices, not contexts; enabling twice is an error there.
+// The runtime enables access between devices, not contexts. Enabling it twice is an error.
 ep_status peer_enable_access(ep_context context, ep_device peer) {
     return guarded([&] {
         for (const ep_device device : context->devices) {
@@ -41,7 +42,7 @@ ep_status peer_enable_access(ep_context context, ep_device peer) {
             if (device->peers.contains(peer))
                 continue;
             enable(device->native, peer->native);
-            device->peers.insert(peer);  // now that it is so: what failed is tried, and fails, again
+            device->peers.insert(peer);  // only after success: a failure is retried
         }
     });
 }

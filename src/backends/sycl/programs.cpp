@@ -1,10 +1,12 @@
 // Programs: OpenCL C through the driver, SYCL source and SPIR-V through the runtime; kernels and their launches.
 //
-// A range is slowest dimension first, as everywhere in SYCL. The runtime reverses it for OpenCL: what ep_range calls
-// dimension 0 of n is get_global_id(n - 1) in OpenCL C, and get_global_id(0) in SYCL source.
+// A range is slowest dimension first, as everywhere in SYCL. The runtime reverses it for OpenCL:
+// dimension 0 of n in ep_range is get_global_id(n - 1) in OpenCL C, and get_global_id(0) in SYCL
+// source.
 //
-// SYCL source names its kernels extern "C", since nobody could spell their mangled names at run time. Its local memory is a
-// parameter of type work_group_memory<T[]>: a local_accessor, which counts elements, cannot be given a number of bytes.
+// SYCL source declares its kernels extern "C", since mangled names cannot be spelled at run time.
+// Its local memory is a parameter of type work_group_memory<T[]>. A local_accessor, which counts
+// elements, cannot be given a number of bytes.
 #include "native.hpp"
 
 #include "backends/cache.hpp"
@@ -80,7 +82,7 @@ std::string build_log(cl_program program, cl_device_id device) {
     return log;
 }
 
-// Empty where there is none, which drivers call no valid program at all.
+// Empty if the program has no kernels, which drivers report as an invalid program.
 std::string kernel_names(cl_program program) {
     std::size_t size = 0;
     const cl_int code = opencl().program_info(program, CL_PROGRAM_KERNEL_NAMES, 0, nullptr, &size);
@@ -93,7 +95,7 @@ std::string kernel_names(cl_program program) {
     return names;
 }
 
-// What Intel's CPU driver reads from the environment: the processor to compile for, and what to leave out.
+// Environment variables of Intel's CPU driver: target processor and disabled features.
 std::string settings_of_the_driver() {
     std::string settings;
     for (char **entry = environ; *entry; ++entry)
@@ -108,7 +110,7 @@ std::string key_of(ep_program program, std::string_view source, const char *opti
                      source);
 }
 
-// The program's machine code; empty where the driver gives none.
+// The program's machine code; empty if the driver does not provide it.
 std::string binary_of(cl_program program) {
     std::size_t size = 0;
     if (opencl().program_info(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS)
@@ -118,7 +120,7 @@ std::string binary_of(cl_program program) {
     return opencl().program_info(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr) == CL_SUCCESS ? binary : "";
 }
 
-// Whether the driver still takes what it once gave. Where it does not, the source is compiled again.
+// True if the driver accepts its earlier binary; otherwise the source is compiled again.
 bool build_binary(ep_program program, const std::string &binary, const char *options) {
     const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
     const std::size_t size = binary.size();
@@ -151,7 +153,7 @@ void build_source(ep_program program, std::string_view source, const char *optio
     check(code, "clBuildProgram");
 }
 
-// A context of several devices, and source that includes files, are compiled each time.
+// Programs for a context of several devices, and source that includes files, are not cached.
 void build_opencl_c(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
     constexpr std::string_view own_options[] = {"-cl-"};
     const bool is_kept = !names_files(source, Angled::anywhere) && !options_name_files(words_in(options), own_options);
@@ -174,12 +176,13 @@ void build_opencl_c(ep_program program, std::string_view source, const char *opt
     }
     check(code, "clCreateKernel");
     const std::unique_ptr<std::remove_pointer_t<cl_kernel>, cl_int (*)(cl_kernel)> ours(kernel, opencl().release_kernel);
-    return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program->context->native);  // has a reference of its own
+    // The SYCL kernel holds its own reference.
+    return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program->context->native);
 }
 
 // ------------------------------------------------------ SYCL source, SPIR-V
 
-// `visit` for each identifier of C++ source, those of comments and literals left out.
+// Calls `visit` for each identifier in C++ source outside of comments and literals.
 template <class Visit> void for_each_identifier(std::string_view source, Visit &&visit) {
     const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
     std::size_t at = 0;
@@ -213,7 +216,7 @@ template <class Visit> void for_each_identifier(std::string_view source, Visit &
     }
 }
 
-// The runtime's compiler (2026.2) ends the process over these, so they are refused before it sees them.
+// The runtime's compiler (2026.2) terminates the process over these, so they are refused first.
 void require_survivable(ep_device device, std::string_view source, const ep_sink *log) {
     static constexpr std::string_view deadly[] = {"group_local_memory", "group_local_memory_for_overwrite",
                                                   "get_work_group_scratch_memory", "work_group_scratch_size"};
@@ -453,7 +456,7 @@ void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, cons
     });
 }
 
-// The runtime finds a value of a wrong size only when it submits, and does not say which.
+// The runtime detects a value of a wrong size only at submission, and does not say which.
 [[noreturn]] void refuse_sizes(ep_kernel kernel, const ep_argument *arguments, std::size_t count) {
     std::string given;
     for (std::size_t i = 0; i < count; ++i)
@@ -505,7 +508,7 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
     try {
         return kernel_of(build(context, device, dialect, source, "", &sink).get(), name);
     } catch (const Refusal &) {
-        loader->log(log.c_str());  // nobody else will see why a kernel of ours was refused
+        loader->log(log.c_str());  // the only place that shows the compiler's messages
         throw;
     }
 }

@@ -1,4 +1,5 @@
-// Queues: those that we create are in order and keep the errors of asynchronous work until a wait reports them.
+// Queues: those created here are in order, and keep errors of asynchronous work until a wait
+// reports them.
 #include "native.hpp"
 
 #include <algorithm>
@@ -67,8 +68,9 @@ std::uint32_t flags_of(const ::sycl::queue &queue) {
            (queue.has_property<property::enable_profiling>() ? static_cast<std::uint32_t>(EP_QUEUE_PROFILING) : 0u);
 }
 
-// The queues that have a handle, by the runtime's own object: a native queue that comes again, ours included, has the same
-// handle. One without references stays here until its releaser has the lock.
+// Queues with a handle, by the runtime's own object: wrapping a native queue again, or one of
+// Entrepot's, finds the same handle. A handle without references stays here until the thread that
+// released it has the lock.
 class Known {
 public:
     static Known &only() {
@@ -76,14 +78,15 @@ public:
         return *all;
     }
 
-    // One reference; nullptr where it has no handle.
+    // Returns: one reference; nullptr if the queue has no handle.
     ep_queue find(const ::sycl::queue &native) {
         std::lock_guard lock(mutex_);
         const auto found = handles_.find(identity(native));
         return found != handles_.end() && retained_if_alive(found->second) ? found->second : nullptr;
     }
 
-    // The handle that another thread has entered meanwhile, with a reference; else `queue` itself, which is entered.
+    // Returns: the handle that another thread has entered meanwhile, with a reference; else `queue`
+    //          itself, which is entered.
     ep_queue enter(ep_queue queue) {
         std::lock_guard lock(mutex_);
         ep_queue &entered = handles_[identity(queue->native)];
@@ -95,23 +98,25 @@ public:
     void forget(ep_queue queue) {
         std::lock_guard lock(mutex_);
         const auto found = handles_.find(identity(queue->native));
-        if (found != handles_.end() && found->second == queue)  // else somebody wrapped it anew meanwhile
+        if (found != handles_.end() && found->second == queue)  // else replaced by another thread
             handles_.erase(found);
     }
 
 private:
-    // Not a copy of the queue, which would count as one more user of it.
+    // Not a copy of the queue, which would count as another owner.
     static const void *identity(const ::sycl::queue &queue) { return ::sycl::detail::getSyclObjImpl(queue).get(); }
 
     std::mutex mutex_;
     std::unordered_map<const void *, ep_queue> handles_;
 };
 
-// Queues whose last reference has gone, and that the runtime must not see go yet. Two reasons:
-//  - The queue still works: errors of a queue that is gone reach the runtime's default handler, which ends the process.
-//  - It is out of order: Intel's CPU driver (2026.2) locks a worker thread up for ever if the last copy of the queue goes while
-//    that thread is letting go of the queue's last command, which it may still do after a wait. A moment later it is safe. Where
-//    others have copies, ours stays until theirs have gone, for the last of those may go right after ours.
+// Queues without references whose destruction must be delayed, for one of two reasons:
+// - The queue still works. Errors of a destroyed queue reach the runtime's default handler, which
+//   terminates the process.
+// - It is out of order. Intel's CPU driver (2026.2) hangs a worker thread if the queue's last copy
+//   is destroyed while that thread releases the queue's last command. The thread may still do so
+//   for a moment after a wait. If other code has copies, ours is kept until theirs are gone, since
+//   the last of those may be destroyed right after ours.
 class Lingering {
 public:
     static Lingering &only() {
@@ -121,7 +126,7 @@ public:
 
     static bool must_linger(ep_queue queue) { return !queue->is_in_order() || (queue->error && !is_idle_for_sure(queue)); }
 
-    // One copy of a queue is enough; two would wait for each other.
+    // One copy of a queue suffices; two would wait for each other.
     void keep(ep_queue queue) {
         {
             std::lock_guard lock(mutex_);
@@ -137,7 +142,7 @@ public:
         let_go(queue);
     }
 
-    // Lets go of those that may go.
+    // Destroys the queues that no longer need to be kept.
     void sweep() {
         if (is_empty_.load(std::memory_order_relaxed))
             return;
@@ -177,7 +182,7 @@ private:
         return Clock::now() - kept.since > moment && is_idle_for_sure(kept.queue);
     }
 
-    // The queue of a device that is lost cannot be asked. It stays, and nobody else has to hear of it.
+    // A queue of a lost device cannot be asked: it stays, and the error is ignored.
     static bool is_idle_for_sure(ep_queue queue) noexcept {
         try {
             return is_idle(queue);
@@ -193,7 +198,7 @@ private:
             queue->native.throw_asynchronous();
             queue->error->report();
         } catch (const std::exception &error) {
-            loader->log((std::string("nobody waited for a queue before letting go of it: ") + error.what()).c_str());
+            loader->log((std::string("a queue was destroyed with an unreported error: ") + error.what()).c_str());
         }
     }
 
@@ -266,7 +271,8 @@ std::optional<::sycl::event> last_of(ep_queue queue) {
     return queue->last;
 }
 
-// A wrapped queue's handler is not called: the runtime's default one would end the process, and any other is not ours.
+// The handler of a wrapped queue is not called: the default one would terminate the process, and
+// any other belongs to its owner.
 template <class Waitable> void wait(ep_queue queue, Waitable &&waitable) {
     std::optional<Waiting> turn;
     if (queue->one_waits())
@@ -296,7 +302,7 @@ ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
     return guarded([&] { *idle = is_idle(queue); });
 }
 
-// Nothing is captured here.
+// Capture is not supported.
 ep_status queue_capture(ep_queue, std::uint64_t *capture) {
     *capture = 0;
     return EP_OK;

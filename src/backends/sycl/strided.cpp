@@ -1,4 +1,4 @@
-// The kernel that walks a box, in both languages that kernels are built from.
+// Kernels that walk a box, in both languages that kernels are built from.
 #include "strided.hpp"
 
 #include <algorithm>
@@ -11,15 +11,16 @@ namespace {
 
 // ------------------------------------------------------------------ kernels
 
-// What a kernel is told: `depth` outer loops flattened to `rows`, and the innermost, whose columns are dealt out to the
-// work-items of a row: one begins at `first` times its number, takes every `step`th, and stops after `reach`.
+// A kernel's parameters: `depth` outer loops flattened to `rows`, and the innermost loop, whose
+// columns are divided among the work-items of a row. Each work-item begins at `first` times its
+// number, takes every `step`th column, and stops after `reach`.
 template <std::size_t Depth> struct Path {
     std::int64_t count[Depth], to[Depth], from[Depth];
     std::int64_t depth, rows, columns, to_step, from_step, first, reach, step;
 };
 
-// Two sizes, because work-items are slower with a large one. 32 loops stay below the 1024 bytes of arguments that every
-// OpenCL device takes; boxes that need more are cut on the host.
+// Two sizes, because work-items are slower with a large one. The large one stays below the 1024
+// bytes of arguments that every OpenCL device accepts. Deeper boxes are split on the host.
 constexpr std::size_t usual_depth = 6;
 constexpr std::size_t greatest_depth = 32;
 
@@ -41,8 +42,8 @@ typedef unsigned char Unit1; typedef unsigned short Unit2; typedef unsigned int 
 struct alignas(16) Unit16 { unsigned long low, high; };
 )";
 
-// DEPTH, UNIT, ARGUMENT and VALUE are defined in front of it. Neighbours on both sides have a loop of their own, which
-// compilers turn into wide moves.
+// The source prepended to this text defines DEPTH, UNIT, ARGUMENT and VALUE. A separate loop
+// handles columns that are contiguous on both sides, which compilers vectorize.
 constexpr const char *kernel_text = R"(
 struct Path {
     long count[DEPTH], to[DEPTH], from[DEPTH];
@@ -84,17 +85,17 @@ std::string source_of(const Verb &verb, std::size_t unit, std::size_t depth, ep_
                        "\n#define ARGUMENT ", verb.argument, "\n#define VALUE(offset) ", verb.value, kernel_text);
 }
 
-// How the rows and columns are dealt out to work-items.
+// Distribution of rows and columns over work-items.
 struct Geometry {
     std::int64_t columns_at_once;  // work-items of a row
     std::int64_t first, reach, step;
     std::int64_t local_rows;
 };
 
-// A core of a CPU walks columns one after the other, so that it stays in its cache lines; rows are cut only to have enough
-// pieces for all cores. Where columns are not neighbours on both sides, as in a transposition, rows may be: then the work of
-// a group is a tile, small enough that the lines that one row has touched are still there for the next. What fits the cache
-// as a whole is faster without.
+// A core of a CPU walks columns one after the other, to stay within its cache lines. Rows are split
+// only to have enough pieces for all cores. If columns are not contiguous on both sides, as in a
+// transposition, rows may be. Then a group's work is a tile, small enough that the next row finds
+// the cache lines of the last. Data that fits the cache as a whole is faster without tiles.
 Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns, bool in_tiles) {
     constexpr std::int64_t least_piece = 2048, tile = 64;
     if (in_tiles && rows >= tile && columns >= tile)
@@ -105,7 +106,8 @@ Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int
     return {pieces, piece, piece, 1, std::clamp<std::int64_t>(least_piece / columns, 1, 64)};
 }
 
-// Neighbouring work-items of other devices take neighbouring columns, so that their accesses become one.
+// On other devices neighbouring work-items take neighbouring columns, so that their accesses
+// coalesce.
 Geometry deal_to_lanes(const ep_device_info &device, std::int64_t columns) {
     const std::int64_t group = std::min<std::int64_t>(256, static_cast<std::int64_t>(device.max_work_group));
     std::int64_t lanes = 1;
@@ -114,7 +116,8 @@ Geometry deal_to_lanes(const ep_device_info &device, std::int64_t columns) {
     return {lanes, 1, columns, lanes, std::max<std::int64_t>(group / lanes, 1)};
 }
 
-// The outer loops may be walked in any order: the one with the smallest steps of `from` becomes the innermost of them.
+// The outer loops may be in any order: the one with the smallest steps of `from` becomes the
+// innermost.
 void put_nearest_rows_together(Walk &walk) {
     const auto outer_end = walk.loops.end() - 1;
     const auto nearest = std::min_element(walk.loops.begin(), outer_end, [](const Loop &a, const Loop &b) {
@@ -166,7 +169,7 @@ void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk w
     });
 }
 
-// `submit(walk)` for each part of the walk that a kernel can take.
+// Calls `submit(walk)` for each part of the walk that a kernel supports.
 template <class Submit> void cut_to_depth(const Walk &walk, Submit &&submit) {
     if (walk.loops.size() <= greatest_depth + 1)
         return submit(walk);

@@ -1,4 +1,4 @@
-// Strided copies and fills: what is left of a box once it is planned (../walk.hpp) is walked by a kernel.
+// Strided copies and fills. A planned box (../walk.hpp) is walked by a kernel.
 #pragma once
 #include "../walk.hpp"
 #include "native.hpp"

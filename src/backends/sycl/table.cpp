@@ -1,4 +1,4 @@
-// The table of the SYCL backend, the entry that hands it out, and how the runtime's errors are named.
+// The table of the SYCL backend, its entry point, and names of the runtime's errors.
 #include "native.hpp"
 
 #include <dlfcn.h>
@@ -20,7 +20,8 @@ ep_status status_of(const ::sycl::exception &error) {
 
 const OpenCl &opencl() {
     static const OpenCl *const found = []() -> const OpenCl * {
-        // The runtime's adapter mapped the loader privately, so it is found by its SONAME and not among the global symbols.
+        // The runtime's adapter maps the loader privately: found by SONAME, not among global
+        // symbols.
         void *const library = dlopen("libOpenCL.so.1", RTLD_NOLOAD | RTLD_LAZY);
         if (!library)
             return nullptr;
