@@ -1,4 +1,4 @@
-"""Runs the topics named on the command line, or all of them; exit status 1 where a ratio was missed."""
+"""Runs the named topics, or all of them; exit status 1 if a required ratio was missed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TOPICS = {
     "examples": examples.pairs,
 }
 
-#: Rows that go without a word where their peer is not installed: topic, rows, the peer's module.
+#: Rows that are omitted if another library is not installed: topic, rows, the library's module.
 OF_PEERS = [
     ("exchange", "asarray(torch CPU)", "torch"),
     ("adapters", "all, against HIP Python", "rocm"),

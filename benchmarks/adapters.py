@@ -10,7 +10,7 @@ import entrepot.adapters as ours
 from .harness import Pair
 
 AT_LEAST = 1.0
-#: Three arguments of a kernel, as the documentation of hipModuleLaunchKernel has them.
+#: Three arguments of a kernel, from the documentation of hipModuleLaunchKernel.
 EXTRA_AT_LEAST = 5.0
 
 
@@ -18,7 +18,7 @@ class _Cai:
     __cuda_array_interface__ = {"shape": (2, 3), "typestr": "<f4", "data": (0x1000, False), "strides": None, "version": 3}  # noqa: RUF012
 
 
-#: (type, expression of its source)
+#: (type, expression of the source object)
 SOURCES = [
     ("Pointer", "None"),
     ("Pointer", "address"),
@@ -103,7 +103,7 @@ def pairs() -> list[Pair]:
                 "peer": peer[name],
                 "pointer_of_ours": ours.Pointer(5),
                 "pointer_of_peer": peer["Pointer"](5),
-                "text_of_ours": ours.CStr(b"text"),  # HIP Python's looks for the end at once
+                "text_of_ours": ours.CStr(b"text"),  # HIP Python's finds the NUL at once
                 "text_of_peer": peer["CStr"](b"text"),
             },
         )

@@ -13,7 +13,7 @@ RECORD_AT_LEAST = 5.0
 IMPORT_AT_LEAST = 3.0
 RUNS = 15
 
-#: Of the module.
+#: Row → call, evaluated in the module's namespace.
 CALLS = [
     ("hipGetErrorString", "hipGetErrorString(error)"),
     ("hipGetErrorName", "hipGetErrorName(error)"),

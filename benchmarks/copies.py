@@ -19,7 +19,7 @@ SIZES = {
 
 
 def fills() -> list[Pair]:
-    """Of bytes, and of items that have several, by the device and by NumPy."""
+    """Fills with items of 1, 4 and 16 bytes, by the device and by NumPy."""
     queue = entrepot.Queue("opencl:cpu")
     found = []
     for dtype in ("uint8", "int32", "complex128"):

@@ -1,9 +1,11 @@
-"""CUDA: exchange, allocation, launches, hand-overs between streams, copies and kernels, against PyTorch, CuPy and others.
+"""Benchmarks of CUDA, against PyTorch, CuPy and others.
 
-`python -m benchmarks.cuda [exchange] [allocation] [launches] [streams] [copies] [kernels]` on a machine with a GPU. The
-driver's own times and the floors of an exchange come from benchmarks/cpp: a program and a library that call the driver from
-C++, and a module with the least that a producer or a consumer can do. Both sides of a copy submit and wait, so a pair takes as
-long as its copy; what CuPy and PyTorch are asked for is the same copy in their words. Kernels are in cuda_kernels.py.
+    python -m benchmarks.cuda [exchange] [allocation] [launches] [streams] [copies] [kernels]
+
+A program and a library in benchmarks/cpp give the driver's own times. A module there gives the
+lower bounds of an exchange, with the least work that a producer or a consumer can do. Both sides of
+a copy submit and wait, so a row has the time of the copy. CuPy and PyTorch make the same copy. The
+kernels are in cuda_kernels.py.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from .cuda_kernels import say_once
 from .harness import Pair, Result, Side, built, calls_of, measure, measure_together, print_table, runtime_ns, short_rounds_ns
 
 LARGE = 1 << 30
-SIDE_BYTES = 1 << 28  # of a strided array, and about as many of the window that is copied
+SIDE_BYTES = 1 << 28  # size of a strided array, and about that of the window that is copied
 DTYPES = ("uint8", "float16", "float32", "float64", "complex128")
 
-# View of a square array → what is copied to, and from, in the words of all three.
+# View of a square array → destination and source of the copy, in the three libraries.
 STRIDED = {
     "transposition": ("{a}", "{b}.T"),
     "every second column": ("{a}[:, : {n} // 2]", "{b}[:, ::2]"),
@@ -123,7 +125,7 @@ def exchange() -> list[Pair]:
 
 
 def others() -> list[Pair]:
-    """The same with peers that not every machine has; what keeps one from running is said."""
+    """Exchange with libraries that not every machine has; prints why one cannot run."""
     ours = ep.zeros(1024, "float32", device="cuda:0")
     ours.queue.wait()
     names: dict[str, Any] = {
@@ -154,7 +156,7 @@ def others() -> list[Pair]:
 
 
 def floor_module() -> ModuleType | None:
-    """The floors of benchmarks/cpp; None where they have not been built."""
+    """The module of lower bounds in benchmarks/cpp; None if it has not been built."""
     sys.path.insert(0, str(built()))
     try:
         return importlib.import_module("benchmark_floors")
@@ -163,7 +165,7 @@ def floor_module() -> ModuleType | None:
 
 
 def floors() -> list[Pair]:
-    """The same calls with the least that whoever stands on the other side of us can do: what is left is the peer's own."""
+    """Exchange against lower bounds: the other side does the least possible work."""
     floor = floor_module()
     if floor is None:
         return []
@@ -185,7 +187,7 @@ ALLOCATED = 1 << 20
 
 
 def allocation() -> list[Result]:
-    """A block of the pool and back, against the pools of the peers and of the driver."""
+    """Allocates and frees a block, against the pools of other libraries and of the driver."""
     names: dict[str, Any] = {"empty": ep.empty, "torch": torch, "cupy": cupy, "queue": ep.Queue("cuda:0"), "n": ALLOCATED}
     ours = 'empty(n, "uint8", queue=queue)'
     found = [
@@ -200,7 +202,7 @@ def allocation() -> list[Result]:
 
 
 NOTHING = 'extern "C" __global__ void nothing(float *a, float *b, float x, int n) {}'
-#: What may come on top of the driver's own time: of a launch, and of a hand-over there and back.
+#: Allowed difference to the driver's own time: for a launch, and for two waits between streams.
 LAUNCH_MARGIN_NS, HANDOVER_MARGIN_NS = 400, 200
 
 
@@ -218,7 +220,7 @@ def cuda_core_names() -> dict[str, Any]:
 
 
 def driver() -> ctypes.CDLL | None:
-    """The driver's own calls, of benchmarks/cpp; None where that has not been built."""
+    """The library of benchmarks/cpp that calls the driver; None if it has not been built."""
     path = built() / "libbenchmark_cuda_launch.so"
     if not path.exists():
         return None
@@ -234,11 +236,11 @@ def driver() -> ctypes.CDLL | None:
 
 
 def nothing() -> None:
-    """What is done before a round that needs nothing."""
+    """Preparation of a round that needs none."""
 
 
 def launches() -> list[Result]:
-    """An empty kernel with two arrays and two scalars: in a queue of our own, and in one that others may submit to as well."""
+    """An empty kernel with two arrays and two scalars, in a private queue and in a shared one."""
     queue, shared_queue = ep.Queue("cuda:0"), ep.Queue("cuda:0")
     shared_queue.__cuda_stream__()
     array, shared = (ep.zeros(4, "float32", queue=each) for each in (queue, shared_queue))
@@ -318,7 +320,7 @@ def streams() -> list[Result]:
 
 
 def launches_elsewhere() -> list[Result]:
-    """What a launch takes longer whose array was last used in another queue: the hand-over that nobody has to ask for."""
+    """Additional time of a launch if its array was last used in another queue."""
     library = driver()
     if library is None:
         return []
@@ -347,7 +349,8 @@ def eight_arrays(a, b, c, d, e, f, g, out):  # type: ignore[no-untyped-def]
     out[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i]
 
 
-#: What a launch on arrays of another library may take longer than cuLaunchKernel: of 8 tensors, and of 4 arrays of CuPy.
+#: Allowed difference to cuLaunchKernel for a launch on 8 tensors of PyTorch, and on 4 arrays of
+#: CuPy.
 TENSORS_MARGIN_NS, CUPY_MARGIN_NS = 1000, 800
 
 
@@ -413,7 +416,7 @@ def library_launches() -> list[Result]:
 
 def kernels() -> list[Result]:
     """Kernels from Python, against the same by hand and by other compilers."""
-    torch.cuda.synchronize()  # makes the context the current one, in which the driver's own launch is
+    torch.cuda.synchronize()  # makes the context current, in which the driver's own launch runs
     return [
         *cuda_kernels.kernel_rows(),
         *cuda_kernels.launch_rows(driver(), torch.cuda.synchronize),

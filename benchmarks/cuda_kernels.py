@@ -1,10 +1,11 @@
-"""Kernels from Python on a CUDA device, against hand-written CUDA C++, Triton and Numba-CUDA; what launches and first calls cost.
+"""Kernels from Python on a CUDA device, against CUDA C++, Triton and Numba-CUDA.
 
     python -m benchmarks.cuda kernels
 
-Inputs are large, so that a launch counts for nothing; hand-written code is built by the same NVRTC and launched in the same way,
-so that a pair differs by the code alone. A peer that is not installed, or does not compile here, gives no rows. Triton's rows say
-how things stand and ask for nothing: it deals with tiles and not with work-items, and its programs are other algorithms.
+Launches and first calls are timed as well. Inputs are large, so that the launch is negligible.
+Hand-written code is built by the same NVRTC and launched in the same way, so that only the code
+differs. A library that is not installed, or does not compile here, gives no rows. Triton's rows
+have no required ratio, because it works on tiles and not on work-items, and uses other algorithms.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from . import kernels
 from .harness import Pair, Result, Side, calls_of, measure, short_rounds_ns
 
 SELECTOR = "cuda:0"
-#: Of a copy's source: every second row, every third column.
+#: Steps of a copy's source: every second row, every third column.
 STEPS = (2, 3)
 GROUP = kernels.reductions.GROUP
 
@@ -308,7 +309,7 @@ class Sizes:
 
 
 LARGE = Sizes(1 << 25, 1 << 13, 4096, 1 << 28, (8192, 8192), (8192, 8192))
-#: For a look at the rows where there is no time, or no device worth it.
+#: Small inputs, for a trial run or a slow device.
 SMALL = Sizes(1000, 100, 64, 1 << 12, (60, 70), (50, 70))
 
 
@@ -399,12 +400,12 @@ def _groups(work: Work) -> tuple[Any, Any]:
     return tuple(-(-n // each) * each for n, each in zip(extents, local, strict=True)), local
 
 
-# A call of a peer: submits the work; what it leaves under way is waited for by the function beside it.
+# A call that submits the peer's work, and a function that waits for it.
 Peer = tuple[Callable[[], object], Callable[[], object]]
 
 
 def hand_written(name: str, work: Work) -> Peer:
-    """CUDA C++ built by the NVRTC that builds ours."""
+    """CUDA C++ built by the NVRTC that Entrepot uses."""
     extents, local = _groups(work)
     launch = ep.Program(CUDA, SELECTOR).kernel(name)[extents, local]
     arguments = [*work.arguments, *(ep.Scalar(each, "int64") for each in work.tail)]
@@ -412,7 +413,7 @@ def hand_written(name: str, work: Work) -> Peer:
 
 
 def cupy(name: str, work: Work) -> Peer | None:
-    """The same source, built and launched by CuPy."""
+    """The hand-written source, built and launched by CuPy."""
     try:
         import cupy
     except ImportError:
@@ -523,16 +524,17 @@ def kernel_rows() -> list[Result]:
         return [row for name in WORK for row in _rows_of(name, module)]
 
 
-#: What may come on top of the driver's own time of a launch.
+#: Allowed difference to the driver's own time of a launch.
 LAUNCH_MARGIN_NS = 600
 
 
 def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
-    """A launch of a compiled kernel with four arrays, not waited for. The driver's is `driver_launch_of_four` of
-    benchmarks/cpp: as many parameters.
+    """Asynchronous launches of a compiled kernel with four arrays.
 
-    Nobody else has had the arrays' queue. Into the shared one others may submit too, so each launch there records its event at
-    once; the device's default queue is such a one as soon as an exchange has given it to somebody.
+    The driver's side is `driver_launch_of_four` of benchmarks/cpp, with as many parameters. The
+    arrays' queue is private. The handle of the shared queue has been exported, so each launch there
+    records its event at once. The first exchange that exports the device's default queue makes it a
+    shared one.
     """
     queue, shared_queue = ep.Queue(SELECTOR), ep.Queue(SELECTOR)
     shared_queue.__cuda_stream__()
@@ -542,7 +544,7 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
         launch(*each).wait()
 
     def nothing() -> None:
-        """What is done before a round that needs nothing."""
+        """Preparation of a round that needs none."""
 
     def of(call: Callable[[], object]) -> Side:
         return calls_of("call()", {"call": call}), nothing
@@ -613,7 +615,7 @@ def _first_call_seconds(folder: Path, which: str) -> float:
     script = folder / f"first_call_of_{which}.py"
     script.write_text(_FIRST_CALL.format(imports=imports, call=call))
     environment = os.environ | {"ENTREPOT_CACHE_DIR": str(folder / "cache"), "TRITON_CACHE_DIR": str(folder / "triton")}
-    # The driver keeps code of its own, which a first call does not find.
+    # The driver has a cache of its own, which a first call must not find.
     environment["CUDA_CACHE_PATH"] = str(folder / "driver")
     done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

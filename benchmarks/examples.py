@@ -1,6 +1,6 @@
-"""The examples of kernels that benchmarks/kernels.py has not, on the host against Numba's functions of the same loops.
+"""The other examples of kernels, on the host, against Numba's functions of the same loops.
 
-Its rows say how things stand and ask for nothing: what Entrepot promises is measured by those of `kernels`.
+The rows have no required ratio; those of `kernels` have.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 import entrepot as ep
 
-from . import kernels  # whose import makes the examples' folder known
+from . import kernels  # its import adds the examples' folder to sys.path
 from .harness import Pair
 
 NUMBERS, ROWS, POINTS, KNOWN, CENTRES, SIDE = 1 << 22, (2000, 2000), 2000, 1000, 16, 1000
@@ -117,7 +117,7 @@ class Example:
     title: str
     peer: str
     launch: Any
-    arguments: list[Any]  # what is written stands at the place `written`
+    arguments: list[Any]  # the output is at the index `written`
     written: int = -1
 
 

@@ -1,7 +1,8 @@
 """Fragmentation on replayed traces of allocations: `python -m benchmarks.fragmentation [host] [cuda]`.
 
-A trace is replayed through each allocator. What an allocator took from the driver at most, over what was in use at most as it was
-asked for, is its overhead: 1.00 would be none. On a GPU, beside the driver's own pool, CuPy's and PyTorch's.
+A trace is replayed through each allocator. The overhead is the peak of memory taken from the
+driver, divided by the peak of requested memory in use; 1.00 is the minimum. On a GPU, the driver's
+own pool, CuPy's and PyTorch's are measured as well.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ KIB, MIB = 1 << 10, 1 << 20
 
 @dataclass(frozen=True)
 class Step:
-    """``nbytes`` are allocated under a number that no live block has, or, where they are 0, the block is freed."""
+    """Allocates ``nbytes`` under a new number, or frees the block of the number if they are 0."""
 
     number: int
     nbytes: int
@@ -44,8 +45,11 @@ class Tape:
 
 
 def training(steps: int = 24, layers: int = 16, width: int = 1024, batch: int = 4) -> list[Step]:
-    """A transformer in training: weights and optimizer state stay, activations of every layer live until its backward pass,
-    sequences have another length in each step, and an evaluation comes every few steps."""
+    """A transformer in training.
+
+    Weights and optimizer state stay allocated, and activations of a layer live until its backward
+    pass. Sequences have another length in each step, and an evaluation follows every few steps.
+    """
     chance, tape = random.Random(1), Tape()
     item = 2
     shapes = [width * width * k * item for k in (3, 1, 4, 4)]  # attention in, attention out, and the two of the perceptron
@@ -105,7 +109,7 @@ def mixed(count: int = 12_000, live: int = 300, largest: int = 32 * MIB) -> list
 
 
 def growing(rounds: int = 200) -> list[Step]:
-    """What is appended to: each round needs a little more than the one before, and lets go of that afterwards."""
+    """A growing array: each round allocates a larger block, then frees the previous one."""
     tape = Tape()
     cache = tape.allocate(4 * MIB)
     for step in range(1, rounds):
@@ -185,7 +189,8 @@ def cuda_peers() -> Iterator[Allocator]:
     device, stream = cupy.cuda.Device(), cupy.cuda.get_current_stream().ptr
     runtime = cupy.cuda.runtime
     drivers = runtime.deviceGetDefaultMemPool(device.id)
-    # Else it would give back at every synchronisation what is free, as no program that allocates often lets it.
+    # By default the pool returns free memory at every synchronization. A program that allocates
+    # often changes that.
     runtime.memPoolSetAttribute(drivers, runtime.cudaMemPoolAttrReleaseThreshold, 2**63 - 1)
 
     class Block:
@@ -197,7 +202,7 @@ def cuda_peers() -> Iterator[Allocator]:
         def __del__(self) -> None:
             runtime.freeAsync(self.address, stream)
 
-    device.synchronize()  # what was freed in a stream is free then
+    device.synchronize()  # completes the frees of the stream
     runtime.memPoolTrimTo(drivers, 0)
     yield Allocator(
         "the driver's pool", Block, lambda: runtime.memPoolGetAttribute(drivers, runtime.cudaMemPoolAttrReservedMemCurrent)

@@ -1,6 +1,7 @@
-"""Pairs of statements timed by turns, so that a machine whose speed drifts slows both; medians, and the ratio between them.
+"""Times pairs of statements alternately, so that a change of the machine's speed affects both.
 
-Each side's least time stands beside its median: where the two are far apart, the machine had other work.
+The table has medians and their ratio. Each side's least time is printed as well: if it is far from
+the median, the machine had other work.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from typing import Any
 
 ROUNDS = 9
 SECONDS_A_ROUND = 0.04
-#: What a process does before its first pair, off the record: processors and devices that were idle are slow at first.
+#: Untimed work before the first pair of a process: processors and devices that were idle are slow
+#: at first.
 WARM_UP_SECONDS = 2
-#: As benchmarks/cpp has them: rounds of a few calls, with what the calls leave behind waited for in between.
+#: Rounds of a few calls, with a wait for their pending work after each round, as in benchmarks/cpp.
 SHORT_ROUNDS, CALLS = 400, 10
 WARM_UP_ROUNDS = 40
 
 
 @dataclass
 class Pair:
-    """What we do, what a peer does for the same, and how many times faster we must be.
+    """A statement of Entrepot, one of another library, and the required ratio of their times.
 
     ``ours`` and ``peer`` are Python statements over ``names``; ``setup`` runs once before either.
     """
@@ -41,7 +43,8 @@ class Pair:
     names: dict[str, Any] = field(default_factory=dict)
     peer_name: str = ""
     rounds: int = ROUNDS
-    #: Seconds before each turn: threads of the side before may spin for more work, as OpenMP's do, and hold a processor.
+    #: Seconds to sleep before each side: threads of the other one may still spin, as OpenMP's do,
+    #: and occupy processors.
     rest: float = 0
 
 
@@ -50,9 +53,9 @@ class Result:
     pair: Pair
     ours_ns: float
     peer_ns: float
-    #: The ratio that a quarter of the rounds exceeded; 0 where nobody counted them.
+    #: Upper quartile of the rounds' ratios; 0 if unknown.
     upper_ratio: float = 0.0
-    #: The least times of both sides; 0 where nobody kept them.
+    #: Least times of both sides; 0 if unknown.
     least_ns: tuple[float, float] = (0, 0)
 
     @property
@@ -61,7 +64,7 @@ class Result:
 
     @property
     def tied(self) -> bool:
-        """Whether the ratio asked for lies within what the rounds differ by: another run may say the opposite."""
+        """True if the required ratio lies within the variation of the rounds."""
         return self.ratio < self.pair.at_least <= self.upper_ratio
 
     @property
@@ -70,8 +73,8 @@ class Result:
 
 
 def _repetitions(timer: timeit.Timer) -> int:
-    """Calls that fill a round, found in less time than a round takes."""
-    timer.timeit(1)  # compiles, or loads, what later calls find
+    """Number of calls that fill a round."""
+    timer.timeit(1)  # compiles or loads code that later calls reuse
     number = 1
     while (seconds := timer.timeit(number)) < SECONDS_A_ROUND / 4:
         number *= 4
@@ -82,7 +85,7 @@ _is_warm = False
 
 
 def _warm_up(timers: Sequence[timeit.Timer]) -> None:
-    """Once a process."""
+    """Runs the statements untimed, once in each process."""
     global _is_warm
     if _is_warm:
         return
@@ -99,7 +102,7 @@ def measure(pair: Pair) -> Result:
 
 
 def measure_together(pairs: Sequence[Pair]) -> list[Result]:
-    """As ``measure``, of pairs that differ in their peer alone: what is ours is timed once a round for all of them."""
+    """``measure`` for pairs with a common statement, which is timed once in each round."""
     first = pairs[0]
     assert all(pair.ours == first.ours and pair.names is first.names for pair in pairs)
     timers = [timeit.Timer(statement, globals=first.names) for statement in (first.ours, *(pair.peer for pair in pairs))]
@@ -110,7 +113,7 @@ def measure_together(pairs: Sequence[Pair]) -> list[Result]:
         for side, timer in enumerate(timers):
             if first.rest:
                 time.sleep(first.rest)
-                timer.timeit(1)  # what slept is awake again
+                timer.timeit(1)  # wakes sleeping threads
             times[side].append(timer.timeit(numbers[side]) / numbers[side] * 1e9)
     ours, *peers = (each[1:] for each in times)  # the first round warms up
     return [
@@ -125,7 +128,8 @@ def measure_together(pairs: Sequence[Pair]) -> list[Result]:
     ]
 
 
-#: One side of short rounds: gives the nanoseconds of each of so many calls, and may do something first, off the clock.
+#: One side of short rounds: a function from a number of calls to nanoseconds per call, and an
+#: untimed preparation.
 Side = tuple[Callable[[int], float], Callable[[], object]]
 
 
@@ -136,7 +140,7 @@ def calls_of(statement: str, names: dict[str, Any]) -> Callable[[int], float]:
 
 
 def short_rounds_ns(sides: dict[str, Side], after: Callable[[], object]) -> dict[str, float]:
-    """Medians of sides by turns, a few calls each; ``after`` follows each, off the clock, as the first rounds are."""
+    """Medians of alternating sides, a few calls each. ``after`` runs after each, untimed."""
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(WARM_UP_ROUNDS + SHORT_ROUNDS):
         for name, (timed, before) in sides.items():
@@ -147,17 +151,17 @@ def short_rounds_ns(sides: dict[str, Side], after: Callable[[], object]) -> dict
 
 
 def _process_seconds(statement: str, environment: dict[str, str]) -> float:
-    """Timed inside of the process: what the interpreter takes by itself varies by more than an import takes."""
+    """Times the statement inside the process, because the interpreter's startup time varies."""
     program = f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
     done = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True)
     return float(done.stdout)
 
 
 def processes_ns(pair: Pair, runs: int) -> Result:
-    """Medians of fresh processes by turns, whose modules are compiled as pip leaves them.
+    """Medians of fresh, alternating processes, with modules compiled as pip leaves them.
 
-    Here they may be a checkout's, or PYTHONDONTWRITEBYTECODE be set, and Python's compiler would be timed: the first process
-    of each side compiles, off the clock.
+    The modules may be those of a checkout, or PYTHONDONTWRITEBYTECODE may be set. So the first
+    process of each side compiles them, untimed.
     """
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder}
@@ -169,12 +173,12 @@ def processes_ns(pair: Pair, runs: int) -> Result:
 
 
 def built() -> Path:
-    """Where what benchmarks/cpp has is built."""
+    """The build folder of benchmarks/cpp."""
     return Path(os.environ.get("ENTREPOT_CPP_BENCHMARKS", "build/wheel/benchmarks/cpp"))
 
 
 def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
-    """What a program of benchmarks/cpp prints of the runtime, by row; empty where it has not been built."""
+    """The runtime's times that a program of benchmarks/cpp prints, by row; empty if not built."""
     path = built() / program
     if not path.exists():
         return {}

@@ -1,7 +1,8 @@
 """Kernels from Python against Numba, hand-written C++ with OpenMP, and hand-written OpenCL C on the same device.
 
-The kernels are those of examples/kernels. C++ is built with the flags that the host backend has, OpenCL C by the same driver, and
-launched the same way, so that a pair differs by the code alone. Peers that are not installed give no rows.
+The kernels are those of examples/kernels. C++ is built with the flags of the host backend, and
+OpenCL C by the same driver. Both are launched in the same way, so that only the code differs.
+Libraries that are not installed give no rows.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from .harness import Pair, Result, calls_of
 
 _EXAMPLES = Path(__file__).parents[1] / "examples" / "kernels"
 sys.path.insert(0, str(_EXAMPLES))
-import example  # noqa: E402, F401  # theirs, whatever else is installed under the name
+import example  # noqa: E402, F401  # the examples' own module, not an installed one
 
-sys.path.append(sys.path.pop(0))  # last: examples are named sum, or histogram
+sys.path.append(sys.path.pop(0))  # last, because examples have names such as sum and histogram
 
 import black_scholes  # noqa: E402
 import mandelbrot  # noqa: E402
@@ -40,10 +41,11 @@ import reductions  # noqa: E402
 
 OPTIONS, POINTS, SIDE, NUMBERS, IMAGE = 1_000_000, 2000, 512, 1 << 24, (800, 1000)
 CHUNKS = 4096
-#: A call takes milliseconds: rounds of a few calls, and many of them. OpenMP's threads spin on for up to 20 ms after their loop.
+#: A call takes milliseconds, so a round has few calls. OpenMP's threads spin for up to 20 ms after
+#: their loop.
 ROUNDS, REST = 15, 0.03
 PLACE = (-2.0, -1.2, 2.8, 2.4)
-#: As src/backends/host/programs.cpp and the emitter of host C++ have them.
+#: The flags of src/backends/host/programs.cpp and of the emitter of host C++.
 FLAGS = ["-O3", "-march=native", "-std=c++17", "-fPIC", "-shared", "-fwrapv", "-fno-trapping-math",
          "-fno-math-errno", "-fopenmp"]  # fmt: skip
 
@@ -405,14 +407,14 @@ def four_arrays(a, b, c, out):
 
 
 def _launch_of_four_arrays() -> Any:
-    """A launch of a kernel of four arrays, and the arrays; compiled."""
+    """A launch of a compiled kernel of four arrays, and the arrays."""
     launch, arrays = four_arrays[16], [ep.zeros(16, "float32", device="host") for _ in range(4)]
     launch(*arrays).wait()
     return launch, arrays
 
 
 def launch_pairs() -> list[Pair]:
-    """What a launch costs, against a call of Numba's gufunc."""
+    """Time of a launch, against a call of Numba's gufunc."""
     programs = numba_programs()
     if not programs:
         return []
@@ -423,14 +425,14 @@ def launch_pairs() -> list[Pair]:
 
 
 def launch_cost() -> Result:
-    """The same against a microsecond."""
+    """Time of a launch, against a microsecond."""
     launch, arrays = _launch_of_four_arrays()
     nanoseconds = calls_of("launch(*arrays)", {"launch": launch, "arrays": arrays})
     return within("host: launch of 4 Arrays, within 1 µs", [nanoseconds(1000) for _ in range(50)], 1000)
 
 
 def within(what: str, times: list[float], limit: float) -> Result:
-    """Nanoseconds against a number that does not change."""
+    """Median of times in nanoseconds, against a constant limit."""
     return Result(Pair(what, "", "", 1), statistics.median(times), limit, limit / statistics.quantiles(times)[0])
 
 

@@ -10,7 +10,8 @@ import entrepot.memory as ours
 from .harness import Pair
 
 SIZES = {"1 KiB": 1 << 10, "1 MiB": 1 << 20}
-# dpctl's default queue is out of order; the promise is higher where the queue is in order, because reuse needs no barrier there.
+# dpctl's default queue is out of order. The required ratio is higher with an in-order queue, where
+# reuse needs no barrier.
 QUEUES = {"in order": (["in_order"], 6.0), "out of order": ([], 1.0)}
 
 

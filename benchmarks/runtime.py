@@ -1,9 +1,11 @@
-"""A launch from Python, against the same kernel launched by the SYCL runtime itself from C++, by turns.
+"""Launches from Python, against launches of the same kernel by the SYCL runtime from C++.
 
-Each side has a queue of its own, and then both have one: what others submit to as well, we can neither remember nor mark late, so
-there each launch records its event at once. An event of ours is done when its launch is, whatever was submitted since; with
-Intel's CPU driver, whoever waits for the kernel's own waits for all later work as well. So where ours is recorded there are two
-rows: against the runtime's own event, which asks for nothing, and against a barrier's behind the kernel, as good as ours.
+First each side has a private queue, then both share one. In a shared queue the runtime's side
+submits work that Entrepot does not see, so each launch records its event at once. Entrepot's event
+is done when its launch is. With Intel's CPU driver, a wait for the kernel's own event also waits
+for all later work. So if Entrepot records an event there are two rows. One is against the kernel's own
+event and has no required ratio. The other is against the event of a barrier after the kernel, which
+is equivalent.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ from .harness import Pair, Result, built
 
 ROUNDS, CALLS = 400, 10
 SOURCE = "kernel void add(global int *out, int value) { out[get_global_id(0)] += value; }"
-#: What a launch from Python may take more than one from C++.
+#: Allowed difference of a launch from Python to one from C++.
 MARGIN_NS = 1000
 
 
 def runtime() -> ctypes.CDLL | None:
-    """The library of benchmarks/cpp; None where it has not been built."""
+    """The library of benchmarks/cpp; None if it has not been built."""
     path = built() / "libbenchmark_sycl_launch.so"
     if not path.exists():
         return None
@@ -45,7 +47,7 @@ def runtime() -> ctypes.CDLL | None:
 class Launch:
     """A launch of 64 work-items in one group, and the OpenCL C of its kernel, whose parameters are ``arrays``, then ``value``.
 
-    The arrays are of a queue that nobody else has had yet.
+    The queue of the arrays is private: its handle has not been exported.
     """
 
     submit: Callable[[], ep.Event]
@@ -55,14 +57,14 @@ class Launch:
     value: int | None = None
 
 
-#: What becomes of an event of the runtime's, as benchmarks/cpp/sycl_launch.cpp numbers it.
+#: Use of the runtime's event, numbered as in benchmarks/cpp/sycl_launch.cpp.
 DROP, KEEP, WAIT, MARK = range(4)
 
 
 def measured(
     library: ctypes.CDLL, what: str, launch: Launch, use: Callable[[ep.Event], object], number: int, theirs: ep.Queue, asks: bool
 ) -> Result:
-    """Medians over rounds of several launches; where none is waited for, all are after the clock has stopped."""
+    """Medians over rounds of several launches. A wait for all of them follows, untimed."""
     submit, queue = launch.submit, launch.arrays[0].queue
     native = theirs.addressof_ref()
     kernel = library.runtime_kernel(native, launch.source.encode(), launch.name.encode())
@@ -85,18 +87,18 @@ def measured(
 
 
 def drop(event: ep.Event) -> None:
-    """Nobody keeps it."""
+    """Does not hold the event."""
 
 
 def against_runtime(launch: Launch, prefix: str = "") -> list[Result]:
-    """The event of each launch dropped, kept until the next is there, and waited for; nothing where the library is not built."""
+    """Events dropped, held until the next launch, and waited for; empty if not built."""
     library = runtime()
     if library is None:
         return []
     queue = launch.arrays[0].queue
     own = ep.Queue(queue.device)
     kept: collections.deque[ep.Event] = collections.deque(maxlen=1)
-    rows: list[tuple[str, Callable[[ep.Event], object], int, ep.Queue, bool]] = [  # the shared queue's last: from then on it is
+    rows: list[tuple[str, Callable[[ep.Event], object], int, ep.Queue, bool]] = [  # shared rows last: they export it
         ("submit", drop, DROP, own, True),
         ("submit, its event kept", kept.append, KEEP, own, False),
         ("submit, its event kept", kept.append, MARK, own, True),
@@ -109,7 +111,7 @@ def against_runtime(launch: Launch, prefix: str = "") -> list[Result]:
 
 
 def results() -> list[Result]:
-    """A program's kernel, of an array and a number."""
+    """Launches of a program's kernel with an array and a number."""
     array = ep.zeros(64, "int32", kind="device", queue=ep.Queue("opencl:cpu"))
     launch, one = ep.Program(SOURCE, array.device).kernel("add")[64, 64], ep.Scalar(1, "int32")
     return against_runtime(Launch(functools.partial(launch, array, one), SOURCE, "add", [array], 1))

@@ -1,4 +1,4 @@
-"""What importing the package costs, in fresh processes: against importing NumPy, and against what it may take at most."""
+"""Time of importing the package in fresh processes, against importing NumPy and against a limit."""
 
 from __future__ import annotations
 

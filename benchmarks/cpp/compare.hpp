@@ -1,4 +1,5 @@
-// Ours beside the runtime's own, taken by turns in one run: medians in nanoseconds, and a ratio.
+// Times a call of Entrepot and the runtime's own alternately in one run: medians in nanoseconds,
+// and their ratio.
 #pragma once
 #include <entrepot/device/backend.h>
 
@@ -28,10 +29,11 @@ template <class Call> double nanoseconds(Call &&call) {
     return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-inline std::string_view wanted;  // how the names of the rows begin that are run
+inline std::string_view wanted;  // prefix of the names of the rows to run
 
-// In rounds of several calls, so that a noisy neighbour disturbs both and the clock's own cost is shared. `before` and `after`
-// stand around each round, outside of the clock.
+// Both sides alternate in rounds of several calls, so that other work on the machine disturbs both.
+// Several calls also share the cost of reading the clock. `before` and `after` run around each
+// round and are not timed.
 template <class Ours, class Theirs, class Before, class After>
 void compare(const char *what, Ours &&ours, Theirs &&theirs, Before &&before, After &&after) {
     if (!std::string_view(what).starts_with(wanted))

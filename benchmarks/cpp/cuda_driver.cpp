@@ -1,8 +1,8 @@
-// What the CUDA backend, and for hand-overs the core on top of it, adds to the driver: each call of ours beside the driver's own,
-// taken by turns in one run.
+// Times calls of the CUDA backend (for waits between queues, of the core) against the driver's own,
+// alternately in one run.
 //
 //     cuda_driver            prints medians in nanoseconds, and a ratio
-//     cuda_driver launch     only what begins so
+//     cuda_driver launch     only the rows whose names begin with "launch"
 #include "compare.hpp"
 #include "cuda_functions.hpp"
 
@@ -45,7 +45,8 @@ int main(int argc, char **argv) {
     // ------------------------------------------------------------- memory
     const auto allocate = DRIVER_FUNCTION(cuMemAllocAsync);
     const auto give_back = DRIVER_FUNCTION(cuMemFreeAsync);
-    // Else its pool would give back at every synchronisation what is free, as no program that allocates often lets it.
+    // By default the driver's pool returns free memory at every synchronization. A program that
+    // allocates often changes that.
     CUdevice current = 0;
     CUmemoryPool pool = nullptr;
     cuuint64_t everything = UINT64_MAX;
@@ -125,7 +126,8 @@ int main(int argc, char **argv) {
         check(record(mark, from));
         check(wait_behind(to, mark, CU_EVENT_WAIT_DEFAULT));
     };
-    // While there is something to wait for; there and back, so that each mark is of something new.
+    // There is pending work to wait for. Waiting in both directions makes each event record new
+    // work.
     compare(
         "hand over, there and back", [&] { hand_over(first, second), hand_over(second, first); },
         [&] { their_hand_over(their_first, their_second), their_hand_over(their_second, their_first); },

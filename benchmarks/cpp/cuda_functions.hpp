@@ -1,4 +1,5 @@
-// The driver itself, for the benchmarks that stand beside it: its functions, and a kernel that does nothing.
+// Functions of the CUDA driver for the benchmarks that compare with it, and a kernel that does
+// nothing.
 #pragma once
 #include <cuda.h>
 #include <dlfcn.h>
@@ -20,7 +21,7 @@ inline void *find_function(const char *name) {
 }
 
 #define EXPANDED(name) #name
-// By the name of the header, which expands to that of the version that it declares.
+// Macro, because the header's name expands to that of the version that it declares.
 #define DRIVER_FUNCTION(function) (reinterpret_cast<decltype(&::function)>(::benchmarks::find_function(EXPANDED(function))))
 
 inline void check(CUresult code) {

@@ -1,5 +1,5 @@
-// A launch and a hand-over between streams by the driver itself, for benchmarks/cuda.py: a library that it loads, so that both
-// sides of a pair meet in one process.
+// Library for benchmarks/cuda.py: launches and stream waits by the driver itself.
+// benchmarks/cuda.py loads it, so that both sides of a comparison run in one process.
 #include "cuda_functions.hpp"
 
 #include <chrono>
@@ -8,7 +8,7 @@ using benchmarks::check, benchmarks::nothing_ptx;
 
 namespace {
 
-// In the context that is the current one, PyTorch's and CuPy's.
+// Uses the current context, which is that of PyTorch and CuPy.
 struct Driver {
     CUstream first = nullptr, second = nullptr;
     CUfunction nothing = nullptr, nothing_to_four = nullptr, nothing_to_eight = nullptr;
@@ -59,7 +59,7 @@ double launches(CUfunction kernel, void **arguments, int calls) {
 
 extern "C" {
 
-// Nanoseconds that each of `calls` launches with four arguments takes.
+// Launches with four arguments. Returns: nanoseconds per launch, as all functions here.
 __attribute__((visibility("default"))) double driver_launch(CUdeviceptr memory, int calls) {
     float x = 1;
     int n = 2;
@@ -67,21 +67,21 @@ __attribute__((visibility("default"))) double driver_launch(CUdeviceptr memory, 
     return launches(driver().nothing, arguments, calls);
 }
 
-// The same with what a kernel of ours with four arrays takes: them, and the range.
+// Launches with the arguments of an Entrepot kernel of four arrays: the arrays and the range.
 __attribute__((visibility("default"))) double driver_launch_of_four(CUdeviceptr memory, int calls) {
     long long range = 16;
     void *arguments[] = {&memory, &memory, &memory, &memory, &range};
     return launches(driver().nothing_to_four, arguments, calls);
 }
 
-// The same with eight arrays and the range.
+// Launches with eight arrays and the range.
 __attribute__((visibility("default"))) double driver_launch_of_eight(CUdeviceptr memory, int calls) {
     long long range = 16;
     void *arguments[] = {&memory, &memory, &memory, &memory, &memory, &memory, &memory, &memory, &range};
     return launches(driver().nothing_to_eight, arguments, calls);
 }
 
-// The same of a hand-over there and back.
+// Makes each of two streams wait for the other.
 __attribute__((visibility("default"))) double driver_hand_over(int calls) {
     return nanoseconds(calls, [] {
         driver().hand_over(driver().first, driver().second);
@@ -89,7 +89,7 @@ __attribute__((visibility("default"))) double driver_hand_over(int calls) {
     });
 }
 
-// The same of a launch in either stream, each behind the one before.
+// Launches in each of two streams, each launch after the one before.
 __attribute__((visibility("default"))) double driver_launch_there_and_back(CUdeviceptr memory, int calls) {
     float x = 1;
     int n = 2;
@@ -102,7 +102,7 @@ __attribute__((visibility("default"))) double driver_launch_there_and_back(CUdev
     });
 }
 
-// Work for the first stream.
+// Submits work to the first stream.
 __attribute__((visibility("default"))) void driver_work(CUdeviceptr memory, std::size_t bytes) {
     check(driver().fill(memory, 1, bytes, driver().first));
 }

@@ -1,10 +1,14 @@
-// The Python module benchmark_floors: what a hand-over costs whoever gives or takes, ours or not.
+// The Python module benchmark_floors: lower bounds of the time of an exchange, for any producer or
+// consumer.
 //
-// Producer(pointer, elements) is float32 memory of CUDA device 0 that is exported with the least work that the protocols allow:
-// the answers are made beforehand, nothing is checked and nobody is waited for. lend(tensor) is the other side: no more than the
-// calls of the tensor's own exchange table that every consumer has to make. lend_all(tensors...) does so for several, and asks
-// for the stream once; describe_all(arrays...) reads the attributes that describe arrays of CuPy. breathe() lets the GIL go and
-// takes it again, as whoever calls a driver has to that may block.
+// - Producer(pointer, elements) is float32 memory of CUDA device 0 that is exported with the least
+//   work that the protocols
+//   allow. The answers are made beforehand, nothing is checked, and no pending work is waited for.
+// - lend(tensor) makes only those calls of the tensor's exchange table that every consumer has to
+//   make.
+// - lend_all(tensors...) does that for several tensors, and asks for the stream once.
+// - describe_all(arrays...) reads the attributes that describe arrays of CuPy.
+// - breathe() releases and reacquires the GIL, as a caller of a blocking driver function has to.
 #include <Python.h>
 
 #include <entrepot/exchange/c_exchange_api.hpp>

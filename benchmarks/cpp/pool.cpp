@@ -1,6 +1,7 @@
-// What an allocation from the pool and a borrowed host buffer cost, beside the driver and malloc: nanoseconds, medians.
+// Times an allocation from the pool and a borrowed host buffer against the driver and malloc:
+// medians in nanoseconds.
 //
-//     benchmark_pool [SELECTOR]     of the device; `host` without one
+//     benchmark_pool [SELECTOR]     SELECTOR names the device (default: host)
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/memory.hpp>

@@ -1,5 +1,5 @@
-// A kernel launched by the SYCL runtime itself, for benchmarks/runtime.py: a library that it loads, so that both sides of a pair
-// meet in one process, on one queue, with the same workers awake.
+// Library for benchmarks/runtime.py: a kernel launched by the SYCL runtime itself. Both sides of a
+// comparison thus run in one process, on one queue, with the same threads awake.
 #include <sycl/backend.hpp>
 #include <sycl/kernel_bundle.hpp>
 #include <sycl/queue.hpp>
@@ -30,12 +30,13 @@ __attribute__((visibility("default"))) void *runtime_kernel(const sycl::queue *q
     return new sycl::kernel(kernel_of(*queue, source, name));
 }
 
-// Of the event, numbered as in benchmarks/runtime.py. Whoever waits for the kernel's own waits, with Intel's CPU driver (2026.2),
-// for later work as well, which nobody does who waits for an event of ours; `mark` takes a barrier's, which is so, too.
+// Use of a launch's event; the numbers are those of the Python side. With Intel's CPU driver
+// (2026.2), a wait for the kernel's own event also waits for later work. A wait for Entrepot's event
+// does not, nor does one for a barrier's event (`mark`).
 enum class Use { drop, keep, wait, mark };
 
-// Nanoseconds that each of `calls` launches of 64 work-items takes. The kernel's parameters are `count` arrays, and behind them
-// an int where there is a `value`.
+// Launches 64 work-items `calls` times. The kernel's parameters are `count` arrays, then an int if
+// there is a `value`. Returns: nanoseconds per launch.
 __attribute__((visibility("default"))) double runtime_launch(sycl::queue *queue, const sycl::kernel *kernel, void *const *arrays,
                                                              int count, const int *value, int calls, Use use) {
     const auto command = [&](sycl::handler &handler) {

@@ -1,9 +1,10 @@
-// What the SYCL backend adds to the runtime: each call of ours beside the runtime's own, taken by turns in one run.
+// Times calls of the SYCL backend against the runtime's own, alternately in one run.
 //
 //     sycl_runtime libentrepot_sycl9.so            prints medians in nanoseconds, and a ratio
-//     sycl_runtime libentrepot_sycl9.so launch     only what begins so
+//     sycl_runtime libentrepot_sycl9.so launch     only the rows whose names begin with "launch"
 //
-// Build: it needs include/, the SYCL headers and libsycl (see src/backends/sycl/CMakeLists.txt for the flags).
+// The build needs include/, the SYCL headers and libsycl (see src/backends/sycl/CMakeLists.txt for
+// the flags).
 #include "compare.hpp"
 
 #include <sycl/backend.hpp>
@@ -139,7 +140,7 @@ int main(int argc, char **argv) {
     ok(table.program_build(context, device, EP_OPENCL_C, source, std::char_traits<char>::length(source), "", nullptr, &program));
     ep_kernel kernel = nullptr;
     ok(table.program_kernel(program, "add", &kernel));
-    // The runtime's side runs the same kernel, made in the same way.
+    // The runtime's side launches the same kernel, built in the same way.
     const auto find = [](const char *name) { return dlsym(dlopen("libOpenCL.so.1", RTLD_NOLOAD | RTLD_LAZY), name); };
     const auto create = reinterpret_cast<decltype(&clCreateProgramWithSource)>(find("clCreateProgramWithSource"));
     const auto build = reinterpret_cast<decltype(&clBuildProgram)>(find("clBuildProgram"));

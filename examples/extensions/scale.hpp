@@ -1,4 +1,4 @@
-// What the C++ examples share: the work itself, on an entrepot::Array.
+// The function that the C++ examples share: scales an entrepot::Array.
 #pragma once
 #include <entrepot/python/array.hpp>
 

@@ -17,13 +17,14 @@ NB_MODULE(scale_nanobind, m) {
         },
         nb::arg("array"), nb::arg("factor"), "Multiplies every element of any library's array, in place.");
 
-    // Through the type caster: whatever holds memory converts, and an Array converts back.
+    // Uses the type caster: any object with memory converts to an Array, and an Array converts
+    // back.
     m.def(
         "element_count", [](const entrepot::Array &array) { return array.size(); }, nb::arg("array"),
-        "How many elements any array has.");
+        "Number of elements of any library's array.");
     m.def(
         "first_of",
         [](nb::list objects) { return objects.size() == 0 ? entrepot::Array() : entrepot::Array(nb::object(objects[0]).ptr()); },
-        nb::arg("objects"), "The first one as an entrepot.Array; None where there is none.");
+        nb::arg("objects"), "The first object as an entrepot.Array; None if the list is empty.");
     m.def("as_array", [](entrepot::Array array) { return array; }, nb::arg("array"), "Any library's array as an entrepot.Array.");
 }

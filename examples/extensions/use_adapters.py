@@ -1,4 +1,4 @@
-"""An adapter type that an extension in Cython has derived, and a function of its that takes any adapter."""
+"""Uses an adapter type of a Cython extension, and its function that takes any adapter."""
 
 import array
 
@@ -9,10 +9,10 @@ from entrepot.adapters import ListOfPointer, Pointer
 pair = Pair(1.5, 2.5)
 print(total(pair, 2), total(array.array("d", [1, 2, 3]), 3))
 
-# Of memory that lies elsewhere, it is a view.
+# Made of memory, an adapter is a view of it.
 cells = array.array("d", [3, 4])
 print(Pair(cells).x, Pair(cells).y, Pair(pair).y)
 
-# Any binding takes it where a pointer is expected.
+# Any binding accepts it as a pointer.
 print(int(Pointer(pair)) == int(pair), ListOfPointer([pair, None]).to_list()[0] == pair)
 print(Named(pair, "pair").configure(typestr="f8", shape=2, _force=True)[1:].shape, Named(None, "nothing").name)

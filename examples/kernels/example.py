@@ -1,4 +1,4 @@
-"""What the examples share: ``--device``, and arrays on it."""
+"""Code that the examples share: the option ``--device``, and arrays on the device."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # needs: sycl, numpy, dpnp
-"""A kernel of ours writes into an array of dpnp's, and NumPy reads what it wrote: three libraries, one address."""
+"""A kernel writes to a dpnp array, and NumPy reads the result: three libraries, one address."""
 
 import dpnp
 import numpy as np
