@@ -1,8 +1,8 @@
 """Random cases of the exchange: an object of one protocol, true or false in some of its fields, and what is done with it.
 
 A case is a dict that JSON can carry; values and views in it are Python expressions. ``cases()`` draws one and ``check`` runs it.
-NumPy says what a true object has to give: the same views of a copy of the bytes have the same shape, strides and elements.
-``tests/contract/test_cases.py`` and ``tools/fuzz_exchange.py`` run them.
+NumPy gives the expected result: the same views, of a copy of the bytes.
+``tests/contract/test_cases.py`` and ``tools/fuzz_exchange.py`` run the cases.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tensors import Held, Legacy, name_of
 DTYPES = [*TYPESTRS, *(set(CODES) - set(TYPESTRS)), *SUBBYTE_CODES]
 PROTOCOLS = {str(each): each for each in EVERY_PROTOCOL}
 PLACES = {str(place): place for place in (HOST, *SYCL)}
-#: What an import or an export may raise, whatever it is given.
+#: Exceptions that an import or an export may raise for any input.
 DOCUMENTED = (ep.EntrepotError, TypeError, ValueError, OverflowError, BufferError, AttributeError)
 
 
@@ -319,7 +319,7 @@ def _check_lies(case: dict[str, Any]) -> None:
 
     def attempt() -> None:
         try:
-            take(protocol, made)  # nobody reads it
+            take(protocol, made)  # is never read
         except refusals:
             pass
 
@@ -465,7 +465,7 @@ def _through(ground: Ground, view: ep.Array, twin: np.ndarray, protocol: Protoco
         says = protocol.says_read_only or not view.read_only
         assert not (possible and says), f"{protocol} refuses: {error}"
         return []
-    assert protocol.says_read_only or not view.read_only, f"{protocol} gives a read-only array to those who may write"
+    assert protocol.says_read_only or not view.read_only, f"{protocol} exports a read-only array as writable"
     assert seen.shape == twin.shape, f"{protocol}: a shape of {seen.shape}"
     assert seen.dtype == str(view.dtype), f"{protocol}: a dtype of {seen.dtype}"
     assert not protocol.says_read_only or seen.read_only == view.read_only, f"{protocol}: read_only is {seen.read_only}"

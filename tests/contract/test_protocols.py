@@ -1,4 +1,4 @@
-"""The contract of a protocol: what holds for memory that comes in or goes out by any of them, in every place that it can name."""
+"""The contract of each protocol, for imports and exports, in every place that it can name."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class TestImport:
         assert gone() is not None, "so must a part of it"
         del part
         gc.collect()
-        assert gone() is None, "and let it go"
+        assert gone() is None, "and released it"
 
     def test_views_come_and_go_while_the_producer_stays(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
@@ -216,7 +216,7 @@ class TestExport:
         assert gone() is not None, "the consumer still has it"
         del seen
         gc.collect()
-        assert gone() is None, "and lets it go"
+        assert gone() is None, "and releases it"
 
     def test_the_array_stays_when_the_consumer_goes(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)

@@ -33,7 +33,7 @@ SYCL, CUDA = "opencl:cpu", "cuda:0"
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked of a library; ``needs`` are the markers of tests/conftest.py."""
+    """A library and the request to check; ``needs`` are markers of tests/conftest.py."""
 
     library: str
     request: Request
@@ -41,7 +41,7 @@ class Target:
 
     @property
     def text(self) -> str:
-        """As the command line would have it."""
+        """The request as arguments of the command line."""
         options = [f"--device {self.request.device}"] * (self.request.device != "host") + ["--copies"] * self.request.copies
         options += [f"--protocol {name}" for name in self.request.protocols]
         return " ".join([self.request.target, *options])
@@ -56,7 +56,7 @@ class Target:
 
 @functools.cache
 def bring(nanobind: bool) -> None:
-    """Makes what targets import beside the libraries importable: wrapped.py, and an extension of ours that uses nanobind."""
+    """Makes wrapped.py importable, and on request an extension that uses nanobind."""
     if not nanobind:
         sys.path.append(str(HERE))
         return
@@ -157,7 +157,7 @@ CUDA_TARGETS: tuple[Target, ...] = (
 
 @dataclass(frozen=True)
 class Defect:
-    """What is known of a library, and the clause that finds it; ``fixed`` is the version that has it no more."""
+    """A known defect of a library, the clause that finds it, and the version that fixes it."""
 
     what: str
     target: str

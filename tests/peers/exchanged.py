@@ -1,4 +1,4 @@
-"""What runs a peer's own tests with one side of the exchange replaced by Entrepot: the producer, or the consumer."""
+"""Runs a peer's own tests with Entrepot in place of one side: the producer or the consumer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Targets that take more words than a command line has. Of importers whose results speak no protocol, or one that nobody else
-understands, what they took is shown by a view of it."""
+"""Targets that need more than an expression on a command line. An importer's result may speak no
+protocol, or one that no other library reads; a view shows the memory that it imported."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def nanobind_array(obj: Any) -> View:
 
     held = take(obj)
     if held.lanes != 1:
-        raise TypeError("vectors are nobody's elements here")
+        raise TypeError("vector elements are not supported")
     code, bits = held.dtype
     return View(
         held,

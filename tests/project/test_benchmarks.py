@@ -1,4 +1,6 @@
-"""The benchmarks' own words, and what they find of fragmentation, which no machine changes. Times are nobody's test."""
+"""The benchmarks' output, and their figures of fragmentation, which no machine changes.
+
+Times are not tested."""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ PEERS = ("torch", "rocm", "numba")
 
 
 def left_out(absent: tuple[str, ...], *topics: str) -> list[str]:
-    """What is said where of these peers some are absent, and the others are not."""
+    """The lines printed about left-out rows, with these peers absent and the others present."""
     program = f"""if True:
         import sys, types
         from importlib.machinery import ModuleSpec
@@ -93,7 +95,7 @@ def test_both_sides_of_every_row_run_and_the_bounds_are_those_that_were_promised
         assert bounds or "torch" in part, part  # a row that is there where PyTorch is
 
 
-#: Of what was in use at most, what our pool may have taken from the driver: little more than docs/concepts/memory.md says.
+#: Bound of reserved over peak used bytes of our pool: slightly above docs/concepts/memory.md.
 RESERVED_AT_MOST = {"training": 1.08, "mixed": 1.3, "growing": 1.01}
 
 

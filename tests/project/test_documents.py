@@ -1,8 +1,8 @@
-"""Documents cannot rot: their Python blocks run, their C, C++ and CMake blocks stand word for word in files that are compiled.
+"""Documents are tested: Python blocks run; C, C++ and CMake blocks occur in compiled files.
 
-The Python blocks of one document are one program, in order. A block that needs more than the host says so in the line
-above it, `<!-- needs: sycl, dpnp -->`, with the markers of tests/conftest.py. One that is selected alone brings along what
-comes before it in that program.
+The Python blocks of one document are one program, in order. A block that needs more than the host
+says so in the line above it, `<!-- needs: sycl, dpnp -->`, with the markers of tests/conftest.py.
+A block that is selected alone also runs the earlier blocks that it builds on.
 """
 
 from __future__ import annotations
@@ -68,10 +68,11 @@ def names_of(block: Block) -> tuple[frozenset[str], frozenset[str]]:
 
 @functools.cache
 def builds_on(block: Block) -> tuple[Block, ...]:
-    """What of the document runs before the block, in order.
+    """The earlier blocks of the document that run before this block, in order.
 
-    That is who gives a meaning to the names that it uses (of several: the last that needs no more than the block itself, if
-    there is one), and all that needs nothing else, as it may change what these names stand for.
+    These are the blocks that define the names it uses, and all blocks without further needs,
+    which may change those names' values. If several blocks define a name, the last one without
+    further needs is taken, else the last one.
     """
     earlier = [each for each in blocks_of(block.document) if each.language == block.language and each.line < block.line]
     found: set[Block] = set()
@@ -84,7 +85,7 @@ def builds_on(block: Block) -> tuple[Block, ...]:
 
 
 def needs_of(block: Block) -> tuple[str, ...]:
-    """What it takes to run the block: a need of a block that it builds on is its own."""
+    """Needs of the block, including those of the blocks that it builds on."""
     blocks = (*builds_on(block), block) if block.language == "python" else (block,)
     return tuple(dict.fromkeys(need for each in blocks for need in each.needs))
 

@@ -1,6 +1,6 @@
 """The examples do what they say: scripts run, the extensions are built against the installed package and run.
 
-What a script needs stands in it as `# needs: sycl, dpnp`, with the markers of tests/conftest.py.
+A script states its needs as `# needs: sycl, dpnp`, with the markers of tests/conftest.py.
 """
 
 from __future__ import annotations

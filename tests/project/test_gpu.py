@@ -15,7 +15,7 @@ from conftest import MODULES
 
 GPU = Path(__file__).resolve().parents[2] / "tools/gpu.sh"
 
-# As CMake writes what tests/cpp/backends/cuda/CMakeLists.txt says.
+# CMake's output for tests/cpp/backends/cuda/CMakeLists.txt.
 TESTS = """
 add_test(test_backends_cuda "{program}" "--test-suite-exclude=two devices")
 set_tests_properties(test_backends_cuda PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=/of/nvrtc")

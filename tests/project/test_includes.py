@@ -33,7 +33,7 @@ CONTRACT = (
 )
 # The backends that are no plugins have their entry functions in headers.
 BUILT_IN = [("src/device/loader.cpp", f"src/backends/{name}/table.hpp") for name in ("host", "cuda", "hip")]
-# What backends of one kind have in common, for them alone.
+# Code that backends of one kind share; no other part includes it.
 SHARED = {"cuda": "src/backends/gpu/", "hip": "src/backends/gpu/"}
 
 # Headers of other people → the only places that may include them.
@@ -56,7 +56,7 @@ def room_of(path: str) -> str | None:
 
 
 def path_of(path: str, include: str) -> str:
-    """Where the header that the file at ``path`` includes would lie, from the root, if it is one of ours."""
+    """Path from the root of the header that the file at ``path`` includes, if it is a project's."""
     if include.startswith("entrepot/"):
         return f"include/{include}"
     if include.startswith("."):

@@ -72,7 +72,7 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
     ids=["default", "no SYCL", "no CUDA", "neither"],
 )
 def test_a_build_needs_the_headers_of_what_it_builds(environment, needed):
-    """What pip brings into an isolated build, which CI's are not: its packages are there already."""
+    """Packages that pip installs for an isolated build. CI's builds are not isolated."""
     if platform.machine() != "x86_64":
         needed = needed - {"intel-sycl-rt"}
     program = "from scikit_build_core.build import get_requires_for_build_wheel as needs; print(*needs(), sep='\\n')"

@@ -1,5 +1,6 @@
-"""The gate on what may be skipped: a need that is absent is skipped with its reason, and fails where it is required; and what
-becomes of tests that several processes share."""
+"""The gate on skipped tests: an absent need is skipped with its reason, and fails where required.
+
+Also the locks of tests that several processes share."""
 
 from __future__ import annotations
 
@@ -159,8 +160,8 @@ def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
 
 
 def test_one_that_is_alone_is_by_itself(tmp_path):
-    """Tests say when they begin and end; what is alone has nobody's line between its own, nor has a process between those of its
-    tests that are."""
+    """Tests record their begin and end. No other line may come between those of a test marked
+    ``alone``, nor between consecutive such tests of one process."""
     done = by_two_processes(
         tmp_path,
         """

@@ -1,4 +1,4 @@
-"""Kernels that take a moment on the SYCL CPU device, for whoever acts while work is in flight."""
+"""Kernels that take a moment on the SYCL CPU device, for tests that act on work in flight."""
 
 from __future__ import annotations
 

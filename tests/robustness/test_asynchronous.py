@@ -1,4 +1,4 @@
-"""What happens after the call that asked for it: errors of work, memory that goes while kernels use it, deleters anywhere."""
+"""Effects after the call: errors of work, memory freed while kernels use it, deleters anywhere."""
 
 from __future__ import annotations
 
@@ -146,11 +146,11 @@ RESOURCES = pytest.mark.parametrize(
 def drop_soon(arrays: list[ep.Array]) -> None:
     begin = time.perf_counter()
     arrays.clear()
-    assert time.perf_counter() - begin < SOON, "letting go has waited"
+    assert time.perf_counter() - begin < SOON, "the release has waited"
 
 
 def is_allocated(address: int) -> bool:
-    """Whether the driver knows the address as USM."""
+    """True if the driver knows the address as USM."""
     interface = {"shape": (1,), "typestr": "|u1", "data": (address, False), "version": 1, "syclobj": "opencl:cpu"}
     try:
         ep.asarray(Speaker("__sycl_usm_array_interface__", interface))
@@ -172,7 +172,7 @@ class TestDropped:
         memory.trim()
         assert not done.done, "nor does trimming wait"
         assert is_allocated(address), "it was freed under the kernel"
-        assert statistics.current_bytes == 0, "it is nobody's any more"
+        assert statistics.current_bytes == 0, "it is still counted as owned"
         done.wait()
         assert settles(lambda: is_allocated(address), False)
 
@@ -191,7 +191,7 @@ class TestDropped:
             neighbours = [ep.empty(1 << 18, "int32", kind=place.kind, queue=other) for _ in range(4)]
             memory.trim()
             assert not done.done, "nothing of this waits for the kernel"
-            assert address not in [each.data_ptr for each in neighbours], "it was given to somebody else under the kernel"
+            assert address not in [each.data_ptr for each in neighbours], "it was reused while the kernel runs"
             assert is_allocated(address), "it was freed under the kernel"
             del table, neighbours
         done.wait()
@@ -219,7 +219,7 @@ class TestDropped:
         done = launch("slow", arrays[0], queue=queues[0])
         begin = time.perf_counter()
         queues.clear()
-        assert time.perf_counter() - begin < SOON, "letting go of the queue has waited"
+        assert time.perf_counter() - begin < SOON, "releasing the queue has waited"
         drop_soon(arrays)
         assert not done.done
         assert is_allocated(address)
@@ -252,7 +252,7 @@ def call_on_a_new_thread(function: int, argument: int) -> None:
     """On a thread that Python knows nothing of, and waits for it."""
     thread = Thread()
     assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument)) == 0
-    assert libc.pthread_join(thread, None) == 0  # ctypes gives the GIL up meanwhile
+    assert libc.pthread_join(thread, None) == 0  # ctypes releases the GIL meanwhile
 
 
 def call_without_the_gil(function: int, argument: int) -> None:
@@ -420,7 +420,8 @@ class TestOtherThreads:
 
     @pytest.mark.dpctl
     def test_a_queue_that_another_thread_waits_for(self, standstill: Callable[[], float]) -> None:
-        """While it does, nobody else may mark an out-of-order queue of OpenCL: the export is held up, and nobody else is."""
+        """OpenCL blocks marking an out-of-order queue during another thread's wait on it. The
+        export may wait for that, but no other thread may."""
         import dpctl
         import dpctl.memory
 

@@ -175,7 +175,7 @@ array = ep.zeros(100, "int32", {place})
 
 @pytest.mark.host
 class TestDeletersAfterTheEnd:
-    """Consumers in C let go whenever they like: after the interpreter is gone, or while it goes."""
+    """Consumers in C may release at any time: during or after the interpreter's shutdown."""
 
     GIVEN = """
 from tensors import Versioned, content

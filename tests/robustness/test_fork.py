@@ -189,7 +189,7 @@ thread.join()
 print("the parent lives")
 """
 
-# The handler runs on the thread that compiles. What its child returns to is the launch that the parent began.
+# The handler runs on the compiling thread; its child continues the launch that the parent began.
 FORK_IN_A_HANDLER = """
 def handle(*_):
     global child
@@ -267,7 +267,7 @@ KINDS = pytest.mark.parametrize("kind", ["device", "shared", "host"])
 
 
 def fork(body: str, *, before: str = "", after: str = "", selector: str = "opencl:cpu", kind: str = "device") -> list[str]:
-    """What the child's body says, and what the parent says afterwards."""
+    """Lines printed by the child's body, then those of the parent."""
     return run(IN_CHILD + PROGRAM.format(selector=selector, kind=kind, before=before, after=after, body=body)).splitlines()
 
 
@@ -285,7 +285,7 @@ class TestSycl:
         assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
 
     def test_with_other_threads_letting_queues_go(self) -> None:
-        """A queue that ends takes locks, of ours and the driver's, which must not be those that the fork waits for."""
+        """Ending a queue takes locks of Entrepot and the driver; the fork must not wait for them."""
         again = "\nfor _ in range(100):\n    assert in_child(lambda: 'fine') == 'fine'\n"
         assert fork("    pass", before=LETTING_QUEUES_GO, after=again + STOP) == ["fine", "the parent lives"]
 

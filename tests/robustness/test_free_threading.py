@@ -1,6 +1,6 @@
 """Interpreters without a GIL: the module does not turn it on, and what threads do at one instant is done once.
 
-The other tests of threads run there as they are. Where there is a GIL, most of these hold by its grace.
+The other tests of threads run there unchanged. With a GIL, it alone makes most of these pass.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def scale(x):
 
 
 def test_a_kernel_is_counted_while_it_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a kernel whose surroundings change, versions come and go."""
+    """Versions of a kernel come and go while its surroundings change."""
     end = threading.Event()
 
     def read_anew() -> None:
@@ -163,7 +163,7 @@ def test_a_kernel_is_counted_while_it_is_read_anew(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_closure_changes_while_its_kernel_is_read() -> None:
-    """What a name meant is there for as long as it is looked at."""
+    """A name's old value stays alive while it is being read."""
     factor = 0.5
     end = threading.Event()
 
@@ -204,13 +204,13 @@ def test_caches_of_types_and_descriptors_on_all_threads() -> None:
     array = ep.zeros(3, "uint8", device="host")
 
     def giver(number: int) -> object:
-        """Of a class that is taken for JAX's, and so for read-only, or of another one."""
+        """Of a class that looks like JAX's, and so read-only, or of another class."""
         name, module = ("ArrayImpl", "jaxlib") if number % 2 else ("Array", "elsewhere")
         methods = {"__dlpack__": lambda self, **words: array.__dlpack__(**words), "__dlpack_device__": lambda self: (1, 0)}
         return type(name, (), {"__module__": module, **methods})()
 
     def looks(number: int) -> Callable[[], None]:
-        """At objects whose types and descriptors nobody has seen before, and at each twice."""
+        """Imports objects whose types and descriptors are new, each of them twice."""
         name = ["int8", "int16", "float32", "complex64"][number % 4]
         record = np.zeros(3, np.dtype(name, metadata={"number": number}))
         buffer = type(f"Kind{number}", (bytearray,), {})(b"abc")

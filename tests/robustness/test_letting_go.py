@@ -1,4 +1,4 @@
-"""Letting go of memory at bad moments: while an exception unwinds, deep inside one another, half way through a collection."""
+"""Memory released at bad moments: while an exception unwinds, nested, during a collection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def telling(function):
     "A producer whose deleter calls the function."
     producer = Producer(ctypes.addressof(DATA), DATA)
     producer._delete = lambda _: function()
-    producers.append(producer)  # its deleter may be called when nobody else has it any more
+    producers.append(producer)  # the deleter may be called after its last other reference
     return producer
 """
 
@@ -37,7 +37,7 @@ def runs(source: str, *, timeout: float = 60) -> str:
 
 
 class TestWhileAnExceptionUnwinds:
-    """What Python's own destructors promise: the exception is the same one afterwards, and Python code may run meanwhile."""
+    """Python's destructors keep the exception that is being raised, and may run Python code."""
 
     @pytest.mark.parametrize(
         ("before", "dropped"),

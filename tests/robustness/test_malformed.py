@@ -1,11 +1,11 @@
 """Nothing is lost on bad input: producers that lie in every field, by every protocol.
 
-Each lie ends in the protocol's documented exception or in a view that nobody reads. The same object, mended, works right
-afterwards; everything that was taken from it was given back; no allocation is left. ``make sanitize-python`` runs this
-file under AddressSanitizer and UndefinedBehaviorSanitizer.
+Each lie must end in the protocol's documented exception or in a view that is never read. The same
+object, mended, must work afterwards; everything taken from it is released; no allocation is left.
+``make sanitize-python`` runs this file under AddressSanitizer and UndefinedBehaviorSanitizer.
 
-What no consumer can find out is left out: an address of host memory that nobody owns, a shape that points to fewer numbers
-than there are dimensions, a capsule of the right name that holds something else.
+Lies that no consumer can detect are left out: an unowned address of host memory, a shape array
+shorter than ``ndim``, a capsule of the right name with other contents.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class Suai(Dict):
 
 
 class Cai(Dict):
-    """Without a stream: a number that is none can only be told from one where it is small."""
+    """Without a stream: an invalid handle can only be recognized where it is a small number."""
 
     attribute = "__cuda_array_interface__"
     takers = (ep.asarray, copied, lambda obj: ep.asarray(obj, dtype="float32", protocol="cai"))
@@ -266,7 +266,7 @@ REFUSED = {
     "CUDA": {"device": (CUDA, 0)},
     "NULL": {"address": None},
 }
-#: The same for memory that the runtime can be asked about.
+#: Further lies about memory that the runtime can be asked about.
 REFUSED_USM = REFUSED | {
     "device number -1": {"device": (ONE_API, -1)},
     "device number 1000": {"device": (ONE_API, 1000)},
@@ -278,7 +278,7 @@ REFUSED_USM = REFUSED | {
 
 
 class Place_:
-    """Where tensors lie: their address and device, and the lies that can be found out there."""
+    """Place of tensors: their address and device, and the lies that are detectable there."""
 
     def __init__(self, array: ep.Array | None) -> None:
         self.array = array
@@ -329,7 +329,7 @@ def through_capsule(producer: Producer) -> ep.Array:
         del capsule  # its destructor is Python code, which must not run while an exception is on its way
 
 
-Tensor, _ = publish(lambda: None)  # once: a type with a table is remembered for ever, as the protocol lets consumers do
+Tensor, _ = publish(lambda: None)  # once: a type with a table is remembered forever, as the protocol lets consumers do
 
 
 def through_table(producer: Producer) -> ep.Array:
@@ -577,7 +577,7 @@ class Mallinfo(ctypes.Structure):
 
 
 def allocated_bytes() -> int:
-    """What malloc has given out and not got back, in the whole process; 0 where another malloc counts."""
+    """Bytes that malloc has handed out in this process; 0 if another malloc counts them."""
     mallinfo = ctypes.CDLL(None).mallinfo2
     mallinfo.restype = Mallinfo
     return mallinfo().uordblks

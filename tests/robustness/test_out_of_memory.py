@@ -163,8 +163,8 @@ class TestDriver:
 
 
 class TestPrivateMemory:
-    """What a kernel of the host keeps for each work-item lies in a block of the thread that runs it, and there is none left:
-    one that is larger than the 64 MiB of address space that malloc sets aside for a thread."""
+    """Private memory of a kernel on the host is a block of the thread that runs it. Here it cannot
+    be allocated: it exceeds the 64 MiB of address space that malloc sets aside for a thread."""
 
     PRELUDE = '''
         import resource

@@ -169,7 +169,7 @@ def test_copies_between_arrays_of_two_threads(place: Place, balanced: memory.sta
 
 
 def test_the_first_tensors_of_a_process_come_in_on_all_threads() -> None:
-    """What is found out with the first tensor, by Python code that gives other threads their turn, stops none of them."""
+    """The first tensor runs Python code that may switch threads, which must block none of them."""
     run("""
         import ctypes, threading, time
         import entrepot as ep
