@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Writes the bindings again: descriptions and reports beside the settings of each library in tools/bindgen/libraries, modules and
-# stubs into the package. `--check` writes into build/bindings instead, and fails where anything differs from what is
-# there. The tool itself is built by `make bindgen`.
+# Regenerates the bindings: modules and stubs in the package, and descriptions and reports beside
+# each library's settings in tools/bindgen/libraries.
+#
+# With `--check`, writes to build/bindings instead, and fails if anything differs. The tool itself is
+# built by `make bindgen`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

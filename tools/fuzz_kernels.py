@@ -2,10 +2,11 @@
 
     python tools/fuzz_kernels.py [--seconds 60] [--seed N] [--backend host,opencl:cpu] [--out FOLDER]
 
-Exits with 1 if a backend gives something else than the simulator, refuses a program, crashes or hangs, and writes a minimised
-script for each such case. A fault of Intel's or GCC's compiler is counted apart: another backend is right, the fault is there
-again in another process, and it is absent where the same compiler does not vectorise or optimise, or has another target. On the
-host the text is also compiled so that undefined behaviour ends the process.
+Exits with 1 if a backend differs from the simulator, refuses a program, crashes or hangs, and
+writes a minimised script for each such case. A fault of Intel's or GCC's compiler is counted apart.
+Another backend must then be right, and the fault must recur in another process. It must also be
+absent without the compiler's vectoriser or optimiser, or with another target. On the host the text
+is also compiled so that undefined behaviour ends the process.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from kernel.programs import INTEGERS, View, arguments, programs, sums
 #: Now and then a program without groups.
 MODULES = st.integers(0, 9).flatmap(lambda number: programs() if number else sums())
 
-#: What Intel's compiler is told by its environment, and whose fault it is if a case then passes: the first that explains it.
+#: Environments of Intel's compiler. The first with which a case passes names the faulty part.
 _INTEL = {
     "Intel's code for AVX-512": {"CL_CONFIG_CPU_TARGET_ARCH": "core-avx2"},
     "Intel's vectoriser": {"CL_CONFIG_CPU_VECTORIZER_MODE": "1"},
@@ -114,7 +115,7 @@ class Kernels(Fuzzer):
         return module
 
     def launched(self, module: Any, case: dict[str, Any], backend: str) -> dict[str, str]:
-        """What the arrays hold after a launch there, or in the simulator; as text, where a nan is one."""
+        """Contents of the arrays after a launch there or in the simulator, as text (one nan)."""
         import entrepot as ep
 
         selector, _, dialect = backend.partition("/")
@@ -334,7 +335,7 @@ def _with_parts(tree: ast.Module) -> Iterator[ast.Module]:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """What may stand in the place of an expression: it states a type, or keeps floats exact, as well as the expression does."""
+    """Replacements of an expression that state a type, or keep floats exact, as it does."""
     if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Div):
         return [node.left, node.right]
     if isinstance(node, ast.IfExp):

@@ -159,7 +159,7 @@ def serve(run: Callable[[Any, Callable[[str], None]], list[Failure]]) -> None:
 
 
 class Fuzzer:
-    """What is tried. A case is a value that JSON can carry."""
+    """Makes and judges cases. A case is a value that JSON can carry."""
 
     name: str
     #: Seconds that a case may take before it counts as hanging.
@@ -173,7 +173,7 @@ class Fuzzer:
         self.children: list[Child] = []
 
     def make(self, seed: int, case: int) -> Any:
-        """The case, or None where there is none of this number."""
+        """The case with this number, or None if there are no more."""
         raise NotImplementedError
 
     def run(self, case: Any, at: Callable[[str], None]) -> list[Failure]:

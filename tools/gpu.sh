@@ -1,13 +1,20 @@
 #!/usr/bin/env bash
-# Builds and tests on a machine with an NVIDIA GPU that may reach no registry: with the Python and the packages that are there.
-# Usage: tools/gpu.sh [PART]...; the parts are build, cpp, hip, between, interop, device, memory, kernel, conformance, check,
-# sanitize and sanitize_python, and without arguments it is all of them, one after the other. Each part ends in minutes and leaves
-# its table in build/gpu/results, where the parts of several calls come together.
+# Builds and tests on a machine with an NVIDIA GPU and without access to a registry: with the Python
+# and the packages that it has.
 #
-# `tools/gpu.sh carry`, where doctest and libffi are installed, copies what of them the build takes to build/carry; take it along.
-# Tests that no device makes a difference to (the command line, C libraries, projects) are `make test`'s and in no part.
-# PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have: by default a CUDA device and
-# every peer but those that need SYCL's or AMD's libraries (dpctl, dpnp, HIP Python).
+# Usage: tools/gpu.sh [PART]...
+#
+# Parts: build, cpp, hip, between, interop, device, memory, kernel, conformance, check, sanitize and
+# sanitize_python. Without arguments all of them run in order. Each part ends in minutes and leaves
+# its table in build/gpu/results, where the parts of several calls are collected.
+#
+# `tools/gpu.sh carry`, run where doctest and libffi are installed, copies the files that the build
+# needs of them to build/carry; copy that to the machine.
+#
+# Tests that do not depend on a device (command line, C libraries, projects) run in `make test`.
+# PYTEST_ARGS are passed to the parts in Python. ENTREPOT_REQUIRE lists what the machine must have.
+# By default these are a CUDA device and every peer but dpctl, dpnp and HIP Python, which need
+# libraries of SYCL or AMD.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -102,7 +109,7 @@ part_check() {
     tests tests/python/check tests/peers
 }
 
-# Tests provoke errors of the driver's calls, which are none of ours.
+# Tests provoke errors of driver calls on purpose; they are not reported.
 sanitizer() {
     local tool
     tool=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer | tail -n 1)

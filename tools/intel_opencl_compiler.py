@@ -1,9 +1,10 @@
-"""Whether Intel's OpenCL compiler for the CPU still ends the process over a function with many barriers.
+"""Checks if Intel's OpenCL compiler for the CPU still crashes on functions with many barriers.
 
-It copies what is calculated before a barrier to the blocks behind it that use it, and has a table of these blocks; at the 48th
-of a function the table moves, and what was found in the old one is still read. What then lies there decides: builds of one text
-go well, crash, or never come to an end. src/kernel/compiler/emit_group.cpp keeps our kernels below that; once no build of a new
-version ends here, it need not.
+The compiler copies values computed before a barrier to the later blocks that use them, and has a
+table of these blocks. At the 48th block of a function the table is reallocated, and references
+into the old one are still read: a use after free. Builds of one text succeed, crash, or hang.
+src/kernel/compiler/emit_group.cpp keeps kernels below that number. That limit can be dropped once
+no build of a new version fails here.
 
     python tools/intel_opencl_compiler.py [BUILDS]
 """

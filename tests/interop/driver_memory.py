@@ -79,7 +79,7 @@ def got(address: int, dtype: str, count: int) -> np.ndarray:
 
 
 def type_of(dtype: str) -> tuple[int, int, int]:
-    """As DLPack has it."""
+    """DLPack's code, bits and lanes of the dtype."""
     if dtype in _CODES_BY_NAME:
         return (_CODES_BY_NAME[dtype], 16 if dtype == "bfloat16" else 8, 1)
     known = np.dtype(dtype)
@@ -87,7 +87,7 @@ def type_of(dtype: str) -> tuple[int, int, int]:
 
 
 def producer(dtype: str = "int32", layout: str = "whole", *, read_only: bool = False, form: type = Versioned) -> Held:
-    """What speaks DLPack of memory with 0 to 23 in it, or of the cut that LAYOUTS has; of types that NumPy lacks, with zeros."""
+    """DLPack producer of 0 to 23, or of a part by LAYOUTS. Zeros if NumPy lacks the dtype."""
     code, bits, lanes = type_of(dtype)
     whole = np.zeros((4, 6), f"u{bits // 8}") if dtype in _CODES_BY_NAME else numbers().astype(dtype)
     part = LAYOUTS[layout](whole, lambda x, shape: np.lib.stride_tricks.as_strided(x, shape, (0, *x.strides)))

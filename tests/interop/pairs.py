@@ -1,8 +1,8 @@
 """The matrix of pairs: every way between Entrepot and a peer (a row) passes every check (a column).
 
-A peer joins by describing its objects once (``Peer``) and listing its ways in and out (``In``, ``Out``). What a peer cannot do
-stands in its row with the reason: such a check is run all the same and has to fail in the stated manner, so that the row turns
-red on the day on which the peer learns it.
+A peer joins by describing its objects once (``Peer``) and listing its ways in and out (``In``,
+``Out``). Its row states with a reason what the peer cannot do. Such a check still runs and must
+fail in the stated manner: the row turns red once the peer supports it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NUMPY_DTYPES = tuple(
 
 @dataclass(frozen=True)
 class Cannot:
-    """Why a check cannot hold, and how it fails; ``how`` is None where there is not even a way to try."""
+    """Reason why a check fails, and its exception; without ``how`` the check cannot be tried."""
 
     reason: str
     how: type[BaseException] | tuple[type[BaseException], ...] | None = Exception
@@ -62,7 +62,7 @@ COPIES = AssertionError  # a peer that copies fails the check of the address
 
 @dataclass(frozen=True)
 class View:
-    """What a peer's object says of itself; strides in elements. None: the peer has no such notion."""
+    """Properties that a peer's object reports; strides in elements. None: not available."""
 
     address: int
     shape: tuple[int, ...]
@@ -71,7 +71,7 @@ class View:
 
 
 class Peer:
-    """What the matrix has to know of a library: how its objects are made, looked at, written and cut."""
+    """A library as the matrix uses it: how its objects are made, viewed, written and cut."""
 
     name: str
 
@@ -110,15 +110,15 @@ class Peer:
         """Until the peer has nothing to do; for ways that carry no order."""
 
     def is_idle(self, obj: Any) -> bool:
-        """Whether the object's queue has nothing to do."""
+        """True if the object's queue is idle."""
         raise NotImplementedError
 
     def address_of(self, array: ep.Array) -> int:
-        """Where the peer's view of an Array has to lie."""
+        """Address that the peer's view of an Array must have."""
         return array.data_ptr
 
     def expected(self, values: Any) -> Any:
-        """What the peer's view shows of these values."""
+        """Values that the peer's view shows for these."""
         return values
 
 
@@ -195,14 +195,15 @@ def values_of(array: ep.Array) -> Any:
 
 
 def same_strides(view: View, strides: tuple[int, ...]) -> bool:
-    """Of the axes along which there is somewhere to step."""
+    """True if the strides agree on all axes longer than one."""
     if view.strides is None or 0 in view.shape:
         return True
     return all(mine == theirs for mine, theirs, extent in zip(view.strides, strides, view.shape, strict=True) if extent > 1)
 
 
 def alive(obj: Any) -> Callable[[], bool] | None:
-    """Whether the object lives, asked later without holding it; None where its type has no weak references."""
+    """Returns a function that says, without holding the object, if it is alive; None if its type
+    has no weak references."""
     try:
         reference = weakref.ref(obj)
     except TypeError:
@@ -211,7 +212,7 @@ def alive(obj: Any) -> Callable[[], bool] | None:
 
 
 def is_let_go(reference: weakref.ref[Any]) -> bool:
-    """Soon: what a stream may still be at work on is let go at an entry of ours after that."""
+    """Waits for the release. Memory in use by a stream is released at a later call of Entrepot."""
     for _ in range(100):
         if reference() is None:
             return True
@@ -267,7 +268,7 @@ def out_producer_first(way: Out, place: Place) -> None:
     assert way.peer.values(seen).tolist() == way.peer.expected(numbers()).tolist()
     del seen
     gc.collect()
-    assert is_let_go(gone), "and let it go"
+    assert is_let_go(gone), "and release it"
 
 
 def out_consumer_first(way: Out, place: Place) -> None:
@@ -386,7 +387,7 @@ def in_producer_first(way: In, place: Place) -> None:
     del array
     gc.collect()
     if lives:
-        assert not lives(), "the object must be let go"
+        assert not lives(), "the object must be released"
 
 
 def in_consumer_first(way: In, place: Place) -> None:
@@ -396,7 +397,7 @@ def in_consumer_first(way: In, place: Place) -> None:
     part = array[1:]
     del array, part
     gc.collect()
-    assert sys.getrefcount(obj) == references, "the object must be let go"
+    assert sys.getrefcount(obj) == references, "the object must be released"
     assert way.peer.values(obj).tolist() == expected
     assert way.carry(obj).data_ptr == way.peer.view(obj).address, "a second time"
 
@@ -467,7 +468,7 @@ def matrix(ways: Sequence[Way]) -> Callable[..., None]:
     cases = []
     for way in ways:
         asked = {name for place in way.places for name, _ in columns(way, place)}
-        assert asked >= set(way.cannot), f"{way} cannot do {set(way.cannot) - asked}, which nobody asks for"
+        assert asked >= set(way.cannot), f"{way} cannot do {set(way.cannot) - asked}, which no check asks for"
         for place in way.places:
             for name, check in columns(way, place):
                 marks = [*marks_of(place), *([way.cannot[name].mark] if name in way.cannot else [])]

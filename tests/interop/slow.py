@@ -1,4 +1,4 @@
-"""A kernel that takes a moment, on queues of ours and of dpctl: who reads before it is done reads the wrong values.
+"""A slow kernel on queues of Entrepot and of dpctl. A reader that does not wait sees wrong values.
 
 CUDA's is that of cuda_kernels.py; its result is the same.
 """
@@ -21,7 +21,7 @@ __kernel void slow(__global int *data, long turns) {
 }
 """
 TURNS = 150_000_000  # about 0.2 s
-RESULT = 42  # in the first element; whoever is too early finds 0
+RESULT = 42  # in the first element; an early reader finds 0
 
 
 @functools.cache

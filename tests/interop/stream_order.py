@@ -1,7 +1,8 @@
 """Libraries with a current stream, and Entrepot operations on their memory, for tests of order.
 
-A library here makes arrays of float32 and works on them without waiting. ``spin`` keeps its current
-stream busy, ``add`` and ``multiply`` change all elements, and ``on`` makes another stream current.
+A library here makes arrays of float32 and works on them without waiting. Its method ``spin`` keeps
+its current stream busy. Methods ``add`` and ``multiply`` change all elements. Method ``on`` makes
+another stream current.
 An operation takes an array and, unless it is a reduction, does not wait on the host.
 """
 
@@ -28,7 +29,7 @@ DPNP_ITEMS, DPNP_PASSES = 1 << 19, 2
 DPCTL_TURNS = 2_000_000
 
 # Turns of the loop in Entrepot's kernels: in an operation, and in the kernel that keeps an Entrepot
-# queue busy for longer than the library's stream (0.3 ms of an H100).
+# queue busy. The latter takes longer than the work of the library's stream (0.3 ms of an H100).
 TURNS = {"cuda:0": 3000, "opencl:cpu": 400}
 BUSY_TURNS = {"cuda:0": 120_000, "opencl:cpu": 300_000}
 
@@ -418,7 +419,7 @@ class DpctlOutOfOrder(Dpctl):
     in_order = False
 
 
-# ---------------------------------------------------------------- operations of ours
+# ---------------------------------------------------------------- Entrepot's operations
 
 
 @kernel
@@ -483,7 +484,7 @@ def _vectorize(x: Any, queue: ep.Queue | None, device: str) -> None:
 
 @dataclass(frozen=True)
 class Op:
-    """What it does to elements that are ``3`` when it runs, and what it returns for them."""
+    """An operation: its effect on elements that are ``3`` when it runs, and its result."""
 
     name: str
     run: Callable[[Any, ep.Queue | None, str], float | None]

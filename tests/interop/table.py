@@ -82,7 +82,7 @@ class Matrix:
         page.write_text(before + "\n".join(new) + after, encoding="utf-8")
 
     def has_all_of(self, row: Row) -> bool:
-        """Whether every check of the row has run; a row that is no way any more has none."""
+        """True if every check of the row has run. A row without a current way has no checks."""
         ran = {column: len(marks) for column, marks in self.cells.get(row, {}).items()}
         return all(ran.get(column, 0) >= count for column, count in checks_of(row).items())
 
@@ -149,7 +149,8 @@ def printed_on(selector: str, names: Iterable[str]) -> str:
 
 
 def version_of(library: str) -> str | None:
-    """Of the distribution of the library's name, or else of that which its module is in; None of what is Python's."""
+    """Name and version of the distribution with that name, else of the one with that module; None
+    for modules of Python itself."""
     names = [library, *importlib.metadata.packages_distributions().get(library, [])]
     for name in names:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

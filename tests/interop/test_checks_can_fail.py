@@ -32,7 +32,7 @@ def hoarding(carry: Any) -> Any:
 
 
 def forgetting(array: ep.Array) -> np.ndarray:
-    """The right bytes at the right address, and nobody who keeps them."""
+    """The right bytes at the right address, without a reference that keeps them alive."""
     memory = (ctypes.c_byte * array.nbytes).from_address(array.data_ptr)
     return np.frombuffer(memory, str(array.dtype)).reshape(array.shape)
 
@@ -47,7 +47,7 @@ def misread(dtype: str) -> Any:
 
 
 def unordered(array: ep.Array) -> np.ndarray:
-    """By the exporter's word that nobody has to wait."""
+    """An export that claims to need no wait."""
     return np.from_dlpack(Unordered(array))
 
 
@@ -147,7 +147,7 @@ def test_order_in() -> None:
     from interop.test_dpctl import PEER as DPCTL
 
     def unasked(memory: Any) -> ep.Array:
-        """With the context in place of the queue, so that nobody knows of the kernel."""
+        """The interface with a context in place of the queue, which hides the pending kernel."""
         interface = memory.__sycl_usm_array_interface__
         interface["syclobj"] = memory.sycl_context
         interface["data"] = (interface["data"][0], False)

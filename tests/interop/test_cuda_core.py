@@ -42,7 +42,7 @@ def numbers() -> ep.Array:
 
 
 class CudaCore(OnStream):
-    """Views, which are read by copies of ours once the stream that they were made for has come so far."""
+    """Views, read by copies that Entrepot makes after the work of the views' stream."""
 
     name = "cuda_core"
 
@@ -99,7 +99,7 @@ class Buffers(CudaCore):
 
 ON_DEVICE = [place for place in CUDA if place.kind == "device"]
 REACHABLE = [place for place in CUDA if place.kind != "host"]
-NO_STREAM = Cannot("what cuda.core gives by DLPack comes behind no stream", AssertionError)
+NO_STREAM = Cannot("cuda.core's DLPack exports are ordered after no stream", AssertionError)
 NO_OWN_STREAM = Cannot("the table of cuda.core's views says that their stream is the default one", AssertionError)
 NO_BUFFER = Cannot.lacks("buffers of cuda.core have no shape", *SHAPED) | Cannot.lacks("they may be written", "read-only")
 

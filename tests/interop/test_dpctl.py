@@ -61,7 +61,7 @@ class Dpctl(Peer):
 PEER = Dpctl()
 
 SHAPELESS = Cannot.lacks("raw memory is a run of bytes: it has no shape and no strides", *SHAPED)
-FLAGLESS = "raw memory has no flag, and dpctl looks at nobody's"
+FLAGLESS = "raw memory has no read-only flag, and dpctl ignores that of others"
 NEVER_READ_ONLY = Cannot.lacks(FLAGLESS, "read-only")
 NO_FLAG = Cannot.lacks(FLAGLESS, "read-only", "writable")
 ONE_AT_LEAST = {"zero-size": Cannot("dpctl counts one element of an array that has none", AssertionError)}
@@ -90,7 +90,7 @@ def parts() -> list[Any]:
 
 @pytest.mark.parametrize("kind", CLASSES)
 class TestSubDevices:
-    """A queue on a sub-device has a context of its own, in which nobody else's memory is known."""
+    """A queue on a sub-device has a context of its own, in which other memory is unknown."""
 
     def test_memory_of_each_comes_in(self, parts: list[Any], kind: str) -> None:
         queues = [dpctl.SyclQueue(part) for part in parts]
@@ -140,7 +140,7 @@ def test_our_work_comes_behind_what_a_consumer_of_several_arrays_does_later() ->
 
 def test_the_host_waits_for_what_a_consumer_has_submitted_since() -> None:
     array = ep.empty(1 << 20, "int32", queue=ep.Queue("opencl:cpu"), kind="shared")
-    ep.fill(array, 0)  # work of ours in the queue, which is not all that is in it later
+    ep.fill(array, 0)  # Entrepot's work in the queue, which the consumer adds to later
     memory = dpmem.as_usm_memory(array)
     slow.launch_on_dpctl(memory.sycl_queue, memory)
     assert memoryview(array)[0] == slow.RESULT, "read before the consumer's kernel was done"

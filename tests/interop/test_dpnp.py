@@ -102,7 +102,7 @@ class TestSubDevices:
 
 @pytest.mark.sycl
 class TestHostViews:
-    """What the host reads of an Array that was imported before dpnp's later work."""
+    """The host's view of an Array that was imported before dpnp's later work."""
 
     @pytest.mark.parametrize("view", [memoryview, np.asarray], ids=["memoryview", "numpy.asarray"])
     def test_host_view_waits_for_later_work_of_dpnp(self, view: Callable[[ep.Array], Any]) -> None:

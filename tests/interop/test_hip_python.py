@@ -1,6 +1,6 @@
 """HIP Python's own adapters beside ours: for every input where its documentation and its code agree, both do the same.
 
-Where they differ, ``DIFFERENCES`` says what each does, and why; a test holds the list against both, so that it stays true.
+``DIFFERENCES`` lists the inputs for which they differ, with the reason; a test checks both sides.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def test_every_type_is_there_by_the_documented_names(theirs):
     from rocm.bindings.util import types
 
     public = {name for name, value in vars(types).items() if isinstance(value, type) and not name.startswith("_")}
-    assert public - set(our_types.__all__) == {"NDBuffer"}, "the base of DeviceArray that 10.0 added, which nobody documents"
+    assert public - set(our_types.__all__) == {"NDBuffer"}, "the undocumented base of DeviceArray that 10.0 added"
     assert set(our_types.__all__) | set(our_helpers.__all__) == set(ours.__all__)
 
 
@@ -81,7 +81,7 @@ class TestSameAddress:
     )
     def test_of_what_every_adapter_takes(self, theirs, name, source):
         if name == "DeviceArray" and source is CELL:
-            pytest.skip("a ctypes buffer's format '<i' is none that its DeviceArray knows")
+            pytest.skip("its DeviceArray does not know a ctypes buffer's format '<i'")
         if name == "ListOfBytes" and source is GOODS:  # among the differences
             source = memoryview(source)
         if name == "CStr" and int(ours.Pointer(source)) and not isinstance(source, (bytearray, memoryview)):
@@ -252,7 +252,7 @@ class TestSameLists:
 
 
 class TestSameLaunchArguments:
-    # What the original aligns as C does: numbers of up to eight bytes and pointers; not structures, nor long double.
+    # The original aligns only these as C does: pointers and numbers of up to eight bytes.
     numbers = st.sampled_from([ctypes.c_int8, ctypes.c_uint16, ctypes.c_int32, ctypes.c_uint64, ctypes.c_float, ctypes.c_double])
 
     @given(

@@ -52,9 +52,11 @@ class Jax(Peer):
 
 @functools.cache
 def slow_function(count: int, rounds: int) -> Any:
-    """Of a seed: slow.RESULT in the first of 4 by 6 zeros, after one kernel has drawn 8 times ``count`` numbers and kept none.
+    """Takes a seed; returns 4 by 6 zeros with slow.RESULT in the first element, after one kernel
+    that draws and discards 8 times ``count`` numbers.
 
-    It is one kernel and no loop of many, since JAX hands a buffer over when the host has submitted all of its work.
+    It is one kernel rather than a loop of several: JAX hands a buffer over once the host has
+    submitted all of its work.
     """
 
     def function(seed: Any) -> Any:
@@ -83,7 +85,8 @@ class JaxCuda(Jax):
         return made
 
     def is_idle(self, obj: Any) -> bool:
-        time.sleep(0.005)  # a thread of JAX's learns of it after whoever waits for the stream
+        # A thread of JAX notices completion later than one that waits for the stream.
+        time.sleep(0.005)
         return bool(obj.is_ready())
 
 
@@ -98,7 +101,7 @@ LEGACY = Cannot("JAX asks for legacy capsules, which cannot say read-only", ep.E
 
 
 def asks_for_versions() -> bool:
-    """Whether this JAX passes ``max_version``, so that capsules may be versioned and say read-only."""
+    """True if this JAX passes ``max_version``: capsules may then be versioned and read-only."""
     asked: set[str] = set()
 
     class Producer:

@@ -121,7 +121,7 @@ def test_device_memory_is_left_to_mpi_and_to_the_caller() -> None:
 
 @pytest.mark.cuda
 def test_device_memory_of_cuda_is_left_to_mpi_and_to_the_caller() -> None:
-    """The same, by DLPack or CAI: an MPI that knows CUDA takes the pointer, any other one is none of our business."""
+    """Likewise by DLPack or CAI: a CUDA-aware MPI takes the pointer; others are not covered."""
     array = ep.zeros((4, 6), "int32", device="cuda:0", queue=ep.Queue("cuda:0"))
     done = slow.launch(array)
     assert MPI.memory.frombuffer(array).address == array.data_ptr
@@ -157,7 +157,7 @@ def test_who_has_no_such_mpi_asks_for_the_hosts_view_and_is_refused() -> None:
 
 
 def devices_after(imports: str) -> str:
-    """What is listed, and why there is no more, in a process that has done these imports."""
+    """Devices listed, and the error for further ones, in a process after these imports."""
     code = f"{imports}\nprint(ep.devices())\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"
     unset = {key: value for key, value in os.environ.items() if not key.startswith("OCL_ICD_")}
     return subprocess.run([sys.executable, "-c", code], env=unset, capture_output=True, text=True, check=True, timeout=100).stdout

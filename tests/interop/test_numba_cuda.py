@@ -31,7 +31,7 @@ def address_of(device_array: Any) -> int:
 
 
 class Numba(OnStream):
-    """Device arrays, which name no stream or the one that they are bound to, and are read by copies of ours."""
+    """Device arrays with no stream or a bound one; Entrepot's copies read them."""
 
     name = "numba_cuda"
 

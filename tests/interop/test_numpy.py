@@ -84,7 +84,7 @@ test_pair = matrix(WAYS)
 
 @pytest.mark.sycl
 class TestDeviceMemory:
-    """What the host cannot reach never becomes an array of something else, of Python objects for instance."""
+    """Device memory never becomes an array of something else, such as Python objects."""
 
     def array(self) -> ep.Array:
         return ep.zeros((4, 6), "int32", device="opencl:cpu", kind="device")

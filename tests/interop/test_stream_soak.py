@@ -1,7 +1,8 @@
 """Arrays pass through random chains of libraries on random streams in several threads, and their memory is reused at once.
 
-Each chain keeps one number in all elements of an array. A step is one of three: the library that has the array changes it, an
-Entrepot operation works on it, or another library takes the memory and all earlier references to it are dropped.
+Each chain keeps one number in all elements of an array. In a step, the library that has the array
+changes it, or an Entrepot operation works on it, or another library takes the memory. The latter
+drops all earlier references to it.
 ``ENTREPOT_SOAK_SECONDS=60`` sets the duration.
 """
 

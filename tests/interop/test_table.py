@@ -1,4 +1,6 @@
-"""What is put into a page of the matrix, and what is refused. The ways of the builtins stand for all, the host for a GPU."""
+"""Rows that are put into a page of the matrix, and rows that are refused.
+
+The ways of the builtins stand for all ways, the host for a GPU."""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def of_another_device(matrix: Matrix) -> None:
 
 
 def only_what_cannot_be(matrix: Matrix) -> None:
-    """As on a machine without the device: what there is not even a way to try is known all the same."""
+    """A machine without the device: only ways that cannot be tried are known."""
     matrix.cells = {ROW: {"read-only": [CANNOT]}}
 
 

@@ -58,7 +58,7 @@ class TorchPinned(Torch):
 
 
 class TorchCuda(Torch):
-    """On the current device, on the default stream or on one of its own; whoever writes waits, as its users would."""
+    """The current device, on the default stream or an own one; writes are followed by a wait."""
 
     def __init__(self, *, own_stream: bool) -> None:
         self.own_stream = own_stream
@@ -74,7 +74,7 @@ class TorchCuda(Torch):
         with self.on():
             whole = torch.arange(24, dtype=torch.int32, device="cuda").reshape(4, 6).to(getattr(torch, dtype))
             made = LAYOUTS[layout](whole, torch.broadcast_to)
-        self.stream.synchronize()  # its CAI names no stream that one could come behind
+        self.stream.synchronize()  # its CAI names no stream to wait for
         return made
 
     def values(self, obj: Any) -> np.ndarray:
@@ -190,7 +190,7 @@ test_pair = matrix(WAYS)
 
 @pytest.mark.cuda
 class TestOnDevice:
-    """What PyTorch knows of a tensor besides its bytes is asked of CUDA's as well."""
+    """Properties of a tensor beside its bytes are checked on CUDA as well."""
 
     def test_bits_that_the_bytes_do_not_show(self) -> None:
         numbers = torch.ones(3, dtype=torch.complex64, device="cuda")

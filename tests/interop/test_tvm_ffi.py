@@ -54,7 +54,7 @@ class TvmFfi(Peer):
 
 
 class TvmFfiCuda(OnStream, TvmFfi):
-    """Device memory of somebody else's; functions work on the stream that is set."""
+    """Device memory of another owner; functions work on the stream that is set."""
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         return tvm_ffi.from_dlpack(producer(dtype, layout, form=Legacy))
@@ -74,7 +74,7 @@ PEER = TvmFfi()
 
 
 def as_argument(array: ep.Array) -> Any:
-    """What a function gets that is called with the array."""
+    """The argument that a function receives when called with the array."""
     arguments: list[Any] = []
     tvm_ffi.convert(arguments.append)(array)
     return arguments.pop()

@@ -1,8 +1,8 @@
 """Documents are tested: Python blocks run; C, C++ and CMake blocks occur in compiled files.
 
 The Python blocks of one document are one program, in order. A block that needs more than the host
-says so in the line above it, `<!-- needs: sycl, dpnp -->`, with the markers of tests/conftest.py.
-A block that is selected alone also runs the earlier blocks that it builds on.
+is preceded by a line `<!-- needs: sycl, dpnp -->`. The needs are markers of tests/conftest.py.
+If a block is selected alone, the earlier blocks that it builds on run as well.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ def test_caches_of_types_and_descriptors_on_all_threads() -> None:
     array = ep.zeros(3, "uint8", device="host")
 
     def giver(number: int) -> object:
-        """Of a class that looks like JAX's, and so read-only, or of another class."""
+        """Its class looks like JAX's, and so read-only, or like another one."""
         name, module = ("ArrayImpl", "jaxlib") if number % 2 else ("Array", "elsewhere")
         methods = {"__dlpack__": lambda self, **words: array.__dlpack__(**words), "__dlpack_device__": lambda self: (1, 0)}
         return type(name, (), {"__module__": module, **methods})()

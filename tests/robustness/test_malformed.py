@@ -1,11 +1,11 @@
 """Nothing is lost on bad input: producers that lie in every field, by every protocol.
 
-Each lie must end in the protocol's documented exception or in a view that is never read. The same
-object, mended, must work afterwards; everything taken from it is released; no allocation is left.
+Each lie must end in the protocol's documented exception or in a view that is never read. After it
+is corrected, the object must work; everything taken from it is released; no allocation is left.
 ``make sanitize-python`` runs this file under AddressSanitizer and UndefinedBehaviorSanitizer.
 
-Lies that no consumer can detect are left out: an unowned address of host memory, a shape array
-shorter than ``ndim``, a capsule of the right name with other contents.
+Lies that no consumer can detect are left out. These are an unowned address of host memory, a shape
+array shorter than ``ndim``, and a capsule of the right name with other contents.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ std::string squeezed(const std::string &text) {
     return out;
 }
 
-// What stands inside a paragraph: text, \p x, HTML.
+// Text inside a paragraph: plain text, \p x, HTML.
 std::string inline_text(CXComment comment) {
     switch (clang_Comment_getKind(comment)) {
     case CXComment_Text:
@@ -84,8 +84,8 @@ void add_command(Comment &out, const std::string &name, const std::string &text)
     }
 }
 
-// libclang up to 14 does not see the end of a block of code that holds what looks like a command, and goes on to the end of the
-// file: so the block ends where the comment does.
+// If a code block holds something like a command, libclang up to 14 misses its end and goes on to
+// the end of the file. So the block is ended with the comment.
 std::string verbatim_text(CXComment comment) {
     std::string text;
     for (unsigned i = 0; i < clang_Comment_getNumChildren(comment); ++i) {

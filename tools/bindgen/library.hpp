@@ -10,7 +10,7 @@
 
 namespace bindgen {
 
-// What a person decided for a parameter.
+// Overrides the default rules for a parameter.
 struct ParameterOverride {
     std::optional<std::string> passed;   // value, in, out, inout, returned, sync
     std::optional<std::string> adapter;  // the type that the argument is taken by, or that is returned
@@ -47,7 +47,7 @@ struct LibrarySettings {
     std::string more;  // Python that comes with the module: a file beside it whose names are the module's too
 
     const ParameterOverride *override_of(const std::string &function, const std::string &parameter) const;
-    // Whether that is the function's own, and no pattern's.
+    // True if the function has an override of its own, not only one by a pattern.
     bool has_own_override(const std::string &function, const std::string &parameter) const;
     bool is_left_out(const std::string &name) const;
 };

@@ -356,7 +356,7 @@ private:
         write_aliases(record.name);
     }
 
-    // Of a member without a name as its type is called, after the record's own.
+    // An unnamed member is named by its type's name, without the record's prefix.
     static std::string name_in(const Record &record, const Field &field) {
         if (!field.name.empty())
             return python_name(field.name);

@@ -21,7 +21,7 @@ bool is_character(const Type &type) { return type.is("scalar") && type.name == "
 // Bytes of anything, or text: the caller's buffer, because no type says how long it is.
 bool has_no_length(const Type &type) { return type.is("void") || is_character(type); }
 
-// What is returned as a row of the settings says it: a class, or an array as "c_float * 4".
+// Stub of a return type as the settings name it: a class, or an array as "c_float * 4".
 std::string stub_of_chosen(const std::string &type) {
     const std::size_t times = type.find(" * ");
     return times == std::string::npos ? type : "tuple[" + stub_of_scalar(type.substr(0, times)) + ", ...]";
@@ -245,7 +245,8 @@ Passing Rules::chosen_for(const Function &function, const Parameter &parameter) 
     return {"Returned[" + value.annotation + "]", value.stub, true, rule};
 }
 
-// What the settings say, else what a parameter's name does: of what callers bring, which is refused where it is known to be less.
+// Adds the size that the caller's memory must have, from the settings or else from parameter names.
+// Memory known to be smaller is refused.
 void Rules::add_measure(const Function &function, const Parameter &parameter, Passing &passing) const {
     const std::size_t bracket = passing.annotation.find('[');
     const bool is_brought = passing.annotation.starts_with("In") || passing.annotation.starts_with("Out");

@@ -40,7 +40,7 @@ inline constexpr ScalarRow scalar_table[] = {
     {"c_double", 8, "Pointer", "float"},
 };
 
-// nullptr where it is none.
+// Returns: nullptr if there is no such scalar.
 inline const ScalarRow *scalar_named(const std::string &name) {
     for (const ScalarRow &row : scalar_table)
         if (row.name == name)

@@ -39,7 +39,7 @@ const toml::array &array_of(const toml::node &node, const std::string &where) {
     refuse(where + ": a list was expected");
 }
 
-// The table of that name, an empty one where there is none.
+// The table of that name, or an empty one.
 const toml::table &part(const toml::table &table, const char *key) {
     static const toml::table nothing;
     const toml::node *const node = table.get(key);
