@@ -1,11 +1,13 @@
-// A backend in memory whose devices, sub-devices, contexts and queues do what a test tells them, and count what is asked of them.
+// A backend in memory. Its devices, sub-devices, contexts and queues do what a test tells them, and
+// count the calls.
 //
-//     const Backend &backend = fake::backend();           // two OpenCL devices, each of which can be divided
-//     fake::hold(queue); … fake::release(queue);          // work stays pending in between
+//     const Backend &backend = fake::backend();   // two OpenCL devices
+//     fake::hold(queue); … fake::release(queue);  // work stays pending in between
 //     CHECK(fake::world().calls.event_record == 1);
 //
-// Work runs on the thread that hands it over or releases it; nothing here starts threads. Host memory stands for all
-// kinds. There is one fake per process: what it looks like (its name, how it treats sub-devices) is set in world() first.
+// Work runs on the thread that hands it over or releases it; nothing here starts threads. Host
+// memory stands for all kinds. There is one fake per process. Its properties (its name, how it
+// treats sub-devices) are set in world() first.
 #pragma once
 #include <entrepot/device/queue.hpp>
 #include <entrepot/device/registry.hpp>
@@ -59,8 +61,8 @@ struct ep_queue_s {
     std::string error;  // reported by the next wait
     std::deque<Task> pending;
     std::uint64_t capture = 0;
-    std::thread::id thread;        // whose own it is, who alone can mark it; none: of no thread in particular
-    ep_event last_mark = nullptr;  // what the others know of it; one reference
+    std::thread::id thread;        // the only thread that can record an event in it; default: any thread
+    ep_event last_mark = nullptr;  // last event, which other threads use; one reference
 };
 
 struct ep_program_s {
@@ -91,20 +93,20 @@ struct Calls {
     int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
 };
 
-// What is captured: work that runs when a test says so, and what it keeps until it is dropped.
+// Captured work, which a test runs, and the references that it holds until it is dropped.
 struct Graph {
     std::vector<std::function<void()>> work;
     std::vector<std::pair<void *, void (*)(void *)>> kept;
-    bool is_valid = true;  // false once somebody did what no capture survives
+    bool is_valid = true;  // false after a call that invalidates the capture
 };
 
-// Handles that were given out and not let go.
+// Handles that were created and not released.
 struct Alive {
     int contexts = 0, queues = 0, events = 0, programs = 0, kernels = 0;
 };
 
 struct World {
-    // What it looks like. Set before the first call.
+    // Its properties. Set before the first call.
     std::string name = "fake";
     std::vector<std::pair<const char *, ep_device_type>> roots = {{"opencl", EP_CPU}, {"opencl", EP_GPU}};
     std::uint32_t compute_units = 4, units_of_numa_node = 2;
@@ -117,7 +119,7 @@ struct World {
     // How it behaves. May change at any time.
     bool default_context_serves_sub_devices = true;
     bool marks_contexts = false;      // or only queues
-    std::int32_t argument_count = 2;  // of the kernels that are made next; -1: nobody knows
+    std::int32_t argument_count = 2;  // of the kernels that are made next; -1: unknown
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
     std::function<void()> may_keep;                 // what every call does first that a runtime may keep its caller in
     std::function<void()> queue_begins;             // what another thread does just before the next queue is made
@@ -156,7 +158,8 @@ struct Refused {
 
 [[noreturn]] inline void refuse(ep_status status, std::string sentence) { throw Refused{status, std::move(sentence)}; }
 
-// What every function of the table stands behind: the lock, the refusal that a test has ordered, and no exceptions.
+// Runs a function of the table: under the lock, with the refusal that a test ordered, without
+// exceptions.
 template <class Body> ep_status guarded(Body &&body) noexcept {
     World &w = world();
     const std::unique_lock locked(w.mutex);
@@ -178,7 +181,7 @@ inline void may_keep(World &w) {
         w.may_keep();
 }
 
-// Retaining and letting go cannot be refused.
+// Retaining and releasing cannot be refused.
 template <class Body> void quietly(Body &&body) noexcept {
     const std::unique_lock locked(world().mutex);
     body(world());
@@ -221,7 +224,7 @@ inline ep_device root_of(ep_device device) {
     return device;
 }
 
-// The same division gives the same handles again.
+// Repeating a division returns the same handles.
 inline const std::vector<ep_device> &divide(ep_device parent, ep_partition how, const std::vector<std::uint32_t> &units) {
     std::vector<ep_device> &parts = parent->divisions[std::pair(how, units)];
     if (parts.empty())
@@ -279,7 +282,7 @@ inline void pump(World &w) {
     w.changed.notify_all();
 }
 
-// What a driver refuses of a captured queue or event, and invalidates the capture for.
+// Operations that a driver refuses on a capturing queue or event; they invalidate the capture.
 [[noreturn]] inline void invalidate(World &w, std::uint64_t capture) {
     w.graphs[capture].is_valid = false;
     refuse(EP_DEVICE_ERROR, "the capture is invalidated");
@@ -829,7 +832,7 @@ inline void release(const Queue &queue) {
     pump(world());
 }
 
-// Hands a piece of work to the queue as a caller of ours would, and returns its position.
+// Submits work as Entrepot's code does, and returns its position.
 inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}) {
     queue.submitting();
     const std::unique_lock locked(world().mutex);
@@ -850,7 +853,7 @@ inline void submit_past_us(const Queue &queue, std::function<void()> run = {}) {
     hand_over(world(), queue.handle(), std::move(run));
 }
 
-// From now on what the queue is given goes into a graph. The queue is one that others have too, or nobody could do this.
+// Captures the queue's further work into a graph. The queue is foreign, as any captured queue is.
 inline std::uint64_t begin_capture(const Queue &queue) {
     static std::uint64_t captures = 0;
     queue.native();
@@ -869,7 +872,7 @@ inline Graph end_capture(std::uint64_t capture) {
     return std::move(world().graphs.extract(capture).mapped());
 }
 
-// Nobody has the graph any more.
+// Drops the graph's references.
 inline void drop(Graph graph) {
     for (const auto &[user, let_go] : graph.kept)
         let_go(user);

@@ -1,5 +1,5 @@
-// The fake backend a second time, as a driver of streams like CUDA's: every context answers for all
-// memory, streams are named by a handle, and two of them by numbers.
+// A second fake backend, for a driver of streams like CUDA's. Every context answers for all memory.
+// Streams are named by a handle, and two of them by numbers.
 //
 //     const Device device = fake::streaming();
 //     fake::Stream theirs(device);  // of a library, which may destroy it

@@ -1,5 +1,5 @@
-// hipRTC over NVRTC: the options that mean the same get their other names, what NVRTC does not know of HIP's language stands
-// before the source, and the code is a cubin.
+// hipRTC over NVRTC. Options of the same meaning are renamed, a preamble adds what NVRTC lacks of
+// HIP's language, and the code is a cubin.
 #include "library.hpp"
 
 #include <nvrtc.h>

@@ -1,4 +1,4 @@
-// What the two halves of the library share: functions of NVIDIA's libraries, opened at their first use.
+// Shared by the two halves of the library: NVIDIA's functions, opened at their first use.
 #pragma once
 #include <dlfcn.h>
 

@@ -1,8 +1,8 @@
 // The functions of the HIP runtime that Entrepot uses, as version 7 has them, over CUDA's driver.
 //
-// What a status means is the same number in both, in nearly every case; what a structure looks like is written here once more, so
-// that a mistake of the backend's is not made twice. HIP has a current device where CUDA's driver has a current context, and
-// needs no hipInit.
+// Nearly every status has the same number in both. Structures are declared here independently of
+// the backend, so that a mistake there is not repeated. HIP has a current device where CUDA's
+// driver has a current context, and needs no hipInit.
 #include "library.hpp"
 
 #include <cuda.h>
@@ -38,7 +38,7 @@ void *driver_library() {
 
 thread_local int last_error = 0;
 
-// What every function of the runtime returns and remembers.
+// Records the code for hipGetLastError and returns it.
 int said(CUresult code) {
     if (code != CUDA_SUCCESS)
         last_error = code;
@@ -180,7 +180,7 @@ HIP_OVER_CUDA int hipDeviceGetAttribute(int *value, int which, int device) {
             return said(CU(cuDeviceGetAttribute)(value, row.cuda, device));
     return said(CUDA_ERROR_INVALID_VALUE);
 }
-// As HIP 6 and 7 have it; what is not named here is 0.
+// Layout of HIP 6 and 7; fields not named here are 0.
 struct Properties {
     char name[256], uuid[16], luid[8];
     unsigned mask_of_luid;

@@ -10,7 +10,7 @@ using namespace entrepot;
 
 namespace {
 
-// Counts how often it is let go of.
+// An owner that counts its releases.
 Owner counting(int &released) {
     return Owner(&released, [](void *count) { ++*static_cast<int *>(count); });
 }
@@ -40,7 +40,7 @@ TEST_CASE("an address inside is of the whole allocation, on the device that its 
         }
 }
 
-TEST_CASE("bytes that leave the allocation are refused, and the owner is let go") {
+TEST_CASE("bytes outside the allocation are refused, and the owner is released") {
     const fake::Claimed claimed(EP_USM_DEVICE);
     int released = 0;
     CHECK_REFUSED(ErrorKind::exchange, "leave the allocation of 64 bytes",
@@ -48,7 +48,7 @@ TEST_CASE("bytes that leave the allocation are refused, and the owner is let go"
     CHECK(released == 1);
 }
 
-TEST_CASE("an address that nobody knows is refused with what each driver says") {
+TEST_CASE("an unknown address is refused with each driver's answer") {
     fake::cuda();
     float ours[4];
     int released = 0;

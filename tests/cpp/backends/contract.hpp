@@ -34,10 +34,10 @@ namespace entrepot::contract {
 
 // ---------------------------------------------------------------- what a backend brings
 
-// What a program does that captures graphs by itself, of which the table has nothing. Streams are as the runtime passes them.
+// Graph capture by a program itself, outside the table. Streams are as the runtime passes them.
 struct Graphs {
     std::function<bool(void *stream)> begin;
-    std::function<void *(void *stream)> end;             // the graph; NULL where somebody has invalidated the capture
+    std::function<void *(void *stream)> end;             // the graph; NULL if the capture was invalidated
     std::function<bool(void *graph, void *stream)> run;  // to its end
     std::function<bool(void *graph)> drop;
 };
@@ -46,14 +46,17 @@ struct Subject {
     const ep_backend *table;
     ep_dialect dialect;  // of the three sources
 
-    // indices(int64 *out, int64 offset): the work-item at (slow, middle, fast), absent dimensions being 0 of size 1, writes
-    // { slow, middle, fast + offset } to out[3 * p …], p = (slow * size of middle + middle) * size of fast + fast.
+    // indices(int64 *out, int64 offset): each work-item writes { slow, middle, fast + offset } to
+    // out[3 * p …]. Absent dimensions are 0 of size 1. The position is
+    //     p = (slow * size of middle + middle) * size of fast + fast
     std::string indices;
-    // spin(int64 *out, int64 steps, int64 value): one work-item; takes `steps` steps that no compiler can shorten (x = x * a + b,
-    // the last x written to out[1]), then writes value to out[0].
+    // spin(int64 *out, int64 steps, int64 value): one work-item. It takes `steps` steps x = x * a +
+    // b. The last x is written to out[1], so that no compiler can shorten them. Then it writes
+    // value to out[0].
     std::string spin;
-    // reverse(const int32 *in, int32 *out, local int32 *scratch): one-dimensional; each work-group writes its part of `in`
-    // backwards to the same part of `out`, through scratch (one int32 a work-item) and a barrier.
+    // reverse(const int32 *in, int32 *out, local int32 *scratch): one-dimensional. Each work-group
+    // writes its part of `in` backwards to the same part of `out`. It goes through scratch (one
+    // int32 a work-item) and a barrier.
     std::string reverse;
 
     bool query_tells_kind = true;    // false: memory_query answers EP_USM_HOST for whatever it is asked (the plain host)
@@ -992,7 +995,7 @@ inline void groups_share_local_memory(const Subject &subject) {
     });
 }
 
-// What a submission was given by value is its own: the caller's variables, arrays and names may go at once.
+// A submission copies its arguments: the caller's variables, arrays and names may end at once.
 inline void submissions_keep_what_they_were_given(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
@@ -1042,7 +1045,7 @@ inline void wait_behind(const Bench &bench, const Queue &queue, const Queue &oth
     CONTRACT_OK(bench.table.event_wait_in_queue(queue.get(), event.get()));
 }
 
-// What the graph keeps is let go of by the runtime, on a thread and at a time of its own.
+// The runtime releases a graph's references on a thread and at a time of its own.
 inline bool settles_at(const std::atomic<int> &count, int wanted) {
     for (const auto start = Clock::now(); count != wanted && seconds_since(start) < 5;)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -1087,7 +1090,7 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_wait(queue.get()));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_is_idle(queue.get(), &idle));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.event_hand_over(queue.get(), other.get()));
-        CHECK_MESSAGE(capture_of(bench, other) == 0, "a hand-over that was refused takes nobody along");
+        CHECK_MESSAGE(capture_of(bench, other) == 0, "a refused hand-over adds no queue to the capture");
         fill(other, beside, 4);
         bench.wait(other);
         void *const graph = graphs.end(stream);
@@ -1158,7 +1161,7 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
         CONTRACT_OK(table.ipc_close(bench.context.get(), shared));
         CONTRACT_OK(table.memory_copy(queue.get(), found.data(), opened, 12));
         bench.wait(queue);
-        CHECK_MESSAGE(found == values, "the memory is there while anybody has it");
+        CHECK_MESSAGE(found == values, "the memory lives while a process has it open");
         void *twice = nullptr;
         CONTRACT_OK(table.ipc_export(bench.context.get(), opened, EP_IPC_FILE, &again));
         CONTRACT_OK(table.ipc_open(bench.context.get(), &again, 1, &twice));
@@ -1177,7 +1180,7 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
             CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         }
         again = handle;
-        again.form = EP_IPC_FABRIC;  // of a name that nobody has given
+        again.form = EP_IPC_FABRIC;  // a name that does not exist
         CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         again.form = 77;
         CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_open(bench.context.get(), &again, 0, &twice));

@@ -158,7 +158,7 @@ TEST_CASE("executor: every index of a loop runs once, and the loop ends once") {
         }
 }
 
-TEST_CASE("executor: a loop has no more threads than there are processors, whoever waits for it") {
+TEST_CASE("executor: a loop has at most one thread per processor, waiting threads included") {
     class Crowd final : public entrepot::backends::host::Loop {
     public:
         Crowd() : Loop(200, 1) {}
@@ -191,10 +191,10 @@ TEST_CASE("executor: a loop has no more threads than there are processors, whoev
 
 TEST_CASE("executor: a kernel that is known to be quick runs on the caller's thread, others do not") {
     const Kernel kernel = bench().kernel("extern \"C\" unsigned long pthread_self();"
-                                         "extern \"C\" void who(const long long *, void *const *arguments) {"
+                                         "extern \"C\" void caller(const long long *, void *const *arguments) {"
                                          "    *(unsigned long *)arguments[0] = pthread_self();"
                                          "}",
-                                         "who");
+                                         "caller");
     const Queue queue = bench().queue();
     std::atomic<unsigned long> who = 0;
     bool here = false;

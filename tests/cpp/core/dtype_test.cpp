@@ -171,7 +171,7 @@ TEST_CASE("formats are refused with the reason") {
     CHECK_REFUSED(kind, "names no item", dtype_from_format("<", 1));
 }
 
-TEST_CASE("a format is of ours in whatever byte order, and a structure's is not") {
+TEST_CASE("a format is known in any byte order, and a structure's is not") {
     for (const char *const format : {static_cast<const char *>(nullptr), "f", "<f", ">f", "!q", "l", "P", "Zd", "c"})
         CHECK(is_format_of_ours(format));
     for (const char *const format : {"", ">", "T{f:x:f:y:}", "(2,3)f", "4i", "x", "s", "<w", "O", "g", "<n"})

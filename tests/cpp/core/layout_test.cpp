@@ -88,7 +88,7 @@ Numbers positions(const IndexEntry &slice, std::int64_t extent) {
     return found;
 }
 
-// What NumPy's reshape of the addresses would need: strides that name them all in order, or nothing.
+// True if strides exist that name the addresses in order, as NumPy's reshape would need.
 bool some_strides_name(const Numbers &wanted, const Numbers &shape) {
     Numbers strides(shape.size(), 0);
     std::int64_t below = 1;

@@ -1,4 +1,4 @@
-// What an expression throws, so that a test can look at its kind and its words.
+// Catches the Error that an expression throws, so that a test can check its kind and message.
 #pragma once
 #include <optional>
 #include <string>

@@ -1,4 +1,4 @@
-// Blocks of a thread: used again by it, given back with it, and by whoever comes after.
+// Blocks of a thread: reused by it, released with it, and usable by code that runs later.
 #include <core/thread_blocks.hpp>
 
 #include <doctest/doctest.h>

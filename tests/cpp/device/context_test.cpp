@@ -12,7 +12,7 @@ using namespace entrepot;
 
 static Context context_of(const Device &device) { return Context::create({&device, 1}); }
 
-TEST_CASE("one native context is one Context, and its handle is let go with the last of them") {
+TEST_CASE("one native context is one Context, and its handle is released with the last of them") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     {
@@ -28,7 +28,7 @@ TEST_CASE("one native context is one Context, and its handle is let go with the 
     CHECK(fake::world().alive.contexts == alive);
 }
 
-TEST_CASE("the default context keeps its record for ever, whoever brings it first") {
+TEST_CASE("the default context keeps its record forever, however it is first obtained") {
     const Device device = fake::device(1);
     ep_context handle = nullptr;
     fake::backend().call(&ep_backend::device_default_context, device.handle(), &handle);
@@ -82,7 +82,7 @@ TEST_CASE("a refusal of the backend is an exception with its sentence") {
     CHECK_REFUSED(ErrorKind::value, "a wrong flag", context.query(nullptr, 1));
 }
 
-TEST_CASE("a context that is refused half-way is let go") {
+TEST_CASE("a context that is refused half-way is released") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     ep_context handle = nullptr;

@@ -30,7 +30,7 @@ template <class Action> static bool is_refused(Action action) {
     return refusal && refusal->kind == ErrorKind::device && refusal->says("'spawn'");
 }
 
-TEST_CASE("in a child every entry to a device is refused, and nothing is let go there") {
+TEST_CASE("a forked child refuses every call to a device, and releases nothing") {
     const Device device = fake::device();
     const Queue queue = Queue::create(device);
     const Context context = device.default_context();

@@ -37,7 +37,7 @@ TEST_CASE("a build that fails because it was interrupted is told from others, an
     set_interrupt_check(nullptr);
 }
 
-TEST_CASE("a kernel keeps its program, and both are let go") {
+TEST_CASE("a kernel owns its program, and both are released") {
     const auto [contexts, queues, events, programs, kernels] = fake::world().alive;
     {
         const Kernel kernel = Program("scale", fake::device()).kernel("scale");

@@ -13,7 +13,7 @@ using namespace entrepot;
 
 static fake::Calls &calls() { return fake::world().calls; }
 
-TEST_CASE("a queue is in order, keeps its context, and lets go of its handle") {
+TEST_CASE("a queue is in order, owns its context, and releases its handle") {
     const int alive = fake::world().alive.queues;
     {
         const Queue queue = Queue::create(fake::device());
@@ -45,7 +45,7 @@ TEST_CASE("a queue that was given out is foreign") {
     CHECK(queue.is_foreign());
 }
 
-TEST_CASE("an event is recorded only when somebody asks, and one serves every position before it") {
+TEST_CASE("an event is recorded on demand only, and serves every earlier position") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const int before = calls().event_record;
@@ -67,7 +67,7 @@ TEST_CASE("an event is recorded only when somebody asks, and one serves every po
     CHECK(event.is_done());
 }
 
-TEST_CASE("a promised event that nobody keeps is never recorded") {
+TEST_CASE("a lazy event that is dropped is never recorded") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const int before = calls().event_record;
@@ -101,7 +101,7 @@ TEST_CASE("a promised event that is kept is done when its work is, whatever come
     CHECK(!queue.promise());                    // nothing is pending
 }
 
-TEST_CASE("a promised event is recorded for whoever needs the runtime's own") {
+TEST_CASE("a lazy event is recorded once its native event is needed") {
     const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -251,7 +251,7 @@ TEST_CASE("a queue waits for another's event, and its own later events come afte
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("a queue waits for all that another holds, and asks nobody whether that is done") {
+TEST_CASE("a queue waits for all pending work of another, without polling it") {
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     std::string order;
@@ -347,7 +347,7 @@ TEST_CASE("events of profiling queues have times, others say why not") {
     fake::release(queue);
 }
 
-TEST_CASE("the live queues of a context are those that somebody holds") {
+TEST_CASE("the live queues of a context are those with references") {
     const Device device = fake::device();
     const Context context = Context::create({&device, 1});
     const Queue first = Queue::create(context, device, {});
@@ -358,7 +358,7 @@ TEST_CASE("the live queues of a context are those that somebody holds") {
     CHECK(live_queues(context) == std::vector<Queue>{first});
 }
 
-TEST_CASE("events are let go") {
+TEST_CASE("events are released") {
     const int alive = fake::world().alive.events;
     {
         const Queue queue = Queue::create(fake::device());

@@ -75,7 +75,7 @@ unsigned some_library() {
 
 using fake::streaming;
 
-// What the libraries answer in this thread until the end of the scope.
+// Sets the current stream that the libraries report in this thread until the end of the scope.
 struct Working {
     explicit Working(std::uintptr_t number) { current_number = number; }
     Working(const Working &) = delete;

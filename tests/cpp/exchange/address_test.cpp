@@ -12,7 +12,7 @@ using namespace entrepot;
 
 namespace {
 
-// Sixteen floats of a caller's, and who gives them back. The fields of `what` are the caller's words, to be bent by the tests.
+// Sixteen floats of a caller, and a count of releases. Tests change fields of `what`.
 struct Caller {
     fake::Claimed memory;
     address::Descriptor what;
@@ -31,7 +31,7 @@ struct Caller {
 
 }  // namespace
 
-TEST_CASE("an address is memory of the kind and device that its driver says, and let go once") {
+TEST_CASE("an address has the kind and device that its driver reports, and is released once") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED, EP_USM_HOST}) {
             Caller caller(kind, device);
@@ -49,7 +49,7 @@ TEST_CASE("an address is memory of the kind and device that its driver says, and
         }
 }
 
-TEST_CASE("where nobody says which device, the drivers are asked one after the other") {
+TEST_CASE("without a device, the drivers are asked one after the other") {
     Caller caller(EP_USM_SHARED);
     const Array array = caller.take();
     CHECK(array.kind() == UsmKind::shared);

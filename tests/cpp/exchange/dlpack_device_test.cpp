@@ -1,5 +1,6 @@
-// kDLOneAPI, step by step, with the fake backend in SYCL's place: what the runtime here cannot show (sub-devices in the default
-// context, several platforms, wrong numbers) included. Then CUDA's types, with the fake in its driver's place as well.
+// kDLOneAPI, step by step, with the fake backend in place of SYCL. It shows cases that the
+// installed runtime cannot: sub-devices in the default context, several platforms, wrong numbers.
+// Then CUDA's types, with the fake in place of its driver as well.
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
@@ -40,7 +41,7 @@ struct Usm {
     }
 };
 
-// A tensor of somebody else's, of 16 floats unless it is bent.
+// A foreign tensor of 16 floats, which tests may change.
 struct Tensor {
     std::vector<std::int64_t> shape{4, 4}, strides{4, 1};
     int deleted = 0;

@@ -1,4 +1,4 @@
-// DLPack on the host: what is taken, what is refused and who frees it; exports, their pool and their way back.
+// DLPack on the host: imports, refusals and deleters; exports, their pool and their way back.
 #include "core/refusal.hpp"
 
 #include <entrepot/exchange/dlpack.hpp>
@@ -57,7 +57,7 @@ TEST_CASE_TEMPLATE("a tensor is seen where it is, and freed once", Managed, DLMa
     CHECK(producer.deleted == 1);
 }
 
-TEST_CASE_TEMPLATE("a tensor without a deleter is nobody's to free", Managed, DLManagedTensorVersioned, DLManagedTensor) {
+TEST_CASE_TEMPLATE("a tensor without a deleter is not freed", Managed, DLManagedTensorVersioned, DLManagedTensor) {
     Producer<Managed> producer;
     producer.managed.deleter = nullptr;
     CHECK(from_managed(&producer.managed).data() == producer.data.data());
@@ -213,7 +213,7 @@ TEST_CASE("an export of many dimensions") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("an export holds one reference to the memory, and gives it back") {
+TEST_CASE("an export holds one reference to the memory, and releases it") {
     const Array array = host_array({4});
     const auto references = [&] { return array.memory().record()->references.load(); };
     const auto before = references();

@@ -35,7 +35,7 @@ struct Claimed {
     }
     ~Claimed() { cuda().api().memory_free(device.default_context().handle(), data, nullptr); }
 
-    // The Array that a program of ours would have on it.
+    // An Array on the memory, as an import makes it.
     Array array(UsmKind kind) const {
         return Array(Memory::borrow(data, 16 * sizeof(float), kind, device, device.default_context(), {}), data, dtypes::float32,
                      Layout{16});

@@ -1,4 +1,4 @@
-// SUAI below Python: what the driver is asked, what is refused, who waits for whom. The fake backend plays SYCL.
+// SUAI below Python: driver queries, refusals, order of work. The fake backend plays SYCL.
 #include "core/refusal.hpp"
 #include "fake_backend.hpp"
 
@@ -50,7 +50,7 @@ struct Producer {
 
 }  // namespace
 
-TEST_CASE("memory is seen where it is, with the kind that the driver knows, and let go once") {
+TEST_CASE("memory is used in place, has the driver's kind, and is released once") {
     for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
         Producer producer(kind);
         {
@@ -97,7 +97,7 @@ TEST_CASE("both ends are asked") {
     CHECK(producer.released == 1);
 }
 
-TEST_CASE("the kind is asked once, by whoever wants to know it") {
+TEST_CASE("the kind is queried once, on demand") {
     Producer producer(EP_USM_DEVICE);
     const int asked = fake::world().calls.memory_query;
     const Array array = producer.take(), view = array;
@@ -144,7 +144,7 @@ TEST_CASE("a scalar has one element") {
     CHECK(producer.take().memory().nbytes() == sizeof(float));
 }
 
-TEST_CASE("what is malformed is refused with the reason, and let go once") {
+TEST_CASE("malformed input is refused with the reason, and released once") {
     constexpr std::int64_t huge = std::int64_t{1} << 62;
     struct Row {
         const char *words;

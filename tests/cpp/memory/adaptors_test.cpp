@@ -1,4 +1,4 @@
-// What the resources that wrap another one add to it, and which resource is current.
+// Resources that wrap another one, and the current resource.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
@@ -105,7 +105,7 @@ TEST_CASE("statistics: current, peak, total and failed") {
     CHECK(now.current_count == 1);
     CHECK(now.peak_count == 2);
     CHECK(now.total_count == 2);
-    CHECK(now.failed_count == 1);  // the second try, after what was free had been given back, is none of its own
+    CHECK(now.failed_count == 1);  // the retry after reclaiming cached memory does not count
     statistics.reset_peaks();
     CHECK(statistics.numbers().peak_bytes == 300);
 }

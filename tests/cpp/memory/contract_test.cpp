@@ -37,8 +37,9 @@ template <class Test> void for_every_resource_and_kind(Test &&test) {
     });
 }
 
-// Whether every byte of the block, of which there is one or more, has that value. (In one call: a sanitizer takes a minute to
-// look at each byte by itself.)
+// True if every byte of the block, which has at least one, has that value.
+//
+// In one call, for a sanitizer takes a minute to check each byte by itself.
 bool is_filled(const Block &block, unsigned char value) {
     const auto *const bytes = static_cast<unsigned char *>(block.data);
     return bytes[0] == value && std::memcmp(bytes, bytes + 1, block.bytes - 1) == 0;
@@ -167,7 +168,7 @@ TEST_CASE("memory that foreign code has seen waits for every queue of its contex
     });
 }
 
-TEST_CASE("a queue that is let go first is still waited for") {
+TEST_CASE("a queue that is released first is still waited for") {
     for_every_resource([](Resource &resource) {
         std::optional<HeldQueue> busy(std::in_place);
         const Queue other = Queue::create(fake::device());
@@ -267,13 +268,13 @@ TEST_CASE("a resource that ends gives everything back, what waits when it is don
         }
 }
 
-TEST_CASE("eight threads take, fill, pass on and give back, and nobody writes into another's block") {
+TEST_CASE("eight threads allocate, fill, pass on and release blocks without overlap") {
     constexpr int threads = 8, rounds = 400;
     for (const Queue &queue : {registry::host().default_queue(), fake::device().default_queue()})
         for_every_resource([&](Resource &resource) {
             const Place place = place_of(queue, UsmKind::shared);
             std::mutex mutex;
-            std::vector<std::pair<Block, unsigned char>> passed;  // blocks that another thread will give back
+            std::vector<std::pair<Block, unsigned char>> passed;  // blocks that another thread will release
             std::atomic<int> clashes{0};
             const auto work = [&](unsigned char mark) {
                 std::uint32_t random = mark * 2654435761u;

@@ -12,7 +12,7 @@
 
 namespace entrepot {
 
-// Whether the driver still has the block, or the chunk that it is a part of.
+// True if the driver still has the block, or the chunk that it is a part of.
 inline bool is_allocated(const void *data) {
     const std::unique_lock locked(fake::world().mutex);
     const auto row = fake::world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(data));

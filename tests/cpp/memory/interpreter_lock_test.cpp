@@ -1,5 +1,5 @@
-// The interpreter's lock is given up wherever a runtime may keep the thread, whoever calls: what the runtime waits for may want
-// it.
+// The GIL is released wherever a runtime may block the thread: the runtime may wait for another
+// thread that takes the GIL.
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/program.hpp>
 #include <entrepot/device/registry.hpp>
@@ -49,7 +49,7 @@ private:
     static constexpr InterpreterLock::Functions functions{release, acquire};
 };
 
-// Whether the body calls what a runtime may keep it in, and each time without the lock.
+// True if the body makes calls that may block, each of them without the lock.
 template <class Body> bool gives_it_up(Body &&body) {
     int calls = 0, calls_with_it = 0;
     fake::world().may_keep = [&] {
@@ -88,7 +88,7 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
     SUBCASE("a mark") {
         CHECK(gives_it_up([&] { busy.queue.record(); }));
     }
-    SUBCASE("a mark that nobody may be kept waiting for") {
+    SUBCASE("a mark that must not block") {
         CHECK(gives_it_up([&] { busy.queue.try_record(); }));
     }
     SUBCASE("a question for a position") {
@@ -101,7 +101,7 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
         const Event promised = busy.queue.promise();
         CHECK(gives_it_up([&] { busy.queue.submitting(); }));
     }
-    SUBCASE("a promised event that somebody wants") {
+    SUBCASE("a promised event that is requested") {
         const Event promised = busy.queue.promise();
         CHECK(gives_it_up([&] { promised.native(); }));
     }
@@ -123,7 +123,7 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
         CHECK(gives_it_up([&] { Context::create({&device, 1}); }));
         CHECK(gives_it_up([&] { Context::from_native(fake::backend(), device.default_context().native()); }));
     }
-    SUBCASE("a context that nobody has any more but an event") {
+    SUBCASE("a context that only an event still holds") {
         const Device device = fake::device();
         std::optional<Queue> queue(Queue::create(Context::create({&device, 1}), device, {}));
         fake::hold(*queue);
@@ -179,7 +179,7 @@ TEST_CASE("other libraries are asked for their stream with the interpreter's loc
     fake::world().marks_contexts = false;
 }
 
-TEST_CASE("who waits for a thread that the runtime keeps gives it up as well") {
+TEST_CASE("waiting for a thread that the runtime blocks releases the GIL as well") {
     const HeldQueue busy;
     fake::submit(busy.queue);
     const Interpreter interpreter;

@@ -27,7 +27,7 @@ struct OwnPool {
     PoolResource::Statistics statistics() const { return static_cast<PoolResource &>(*resource).statistics(); }
 };
 
-// Whether somebody else who asks for many of its size gets it.
+// True if a request from another queue for many blocks of the size gets this one.
 bool is_given_out(void *block) {
     const Queue other = Queue::create(fake::device());
     std::vector<void *> all;
@@ -40,7 +40,7 @@ bool is_given_out(void *block) {
 // A block that no way leads back from; its name is in leaks.supp.
 void *lend_for_good(const Queue &queue) { return lend(1000, {queue, true}); }
 
-// Of a thread's: what it does when it ends, in the order that its variables have.
+// Runs work at the end of a thread; thread_local variables end in reverse order of construction.
 struct AtTheEnd {
     std::function<void()> work;
     explicit AtTheEnd(std::function<void()> given) : work(std::move(given)) {}
@@ -94,7 +94,7 @@ TEST_CASE("the resource of the device has the last word") {
     set_resource(fake::device(), nullptr);
 }
 
-TEST_CASE("a block of one thread's stream that another thread lets go of waits for the first") {
+TEST_CASE("a block that another thread releases waits for its stream's own thread") {
     const OwnPool pool;
     const Queue queue = Queue::create(fake::device());
     void *const lent = lend(1000, {queue, true});
@@ -131,7 +131,7 @@ TEST_CASE("a block of a thread's stream comes back when the thread has ended, an
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("a block of a thread's stream that came back waits for what others gave the stream, whoever asks") {
+TEST_CASE("a returned block waits for foreign work in its per-thread stream") {
     const OwnPool pool;
     const HeldQueue stream;
     const std::size_t bytes = std::size_t{5} << 20;  // more than a thread keeps for itself
@@ -160,7 +160,7 @@ TEST_CASE("a block of a thread's stream that came back waits for what others gav
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("a block of a thread's stream that comes back in a capture waits until there is none") {
+TEST_CASE("a block that is returned during a capture waits for the capture's end") {
     const OwnPool pool;
     on_a_thread([&] {
         const Queue stream = Queue::create(fake::device());
@@ -176,7 +176,7 @@ TEST_CASE("a block of a thread's stream that comes back in a capture waits until
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("what a thread that ends within a capture leaves is given to nobody: its stream cannot be marked any more") {
+TEST_CASE("blocks of a thread that ends within a capture are leaked: no event can be recorded") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     std::uint64_t capture = 0;
@@ -196,7 +196,7 @@ TEST_CASE("what a thread that ends within a capture leaves is given to nobody: i
     CHECK(pool.statistics().used > 0);
 }
 
-TEST_CASE("what a thread lends while it ends is given to nobody once another thread has let go of it") {
+TEST_CASE("a block lent while its thread ends is leaked once another thread returns it") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     void *late = nullptr;

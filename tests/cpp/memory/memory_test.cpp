@@ -1,4 +1,4 @@
-// Memory: owned and borrowed, when it lets go, and what it says when there is none.
+// Memory: owned and borrowed, its release, and its errors when memory runs out.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
@@ -72,7 +72,7 @@ TEST_CASE("a borrowed owner is released once, with the last view") {
     CHECK(released == 1);
 }
 
-TEST_CASE("a borrowed owner stays while a kernel runs, and letting go does not block") {
+TEST_CASE("a borrowed owner lives while a kernel runs, and the release does not block") {
     int released = 0;
     const HeldQueue queue;
     char bytes[16];
@@ -86,11 +86,11 @@ TEST_CASE("a borrowed owner stays while a kernel runs, and letting go does not b
     CHECK(released == 0);
     queue.finish();
     CHECK(released == 0);
-    const Memory next = Memory::borrow_host(bytes, sizeof bytes, {});  // any entry of ours will do
+    const Memory next = Memory::borrow_host(bytes, sizeof bytes, {});  // any call of Entrepot will do
     CHECK(released == 1);
 }
 
-TEST_CASE("an owner that lets go of more memory as it is released does no harm") {
+TEST_CASE("an owner may release more memory while it is released") {
     struct Chain {
         Memory next;
     };
@@ -111,7 +111,7 @@ TEST_CASE("a reference travels as a plain pointer") {
     CHECK(released == 1);
 }
 
-TEST_CASE("memory that goes while a kernel uses it is given again to that kernel's queue, and to nobody else") {
+TEST_CASE("memory released during a kernel is reused by the kernel's queue only") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue);
@@ -220,7 +220,7 @@ TEST_CASE("records move between threads") {
     CHECK(released == 1000);
 }
 
-TEST_CASE("who keeps the records borrows as Memory does, and is given the owner when nobody else needs it") {
+TEST_CASE("RecordList borrows as Memory does, and returns the owner with the last use") {
     int released = 0;
     RecordList<2> records;
     char bytes[16];
@@ -256,7 +256,7 @@ TEST_CASE("who keeps the records borrows as Memory does, and is given the owner 
     released = 0;
     Memory memory = borrowed(UsmKind::shared, counting(released));
     Memory view = memory;
-    CHECK(!let_go(records, std::move(memory)).release_function());  // somebody else's now
+    CHECK(!let_go(records, std::move(memory)).release_function());  // still shared by `view`
     CHECK(released == 0);
     {
         const HeldQueue busy;

@@ -135,7 +135,7 @@ void read(const Queue &queue, const Memory &memory, std::function<void()> run = 
     operate(queue, {{Access::read, memory}}, std::move(run));
 }
 
-// What work in several queues has done, in order.
+// Order in which work of several queues ran.
 struct Trace {
     std::string text;
     std::function<void()> operator()(char letter) {
@@ -409,7 +409,7 @@ TEST_CASE("operation: a library without a stream orders nothing") {
     const int before = marks_and_waits();
     write(ours.queue, x.memory, trace('o'));
     CHECK(marks_and_waits() == before);
-    read(later.queue, x.memory, trace('r'));  // operations of ours are ordered all the same
+    read(later.queue, x.memory, trace('r'));  // Entrepot's operations are ordered all the same
     later.finish();
     CHECK(trace.text == "");
     ours.finish();

@@ -1,4 +1,4 @@
-// The pool: what it saves, what it keeps, and what it gives back by itself.
+// The pool: what it reuses, what it caches, and what it frees by itself.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
@@ -150,7 +150,7 @@ TEST_CASE("pieces that different queues still use are joined when that is over")
     CHECK(counted.pool().statistics().reserved == 0);
 }
 
-TEST_CASE("what asks for ever more does not pile up what it has left behind") {
+TEST_CASE("growing requests do not accumulate smaller cached blocks") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -261,7 +261,7 @@ TEST_CASE("one barrier serves many escaped blocks") {
     CHECK(counted.pool().statistics().waiting == 0);
 }
 
-TEST_CASE("what a thread kept is everybody's when it ends") {
+TEST_CASE("a thread's cached blocks are available to all once it ends") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -311,7 +311,7 @@ TEST_CASE("threads and pools that end at the same time") {
     CHECK(live_pools().size() <= before);
 }
 
-TEST_CASE("what is cached for a context that nobody has any more is given back") {
+TEST_CASE("memory cached for an unreferenced context is freed") {
     const CountedPool counted;
     const int contexts = fake::world().alive.contexts;
     const Device device = fake::device();
@@ -346,7 +346,7 @@ TEST_CASE("a free block keeps no context alive once the work is done that it is 
     CHECK(counted.taken().current_count <= 2);
 }
 
-TEST_CASE("what is bound to a queue that nobody has any more is given back once its work is done") {
+TEST_CASE("memory bound to an unreferenced queue is freed once its work is done") {
     const CountedPool counted;
     std::optional<HeldQueue> busy(std::in_place);
     const Place place{busy->queue.context(), busy->queue.device(), UsmKind::device};

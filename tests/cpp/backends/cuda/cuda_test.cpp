@@ -1,5 +1,5 @@
-// What is particular to CUDA: other people's contexts, streams and memory, default streams, programs in three forms, launches
-// whose groups work together.
+// Behaviour particular to CUDA: foreign contexts, streams and memory, default streams, programs in
+// three forms, and cooperative launches.
 #include "backends/gpu/compiler.hpp"
 
 #include "functions.hpp"
@@ -121,7 +121,7 @@ void run(const Bench &bench, const Kernel &kernel, const ep_range &range, const 
 
 // ---------------------------------------------------------------- contexts
 
-TEST_CASE("the primary context is retained while somebody holds it, and released after") {
+TEST_CASE("the primary context is retained while it is held, and released after") {
     CUdevice device = 0;
     const auto is_active = [&] {
         unsigned flags = 0;
@@ -184,7 +184,7 @@ TEST_CASE("a context that a program made is wrapped as it is") {
 
 // ----------------------------------------------------------------- streams
 
-TEST_CASE("somebody else's stream is used as it is, known again, and left to its owner") {
+TEST_CASE("a foreign stream is used as it is, recognized again, and never destroyed") {
     const Bench bench = first_device();
     CUstream stream = nullptr;
     {
@@ -339,7 +339,7 @@ TEST_CASE("memory is freed in a queue's order, without waiting for the work befo
     bench.wait(queue);
 }
 
-TEST_CASE("copies from and to ordinary memory take their turn in a busy queue without holding the caller up") {
+TEST_CASE("copies from and to ordinary memory are ordered in a busy queue without blocking the caller") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue();
@@ -641,7 +641,7 @@ TEST_CASE("the groups of a cooperative launch may wait for each other, and must 
             atomicAdd(arrived, 1);
             while (atomicAdd(arrived, 0) < gridDim.x) {}
             out[blockIdx.x] = *reinterpret_cast<volatile unsigned *>(arrived);
-            unsigned high, low;  // the address of what the groups of such a launch meet in; there is none in any other
+            unsigned high, low;  // address of the groups' grid barrier; 0 in any other launch
             asm("mov.u32 %0, %%envreg1;" : "=r"(high));
             asm("mov.u32 %0, %%envreg2;" : "=r"(low));
             out[gridDim.x] = (high | low) != 0;

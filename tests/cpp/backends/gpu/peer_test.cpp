@@ -16,8 +16,8 @@ const Subject &subject() {
     return only;
 }
 
-// body(first, second). Where there is one device only, CTest knows by the message that the suite is skipped, and where two are
-// required it is a failure.
+// Runs body(first, second). With one device only, the message tells CTest that the suite is
+// skipped; if two devices are required, the test fails.
 template <class Body> void with_two(Body &&body) {
     const std::vector<ep_device> devices = devices_of(subject());
     if (devices.size() < 2) {

@@ -32,7 +32,7 @@ void check_refused(ep_status status, const std::string &words, const Request &as
     }
 }
 
-// Of a code object or a bundle: it names the kernel.
+// True if a code object or a bundle names the kernel.
 bool holds(const Code &code, const std::string &name) { return code.image.find(name) != std::string::npos; }
 
 }  // namespace

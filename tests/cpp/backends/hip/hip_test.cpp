@@ -1,4 +1,5 @@
-// What is particular to HIP: the default stream, errors that stay ours, devices of other people's streams, code objects.
+// Behaviour particular to HIP: default stream, own error state, devices of foreign streams, code
+// objects.
 #include "../gpu/table.hpp"
 
 #include "../gpu/kernels.hpp"

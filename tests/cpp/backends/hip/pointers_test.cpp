@@ -1,4 +1,4 @@
-// What a pointer is, as HIP 5 says it and as HIP 6 does: the runtime's answers are fabricated.
+// Pointer attributes as HIP 5 and as HIP 6 report them: the runtime's answers are fabricated.
 #include "backends/gpu/native.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
-// Whether memory is CUDA's or HIP's is asked, whatever the protocol or the producer calls it: two drivers in one machine, one
-// that sees no device, and none.
+// The drivers are asked if memory is CUDA's or HIP's; the protocol or producer does not decide.
+// Machines: with both drivers, with one that sees no device, and with neither.
 #include "core/refusal.hpp"
 #include "exchange/hip/fake_drivers.hpp"
 
@@ -69,7 +69,7 @@ void check_on(const Array &array, const fake::Block &block, ep_usm_kind kind) {
 
 TEST_SUITE_BEGIN("both");
 
-TEST_CASE("CAI is of whoever knows the pointer; HIP is asked where CUDA does not") {
+TEST_CASE("CAI belongs to the driver that knows the pointer; CUDA is asked before HIP") {
     both();
     for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
         const fake::Block cudas(fake::cuda(), kind), hips(fake::hip(), kind);
@@ -95,7 +95,7 @@ TEST_CASE("DLPack's names are where the search begins: kDLCUDA may be HIP's, and
     CHECK(dlpack::device_of(by_dlpack(pinned.data, kDLROCMHost)) == DLDevice{kDLROCMHost, 0});
 }
 
-TEST_CASE("an address is of whoever knows it") {
+TEST_CASE("an address belongs to the driver that knows it") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     check_on(by_address(cudas.data), cudas, EP_USM_DEVICE);

@@ -85,7 +85,7 @@ TEST_CASE("a bound of a slice that may wrap is counted from the end") {
     CHECK(length(binary(global_id(), "+", 1)).find("t_extent0 = min(global_id0 + 1, a.extent0)\n") != std::string::npos);
 }
 
-TEST_CASE("what a loop adds up is a count, what it doubles is none") {
+TEST_CASE("a variable that a loop increments is a count, one that it doubles is not") {
     const auto growing = [](Tree next) {
         return lowered({"a", "n"}, {array(f32), scalar(i64)},
                        {assign("s", 1), assign("t", 1),

@@ -169,7 +169,7 @@ TEST_CASE("a loop around barriers stays around loops over the work-items, and it
     build.add(Building::block(Act::while_, {operation(Op::greater, boolean, {build.read(step), number(0)})}, std::move(body)));
     build.add(Building::block(Act::if_, {operation(Op::equal, boolean, {build.read(i), number(0)})},
                               {Building::store(out, id("group_id"), build.load(lm, number(0)))}));
-    // What one work-item has read before all barriers comes back behind them.
+    // A value that a work-item read before all barriers is used after them.
     build.add(Building::store(lm, build.read(i), build.read(mine)));
     build.add(build.barrier());
     Target any, fixed;
@@ -210,7 +210,7 @@ TEST_CASE("group functions go through the work-items") {
     }
 }
 
-TEST_CASE("a work-item that has returned stays away from what comes behind") {
+TEST_CASE("a work-item that has returned runs no later code") {
     Building build("early");
     const RootId out = build.array("out", float32, true, true);
     std::vector<Statement> body;

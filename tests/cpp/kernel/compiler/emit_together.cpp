@@ -90,7 +90,7 @@ TEST_CASE("a scope is a suffix of CUDA's atomics, one of HIP's beyond the device
                       ", sycl::access::address_space::global_space>(x[0]).fetch_add(1, sycl::memory_order::seq_cst);"));
 }
 
-TEST_CASE("fences say what they order, and for whom where the dialect has a word for it") {
+TEST_CASE("fences state their order, and their scope if the dialect has one") {
     const auto source = [](Dialect dialect, Scope scope, Order order, int fences) {
         Building build("waits");
         const RootId x = build.array("x", float32, true, true);

@@ -13,7 +13,7 @@ using namespace entrepot::kernel::tree;
 
 namespace {
 
-// Of a kernel of an array and numbers of 64 and 32 bits.
+// Source of a kernel of an array and numbers of 64 and 32 bits.
 std::string source(const std::vector<NodePtr> &body, Dialect dialect = Dialect::opencl_c) {
     Target target;
     target.dialect = dialect;
@@ -69,7 +69,7 @@ TEST_CASE("a loop whose last step may pass over the end of all numbers counts it
     CHECK(has(looping({"n", call("len", {"a"}), 2}), "v_left"));
     CHECK(has(looping({"m", "n", 2}), "for (long v = (long)m; v < n; v += 2) {"));
     CHECK(has(looping({"n", -1, -2}), "for (long v = n; v > -1; v -= 2) {"));
-    CHECK_MESSAGE(has(looping({global_id(), call("len", {"a"}), 32}), "v < a_extent0; v += 32) {"), "nobody waits so long");
+    CHECK_MESSAGE(has(looping({global_id(), call("len", {"a"}), 32}), "v < a_extent0; v += 32) {"), "no test runs that long");
 }
 
 TEST_CASE("what counts elements stays wide, and so does all where nothing is gained by it") {

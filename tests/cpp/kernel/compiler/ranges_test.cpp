@@ -21,7 +21,7 @@ constexpr std::int64_t least64 = std::numeric_limits<std::int64_t>::min(), most6
 constexpr std::int64_t least32 = std::numeric_limits<std::int32_t>::min(), most32 = std::numeric_limits<std::int32_t>::max();
 constexpr Range all64{least64, most64}, all32{least32, most32};
 
-// Of the variable `v` of a kernel of two arrays of 64 and 8 bits, and numbers of 64, 32 and 8.
+// Range of the variable `v` in a kernel of arrays of 64 and 8 bits, and numbers of 64, 32 and 8.
 Range of_v(const std::vector<NodePtr> &body) {
     const ir::Module module =
         lower(function("k", {"a", "b", "n", "m", "u"}, body), {array(i64), array(i8), scalar(i64), scalar(i32), scalar(u8)}, {});

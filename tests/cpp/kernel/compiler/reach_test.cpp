@@ -52,7 +52,7 @@ TEST_CASE("an index of anything else is not known") {
     CHECK(reach_of({assign("part", at("v", slice(2, none(), none()))), assign(at("part", global_id(0)), 1)}).empty());
 }
 
-TEST_CASE("an access that a work-item may leave out is none of every work-item") {
+TEST_CASE("a conditional access does not count as one of every work-item") {
     const Tree is_within = compare(global_id(0), "<", "n");
     const NodePtr store = fill_at(global_id(0));
     const Tree load = at("v", global_id(0));

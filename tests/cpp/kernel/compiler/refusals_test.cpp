@@ -297,7 +297,7 @@ TEST_CASE("barriers that all work-items of a group reach") {
     CHECK_NOTHROW(compiled({if_(compare("n", "<", 4), {barrier})}));
     CHECK_NOTHROW(compiled({if_(compare(call("get_group_id", {0}), "<", 4), {barrier})}));
     CHECK_NOTHROW(compiled({if_(compare(local, "<", 4), {put(0)}), barrier}));
-    CHECK_NOTHROW(compiled({if_(compare(at("k", 0), "==", 0), {barrier})}));  // nobody writes k
+    CHECK_NOTHROW(compiled({if_(compare(at("k", 0), "==", 0), {barrier})}));  // k is never written
     CHECK_NOTHROW(compiled({for_range("i", {10}, {if_(compare("n", "==", "i"), {breaks()}), barrier})}));
     CHECK_NOTHROW(
         compiled({for_range("j", {10}, {for_range("i", {10}, {if_(compare("i", "==", local), {breaks()})}), barrier})}));

@@ -1,5 +1,5 @@
-// Trees of Python functions, written without a parser: each call is a line of its own in the text that goes with the tree, so
-// that messages have something to show.
+// Trees of Python functions, written without a parser. Each call is a line of its own in the text
+// that goes with the tree, so that messages can show it.
 #pragma once
 #include <entrepot/kernel/compiler/compiler.hpp>
 

@@ -15,7 +15,8 @@ namespace {
 
 using Extents = std::array<std::uint64_t, 3>;
 
-// What a launch of that many work-items gets, of a kernel whose work-items beyond the range do nothing.
+// Global size of a launch over so many work-items, for a kernel that ignores those beyond the
+// range.
 Extents rounded(const Device &device, const Extents &global) {
     Specialisation made;
     made.kernel = Program("scale", device).kernel("scale");
@@ -26,7 +27,7 @@ Extents rounded(const Device &device, const Extents &global) {
     return std::to_array(fitted(made, range, device).local);
 }
 
-// What kernels do here, until the test ends, be it by a failure.
+// Sets what kernels do until the scope ends, also by a failure.
 class KernelRuns {
 public:
     explicit KernelRuns(decltype(fake::World::kernel) kernel) { fake::world().kernel = std::move(kernel); }
@@ -91,7 +92,7 @@ TEST_CASE("local arrays that are the launch's are given their bytes") {
                          doctest::Contains("needs 32784 bytes of local memory"), Error);
 }
 
-TEST_CASE("an array that is read and written by one launch comes behind who reads it, in whatever order it is given") {
+TEST_CASE("a launch that reads and writes an array waits for its readers, in any argument order") {
     const Device device = fake::device();
     const Kernel kernel = Program("scale", device).kernel("scale");
     const Queue reader = Queue::create(device), queue = Queue::create(device);

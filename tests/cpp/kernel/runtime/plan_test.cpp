@@ -74,7 +74,7 @@ struct Launches {
 
     bool is_planned() { return static_cast<bool>(plans.find(queue, range, arguments())); }
 
-    // As a launch from Python goes. Whether there was a plan for it.
+    // Launches as Python does. Returns: true if there was a plan.
     bool launch() {
         const std::vector<Argument> all = arguments();
         const Plans::Use plan = plans.find(queue, range, all);
@@ -183,7 +183,7 @@ TEST_CASE("a plan serves one at a time, and one that is not used makes room for 
     }
     REQUIRE(launches.is_planned());
 
-    // Of a type with as many bits, it has the same place.
+    // A type of the same width has the same place.
     launches.first = launches.on_device(8, dtypes::int32);
     CHECK_FALSE(launches.launch());
     CHECK_FALSE(launches.launch());
