@@ -1,4 +1,4 @@
-"""What the records of the bindings are made of, for the tests that lay them beside a header."""
+"""Describes the records of the bindings, for tests that compare them with a header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What lies are made of: values of every kind, and interface dicts that say something wrong, for every protocol that is one."""
+"""Values of every kind, and false interface dicts of every protocol, for tests of bad input."""
 
 from __future__ import annotations
 

@@ -73,13 +73,13 @@ def new_capsule(address: int, name: bytes, destructor: object = None) -> object:
 
 
 def content(capsule: object, form: type) -> Legacy | Versioned:
-    """What one of our own capsules, not taken yet, holds."""
+    """The tensor in one of Entrepot's capsules that no consumer has taken yet."""
     return form.from_address(_pointer(capsule, form.names[0]))
 
 
 @CapsuleDestructor
 def _free_if_fresh(capsule: int) -> None:
-    """Every producer's duty: a capsule that nobody has renamed frees its tensor."""
+    """Every producer's duty: a capsule that was not renamed frees its tensor."""
     for form in (Legacy, Versioned):
         if _raw_name(capsule) == form.names[0]:
             managed = form.from_address(_raw_pointer(capsule, form.names[0]))
@@ -107,7 +107,7 @@ class Producer:
     made: list = field(default_factory=list)  # what the tensors point to, for as long as the producer lives
 
     def tensor(self) -> Legacy | Versioned:
-        """A new managed tensor, which whoever gets it has to give back through its deleter."""
+        """A new managed tensor, which its consumer has to release through its deleter."""
         managed = self.form()
         tensor = managed.dl_tensor
         tensor.data = self.address

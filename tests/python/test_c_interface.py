@@ -9,7 +9,7 @@ from c_interface import c_interface
 
 
 class Foreign:
-    """Memory of a context of its own, and no queue in it: what its work goes to is one of ours."""
+    """Memory with a context of its own and without a queue: Entrepot makes a queue for its work."""
 
     def __init__(self, device: ep.Device) -> None:
         self.context = ep.Context([device])

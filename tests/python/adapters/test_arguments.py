@@ -1,4 +1,4 @@
-"""What any object is as an argument of a C function: through the table of functions that bindings and extensions call."""
+"""Objects as arguments of C functions, through the table that bindings and extensions call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What HIP Python's adapters get wrong (release 6.2, some of it still in 10.0), a test for each: none of it is here."""
+"""Defects of HIP Python's adapters (release 6.2, some of them still in 10.0), absent here."""
 
 from __future__ import annotations
 

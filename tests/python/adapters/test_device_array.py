@@ -32,7 +32,7 @@ def state(array: DeviceArray) -> tuple[Any, ...]:
 
 
 def allocated(nbytes: int) -> DeviceArray:
-    """As hipMalloc returns it, at an address that nobody has."""
+    """A DeviceArray as hipMalloc returns it, at an address without memory."""
     return _device_array(0x1000, nbytes)
 
 
@@ -489,7 +489,7 @@ class TestExports:
 
 @pytest.mark.sycl
 class TestOrder:
-    """Work of ours on the memory is done before its address leaves us."""
+    """Entrepot's work on the memory is done before its address is handed out."""
 
     @pytest.mark.parametrize("use", [Pointer, ListOfInt, lambda array: ListOfPointer([array]), lambda array: Pointer(array[:])])
     def test_work_is_done_when_another_adapter_has_the_address(self, use):
@@ -641,7 +641,7 @@ class TestAsAnObject:
 
 @pytest.mark.parametrize("device", [pytest.param("cuda:0", marks=pytest.mark.cuda), pytest.param("hip:0", marks=pytest.mark.hip)])
 class TestOnADevice:
-    """What a driver is asked: any address that it knows is an Array, whoever allocated it."""
+    """Any address that the driver knows is an Array, however it was allocated."""
 
     def test_asarray_asks_once_and_is_the_memory_itself(self, device):
         numbers = ep.full((4, 3), 1.5, "float32", device=device)

@@ -40,7 +40,7 @@ def filled(kind: type) -> ctypes._SimpleCData | ctypes.Structure | ctypes.Union:
 
 
 def offsets_in(bytes_: bytes, kinds: list[type]) -> list[int]:
-    """Where the entries made by ``filled`` lie: runs of 0xFF, of each entry's length."""
+    """Offsets of the entries made by ``filled``: runs of 0xFF, of each entry's length."""
     found, at = [], 0
     for kind in kinds:
         at = bytes_.index(b"\xff", at)
@@ -179,7 +179,7 @@ class InC:
 
 
 def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
-    """Of the members of a struct each, and its size, as one compiled program prints them."""
+    """Member offsets and size of a struct for each list, as one compiled program prints them."""
     types = InC()
     prints = []
     for kinds in lists:

@@ -36,7 +36,7 @@ class TestConversions:
         second = Pointer(first)
         assert int(second) == int(first)
         del first
-        goods += b"resized"  # BufferError while anybody holds the buffer
+        goods += b"resized"  # BufferError if the buffer is still held
 
     def test_an_adapter_that_has_memory_of_its_own_is_kept(self):
         numbers = ListOfInt([1, 2, 3])
@@ -213,7 +213,7 @@ class TestConversions:
         assert producer.deleted == 1
 
     def test_the_exchange_api_alone_is_enough(self):
-        """Of a type that has its table and no ``__dlpack__``: what comes by it cannot have come otherwise."""
+        """A type that has its table and no ``__dlpack__``, so the table must be used."""
         memory = (ctypes.c_float * 12)()
         kind, _ = publish(lambda: TensorProducer(ctypes.addressof(memory)))
         tensor = kind()
@@ -554,7 +554,7 @@ USES = {
 
 
 class TestMemoryOfSubclasses:
-    """What a derived type has its memory in, nobody else knows: its objects live as long as their address is used."""
+    """Only a derived type knows its memory: its objects live as long as their address is used."""
 
     @pytest.mark.parametrize("use", USES)
     def test_a_class_of_python_s(self, use):

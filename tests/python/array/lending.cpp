@@ -43,7 +43,8 @@ PyObject *columns(PyObject *, PyObject *count) {
         [&] { return entrepot::Array::from_address(block, shape, take_back, const_cast<float *>(block), "host", strides); });
 }
 
-// What is at the address, of that dtype, without anyone to take it back; through the table alone.
+// An Array of the memory at the address, with that dtype and without a deleter; through the table
+// alone.
 PyObject *at(PyObject *, PyObject *args) {
     unsigned long long address = 0;
     entrepot_view what{};

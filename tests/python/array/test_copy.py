@@ -74,7 +74,7 @@ class TestQueues:
 @pytest.mark.alone
 @pytest.mark.sycl
 class TestMemoryThatTheHostChanges:
-    """Nobody asks us before NumPy's memory is written, so a copy behind a kernel that is still running has to wait for that."""
+    """NumPy's memory may be written at any time. A copy after a running kernel waits for it."""
 
     WAYS: ClassVar[dict[str, Callable[[Any, ep.Queue], ep.Array]]] = {
         "asarray": lambda source, queue: ep.asarray(source, device="opencl:cpu", copy=True, queue=queue),

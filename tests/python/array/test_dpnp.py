@@ -1,4 +1,4 @@
-"""What dpnp.asarray asks of an Array: ``__usm_ndarray__`` and ``sycl_queue``, so that it takes the memory without a copy."""
+"""dpnp.asarray imports an Array without a copy, by ``__usm_ndarray__`` and ``sycl_queue``."""
 
 from __future__ import annotations
 

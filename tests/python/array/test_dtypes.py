@@ -15,7 +15,7 @@ pytestmark = pytest.mark.host
 
 
 class Shown:
-    """An object of somebody's module, with that text."""
+    """An object of some module, with that text."""
 
     def __init__(self, text: str) -> None:
         self.text = text

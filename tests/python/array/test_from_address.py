@@ -53,7 +53,7 @@ def elements(array: ep.Array) -> list[float]:
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was reported, as (type, text, object)."""
+    """The reported exceptions, as (type, text, object)."""
     reported: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda it: reported.append((it.exc_type, str(it.exc_value), it.object)))
     return reported
@@ -262,7 +262,7 @@ class TestAnotherPlace:
         assert lender.calls == []
 
 
-# ---------------------------------------------------------------- who lets go
+# ---------------------------------------------------------------- release
 
 
 def drop_without_the_gil(array: ep.Array) -> None:
@@ -337,12 +337,12 @@ class TestDeleter:
         array = ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
         if form != "address":
             del function, deleter
-            assert kept() is not None, "nobody else keeps what the function is compiled to"
+            assert kept() is not None, "only the array keeps the compiled function"
         del array
         assert calls == [ADDRESS]
 
     def test_no_bits_of_the_address_are_lost(self) -> None:
-        """ctypes passes an int as a C int where nobody has said otherwise; free() of half an address ends the process."""
+        """ctypes passes an int as a C int by default; free() of half an address crashes."""
         libc = ctypes.CDLL(None)
         libc.malloc.restype = ctypes.c_void_p
         for _ in range(3):
@@ -426,7 +426,7 @@ class TestDeleter:
         assert lender.addresses == [lender.address]
 
     def test_a_deleter_that_leads_to_the_array_keeps_it(self) -> None:
-        """As with weakref.finalize: the collector would take the function to pieces before it is called."""
+        """Like weakref.finalize. The collector would clear the function before it is called."""
 
         class Ring:
             array: ep.Array | None
@@ -485,7 +485,7 @@ class TestWork:
         array = lender.lend(deleter=wrap(lender))
         done = launch("slow", array, seconds=1, queue=ep.Queue(place.device))
         del array
-        assert not done.done, "letting go has waited"
+        assert not done.done, "the release has waited"
         assert lender.calls == []
         done.wait()
         assert settles(lambda: lender.addresses, [lender.address])

@@ -148,7 +148,7 @@ class TestOrder:
         done = program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"))
         started = time.perf_counter()
         del data
-        assert time.perf_counter() - started < 0.05, "letting go must not wait for the kernel"
+        assert time.perf_counter() - started < 0.05, "the release must not wait for the kernel"
         assert not done.done
         other = ep.zeros(2, "int32", kind="device", queue=ep.Queue(queue.device))
         assert other.copy_to_host().numpy().tolist() == [0, 0]

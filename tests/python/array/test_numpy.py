@@ -1,5 +1,7 @@
-"""What NumPy makes of an Array, and what it must not make of it: NumPy swallows the refusals of buffers and interfaces, and then
-makes an array of objects with one Array in it, unless ``__array__`` says better.
+"""NumPy's views and arrays of an Array.
+
+If a buffer or an interface is refused, NumPy makes an array of objects with one Array in it.
+``__array__`` prevents that.
 """
 
 from __future__ import annotations

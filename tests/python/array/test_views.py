@@ -17,7 +17,7 @@ pytestmark = pytest.mark.numpy
 
 
 def same(array: ep.Array, expected: np.ndarray) -> None:
-    """The same elements at the same addresses."""
+    """Checks for equal elements at equal addresses."""
     assert array.shape == expected.shape
     assert array.dtype == expected.dtype
     assert array.size == expected.size
@@ -209,7 +209,7 @@ class TestLifetime:
         assert gone() is not None, "the view must keep its producer alive"
         del view
         gc.collect()
-        assert gone() is None, "and let it go"
+        assert gone() is None, "and release it"
 
     def test_arrays_have_weak_references(self) -> None:
         array = ep.zeros(3, "int8")

@@ -1,4 +1,4 @@
-"""Proof that a clause can fail: somebody who violates it, and nothing else, is caught by it, and by nothing else."""
+"""Proof that a clause can fail: an object that violates only this clause fails this clause only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Take = Callable[[Any], Any]
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 
-# What is taken from the program for good: by breakers that keep what they should let go.
+# References that broken exporters and importers keep instead of releasing them.
 hoard: list[Any] = []
 
 
@@ -75,7 +75,7 @@ class WrongOnce:
 
 
 class Described:
-    """Memory that nobody keeps."""
+    """Memory that the object does not keep alive."""
 
     def __init__(self, address: int) -> None:
         self.__array_interface__ = {"shape": (3, 4), "typestr": "<f4", "data": (address, False), "version": 3}

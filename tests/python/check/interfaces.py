@@ -1,4 +1,4 @@
-"""What breaks the clauses that the three dicts share: exporters whose dict is bent, importers that mend what they get."""
+"""Violations of the clauses that the three dicts share: false exporters and lenient importers."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def exporters(attribute: str, truth: Callable[[], Entries], other: str, other_tr
 
 
 class Proxy(Speaker):
-    """What another has said, mended, and that other kept."""
+    """A corrected dict of another object, which it keeps alive."""
 
     def __init__(self, attribute: str, entries: Entries, keep: Any) -> None:
         super().__init__(attribute, entries)

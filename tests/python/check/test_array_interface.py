@@ -1,4 +1,4 @@
-"""Each clause of the array interface catches who violates it."""
+"""Each clause of the array interface catches its violation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXPORTERS = exporters(ATTRIBUTE, truth, "__cuda_array_interface__", truth) | {
 
 
 def good(obj: Any) -> ep.Array:
-    """As Entrepot, and with later versions, which Entrepot refuses."""
+    """Imports like Entrepot, and also later versions, which Entrepot refuses."""
     entries = getattr(obj, ATTRIBUTE, None)
     if entries and entries.get("version") == 4:
         entries["version"] = 3

@@ -1,4 +1,4 @@
-"""Each clause of the array struct catches who violates it."""
+"""Each clause of the array struct catches its violation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each clause of the buffer protocol catches who violates it."""
+"""Each clause of the buffer protocol catches its violation."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def raw_buffer(tmp_path_factory: pytest.TempPathFactory) -> type:
 
 
 class Owner:
-    """What a buffer owns: the Array's own buffer, and the exporter."""
+    """Owner of a buffer: holds the Array's own buffer, and the exporter."""
 
     def __init__(self, view: Any, exporter: Any) -> None:
         self.view, self.exporter = view, exporter

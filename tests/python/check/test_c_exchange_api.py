@@ -1,4 +1,4 @@
-"""Each clause of the C exchange API catches who violates it."""
+"""Each clause of the C exchange API catches its violation."""
 
 from __future__ import annotations
 

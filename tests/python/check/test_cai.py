@@ -1,4 +1,4 @@
-"""Each clause of the CUDA array interface catches who violates it, on machines without CUDA too."""
+"""Each clause of the CUDA array interface catches its violation, also without CUDA."""
 
 from __future__ import annotations
 

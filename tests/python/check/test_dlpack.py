@@ -1,4 +1,6 @@
-"""Each clause of DLPack catches who violates it: exporters that bend what an Array gives, importers that mend what it refuses."""
+"""Each clause of DLPack catches its violation.
+
+Exporters falsify an Array's tensor; importers accept what an Array's import refuses."""
 
 from __future__ import annotations
 
@@ -211,7 +213,7 @@ class SharesItsShape(HandMade):
 
 
 class GivesMemoryAway(Good):
-    """Its memory goes to the next of its kind when the object goes, whoever has a tensor."""
+    """Its memory is reused by the next object once it dies, even if a consumer has a tensor."""
 
     free: list[ep.Array] = []  # noqa: RUF012 - shared on purpose
 

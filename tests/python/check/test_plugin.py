@@ -13,7 +13,7 @@ pytestmark = pytest.mark.host
 
 @pytest.fixture(autouse=True)
 def no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What else is installed takes most of a run to import."""
+    """Importing the other installed plugins would take most of a run."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 

@@ -1,4 +1,4 @@
-"""Each clause of the SYCL USM array interface catches who violates it."""
+"""Each clause of the SYCL USM array interface catches its violation."""
 
 from __future__ import annotations
 

@@ -353,7 +353,7 @@ for _ in range(int(sys.argv[1])):
 @pytest.mark.host
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
 def test_folder_that_another_user_exchanges_is_not_used(tmp_path):
-    """One who may write where the folder lies exchanges it for one of theirs, again and again."""
+    """A user with write access to the parent folder replaces the cache folder repeatedly."""
     import ctypes
     import tempfile
 

@@ -269,7 +269,7 @@ class Owner:
 
 
 def settles(is_so: Any) -> bool:
-    """Whether it comes true: the driver lets go of what a graph has kept on a thread of its own."""
+    """True if it comes true in time: the driver releases a graph's references on its own thread."""
     for _ in range(200):
         ep.empty(1, "uint8", device="host")
         if is_so():
@@ -356,7 +356,7 @@ class Number:
 
 
 def other_things() -> None:
-    """What a program does meanwhile, none of which may be allowed in its thread while another captures."""
+    """Calls of a program that are forbidden on a thread while another thread captures."""
     queue = ep.Queue(DEVICE)
     for kind in ("device", "host", "shared"):
         array = ep.full(1 << 16, 3, "int32", queue=queue, kind=kind)
@@ -549,7 +549,7 @@ class TestCupy:
 
 
 def test_graphs_are_dropped_after_the_module(stream: Stream, queue: ep.Queue) -> None:
-    """Nobody has to be there any more when a graph lets go of what it kept."""
+    """Graphs release their references on other threads, which run no Python code then."""
     graphs: list[Graph] = []
     for _ in range(20):
         with capture(stream) as graph:

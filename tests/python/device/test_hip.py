@@ -1,7 +1,7 @@
 """HIP devices: memory, copies, programs and the protocols, from a first use to the numbers that come out.
 
-On a machine whose GPU is NVIDIA's, ENTREPOT_HIP_LIBRARY names the library of tests/hip_over_cuda; CUDA's driver then claims the
-same memory, and a protocol's own word decides whose it is.
+On a machine with an NVIDIA GPU, ENTREPOT_HIP_LIBRARY names the library of ``tests/hip_over_cuda``.
+There, CUDA's driver claims the same memory, and the protocol decides between the two.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def test_dlpack_names_the_kind(device):
 
 
 class Exported:
-    """An array as somebody else's: DLPack and nothing more."""
+    """An array of another library: it speaks DLPack only."""
 
     def __init__(self, array):
         self.array = array

@@ -1,4 +1,4 @@
-"""What only a process of its own can show: imports, variables, and which library came first.
+"""Tests that need their own process: imports, variables, and the order in which libraries load.
 
 Fork and the process's end are in tests/robustness.
 """
@@ -14,7 +14,7 @@ import pytest
 
 
 def run(code: str, **environment: str | None) -> str:
-    """What a fresh interpreter prints; it must end by itself and well."""
+    """Standard output of a fresh interpreter, which must exit by itself with status 0."""
     variables = {**os.environ, **{name: value for name, value in environment.items() if value is not None}}
     for name, value in environment.items():
         if value is None:

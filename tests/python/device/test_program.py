@@ -67,7 +67,7 @@ assert 2.2250738585072014e-308 / 2 != 0 and 5e-324 * 1.0 != 0
     )
 
 
-#: Of two 64-bit `min` with the number that is the same for all, and a barrier before them.
+#: Calls `min` twice on 64-bit numbers, with an operand uniform in the group, after a barrier.
 MINIMA = """
 kernel void minima(global long *out, global const long *given, long n) {
     local long shared[4];

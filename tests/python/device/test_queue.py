@@ -381,7 +381,7 @@ class TestDpctl:
         launch("slow", array, queue=ep.Queue(theirs))
         event, ours = theirs.submit_barrier(), ep.Queue(cpu)
         ours.wait_for(event)
-        # The same memory without its history, so that nothing but the event orders the two queues.
+        # An import without the memory's history, so that only the event orders the two queues.
         interface = {**array.__sycl_usm_array_interface__, "syclobj": cpu.sycl_context}
         ep.copy(copied, ep.asarray(Speaker("__sycl_usm_array_interface__", interface, array)), queue=ours).wait()
         assert memoryview(copied.copy_to_host())[0] == 42

@@ -1,4 +1,4 @@
-"""The C exchange API both ways: tables of others, PyTorch's first of all, and the five functions of ours."""
+"""The C exchange API both ways: tables of other libraries, and Entrepot's five functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tensors import CPU, ONE_API, READ_ONLY, Deleter, DLDataType, DLDevice, DLTe
 
 pytestmark = pytest.mark.host
 
-METAL = 8  # of DLPack, and no backend of ours
+METAL = 8  # a device type of DLPack that no backend of Entrepot has
 
 OTHER_NAME = b"something else"  # capsules do not copy their names
 
@@ -210,7 +210,7 @@ class TestOurTable:
         view = owned(back)
         assert (view.data_ptr, view.shape, view.owner) == (array.data_ptr, (3,), array.owner)
         del array, view
-        source.append(0)  # nobody holds it any more
+        source.append(0)  # no reference holds it any more
 
     def test_read_only_is_flagged_and_never_lent(self, ours: Table) -> None:
         array, out = ep.asarray(b"abc"), c_void_p()
@@ -343,7 +343,7 @@ def test_our_work_comes_behind_the_producers_current_queue() -> None:
     done = launch("slow", memory, queue=far)
     copied = ep.zeros(16, "int32", kind="device", queue=near)
     ep.copy(copied, ep.asarray(kind()), queue=near)
-    assert not done.done, "somebody waited"
+    assert not done.done, "a host wait happened"
     assert memoryview(copied.copy_to_host())[0] == 42
     del keep
     given.clear()  # the type stays, as types with a table do

@@ -21,7 +21,7 @@ MEMORY = (ctypes.c_float * 12)(*range(12))
 
 
 def host_dict(**changes: object) -> dict[str, Any]:
-    """Of memory of the host, which no driver knows: what is refused before one is asked."""
+    """Host memory, which no driver knows: for refusals before a driver is asked."""
     return {"shape": (4, 3), "typestr": "<f4", "data": (ctypes.addressof(MEMORY), False), "strides": None, "version": 3} | changes
 
 
@@ -157,7 +157,7 @@ class TestImport:
 @pytest.mark.cuda
 @pytest.mark.numpy
 class TestOrder:
-    """Each stream in turn: the import returns while its kernel spins, and what is read comes behind the kernel."""
+    """The import returns while the stream's kernel spins, and reads are ordered after it."""
 
     @pytest.mark.parametrize("stream", [LEGACY, PER_THREAD, "own"])
     def test_our_work_comes_behind_the_producers_stream(self, stream: object) -> None:
@@ -249,5 +249,5 @@ class TestExport:
         assert not done.done, "the export waited"
         assert stream == array.queue.__cuda_stream__()[1]
         array.queue.wait()
-        assert done.done, "the stream that is named must come behind the other"
+        assert done.done, "the named stream must wait for the other one"
         assert getattr(array, ATTRIBUTE)["stream"] is None

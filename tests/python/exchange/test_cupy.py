@@ -81,7 +81,7 @@ class TestArrays:
         """)
 
     def test_what_is_changed_in_its_class_counts(self) -> None:
-        """In a process of its own, because the class is everybody's."""
+        """In a process of its own, because the class is shared by all tests."""
         run("""
             import cupy
             import entrepot as ep

@@ -1,4 +1,4 @@
-"""DLPack both ways: what is taken and what is refused, who frees what and when, and who waits for whom.
+"""DLPack both ways: imports and refusals, deleters, and the order of work.
 
 Tensors that lie are in tests/robustness/test_malformed.py.
 """
@@ -401,7 +401,7 @@ class TestExport:
         set_name(capsule, None)
         del capsule
         gc.collect()
-        assert producer.deleted == 0, "nobody knows whose the tensor is now: it leaks"
+        assert producer.deleted == 0, "the tensor's owner is unknown now: it leaks"
 
     def test_keywords_only(self) -> None:
         with pytest.raises(TypeError, match="positional"):
@@ -536,7 +536,7 @@ class TorchXpu(Producer):
         return self.capsule()
 
     def order(self, stream: int | None) -> None:
-        """Has the queue wait for the work on the memory: there is none."""
+        """Makes the queue wait for the work on the memory; here there is no such work."""
 
 
 @pytest.mark.sycl
@@ -594,7 +594,7 @@ class TestOneAPI:
         copied = ep.zeros(16, "int32", kind="device", queue=ep.Queue("opencl:cpu"))
         ep.copy(copied, view)
         assert asked == [near.addressof_ref()]
-        assert not done.done, "somebody waited"
+        assert not done.done, "a host wait happened"
         assert memoryview(copied.copy_to_host())[0] == 42
 
     def test_producers_like_tensorflow(self) -> None:
@@ -686,7 +686,7 @@ class TestOneAPI:
         array = usm()
         slow[1](array, ep.Scalar(TURNS, "int64"))
         array.__dlpack__(max_version=(1, 0), stream=-1)
-        assert not array.queue.is_idle, "nobody may have waited"
+        assert not array.queue.is_idle, "the export must not wait"
         array.queue.wait()
 
     def queues(self) -> list[tuple[str, object, object]]:

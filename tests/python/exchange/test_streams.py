@@ -156,7 +156,7 @@ class TestConsumersStream:
         array.__dlpack__(max_version=(1, 3), stream=stream)
         assert not done.done, "the export waited"
         far.wait()
-        assert done.done, "the stream did not come behind our work"
+        assert done.done, "the stream did not wait for the array's work"
 
     def test_minus_one_asks_for_nothing(self) -> None:
         array, own = zeros(), Stream()
@@ -401,7 +401,7 @@ class TestCudaStream:
 
 
 class Foreign:
-    """Somebody else's object for a stream that they have from elsewhere."""
+    """Another library's object for a stream that it did not create."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream

@@ -1,4 +1,5 @@
-// Somebody else's extension, with nothing but Python and entrepot::Array: what it does, test_c_interface.py asks for.
+// An extension outside of Entrepot that uses Python and entrepot::Array only; test_c_interface.py
+// drives it.
 #include <entrepot/python/array.hpp>
 
 #include <cstdint>

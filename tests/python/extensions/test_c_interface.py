@@ -48,7 +48,7 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
 
 
 class TestVersions:
-    """What an extension says at its import to a package of another version than its header."""
+    """Imports of an extension whose header has another version than the package."""
 
     def offer(self, version: int, monkeypatch: pytest.MonkeyPatch) -> CInterface:
         table = CInterface.from_buffer_copy(c_interface())
@@ -133,7 +133,7 @@ class TestHandles:
 
         owner = Owner(16)
         gone = weakref.ref(owner)
-        assert extension.keep(owner), "the copies are of the same memory, and who was moved from is empty"
+        assert extension.keep(owner), "the copies share the memory, and the moved-from Array is empty"
         del owner
         gc.collect()
         assert gone() is not None, "the kept one is the only one"

@@ -102,7 +102,7 @@ status find_door(door *out, int number) {
     *out = open_door(number);
     return SAMPLE_OK;
 }
-// As many as there is room for.
+// Fills all elements.
 int all_doors(door *out, uint64_t *count) {
     for (uint64_t i = 0; i < *count; ++i)
         out[i] = open_door((int)i + 1);
@@ -141,7 +141,7 @@ int many(int a, int b, int c, int d, int e, int f, int g, int h, double i, float
     return a + b + c + d + e + f + g + h + (int)i + (int)j;
 }
 static atomic_bool asleep, told;
-// Whether somebody woke it in that time.
+// Returns: true if another thread woke it in that time.
 bool sleep_until_told(int milliseconds) {
     extern int usleep(unsigned);
     told = false;
@@ -151,7 +151,7 @@ bool sleep_until_told(int milliseconds) {
     asleep = false;
     return told;
 }
-// Whether there was a sleeper to be woken.
+// Returns: true if a thread was asleep.
 bool tell_sleeper(void) { return asleep && (told = true); }
 // C's own threads, of which Python knows nothing until they call it.
 typedef struct {

@@ -109,12 +109,12 @@ class span:
 
 @_library.opaque
 class door:
-    """What only C knows."""
+    """Opaque: only C knows its fields."""
 
 
 @_library.opaque
 class key:
-    """Something else that only C knows."""
+    """Another opaque record."""
 
 
 @_library.struct(size=16, alignment=8)
@@ -125,7 +125,7 @@ class house:
 
 @_library.callback
 def binary(a: c_int, b: c_int) -> c_int:
-    """Of two numbers one."""
+    """Makes one number of two."""
 
 
 @_library.callback
@@ -258,7 +258,7 @@ def all_doors(out: Out[ListOfPointer](count="count"), count: InOut[ListOfUInt64]
 
 
 def too_loud(words: ListOfBytes | None) -> str | None:
-    """What total_length cannot bear."""
+    """Reports words that total_length does not accept."""
     loud = [word for word in words or [] if word.isupper()]
     return f"{loud[0].decode()} is too loud; say it in small letters" if loud else None
 

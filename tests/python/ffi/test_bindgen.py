@@ -300,7 +300,7 @@ def test_a_declaration_is_shown_as_in_c(goods):
 
 
 def test_what_each_rule_takes(goods):
-    """Of C's own functions: the arguments are made as the rule says, and what C writes comes back or is the caller's."""
+    """Each rule converts arguments to C as stated, and C's results are returned or written."""
     crate = goods.crate(label="abcd", b=7)
     names = goods.ListOfBytes([b"one", b"two"])
     assert goods.use(None, crate, crate, [5, 6], names) == 7 + 7 + 5 + ord("o")
@@ -346,7 +346,7 @@ NAMED = 'name = "x"\ntitle = "X"\n'
 
 
 def refusal(folder):
-    """What the tool says of x.toml there, which it refuses."""
+    """The tool's error message for x.toml, which it refuses."""
     command = [BINDGEN, folder / "x.toml", folder / "x.json", folder / "x.py", f"-I{folder}"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1

@@ -34,7 +34,7 @@ def test_a_function_of_another_type_is_refused():
     visitor = sample.visitor(lambda context, at, count: None)
     with pytest.raises(TypeError, match=r"keep\(\) argument '\w+': a binary was expected, not a visitor; Pointer\(…\) of it"):
         sample.keep(visitor)
-    sample.keep(Pointer(visitor))  # whoever says so
+    sample.keep(Pointer(visitor))  # an explicit cast is accepted
     sample.keep(None)
 
 
@@ -138,7 +138,7 @@ def test_of_an_address_and_of_ctypes():
 
 
 class Producer:
-    """Of DLPack, and of nothing else."""
+    """Speaks DLPack only."""
 
     def __dlpack__(self, **keywords):
         return numbers.__dlpack__(**keywords)
@@ -237,7 +237,7 @@ def test_a_thread_of_cs_own_keeps_what_the_others_hold():
 
 @pytest.mark.parametrize("kept", ["f", "globals().setdefault('kept', f)"])
 def test_c_calls_after_the_interpreters_end(kept):
-    """The C library calls at exit what Python gave it; there is nobody left to answer."""
+    """The C library calls Python's function at exit, when the interpreter is finalized."""
     assert (
         run(f"""
         from ffi import sample
@@ -256,7 +256,7 @@ def test_c_calls_after_the_interpreters_end(kept):
     ids=["that returns", "that sleeps", "that waits for good", "that never returns"],
 )
 def test_threads_of_cs_own_call_while_the_interpreter_ends(body):
-    """What the callable does then, it does no further: its thread rests, and the process ends as if it were not there."""
+    """The callable stops in the middle: its thread blocks, and the process exits regardless."""
     for _ in range(3):
         assert (
             run(f"""

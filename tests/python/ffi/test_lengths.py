@@ -90,7 +90,7 @@ class TestCounts:
 class TestRefusals:
     @pytest.fixture
     def seen(self, monkeypatch):
-        """What the refusal is asked about."""
+        """Arguments that the refusal function is called with."""
         found = []
         monkeypatch.setattr(sample, "too_loud", lambda what: found.append(what) or "no")
         return found

@@ -68,7 +68,7 @@ def test_a_symbol_that_is_not_there():
 
 @pytest.fixture(scope="module")
 def bindings():
-    """What tools/bindgen wrote of zlib's header."""
+    """Bindings that tools/bindgen wrote for zlib's header."""
     spec = importlib.util.spec_from_file_location("zlib_bindings", ROOT / "examples/bindings/zlib_bindings.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["zlib_bindings"] = module
@@ -104,7 +104,7 @@ class TestZlib:
         assert bindings.deflateEnd(stream) == bindings.Z_OK
 
     def test_its_own_allocator_in_python(self, bindings):
-        """zlib asks Python for memory, and gives it back."""
+        """zlib allocates and frees by functions in Python."""
         import ctypes
 
         blocks = {}

@@ -178,7 +178,7 @@ def numbers_at(address, **changes):
 
 
 class TestAdapters:
-    """What a record is made of as an adapter, in place of values for its fields."""
+    """Records made of an adapter in place of values for their fields."""
 
     @pytest.mark.parametrize(
         "make",

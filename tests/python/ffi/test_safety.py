@@ -1,4 +1,4 @@
-"""What must not happen to memory: what records point to stays, and what is not known to be there is not read."""
+"""Memory safety: targets of records stay alive, and memory of unknown size is not read."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ int hipEventDestroy(struct timespec *event) { return hipFree(event); }
 
 // ---------------------------------------------------------------- the kernels
 
-// As a compiler lays the arguments out.
+// Arguments with the layout of a compiler.
 struct arguments {
     float factor;
     int n;

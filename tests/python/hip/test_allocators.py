@@ -1,4 +1,4 @@
-"""What allocates gives a DeviceArray of as many bytes; what takes it back leaves one that is refused."""
+"""Allocators return a DeviceArray of the requested bytes; a freed one is refused afterwards."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_what_is_taken_back_is_refused(library, call):
 
 
 def test_memory_of_the_host_is_a_pointer(library):
-    """As HIP Python has it: it is no device's."""
+    """A Pointer, like in HIP Python, as it is not a device's memory."""
     body = (
         "status, x = hip.hipHostMalloc(60, 1)\nprint(status.name, type(x) is Pointer, bool(x))\nhip.hip_check(hip.hipHostFree(x))"
     )

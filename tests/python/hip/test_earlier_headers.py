@@ -1,7 +1,8 @@
-"""Every record and every enumerator of entrepot.hip beside the headers of HIP 5.2, which Debian has: what a library of that
-version lays out by a name is what the name means where that library is.
+"""Compares every record and enumerator of entrepot.hip with the headers of HIP 5.2, from Debian.
 
-A compiler says first which names and members those headers have at all; what they have lies as ours, but for the table below.
+With a library of that version loaded, a name means the layout that the library has for it.
+A compiler first reports which names and members those headers have. These must be laid out like
+the bindings', except for the table below.
 """
 
 from __future__ import annotations

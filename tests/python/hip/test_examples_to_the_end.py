@@ -31,7 +31,7 @@ def hip_check(call_result):
     return result
 """
 
-#: What the examples with a kernel have in common: theirs is compiled for the device that there is.
+#: Shared by the examples with a kernel: compiles it for the current device.
 COMPILED = """
 def compiled(source, name, headers=(), include_names=()):
     prog = hip_check(hiprtc.hiprtcCreateProgram(source, name, len(headers), headers or None, include_names or None))

@@ -62,7 +62,7 @@ def run(library: Path, program: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-# As in the examples of HIP Python.
+# The function of HIP Python's examples.
 HIP_CHECK = """
 def hip_check(call_result):
     err, result = call_result[0], call_result[1:]

@@ -1,7 +1,7 @@
 """The documentation's example of hipRAND with NumPy.
 
-On AMD's library as far as a machine without a device goes; to the end on a HIP device, NVIDIA's by the libraries of
-tests/hip_over_cuda, and on a stand-in of memory that is the host's and of a generator that is C's.
+It runs on AMD's library as far as a machine without a device allows. On a HIP device it runs to the
+end, or on NVIDIA's with tests/hip_over_cuda, or on a stand-in with host memory and C's generator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What would end the process in AMD's library, and is refused before: with what was asked, what was found and what to do."""
+"""Calls that would crash in AMD's library are refused: asked, found, and what to do."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ class TestArchitectures:
 
 
 def test_an_address_is_taken_as_it_is():
-    """A way out for who knows better: nothing is known of it."""
+    """Deliberate bypass: the size of memory at a bare address is unknown, and not checked."""
     room = bytearray(16)
     (status,) = hip.hipMemcpy(int(Pointer(room)), bytes(16), 16, TestBytes.HOST)
     assert isinstance(status, hip.hipError_t)

@@ -1,5 +1,6 @@
-"""hipSPARSE, a library more for a file of settings: what it says where it is not, what AMD's own says without a device, and calls
-of a stand-in to the end.
+"""hipSPARSE, a further library that needs only a file of settings.
+
+Tested: its absence, AMD's library without a device, and calls of a stand-in to the end.
 
 AMD's library takes 1.3 GB, and CI does without. Not installed, but unpacked (`apt-get download libhipsparse0 librocsparse0`,
 `dpkg-deb -x` each into a folder), it is found by ENTREPOT_HIPSPARSE_LIBRARY, and what it needs by LD_LIBRARY_PATH.

@@ -1,6 +1,6 @@
 """Every function of HIP and hipRTC, called once here and once through HIP Python, on AMD's library without a device.
 
-What is otherwise stands in the tables below, by name: whatever else comes to differ is red, and so is a row that holds no more.
+The tables below list the differences by name. Any other difference fails, and so does a stale row.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ OTHER_ARGUMENTS = {
     ),
 }
 
-# Where HIP Python has neither our status nor, like us, no such function in the library.
+# Functions of the library for which HIP Python raises instead of returning our status.
 DIFFERENT = {
     # An enum of what it has not set and C has not written: no ValueError where that happens to be a value.
     "ValueError": (
@@ -64,7 +64,7 @@ CRASHES = {
     "entrepot.hiprtc": {"hiprtcCompileProgram", "hiprtcCreateProgram", "hiprtcGetCodeSize", "hiprtcGetProgramLogSize"},
 }
 
-# What HIP Python has and we have not.
+# Functions of HIP Python that Entrepot lacks.
 ABSENT = {
     # HIP 7.1, whose headers ours are made from, has these in none of its headers for users.
     "entrepot.hip": set(
@@ -104,7 +104,7 @@ def words(table: dict[str, str]) -> dict[str, str]:
 
 
 def calls(module: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Function → what each argument is: of ours, and of HIP Python's, by the signature at the head of its text."""
+    """Function → kinds of its arguments: Entrepot's, and HIP Python's by its docstring."""
     described = json.loads((ROOT / f"tools/bindgen/libraries/{module.split('.')[1]}.json").read_text())["functions"]
     ours, theirs = {}, {}
     for each in described:
@@ -152,7 +152,7 @@ def is_missing(outcome: str) -> bool:
 
 
 def version() -> int:
-    """Of the runtime; 502 is HIP 5.2."""
+    """Version of the runtime; 502 is HIP 5.2."""
     return hip.hipRuntimeGetVersion()[1] // 100_000
 
 
@@ -190,7 +190,7 @@ def asked(request, tmp_path_factory):
 
 @pytest.mark.hip_library
 def test_no_call_ends_but_with_a_status(asked):
-    """Where C itself does not bear NULL, the process dies of it; nothing of ours does."""
+    """If C itself crashes on NULL, the process dies of it; Entrepot's code never crashes."""
     odd = {
         name: outcome
         for name, outcome in asked.ours.items()

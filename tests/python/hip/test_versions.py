@@ -1,4 +1,4 @@
-"""What versions of HIP have by one name and not alike: decided by the library that is there."""
+"""Names whose meaning differs between versions of HIP: the loaded library decides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAID_OUT_ANEW = {
     "hipExternalSemaphoreWaitParams": "hipGetDevicePropertiesR0600",
 }
 
-#: Of a version, what came with it and is a sign of it here.
+#: Version → symbols that it added, by which it is identified here.
 SIGNS = {
     "5.2": [],
     "5.3": ["hipUserObjectCreate"],
@@ -27,9 +27,10 @@ SIGNS = {
     "7.0": ["hipLaunchKernelExC"],
 }
 
-#: By version, as AMD's headers of it have them: Kernel and MemcpyFromSymbol of hipGraphNodeType, Host of hipMemoryType,
-#: hipIpcMemLazyEnablePeerAccess, sizes of HIP_MEMCPY3D and of hipExternalSemaphoreWaitParams, where the location is in
-#: hipMemAllocationProp and the width in HIP_MEMSET_NODE_PARAMS.
+# : By version, from AMD's headers of it: Kernel and MemcpyFromSymbol of hipGraphNodeType, Host of :
+# hipMemoryType, hipIpcMemLazyEnablePeerAccess, sizes of HIP_MEMCPY3D and of :
+# hipExternalSemaphoreWaitParams. The last two are offsets: of the location in hipMemAllocationProp,
+# : and of the width in HIP_MEMSET_NODE_PARAMS.
 MEANT = {
     "5.2": [1, 10, 0, 0, 128, 136, 4, 24],
     "5.3": [0, 10, 0, 0, 128, 136, 8, 24],

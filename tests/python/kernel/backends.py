@@ -1,4 +1,4 @@
-"""Where the contract suite of kernels runs: each way that a Python function becomes work on a device, and the simulator."""
+"""Targets of the contract suite of kernels: each device and dialect, and the simulator."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def looking_up(sizes: tuple[int, ...]):
 
 
 def texts_of(name: str, dialect: str) -> list[str]:
-    """Of each kernel that the example launches, as it is for the host's arguments."""
+    """Texts of the kernels that the example launches, for the host's arguments."""
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(str(FOLDER))
         shadowed = sys.modules.pop(name, None)

@@ -17,7 +17,7 @@ if not hasattr(np, "row_stack"):
 from numba import config, cuda, float32, vectorize
 
 CONSTANTS = np.array([3, 1, 4, 1], "f4")
-#: What Numba's simulator has not.
+#: Not supported by Numba's simulator.
 ON_A_GPU_ONLY = {
     "`cuda.laneid`",
     "`cuda.warpsize`",

@@ -1,16 +1,18 @@
 """Random kernels: Hypothesis strategies of the text of modules, and the arguments that the kernels in them are launched with.
 
-The kernels use every operator on integers of all widths, float16 to float64, conditions, loops, device functions, tuples,
-elements and parts of strided views, private and local arrays, barriers, atomics and group functions. Each program has one
-meaning only.
+The kernels use every operator on integers of all widths and float16 to float64. They use
+conditions, loops, device functions, tuples, elements and parts of strided views. They use private
+and local arrays, barriers, atomics and group functions. Each program has one meaning only.
+
 ``tests/python/kernel/test_random_programs.py`` and ``tools/fuzz_kernels.py`` run them.
 
-So that two correct compilers agree, what is assigned to a variable states its type, or is an integer of literals, which is int64
-where it meets one of a type, or takes the type of what the variable is assigned later; and floats are exact: a variable is a
-number of quarters, 1000 at most, and no expression needs more than 53 bits. So nothing is rounded, and neither one rounding for
-``a * b + c`` nor another order of additions, which compilers may choose, shows in a result. Each cell that atomics
-change knows one of them that may come in any order, and nobody looks at what it was before.
-float16 rounds after every operation, so a variable of that type is only kept within ±8.
+Two correct compilers must agree. So the value assigned to a variable states its type, or is an
+integer of literals. The latter is int64 where it meets an integer of a type, or takes the type that
+the variable is assigned later. Floats are exact: a variable is a number of quarters, 1000 at most,
+and no expression needs more than 53 bits. Nothing is rounded, so compilers may contract
+``a * b + c`` or reorder additions without a change of results. Each cell for atomics has one
+operation, for which any order is right, and its previous value is never used. A variable of type
+float16 is only kept within ±8, for it rounds after every operation.
 """
 
 from __future__ import annotations
@@ -39,14 +41,14 @@ COLUMNS = 4
 WIDE = 6
 CUBE = (3, 4, 5)
 PRIVATE = 4
-#: What an expression may be divided by before it becomes a number of quarters: none of its quotients is as near to a quarter,
-#: without being one, as rounding reaches.
+#: Divisors of an expression that is converted to quarters afterwards. A quotient that is not a
+#: quarter is farther from one than rounding reaches.
 INEXACT_DIVISORS = ["3.0", "-1.25", "7.0"]
-#: What atomics do to each of the cells, in global and in local memory.
+#: Operation of atomics on each of the cells, in global and in local memory.
 ATOMICS = ["add", "sub", "min", "max", "and_", "or_", "xor", "add"]
 CELLS = len(ATOMICS)
 
-#: What every program takes.
+#: Parameters of every program.
 PARAMETERS = "out, floats, cells, sums, grid, small, rounded, a, b, c, d, e, f, g, h, x, y, halves, flags, table, wide, cube, n"
 
 _HEAD = """\
@@ -277,7 +279,7 @@ class _Writer:
         return f"({left} + dppy.int8({self.integer(depth - 1)}))"
 
     def half(self, depth: int) -> str:
-        """Of float16, and rounded after each operation."""
+        """An expression of float16, which rounds after each operation."""
         leaves = ["halves[i]", f"halves[{self.place()}]", *self.halves, f"dppy.float16({self.one_of(0.1, 2.25, -7.5)})"]
         if depth == 0 or self.chance(4):
             return self.one_of(*leaves)
@@ -336,7 +338,7 @@ class _Writer:
         return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {right})"
 
     def assign_typed_later(self) -> None:
-        """A variable that begins with a literal, or with an integer that is none any more, and meets elements then."""
+        """A variable that begins as a literal or an untyped integer, and meets elements later."""
         name, kind = f"l{self.made}", self.one_of(*INTEGERS)
         self.made += 1
         if self.untyped and self.chance(2):
@@ -409,7 +411,7 @@ class _Writer:
         self.functions_of_pairs.append(f"\n@dppy.func\ndef {name}(p, q, z):\n    return {values}\n")
 
     def variable(self) -> str:
-        """One whose type is known, made now if there is none."""
+        """A variable of known type; makes one if there are too few."""
         known = [name for name in self.integers if name in self.types]
         if len(known) < 2 or self.chance(4):
             name, kind = f"v{self.made}", self.one_of(*INTEGERS)
@@ -548,7 +550,7 @@ class _Writer:
         return [list(self.integers), list(self.floats), list(self.untyped), list(self.halves)]
 
     def forget(self, names: list[list[str]]) -> None:
-        """What has been assigned since ``names()`` was called."""
+        """Removes variables assigned since ``names()`` was called."""
         self.integers, self.floats, self.untyped, self.halves = names
 
     def statement(self, depth: int) -> None:
@@ -616,7 +618,7 @@ class _Writer:
         return self.one_of("1", "1", "2", "-1", "n - 3", up, f"-({up})")
 
     def phase(self) -> None:
-        """What all write to local memory, they read behind a barrier; now and then in a loop or a condition that is all's."""
+        """All write local memory and read it after a barrier; at times in a uniform loop or if."""
         form = self.one_of("plain", "plain", "for", "while", "if")
         names = self.names()
         if form != "plain":
@@ -646,7 +648,7 @@ class _Writer:
             self.forget(names)
 
     def together(self) -> None:
-        """What the work-items of a group find out about all their values."""
+        """A group function over the values of all work-items of a group."""
         form = self.one_of("reduce", "inclusive_scan", "exclusive_scan", "broadcast", "any", "all")
         name, kind = f"g{self.made}", self.one_of(*INTEGERS)
         self.made += 1
@@ -820,7 +822,7 @@ def arguments(items: int, seed: int = 7) -> dict[str, View | np.generic]:
 
 
 def _integers(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Of the whole range, with its ends, small numbers and numbers near the ends among them."""
+    """Integers of the whole range: its ends, small numbers and numbers near the ends among them."""
     limits = np.iinfo(dtype)
     values = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
     flat = values.reshape(-1)

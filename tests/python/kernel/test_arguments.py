@@ -214,7 +214,7 @@ class TestWithoutACopy:
 
 @pytest.mark.cuda
 class TestArraysOfCuda:
-    """Of other libraries, whole and in part, on the device that they are on: nothing is copied."""
+    """Arrays of other libraries, whole and in part, on their own device: nothing is copied."""
 
     def test_an_object_with_the_interface(self):
         array = ep.zeros(16, "int32", device="cuda:0")

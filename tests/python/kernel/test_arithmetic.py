@@ -347,7 +347,7 @@ def complex_powers(out, z, exponents):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_powers_of_complex_numbers(backend, dtype):
-    """Whole ones are multiplied, as in Python: exactly, where the products are. Of 0, negative ones are none."""
+    """Whole exponents multiply, as in Python. 0 has no negative powers."""
     z = np.array([1j, 2 - 1j, -3, 1e-3 + 2j, 0], dtype)
     exponents = np.array([-3, -1, 0, 1, 2, 3, 20])
     out, *_ = backend.run(complex_powers, (5, 7), None, np.zeros((5, 7, 4), dtype), z, exponents)
@@ -616,7 +616,7 @@ def narrowed(out, b):
 
 @every_backend
 def test_a_conversion_may_make_a_number_negative(backend):
-    """What is known of the operand, that it is not negative, does not hold behind it."""
+    """The operand is known not to be negative; the result of the conversion is not."""
     b = np.array([1, 100, 128, 200, 255], "u1")
     (out, _) = backend.run(narrowed, 5, None, np.zeros((5, 2), "i8"), b)
     v = np.full(5, 5, "i8")
@@ -638,7 +638,7 @@ def compared_before(out, x, y):
 
 @every_backend
 def test_a_comparison_says_nothing_behind_it(backend):
-    """Of two values that differ nothing is known, though one of them is not negative."""
+    """If two values differ, nothing is known of either, though one of them is not negative."""
     x = np.array([-100, -1, 0, 50], "i1")
     (out, *_) = backend.run(compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8"))
     assert out.tolist() == [[v // 46, v % 46, int(v >= 0)] for v in x.tolist()]
@@ -704,7 +704,7 @@ def divide_above_wrapped_bounds(out, c, b):
 
 @every_dialect
 def test_division_above_a_wrapped_bound_rounds_down(backend):
-    """What wraps is no lower bound of what is compared to it: x is negative, and yet not less than y + y."""
+    """A wrapped sum is not a lower bound: x is negative, and yet not less than y + y."""
     c, b = np.array([2**31 - 1, -1, -7, -(2**31)], "i4"), np.array([100, -50], "i1")
     (out, *_) = backend.run(divide_above_wrapped_bounds, 1, None, np.zeros(6, "i8"), c, b)
     assert out.tolist() == [-1 // 2, -1 % 3, -7 // 2, -7 % 4, -50 // 3, -50 % 3]

@@ -21,7 +21,7 @@ SYCL = next(each for each in BACKENDS if each.dialect == "sycl")
 
 @functools.cache
 def in_local_memory(name: str):
-    """The same updates of a local array of three dimensions: the elements of a cell of its own for each operation."""
+    """The updates on a local array of three dimensions; each operation has elements of its own."""
     dtype = getattr(dppy, name)
 
     @dppy.kernel
@@ -275,7 +275,7 @@ SCOPES = ["work_item", "sub_group", "work_group", "device", "system"]
 @every_compiler
 @pytest.mark.parametrize("name", ["int32", "float64"])
 def test_every_order_and_scope(backend, name):
-    """As far as one group can tell, all are the same; no compiler refuses one."""
+    """Within one group all orders and scopes act alike; no compiler refuses any."""
     for order, scope in itertools.product(ORDERS, SCOPES):
         items = 1 if scope in ("work_item", "sub_group") else 8  # others may take no part
         a, out = backend.run(_ordered(order, scope), items, items, np.zeros(4, name), np.zeros(16, name))

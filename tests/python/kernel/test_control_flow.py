@@ -140,7 +140,7 @@ def counts_to_the_ends_of_32_bits(out, low, high):
 
 @every_dialect
 def test_loops_that_count_to_the_ends_of_32_bits(backend):
-    """In 32 bits where a dialect gains by it; everybody else sees numbers of 64."""
+    """A dialect may count in 32 bits, but the kernel sees numbers of 64."""
     low, high = -(2**31), 2**31 - 1
     (out,) = backend.run(counts_to_the_ends_of_32_bits, 1, None, np.zeros(12, "i8"), np.int32(low), np.int32(high))
     assert out.tolist() == [
@@ -176,7 +176,7 @@ def steps_beyond_the_ends(out, start, stop):
 
 @every_dialect
 def test_loops_whose_last_step_leads_beyond_the_ends(backend):
-    """Of 32 bits and of 64."""
+    """The ends are those of 32 bits and of 64."""
     most, least = 2**63 - 1, -(2**63)
     (out,) = backend.run(steps_beyond_the_ends, 1, None, np.zeros(7, "i8"), np.int64(most - 5), np.int64(most))
     assert out.tolist() == [101, 2, most - 1, 2, least + 2, 3, most - 1]

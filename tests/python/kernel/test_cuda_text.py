@@ -22,7 +22,7 @@ def nvrtc():
 
 
 def compile_for_h100(nvrtc, text: str) -> str:
-    """What the compiler says against the text; empty where it takes it."""
+    """The compiler's log for the text; empty if it compiles."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None) == 0
     options = (ctypes.c_char_p * 2)(b"--gpu-architecture=sm_90", b"--std=c++17")

@@ -1,4 +1,4 @@
-"""What programs of numba-dppy take from numba and from numba_dppy: numba's types as dtypes, func(debug=True), asarray."""
+"""Names that programs of numba-dppy import: numba's types as dtypes, func(debug=True), asarray."""
 
 from __future__ import annotations
 

@@ -182,7 +182,7 @@ def test_floats_are_rounded_to_digits(backend, dtype):
 @every_backend
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_small_floats_are_rounded_to_digits(backend, name):
-    """Of numbers that keep their places in so few bits."""
+    """Numbers whose digits fit in so few bits."""
     skip_what_the_device_has_not(backend, name)
     x = np.array([0.125, 0.375, 1.25, -1.75, -2.5, 25, 35, -45, 50, 150], dtype_of(name))
     (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), x.dtype), x)
@@ -393,7 +393,7 @@ def test_device_functions_take_arrays_and_parts_of_them(backend):
 
 
 def printed(capfd):
-    """What kernels have printed. C's stdout, which they print to, keeps what goes to no terminal until it has a block of it."""
+    """Output of kernels. C's stdout, which they print to, is flushed: it is block-buffered here."""
     ctypes.CDLL(None).fflush(None)
     return capfd.readouterr().out
 

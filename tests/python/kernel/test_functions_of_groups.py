@@ -16,7 +16,7 @@ GROUP = 8
 
 @dppy.func
 def sum_of_group(value, start):
-    """The sum of the values of a group, as everybody's; `start` is returned of a group of one."""
+    """The sum of the values of a group, in each work-item; `start` alone for a group of one."""
     lid, size = dppy.get_local_id(0), dppy.get_local_size(0)
     if size == 1:
         return start

@@ -1,5 +1,7 @@
-"""Every operation of groups and of sub-groups against NumPy: of every dtype, in groups of one to three dimensions, and in groups
-that are no multiple of a warp."""
+"""Every operation of groups and of sub-groups against NumPy.
+
+Tested: every dtype, groups of one to three dimensions, and groups that fill no whole warp.
+"""
 
 from __future__ import annotations
 
@@ -157,7 +159,7 @@ def groups_of(shape: tuple[int, ...], local: tuple[int, ...]) -> list[np.ndarray
 
 
 def sub_groups_of(shape: tuple[int, ...], local: tuple[int, ...], ids: np.ndarray) -> list[np.ndarray]:
-    """The same of sub-groups, whose size is the device's: they part a group in the order of its work-items."""
+    """Work-items of each sub-group, of the device's size. They split a group in its order."""
     parts = []
     for group in groups_of(shape, local):
         number, lane, size = ids[:, group]
@@ -183,7 +185,7 @@ def expected_of(operations: tuple[str, ...], parts: list[np.ndarray], x: np.ndar
 
 
 def identity(operation: str, dtype: np.dtype) -> np.ndarray:
-    """What an exclusive scan begins with: the value that changes no other."""
+    """Start of an exclusive scan: the operation's neutral element."""
     if operation in ("min", "max"):
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
@@ -413,7 +415,7 @@ def broadcasts_of_nobody(out, ids, x, n):
 @every_compiled_dialect
 @pytest.mark.parametrize("name", ["int16", "int32"])
 def test_broadcasts_of_an_index_that_the_group_has_not(backend, name):
-    """Give the first one's; what lies beside the group's memory is nobody's."""
+    """Returns the first one's value, without a read outside of the group's memory."""
     for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
         x = np.arange(1, 1 + np.prod(shape)).astype(name)
         out, ids, *_ = backend.run(
@@ -514,7 +516,7 @@ def three_of_the_group_and_four_barriers(x):
     ],
 )
 def test_many_group_functions_stay_out_of_the_kernel_in_opencl_c(kernel, outlined):
-    """Where Intel's compiler had them all in one function, some builds of one text ended the process."""
+    """With all of them in one function, Intel's compiler crashed in some builds of the text."""
     text = kernel.source("opencl-c", signature="void(int32[::1])")
     assert text.count("__attribute__((noinline)) int work_group_") == outlined
     assert text.count("noinline") == outlined

@@ -1,4 +1,4 @@
-"""What work-items of a group, or of a sub-group, do together; of every operation, dtype and shape in test_group_operations.py."""
+"""Operations of a group or a sub-group; every dtype and shape is in test_group_operations.py."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.numpy, pytest.mark.host, pytest.mark.hip_library]
 
 
 def compile_for_mi250(text: str) -> str:
-    """What the compiler says against the text; empty where it takes it."""
+    """The compiler's log for the text; empty if it compiles."""
     from entrepot import hiprtc
 
     _, program = hiprtc.hiprtcCreateProgram(text.encode(), b"kernel.hip", 0, None, None)

@@ -64,7 +64,7 @@ def places(out):
 @every_compiler
 @pytest.mark.parametrize("shape", [(70_000, 1, 3), (1, 70_000, 3), (66_000, 2, 5)])
 def test_more_rows_than_a_grid_has_groups(backend, shape):
-    """CUDA and HIP number 65,535 groups in each dimension but the last; who names no group need not know."""
+    """CUDA and HIP allow 65,535 groups in dimensions 0 and 1. Without a local size it is no limit."""
     (out,) = backend.run(places, shape, None, np.full(shape, -1, "i8"))
     assert np.array_equal(out, np.arange(out.size).reshape(shape))
 
@@ -200,7 +200,7 @@ def test_groups_of_three_dimensions_beyond_two_to_the_31(backend):
 
 @pytest.fixture
 def trimmed():
-    """What the test has let go of goes back to the driver."""
+    """Returns memory that the test has released to the driver."""
     yield
     memory.trim()
 

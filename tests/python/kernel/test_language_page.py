@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.numpy]
 PAGE = Path(__file__).resolve().parents[3] / "docs/kernels/language.md"
 BEGIN, END = "<!-- functions:", "<!-- end of functions -->"
 
-# What `format` is in the table for is print's f-strings; a kernel cannot call it.
+# Format is in the table for print's f-strings; a kernel cannot call it.
 NOT_CALLED = {"format"}
 
 

@@ -1,4 +1,4 @@
-"""What a launch goes by: the source as it was decorated, the values that names have now, and arguments that are what they are."""
+"""Launches use the decorated source, the current values of names, and the actual arguments."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def of_integers(out, counted, a, b):
 
 
 def _counted(function, *numbers):
-    """What int64 holds of it; 0 of what Python refuses."""
+    """The result as int64; 0 if it does not fit, or Python refuses the arguments."""
     try:
         result = function(*numbers)
     except ValueError:

@@ -1,4 +1,6 @@
-"""What launches and signatures refuse, and files that messages name; programs that are refused are in test_refusals.py."""
+"""Refusals of launches and signatures, and files that messages name.
+
+Refused programs are in test_refusals.py."""
 
 from __future__ import annotations
 
@@ -286,7 +288,7 @@ def test_what_a_signature_compiled_is_launched():
 
 
 def test_the_source_of_a_launch_has_its_dimensions():
-    """What was launched is shown, also where that had fewer dimensions than the kernel asks about."""
+    """The launched variant is shown, even if it had fewer dimensions than the kernel asks about."""
     made = dppy.kernel(in_two_dimensions.function)
     a = ep.zeros((3, 1), "int64", device="host")
     made[3](a).wait()

@@ -267,7 +267,7 @@ def test_the_row(name, backend):
 
 
 def test_names_of_the_table_are_there():
-    """What the right column names exists."""
+    """Every name in the right column exists."""
     for line in TABLE.read_text(encoding="utf-8").splitlines()[5:]:
         if line.startswith("| "):
             for name in re.findall(r"`@?([a-z_]+(?:\.[a-z_]+)?)[(`\[]", line.split(" | ")[1]):

@@ -1,4 +1,4 @@
-"""When kernels run: a launch returns before its end, and work on an argument is in order, whoever's queue or stream has it."""
+"""When kernels run: launches return early, and work on an argument is in order across streams."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_launch_that_depends_on_others_comes_behind_them(device, chosen):
     assert not started.done, "the kernel must be slow enough for the test to mean anything"
     last.wait()
     assert started.done
-    if behind is not started:  # else nobody has waited for the quick one
+    if behind is not started:  # else there was no wait for the quick one
         assert quick.done
 
 
@@ -132,7 +132,7 @@ def test_a_copy_comes_behind_the_kernel(device):
 
 @every_device
 def test_numpys_memory_is_as_it_was_at_the_launch_and_as_it_is_behind_it(device):
-    """Read and written where it lies or by copies: the call waits, as nobody else would."""
+    """Accessed in place or by copies: the call waits, since no later access can."""
     x, out = np.ones(2, "i4"), np.zeros(2, "i4")
     with ep.device_context(device):
         slow_sum[1](out, x, TURNS // 10)
@@ -142,7 +142,7 @@ def test_numpys_memory_is_as_it_was_at_the_launch_and_as_it_is_behind_it(device)
 
 @every_other_device
 def test_a_kernel_and_the_copy_behind_it_wait_for_an_event(device):
-    """Of work that has nothing to do with their memory."""
+    """The event's work has nothing to do with their memory."""
     queue = ep.Queue(device)
     there, gate = dppy.device_array(2, "int32", queue=queue), zeros(ep.Queue(device))
     into = np.zeros(2, "i4")
@@ -161,7 +161,7 @@ def test_a_kernel_and_the_copy_behind_it_wait_for_an_event(device):
 @pytest.mark.cuda
 class TestStreams:
     def test_of_an_argument_that_speaks_cai(self):
-        """The kernel comes behind the stream that the dict names."""
+        """The kernel waits for the stream that the dict names."""
         memory, far = zeros(ep.Queue("cuda:0")), Stream()
         out = zeros(ep.Queue("cuda:0"))
         adds[1](out, zeros(out.queue)).wait()

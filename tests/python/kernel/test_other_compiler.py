@@ -14,7 +14,7 @@ import pytest
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
 FOLDER = Path(__file__).parent
-#: Of the contract suite: arithmetic of all dtypes, control flow, groups with barriers, atomics.
+#: Files of the contract suite: arithmetic of all dtypes, control flow, barriers, atomics.
 OF_THE_SUITE = ["test_arithmetic.py", "test_control_flow.py", "test_groups.py", "test_atomics.py", "test_synchronisation.py"]
 
 

@@ -36,7 +36,7 @@ def _loaded(folder: Path, text: str) -> ModuleType:
 
 
 def _results(backend: Backend, module: ModuleType) -> dict[str, list]:
-    """What the arrays that the program's arguments are part of hold after a launch."""
+    """Contents, after a launch, of the whole arrays that the program's arguments are part of."""
     given = arguments(module.ITEMS)
     wholes = {name: backend.array(each.whole) for name, each in given.items() if isinstance(each, View)}
     passed = [each.of(wholes[name]) if isinstance(each, View) else each for name, each in given.items()]

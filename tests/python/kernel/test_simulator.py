@@ -381,7 +381,7 @@ def multiplies_matrices(a, x):
 WRONG_LAUNCHES = {
     "too few arguments": lambda kernel, a: kernel[4](a),
     "an argument by name": lambda kernel, a: kernel[4](a, x=1),
-    "an option that is none": lambda kernel, a: kernel[4](a, 1, waitt=True),
+    "an unknown option": lambda kernel, a: kernel[4](a, 1, waitt=True),
     "a list": lambda kernel, a: kernel[4]([1, 2], 1),
     "an object": lambda kernel, a: kernel[4](object(), 1),
     "a great integer": lambda kernel, a: kernel[4](a, 1 << 70),
@@ -422,7 +422,8 @@ def test_matrices_are_not_multiplied_in_place():
         multiplies_matrices.simulate[4](np.zeros(4), 1)
 
 
-#: Of `math` and `numpy`: what takes integers, tuples or three numbers, or gives two. The others take one number or two.
+#: Functions of `math` and `numpy` with integers, tuples or three numbers, or with two results.
+#: The others take one number or two.
 _OTHERWISE = {
     *("math.comb", "math.dist", "math.factorial", "math.fma", "math.frexp", "math.fsum", "math.gcd", "math.isqrt", "math.lcm"),
     *("math.ldexp", "math.modf", "math.perm", "math.prod", "math.sumprod"),
@@ -471,7 +472,7 @@ def test_functions_of_floats_are_the_hosts_at_their_edges(tmp_path):
     x, y = np.ascontiguousarray(np.array([(a, b) for a in edges for b in edges]).T)
     simulated, compiled = results_of(kernel_of(calls, tmp_path), calls, "f8", x, y)
     for place, call in enumerate(calls):
-        # What int64 does not hold, C converts as it likes.
+        # Outside of int64, C's conversion is undefined.
         compared = abs(x) < 2**63 if call.startswith(("math.ceil", "math.floor", "math.trunc")) else slice(None)
         np.testing.assert_allclose(simulated[compared, place], compiled[compared, place], rtol=1e-12, err_msg=call)
 

@@ -1,4 +1,4 @@
-"""Memory of a work-group, of a work-item, and memory that nobody writes; local memory sized at launch; limits."""
+"""Memory of a work-group, of a work-item, and constant memory; sizes at launch; limits."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def all_local_memory(size):
 
 @every_compiler
 def test_local_memory_as_large_as_the_devices(backend):
-    """Of CUDA's compilers a kernel may declare 48 KiB; the rest is the launch's."""
+    """CUDA's compilers let a kernel declare 48 KiB; the launch asks for the rest."""
     most = backend.device.local_mem_size
     (out,) = backend.run(all_local_memory(most), 4, 4, np.zeros(4, "i8"))
     filled = np.arange(most) % 251

@@ -127,7 +127,7 @@ def test_two_barriers_in_a_loop_in_two_dimensions(backend):
 
 @dppy.kernel
 def lives_across(out, x):
-    """What a work-item has in variables stays its own over barriers: numbers, tuples, private memory."""
+    """Variables of a work-item stay its own over barriers: numbers, tuples, private memory."""
     i, lid = dppy.get_global_id(0), dppy.get_local_id(0)
     shared = dppy.local.array(4, dppy.int64)
     mine = dppy.private.array(2, dppy.int64)

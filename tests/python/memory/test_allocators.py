@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def run(source: str) -> str:
-    """What a program of its own prints: an allocator is chosen once for a process."""
+    """Standard output of a new process: a process chooses its allocator once."""
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

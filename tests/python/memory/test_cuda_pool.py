@@ -40,7 +40,7 @@ def hold(spin: Any, array: ep.Array, queue: ep.Queue, value: int = 1, cycles: in
 
 
 class Watched:
-    """A pool, and the addresses that came out of it: asking an array for its own tells the pool that somebody else knows it."""
+    """A pool and its addresses. Asking an array for its address would mark it as escaped."""
 
     def __init__(self) -> None:
         self.pool = memory.pool()
@@ -68,7 +68,7 @@ class TestReuse:
         del array
         again, second = watched.empty(nbytes, queue)
         assert second == address
-        assert not queue.is_idle, "nobody waited for it"
+        assert not queue.is_idle, "there was no wait for it"
         ep.fill(again, 9).wait()
         assert memoryview(again.copy_to_host())[0] == 9, "the later work came later"
 

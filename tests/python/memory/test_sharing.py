@@ -1,4 +1,4 @@
-"""Memory shared between processes: what the other side sees, who keeps what alive, what is refused, and what a crash leaves."""
+"""Memory shared between processes: contents, lifetime, refusals, and cleanup after a crash."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class TestLifetime:
         assert (values(handle.open()) == 19).all()
 
     def test_nothing_is_left_when_all_let_go(self, device: str, other: Other) -> None:
-        """Of the host there are mappings and files of it, of a device its free memory: see TestCuda."""
+        """On the host these are mappings and files; for a device see TestCuda."""
 
         def share_once() -> None:
             other.run("handle.open(); _ = None", handle=shareable(np.zeros(1000), device).share())
@@ -266,7 +266,7 @@ def shared_mappings(process: int | str = "self") -> int:
 
 
 def shm() -> set[str]:
-    """What of ours has a name: none has, and others on this machine come and go."""
+    """Named shared memory of Entrepot: there must be none. Other processes' names may change."""
     return {name for name in os.listdir("/dev/shm") if "entrepot" in name} if os.path.isdir("/dev/shm") else set()
 
 
@@ -290,7 +290,7 @@ class TestCrashes:
         del array
         gc.collect()
         assert shared_mappings() == 0
-        assert shared_memory() < half, "the pages went with the last who had them"
+        assert shared_memory() < half, "the pages are freed with the last mapping"
         assert not shm()
 
     def test_a_killed_opener_leaves_nothing_behind(self) -> None:
@@ -465,14 +465,14 @@ class TestOpening:
 
 
 def server_name(process: int) -> str:
-    """Of the abstract socket on which the process hands out its files."""
+    """Name of the abstract socket on which the process hands out its files."""
     lines = Path("/proc/net/unix").read_text().splitlines()
     (name,) = {line.split()[-1] for line in lines if f"@entrepot.{process}." in line}
     return "\0" + name[1:]
 
 
 def has_stopped(process: int) -> bool:
-    """Whether all threads of the process have, which takes them a moment."""
+    """True once all threads of the process have stopped, which takes a moment."""
     states = [stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{process}/task").glob("*/stat")]
     return set(states) == {"T"}
 
@@ -561,7 +561,7 @@ class TestForgeries:
                     opened += 1
                 except (ep.EntrepotError, ValueError, OverflowError):
                     pass
-        assert opened < 300, "names that nobody checks are few"
+        assert opened < 300, "unchecked names are few"
 
     @pytest.mark.parametrize(
         ("shape", "strides", "offset"),
@@ -723,7 +723,7 @@ class TestCuda:
         del array
         gc.collect()
         memory.trim()
-        assert watcher.run(free, device=device) - with_array > nbytes * 0.9, "the memory went with the last who had it"
+        assert watcher.run(free, device=device) - with_array > nbytes * 0.9, "the memory is freed with the last handle"
         watcher.end()
         owner.end()
 
@@ -758,13 +758,13 @@ class TestCuda:
         return found
 
     def test_where_opened_memory_is_the_driver_says(self, other: Other) -> None:
-        """Memory of IPC origin, by the files of virtual memory: asked as somebody else's."""
+        """Memory shared by files of virtual memory, imported as another library's."""
         found = self.as_the_driver_says(other, shareable(np.arange(6), "cuda:0").share())
         assert found == ("cuda:0", "device", True, [0, 1, 2, 3, 4, 5])
 
     @pytest.mark.torch
     def test_where_torchs_opened_memory_is_the_driver_says(self, other: Other) -> None:
-        """The same by the driver's own handles."""
+        """Memory shared by the driver's own handles."""
         import torch
 
         tensor = torch.arange(6, device="cuda")

@@ -338,7 +338,7 @@ class TestWrapping:
         assert memory.tobytes() == bytes(range(100))
         del memory
         gc.collect()
-        assert gone() is None, "and let it go"
+        assert gone() is None, "and release it"
 
     @pytest.mark.parametrize("entries, lowest, count", [
         ({"shape": (10,), "strides": (2,), "offset": 8}, 8, 19),
@@ -688,7 +688,7 @@ class TestOrder:
         assert time.perf_counter() - start < 0.1, "dropping must not wait for the kernel"
         assert gone() is not None, "the kernel still uses the memory"
         others = [cls(4096, queue=ep.Queue(ep.device("opencl:cpu"))) for _ in range(20)]
-        assert address not in [other._pointer for other in others], "and it must not be given to anybody else"
+        assert address not in [other._pointer for other in others], "and it must not be reused"
         for event in events:
             event.wait()
         deadline = time.perf_counter() + 5
@@ -718,12 +718,12 @@ class TestOrder:
         producer.source.memset(0)
         gone = weakref.ref(producer)
         event = slow(producer.source)
-        assert as_usm_memory(producer).tobytes()[1] == 42, "reading must come behind it"
+        assert as_usm_memory(producer).tobytes()[1] == 42, "reading must wait for it"
         event.wait()
         event = slow(producer.source)
         memory = as_usm_memory(producer)
         del memory, producer
-        assert gone() is None, "letting go must not: the producer keeps what its work needs"
+        assert gone() is None, "the release must not: the producer keeps its memory alive"
         event.wait()
 
     @every_class
