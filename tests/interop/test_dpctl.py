@@ -127,7 +127,7 @@ class TestSubDevices:
         assert PEER.values(second)[0] == slow.RESULT
 
 
-def test_our_work_comes_behind_what_a_consumer_of_several_arrays_does_later() -> None:
+def test_access_waits_for_later_work_of_a_consumer_of_two_arrays() -> None:
     """Both are handed over before the consumer begins, and our first use of one comes before the consumer's of the other."""
     queue, ours = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
     arrays = [ep.zeros(24, "int32", queue=queue, kind="device") for _ in range(2)]

@@ -229,7 +229,7 @@ def test_a_copy_of_what_is_immutable_may_be_written() -> None:
     assert source.tolist() == [0] * 4
 
 
-def test_jax_copies_what_is_not_aligned_unless_it_is_forbidden_to() -> None:
+def test_jax_copies_unaligned_memory_unless_copy_is_false() -> None:
     array = ep.zeros(64, "int32", device="host")[1:]
     assert jax.dlpack.from_dlpack(array).unsafe_buffer_pointer() != array.data_ptr
     with pytest.raises(ValueError, match="aligned to 64 bytes"):

@@ -151,7 +151,7 @@ def test_a_message_of_device_memory_arrives_or_ends_the_process() -> None:
 
 
 @pytest.mark.cuda
-def test_who_has_no_such_mpi_asks_for_the_hosts_view_and_is_refused() -> None:
+def test_host_view_of_cuda_memory_is_refused() -> None:
     with pytest.raises(ep.ExchangeError, match="cannot be reached by the host; copy it"):
         MPI.memory.frombuffer(ep.zeros(4, "int32", device="cuda:0").host())
 

@@ -84,7 +84,7 @@ PROMISED = {
 @pytest.mark.dpctl
 @pytest.mark.dpnp
 @pytest.mark.parametrize("topic", PROMISED)
-def test_both_sides_of_every_row_run_and_the_bounds_are_those_that_were_promised(topic: str) -> None:
+def test_benchmark_rows_run_and_report_the_promised_bounds(topic: str) -> None:
     command = [sys.executable, "-c", RUN_ONCE, topic]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr

@@ -201,7 +201,7 @@ class TestTheseTestsCanFail:
         program.run(blocks[6])
         assert program.ran == {*blocks[1:5], blocks[6]}
 
-    def test_a_block_that_others_build_on_runs_once_and_its_error_is_theirs(self, tmp_path):
+    def test_shared_block_runs_once_and_its_error_propagates(self, tmp_path):
         (tmp_path / "a.md").write_text("```python\nx = 1 / zero\n```\n```python\nassert x\n```\n")
         _, second = blocks_of(tmp_path / "a.md")
         program = Program(tmp_path / "a.md")

@@ -101,7 +101,7 @@ def test_the_extension_shows_its_own_names_alone():
     assert [name for name in names if not name.startswith(("PyInit_", "entrepot_"))] == []
 
 
-def test_libraries_need_what_every_program_in_cpp_has_and_the_plugin_sycl():
+def test_libraries_need_only_the_cpp_runtime_and_the_plugin_sycl():
     """Work of the host's devices runs on an executor of our own: no TBB, no OpenMP, and drivers are looked for at run time."""
     import entrepot
 

@@ -66,7 +66,7 @@ def test_it():
 
 
 @pytest.mark.parametrize("where", ["module", "test"])
-def test_what_cannot_be_imported_is_skipped_and_fails_where_it_is_required(run, tmp_path, where):
+def test_failed_import_skips_and_fails_where_required(run, tmp_path, where):
     lines = ('pytest.importorskip("dpctl.memory")', "pass")
     (tmp_path / "test_it.py").write_text(ABSENT.format(*(lines if where == "module" else lines[::-1])))
     said = "could not import 'dpctl.memory'"

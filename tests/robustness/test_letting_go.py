@@ -186,7 +186,7 @@ class TestHalfWayThroughACollection:
 
 
 @pytest.mark.sycl
-def test_where_there_was_a_subinterpreter_nothing_is_let_go_without_the_gil() -> None:
+def test_after_a_subinterpreter_releases_hold_the_gil() -> None:
     """From then on PyGILState_Check() says yes to every thread."""
     source = """
         import threading, time

@@ -188,7 +188,7 @@ class TestWhatIsRefused:
         assert Argument(int(array), kind).address == int(array)
 
     @pytest.mark.parametrize("source", [ep.zeros((3, 4), "float32")[:, 1], Cai(strides=(4, 8))], ids=["Array", "CAI"])
-    def test_strided_memory_of_others_where_a_device_array_is_asked_for(self, source):
+    def test_strided_foreign_memory_for_a_device_array_is_refused(self, source):
         with pytest.raises(ValueError, match=r"^hipMemcpy\(\) argument 'dst': the memory is strided"):
             Argument(source, "DeviceArray")
 
@@ -254,7 +254,7 @@ class TestWhatIsRefused:
         assert Argument(listed, writes=True).address == int(listed), "what C overwrites may be anything"
         assert Argument(whole).address == int(whole)
 
-    def test_an_adapter_that_was_listed_may_stand_for_a_freed_device_array_later(self):
+    def test_list_keeps_the_address_of_an_adapter_that_is_freed_later(self):
         pointer, allocation = Pointer(5), _device_array(0x1000, 8)
         blocks = [ListOfPointer([pointer]), HipModuleLaunchKernel_extra([pointer])]
         pointer.__init__(allocation)

@@ -138,7 +138,7 @@ class TestConstruction:
         array = DeviceArray(numbers)
         assert (array.shape, array.typestr, int(array)) == ((3,), "<f4", numbers.buffer_info()[0])
 
-    def test_a_buffer_is_what_pointer_takes_whatever_else_the_object_speaks(self):
+    def test_buffer_is_preferred_over_other_protocols(self):
         other = ep.zeros(3, "float32")
 
         class Spoken(bytearray):
@@ -153,7 +153,7 @@ class TestConstruction:
         assert int(array) == int(Pointer(goods)) != other.data_ptr
         assert (array.shape, array.typestr) == ((5,), "|u1")
 
-    def test_of_a_buffer_elements_in_the_other_byte_order_are_refused(self):
+    def test_buffer_of_swapped_byte_order_is_refused(self):
         with pytest.raises(
             BufferError, match=r"buffer format '>i' cannot be taken: its bytes are swapped; copy it to the native"
         ):
@@ -452,7 +452,7 @@ class TestExports:
         with pytest.raises(ep.ExchangeError, match=r"no driver knows the address 0x1000: hip: .*; cuda: "):
             ep.asarray(allocated(8))
 
-    def test_without_a_driver_there_is_no_dlpack_but_the_cuda_array_interface(self):
+    def test_without_a_driver_dlpack_is_refused_and_cai_works(self):
         array = allocated(8)
         for export in (array.__dlpack__, array.__dlpack_device__):
             with pytest.raises(BufferError, match=r"hip: .*; cuda: .*CUDA array interface, which names no device, takes"):
@@ -745,7 +745,7 @@ class TestNumpy:
             np.asarray(allocated(24))
 
     @pytest.mark.sycl
-    def test_memory_that_the_host_does_not_reach_is_refused_with_what_to_do(self):
+    def test_device_memory_is_refused_with_the_call_that_copies_it(self):
         import numpy as np
 
         array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="device"))

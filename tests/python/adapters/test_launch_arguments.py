@@ -118,7 +118,7 @@ entries = simple | composed(st.recursive(simple, composed, max_leaves=6))
     ],
     ids=named,
 )
-def test_what_is_no_address_names_its_index_and_how_numbers_are_passed(bad, error, words):
+def test_non_address_error_names_index_and_ctypes(bad, error, words):
     with pytest.raises(error, match=rf"argument 1: {words}.*; a number goes by value as ctypes has it: ctypes\.c_int\(3\)"):
         HipModuleLaunchKernel_extra([Pointer(5), bad])
 
@@ -131,7 +131,7 @@ def test_what_is_no_list_is_told_to_be_one(bad):
 
 @given(st.lists(entries, min_size=1, max_size=12))
 @settings(max_examples=300)
-def test_entries_lie_where_ctypes_puts_the_members_of_a_structure(kinds):
+def test_entries_have_the_offsets_of_ctypes_structure_members(kinds):
     values = [filled(kind) for kind in kinds]
     whole = structure(*kinds)
     expected = bytearray(ctypes.sizeof(whole))

@@ -257,7 +257,7 @@ class TestSingles:
         with pytest.raises(ValueError, match="read-only"):
             PointerToInt(bytes(4)).value = 1
 
-    def test_memory_that_goes_while_the_number_is_asked_for_is_not_written(self):
+    def test_memory_released_during_index_is_not_written(self):
         made = PointerToInt([1])
 
         class Number:

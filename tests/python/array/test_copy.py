@@ -52,7 +52,7 @@ class TestQueues:
         with pytest.raises(ValueError, match="overlap"):
             ep.copy(array[1:], array[:-1])
 
-    def test_the_memory_of_a_context_without_a_queue_is_copied_in_that_context(self, place: Place) -> None:
+    def test_memory_without_a_queue_is_copied_in_its_context(self, place: Place) -> None:
         part = place.device.sub_devices(equally=1)[0]
         context = ep.Context([part])
         source = ep.empty(30, "int32", kind=place.kind, queue=ep.Queue(part, context=context))

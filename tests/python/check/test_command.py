@@ -113,7 +113,7 @@ def test_the_list_has_all_clauses() -> None:
     assert [line.split("  ")[0] for line in done.stdout.splitlines()[2:]] == [clause.id for clause in every_clause()]
 
 
-def test_every_clause_has_a_name_of_its_own_a_sentence_and_a_source() -> None:
+def test_each_clause_has_a_unique_name_a_sentence_and_a_source() -> None:
     clauses = every_clause()
     assert len({clause.id for clause in clauses}) == len(clauses)
     for clause in clauses:

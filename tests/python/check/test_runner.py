@@ -185,7 +185,7 @@ def test_the_side_is_seen_by_itself(target: str, side: str, repeatable: bool) ->
     assert (found.side, found.repeatable) == (side, repeatable)
 
 
-def test_an_object_that_cannot_be_made_again_is_asked_what_it_can_be() -> None:
+def test_single_object_skips_clauses_that_need_several() -> None:
     found = {outcome.clause: outcome for outcome in check(Request("entrepot.check.structs:EXCHANGE_API")).outcomes}
     assert found["buffer.export.keeps-the-memory"].found.startswith("only one object was named")
     assert found["buffer.export.length"].status == PASSED

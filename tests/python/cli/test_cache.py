@@ -59,7 +59,7 @@ def test_what_is_kept_is_used_and_right(place):
 
 
 @pytest.mark.host
-def test_other_source_options_and_compilers_have_entries_of_their_own(place, monkeypatch):
+def test_source_options_and_compiler_are_part_of_the_key(place, monkeypatch):
     ep.Program(SOURCE, "host")
     ep.Program(SOURCE + "// changed\n", "host")
     ep.Program(SOURCE, "host", options="-DSOMETHING=1")
@@ -154,7 +154,7 @@ def test_options_of_opencl_that_name_files_are_not_kept(place, tmp_path, options
 
 
 @pytest.mark.host
-def test_the_compilers_own_headers_are_no_files_unless_the_environment_adds_folders(place, tmp_path, monkeypatch):
+def test_compiler_headers_are_cached_unless_cpath_is_set(place, tmp_path, monkeypatch):
     (tmp_path / "by.h").write_text("#define BY 1\n")
     monkeypatch.setenv("CPATH", str(tmp_path))
     ep.Program("#include <by.h>\n" + SOURCE, "host")

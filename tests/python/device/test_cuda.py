@@ -107,7 +107,7 @@ class TestLaunch:
 
 class TestRange:
     @pytest.mark.parametrize("local", [None, (1, 1), (2, 3), (6, 9)])
-    def test_global_counts_work_items_and_the_last_dimension_is_the_fastest(self, program, local):
+    def test_global_size_is_in_work_items_with_the_last_axis_fastest(self, program, local):
         out = ep.zeros((6, 9), "int32", device="cuda:0")
         program.kernel("places")[(6, 9), local](out).wait()
         rows, columns = np.indices((6, 9))
@@ -210,7 +210,7 @@ class TestProgram:
 
 @pytest.mark.alone
 class TestOrder:
-    def test_a_launch_returns_while_it_runs_and_later_work_on_its_memory_waits(self, program):
+    def test_launch_is_asynchronous_and_later_accesses_wait(self, program):
         data, other = ep.zeros(2, "int32", device="cuda:0"), ep.Queue("cuda:0")
         kernel = program.kernel("slow")
         kernel[1](data, np.int64(1)).wait()

@@ -86,7 +86,7 @@ class TestSubDevices:
         assert cpu.sub_devices(equally=1) == cpu.sub_devices(equally=1) == cpu.create_sub_devices(partition=1)
         assert cpu.create_sub_devices(partition=[1]) == cpu.sub_devices(counts=[1])
 
-    def test_a_sub_device_has_a_queue_and_a_context_that_is_made_once(self, cpu):
+    def test_sub_device_has_one_default_queue_and_context(self, cpu):
         sub = cpu.sub_devices(equally=1)[0]
         assert sub.queue.device == sub
         assert sub.context == sub.context

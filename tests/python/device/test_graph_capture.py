@@ -337,7 +337,7 @@ class TestWhatIsNot:
         with pytest.raises(ep.DeviceError, match="has ended"):
             other.wait_for(event)
 
-    def test_the_legacy_stream_while_one_that_it_waits_for_is_captured(self) -> None:
+    def test_legacy_stream_is_refused_while_a_blocking_one_captures(self) -> None:
         blocking, array = Stream(blocking=True), numbers(1)
         legacy = ep.Queue(Number(LEGACY))
         with capture(blocking) as graph, pytest.raises(ep.DeviceError, match="legacy default stream"):

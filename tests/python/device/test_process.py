@@ -57,7 +57,7 @@ print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
         code = "import entrepot as ep\ntry: ep.device()\nexcept ValueError as error: print(error)"
         assert run(code, ENTREPOT_DEVICE="metal").startswith("ENTREPOT_DEVICE: 'metal' is no device selector")
 
-    def test_the_default_device_is_the_host_or_what_the_variable_says(self):
+    def test_default_device_is_host_or_entrepot_device(self):
         code = "import entrepot as ep; print(ep.device())"
         assert run(code, ENTREPOT_DEVICE=None) == "host"
         assert run(code, ENTREPOT_DEVICE="HOST") == "host"
@@ -112,7 +112,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert out.splitlines()[0] == "host"
         assert "libentrepot_sycl9.so is not there" in out
 
-    def test_a_backend_that_cannot_list_its_devices_is_absent_for_its_own_reason(self, tmp_path):
+    def test_backend_that_fails_to_list_devices_is_absent_with_reason(self, tmp_path):
         source = tmp_path / "plugin.c"
         source.write_text("""
             #include <entrepot/device/backend.h>

@@ -217,7 +217,7 @@ class TestCurrent:
             raise KeyError
         assert ep.empty(1, "uint8").queue == before
 
-    def test_scopes_end_innermost_first_on_the_thread_that_entered_them(self):
+    def test_scopes_exit_innermost_first_on_their_thread(self):
         queue, other = ep.Queue("host"), ep.Queue("host")
         with pytest.raises(ValueError, match="innermost first"):
             queue.__exit__(None, None, None)

@@ -241,7 +241,7 @@ class TestFlags:
             pytest.param(ep.asarray(b"abcd"), id="read-only"),
         ],
     )
-    def test_one_that_asks_for_contiguity_sees_what_one_that_does_not_sees(self, exporter: ep.Array) -> None:
+    def test_contiguous_request_gets_the_same_fields(self, exporter: ep.Array) -> None:
         with Request(exporter, STRIDES | FORMAT) as any_strides, Request(exporter, C_CONTIGUOUS | FORMAT) as contiguous:
             for name in ("buf", "len", "itemsize", "readonly", "ndim", "format"):
                 assert getattr(any_strides, name) == getattr(contiguous, name)
@@ -256,7 +256,7 @@ class TestFlags:
         with pytest.raises(OverflowError):
             memoryview(floats(1).broadcast_to((1 << 62,)))
 
-    def test_every_view_of_an_array_sees_the_same_strides_and_keeps_them(self) -> None:
+    def test_views_share_and_keep_their_strides(self) -> None:
         exporter = ep.asarray(bytearray(96)).view("float32").reshape(4, 6)[::2, ::-1]
         views = [memoryview(exporter) for _ in range(3)]
         del exporter
@@ -311,7 +311,7 @@ class TestExport:
         assert memoryview(STRIDED).tolist() == [[5.0] * 4] * 3
 
     @pytest.mark.sycl
-    def test_memory_that_the_host_cannot_reach_is_refused_by_its_kind(self) -> None:
+    def test_device_memory_is_refused_with_its_kind(self) -> None:
         exporter = ep.empty(4, "float32", device="opencl:cpu", kind="device")
         with pytest.raises(ep.ExchangeError, match=r"device memory of opencl:cpu.*copy_to_host"):
             memoryview(exporter)

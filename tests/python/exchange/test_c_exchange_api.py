@@ -85,7 +85,7 @@ class TestTorch:
         ],
         ids=["requires_grad", "conj", "imag of conj", "neg", "neg int"],
     )
-    def test_what_the_bytes_do_not_say_is_refused_with_the_call_that_resolves_it(self, make: Callable, call: str) -> None:
+    def test_lazy_bits_are_refused_with_the_call_that_resolves_them(self, make: Callable, call: str) -> None:
         import torch
 
         tensor = make(torch)

@@ -108,7 +108,7 @@ class TestDevices:
             assert (view.kind, str(view.device), view.data_ptr) == (kind, "cuda:0", array.data_ptr)
             assert values(view) == [[3] * 3] * 4
 
-    def test_memory_that_no_driver_knows_and_devices_that_are_not_there(self) -> None:
+    def test_unknown_memory_and_device_numbers_are_refused(self) -> None:
         host = (ctypes.c_int * 12)()
         for type in (CUDA, CUDA_HOST, CUDA_MANAGED):
             with pytest.raises(ep.ExchangeError, match="its driver does not know"):

@@ -125,14 +125,14 @@ class TestZlib:
         assert not blocks
 
 
-def test_a_name_that_is_not_there_is_answered_with_one_that_is_like_it():
+def test_unknown_module_attribute_suggests_a_similar_name():
     with pytest.raises(AttributeError, match=r"module 'entrepot.hip' has no attribute 'hipMaloc'; did you mean 'hipMalloc'"):
         hip.hipMaloc  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute 'quite_another'$"):
         hip.quite_another  # noqa: B018
 
 
-def test_a_member_of_an_enum_that_is_not_there_is_answered_likewise():
+def test_unknown_enum_member_suggests_a_similar_name():
     with pytest.raises(AttributeError, match="'hipMemcpyKind' has no attribute 'hipMemcpyHostToDevise'") as refusal:
         hip.hipMemcpyKind.hipMemcpyHostToDevise  # noqa: B018
     # Python suggests a name by these attributes from 3.12 on, and Entrepot before.
@@ -142,7 +142,7 @@ def test_a_member_of_an_enum_that_is_not_there_is_answered_likewise():
 
 
 @pytest.mark.parametrize("name", ["hipblas", "rccl"])
-def test_a_module_of_hip_python_s_that_is_not_there_says_which_are(name):
+def test_absent_hip_python_module_error_lists_existing_ones(name):
     words = rf"there is no entrepot\.{name}: .* there are (.*); .* TOML file.*docs/bindgen\.md"
     with pytest.raises(ModuleNotFoundError, match=words) as refusal:
         exec(f"from entrepot import {name}")
@@ -204,7 +204,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
         second.join()
         assert seen == [getattr(module, name)] and issubclass(seen[0], Record)
 
-    def test_a_module_that_is_imported_for_another_keeps_nobody_waiting(self, module, tmp_path, monkeypatch):
+    def test_import_of_another_module_does_not_block_declarations(self, module, tmp_path, monkeypatch):
         """A thread that imports it may be waiting for a declaration: no declaration waits for an import."""
         (tmp_path / "built_upon.py").write_text(
             "import threading\n"

@@ -225,7 +225,7 @@ class TestLifetimes:
         gc.collect()
         assert gone() is None
 
-    def test_what_a_field_points_to_lives_as_long_as_it_is_pointed_to(self):
+    def test_pointer_field_keeps_its_target_alive(self):
         class Held(bytearray):
             __slots__ = ("__weakref__",)
 

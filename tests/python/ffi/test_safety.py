@@ -108,7 +108,7 @@ class TestRecordsByValue:
         assert is_gone(gone[1])
 
     @pytest.mark.parametrize("make", [lambda *fields: fields, lambda *fields: sample.span(*fields)], ids=["tuple", "record"])
-    def test_what_an_argument_points_to_is_held_until_the_call_returns(self, make):
+    def test_target_of_an_argument_is_held_during_the_call(self, make):
         goods = bytearray(b"goods")
         refused = []
 

@@ -128,7 +128,7 @@ class TestWithoutACopy:
         assert not x[1::2].any()
 
     @every_device
-    def test_numpy_comes_back_and_is_copied_only_where_the_device_does_not_reach_it(self, device):
+    def test_numpy_argument_is_copied_only_if_unreachable(self, device):
         x = np.zeros(16, "i4")
         counted = memory.statistics()
         with ep.device_context(device) as queue, memory.use_resource(counted):

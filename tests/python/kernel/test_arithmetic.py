@@ -440,7 +440,7 @@ def narrow_literals(out, x):
 @every_dialect
 @pytest.mark.ml_dtypes
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_literals_that_meet_narrow_floats_are_rounded_to_their_type(backend, dtype):
+def test_literals_are_rounded_to_the_narrow_float_type(backend, dtype):
     import ml_dtypes
 
     narrow = np.dtype(dtype if dtype == "float16" else ml_dtypes.bfloat16)
@@ -525,7 +525,7 @@ def accumulate(out, x):
 
 @every_backend
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "int32"])
-def test_a_variable_that_began_as_a_literal_has_the_type_it_meets(backend, dtype):
+def test_literal_variable_takes_the_type_it_meets(backend, dtype):
     """uint8 wraps, and float32 rounds after each addition."""
     x = np.array([200, 100, 60, 3], dtype) / np.dtype(dtype).type(1)
     x = x.astype(dtype) if dtype != "float32" else np.array([0.1, 1e8, 3.3, -1e8], "f4")
@@ -796,7 +796,7 @@ def meets_integers_of_literals(out, u8, u32):
 
 
 @every_dialect
-def test_an_integer_that_is_no_literal_is_int64_whatever_it_meets(backend):
+def test_non_literal_integer_is_int64(backend):
     (out, *_) = backend.run(meets_integers_of_literals, 1, None, np.zeros(14, "i8"), np.array([200], "u1"), np.array([5], "u4"))
     assert out.tolist() == [500, 200, 1, 51200, 500, 46, 2**40 + 5, 1, 100_000, 144, 500, 700, 100, 500]
 
@@ -807,7 +807,7 @@ def that_the_compiler_refuses(out, u8):
     out[0] = u8[0] + limit
 
 
-def test_of_a_kernel_that_the_compiler_refuses_the_simulator_knows_no_types():
+def test_simulator_knows_no_types_of_an_uncompilable_kernel():
     with pytest.raises(ep.KernelError, match="300 is out of the range of uint8"):
         that_the_compiler_refuses.simulate[1](np.zeros(1, "i8"), np.array([200], "u1"))
 

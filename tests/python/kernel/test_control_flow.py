@@ -86,7 +86,7 @@ def changes_the_variable(out):
 
 
 @every_backend
-def test_an_assignment_to_the_loops_variable_does_not_move_the_loop(backend):
+def test_assignment_to_loop_variable_does_not_move_the_loop(backend):
     (out,) = backend.run(changes_the_variable, 1, None, np.full(4, -1, "i8"))
     assert out.tolist() == [0, 1, 2, 3]
 

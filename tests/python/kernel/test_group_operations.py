@@ -449,7 +449,7 @@ def test_the_simulator_refuses_a_broadcast_of_nobody():
         ("hip", "sub_group_lane(5000)"),
     ],
 )
-def test_the_text_of_broadcasts_looks_whether_the_group_has_the_index(dialect, text):
+def test_broadcast_text_checks_the_index(dialect, text):
     @dppy.kernel
     def of_nobody(x):
         i = dppy.get_global_id(0)
@@ -522,7 +522,7 @@ def test_many_group_functions_stay_out_of_the_kernel_in_opencl_c(kernel, outline
     assert text.count("noinline") == outlined
 
 
-def test_the_memory_of_a_sub_group_is_its_own_whatever_the_elements_size():
+def test_sub_groups_do_not_share_memory_for_any_element_size():
     @dppy.kernel
     def shuffling(x, y):
         i = dppy.get_global_id(0)

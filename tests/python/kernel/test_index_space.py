@@ -102,7 +102,7 @@ def test_range_objects(backend):
 
 
 @every_compiler
-def test_a_group_larger_than_the_device_has_is_refused_with_both_numbers(backend):
+def test_too_large_group_error_has_both_sizes(backend):
     most = backend.device.max_work_group_size
     if not 0 < most < 2**24:
         pytest.skip(f"{backend.selector} limits groups at {most} work-items")

@@ -159,7 +159,7 @@ def add_to(out, other, number):
     out[i] = other[i] + number
 
 
-def test_launches_that_are_alike_have_their_own_arrays_and_numbers():
+def test_repeated_launches_use_their_own_arguments():
     arrays = [np.full(8, value, "f4") for value in range(5)]
     out = np.zeros(8, "f4")
     for number, array in enumerate(arrays):
@@ -190,7 +190,7 @@ def test_a_launch_that_overlaps_after_others_that_do_not():
 
 
 @pytest.mark.sycl
-def test_arrays_on_two_devices_are_refused_whatever_was_launched_before():
+def test_arrays_on_two_devices_are_refused_after_other_launches():
     device = ep.device("opencl:cpu")
     if device.max_compute_units < 2:
         pytest.skip("sub-devices take two compute units")
@@ -281,7 +281,7 @@ def test_a_function_that_waits_is_no_kernel():
 
 
 @pytest.mark.parametrize("dialect", ["hsaco", "cubin", "fortran"])
-def test_a_dialect_that_kernels_are_not_written_in_is_refused_with_those_that_they_are(dialect):
+def test_unsupported_dialect_error_lists_supported(dialect):
     words = f"dialect: one of 'opencl-c', 'sycl', 'cuda', 'hip', 'c\\+\\+' was expected, not '{dialect}'"
     with pytest.raises(ValueError, match=f"^{words}$"):
 

@@ -78,7 +78,7 @@ def test_every_local_size_in_two_dimensions_is_right(backend, local):
 
 
 @pytest.mark.host
-def test_the_sizes_of_the_first_launches_are_compiled_for_and_no_more():
+def test_only_the_first_local_sizes_are_specialised():
     kernel = dppy.kernel(mixed.function)
     x = np.arange(840, dtype="i8") % 13
     for turn in range(2):  # and those of the first turn are found again in the second
@@ -104,7 +104,7 @@ def test_a_size_that_nobody_gave_is_nobodys_own():
 
 
 @pytest.mark.host
-def test_a_size_that_does_not_divide_is_refused_before_and_after_others_were_compiled():
+def test_non_dividing_local_size_is_always_refused():
     kernel = dppy.kernel(mixed.function)
     x, out = np.arange(12, dtype="i8"), np.zeros(12, "i8")
     for _ in range(2):

@@ -159,7 +159,7 @@ summed = dppy.reduce(lambda a, b: a + b)
         (ep.KernelError, lambda: summed(ep.zeros(3, "float8_e4m3fn", device="host")), "argument `array` is float8"),
     ],
 )
-def test_what_element_wise_functions_and_reductions_are_given_is_named(error, call, words):
+def test_element_wise_and_reduction_errors_name_the_argument(error, call, words):
     assert re.search(words, message_of(error, call))
 
 
@@ -257,7 +257,7 @@ def by_an_item(item: dppy.Item, a):
     ],
     ids=lambda value: value.function.__name__ if hasattr(value, "function") else None,
 )
-def test_a_signature_has_the_dimensions_that_the_kernel_asks_about(kernel, signature, dimensions):
+def test_signature_infers_the_dimensions_that_the_kernel_uses(kernel, signature, dimensions):
     with ep.device_context("host"):
         inferred = kernel.source(signature=signature)
         assert inferred == kernel.source(signature=signature, dimensions=dimensions)

@@ -131,7 +131,7 @@ def test_a_copy_comes_behind_the_kernel(device):
 
 
 @every_device
-def test_numpys_memory_is_as_it_was_at_the_launch_and_as_it_is_behind_it(device):
+def test_numpy_arguments_are_read_and_written_before_return(device):
     """Accessed in place or by copies: the call waits, since no later access can."""
     x, out = np.ones(2, "i4"), np.zeros(2, "i4")
     with ep.device_context(device):

@@ -355,7 +355,7 @@ def by_places_only(source, /, out):
 
 
 @pytest.mark.parametrize("kernel", [array_called_item, item_by_its_methods, by_places_only], ids=lambda it: it.function.__name__)
-def test_a_parameter_is_an_item_where_the_compiler_has_it_for_one(kernel):
+def test_simulator_binds_parameters_as_items_like_the_compiler(kernel):
     numbers, compiled, simulated = np.arange(4.0), np.zeros(4), np.zeros(4)
     with ep.device_context("host"):
         kernel[4, 1](numbers, compiled)

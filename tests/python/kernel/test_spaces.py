@@ -156,7 +156,7 @@ def too_much_local_memory(out):
 
 
 @every_compiler
-def test_local_memory_beyond_the_devices_is_refused_with_both_numbers(backend):
+def test_too_much_local_memory_error_has_both_sizes(backend):
     array = backend.array(np.zeros(4, "f8"))
     with pytest.raises(ep.KernelError, match=rf"800.?000.?000.*{backend.device.local_mem_size}"):
         backend.launch(too_much_local_memory, 4, 4, array)

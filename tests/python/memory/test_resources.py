@@ -79,7 +79,7 @@ class TestResources:
             place.empty(5000, "uint8")
         assert (limit.limit, limit.used_bytes) == (10_000, 0)
 
-    def test_what_pools_have_cached_is_given_back_before_memory_is_refused(self) -> None:
+    def test_cached_memory_is_reclaimed_before_an_allocation_fails(self) -> None:
         pool = memory.pool(memory.limit(8 << 20, memory.direct()))
         with memory.use_resource(pool):
             ep.empty(6 << 20, "uint8", device="host")
