@@ -254,7 +254,7 @@ class TestWhatIsRefused:
         assert Argument(listed, writes=True).address == int(listed), "what C overwrites may be anything"
         assert Argument(whole).address == int(whole)
 
-    def test_list_keeps_the_address_of_an_adapter_that_is_freed_later(self):
+    def test_list_keeps_the_address_of_an_adapter_freed_later(self):
         pointer, allocation = Pointer(5), _device_array(0x1000, 8)
         blocks = [ListOfPointer([pointer]), HipModuleLaunchKernel_extra([pointer])]
         pointer.__init__(allocation)

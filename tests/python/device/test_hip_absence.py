@@ -41,7 +41,7 @@ def runtime(tmp_path):
 
 
 @pytest.mark.parametrize(("code", "name"), [(100, "NoDevice"), (101, "InvalidDevice")])
-def test_runtime_without_a_device_error_names_hip_visible_devices(runtime, code, name):
+def test_runtime_without_a_device_names_hip_visible_devices(runtime, code, name):
     library = runtime(RUNTIME.format(code=code, name=name, text="what the runtime says"))
     reason = reason_with(library)
     assert f"hipInit of {library} failed with hipError{name} (what the runtime says)" in reason

@@ -112,7 +112,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert out.splitlines()[0] == "host"
         assert "libentrepot_sycl9.so is not there" in out
 
-    def test_backend_that_fails_to_list_devices_is_absent_with_reason(self, tmp_path):
+    def test_backend_that_cannot_list_devices_is_absent_with_reason(self, tmp_path):
         source = tmp_path / "plugin.c"
         source.write_text("""
             #include <entrepot/device/backend.h>
