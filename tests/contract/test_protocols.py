@@ -105,9 +105,7 @@ class TestImport:
         assert values(view)[2].tolist() == [55] * 6
 
     @pytest.mark.parametrize("adapter", [ListOfInt, PointerToInt, ListOfUInt64, ListOfPointer], ids=lambda each: each.__name__)
-    def test_adapters_of_integers_take_elements_as_large_as_theirs(
-        self, protocol: Protocol, place: Place, adapter: type[Pointer]
-    ) -> None:
+    def test_integer_adapters_take_elements_of_their_size(self, protocol: Protocol, place: Place, adapter: type[Pointer]) -> None:
         size = 4 if adapter in (ListOfInt, PointerToInt) else 8
         for dtype in ("int8", "int16", "int32", "int64", "float32", "float64"):
             array = place.empty(8, dtype)

@@ -80,7 +80,7 @@ def hand_over(way_in: In, way_out: Out, place: Place) -> bool:
         for near, far in itertools.product(PEERS, repeat=2)
     ],
 )
-def test_memory_goes_from_one_to_the_other(near: str, far: str) -> None:
+def test_memory_passes_between_two_peers(near: str, far: str) -> None:
     handed_over = [
         hand_over(way_in, way_out, place)
         for way_in, way_out in itertools.product(ways(near, In), ways(far, Out))
@@ -131,7 +131,7 @@ def hand_overs() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("way_in", "way_out"), hand_overs())
-def test_the_far_end_works_behind_the_near_one_and_nobody_waits(way_in: In | None, way_out: Out | None) -> None:
+def test_far_end_waits_for_the_near_end_without_a_host_wait(way_in: In | None, way_out: Out | None) -> None:
     if way_in is None or way_out is None:
         pytest.skip("there is no way that carries an order, as the peer's own rows say")
     first = way_in.peer.make(DEVICE)

@@ -162,14 +162,14 @@ test_pair = matrix(WAYS)
 
 @pytest.mark.parametrize("protocol", VIEWS)
 class TestOut:
-    def test_it_is_the_same_memory(self, protocol: str) -> None:
+    def test_view_shares_the_memory(self, protocol: str) -> None:
         array = numbers()
         view = VIEWS[protocol](array, 1)
         assert (view.ptr, tuple(view.shape), view.device_id, view.is_device_accessible) == (array.data_ptr, (4, 6), 0, True)
         part = VIEWS[protocol](array[1:, ::2], 1)
         assert (part.ptr, tuple(part.strides)) == (array[1:, ::2].data_ptr, (6, 2))
 
-    def test_it_keeps_the_memory(self, protocol: str) -> None:
+    def test_view_keeps_the_memory_alive(self, protocol: str) -> None:
         memory = numbers()
         owner = Owner(memory)
         array, gone = ep.asarray(owner), weakref.ref(owner)
@@ -181,7 +181,7 @@ class TestOut:
         gc.collect()
         assert is_let_go(gone)
 
-    def test_its_stream_comes_behind_our_work(self, protocol: str, device: Any) -> None:
+    def test_stream_of_the_view_waits_for_pending_work(self, protocol: str, device: Any) -> None:
         array, stream = ep.zeros(6, "int32", device="cuda:0", queue=ep.Queue("cuda:0")), device.create_stream()
         array.queue.wait()
         done = cuda_kernels.launch(array)
@@ -225,6 +225,6 @@ class TestStreams:
         assert values(array).tolist() == [3] * 4
         assert ep.Queue(stream).__cuda_stream__() == (0, int(stream.handle))
 
-    def test_ours_are_its_streams(self, device: Any) -> None:
+    def test_queue_is_accepted_as_a_stream(self, device: Any) -> None:
         queue = ep.Queue("cuda:0")
         assert int(device.create_stream(queue).handle) == queue.__cuda_stream__()[1]

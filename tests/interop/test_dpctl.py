@@ -102,7 +102,7 @@ class TestSubDevices:
             assert array.device == part
             assert values_of(array).tolist() == PEER.values(memory).tolist()
 
-    def test_ours_of_each_goes_out(self, parts: list[Any], kind: str) -> None:
+    def test_array_on_each_sub_device_is_exported(self, parts: list[Any], kind: str) -> None:
         for part in parts:
             queue = ep.Queue(ep.device(part))
             array = ep.zeros(24, "int32", queue=queue, kind=kind)

@@ -94,7 +94,7 @@ class TestSubDevices:
             assert array.device == part
             assert values_of(array).tolist() == numbers().tolist()
 
-    def test_ours_go_out_by_dlpack_as_a_copy_only(self, parts: list[Any], kind: str) -> None:
+    def test_dlpack_export_of_a_sub_device_needs_a_copy(self, parts: list[Any], kind: str) -> None:
         array = ep.zeros(24, "int32", queue=ep.Queue(ep.device(parts[0])), kind=kind)
         with pytest.raises(BufferError, match="__sycl_usm_array_interface__"):
             dpnp.from_dlpack(array)

@@ -79,7 +79,7 @@ class TestSameAddress:
         ],
         ids=named,
     )
-    def test_of_what_every_adapter_takes(self, theirs, name, source):
+    def test_adapters_agree_on_common_inputs(self, theirs, name, source):
         if name == "DeviceArray" and source is CELL:
             pytest.skip("its DeviceArray does not know a ctypes buffer's format '<i'")
         if name == "ListOfBytes" and source is GOODS:  # among the differences
@@ -101,32 +101,32 @@ class TestSameAddress:
         assert int(getattr(ours, name)(source)) == int(getattr(theirs, name)(source))
 
     @given(st.integers(0, 2**64 - 1))
-    def test_of_every_int(self, theirs, address):
+    def test_pointers_of_ints_agree(self, theirs, address):
         assert int(ours.Pointer(address)) == int(theirs.Pointer(address)) == address
 
     @given(st.integers(0, 2**63), st.integers(0, 2**62))
-    def test_of_every_offset(self, theirs, address, offset):
+    def test_pointer_offsets_agree(self, theirs, address, offset):
         assert int(ours.Pointer(address)[offset]) == int(theirs.Pointer(address)[offset])
 
     @pytest.mark.numpy
-    def test_of_numpy(self, theirs):
+    def test_pointers_of_numpy_arrays_agree(self, theirs):
         import numpy as np
 
         for numbers in (np.zeros(3), np.ones((2, 3), "i4"), np.zeros(0), np.array(5)):
             assert int(ours.Pointer(numbers)) == int(theirs.Pointer(numbers))
 
-    def test_of_each_others_adapters(self, theirs):
+    def test_adapters_accept_each_other(self, theirs):
         pointer = theirs.Pointer(5)
         assert int(ours.Pointer(pointer)) == 5 and int(ours.ListOfInt(pointer)) == 5
         numbers = theirs.ListOfInt([1, 2])
         assert int(ours.Pointer(numbers)) == int(numbers)
         assert int(theirs.Pointer(ours.Pointer(5))) == 5 and int(theirs.Pointer(ours.DeviceArray(Cai()))) == 0x1000
 
-    def test_their_device_arrays_are_ours(self, theirs):
+    def test_device_array_from_hip_python_keeps_its_layout(self, theirs):
         found = ours.DeviceArray(theirs.DeviceArray(Cai()).configure(typestr="float32", shape=(3, 2)))
         assert (int(found), found.shape, found.typestr) == (0x1000, (3, 2), "<f4")
 
-    def test_of_ours_in_theirs(self, theirs):
+    def test_hip_python_device_array_keeps_our_layout(self, theirs):
         found = theirs.DeviceArray(ours.DeviceArray(Cai()))
         assert (int(found), found.shape, found.typestr) == (0x1000, (2, 3), "<f4")
 
@@ -240,7 +240,7 @@ class TestSameLists:
         assert mine.to_list() == other.to_list() and mine.to_tuple() == other.to_tuple()
 
     @pytest.mark.parametrize("bad", [None, 5, bytearray(b"x")], ids=named)
-    def test_what_is_no_string(self, theirs, bad):
+    def test_non_string_is_refused_by_both(self, theirs, bad):
         for module in (ours, theirs):
             with pytest.raises(TypeError):
                 module.ListOfBytes([bad])
@@ -275,7 +275,7 @@ class TestSameDeviceArray:
         [{}, {"shape": (4,)}, {"data": (0x2000, True)}, {"stream": 2}, {"typestr": "<i8"}, {"strides": (12, 4)}],
         ids=str,
     )
-    def test_of_cai(self, theirs, changes):
+    def test_device_arrays_of_cai_agree(self, theirs, changes):
         mine, other = ours.DeviceArray(Cai(**changes)), theirs.DeviceArray(Cai(**changes))
         for attribute in ("shape", "typestr", "size", "itemsize", "stream_as_int", "is_read_only", "rank"):
             assert getattr(mine, attribute) == getattr(other, attribute), attribute
@@ -460,7 +460,7 @@ THREE = Three()
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.what)
-def test_what_is_different_is_what_the_list_says(theirs, difference):
+def test_listed_differences_are_exact(theirs, difference):
     there, here = outcome(difference.use, theirs), outcome(difference.use, ours)
     assert there == difference.theirs, "HIP Python has changed: is this still a difference?"
     assert here == difference.ours or (isinstance(here, type) and issubclass(here, difference.ours))

@@ -188,7 +188,7 @@ def test_its_kernels_come_first() -> None:
 
 
 @pytest.mark.cuda
-def test_it_works_behind_ours() -> None:
+def test_jax_work_waits_for_pending_work() -> None:
     array = ep.zeros(64, "int32", device="cuda:0", queue=ep.Queue("cuda:0"))
     array.queue.wait()
     assert (jax.dlpack.from_dlpack(array, copy=False) * 2)[0] == 0  # compiled now

@@ -230,7 +230,7 @@ class TestOnDevice:
             torch.cuda.synchronize()
             assert all(not other.copy_to_host().numpy().any() for other in others)
 
-    def test_our_work_comes_behind_what_torch_does_later(self) -> None:
+    def test_access_waits_for_later_work_of_torch(self) -> None:
         """Both tensors are made before PyTorch works on either, and our first use of one comes before PyTorch's of the other."""
         arrays = [ep.zeros((4, 6), "int32", queue=ep.Queue("cuda:0")) for _ in range(2)]
         peer, ours = TorchCuda(own_stream=False), ep.Queue("cuda:0")

@@ -51,7 +51,7 @@ class TestTorch:
 
     @pytest.mark.alone
     @pytest.mark.parametrize("own_stream", [False, True])
-    def test_we_come_behind_its_stream_of_that_device(self, torch: Any, own_stream: bool) -> None:
+    def test_import_waits_for_the_stream_of_the_second_device(self, torch: Any, own_stream: bool) -> None:
         with torch.cuda.device(1):
             stream = torch.cuda.Stream() if own_stream else torch.cuda.default_stream()
         tensor = torch.zeros(12, dtype=torch.int32, device="cuda:1")
@@ -81,14 +81,14 @@ class TestTorch:
         assert (str(array.device), array.data_ptr) == ("cuda:1", tensor.data_ptr())
         assert values(array).tolist() == list(range(12))
 
-    def test_ours_go_out(self, torch: Any) -> None:
+    def test_array_on_the_second_device_is_exported(self, torch: Any) -> None:
         array = ours()
         tensor = torch.from_dlpack(array)
         assert (tensor.device.index, tensor.data_ptr()) == (1, array.data_ptr)
         assert tensor.tolist() == NUMBERS.tolist()
 
     @pytest.mark.alone
-    def test_its_stream_of_that_device_comes_behind_ours(self, torch: Any) -> None:
+    def test_stream_of_the_second_device_waits_for_pending_work(self, torch: Any) -> None:
         torch.from_dlpack(ours())
         array, done = slowly()
         tensor = torch.from_dlpack(array)
@@ -122,7 +122,7 @@ class TestCupy:
     @pytest.mark.alone
     @pytest.mark.parametrize("protocol", [None, "dlpack", "cai"])
     @pytest.mark.parametrize("own_stream", [False, True])
-    def test_we_come_behind_its_stream_where_its_device_is_current(
+    def test_import_waits_for_the_stream_of_the_current_device(
         self, cupy: Any, theirs: Any, protocol: str | None, own_stream: bool
     ) -> None:
         slow = cupy.RawKernel(cuda_kernels.SOURCE, "slow")
@@ -139,7 +139,7 @@ class TestCupy:
         assert values(array)[0, 0] == cuda_kernels.RESULT
 
     @pytest.mark.parametrize("take", ["from_dlpack", "asarray"])
-    def test_ours_go_out(self, cupy: Any, take: str) -> None:
+    def test_array_on_the_second_device_is_exported(self, cupy: Any, take: str) -> None:
         array = ours()
         with cupy.cuda.Device(0 if take == "from_dlpack" else 1):  # cupy.asarray copies to the current device
             theirs = getattr(cupy, take)(array)
@@ -148,7 +148,7 @@ class TestCupy:
             assert cupy.asnumpy(theirs).tolist() == NUMBERS.tolist()
 
     @pytest.mark.parametrize("take", ["from_dlpack", "asarray"])
-    def test_its_stream_comes_behind_ours(self, cupy: Any, take: str) -> None:
+    def test_consumer_stream_waits_for_pending_work(self, cupy: Any, take: str) -> None:
         array, _ = slowly()
         with cupy.cuda.Device(1):
             theirs = getattr(cupy, take)(array)
@@ -174,7 +174,7 @@ class TestCai:
         assert values(again)[0, 0] == cuda_kernels.RESULT
 
     @pytest.mark.alone
-    def test_what_crosses_over_is_copied_behind_the_producers_work(self) -> None:
+    def test_copy_between_devices_waits_for_the_producer(self) -> None:
         ours().to("cuda:0")
         array, done = slowly()
         here = ep.asarray(Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array)).to("cuda:0")

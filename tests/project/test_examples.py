@@ -54,7 +54,7 @@ def extensions(tmp_path_factory):
     return folder
 
 
-def test_an_array_of_nothing_is_none(extensions):
+def test_empty_array_is_none(extensions):
     source = "import scale_nanobind; print(scale_nanobind.first_of([]), scale_nanobind.first_of([bytearray(3)]).shape)"
     assert run(sys.executable, "-c", source, PYTHONPATH=extensions).split("\n")[0] == "None (3,)"
 
@@ -72,7 +72,7 @@ def test_an_adapter_type_is_derived_in_cython(extensions):
     assert said.splitlines() == ["4.0 6.0", "3.0 4.0 2.5", "True True", "(1,) nothing"]
 
 
-def test_an_adapter_type_of_cython_keeps_and_lets_go(extensions):
+def test_cython_adapter_type_holds_and_releases(extensions):
     source = """if True:
         import gc, weakref
         from adapter_cython import Named, Pair, total

@@ -162,7 +162,7 @@ def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
 
 
 @pytest.mark.sycl
-def test_failure_that_does_not_come_again_is_ours(tmp_path):
+def test_unreproduced_failure_is_reported(tmp_path):
     done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=WRONG_ONCE, minimise=1)
     reproducer(done, tmp_path)
 

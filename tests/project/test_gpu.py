@@ -51,7 +51,7 @@ def run(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("ctest") is None, reason="CMake is not installed")
-def test_what_is_sanitized_runs_as_ctest_runs_it(run, tmp_path):
+def test_sanitized_tests_run_as_ctest_runs_them(run, tmp_path):
     build = tmp_path / "build/gpu"
     build.mkdir(parents=True)
     (build / "CTestTestfile.cmake").write_text(TESTS.format(program=tmp_path / "compute-sanitizer"))

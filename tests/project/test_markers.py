@@ -122,7 +122,7 @@ def test_no_test_has_a_reason_of_its_own_for_an_import():
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("kind", ["device", "host", "shared"])
-def test_memory_that_a_test_leaves_behind_is_an_error(run, tmp_path, kind):
+def test_leaked_device_memory_is_an_error(run, tmp_path, kind):
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {CONFTEST.parent}\n")
     (tmp_path / "test_it.py").write_text(
         textwrap.dedent(
@@ -159,7 +159,7 @@ def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
 
 
-def test_one_that_is_alone_is_by_itself(tmp_path):
+def test_alone_test_runs_exclusively(tmp_path):
     """Tests record their begin and end. No other line may come between those of a test marked
     ``alone``, nor between consecutive such tests of one process."""
     done = by_two_processes(
@@ -198,7 +198,7 @@ def test_one_that_is_alone_is_by_itself(tmp_path):
     assert count > 2 and all(of_the_first[start : start + count]), lines
 
 
-def test_one_that_is_skipped_waits_for_nobody(tmp_path):
+def test_skipped_test_does_not_wait(tmp_path):
     """Each process takes two of the tests, and further ones when it is through."""
     done = by_two_processes(
         tmp_path,

@@ -101,6 +101,6 @@ def test_there_are_refusals_on_every_page_of_a_protocol():
     assert set(silent) <= {page for page, _ in CASES}
 
 
-def test_a_refusal_that_nobody_has_is_seen():
+def test_unknown_refusal_is_found():
     assert quoted_refusals("\n## Refusals\n\n| *never said* | x |\n") == ["never said"]
     assert "never said" not in words_of_sources()

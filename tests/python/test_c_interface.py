@@ -30,7 +30,7 @@ def test_the_queue_stays_though_many_are_asked_for() -> None:
 
 
 @pytest.mark.host
-def test_the_host_has_none() -> None:
+def test_host_has_no_native_queue() -> None:
     table = c_interface()
     handle = table.from_object(bytearray(4), 0)
     assert table.native_queue(handle) is None

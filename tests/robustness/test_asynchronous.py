@@ -101,7 +101,7 @@ class TestErrors:
         with pytest.raises(ep.DeviceError, match="mine"):
             guilty.wait()
 
-    def test_of_queues_that_nobody_waits_for_are_nobodys(self, fail_at_once: Callable[[ep.Queue, str], None]) -> None:
+    def test_unobserved_queue_error_is_dropped(self, fail_at_once: Callable[[ep.Queue, str], None]) -> None:
         forgotten, remembered, other = (ep.Queue("opencl:cpu") for _ in range(3))
         for queue in (forgotten, forgotten, remembered):
             fail_at_once(queue, "lost")
@@ -198,7 +198,7 @@ class TestDropped:
         assert settles(lambda: is_allocated(address), False)
 
     @every_place
-    def test_what_the_last_of_many_views_leaves(self, place: Place) -> None:
+    def test_memory_is_freed_after_its_last_view(self, place: Place) -> None:
         queue = ep.Queue(place.device)
         with memory.use_resource(memory.direct()):
             arrays = [place.empty((1000, 1000), "int32")]
@@ -227,7 +227,7 @@ class TestDropped:
         assert settles(lambda: is_allocated(address), False)
 
     @pytest.mark.numpy
-    def test_what_is_borrowed_stays_until_the_kernel_is_done(self) -> None:
+    def test_borrowed_memory_lives_until_the_kernel_is_done(self) -> None:
         import numpy as np
 
         owner = np.zeros(16, "int32")
@@ -283,7 +283,7 @@ class TestDeleters:
             pass  # a pending call of the interpreter comes between two instructions
         assert gone() is None
 
-    def test_of_device_memory(self, call: Callable[[int, int], None]) -> None:
+    def test_deleter_of_device_memory(self, call: Callable[[int, int], None]) -> None:
         statistics = memory.statistics(memory.direct())
         with memory.use_resource(statistics):
             array = ep.zeros(1000, "uint8", device="opencl:cpu", kind="device")

@@ -37,7 +37,7 @@ class TestWorkInFlight:
     def test_held_by_globals(self, kind: str) -> None:
         assert ends(SLOW + f"queue, array, done = start(kind={kind!r})") < SECONDS
 
-    def test_held_by_nobody(self) -> None:
+    def test_exit_without_references(self) -> None:
         assert ends(SLOW + "start()") < SECONDS
 
     @pytest.mark.parametrize("resource", ["direct()", "pool()", "statistics(memory.log(sink=lambda line: None))", "track()"])

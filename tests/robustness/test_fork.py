@@ -284,7 +284,7 @@ class TestSycl:
         again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
         assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
 
-    def test_with_other_threads_letting_queues_go(self) -> None:
+    def test_fork_while_threads_release_queues(self) -> None:
         """Ending a queue takes locks of Entrepot and the driver; the fork must not wait for them."""
         again = "\nfor _ in range(100):\n    assert in_child(lambda: 'fine') == 'fine'\n"
         assert fork("    pass", before=LETTING_QUEUES_GO, after=again + STOP) == ["fine", "the parent lives"]
@@ -317,7 +317,7 @@ class TestSycl:
         """
         assert run(program) == "[[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 2, 2]]"
 
-    def test_what_was_not_asked_before_is_not_known(self) -> None:
+    def test_child_cannot_list_devices_unlisted_before_the_fork(self) -> None:
         program = """
             def body():
                 try:

@@ -70,19 +70,19 @@ class TestCapsules:
             assert sum(isinstance(result, kind) for result in results) == 1, results
             assert sum(isinstance(result, refusal) and "used" in str(result) for result in results) == THREADS - 1, results
 
-    def test_of_dlpack(self) -> None:
+    def test_dlpack_capsule_is_consumed_once(self) -> None:
         array = ep.zeros(10, "int32", device="host")
         capsules = [array.__dlpack__() for _ in range(ROUNDS)]
         self.serve_one([lambda c=capsule: ep.from_dlpack(c) for capsule in capsules], ep.Array, ep.ExchangeError)
 
     @pytest.mark.sycl
-    def test_of_sycl_queues(self) -> None:
+    def test_sycl_queue_capsule_is_consumed_once(self) -> None:
         queues = [ep.Queue("opencl:cpu") for _ in range(12)]  # more than are remembered
         capsules = [queues[number % 12]._get_capsule() for number in range(ROUNDS)]
         self.serve_one([lambda c=capsule: ep.Queue(c) for capsule in capsules], ep.Queue, ValueError)
 
     @pytest.mark.sycl
-    def test_of_sycl_queues_in_interfaces(self) -> None:
+    def test_suai_queue_capsule_is_consumed_once(self) -> None:
         block = memory.MemoryUSMShared(64, queue=ep.Queue("opencl:cpu"))
         attribute = "__sycl_usm_array_interface__"
         interfaces = [{**getattr(block, attribute), "syclobj": block.sycl_queue._get_capsule()} for _ in range(ROUNDS)]
@@ -91,7 +91,7 @@ class TestCapsules:
 
 
 @pytest.mark.sycl
-def test_what_is_made_when_it_is_first_asked_for_is_one_object() -> None:
+def test_lazily_made_object_is_unique() -> None:
     blocks = [memory.MemoryUSMShared(64) for _ in range(ROUNDS)]
     for queues in at_once(*[lambda b=block: b.sycl_queue for block in blocks]):
         assert len({id(queue) for queue in queues}) == 1
@@ -188,7 +188,7 @@ def test_a_closure_changes_while_its_kernel_is_read() -> None:
 
 @without_gil
 @pytest.mark.numpy
-def test_a_thread_that_ends_lets_go_of_what_it_has_seen() -> None:
+def test_ending_thread_releases_its_cached_dtypes() -> None:
     import numpy as np
 
     dtype = np.dtype("float32", metadata={"of": "this test alone"})

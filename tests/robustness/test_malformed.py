@@ -137,7 +137,7 @@ DICTS = [
 @pytest.mark.numpy
 class TestDicts:
     @pytest.mark.parametrize("make", DICTS)
-    def test_whatever_it_says(self, make: Callable[[], Dict]) -> None:
+    def test_random_lies_leak_nothing(self, make: Callable[[], Dict]) -> None:
         protocol = make()
 
         @lies
@@ -162,7 +162,7 @@ class TestDicts:
     @pytest.mark.parametrize(
         "attribute", ["__array_interface__", Cai.attribute, pytest.param(Suai.attribute, marks=pytest.mark.sycl)]
     )
-    def test_what_is_no_dict(self, attribute: str, whole: object) -> None:
+    def test_non_dict_is_refused(self, attribute: str, whole: object) -> None:
         producer = Speaker(attribute, whole)
 
         def attempt() -> None:
@@ -178,7 +178,7 @@ class TestDicts:
             | dict.fromkeys(("mask", "descr", "offset", "stream"))
         )
     )
-    def test_whatever_cai_says_of_memory_that_no_driver_knows(self, interface: dict[str, Any]) -> None:
+    def test_cai_lies_about_unknown_memory_leak_nothing(self, interface: dict[str, Any]) -> None:
         producer = Speaker(Cai.attribute, interface)
 
         def attempt() -> None:
@@ -191,7 +191,7 @@ class TestDicts:
 
     @pytest.mark.cuda
     @given(stream=st.integers(-10, 4095) | st.sampled_from([2**64, -(2**63)]) | JUNK.filter(lambda junk: type(junk) is not int))
-    def test_streams_that_are_none(self, stream: object) -> None:
+    def test_invalid_streams_are_refused(self, stream: object) -> None:
         cai = Cai("device")
         producer = Speaker(Cai.attribute, cai.truth | {"stream": stream})
         if stream is None or (type(stream) is int and stream in (1, 2)):
@@ -232,7 +232,7 @@ def struct(*, shape: tuple[int, ...] | None = (4, 3), strides: tuple[int, ...] |
 class TestStructs:
     @lies
     @given(lie=STRUCT_LIES)
-    def test_whatever_it_says(self, lie: dict[str, Any]) -> None:
+    def test_random_lies_leak_nothing(self, lie: dict[str, Any]) -> None:
         producer = struct(**lie)
 
         def attempt() -> None:
@@ -362,7 +362,7 @@ class TestTensors:
 
     @every_place
     @both_forms
-    def test_whatever_it_says(self, make_place: Callable[[], Place_], form: type) -> None:
+    def test_random_lies_leak_nothing(self, make_place: Callable[[], Place_], form: type) -> None:
         place = make_place()
 
         @lies
@@ -468,7 +468,7 @@ class TestBuffers:
     @example(lie={"ndim": 10**6, "suboffsets": (-1, -1)}, address=ADDRESS)
     @example(lie={"format": b"\xff"}, address=ADDRESS)
     @example(lie={"itemsize": 0, "length": 0}, address=ADDRESS)
-    def test_whatever_it_says(self, lie: dict[str, Any], address: int) -> None:
+    def test_random_lies_leak_nothing(self, lie: dict[str, Any], address: int) -> None:
         if lie.get("shape", ()) is None:
             lie.setdefault("ndim", 2)
         exporter = Exporter(HOST_MEMORY, address, **lie)
@@ -500,10 +500,10 @@ class TestShapes:
         shape = [Emptying(), *range(2, 9)]
         return shape
 
-    def test_of_new_arrays(self, shape: list[object]) -> None:
+    def test_new_array_with_a_shape_that_empties_itself(self, shape: list[object]) -> None:
         assert ep.empty(shape, "uint8", device="host").shape == (3, 2, 3, 4, 5, 6, 7, 8)
 
-    def test_of_interfaces(self, shape: list[object]) -> None:
+    def test_interface_with_a_shape_that_empties_itself(self, shape: list[object]) -> None:
         data = bytearray(3 * 40320)
         interface = {"version": 3, "typestr": "|u1", "shape": shape, "data": data}
         assert ep.asarray(Speaker("__array_interface__", interface)).shape == (3, 2, 3, 4, 5, 6, 7, 8)
@@ -524,7 +524,7 @@ class TestQuestions:
         )
     )
     @pytest.mark.parametrize("selector", ["host", pytest.param("opencl:cpu", marks=pytest.mark.sycl)])
-    def test_what_dlpack_is_asked(self, selector: str, keywords: dict[str, Any]) -> None:
+    def test_random_dlpack_keywords_leak_nothing(self, selector: str, keywords: dict[str, Any]) -> None:
         array = ep.zeros((4, 3), "float32", device=selector)
         keywords = {
             name: value for name, value in keywords.items() if isinstance(value, (int, str, tuple, list, dict, type(None)))
@@ -541,7 +541,7 @@ class TestQuestions:
 
     @lies
     @given(flags=st.integers(-(2**31), 2**31 - 1))
-    def test_what_buffers_are_asked(self, flags: int) -> None:
+    def test_random_buffer_flags_leak_nothing(self, flags: int) -> None:
         array = ep.zeros((4, 3), "float32", device="host")
         view = (ctypes.c_char * 80)()
 
@@ -557,7 +557,7 @@ class TestQuestions:
 
     @lies
     @given(keywords=st.dictionaries(st.sampled_from("dtype copy device kind queue protocol nonsense".split()), TYPESTRS | JUNK))
-    def test_what_asarray_is_asked(self, keywords: dict[str, Any]) -> None:
+    def test_random_asarray_keywords_leak_nothing(self, keywords: dict[str, Any]) -> None:
         def attempt() -> None:
             try:
                 ep.asarray(HOST_MEMORY, **keywords)

@@ -55,7 +55,7 @@ class TestLimit:
         place.empty(4 * MIB, "uint8")
 
     @every_place
-    def test_what_is_cached_is_given_back_first(self, place: Place, limit: memory.limit) -> None:
+    def test_cached_memory_is_reclaimed_first(self, place: Place, limit: memory.limit) -> None:
         for size in (6, 5, 7, 3, 8):
             array = place.empty(size * MIB, "uint8")
             ep.fill(array, 1)
@@ -64,7 +64,7 @@ class TestLimit:
         assert limit.used_bytes <= limit.limit
 
     @every_place
-    def test_what_is_cached_in_another_pool_too(self, place: Place, limit: memory.limit) -> None:
+    def test_cached_memory_of_another_pool_is_reclaimed(self, place: Place, limit: memory.limit) -> None:
         with memory.use_resource(memory.pool(limit)) as other:
             array = place.empty(6 * MIB, "uint8")
             array.queue.wait()
@@ -75,7 +75,7 @@ class TestLimit:
 
     @pytest.mark.sycl
     @pytest.mark.parametrize("place", SYCL, ids=str)
-    def test_what_a_kernel_still_uses_is_waited_for(self, place: Place, limit: memory.limit) -> None:
+    def test_memory_in_use_by_a_kernel_is_waited_for(self, place: Place, limit: memory.limit) -> None:
         from robustness.kernels import launch
 
         array = place.empty(6 * MIB, "uint8")
@@ -102,7 +102,7 @@ class TestLimit:
             lambda big: memory.MemoryUSMDevice(9 * MIB, alignment=4096),
         ],
     )
-    def test_whoever_asks(self, ask: Callable[[ep.Array], object], limit: memory.limit) -> None:
+    def test_failed_allocation_leaves_devices_working(self, ask: Callable[[ep.Array], object], limit: memory.limit) -> None:
         big = ep.asarray(bytearray(9 * MIB))
         for _ in range(2):
             with pytest.raises(ep.USMAllocationError, match=str(9 * MIB)):
@@ -197,7 +197,7 @@ class TestPrivateMemory:
         """
         assert run(dedent(self.PRELUDE) + dedent(program)) == "True"
 
-    def test_a_thread_hands_its_refusal_to_who_waits(self) -> None:
+    def test_refusal_on_a_thread_reaches_the_waiter(self) -> None:
         program = """
             big[1, 1]().wait()  # starts a thread, and says that 4096 work-items are not quick
             print(refused(lambda: big[4096, 4096]().wait()))

@@ -111,7 +111,7 @@ def test_one_array_read_and_exported_by_all(place: Place, balanced: memory.stati
 
 
 @every_host_accessible_place
-def test_what_one_thread_makes_another_drops(place: Place, balanced: memory.statistics) -> None:
+def test_array_is_dropped_by_another_thread(place: Place, balanced: memory.statistics) -> None:
     mailbox: queue.SimpleQueue[tuple[object, int]] = queue.SimpleQueue()
 
     def work(chance: random.Random) -> None:
@@ -129,7 +129,7 @@ def test_what_one_thread_makes_another_drops(place: Place, balanced: memory.stat
     assert mailbox.empty()
 
 
-def test_producers_are_let_go_once_each() -> None:
+def test_producers_are_released_once_each() -> None:
     data = (ctypes.c_int * 12)(*([7] * 12))
 
     class Counting(Producer):

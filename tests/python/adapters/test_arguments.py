@@ -242,7 +242,7 @@ class TestWhatIsRefused:
             (lambda a: ListOfBytes([CStr(a)]), "element 0: this Pointer, at 0x1000,"),
         ],
     )
-    def test_what_lists_a_freed_device_array(self, block, words):
+    def test_list_of_a_freed_device_array_is_refused(self, block, words):
         allocation, other = _device_array(0x1000, 8), _device_array(0x2000, 8)
         listed, whole = block(allocation), block(other)
         assert Argument(listed, "ListOfPointer").address == int(listed)

@@ -125,7 +125,7 @@ class TestOwnMemory:
     @pytest.mark.parametrize(
         ("length", "error"), [(-1, ValueError), (1.5, TypeError), (2**63, OverflowError), (2**62, MemoryError)]
     )
-    def test_lengths_that_are_none(self, length, error):
+    def test_invalid_lengths_are_refused(self, length, error):
         string = CStr(None)
         with pytest.raises(error):
             string.malloc(length)

@@ -154,7 +154,7 @@ class TestLists:
     def test_the_example_of_the_documentation(self):
         assert ListOfInt([1, 2]).to_list() == [1, 2]
 
-    def test_what_does_not_fit_is_no_other_number(self):
+    def test_out_of_range_int_raises_overflow_error(self):
         with pytest.raises(OverflowError, match="element 0"):
             ListOfInt([2**31])
 

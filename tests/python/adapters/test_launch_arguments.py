@@ -124,7 +124,7 @@ def test_non_address_error_names_index_and_ctypes(bad, error, words):
 
 
 @pytest.mark.parametrize("bad", [1.5, {1}, (each for each in [1])], ids=["float", "set", "generator"])
-def test_what_is_no_list_is_told_to_be_one(bad):
+def test_non_list_error_asks_for_a_list(bad):
     with pytest.raises(TypeError, match=r"stands for no address.*; arguments are given in a list or a tuple"):
         HipModuleLaunchKernel_extra(bad)
 
@@ -209,7 +209,7 @@ class TestEntries:
         number.value = 6
         assert arguments_in(extra) == b"\5\0\0\0"
 
-    def test_what_pointer_takes_is_eight_bytes(self):
+    def test_pointer_arguments_take_eight_bytes(self):
         numbers = ep.zeros(4, "float32")
         cell = bytearray(4)
         entries = [None, 7, Pointer(8), DeviceArray(9), cell, numbers, ctypes.c_void_p(10), (ctypes.c_int * 3)()]
@@ -234,7 +234,7 @@ class TestEntries:
         assert found.count(b"\xff") == 50 * 1012 and len(found) == ctypes.sizeof(structure(*kinds))
 
     @pytest.mark.parametrize("bad", [1.5, "text", [1], {}, object(), 1j, True], ids=named)
-    def test_what_is_neither_names_its_index(self, bad):
+    def test_invalid_argument_error_names_its_index(self, bad):
         with pytest.raises(TypeError, match="HipModuleLaunchKernel_extra: argument 1: "):
             HipModuleLaunchKernel_extra([ctypes.c_int(1), bad])
 

@@ -68,7 +68,7 @@ class TestConversions:
         assert int(Pointer(function)) == ctypes.cast(function, ctypes.c_void_p).value
         assert bytes_at(Pointer(ctypes.c_char_p(b"text")), 5) == b"text\0"
 
-    def test_what_a_ctypes_pointer_points_to_is_kept(self):
+    def test_target_of_a_ctypes_pointer_is_kept_alive(self):
         number = ctypes.c_int(3)
         gone = weakref.ref(number)
         pointer = Pointer(ctypes.pointer(number))
@@ -127,7 +127,7 @@ class TestConversions:
             adapter.__init__(adapter)
             assert bytes_at(adapter, 5) == before
 
-    def test_memory_that_others_stand_for_is_not_let_go_of(self):
+    def test_memory_used_by_other_adapters_is_not_released(self):
         from entrepot.adapters import HipModuleLaunchKernel_extra, ListOfPointer
 
         def others(adapter):
@@ -164,7 +164,7 @@ class TestConversions:
         assert int(Pointer(numbers)) == numbers.data_ptr
         assert int(Pointer(numbers[1])) == numbers[1].data_ptr
 
-    def test_what_speaks_dlpack_alone_is_its_data(self):
+    def test_dlpack_only_object_gives_its_data_pointer(self):
         class Producer:
             def __init__(self, of):
                 self.of = of
@@ -183,7 +183,7 @@ class TestConversions:
         assert int(pointer) == address and bytes_at(pointer, 4) == b"\7\0\0\0", "the memory is kept"
 
     @pytest.mark.parametrize("form", [Legacy, Versioned], ids=["legacy", "versioned"])
-    def test_of_dlpack_either_kind_of_capsule_is_taken(self, form):
+    def test_dlpack_capsules_of_both_versions_are_taken(self, form):
         """A producer of 2020 knows no keyword; the tensor is given back once, when the pointer goes."""
 
         class Old(TensorProducer):
@@ -201,11 +201,11 @@ class TestConversions:
         gc.collect()
         assert producer.deleted == 1
 
-    def test_of_dlpack_read_only_memory_is_marked(self):
+    def test_dlpack_read_only_flag_is_kept(self):
         memory = (ctypes.c_float * 12)()
         assert Pointer(TensorProducer(ctypes.addressof(memory), flags=READ_ONLY)).is_read_only
 
-    def test_of_dlpack_strided_memory_is_refused(self):
+    def test_dlpack_strided_memory_is_refused(self):
         memory = (ctypes.c_float * 12)()
         producer = TensorProducer(ctypes.addressof(memory), form=Legacy, shape=(3,), strides=(2,))
         with pytest.raises(ValueError, match="strided"):
@@ -226,7 +226,7 @@ class TestConversions:
         gc.collect()
         assert producer.deleted == 1 and gone() is None
 
-    def test_what_has_as_c_void_p_is_what_that_says(self):
+    def test_as_c_void_p_method_gives_the_address(self):
         class Foreign:
             def as_c_void_p(self):
                 return ctypes.c_void_p(0x77)
@@ -288,7 +288,7 @@ class TestRefusals:
             Pointer(value)
 
     @pytest.mark.parametrize("value", [1.5, "text", [], (), {}, object(), 1j, range(3), Ellipsis, NotImplemented, int])
-    def test_what_stands_for_no_address(self, value):
+    def test_non_address_is_refused(self, value):
         with pytest.raises(TypeError, match="stands for no address"):
             Pointer(value)
 
@@ -372,7 +372,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match="takes 1 positional argument"):
             Pointer(*arguments)
 
-    def test_a_keyword_that_is_none(self):
+    def test_unknown_keyword_is_refused(self):
         with pytest.raises(TypeError, match="unexpected keyword argument 'address'"):
             Pointer(address=5)
         assert int(Pointer(pyobj=5)) == 5
@@ -420,7 +420,7 @@ class TestAsAnObject:
             (2**63, OverflowError, "too large"),
         ],
     )
-    def test_offsets_that_are_none(self, offset, error, words):
+    def test_invalid_offsets_are_refused(self, offset, error, words):
         with pytest.raises(error, match=words):
             Pointer(16)[offset]
 
@@ -450,7 +450,7 @@ class TestAsAnObject:
         gc.collect()
         assert cell.value == 0x5678, "the reference keeps what it refers to"
 
-    def test_as_c_void_p(self):
+    def test_as_c_void_p_has_the_address(self):
         assert Pointer(5).as_c_void_p().value == 5 and isinstance(Pointer(5).as_c_void_p(), ctypes.c_void_p)
         assert Pointer(None).as_c_void_p().value is None
 

@@ -102,7 +102,7 @@ class TestMemoryThatTheHostChanges:
         given[:] = 9
         assert set(values(copied)) == {7}
 
-    def test_of_our_own_it_is_ordered_and_nobody_waits(self, busy: ep.Queue) -> None:
+    def test_copy_of_an_array_is_ordered_without_a_host_wait(self, busy: ep.Queue) -> None:
         source = ep.full(1000, 7, "int32", device="host")
         copied = source.to(queue=busy)
         assert not self.running.done
@@ -116,7 +116,7 @@ class TestMemoryThatTheHostChanges:
         ep.copy(target, array)
         assert set(target) == {7}
 
-    def test_where_it_is_given_as_an_array_the_event_says_so(self, busy: ep.Queue) -> None:
+    def test_copy_from_asarray_returns_a_pending_event(self, busy: ep.Queue) -> None:
         array, source = ep.zeros(1000, "int32", queue=busy), np.full(1000, 7, "int32")
         done = ep.copy(array, ep.asarray(source))
         assert not done.done
@@ -130,7 +130,7 @@ class TestMemoryThatTheHostChanges:
 
 
 @pytest.mark.host
-def test_what_is_filled_as_itself_has_its_values() -> None:
+def test_filled_numpy_array_is_written_before_return() -> None:
     for value in range(5):
         target = np.full(20_000_000, 9, "uint8")
         assert ep.fill(target, value).done

@@ -33,7 +33,7 @@ def test_asarray_does_not_copy(dpnp, kind):
     assert address(dpnp.asarray(array, copy=False)) == array.data_ptr, "and again, from what was kept"
 
 
-def test_work_of_ours_is_seen_by_the_second_asarray(dpnp, array):
+def test_second_asarray_sees_work_since_the_first(dpnp, array):
     dpnp.asarray(array)
     ep.fill(array, 7)
     assert dpnp.asnumpy(dpnp.asarray(array)).tolist() == [[7, 7, 7], [7, 7, 7]]

@@ -43,14 +43,14 @@ def test_torch_s_own() -> None:
 @pytest.mark.parametrize(
     "spelling", [Path("weights.float32"), Path("float32"), Shown("weights.float32"), of_library("a.float32")]
 )
-def test_an_object_with_such_a_name_in_it_is_none(spelling: Any) -> None:
+def test_object_with_a_dtype_name_in_its_repr_is_refused(spelling: Any) -> None:
     with pytest.raises(TypeError, match="a dtype was expected"):
         ep.empty(2, spelling)
     assert ep.Dtype("float32") != spelling
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
-def test_what_the_program_ends_by_is_no_answer(raised: type[BaseException]) -> None:
+def test_interrupt_while_reading_a_dtype_propagates(raised: type[BaseException]) -> None:
     class Spelling:
         @property
         def name(self) -> str:
@@ -62,7 +62,7 @@ def test_what_the_program_ends_by_is_no_answer(raised: type[BaseException]) -> N
         _ = ep.Dtype("float32") == Spelling()
 
 
-def test_as_a_key_it_is_its_name() -> None:
+def test_dtype_hashes_like_its_name() -> None:
     assert {ep.Dtype("float32"): 1}.get("float32") == 1
 
 
@@ -84,7 +84,7 @@ def test_numpy_s_short_names(short: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["f3", "x4", "f", "4f", "f44", ""])
-def test_what_only_looks_like_a_short_name(text: str) -> None:
+def test_unknown_short_name_is_refused(text: str) -> None:
     with pytest.raises(TypeError, match="is unknown"):
         ep.Dtype(text)
 

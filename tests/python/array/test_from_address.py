@@ -100,7 +100,7 @@ class TestWhatIsThere:
         assert ep.from_address(address, (), "int16", owner=data).item() == 0
         assert ep.from_address(address, 12, "int16", read_only=True, owner=data).read_only
 
-    def test_what_is_an_int_is_an_address(self) -> None:
+    def test_index_protocol_address_is_accepted(self) -> None:
         class Address:
             def __index__(self) -> int:
                 return ctypes.addressof(data)
@@ -109,7 +109,7 @@ class TestWhatIsThere:
         assert memoryview(ep.from_address(Address(), 3, "uint8", owner=data)).tolist() == [1, 2, 3]  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("address", [0, 4097])
-    def test_without_elements_nobody_is_asked(self, address: int) -> None:
+    def test_empty_array_asks_no_driver(self, address: int) -> None:
         calls: list[int] = []
         array = ep.from_address(address, (3, 0), "float64", deleter=calls.append)
         assert (array.shape, str(array.device)) == ((3, 0), "host")
@@ -133,7 +133,7 @@ class TestWhatIsThere:
     @pytest.mark.dpctl
     @pytest.mark.sycl
     @pytest.mark.parametrize("kind", ["Host", "Shared", "Device"])
-    def test_what_dpctl_allocated(self, kind: str) -> None:
+    def test_memory_allocated_by_dpctl_is_imported(self, kind: str) -> None:
         import dpctl
         import dpctl.memory
 
@@ -180,7 +180,7 @@ class TestRefused:
         ],
         ids=lambda part: part if isinstance(part, str) else "",
     )
-    def test_what_makes_no_sense(self, arguments: tuple[Any, Any, Any], error: type[Exception], words: str) -> None:
+    def test_invalid_arguments_are_refused(self, arguments: tuple[Any, Any, Any], error: type[Exception], words: str) -> None:
         self.refused(error, words, *arguments)
 
     @pytest.mark.parametrize(
@@ -195,7 +195,9 @@ class TestRefused:
         ],
         ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
     )
-    def test_what_goes_with_it(self, options: dict[str, Any], error: type[Exception], words: str) -> None:
+    def test_invalid_options_leave_the_deleter_uncalled(
+        self, options: dict[str, Any], error: type[Exception], words: str
+    ) -> None:
         self.refused(error, words, ADDRESS, 4, "float32", **options)
 
     def refused(self, error: type[Exception], words: str, *arguments: Any, **options: Any) -> None:
@@ -211,7 +213,7 @@ class TestRefused:
         assert (sys.getrefcount(calls), sys.getrefcount(GOOD)) == references
 
     @pytest.mark.parametrize("deleter", ["free", 1.5, True, object(), ctypes.c_void_p(8)], ids=lambda given: type(given).__name__)
-    def test_what_is_no_deleter(self, deleter: Any) -> None:
+    def test_invalid_deleter_is_refused(self, deleter: Any) -> None:
         with pytest.raises(TypeError, match="a callable, a PyCapsule, a C function of ctypes or the address of one"):
             ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
 
@@ -225,7 +227,7 @@ class TestRefused:
         with pytest.raises(OverflowError, match="the deleter is no address"):
             ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
 
-    def test_both_ways_to_let_go(self) -> None:
+    def test_owner_and_deleter_together_are_refused(self) -> None:
         with pytest.raises(ValueError, match="owner and deleter"):
             ep.from_address(ADDRESS, 4, "float32", owner=GOOD, deleter=print)
 
@@ -247,7 +249,7 @@ class TestAnotherPlace:
         lender.address = ctypes.addressof(address)
         self.refused("unknown in the default context of opencl:cpu.*ordinary host memory", lender, device="opencl:cpu")
 
-    def test_it_is_anothers(self) -> None:
+    def test_memory_of_another_device_is_refused(self) -> None:
         (part, *_) = ep.device("opencl:cpu").sub_devices(equally=1)
         words = "is shared memory of opencl:cpu:0, in the default context.*memory of opencl:cpu:0/"
         self.refused(words, Lender(SYCL[2]), device=part)
@@ -351,7 +353,7 @@ class TestDeleter:
             del array
         assert libc.free.argtypes is None
 
-    def test_what_it_raises_is_reported_and_does_no_harm(self, unraisable: list[Any]) -> None:
+    def test_deleter_exception_is_reported(self, unraisable: list[Any]) -> None:
         def fails(address: int) -> None:
             raise KeyError("no such block")
 
@@ -370,7 +372,7 @@ class TestDeleter:
             _ = ep.from_address(ADDRESS, 4, "float32", deleter=wrap(lambda address: sums.append(sum(range(10))))), 1 / 0
         assert sums == [45]
 
-    def test_may_make_and_drop_others(self) -> None:
+    def test_deleter_may_make_and_drop_arrays(self) -> None:
         calls: list[int] = []
 
         def another(address: int) -> None:
@@ -416,7 +418,7 @@ class TestDeleter:
         gc.collect()
         assert gone() is None
 
-    def test_an_array_in_a_cycle_is_given_back(self) -> None:
+    def test_array_in_a_cycle_is_released(self) -> None:
         lender = Lender()
         ring: list[Any] = [lender.lend()]
         ring.append(ring)
@@ -500,7 +502,7 @@ class TestWork:
         done.wait()
         assert settles(lambda: lender.addresses, [lender.address])
 
-    def test_what_the_queue_held_is_work_on_the_memory(self) -> None:
+    def test_pending_work_of_the_queue_delays_the_deleter(self) -> None:
         queue = ep.Queue("opencl:cpu")
         lender, other = Lender(SYCL[2]), SYCL[2].empty(16, "int32")
         done = launch("slow", other, seconds=1, queue=queue)
@@ -530,7 +532,7 @@ def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 
 class TestExtensions:
-    def test_lend_and_get_back(self, lending: ModuleType) -> None:
+    def test_array_of_c_memory_is_returned_to_its_deleter(self, lending: ModuleType) -> None:
         before, with_gil = lending.counts()
         array = lending.rows(3)
         assert memoryview(array).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
@@ -550,7 +552,7 @@ class TestExtensions:
         del array
         assert settles(lending.counts, (before + 1, with_gil))
 
-    def test_what_is_refused_is_not_taken_back(self, lending: ModuleType) -> None:
+    def test_refused_memory_is_not_deleted(self, lending: ModuleType) -> None:
         counts = lending.counts()
         for arguments, error, words in [
             ((ADDRESS + 1, 4, 2, 32, 1, None), ValueError, "not aligned"),

@@ -156,7 +156,7 @@ class TestOrder:
 
 
 class TestRefusals:
-    def test_a_keyword_that_is_none(self, program: ep.Program) -> None:
+    def test_unknown_keyword_is_refused(self, program: ep.Program) -> None:
         with pytest.raises(TypeError, match=r"launch\(\) got an unexpected keyword argument 'stream'; it takes queue"):
             program.kernel("slow")[1](stream=1)
         with pytest.raises(TypeError, match="keywords must be strings"):
@@ -166,7 +166,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match="this Kernel was never made"):
             ep.Kernel.__new__(ep.Kernel)[4]
 
-    def test_a_scalar_of_a_type_that_nobody_has(self, program: ep.Program) -> None:
+    def test_scalar_of_unsupported_dtype_is_refused(self, program: ep.Program) -> None:
         with pytest.raises(ep.ExchangeError, match="M8"):
             program.kernel("slow")[1](ep.zeros(2, "int32", device="opencl:cpu"), np.datetime64("2026-11-21"))
 

@@ -22,7 +22,7 @@ def test_device_memory_is_refused(call):
 
 
 @pytest.mark.ml_dtypes
-def test_types_of_ml_dtypes_are_theirs():
+def test_ml_dtypes_types_are_used():
     array = ep.full(3, 1.5, "bfloat16")
     view = np.asarray(array)
     assert view.dtype.name == "bfloat16"
@@ -34,7 +34,7 @@ def test_types_of_ml_dtypes_are_theirs():
 
 
 @pytest.mark.parametrize("copy", [1, np.True_])
-def test_what_is_true_asks_for_a_copy(copy):
+def test_truthy_copy_argument_copies(copy):
     array = ep.zeros(3, "int32")
     assert array.__array__(copy=copy).ctypes.data != array.data_ptr
     assert array.__array__(copy=0).ctypes.data == array.__array__().ctypes.data == array.data_ptr
@@ -42,7 +42,7 @@ def test_what_is_true_asks_for_a_copy(copy):
 
 @pytest.mark.ml_dtypes
 @pytest.mark.parametrize("call", [np.asarray, lambda a: a.numpy()])
-def test_a_type_that_nobody_names_is_refused(call):
+def test_dtype_unknown_to_numpy_is_refused(call):
     array = ep.zeros(3, "float32x4")
     with pytest.raises(ep.ExchangeError, match=r"float32x4.*view\('float32'\)"):
         call(array)

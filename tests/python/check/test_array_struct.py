@@ -187,7 +187,7 @@ def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> N
     hoard.clear()
 
 
-def test_what_is_no_capsule_is_caught() -> None:
+def test_non_capsule_is_caught() -> None:
     assert of_exporter("array_struct", NoCapsule)["capsule"].asked == "a PyCapsule"
 
 
@@ -201,7 +201,7 @@ def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[
     hoard.clear()
 
 
-def test_what_was_fabricated_lives_as_long_as_it_is_held() -> None:
+def test_fabricated_struct_lives_while_held() -> None:
     given = Fabricated(GROUND)
     lives = weakref.ref(given)
     view = ep.asarray(given)

@@ -253,7 +253,7 @@ def test_a_good_exporter_keeps_them_all() -> None:
     hoard.clear()
 
 
-def test_what_may_be_null_may_be() -> None:
+def test_optional_functions_may_be_null() -> None:
     kind = breaking(absent=("dltensor_from_py_object_no_sync",))
     all_kept(of_exporter("c_exchange_api", kind), {"agrees", "read-only", "lends", "lends nothing"})
     hoard.clear()
@@ -393,7 +393,7 @@ def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[
     hoard.clear()
 
 
-def test_what_a_table_gives_is_given_back() -> None:
+def test_tensors_of_a_table_are_released() -> None:
     obj = breaking()()
     managed = Managed(obj)
     managed.delete()

@@ -101,7 +101,7 @@ def test_the_side_can_be_said() -> None:
         (("builtins:memoryview", "--device", "cuda:77"), "--device: no device matches 'cuda:77'"),
     ],
 )
-def test_where_there_is_nothing_to_check_it_is_status_2(arguments: tuple[str, ...], words: str) -> None:
+def test_nothing_to_check_exits_with_status_2(arguments: tuple[str, ...], words: str) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert words in done.stderr

@@ -600,7 +600,7 @@ def test_a_tensor_that_is_kept_for_good_is_caught() -> None:
     hoard.clear()
 
 
-def test_what_is_held_is_a_capsule_of_a_tensor() -> None:
+def test_held_object_must_be_a_tensor_capsule() -> None:
     for wrong in (object(), structs.new_capsule(ctypes.addressof(MEMORY), b"something else")):
         with pytest.raises(Failed, match=r"a PyCapsule|a capsule named"):
             Held(wrong)

@@ -102,7 +102,7 @@ def test_a_hang_fails_the_clause(module: Write, monkeypatch: pytest.MonkeyPatch)
     assert len(result.outcomes) == 4  # the plain one is always asked
 
 
-def test_nobody_waits_for_what_a_target_forked(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_child_of_a_target_is_not_waited_for(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "PATIENCE", 30.0)
     module(
         """
@@ -121,7 +121,7 @@ def test_nobody_waits_for_what_a_target_forked(module: Write, monkeypatch: pytes
     assert time.monotonic() - begin < 30
 
 
-def test_what_a_target_prints_disturbs_nobody(module: Write, capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_target_is_ignored(module: Write, capfd: pytest.CaptureFixture[str]) -> None:
     module(
         """
         import os
@@ -146,7 +146,7 @@ def test_what_a_target_prints_disturbs_nobody(module: Write, capfd: pytest.Captu
         ("targets:dies()", "cannot be checked: the process ended by status 3"),
     ],
 )
-def test_what_cannot_be_checked_says_why(module: Write, target: str, words: str) -> None:
+def test_failed_target_is_reported_with_the_reason(module: Write, target: str, words: str) -> None:
     module(
         """
         import os
@@ -215,7 +215,7 @@ def test_an_importer_that_promises_a_copy_is_held_to_it() -> None:
     assert outcome == {(copier, True): PASSED, (copier, False): FAILED, (view, True): FAILED, (view, False): PASSED}
 
 
-def test_what_ctypes_shares_is_left_alone() -> None:
+def test_shared_ctypes_functions_are_not_modified() -> None:
     program = """
         import ctypes
         import entrepot.check.buffer, entrepot.check.c_exchange_api

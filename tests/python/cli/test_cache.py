@@ -37,7 +37,7 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.host
-def test_what_the_host_compiled_is_listed_and_cleared(place):
+def test_compiled_program_is_listed_and_cleared(place):
     assert code_cache.kept("host") == []
     ep.Program(SOURCE, "host")
     assert len(code_cache.kept("host")) == 1
@@ -47,7 +47,7 @@ def test_what_the_host_compiled_is_listed_and_cleared(place):
 
 
 @pytest.mark.host
-def test_what_is_kept_is_used_and_right(place):
+def test_cached_program_is_used_and_correct(place):
     ep.Program(SOURCE, "host")
     (kept,) = code_cache.kept("host")
     written = kept.stat().st_mtime_ns
@@ -222,7 +222,7 @@ def test_nothing_is_kept_where_the_place_is_empty(monkeypatch):
 
 @pytest.mark.host
 @pytest.mark.filterwarnings("ignore::entrepot.EntrepotWarning")
-def test_a_folder_that_others_may_write_is_no_cache(place):
+def test_world_writable_folder_is_no_cache(place):
     (place / "host").mkdir()
     (place / "host").chmod(0o777)
     ep.Program(SOURCE, "host")
@@ -247,7 +247,7 @@ def test_other_processes_write_and_remove_files_meanwhile(place, monkeypatch):
     assert not kept.exists() and not written.exists()
 
 
-def test_clear_leaves_files_of_others(place):
+def test_clear_leaves_other_files(place):
     folder = place / "cuda"
     folder.mkdir()
     name = "0123456789abcdef"
@@ -294,7 +294,7 @@ def unwritable(request, tmp_path):
 
 @pytest.mark.host
 class TestUnwritable:
-    def test_it_warns_once_with_path_and_reason(self, unwritable):
+    def test_unwritable_cache_warns_once_with_path_and_reason(self, unwritable):
         folder, reason = unwritable
         done = run_unwritable(folder)
         assert (done.returncode, done.stdout) == (0, "three programs\n"), done.stderr
@@ -332,7 +332,7 @@ class TestUnwritable:
         assert (done.returncode, done.stderr) == (0, "")
         assert len(list((tmp_path / "new" / "host").iterdir())) == 3
 
-    def test_the_command_leaves_nothing_behind(self, tmp_path, monkeypatch):
+    def test_command_creates_no_folder(self, tmp_path, monkeypatch):
         monkeypatch.setenv("ENTREPOT_CACHE_DIR", str(tmp_path / "new" / "cache"))
         assert "Nothing can be kept" not in run()
         assert list(tmp_path.iterdir()) == []

@@ -65,7 +65,7 @@ def values(array: ep.Array) -> object:
 
 
 class TestDevice:
-    def test_it_is_what_its_selector_says(self):
+    def test_device_matches_its_selector(self):
         device = ep.device("cuda:0")
         assert str(device) == "cuda:0"
         assert (device.backend, device.device_type, device.vendor) == ("cuda", "gpu", "NVIDIA")
@@ -113,7 +113,7 @@ class TestRange:
         rows, columns = np.indices((6, 9))
         np.testing.assert_array_equal(values(out), 1000 * rows + columns)
 
-    def test_it_is_the_same_range_as_on_the_host(self, program):
+    def test_range_matches_the_hosts(self, program):
         host = ep.Program(
             """extern "C" void places(const long long *range, void *const *arguments) {
                    int *out = (int *)arguments[0];
@@ -271,7 +271,7 @@ class TestFork:
         assert out.splitlines() == ["True"] * 3 + ["the parent lives"]
 
     @pytest.mark.torch
-    def test_a_child_of_somebody_who_used_cuda_is_told(self):
+    def test_forked_child_of_a_cuda_process_is_refused(self):
         out = fresh(
             "import os, torch; torch.zeros(4, device='cuda')\n"
             "import entrepot as ep\n"
@@ -287,7 +287,7 @@ class TestFork:
 @pytest.mark.two_cuda
 class TestTwoDevices:
     @pytest.mark.parametrize("kind", KINDS)
-    def test_arrays_go_to_and_fro_whatever_their_layout(self, kind):
+    def test_arrays_of_any_layout_move_between_devices(self, kind):
         numbers = np.arange(1000, dtype="float32")
         here = moved(numbers)
         there = here.to("cuda:1", kind=kind)
@@ -350,7 +350,7 @@ class TestBesideTorch:
 
 
 class TestWithoutACompiler:
-    def test_strided_copies_and_fills_need_none(self):
+    def test_strided_copies_and_fills_need_no_nvrtc(self):
         """Their kernels came with us as PTX: a process that makes them has not opened NVRTC."""
         out = fresh(
             "import entrepot as ep, numpy as np\n"

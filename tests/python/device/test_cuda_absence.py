@@ -69,7 +69,7 @@ def test_a_driver_that_is_too_old_is_named_by_what_it_lacks(driver):
     assert "has no function cuInit" in reason_with(driver("int nothing;"))
 
 
-def test_a_device_that_is_asked_for_says_why_there_is_none(driver):
+def test_missing_device_error_has_the_reason(driver):
     library = driver(STUB.format(code=100, name="NO_DEVICE"))
     code = "import entrepot as ep\ntry: ep.device('cuda:0')\nexcept ep.DeviceError as error: print(error)"
     assert "no device matches 'cuda:0'" in (said := reason_with(library, code))

@@ -171,7 +171,7 @@ class TestWhatIsCaptured:
 
 
 class TestMemory:
-    def test_what_is_allocated_in_a_capture_belongs_to_the_graph(self, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_memory_allocated_in_a_capture_belongs_to_the_graph(self, stream: Stream, queue: ep.Queue, add: Any) -> None:
         a, b = numbers(1, size=1 << 20), numbers(0, size=1 << 20)
         with capture(stream) as graph:
             middle = ep.empty(1 << 20, "int32", queue=queue)
@@ -316,7 +316,7 @@ class TestWhatIsNot:
 
     @every_mode
     @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
-    def test_it_is_refused_by_name(self, call: Any, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_blocking_call_in_a_capture_is_refused(self, call: Any, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
         a, b = numbers(1), numbers(1)
         with capture(stream, mode) as graph:
             add(a, b, queue)
@@ -395,7 +395,7 @@ class TestWhatOthersCapture:
 
     @every_mode
     @pytest.mark.parametrize("elsewhere", [False, True], ids=["this thread", "another thread"])
-    def test_nothing_of_ours_invalidates_it(self, mode: int, elsewhere: bool, stream: Stream, queue: ep.Queue) -> None:
+    def test_other_calls_do_not_invalidate_the_capture(self, mode: int, elsewhere: bool, stream: Stream, queue: ep.Queue) -> None:
         a = numbers(1)
         other_things()
         with capture(stream, mode) as graph:
@@ -410,7 +410,7 @@ class TestWhatOthersCapture:
         graph.run(stream)
         assert values(a).tolist() == [8] * 50 + [9] * 50
 
-    def test_what_waited_for_its_end_is_given_back(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_memory_released_during_a_capture_is_freed_after_it(self, stream: Stream, queue: ep.Queue) -> None:
         counted = memory.statistics(memory.pool())
         with memory.use_resource(counted):
             array = ep.full(1 << 16, 1, "int32", queue=queue)
@@ -481,7 +481,7 @@ class TestTorch:
         torch.cuda.synchronize()
         assert (content(array), tensor.unique().tolist()) == ({3}, [49])
 
-    def test_a_stream_that_nobody_here_has_seen(self, torch: Any) -> None:
+    def test_unknown_capturing_stream_is_left_alone(self, torch: Any) -> None:
         tensor = torch.zeros(100, dtype=torch.int32, device="cuda")
         ep.asarray(tensor)
         torch.cuda.synchronize()
@@ -521,7 +521,7 @@ class TestCupy:
         stream.synchronize()
         assert (content(array), set(theirs.get().tolist())) == ({2}, {1})
 
-    def test_its_allocator_is_ours(self, non_blocking: bool) -> None:
+    def test_cupy_allocations_in_a_capture_belong_to_the_graph(self, non_blocking: bool) -> None:
         import cupy
 
         stream, old = cupy.cuda.Stream(non_blocking=non_blocking), cupy.cuda.get_allocator()

@@ -147,7 +147,7 @@ def test_cai_describes_the_memory(device):
     assert interface["stream"] is None
 
 
-def test_cai_is_taken_by_whoever_knows_the_pointer(device):
+def test_cai_belongs_to_the_driver_that_knows_the_pointer(device):
     class Described:
         def __init__(self, array):
             self.__cuda_array_interface__ = array.__cuda_array_interface__

@@ -64,7 +64,7 @@ def test_a_library_that_does_not_load_is_named_with_the_variable(tmp_path):
     assert reason.startswith(f"ENTREPOT_HIP_LIBRARY is {tmp_path}/nothing.so, which does not load:")
 
 
-def test_asking_for_a_hip_device_says_why_there_is_none(runtime):
+def test_missing_hip_device_error_has_the_reason(runtime):
     library = runtime(RUNTIME.format(code=100, name="NoDevice", text="no device"))
     code = "import entrepot as ep\ntry: ep.device('hip:0')\nexcept ep.DeviceError as error: print(error)"
     assert "hipErrorNoDevice" in reason_with(library, code)

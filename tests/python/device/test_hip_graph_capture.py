@@ -85,7 +85,7 @@ def other_things() -> None:
 
 @every_mode
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["this thread", "another thread"])
-def test_nothing_of_ours_invalidates_what_others_capture(mode: int, elsewhere: bool, stream: Any) -> None:
+def test_other_calls_do_not_invalidate_a_capture(mode: int, elsewhere: bool, stream: Any) -> None:
     array = ep.zeros(16, "uint8", device=DEVICE)
     array.queue.wait()
     other_things()

@@ -34,7 +34,7 @@ LISTED = "print(','.join(str(device) for device in ep.devices()))"
 
 
 class TestImport:
-    def test_it_loads_no_backend_and_nothing_heavy(self):
+    def test_import_loads_no_backend_and_nothing_heavy(self):
         out = run("""
 import sys
 before = set(sys.modules)
@@ -49,7 +49,7 @@ print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
         code = "import os, entrepot; print(os.environ['OCL_ICD_FILENAMES'])"
         assert run(code, OCL_ICD_FILENAMES="/mine.so") == "/mine.so"
 
-    def test_it_can_be_turned_off(self):
+    def test_opencl_cpu_can_be_turned_off(self):
         code = "import os, entrepot; print(os.environ.get('OCL_ICD_FILENAMES'))"
         assert run(code, OCL_ICD_FILENAMES=None, ENTREPOT_OPENCL_CPU="0") == "None"
 
@@ -70,7 +70,7 @@ class TestFindingTheDevice:
 
     @pytest.mark.dpctl
     @pytest.mark.parametrize("imports", ["import dpctl, entrepot as ep", "import entrepot as ep, dpctl"])
-    def test_dpctl_finds_it_too_whoever_is_imported_first(self, imports):
+    def test_dpctl_finds_opencl_cpu_in_any_import_order(self, imports):
         out = run(f"{imports}; print(len(dpctl.get_devices())); {LISTED}", OCL_ICD_FILENAMES=None)
         assert out.splitlines() == ["1", "opencl:cpu:0,host"]
 

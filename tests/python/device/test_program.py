@@ -12,7 +12,7 @@ OPENCL = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
 
 @pytest.mark.sycl
 class TestOpenCl:
-    def test_it_is_built_and_described(self):
+    def test_program_is_built_and_described(self):
         device = ep.device("opencl:cpu")
         program = ep.Program(OPENCL, device)
         assert program.dialect == "opencl-c"
@@ -85,7 +85,7 @@ kernel void minima(global long *out, global const long *given, long n) {
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("settings", [("core-avx2", ""), ("", "-g")], ids=["variable", "option"])
-def test_what_avoids_the_wrong_code_of_intels_compiler(monkeypatch, settings):
+def test_settings_avoid_intels_miscompilation(monkeypatch, settings):
     """In docs/concepts/devices.md. Without either the process ends with a segmentation fault where there is AVX-512."""
     processor, options = settings
     if processor:

@@ -85,7 +85,7 @@ class TestEveryQueue:
         with pytest.raises(TypeError, match="an event or a queue was expected"):
             first.wait_for(ep.Queue.__new__(ep.Queue))
 
-    def test_it_goes_with_its_last_reference(self, device):
+    def test_queue_dies_with_its_last_reference(self, device):
         queue = ep.Queue(device)
         gone = weakref.ref(queue)
         del queue
@@ -138,11 +138,11 @@ class TestEvents:
         after = sys.getrefcount(ep.Event)  # not within the assertion, which holds the class
         assert after == before
 
-    def test_nobody_else_makes_one(self) -> None:
+    def test_event_cannot_be_constructed(self) -> None:
         with pytest.raises(TypeError, match=r"entrepot\.Event"):
             ep.Event()
 
-    def test_what_the_time_until_is_asked_of(self) -> None:
+    def test_seconds_until_needs_an_event(self) -> None:
         event = ep.Queue("host").record()
         with pytest.raises(TypeError, match=r"an event was expected .* not 3"):
             event.seconds_until(3)  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ class TestEvents:
 
 
 class TestCurrent:
-    def test_it_is_the_innermost(self):
+    def test_innermost_scope_is_current(self):
         host = ep.device("host")
         outer, inner = ep.Queue(host), ep.Queue(host)
         before = ep.empty(1, "uint8").queue
@@ -211,7 +211,7 @@ class TestCurrent:
         with ep.device_context("host") as queue:
             assert queue == ep.device("host").queue
 
-    def test_it_ends_with_an_error(self):
+    def test_scope_ends_on_an_exception(self):
         before = ep.empty(1, "uint8").queue
         with pytest.raises(KeyError), ep.Queue("host"):
             raise KeyError
@@ -308,17 +308,17 @@ class TestContexts:
         with pytest.raises(ValueError, match="two backends"):
             ep.Context([cpu, "host"])
 
-    def test_none_at_all_is_refused(self):
+    def test_context_without_devices_is_refused(self):
         with pytest.raises(ValueError, match="at least one"):
             ep.Context([])
 
-    def test_it_is_that_of_a_device_or_queue(self):
+    def test_context_of_a_device_or_queue(self):
         host = ep.device("host")
         assert ep.Context("host") == ep.Context(host) == ep.Context(host.queue) == host.context
 
 
 @pytest.mark.parametrize("wrong", [3, 1.5, b"cpu", [], object(), {}])
-def test_what_is_no_queue_is_a_type_error(wrong):
+def test_non_queue_is_a_type_error(wrong):
     with pytest.raises(TypeError, match="a queue was expected"):
         ep.Queue(wrong)
     with pytest.raises(TypeError, match=r"an event or a queue was expected \(an Event, dpctl's SyclEvent, or a Queue\), not "):
@@ -359,7 +359,7 @@ class TestDpctl:
         assert ours.context == theirs.sycl_context
         assert ep.Context(theirs) == ep.Context(theirs.sycl_context)
 
-    def test_what_is_equal_hashes_alike(self, dpctl, cpu):
+    def test_equal_objects_hash_alike(self, dpctl, cpu):
         theirs = dpctl.SyclQueue("opencl:cpu:0")
         assert hash(cpu) == hash(theirs.sycl_device)
         assert hash(ep.Queue(theirs)) == hash(theirs)
@@ -368,7 +368,7 @@ class TestDpctl:
     def test_the_default_context_is_the_same(self, dpctl, cpu):
         assert cpu.context == dpctl.SyclDevice("opencl:cpu:0").sycl_platform.default_context
 
-    def test_dpctl_takes_ours(self, dpctl, cpu):
+    def test_dpctl_accepts_queue_and_context(self, dpctl, cpu):
         queue = ep.Queue(cpu)
         theirs = dpctl.SyclQueue(queue._get_capsule())
         assert theirs.is_in_order

@@ -68,6 +68,6 @@ def test_a_number_that_no_device_has_lists_those_that_there_are():
 
 
 @pytest.mark.parametrize("wrong", [3, 1.5, b"cpu", [], object()])
-def test_what_is_no_device_is_a_type_error(wrong):
+def test_non_device_is_a_type_error(wrong):
     with pytest.raises(TypeError, match="a device was expected"):
         ep.device(wrong)

@@ -119,7 +119,7 @@ class TestRefusal:
         with pytest.raises(ep.ExchangeError, match=words):
             ep.asarray(source)
 
-    def test_lets_go(self) -> None:
+    def test_refused_buffer_is_released(self) -> None:
         source = bytearray(17)
         part = memoryview(source)[1:].cast("d")
         before = sys.getrefcount(part)
@@ -144,7 +144,7 @@ class TestRefusal:
         with pytest.raises(ep.ExchangeError, match="released"):
             ep.asarray(released)
 
-    def test_rows_behind_pointers(self) -> None:
+    def test_suboffsets_are_refused(self) -> None:
         testbuffer = pytest.importorskip("_testbuffer")
         source = testbuffer.ndarray(list(range(6)), shape=[2, 3], format="i", flags=testbuffer.ND_PIL)
         with pytest.raises(ep.ExchangeError, match="through pointers"):

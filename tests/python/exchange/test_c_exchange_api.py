@@ -104,7 +104,7 @@ class TestTorch:
         with pytest.raises(ep.ExchangeError, match="gradient"):
             ep.asarray(torch.nn.Parameter(torch.ones(3)))
 
-    def test_what_dlpack_cannot_say_is_refused_in_torchs_words(self) -> None:
+    def test_sparse_tensor_is_refused_with_torchs_error(self) -> None:
         import torch
 
         with pytest.raises(ep.EntrepotError, match="refused"):
@@ -140,18 +140,18 @@ class TestTables:
             take(tensor)
         assert tensor.producer.deleted == 1
 
-    def test_an_older_table_behind_a_newer_one_is_found(self) -> None:
+    def test_older_table_linked_from_a_newer_one_is_found(self) -> None:
         _, old = publish(floats())
         kind, _ = publish(floats(), major=2, older=old)
         assert take(kind()).shape == (4, 3)
 
-    def test_tables_that_are_all_too_new_are_none(self) -> None:
+    def test_too_new_tables_are_ignored(self) -> None:
         kind, _ = publish(floats(), major=2)
         with pytest.raises(ep.ExchangeError, match="does not speak"):
             take(kind())
 
     @pytest.mark.parametrize("capsule", [5, None, new_capsule(1, OTHER_NAME)])
-    def test_an_attribute_of_something_else_is_none(self, capsule: object) -> None:
+    def test_attribute_of_another_type_is_ignored(self, capsule: object) -> None:
         class Odd:
             __dlpack_c_exchange_api__ = capsule
 
@@ -212,7 +212,7 @@ class TestOurTable:
         del array, view
         source.append(0)  # no reference holds it any more
 
-    def test_read_only_is_flagged_and_never_lent(self, ours: Table) -> None:
+    def test_read_only_is_flagged_and_has_no_dltensor(self, ours: Table) -> None:
         array, out = ep.asarray(b"abc"), c_void_p()
         assert ours.from_object(array, out) == 0
         managed = Versioned.from_address(out.value)
@@ -226,7 +226,7 @@ class TestOurTable:
         assert ours.lend(array, ctypes.addressof(tensor)) == 0
         assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (array.data_ptr, 2, [4, 3], [1, 4])
 
-    def test_a_stranger_is_a_type_error(self, ours: Table) -> None:
+    def test_other_object_is_a_type_error(self, ours: Table) -> None:
         with pytest.raises(TypeError, match="look the table up"):
             ours.from_object(bytearray(3), c_void_p())
 
@@ -257,7 +257,7 @@ class TestOurTable:
             (prototype((2**40, 2**10)), b"MemoryError"),
         ],
     )
-    def test_what_cannot_be_allocated_is_told_to_set_error_once(self, ours: Table, tensor: DLTensor, kind: bytes | None) -> None:
+    def test_failed_allocation_calls_set_error_once(self, ours: Table, tensor: DLTensor, kind: bytes | None) -> None:
         out, errors = c_void_p(), []
         set_error = Table.SetError(lambda _, kind, message: errors.append((kind, message)))
         assert ours.allocate(ctypes.addressof(tensor), out, None, set_error) == -1
@@ -322,7 +322,7 @@ class TestOurTableOnSycl:
 
 @pytest.mark.sycl
 @pytest.mark.alone
-def test_our_work_comes_behind_the_producers_current_queue() -> None:
+def test_import_waits_for_the_producers_current_queue() -> None:
     far, near = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
     memory = ep.zeros(16, "int32", kind="device", queue=far)
     far.wait()

@@ -80,7 +80,7 @@ class TestArrays:
             assert ep.asarray(cupy.zeros((4, 3)), protocol="cupy").shape == (4, 3)
         """)
 
-    def test_what_is_changed_in_its_class_counts(self) -> None:
+    def test_changed_class_attribute_is_used(self) -> None:
         """In a process of its own, because the class is shared by all tests."""
         run("""
             import cupy
@@ -94,7 +94,7 @@ class TestArrays:
             assert ep.asarray(array, protocol="cupy").shape == (4, 3)
         """)
 
-    def test_it_says_what_cai_says(self) -> None:
+    def test_cupy_import_agrees_with_cai(self) -> None:
         import cupy
 
         whole = cupy.arange(24, dtype="int32").reshape(4, 6)

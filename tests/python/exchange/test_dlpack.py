@@ -122,7 +122,7 @@ class TestImport:
     def test_read_only_is_kept(self) -> None:
         assert take(floats(flags=READ_ONLY)).read_only
 
-    def test_a_copy_that_nobody_asked_for_is_refused(self) -> None:
+    def test_unrequested_copy_is_refused(self) -> None:
         producer = floats(flags=IS_COPIED)
         with pytest.raises(ep.ExchangeError, match="made a copy"):
             take(producer)
@@ -270,14 +270,14 @@ class TestProducersOfAllAges:
             ep.asarray(Refuses())
 
     @pytest.mark.parametrize("error", [AttributeError, NotImplementedError])
-    def test_what_is_not_there_falls_through(self, error: type[Exception]) -> None:
+    def test_missing_protocol_falls_through(self, error: type[Exception]) -> None:
         class Half(bytearray):
             def __dlpack__(self, **_: object) -> object:
                 raise error("not today")
 
         assert ep.asarray(Half(b"abc")).shape == (3,)
 
-    def test_an_interrupt_is_none_of_our_business(self) -> None:
+    def test_keyboard_interrupt_is_not_swallowed(self) -> None:
         class Interrupted:
             def __dlpack__(self, **_: object) -> object:
                 raise KeyboardInterrupt
@@ -285,7 +285,7 @@ class TestProducersOfAllAges:
         with pytest.raises(KeyboardInterrupt):
             ep.asarray(Interrupted())
 
-    def test_what_is_no_capsule(self) -> None:
+    def test_non_capsule_is_refused(self) -> None:
         class Odd:
             answer: object = 5
 
@@ -332,7 +332,7 @@ class TestExport:
     def test_device(self) -> None:
         assert self.array().__dlpack_device__() == (CPU, 0)
 
-    def test_a_capsule_that_nobody_takes_lets_go(self) -> None:
+    def test_unconsumed_capsule_releases_the_memory(self) -> None:
         source = bytearray(12)
         array = ep.asarray(source)
         capsules = [array.__dlpack__(), array.__dlpack__(max_version=(1, 0))]
@@ -387,7 +387,7 @@ class TestExport:
             ({"unknown": 1}, TypeError, "unknown"),
         ],
     )
-    def test_what_cannot_be_is_refused_with_the_reason(self, keywords: dict, error: type[Exception], words: str) -> None:
+    def test_impossible_export_is_refused_with_the_reason(self, keywords: dict, error: type[Exception], words: str) -> None:
         array = self.array()
         with pytest.raises(error, match=words):
             array.__dlpack__(**keywords)
@@ -542,7 +542,7 @@ class TorchXpu(Producer):
 @pytest.mark.sycl
 class TestOneAPI:
     @every_sycl_place
-    def test_follows_the_device_whatever_the_kind(self, place: Place) -> None:
+    def test_dlpack_device_follows_the_device_for_every_kind(self, place: Place) -> None:
         array = place.empty(16, "float32")
         kind, number = array.__dlpack_device__()
         assert kind == ONE_API

@@ -143,7 +143,7 @@ class TestMasks:
         ]
 
     @pytest.mark.parametrize("protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"])
-    def test_what_is_masked_is_refused(self, masked: np.ma.MaskedArray, protocol: str | None) -> None:
+    def test_masked_array_is_refused(self, masked: np.ma.MaskedArray, protocol: str | None) -> None:
         with pytest.raises(ep.ExchangeError, match=r"has a mask, .* use x.filled\(\)"):
             ep.asarray(masked, protocol=protocol)
 
@@ -163,7 +163,7 @@ class TestMasks:
 
     @pytest.mark.parametrize("protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"])
     @pytest.mark.parametrize("mask", [np.ma.nomask, [False, False]], ids=["no mask", "mask of nothing"])
-    def test_what_hides_nothing_is_taken(self, mask: object, protocol: str | None) -> None:
+    def test_masked_array_without_masked_items_is_taken(self, mask: object, protocol: str | None) -> None:
         array = np.ma.array([1, 2], mask=mask)
         assert ep.asarray(array, protocol=protocol).data_ptr == array.ctypes.data
 

@@ -100,7 +100,7 @@ class TestDevices:
 
     @pytest.mark.parametrize("type", [CUDA, CUDA_HOST, CUDA_MANAGED])
     @pytest.mark.parametrize("kind", TYPES)
-    def test_what_comes_in_is_of_the_kind_that_the_driver_says(self, kind: str, type: int) -> None:
+    def test_imported_memory_has_the_drivers_kind(self, kind: str, type: int) -> None:
         array = zeros(kind)
         ep.fill(array, 3).wait()
         for form in (Legacy, Versioned):
@@ -138,14 +138,14 @@ class TestConsumersStream:
         with pytest.raises(ep.ExchangeError, match=f"stream {stream} means nothing on kDLCUDA.*; pass 1 "):
             zeros(kind).__dlpack__(stream=stream)
 
-    def test_what_is_no_stream(self) -> None:
+    def test_invalid_stream_is_refused(self) -> None:
         with pytest.raises(TypeError, match="a queue was expected"):
             zeros().__dlpack__(stream=object())
         with pytest.raises(ep.ExchangeError, match="which has no streams"):
             zeros("host").__dlpack__(dl_device=(CPU, 0), stream=1)
 
     @pytest.mark.parametrize("name", ["None", "1", "2", "handle", "object", "queue"])
-    def test_it_waits_for_our_work_and_the_host_does_not(self, name: str) -> None:
+    def test_consumer_stream_waits_and_the_host_does_not(self, name: str) -> None:
         array, other = zeros(), ep.Queue("cuda:0")
         own = Stream()
         stream: Any = {"None": None, "1": LEGACY, "2": PER_THREAD, "handle": own.handle, "object": own, "queue": ep.Queue(own)}[
@@ -167,14 +167,14 @@ class TestConsumersStream:
         done.wait()
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_a_reader_on_the_host_names_none_and_is_waited_for(self, kind: str) -> None:
+    def test_export_without_a_stream_waits_on_the_host(self, kind: str) -> None:
         for keywords in ({}, {"dl_device": (CPU, 0)}):
             array = zeros(kind)
             done = cuda_kernels.launch(array)
             array.__dlpack__(max_version=(1, 3), **keywords)
             assert done.done
 
-    def test_our_work_comes_behind_what_a_default_stream_does_later(self) -> None:
+    def test_access_waits_for_later_work_of_a_default_stream(self) -> None:
         array, legacy = zeros(), ep.Queue(Number(LEGACY))
         capsule = array.__dlpack__(max_version=(1, 3))
         foreign = ep.asarray(capsule, queue=legacy).view("int32")
@@ -211,7 +211,7 @@ class Number:
 
 
 class TestProducersStream:
-    def test_it_is_given_a_stream_of_ours_and_our_work_comes_behind(self) -> None:
+    def test_import_passes_a_stream_and_later_work_waits(self) -> None:
         array = zeros()
         done = cuda_kernels.launch(array, ep.Queue("cuda:0"))
         producer = Announced(array, (CUDA, 0))
@@ -269,7 +269,7 @@ class TestExchangeApi:
             assert self.current_stream() == default.__cuda_stream__()[1]
         assert seen == [default.__cuda_stream__()[1]]
 
-    def test_a_consumer_works_behind_ours_and_nobody_waits(self) -> None:
+    def test_consumer_queue_waits_and_the_host_does_not(self) -> None:
         array, own = zeros(), Stream()
         done = cuda_kernels.launch(array, ep.Queue("cuda:0"))
         out = ctypes.c_void_p()
@@ -283,7 +283,7 @@ class TestExchangeApi:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(out.value)
 
     @pytest.mark.parametrize("name", ["NULL", "1", "2", "handle"])
-    def test_our_work_comes_behind_the_producers_current_stream(self, name: str) -> None:
+    def test_import_waits_for_the_producers_current_stream(self, name: str) -> None:
         array, own = zeros(), Stream()
         number = {"NULL": None, "1": LEGACY, "2": PER_THREAD, "handle": own.handle}[name]
         far = ep.Queue(own if name == "handle" else Number(number or LEGACY))
@@ -329,7 +329,7 @@ class TestExchangeApi:
 
 
 class TestCudaStream:
-    def test_ours_are_cuda_streams(self) -> None:
+    def test_queue_implements_cuda_stream(self) -> None:
         queue = ep.Queue("cuda:0")
         version, handle = queue.__cuda_stream__()
         assert version == 0
@@ -375,7 +375,7 @@ class TestCudaStream:
         assert gone() is None
 
     @pytest.mark.parametrize("answer", [None, (), (0,), (0, "1"), (1, 5), (0, -1), (0, 2**64), "01"])
-    def test_answers_that_are_none(self, answer: object) -> None:
+    def test_invalid_cuda_stream_answers_are_refused(self, answer: object) -> None:
         class Wrong:
             def __cuda_stream__(self) -> object:
                 return answer
@@ -383,15 +383,15 @@ class TestCudaStream:
         with pytest.raises(TypeError, match=r"__cuda_stream__\(\) returned .*; \(0, CUstream\) is expected"):
             ep.Queue(Wrong())
 
-    def test_queues_of_other_backends_are_none(self) -> None:
+    def test_queue_of_another_backend_is_not_a_cuda_stream(self) -> None:
         with pytest.raises(ep.DeviceError, match="is no CUDA stream: it belongs to the host backend"):
             ep.Queue("host").__cuda_stream__()
 
-    def test_what_a_queue_cannot_reach_is_refused(self) -> None:
+    def test_memory_unreachable_from_the_queue_is_refused(self) -> None:
         with pytest.raises(ep.ExchangeError, match="no work of the queue can use it"):
             ep.asarray(zeros(), queue=ep.Queue("host"))
 
-    def test_it_works_while_another_context_is_current(self) -> None:
+    def test_exchange_works_while_another_context_is_current(self) -> None:
         with inside(primary_context()):
             before = current_context()
             array = ep.asarray(Announced(zeros(), (CUDA, 0)))

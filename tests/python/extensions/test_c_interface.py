@@ -91,7 +91,7 @@ class TestEmpty:
         assert extension.empty((3, 4), place.selector, KINDS[place.kind]).data_ptr != array.data_ptr
 
     @pytest.mark.sycl
-    def test_of_the_current_device(self, extension: ModuleType) -> None:
+    def test_empty_uses_the_current_device(self, extension: ModuleType) -> None:
         with ep.device_context("opencl:cpu"):
             assert extension.empty((), None, KINDS["shared"]).device == ep.device("opencl:cpu")
 
@@ -112,7 +112,7 @@ class TestEmpty:
         ],
         ids=["selector", "device", "no kind", "unknown kind", "negative", "too large"],
     )
-    def test_what_cannot_be_is_refused(
+    def test_impossible_empty_is_refused(
         self, arguments: tuple[Any, ...], error: type[Exception], words: str, extension: ModuleType
     ) -> None:
         with pytest.raises(error, match=words):
@@ -121,7 +121,7 @@ class TestEmpty:
     @pytest.mark.parametrize(
         ("ndim", "dtype", "words"), [(-1, FLOAT, "-1 dimensions"), (1, (77, 8), "no dtype"), (1, (2, 7), "no dtype")]
     )
-    def test_what_only_c_can_ask_for_is_refused(self, ndim: int, dtype: tuple[int, int], words: str) -> None:
+    def test_arguments_only_c_can_pass_are_refused(self, ndim: int, dtype: tuple[int, int], words: str) -> None:
         with pytest.raises(ValueError, match=words):
             c_interface().empty(ndim, (ctypes.c_int64 * 1)(2), *dtype, b"host", KINDS["host"])
 
@@ -162,7 +162,7 @@ class TestHandles:
 
 
 class TestNativeQueue:
-    def test_the_host_has_none(self, extension: ModuleType) -> None:
+    def test_host_has_no_native_queue(self, extension: ModuleType) -> None:
         assert extension.native_queue(ep.zeros(4, "int8", device="host")) == 0
 
     @pytest.mark.sycl

@@ -266,7 +266,7 @@ def test_no_line_is_too_long(folder, suffix):
     compile(text, suffix, "exec")  # it is broken where Python lets it be
 
 
-def test_what_no_rule_knows_is_reported(folder):
+def test_parameters_without_a_rule_are_reported(folder):
     """And nothing else: what the settings, const or the documentation say is no guess."""
     assert (folder / "goods.report").read_text().splitlines() == [
         "make.out: Returned[box], allocated by the callee",
@@ -299,7 +299,7 @@ def test_a_declaration_is_shown_as_in_c(goods):
     assert "C: int use(box it, crate_t by_value, const crate_t *by_address" in goods.use.__doc__
 
 
-def test_what_each_rule_takes(goods):
+def test_arguments_follow_their_rules(goods):
     """Each rule converts arguments to C as stated, and C's results are returned or written."""
     crate = goods.crate(label="abcd", b=7)
     names = goods.ListOfBytes([b"one", b"two"])

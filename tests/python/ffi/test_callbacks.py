@@ -129,7 +129,7 @@ def test_results_keep_their_signs():
     assert sample.apply(lambda a, b: a - b, 3, 5) == -2
 
 
-def test_of_an_address_and_of_ctypes():
+def test_callback_of_an_address_or_a_ctypes_function():
     prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int)
     function = prototype(lambda a, b: a - b)
     address = ctypes.cast(function, ctypes.c_void_p).value
@@ -181,7 +181,7 @@ def test_data_is_no_function(make):
         sample.apply(source, 1, 2)
 
 
-def test_what_a_function_may_be_at():
+def test_callback_of_any_address_is_accepted():
     code = bytearray(b"\xc3")
     assert int(sample.binary(code)) == int(Pointer(code)) == int(sample.binary(Pointer(code)))
     assert int(sample.binary(None)) == 0 and int(sample.binary(ctypes.c_void_p(16))) == int(sample.binary(16)) == 16
@@ -226,7 +226,7 @@ def test_an_exception_on_a_thread_of_cs_own_is_reported(monkeypatch):
     assert len({thread for _, thread in reported} - {threading.get_native_id()}) == 3
 
 
-def test_a_thread_of_cs_own_keeps_what_the_others_hold():
+def test_thread_of_c_does_not_see_another_threads_exception():
     """An exception that is on its way in the thread which waits for C's is not another thread's."""
     try:
         raise KeyError("kept")

@@ -61,7 +61,7 @@ class TestOutParameters:
         status, point = sample.make_point(7)
         assert (status, list(point)) == (0, [7, 8])
 
-    def test_what_the_caller_brings_is_not_returned(self):
+    def test_caller_provided_output_is_not_returned(self):
         quotient, point = ctypes.c_int(), sample.point()
         assert sample.divide(17, 5, quotient=quotient) == (0, 2)
         assert quotient.value == 3
@@ -81,7 +81,7 @@ class TestOutParameters:
         ids=["bytes", "column-major", "by another adapter"],
     )
     @pytest.mark.parametrize("release", [sample.release, sample.let_go], ids=["status", "nothing to look at"])
-    def test_memory_is_freed_whatever_its_strides(self, release, array):
+    def test_strided_memory_is_freed(self, release, array):
         _, memory = sample.allocate(40)
         assert release(array(memory)) == ((0,) if release is sample.release else None)
         assert memory.is_freed
@@ -180,17 +180,17 @@ class TestHandles:
         assert sample.number_of(sample.open_door(7)) == 7
         assert sample.number_of(type("Own", (sample.door,), {})(8)) == 8
 
-    def test_of_no_type_are_taken_as_they_are(self):
+    def test_untyped_handles_are_taken(self):
         for given in (7, ctypes.c_void_p(7), Pointer(7), Pointer(sample.cut_key(7)), type("Own", (Pointer,), {})(7)):
             assert sample.number_of(given) == 7
         assert sample.number_of(None) == 0
 
-    def test_of_a_module_that_declares_the_same(self):
+    def test_handle_of_an_equal_declaration_is_taken(self):
         twin = sample._library.opaque(type("door", (), {"__doc__": "The same."})).made()
         assert twin is not sample.door
         assert sample.number_of(twin(9)) == 9
 
-    def test_of_an_object_that_keeps_one(self):
+    def test_object_that_holds_a_handle_is_taken(self):
         class Kept:
             def __init__(self, handle):
                 self.handle = handle
@@ -200,7 +200,7 @@ class TestHandles:
             sample.number_of(Kept(sample.cut_key(7)))
 
     @pytest.mark.parametrize("other", [lambda: sample.cut_key(7), lambda: sample.point(), lambda: sample.multiplier()])
-    def test_of_another_type_are_refused(self, other):
+    def test_handle_of_another_type_is_refused(self, other):
         words = r"number_of\(\) argument 'it': a door was expected, not a \w+; Pointer\(…\) of it is taken as it is"
         with pytest.raises(TypeError, match=words):
             sample.number_of(other())
@@ -220,7 +220,7 @@ class TestHandles:
 
 
 class TestLifetimes:
-    def test_what_a_call_holds_is_let_go_when_it_returns(self):
+    def test_call_releases_its_arguments_on_return(self):
         class Numbers(array.array):
             pass
 

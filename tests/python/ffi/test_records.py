@@ -20,7 +20,7 @@ class TestConstructors:
         assert list(sample.point(y=2, x=1)) == [1, 2]
         assert list(sample.point(1, y=2)) == [1, 2]
 
-    def test_what_is_not_given_is_zero_or_the_default(self):
+    def test_omitted_fields_are_zero_or_default(self):
         assert list(sample.point()) == [0, 5]
         assert sample.record().tag == 0
 
@@ -80,7 +80,7 @@ class TestNames:
         assert caught.value.name == "nmae" and isinstance(caught.value.obj, sample.record)
         assert "name" in dir(caught.value.obj)
 
-    def test_what_is_no_field_says_so_itself(self):
+    def test_attribute_that_is_no_field_is_read_only(self):
         with pytest.raises(AttributeError, match="attribute 'c_sizeof' is read-only"):
             sample.record().c_sizeof = 1
 
@@ -135,7 +135,7 @@ class TestFields:
         assert [list(corner) for corner in record.corners] == [[1, 2], [3, 4]]
 
     @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
-    def test_what_a_sequence_raises_is_the_callers_to_see(self, raised):
+    def test_exception_of_a_sequence_propagates(self, raised):
         class Sequence:
             def __len__(self):
                 return 2
@@ -155,7 +155,7 @@ class TestFields:
             null.tag = 1
         assert repr(null) == "<record at 0x0>"
 
-    def test_of_a_foreign_object(self):
+    def test_field_of_a_foreign_object_is_refused(self):
         with pytest.raises((TypeError, AttributeError)):
             sample.point.x.__get__(3)
         with pytest.raises(TypeError, match="cannot be deleted"):
@@ -191,7 +191,7 @@ class TestAdapters:
         ],
         ids=["int", "c_void_p", "CAI", "buffer", "Pointer"],
     )
-    def test_of_memory(self, make):
+    def test_record_from_memory_shares_it(self, make):
         memory = (ctypes.c_int32 * 2)(3, 4)
         source = make(memory)
         point = sample.point.fromObj(source)
@@ -255,7 +255,7 @@ class TestLifetimes:
         gc.collect()
         assert gone() is None
 
-    def test_a_record_at_somebody_elses_memory(self):
+    def test_record_at_borrowed_memory_holds_the_buffer(self):
         memory = bytearray(8)
         point = sample.point.fromObj(memory)
         point.x = 258

@@ -184,7 +184,7 @@ class TestReprs:
         whole = named("outer")((0x10, 0x20))
         assert "text=0x10 memory=0x20" in repr(whole)
 
-    def test_what_is_at_an_int_is_not_read(self):
+    def test_bare_address_is_not_read(self):
         assert repr(sample.point.fromObj(16)) == "<point at 0x10>"
 
     def test_one_member_of_a_union(self):
@@ -257,7 +257,7 @@ class TestDeclarations:
             ("taking", r"taking, at: C calls it"),
         ],
     )
-    def test_what_c_cannot_mean_is_refused(self, name, words):
+    def test_impossible_declaration_is_refused(self, name, words):
         with pytest.raises(TypeError, match=words):
             named(name)
 
@@ -268,7 +268,7 @@ class TestDeclarations:
         with pytest.raises(TypeError, match="int is no type of C"):
             _library.function(length)(1)
 
-    def test_what_a_module_declares_goes_before_what_entrepot_has(self):
+    def test_module_declarations_shadow_entrepots(self):
         assert _library._scope["bits"].form.size == 4
 
 
@@ -301,7 +301,7 @@ class TestViews:
         Pointer.__init__(record, None)
         assert not record
 
-    def test_what_is_made_of_a_view_keeps_it(self):
+    def test_pointer_to_a_view_keeps_its_record_alive(self):
         record = sample.record()
         gone = weakref.ref(record)
         pointer = Pointer(record.corners[0])
@@ -312,7 +312,7 @@ class TestViews:
 
 
 class TestNumbers:
-    def test_what_interrupts_a_conversion_is_raised(self):
+    def test_interrupt_in_a_conversion_is_raised(self):
         class Number:
             def __float__(self):
                 raise KeyboardInterrupt

@@ -110,7 +110,7 @@ def test_a_device_array_comes_back(library, name):
 
 
 @pytest.mark.parametrize("call", DEALLOCATORS)
-def test_what_is_taken_back_is_refused(library, call):
+def test_freed_memory_is_refused(library, call):
     assert run(PROLOGUE.format(library=library) + FREED.format(call=call, how=DEALLOCATORS[call])) == "done"
 
 

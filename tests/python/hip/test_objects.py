@@ -70,7 +70,7 @@ class TestStatuses:
             (hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION, r"hiprtcGetProgramLogSize\(prog\), hiprtcGetProgramLog\(prog, log\)"),
         ],
     )
-    def test_what_to_do_where_the_status_tells_half_of_it(self, status, advice, words, monkeypatch):
+    def test_hip_error_adds_advice_to_the_status(self, status, advice, words, monkeypatch):
         monkeypatch.setattr(hip, "hipGetErrorString", lambda status: (0, words))
         monkeypatch.setattr(hiprtc, "hiprtcGetErrorString", lambda status: (0, words))
         with pytest.raises(hip.HipError, match=rf"^{status.name} \({int(status)}\): {words}{'; ' if words else ''}.*{advice}"):
@@ -92,7 +92,7 @@ class TestStatuses:
             hip.hip_check((7777,))
 
     @pytest.mark.parametrize("result", [None, 5, hip.hipError_t.hipSuccess, "text", (), ("text",)], ids=repr)
-    def test_what_no_call_returns_is_refused(self, result):
+    def test_hip_check_refuses_other_objects(self, result):
         with pytest.raises(TypeError, match=r"hip_check: what a call of hip or hiprtc returned was expected, .*, not "):
             hip.hip_check(result)
 
@@ -280,18 +280,18 @@ class TestReprs:
 
     @pytest.mark.parametrize("name", adapters.__all__)
     @pytest.mark.parametrize("source", [None, 0xBEEF0])
-    def test_of_an_address(self, name, source):
+    def test_repr_of_an_address(self, name, source):
         adapter = getattr(adapters, name)(source)
         assert repr(adapter).startswith(f"<{name} {source or 0:#x}")
         assert hex(int(adapter)) in repr(adapter)[:-1].split()
 
     @pytest.mark.parametrize("name", [name for name in adapters.__all__ if name.startswith(("ListOf", "PointerTo"))])
-    def test_of_memory_of_their_own(self, name):
+    def test_repr_of_owned_memory(self, name):
         element = {"ListOfBytes": b"one", "ListOfPointer": None}.get(name, 1)
         adapter = getattr(adapters, name)([element])
         assert repr(adapter) == f"<{name} {int(adapter):#x}>" and int(adapter)
 
-    def test_of_others_with_memory(self):
+    def test_repr_of_other_adapters_with_memory(self):
         for adapter in (adapters.CStr("text"), adapters.HipModuleLaunchKernel_extra([ctypes.c_int(3)]), hip.dim3(1, 2, 3)):
             assert int(adapter) and hex(int(adapter)) in re.split(r"[ >:]", repr(adapter))
 
@@ -301,12 +301,12 @@ class TestReprs:
         ids=["stream", "event", "graph", "function", "record"],
     )
     @pytest.mark.parametrize("source", [None, 0xBEEF0])
-    def test_of_generated_types(self, make, source):
+    def test_repr_of_generated_types(self, make, source):
         adapter = make(source)
         assert int(adapter) == (source or 0)
         assert hex(int(adapter)) in re.split(r"[ >:]", repr(adapter))
 
-    def test_of_a_callable(self):
+    def test_repr_of_a_callable(self):
         function = hip.hipHostFn_t(print)
         assert f"at {int(function):#x}: <built-in" in repr(function)
 
@@ -340,6 +340,6 @@ class TestDim3OfFloats:
         with pytest.raises(OverflowError, match=r"dim3\.x"):
             hip.dim3(value)
 
-    def test_arguments_of_functions_take_none(self):
+    def test_function_arguments_refuse_floats(self):
         with pytest.raises(TypeError, match="an int was expected, not a float"):
             hip.hipMalloc(1e3)

@@ -55,7 +55,7 @@ def test_parameters_are_passed_as_c_has_them(function, parameter, passed):
         "python/entrepot/hipsparse.py",
     ],
 )
-def test_what_is_committed_reads_well(path):
+def test_committed_docstrings_have_no_markup(path):
     for suffix in ("", "i"):
         lines = (ROOT / (path + suffix)).read_text().splitlines()
         assert [line for line in lines if len(line) > 120] == []

@@ -83,7 +83,7 @@ class TestAmdsLibrary:
         hip_check(hipsparse.hipsparseDestroySpVec(sparse))
         hip_check(hipsparse.hipsparseDestroySpMat(matrix))
 
-    def test_what_needs_a_handle_says_so(self):
+    def test_calls_without_a_handle_return_a_status(self):
         """5.3 says success without a device, and makes none."""
         if hip.hipGetDeviceCount()[0] == 0:
             pytest.skip("there is a HIP device here")

@@ -205,7 +205,7 @@ def test_no_call_ends_but_with_a_status(asked):
 
 
 @pytest.mark.hip_library
-def test_what_is_missing_is_not_in_the_library(asked):
+def test_missing_functions_are_absent_from_the_library(asked):
     opened = ctypes.CDLL(library())
     missing = {name for name, outcome in asked.ours.items() if is_missing(outcome)}
     if asked.module == "entrepot.hiprtc" and version() >= 600:
@@ -216,7 +216,7 @@ def test_what_is_missing_is_not_in_the_library(asked):
 
 @pytest.mark.hip_library
 @pytest.mark.hip_python
-def test_the_same_as_hip_python(asked):
+def test_statuses_match_hip_python(asked):
     theirs, excused = asked.theirs(), words(DIFFERENT)
     different, equal = {}, 0
     for name, mine in asked.ours.items():
@@ -236,7 +236,7 @@ def test_the_same_as_hip_python(asked):
 
 @pytest.mark.hip_library
 @pytest.mark.hip_python
-def test_where_the_arguments_are_others(asked):
+def test_differing_arguments_are_listed(asked):
     of_this = "hiprtc" if asked.module == "entrepot.hiprtc" else "hip"
     assert asked.with_other_arguments() == {name for name in words(OTHER_ARGUMENTS) if re.match("hip(rtc)?", name)[0] == of_this}
 

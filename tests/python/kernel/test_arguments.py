@@ -40,7 +40,7 @@ def scalars(out, i, f, b, n, s):
 
 
 @every_backend
-def test_scalars_of_python_numpy_and_ours(backend):
+def test_scalars_of_python_numpy_and_entrepot(backend):
     (out,) = backend.run(scalars, 1, None, np.zeros(5, "f8"), -(2**40), 0.1, True, np.float32(0.1), ep.Scalar(7, "uint8"))
     assert out.tolist() == [-(2.0**40), 0.1, 1.0, float(np.float32(0.1)), 7.0]
 
@@ -90,7 +90,7 @@ def attributes(out, x):
 
 
 @every_backend
-def test_what_an_array_says_of_itself(backend):
+def test_array_attributes_in_a_kernel(backend):
     (out, _) = backend.run(attributes, 1, None, np.zeros(5, "i8"), np.zeros((3, 7), "f4"))
     assert out.tolist() == [3, 7, 21, 2, 3]
 
@@ -244,7 +244,7 @@ class TestArraysOfCuda:
 
     @pytest.mark.cupy
     @pytest.mark.torch
-    def test_of_two_libraries_in_one_launch(self):
+    def test_arrays_of_two_libraries_in_one_launch(self):
         import cupy
         import torch
 
@@ -348,7 +348,7 @@ def test_the_number_of_arguments(backend, arguments):
 
 @every_compiler
 @pytest.mark.parametrize("wrong", ["text", None, {1: 2}, object()], ids=["str", "None", "dict", "object"])
-def test_what_is_no_argument_is_named(backend, wrong):
+def test_invalid_argument_is_named(backend, wrong):
     out = backend.array(np.zeros(4, "f4"))
     with pytest.raises((ep.EntrepotError, TypeError), match=r"x\b|argument"):
         backend.launch(scaled, 4, None, out, wrong, 2.0)
@@ -377,7 +377,7 @@ def shifted_sum(out, x, y):
 
 
 @every_compiler
-def test_the_same_array_given_twice(backend):
+def test_overlapping_arguments_see_each_others_writes(backend):
     """Nothing may be assumed of arrays that overlap: what is written through one name is read through the other."""
     array = backend.array(np.array([1, 2, 3, 4], "f8"))
     backend.launch(shifted_sum, 4, None, array, array, array)

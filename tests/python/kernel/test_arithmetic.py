@@ -504,7 +504,7 @@ def compare_all(out, left, right):
 
 @every_dialect
 @pytest.mark.parametrize("signed", ["int8", "int32", "int64"])
-def test_what_is_negative_is_less_than_any_uint64(backend, signed):
+def test_negative_int_is_less_than_any_uint64(backend, signed):
     numbers = np.array([1, -1, -1, 5, 5, -128, 0], signed)
     naturals = np.array([2**63, 2**64 - 1, 0, 5, 4, 2**64 - 128, 0], "u8")
     for left, right in ((numbers, naturals), (naturals, numbers)):
@@ -637,7 +637,7 @@ def compared_before(out, x, y):
 
 
 @every_backend
-def test_a_comparison_says_nothing_behind_it(backend):
+def test_comparison_does_not_narrow_later_code(backend):
     """If two values differ, nothing is known of either, though one of them is not negative."""
     x = np.array([-100, -1, 0, 50], "i1")
     (out, *_) = backend.run(compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8"))
@@ -976,7 +976,7 @@ def choices_of_types(out, u8, i8, f32):
 
 
 @every_dialect
-def test_what_is_chosen_has_one_type(backend):
+def test_conditional_expression_has_one_type(backend):
     """Whichever way it goes."""
     arrays = np.zeros(11), np.array([200], "u1"), np.array([-7], "i1"), np.array([0.1], "f4")
     (out, *_) = backend.run(choices_of_types, 1, None, *arrays)

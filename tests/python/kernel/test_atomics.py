@@ -90,7 +90,7 @@ def of_bits(a):
 
 @every_backend
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
-def test_of_bits(backend, dtype):
+def test_bitwise_atomics(backend, dtype):
     start = np.array([2**31 - 1, 0, 0], dtype)
     (a,) = backend.run(of_bits, 10, None, start)
     assert a.tolist() == [(2**31 - 1) & ~1023, 1023, 0b11]

@@ -192,7 +192,7 @@ def with_what_is_no_number(name: str):
 
 @every_backend
 @pytest.mark.parametrize("name", ["float32", "float64"])
-def test_what_is_no_number_stops_no_loop(backend, name):
+def test_nan_does_not_hang_atomic_loops(backend, name):
     """One that swaps values instead of bits would not end."""
     (a,) = backend.run(with_what_is_no_number(name), 8, 8, np.full(4, np.nan, name))
     assert np.isnan(a).all()
@@ -311,7 +311,7 @@ def sum_of_all_groups(out, parts, arrived, x):
 
 
 @every_compiler
-def test_what_a_release_shows_to_an_acquire(backend):
+def test_acquire_sees_writes_before_a_release(backend):
     groups = 500
     x = np.arange(groups * 32, dtype="i8")
     for _ in range(20):

@@ -175,7 +175,7 @@ def steps_beyond_the_ends(out, start, stop):
 
 
 @every_dialect
-def test_loops_whose_last_step_leads_beyond_the_ends(backend):
+def test_loop_steps_past_the_integer_range_end(backend):
     """The ends are those of 32 bits and of 64."""
     most, least = 2**63 - 1, -(2**63)
     (out,) = backend.run(steps_beyond_the_ends, 1, None, np.zeros(7, "i8"), np.int64(most - 5), np.int64(most))
@@ -396,7 +396,7 @@ def products(sums, x, y):
 
 
 @pytest.mark.host
-def test_a_work_item_has_one_result_among_others_and_alone():
+def test_result_does_not_depend_on_the_launch_size():
     """Products that one text contracts with their sums, and another one not, differ in the last bits of some rows."""
     numbers = np.random.default_rng(1)
     x, y = numbers.random((200, 333), "f4"), numbers.random(333, "f4")

@@ -22,7 +22,7 @@ def on(device: str, values: np.ndarray) -> ep.Array:
 
 
 @every_device
-def test_of_arrays_and_numbers(device):
+def test_vectorize_mixes_arrays_and_numbers(device):
     x, y = np.arange(1000, dtype="f4"), np.linspace(0, 1, 1000, dtype="f4")
     result = axpy(2.0, on(device, x), on(device, y))
     assert result.device == ep.device(device)

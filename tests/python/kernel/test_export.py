@@ -85,7 +85,7 @@ def test_groups_with_barriers(tmp_path):
     assert output(tmp_path, program) == "right, and refused\n"
 
 
-def test_what_cannot_be_exported(tmp_path):
+def test_unexportable_kernels_are_refused(tmp_path):
     with pytest.raises(ep.KernelError, match="has not been launched, and has no signature"):
         dppy.kernel(scaled.function).export(tmp_path / "x.hpp")
     with pytest.raises(ep.KernelError, match="reports C\\+\\+ cannot read"):

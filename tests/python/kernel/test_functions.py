@@ -78,13 +78,13 @@ POSITIVE = [
 @every_backend
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 class TestMath:
-    def test_of_the_unit_interval(self, backend, dtype):
+    def test_functions_on_the_unit_interval(self, backend, dtype):
         x = np.array([-0.9, -0.5, -1e-3, 0, 0.25, 0.75, 0.99], dtype)
         (out, _) = backend.run(of_the_unit_interval, 7, None, np.zeros((7, len(UNIT)), dtype), x)
         expected = np.stack([function(x.astype("f8")) for function in UNIT], axis=1)
         assert np.allclose(out, expected, rtol=4e-6 if dtype == "float32" else 1e-13, atol=1e-7 if dtype == "float32" else 1e-15)
 
-    def test_of_what_is_positive(self, backend, dtype):
+    def test_functions_of_positive_numbers(self, backend, dtype):
         x, y = np.array([0.1, 0.5, 1, 2, 3.7, 10], dtype), np.array([2, -1, 0.3, 1.5, 3, -0.7], dtype)
         (out, *_) = backend.run(of_what_is_positive, 6, None, np.zeros((6, len(POSITIVE)), dtype), x, y)
         expected = np.stack([function(x.astype("f8"), y.astype("f8")) for function in POSITIVE], axis=1)
@@ -260,7 +260,7 @@ def extremes(out, x, y):
 
 @every_dialect
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
-def test_what_is_not_a_number_stays_in_numpys_extremes(backend, dtype):
+def test_numpy_minimum_and_maximum_propagate_nan(backend, dtype):
     """In Python's the first stays."""
     ends = [np.nan, 1, -1, np.inf, -np.inf]
     pairs = np.array([(x, y) for x in ends for y in ends])

@@ -127,7 +127,7 @@ def swaps(out):
 
 
 @every_backend
-def test_what_comes_back_may_go_where_it_came_from(backend):
+def test_returned_tuple_may_be_assigned_to_its_arguments(backend):
     (out,) = backend.run(swaps, 4, 2, np.zeros(4, "i8"))
     assert out.tolist() == [100 * (10 * i) + i for i in range(4)]
 

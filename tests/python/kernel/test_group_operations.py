@@ -220,7 +220,7 @@ def test_numbers_of_the_group(backend, name):
 
 @every_dialect
 @pytest.mark.parametrize("name", FLOATS)
-def test_what_is_not_a_number_stays_in_a_group(backend, name):
+def test_group_min_and_max_propagate_nan(backend, name):
     """Devices' own min and max give one of the others, or this, by the order in which they meet."""
     skip_what_the_device_has_not(backend, name)
     for shape, local in (((66,), (33,)), ((4, 6, 10), (2, 3, 5))):
@@ -414,7 +414,7 @@ def broadcasts_of_nobody(out, ids, x, n):
 
 @every_compiled_dialect
 @pytest.mark.parametrize("name", ["int16", "int32"])
-def test_broadcasts_of_an_index_that_the_group_has_not(backend, name):
+def test_broadcast_out_of_range_gives_the_first_value(backend, name):
     """Returns the first one's value, without a read outside of the group's memory."""
     for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
         x = np.arange(1, 1 + np.prod(shape)).astype(name)
@@ -431,7 +431,7 @@ def test_broadcasts_of_an_index_that_the_group_has_not(backend, name):
 
 
 @pytest.mark.host
-def test_the_simulator_refuses_a_broadcast_of_nobody():
+def test_simulator_refuses_a_broadcast_out_of_range():
     x, ids = np.arange(64, dtype="i4"), np.zeros((3, 64), "i8")
     with pytest.raises(dppy.KernelError, match="of number 5000, where there are 32 work-items"):
         broadcasts_of_nobody.simulate[64, 32](np.zeros((8, 64), "i4"), ids, x, 1)

@@ -54,7 +54,7 @@ def total_of_the_group(out, x):
 
 
 @every_dialect
-def test_a_group_that_nobody_gave_is_the_whole_range(backend):
+def test_default_group_is_the_whole_range(backend):
     (out, _) = backend.run(total_of_the_group, GROUP, None, np.zeros(GROUP), np.arange(GROUP, dtype="f8"))
     assert out.tolist() == [120] * GROUP
 

@@ -169,7 +169,7 @@ class TestOneArray:
         plus_one[4](out, (ctypes.c_double * 4)(1, 2, 3, 4))
         assert list(out) == [2, 3, 4, 5]
 
-    def test_host_array_of_ours_has_results(self, queue):
+    def test_host_array_has_results(self, queue):
         out, x = ep.zeros(4, "float64", device="host"), ep.asarray(np.arange(4.0))
         plus_one[4](out, x).wait()
         assert out.numpy().tolist() == [1, 2, 3, 4]
@@ -280,7 +280,7 @@ class TestSharedElements:
         assert out.tolist() == [1.5, 2.5]
         assert raw[:4].tolist() == [0, 9, 9, 0]
 
-    def test_array_of_ours_beside_its_numpy_view(self, queue):
+    def test_array_beside_its_numpy_view(self, queue):
         array = ep.zeros(4, "float64", device="host")
         view = array.numpy()
         view[:] = 1

@@ -77,7 +77,7 @@ def ids_2d(out):
 
 @every_backend
 @pytest.mark.parametrize("local", [None, (1, 1), (2, 5), dppy.DEFAULT_LOCAL_SIZE], ids=["None", "ones", "some", "default"])
-def test_two_dimensions_whatever_the_groups(backend, local):
+def test_ids_in_two_dimensions_for_any_local_size(backend, local):
     (out,) = backend.run(ids_2d, (4, 5), local, np.zeros((4, 5), "i8"))
     assert np.array_equal(out, np.add.outer(np.arange(4) * 100, np.arange(5)))
 

@@ -137,7 +137,7 @@ def test_a_dimension_is_one_of_three():
             store.source(signature="void(float64[::1], float64)", dimensions=dimensions)
 
 
-def test_vectorized_functions_wait_for_memory_of_others():
+def test_vectorized_functions_wait_for_numpy_memory():
     slow = dppy.vectorize(lambda x, y: math.sin(math.exp(x)) + y)
     x, out = np.ones(3_000_000), np.zeros(3_000_000)
     slow(x, x, out=out)
@@ -171,7 +171,7 @@ def test_repeated_launches_use_their_own_arguments():
         assert out.tolist() == [2 * number] * 8
 
 
-def test_a_launch_that_overlaps_after_others_that_do_not():
+def test_overlapping_launch_is_compiled_separately():
     fresh = dppy.kernel(add_to.function)
     for _ in range(3):
         fresh[8](np.zeros(8), np.ones(8), 1.0)
@@ -236,7 +236,7 @@ def store_item(out, other):
     out[dppy.get_global_id(0)] = table[0]
 
 
-def test_of_ever_new_values_only_the_last_are_kept():
+def test_old_captured_values_are_released():
     fresh, found = dppy.kernel(store_item.function), globals()["table"]
     alive = []
     try:

@@ -90,7 +90,7 @@ def test_only_the_first_local_sizes_are_specialised():
 
 
 @pytest.mark.host
-def test_a_size_that_nobody_gave_is_nobodys_own():
+def test_default_local_size_has_no_specialisation():
     kernel = dppy.kernel(mixed.function)
     for items in (12, 30, 42, 8):
         x, out = np.arange(items, dtype="i8"), np.zeros(items, "i8")

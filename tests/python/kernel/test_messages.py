@@ -126,7 +126,7 @@ def declared_twice(array, count, factor):
     ],
 )
 @pytest.mark.parametrize("kernel", [declared, declared_twice], ids=lambda kernel: kernel.function.__name__)
-def test_what_does_not_fit_a_signature_is_named(kernel, error, place, given, words):
+def test_argument_outside_the_signature_is_named(kernel, error, place, given, words):
     arguments = [np.zeros(4, "f4"), 1, 1.0]
     arguments[place] = given
     name = kernel.function.__name__
@@ -189,11 +189,11 @@ SIGNATURE = "void(float32[::1], int32)"
         (lambda: ep.zeros(4, "int8").reshape("ab"), "an int or a sequence of ints was expected, as a shape is, not 'ab'"),
     ],
 )
-def test_what_is_of_another_type_than_was_expected(call, words):
+def test_wrong_type_error_names_expected_and_found(call, words):
     assert re.search(words, message_of(TypeError, call))
 
 
-def test_local_memory_of_programs_is_none_of_kernels():
+def test_local_memory_error_suggests_local_accessor():
     message = message_of(TypeError, fills[3], ep.LocalMemory(16), 0)
     assert "argument 0 (a) is an entrepot.LocalMemory, which does not know its elements' type: give" in message
     assert "entrepot.kernel.LocalAccessor(shape, dtype)" in message
@@ -277,7 +277,7 @@ def test_too_few_dimensions_are_refused():
     )
 
 
-def test_what_a_signature_compiled_is_launched():
+def test_kernel_compiled_by_signature_is_launched():
     """And not compiled again at the first launch, in two dimensions."""
     with ep.device_context("host"):
         made = dppy.kernel("void(int64[:, ::1])")(in_two_dimensions.function)
@@ -369,7 +369,7 @@ def test_statements_are_called_as_in_python(statement, tmp_path):
     assert f"program.py:5: a kernel has no {STATEMENTS[statement]}; " in message
 
 
-def test_what_a_kernel_captures_is_not_written():
+def test_captured_variable_is_not_writable():
     def made():
         v = 1
 

@@ -83,7 +83,7 @@ def test_a_launch_returns_before_its_end(device):
     [lambda quick, slow: slow, lambda quick, slow: [quick, slow], lambda quick, slow: (slow, quick)],
     ids=["one", "a list", "a tuple"],
 )
-def test_a_launch_that_depends_on_others_comes_behind_them(device, chosen):
+def test_launch_waits_for_depends_on(device, chosen):
     """Behind events of other queues, on memory that they have nothing to do with."""
     own, other, third = (zeros(ep.Queue(device)) for _ in range(3))
     marks[1](own).wait()
@@ -98,7 +98,7 @@ def test_a_launch_that_depends_on_others_comes_behind_them(device, chosen):
 
 
 @every_device
-def test_the_first_arrays_queue_waits_for_the_others(device):
+def test_queue_of_the_first_array_waits_for_the_others(device):
     """The launch goes to the queue of its first array, and another one is still written on a queue of its own."""
     here, there = ep.Queue(device), ep.Queue(device)
     out, x = zeros(here), zeros(there)
@@ -111,7 +111,7 @@ def test_the_first_arrays_queue_waits_for_the_others(device):
 
 
 @every_device
-def test_who_writes_waits_for_who_reads(device):
+def test_writer_waits_for_reader(device):
     here, there = ep.Queue(device), ep.Queue(device)
     out, x = zeros(here), zeros(there)
     slow_sum[1](out, x, 1).wait()
@@ -123,7 +123,7 @@ def test_who_writes_waits_for_who_reads(device):
 
 
 @every_device
-def test_a_copy_comes_behind_the_kernel(device):
+def test_copy_waits_for_the_kernel(device):
     array, other = zeros(ep.Queue(device)), zeros(ep.Queue(device))
     starts_slowly(array)
     ep.copy(other, array).wait()
@@ -141,7 +141,7 @@ def test_numpy_arguments_are_read_and_written_before_return(device):
 
 
 @every_other_device
-def test_a_kernel_and_the_copy_behind_it_wait_for_an_event(device):
+def test_kernel_and_later_copy_wait_for_an_event(device):
     """The event's work has nothing to do with their memory."""
     queue = ep.Queue(device)
     there, gate = dppy.device_array(2, "int32", queue=queue), zeros(ep.Queue(device))
@@ -160,7 +160,7 @@ def test_a_kernel_and_the_copy_behind_it_wait_for_an_event(device):
 
 @pytest.mark.cuda
 class TestStreams:
-    def test_of_an_argument_that_speaks_cai(self):
+    def test_kernel_waits_for_the_stream_of_cai(self):
         """The kernel waits for the stream that the dict names."""
         memory, far = zeros(ep.Queue("cuda:0")), Stream()
         out = zeros(ep.Queue("cuda:0"))
@@ -176,7 +176,7 @@ class TestStreams:
         event.wait()
         assert values_of(out)[0] == cuda_kernels.RESULT
 
-    def test_of_a_queue_that_the_launch_names(self):
+    def test_kernel_runs_on_the_named_stream(self):
         array, far = zeros(ep.Queue("cuda:0")), Stream()
         event = starts_slowly(array, ep.Queue(far))
         assert not event.done
@@ -185,7 +185,7 @@ class TestStreams:
         assert values_of(array)[0] == RESULT
 
     @pytest.mark.torch
-    def test_of_torch(self):
+    def test_kernel_waits_for_torchs_current_stream(self):
         """The kernel reads what torch's current stream is still writing."""
         import torch
 
@@ -202,7 +202,7 @@ class TestStreams:
         assert values_of(out)[0] == RESULT
 
     @pytest.mark.cupy
-    def test_of_cupy(self):
+    def test_kernel_waits_for_cupys_current_stream(self):
         import cupy
 
         side, out = cupy.cuda.Stream(non_blocking=True), zeros(ep.Queue("cuda:0"))

@@ -247,7 +247,7 @@ def adds_atomically(out, x, k):
     ids=lambda each: getattr(each, "__name__", each),
 )
 @pytest.mark.parametrize("beyond", [0, -1], ids=["the end", "the beginning"])
-def test_rule_9_bounds_of_whatever_is_indexed(backend, kernel, extent, beyond):
+def test_rule_9_index_bounds_are_checked(backend, kernel, extent, beyond):
     out, x = backend.array(np.zeros(1, "f4")), backend.array(np.zeros((2, 4), "f4") if kernel is not reads else np.zeros(2, "f4"))
     checked = kernel.options(debug=True)
     index = extent if beyond == 0 else -extent - 1

@@ -116,7 +116,7 @@ def test_races(kernel, local, message):
         (shifts_in_place, 1, r"of different groups: write to another array, or launch two kernels one after the other"),
     ],
 )
-def test_what_to_write_instead_of_a_race(kernel, local, instead):
+def test_race_error_suggests_a_fix(kernel, local, instead):
     with pytest.raises(ep.KernelError, match=rf"with no barrier between them; .*{instead}"):
         kernel.simulate[4, local](np.zeros(8, "i4"))
 
@@ -200,7 +200,7 @@ def test_a_group_does_not_find_what_the_one_before_has_left():
         first_group_writes.simulate[2, 1](np.zeros(2, "i4"))
 
 
-def test_what_is_ordered_is_no_race():
+def test_ordered_accesses_are_no_race():
     @dppy.kernel
     def passes(a, b):
         i, lid = dppy.get_global_id(0), dppy.get_local_id(0)
@@ -396,7 +396,7 @@ WRONG_LAUNCHES = {
 
 
 @pytest.mark.parametrize("launch", WRONG_LAUNCHES.values(), ids=WRONG_LAUNCHES)
-def test_what_a_launch_refuses_the_simulator_refuses_as_it_does(launch, monkeypatch):
+def test_simulator_refuses_like_a_launch(launch, monkeypatch):
     numbers, refusals = np.zeros(4), []
     with ep.device_context("host"):
         for simulated in "01":

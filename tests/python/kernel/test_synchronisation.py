@@ -144,7 +144,7 @@ def lives_across(out, x):
 
 
 @every_dialect
-def test_what_a_work_item_keeps_over_barriers(backend):
+def test_variables_are_kept_over_barriers(backend):
     x = np.arange(8, dtype="i8")
     (out, _) = backend.run(lives_across, 8, 4, np.zeros(8, "i8"), x)
     flipped = x.reshape(2, 4)[:, ::-1].ravel()
@@ -181,7 +181,7 @@ def fence_only(out):
 
 
 @every_dialect
-def test_a_fence_waits_for_nobody(backend):
+def test_fence_is_not_a_barrier(backend):
     (out,) = backend.run(fence_only, 8, None, np.zeros(8, "i4"))
     assert out.tolist() == [2] * 8
 
@@ -201,7 +201,7 @@ def kept_in_a_uniform_block(out, n):
 
 @every_dialect
 @pytest.mark.parametrize("n", [5, 1])
-def test_what_is_kept_in_a_block_that_all_enter(backend, n):
+def test_variables_are_kept_in_a_uniform_block(backend, n):
     (out,) = backend.run(kept_in_a_uniform_block, 8, 4, np.zeros(8, "i8"), n)
     v = np.arange(8) + 10
     expected = v.reshape(2, 4)[:, ::-1].ravel() + 2 * v if n > 3 else v

@@ -33,7 +33,7 @@ def test_there_and_back(device):
 
 
 @every_device
-def test_the_current_device_is_meant_where_none_is_named(device):
+def test_current_device_is_the_default(device):
     with ep.device_context(device) as queue:
         assert dppy.device_array(3, "int32").device == queue.device
         assert dppy.to_device(np.ones(3)).device == queue.device

@@ -78,7 +78,7 @@ def cupy(numbers: memory.statistics) -> Iterator[Any]:
 @pytest.mark.cuda
 @pytest.mark.cupy
 class TestCupy:
-    def test_its_arrays_are_ours(self, cupy: Any, numbers: memory.statistics) -> None:
+    def test_cupy_arrays_use_the_resource(self, cupy: Any, numbers: memory.statistics) -> None:
         array = cupy.arange(1000, dtype="float64")
         assert numbers.current_bytes >= 8000
         assert float((array * 2).sum()) == 999_000
@@ -92,7 +92,7 @@ class TestCupy:
         gc.collect()
         assert numbers.current_bytes == 0
 
-    def test_the_limit_is_ours(self, cupy: Any) -> None:
+    def test_cupy_respects_the_limit(self, cupy: Any) -> None:
         memory.set_resource("cuda:0", memory.limit(10 * MIB))
         kept = cupy.zeros(6 * MIB, "uint8")
         with pytest.raises(MemoryError, match="would exceed the limit"):
@@ -238,7 +238,7 @@ TORCH = """
 @pytest.mark.cuda
 @pytest.mark.torch
 class TestTorch:
-    def test_its_tensors_are_ours(self) -> None:
+    def test_torch_tensors_use_the_resource(self) -> None:
         run(
             TORCH
             + """
@@ -320,7 +320,7 @@ class TestTorch:
             """
         )
 
-    def test_it_comes_too_late_after_the_first_allocation(self) -> None:
+    def test_use_in_torch_after_an_allocation_is_refused(self) -> None:
         run(
             """
             import torch, entrepot as ep

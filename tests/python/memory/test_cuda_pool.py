@@ -61,7 +61,7 @@ def watched() -> Iterator[Watched]:
 
 @SIZES
 class TestReuse:
-    def test_the_same_queue_has_a_block_again_at_once(self, spin: Any, watched: Watched, nbytes: int) -> None:
+    def test_same_queue_reuses_a_block_at_once(self, spin: Any, watched: Watched, nbytes: int) -> None:
         queue = ep.Queue(DEVICE)
         array, address = watched.empty(nbytes, queue)
         hold(spin, array, queue)
@@ -160,7 +160,7 @@ class TestFreeing:
 
 
 class TestTheBudgetOfADevice:
-    def test_a_limit_counts_for_everybody_on_it(self) -> None:
+    def test_limit_counts_all_allocations(self) -> None:
         limit = memory.limit(GIB)
         memory.set_resource(DEVICE, limit)
         try:
@@ -186,7 +186,7 @@ def total() -> int:
 @pytest.mark.alone  # each takes most of the device's memory
 @pytest.mark.torch
 class TestBesideOtherPools:
-    def test_what_we_cached_serves_ourselves_in_another_length(self) -> None:
+    def test_cached_memory_is_freed_for_another_size(self) -> None:
         memory.trim()
         first = ep.empty(total() * 6 // 10, "uint8", device=DEVICE)
         del first

@@ -143,7 +143,7 @@ class TestResources:
             (lambda: ep.Dtype(None), TypeError, "a dtype was expected.*NoneType"),
         ],
     )
-    def test_what_is_no_argument_is_refused_in_words(
+    def test_invalid_arguments_are_refused_with_the_reason(
         self, make: Callable[[], object], error: type[Exception], words: str
     ) -> None:
         with pytest.raises(error, match=words) as refused:
@@ -168,7 +168,7 @@ class TestResources:
             ep.empty(500, "uint8", device="host")
         assert raised == [ZeroDivisionError, ZeroDivisionError]
 
-    def test_a_sink_is_let_go_with_its_log(self) -> None:
+    def test_sink_is_released_with_its_log(self) -> None:
         class Sink:
             def __call__(self, line: str) -> None: ...
 
@@ -240,7 +240,7 @@ class TestTrack:
         assert track.live[0].stack.count("File") == 1
         del array
 
-    def test_what_is_left_at_exit_is_reported(self) -> None:
+    def test_leaks_at_exit_are_reported(self) -> None:
         done = run_python("""
             import entrepot as ep
             ep.memory.set_resource("host", ep.memory.track())

@@ -168,13 +168,13 @@ class TestTheSameMemory:
         ep.fill(here[0], 4).wait()
         assert values(array).tolist() == values(here[1]).tolist() == [4] * 5
 
-    def test_what_was_opened_is_shared_on(self, device: str, other: Other) -> None:
+    def test_opened_memory_can_be_shared_again(self, device: str, other: Other) -> None:
         array = shareable(np.arange(6), device)
         other.run("array = handle.open()[1:4]; _ = None", handle=array.share())
         onward = other.run("_ = array.share()")
         assert values(onward.open()).tolist() == [1, 2, 3]
 
-    def test_it_is_exchanged_like_any_memory(self, device: str, other: Other) -> None:
+    def test_opened_memory_is_exchanged_by_dlpack(self, device: str, other: Other) -> None:
         array = shareable(np.arange(6.0), device)
         found = other.run("view = ep.from_dlpack(handle.open()); _ = (view.kind, view.copy_to_host().numpy().tolist())",
                           handle=array.share())  # fmt: skip
@@ -191,7 +191,7 @@ class TestTheSameMemory:
 
 @every_device
 class TestLifetime:
-    def test_it_outlives_the_process_that_shared_it(self, device: str) -> None:
+    def test_memory_outlives_the_sharing_process(self, device: str) -> None:
         owner = Other()
         handle = owner.run(
             """
@@ -213,14 +213,14 @@ class TestLifetime:
         ):
             handle.open()
 
-    def test_it_outlives_the_name_that_shared_it(self, device: str, other: Other) -> None:
+    def test_memory_outlives_the_shared_array(self, device: str, other: Other) -> None:
         array = shareable(np.full(100, 7), device)
         other.run("array = handle.open(); _ = None", handle=array.share())
         del array
         gc.collect()
         assert other.run("_ = set(array.copy_to_host().numpy().tolist())") == {7}
 
-    def test_what_was_let_go_of_before_it_was_opened_is_gone(self, device: str, other: Other) -> None:
+    def test_released_memory_cannot_be_opened(self, device: str, other: Other) -> None:
         array = shareable(np.full(100, 7), device)
         handle = array.share()
         data = bytes(handle)
@@ -239,7 +239,7 @@ class TestLifetime:
         queue.wait()
         assert (values(handle.open()) == 19).all()
 
-    def test_nothing_is_left_when_all_let_go(self, device: str, other: Other) -> None:
+    def test_no_memory_is_left_after_all_release(self, device: str, other: Other) -> None:
         """On the host these are mappings and files; for a device see TestCuda."""
 
         def share_once() -> None:
@@ -273,7 +273,7 @@ def shm() -> set[str]:
 @pytest.mark.host
 class TestCrashes:
     @pytest.mark.alone  # it measures what the whole machine has in use, where other programs come and go too
-    def test_a_killed_owner_leaves_nothing_behind(self) -> None:
+    def test_killed_owner_leaks_nothing(self) -> None:
         half = shared_memory() + (1 << 27)
         owner = Other()
         handle = owner.run(
@@ -293,7 +293,7 @@ class TestCrashes:
         assert shared_memory() < half, "the pages are freed with the last mapping"
         assert not shm()
 
-    def test_a_killed_opener_leaves_nothing_behind(self) -> None:
+    def test_killed_opener_leaks_nothing(self) -> None:
         files = len(open_files())
         array = shareable(np.arange(1 << 20), "host")
         other = Other()
@@ -446,7 +446,7 @@ class TestOpening:
             signal.signal(signal.SIGALRM, before)
 
     @pytest.mark.parametrize("count", [2, 3, 100])
-    def test_several_files_in_an_answer_leak_none(self, count: int) -> None:
+    def test_answer_with_several_files_leaks_none(self, count: int) -> None:
         reading, writing = os.pipe()
         server = Server(b"\1", [reading] * count)
         files = len(open_files())
@@ -684,7 +684,7 @@ class TestCuda:
         with memory.use_resource(memory.shareable()), pytest.raises(ep.DeviceError, match="only device memory can be shared"):
             ep.empty(100, "uint8", device="cuda:0", kind=kind)
 
-    def test_a_killed_opener_leaves_no_device_memory_behind(self) -> None:
+    def test_killed_opener_leaks_no_device_memory(self) -> None:
         nbytes = 1 << 30
         array = shareable(np.zeros(nbytes // 8), "cuda:0")
         other = Other()
@@ -702,7 +702,7 @@ class TestCuda:
 
     @pytest.mark.alone  # it measures what the whole device has in use
     @pytest.mark.parametrize("device", [CUDA, SECOND])
-    def test_a_killed_owner_leaves_no_device_memory_behind(self, device: str) -> None:
+    def test_killed_owner_leaks_no_device_memory(self, device: str) -> None:
         nbytes = 1 << 30
         owner, watcher = Other(), Other()
         free = "import ctypes\nep.zeros(1, 'uint8', device=device)\n" + FREE + "_ = free(int(device[-1]))"
@@ -729,7 +729,7 @@ class TestCuda:
 
     @pytest.mark.alone
     @pytest.mark.parametrize("device", [CUDA, SECOND])
-    def test_no_device_memory_is_left_when_all_let_go(self, device: str) -> None:
+    def test_no_device_memory_is_left_after_all_release(self, device: str) -> None:
         nbytes = 256 << 20
         other = Other()
         free = "import ctypes\nep.zeros(1, 'uint8', device=device)\n" + FREE + "_ = free(int(device[-1]))"
@@ -757,13 +757,13 @@ class TestCuda:
         other.run("del array, again, Speaker; _ = None")
         return found
 
-    def test_where_opened_memory_is_the_driver_says(self, other: Other) -> None:
+    def test_opened_memory_has_the_drivers_device(self, other: Other) -> None:
         """Memory shared by files of virtual memory, imported as another library's."""
         found = self.as_the_driver_says(other, shareable(np.arange(6), "cuda:0").share())
         assert found == ("cuda:0", "device", True, [0, 1, 2, 3, 4, 5])
 
     @pytest.mark.torch
-    def test_where_torchs_opened_memory_is_the_driver_says(self, other: Other) -> None:
+    def test_opened_torch_memory_has_the_drivers_device(self, other: Other) -> None:
         """Memory shared by the driver's own handles."""
         import torch
 

@@ -311,7 +311,7 @@ def test_numpy_is_refused_memory_that_the_host_does_not_reach() -> None:
 
 @every_class
 class TestWrapping:
-    def test_memory_of_ours_is_shared(self, cls: type[Memory]) -> None:
+    def test_usm_memory_of_usm_memory_shares_it(self, cls: type[Memory]) -> None:
         memory = counted(cls, 100)
         other = cls(memory)
         assert other is not memory and other._pointer == memory._pointer
@@ -534,7 +534,7 @@ class TestSubclasses:
         assert Tagged(memory, "too")._pointer == memory._pointer
         assert type(as_usm_memory(memory)) is MemoryUSMShared
 
-    def test_arguments_that_nobody_takes_are_refused(self) -> None:
+    def test_unknown_arguments_are_refused(self) -> None:
         class Careless(MemoryUSMShared):
             def __init__(self, nbytes: int, extra: int) -> None:
                 self.extra = extra
@@ -864,7 +864,7 @@ class TestWithDpctl:
             ep.memory.set_resource(device, before)
 
     @every_class
-    def test_its_memory_is_taken_and_ours_given(self, cls: type[Memory]) -> None:
+    def test_dpctl_memory_is_exchanged_both_ways(self, cls: type[Memory]) -> None:
         import dpctl.memory
 
         theirs = getattr(dpctl.memory, cls.__name__)(100)
