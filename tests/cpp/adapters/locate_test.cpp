@@ -21,7 +21,7 @@ exchange::Reach part_of(const fake::Claimed &claimed, std::size_t first, std::si
 
 }  // namespace
 
-TEST_CASE("an address inside is of the whole allocation, on the device that its driver says") {
+TEST_CASE("an address inside an allocation locates all of it, on its driver's device") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
             const fake::Claimed claimed(kind, device);

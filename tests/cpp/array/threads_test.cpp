@@ -139,7 +139,7 @@ TEST_CASE("eight threads launch one kernel on arrays of their own, each in queue
     });
 }
 
-TEST_CASE("eight threads write one array, each in a queue of its own: the last one submitted is the last one seen") {
+TEST_CASE("eight threads write one array on their own queues: the last submission is seen last") {
     balanced([](Resource &resource) {
         std::optional<Array> array;
         {

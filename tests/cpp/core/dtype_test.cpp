@@ -81,7 +81,7 @@ TEST_CASE("sizes are in bytes, rounded up for types below a byte") {
     CHECK(!boolean.is_subbyte());
 }
 
-TEST_CASE("names that are none") {
+TEST_CASE("unknown names are refused") {
     for (const char *name : {"", "x", "x4", "float", "float32x", "float32x1", "float32x0", "float32x04", "float32x65536",
                              "float32x-2", "float32x4 ", "float32x4x4", "Float32", "<f4", "code 3, 24 bits"}) {
         CAPTURE(name);

@@ -31,7 +31,7 @@ template <class Work> void on_a_thread(Work &&work) { std::thread(std::forward<W
 
 }  // namespace
 
-TEST_CASE("a block that came back is the next one") {
+TEST_CASE("a returned block is reused next") {
     on_a_thread([] {
         void *const first = ones.take(), *const second = ones.take();
         CHECK(first != second);
@@ -70,7 +70,7 @@ TEST_CASE("a block may come back on another thread, and after the thread's block
     });
 }
 
-TEST_CASE("shared objects come from them") {
+TEST_CASE("shared objects use the blocks") {
     on_a_thread([] {
         const auto make = [] { return std::allocate_shared<One>(ThreadBlockAllocator<One>()); };
         std::shared_ptr<One> first = make();

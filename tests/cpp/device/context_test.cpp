@@ -41,7 +41,7 @@ TEST_CASE("the default context keeps its record forever, however it is first obt
     CHECK(device.default_context().record() == record);
 }
 
-TEST_CASE("a context says what devices it has") {
+TEST_CASE("a context lists its devices") {
     std::ostringstream out;
     const Device both[] = {fake::device(0), fake::device(1)};
     out << both[0].default_context() << "; " << Context::create(both) << "; " << Context();
@@ -54,7 +54,7 @@ TEST_CASE("a context of no devices, or of two backends', is refused") {
     CHECK_REFUSED(ErrorKind::value, "opencl:cpu:0 and host", Context::create(mixed));
 }
 
-TEST_CASE("a query tells the kind, the device and the block of a pointer inside it") {
+TEST_CASE("a query returns the kind, device and block of a pointer") {
     const Device device = fake::device();
     const Context &context = device.default_context();
     void *pointer = nullptr;
@@ -93,7 +93,7 @@ TEST_CASE("a context that is refused half-way is released") {
     CHECK(fake::world().alive.contexts == alive);
 }
 
-TEST_CASE("threads that import and drop one context at once never see a dead record") {
+TEST_CASE("threads that import and drop one context concurrently never see a dead record") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     ep_context handle = nullptr;

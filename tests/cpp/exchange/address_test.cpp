@@ -71,7 +71,7 @@ TEST_CASE("memory of another device than the one named is refused, with both nam
     CHECK(caller.released == 3);
 }
 
-TEST_CASE("the host takes what it reaches, as its own") {
+TEST_CASE("host-accessible memory may be imported as the host's") {
     Caller caller(EP_USM_SHARED);
     caller.what.device = registry::host();
     const Array array = caller.take();
@@ -91,7 +91,7 @@ TEST_CASE("an address that no driver knows is no device's, and every element mus
     CHECK(caller.released == 2);
 }
 
-TEST_CASE("what is wrong with the words alone is a ValueError, and no driver is asked") {
+TEST_CASE("invalid descriptions are a ValueError, and no driver is asked") {
     Caller caller;
     const int asked = fake::world().calls.memory_query;
     caller.what.layout = Layout(std::array<std::int64_t, 1>{4}, std::array<std::int64_t, 1>{-1});
@@ -110,7 +110,7 @@ TEST_CASE("what is wrong with the words alone is a ValueError, and no driver is 
     CHECK(fake::world().calls.memory_query == asked);
 }
 
-TEST_CASE("what the queue holds is a use of the memory: the owner goes after it") {
+TEST_CASE("pending work of the queue delays the release of the owner") {
     Caller caller(EP_USM_SHARED);
     const Queue queue = Queue::apart(caller.memory.device.default_context(), caller.memory.device);
     caller.what.queue = queue;
@@ -129,7 +129,7 @@ TEST_CASE("what the queue holds is a use of the memory: the owner goes after it"
     CHECK(caller.released == 1);
 }
 
-TEST_CASE("what a queue of the host holds is one, too") {
+TEST_CASE("pending work of a host queue delays it, too") {
     Caller caller;
     alignas(16) float memory[16];
     caller.what.data = memory;

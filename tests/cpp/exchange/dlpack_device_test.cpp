@@ -66,7 +66,7 @@ std::string text(DLDevice device) {
 
 }  // namespace
 
-TEST_CASE("USM is kDLOneAPI whatever its kind, at the root device's position") {
+TEST_CASE("USM of every kind is kDLOneAPI, at the root device's position") {
     for (const std::uint32_t index : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
             const Usm block(root(index), kind);
@@ -102,7 +102,7 @@ TEST_CASE("memory of a context that is not the default one is refused, and the w
     CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));  // nothing wrong was remembered
 }
 
-TEST_CASE("the name of a device is worked out once") {
+TEST_CASE("a device's DLPack name is computed once") {
     const Usm block(root(0), EP_USM_DEVICE);
     const Array array = block.array(root(0), UsmKind::device);
     const DLDevice first = device_of(array);
@@ -112,7 +112,7 @@ TEST_CASE("the name of a device is worked out once") {
     CHECK(fake::world().calls.device_info == infos);
 }
 
-TEST_CASE("a tensor is placed by what the runtime says of its pointer") {
+TEST_CASE("a tensor's place follows the runtime's answer for its pointer") {
     for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
         const Usm block(root(1), kind);
         Tensor tensor(block.data, 1);
@@ -127,7 +127,7 @@ TEST_CASE("a tensor is placed by what the runtime says of its pointer") {
     }
 }
 
-TEST_CASE("where number and pointer differ, the pointer is believed") {
+TEST_CASE("if number and pointer differ, the pointer decides") {
     const Usm block(root(1), EP_USM_DEVICE);
     Tensor tensor(block.data, 0);
     const Array array = from_managed(&tensor.managed);
@@ -181,7 +181,7 @@ TEST_CASE("the runtime is not asked about an empty tensor") {
     CHECK(array.size() == 0);
 }
 
-TEST_CASE("our own host view comes back as one") {
+TEST_CASE("an exported host view is imported as one") {
     const Usm block(root(0), EP_USM_SHARED);
     const Array usm = block.array(root(0), UsmKind::shared);
     const Array as_usm = from_managed(to_managed(usm)), as_host = from_managed(to_managed(usm, {kDLCPU, 0}));
@@ -223,7 +223,7 @@ TEST_CASE("memory of CUDA goes by the type of its kind; pinned and managed memor
     }
 }
 
-TEST_CASE("where SYCL and CUDA both claim a pointer, the type that the tensor names decides") {
+TEST_CASE("if SYCL and CUDA both claim a pointer, the tensor's device type decides") {
     const fake::Claimed block(EP_USM_DEVICE);
     for (const auto &[type, backend] : {std::pair(kDLCUDA, &fake::cuda()), std::pair(kDLOneAPI, &sycl())}) {
         Tensor tensor(block.data);
@@ -234,7 +234,7 @@ TEST_CASE("where SYCL and CUDA both claim a pointer, the type that the tensor na
     }
 }
 
-TEST_CASE("CUDA's driver says which device and kind it is, whatever the tensor's number says") {
+TEST_CASE("CUDA's driver decides device and kind, not the tensor's number") {
     const fake::Claimed block(EP_USM_SHARED, 1);
     for (const DLDeviceType type : {kDLCUDA, kDLCUDAHost, kDLCUDAManaged}) {
         Tensor tensor(block.data, 0);
@@ -254,7 +254,7 @@ TEST_CASE("CUDA's driver says which device and kind it is, whatever the tensor's
     CHECK(nowhere.deleted == 1);
 }
 
-TEST_CASE("a producer that is believed is not asked about, unless its device's name says too little") {
+TEST_CASE("a trusted producer's memory is not queried, unless its device type is ambiguous") {
     const fake::Claimed block(EP_USM_DEVICE, 1);
     RecordList<1> records;
     for (const DLDeviceType type : {kDLCUDA, kDLOneAPI, kDLCUDA}) {

@@ -29,7 +29,7 @@ bool is_done(const Queue &queue) { return queue.is_done(queue.position()); }
 
 }  // namespace
 
-TEST_CASE("the small numbers are CUDA's default streams, a handle is a stream, and both are found again") {
+TEST_CASE("small numbers are CUDA's default streams, handles are streams, and both are recognized") {
     const Device device = fake::cuda_device();
     CHECK(exchange::queue_of_stream(device, 0).queue == exchange::queue_of_stream(device, 1).queue);
     CHECK(exchange::queue_of_stream(device, 1).stays);
@@ -75,7 +75,7 @@ TEST_CASE("later work waits for a default stream, and ignores one that may be de
     CHECK(other.memory().is_quiet());
 }
 
-TEST_CASE("a stream is not looked at where there is nothing to wait for") {
+TEST_CASE("a stream is not used if there is nothing to wait for") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device);
     const int wrapped = fake::streams().wrapped;
@@ -143,7 +143,7 @@ TEST_CASE("shared memory waits for a stream that may be destroyed through an own
     CHECK(is_done(ours));
 }
 
-TEST_CASE("the past of a queue is done when its event is, for the host and for other queues, and costs no queue") {
+TEST_CASE("a queue's past is done with its event, and needs no native queue") {
     const Device device = fake::cuda_device();
     const Queue theirs = Queue::create(device), ours = Queue::create(device);
     fake::hold(theirs);

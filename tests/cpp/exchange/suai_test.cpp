@@ -83,7 +83,7 @@ TEST_CASE("strides and offset are in elements, from the base or the first elemen
     CHECK(producer.take().memory().data() == producer.data + 1);
 }
 
-TEST_CASE("both ends are asked") {
+TEST_CASE("both ends of the memory are queried") {
     Producer producer;
     SUBCASE("one element too many") { producer.shape = {17}; }
     SUBCASE("an offset that would be right in bytes") { producer.descriptor.offset = 4 * sizeof(float); }
@@ -125,7 +125,7 @@ TEST_CASE("memory of a sub-device's own context is of the sub-device") {
     CHECK(producer.take().context() == context);
 }
 
-TEST_CASE("without elements nothing is asked") {
+TEST_CASE("empty memory is not queried") {
     Producer producer;
     producer.shape = {0, 3};
     producer.descriptor.data = reinterpret_cast<void *>(3);
@@ -228,7 +228,7 @@ TEST_CASE("an object's buffer in place of a pointer") {
     }
 }
 
-TEST_CASE("hand_over: the consumer's queue comes after our work, and our later work after the consumer's") {
+TEST_CASE("hand_over: the consumer's queue waits for pending work, and later work waits for it") {
     sycl();
     const Device device = fake::device(0);
     const Queue busy = Queue::create(device), own = Queue::create(device);

@@ -83,7 +83,7 @@ TEST_CASE("track: what is live, in order, with the place where it was made") {
     CHECK_MESSAGE(report.ends_with(", allocated at\nline 3"), report);
 }
 
-TEST_CASE("track: an allocation succeeds though its stack cannot be had") {
+TEST_CASE("track: an allocation succeeds without a stack trace") {
     const ResourceRef resource = make_resource<TrackResource>(direct_resource(), []() -> std::string { throw 1; });
     const Memory memory = host_memory(100, resource);
     CHECK(static_cast<TrackResource &>(*resource).live().size() == 1);
@@ -135,7 +135,7 @@ TEST_CASE("the current resource: the thread's scope, then the device's, then the
     CHECK(current_resource(host).get() == default_resource());
 }
 
-TEST_CASE("a scope that is not the thread's innermost does not end") {
+TEST_CASE("only the thread's innermost scope can end") {
     const ResourceRef outer = make_resource<StatisticsResource>(direct_resource()),
                       inner = make_resource<StatisticsResource>(direct_resource());
     CHECK_REFUSED(ErrorKind::value, "the innermost first", pop_resource(outer.get()));

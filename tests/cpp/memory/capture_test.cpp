@@ -49,7 +49,7 @@ template <class Call> bool is_refused(Call &&call) {
 
 }  // namespace
 
-TEST_CASE("a queue says whether it is captured, and one that is only ours is not asked") {
+TEST_CASE("a foreign queue is asked if it is captured, an own one is not") {
     CapturedQueue captured;
     CHECK(captured.queue.capture() == captured.number);
     CHECK(Queue::create(fake::device()).capture() == 0);
@@ -86,7 +86,7 @@ TEST_CASE("other queues do not wait for captured work, and do not join the graph
     CHECK(is_done(other));
 }
 
-TEST_CASE("the host waits for work that a graph needs, for the graph cannot") {
+TEST_CASE("the host waits for work that a graph needs") {
     const Queue before = Queue::create(fake::device());
     const Memory memory = some_memory(before);
     access(memory, Access::write, before);
@@ -136,7 +136,7 @@ TEST_CASE("queues of one capture are ordered in it, by memory and by events") {
     captured.queue.wait_for(fork.record());
 }
 
-TEST_CASE("what no capture survives is refused before the driver sees it") {
+TEST_CASE("calls that invalidate a capture are refused before the driver sees them") {
     CapturedQueue captured;
     const Queue::Position position = fake::submit(captured.queue);
     const Event event = captured.queue.record();
@@ -191,7 +191,7 @@ TEST_CASE("a graph holds the owner of borrowed memory, which a later call releas
     CHECK(is_gone);
 }
 
-TEST_CASE("memory that others have seen comes back once a capture meanwhile has ended") {
+TEST_CASE("escaped memory is freed after a capture that was active at its release") {
     const Queue queue = Queue::create(fake::device());
     Memory memory = Memory::allocate(64, UsmKind::device, queue, 0, direct_resource());
     const void *const data = memory.data();
@@ -231,7 +231,7 @@ TEST_CASE("work submitted before a capture is waited for, or the access is refus
     fake::release(stream);
 }
 
-TEST_CASE("what was skipped in a capture is not taken for waited for") {
+TEST_CASE("a wait skipped in a capture is not recorded as done") {
     CapturedQueue captured;
     const Queue other = Queue::create(fake::device());
     Queue fork = Queue::create(fake::device());
@@ -269,7 +269,7 @@ TEST_CASE("an event that a beginning capture takes is not mistaken for running w
     CHECK(stream.is_done(position));
 }
 
-TEST_CASE("an event of a capture that began and ended while it was recorded is given up") {
+TEST_CASE("an event recorded during a short capture is dropped") {
     const Queue stream = Queue::create(fake::device());
     stream.native();
     const Queue::Position position = fake::submit(stream);
@@ -281,7 +281,7 @@ TEST_CASE("an event of a capture that began and ended while it was recorded is g
     CHECK(stream.is_done(position));
 }
 
-TEST_CASE("memory that others have seen is not guarded by an event of a graph") {
+TEST_CASE("escaped memory is not guarded by an event of a graph") {
     const Queue stream = Queue::create(fake::device());
     stream.native();
     Memory memory = Memory::allocate(64, UsmKind::device, Queue::create(fake::device()), 0, direct_resource());

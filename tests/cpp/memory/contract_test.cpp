@@ -85,7 +85,7 @@ TEST_CASE("every alignment that is a power of two is kept, again when the block 
     });
 }
 
-TEST_CASE("a block in use by a queue is neither freed nor given to anything that another queue or the host may touch") {
+TEST_CASE("a block in use by a queue is neither freed nor reused elsewhere") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {
             CAPTURE(bytes);
@@ -113,7 +113,7 @@ TEST_CASE("a block in use by a queue is neither freed nor given to anything that
     });
 }
 
-TEST_CASE("a block that the host may write at once is not given to the queue that still uses it, either") {
+TEST_CASE("a host-accessible block is not reused by the queue that still uses it, either") {
     for_every_resource([](Resource &resource) {
         for (const UsmKind kind : {UsmKind::host, UsmKind::shared}) {
             const HeldQueue busy;
@@ -144,7 +144,7 @@ TEST_CASE("a block that several queues use waits for all of them") {
     });
 }
 
-TEST_CASE("memory that foreign code has seen waits for every queue of its context") {
+TEST_CASE("escaped memory waits for every queue of its context") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const HeldQueue foreign;
         const Queue other = Queue::create(fake::device());
@@ -206,7 +206,7 @@ TEST_CASE("a device that refuses to answer keeps the block for later") {
     });
 }
 
-TEST_CASE("what is too much is refused, and the resource works on") {
+TEST_CASE("too large requests are refused, and the resource works on") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const Queue queue = fake::device().default_queue();
         const Place place = place_of(queue, kind);
@@ -218,7 +218,7 @@ TEST_CASE("what is too much is refused, and the resource works on") {
     });
 }
 
-TEST_CASE("trimmed, it keeps nothing that is free") {
+TEST_CASE("trim frees all cached memory") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const std::size_t before = allocation_count();
         const Queue queue = fake::device().default_queue();
@@ -240,7 +240,7 @@ TEST_CASE("trimmed, it keeps nothing that is free") {
     });
 }
 
-TEST_CASE("a resource that ends gives everything back, what waits when it is done") {
+TEST_CASE("a resource that ends frees everything, pending blocks after their work") {
     const std::size_t before = allocation_count();
     fake::device();
     for (const ResourceRow &row : every_resource)

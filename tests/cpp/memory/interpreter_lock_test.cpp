@@ -69,7 +69,7 @@ Memory pending_memory(const Queue &queue) {
 
 }  // namespace
 
-TEST_CASE("the interpreter's lock is given up around what may block") {
+TEST_CASE("the GIL is released around calls that may block") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     const Memory memory = pending_memory(busy.queue);
@@ -158,7 +158,7 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
     }
 }
 
-TEST_CASE("other libraries are asked for their stream with the interpreter's lock first, and then without it") {
+TEST_CASE("other libraries are first asked for their stream with the GIL, then without") {
     static std::vector<bool> with_it;
     with_it.clear();
     const Interpreter interpreter;

@@ -53,7 +53,7 @@ template <class Body> void on_a_thread(Body &&body) { std::thread(body).join(); 
 
 }  // namespace
 
-TEST_CASE("nothing is lent for no bytes, and what was not lent is not taken back") {
+TEST_CASE("a request of 0 bytes gives NULL, and unknown pointers are ignored") {
     const Queue queue = Queue::create(fake::device());
     int other = 0;
     CHECK(lend(0, {queue}) == nullptr);
@@ -61,7 +61,7 @@ TEST_CASE("nothing is lent for no bytes, and what was not lent is not taken back
     take_back(&other);
 }
 
-TEST_CASE("a block that came back is lent again on its stream at once, and on another when its work is done") {
+TEST_CASE("a returned block is reused at once on its stream, and on others after its work") {
     const OwnPool pool;
     for (const std::size_t bytes : {std::size_t{1000}, std::size_t{5} << 20}) {
         const HeldQueue stream;
@@ -82,7 +82,7 @@ TEST_CASE("a block that came back is lent again on its stream at once, and on an
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("the resource of the device has the last word") {
+TEST_CASE("the device's resource limits lent blocks") {
     const ResourceRef limit = make_resource<LimitResource>(default_resource(), std::size_t{10'000});
     set_resource(fake::device(), limit.get());
     const Queue queue = Queue::create(fake::device());
@@ -110,7 +110,7 @@ TEST_CASE("a block that another thread releases waits for its stream's own threa
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("a block of a thread's stream comes back when the thread has ended, and not before its work has") {
+TEST_CASE("a block is reused after its thread and its work have ended") {
     const OwnPool pool;
     const HeldQueue stream;
     void *early = nullptr, *late = nullptr;

@@ -27,7 +27,7 @@ Owner counting(int &released) {
 
 }  // namespace
 
-TEST_CASE("allocated memory says what it is") {
+TEST_CASE("allocated memory reports its properties") {
     const Queue queue = fake::device().default_queue();
     for (const UsmKind kind : {UsmKind::host, UsmKind::device, UsmKind::shared}) {
         const Memory memory = Memory::allocate(1000, kind, queue, 256);
@@ -42,7 +42,7 @@ TEST_CASE("allocated memory says what it is") {
     }
 }
 
-TEST_CASE("no bytes are memory too, with an address of its own") {
+TEST_CASE("an allocation of 0 bytes has an address of its own") {
     const Queue queue = fake::device().default_queue();
     const Memory one = Memory::allocate(0, UsmKind::host, queue), other = Memory::allocate(0, UsmKind::host, queue);
     CHECK(one.nbytes() == 0);
@@ -50,7 +50,7 @@ TEST_CASE("no bytes are memory too, with an address of its own") {
     CHECK(one.data() != other.data());
 }
 
-TEST_CASE("what cannot be allocated is refused with the reason") {
+TEST_CASE("impossible allocations are refused with the reason") {
     const Queue queue = fake::device().default_queue();
     CHECK_REFUSED(ErrorKind::value, "24", Memory::allocate(10, UsmKind::host, queue, 24));
     CHECK_REFUSED(ErrorKind::value, "unknown", Memory::allocate(10, UsmKind::unknown, queue));
@@ -145,7 +145,7 @@ TEST_CASE("device memory is given to its queue again at once") {
     }
 }
 
-TEST_CASE("another queue waits for a block's former life") {
+TEST_CASE("another queue waits for a reused block's earlier work") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());
@@ -162,7 +162,7 @@ TEST_CASE("another queue waits for a block's former life") {
     CHECK(order == "old new");
 }
 
-TEST_CASE("out of memory: what is free elsewhere is given back, and it is tried once more") {
+TEST_CASE("out of memory: cached memory is reclaimed, and the allocation retried") {
     const Queue queue = fake::device().default_queue();
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
     const ResourceRef pool = make_resource<PoolResource>(limited.get());
@@ -174,7 +174,7 @@ TEST_CASE("out of memory: what is free elsewhere is given back, and it is tried 
     CHECK(static_cast<LimitResource &>(*limited).used() == 3 << 20);
 }
 
-TEST_CASE("out of memory: what still waits for work is waited for") {
+TEST_CASE("out of memory: blocks with pending work are waited for") {
     const HeldQueue busy;
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
     const ResourceRef pool = make_resource<PoolResource>(limited.get());
@@ -188,7 +188,7 @@ TEST_CASE("out of memory: what still waits for work is waited for") {
     CHECK(memory);
 }
 
-TEST_CASE("out of memory: the error says what was asked, and what there was") {
+TEST_CASE("out of memory: the error has the requested and available bytes") {
     const Queue queue = fake::device().default_queue();
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());
     const Memory used = Memory::allocate(5000, UsmKind::device, queue, 0, pool.get());
@@ -205,7 +205,7 @@ TEST_CASE("out of memory: the error says what was asked, and what there was") {
                   Memory::allocate(std::numeric_limits<std::size_t>::max(), UsmKind::host, queue));
 }
 
-TEST_CASE("a failed allocation that is no lack of memory is not tried again") {
+TEST_CASE("an allocation that fails for another reason is not retried") {
     const Queue queue = fake::device().default_queue();
     fake::refuse_next(EP_DEVICE_ERROR, "the device fell off the bus");
     CHECK_REFUSED(ErrorKind::device, "fell off", Memory::allocate(10, UsmKind::device, queue, 0, direct_resource()));

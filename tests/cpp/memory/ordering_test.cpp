@@ -78,7 +78,7 @@ TEST_CASE("a queue waits once for the same write") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("what a queue did to several pieces of memory is waited for once, and what it does later anew") {
+TEST_CASE("one wait covers several allocations of a queue, and later work needs another") {
     const HeldQueue writer, reader;
     const Memory memories[] = {some_memory(writer.queue), some_memory(writer.queue), some_memory(writer.queue)};
     std::string order;
@@ -116,7 +116,7 @@ TEST_CASE("waiting for an existing event ignores later submissions") {
     CHECK(order == "wrl");
 }
 
-TEST_CASE("a queue that has waited and is gone does not stand for the next one at its address") {
+TEST_CASE("a released queue's waits do not count for a queue at the same address") {
     const HeldQueue writer;
     const Memory memory = some_memory(writer.queue);
     access(memory, Access::write, writer.queue);
@@ -128,7 +128,7 @@ TEST_CASE("a queue that has waited and is gone does not stand for the next one a
     }
 }
 
-TEST_CASE("a queue that was told to wait for another knows it when their memory is used") {
+TEST_CASE("Queue::wait_for counts for later accesses") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     std::string order;
@@ -278,7 +278,7 @@ TEST_CASE("a wait for a consumer's earlier work does not cover its later reads")
     check_comes_behind(consumer, read, ours);
 }
 
-TEST_CASE("the host waits for what a consumer's queue holds then, though all was done before") {
+TEST_CASE("the host waits for a consumer's latest work, even if all was done before") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
@@ -299,7 +299,7 @@ TEST_CASE("the host waits for what a consumer's queue holds then, though all was
     later.join();
 }
 
-TEST_CASE("a hand-over for other memory, or by wait_for, does not stand for what a consumer submits later") {
+TEST_CASE("a wait for other memory, or by wait_for, does not cover a consumer's later work") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
@@ -354,7 +354,7 @@ TEST_CASE("queues of idle consumers are dropped eventually") {
     CHECK(gone < 100);
 }
 
-TEST_CASE("what is done is forgotten and costs nothing") {
+TEST_CASE("completed accesses are dropped without a driver call") {
     const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
     const Memory memory = some_memory(queue);
     access(memory, Access::write, queue);
@@ -383,7 +383,7 @@ TEST_CASE("the host may read once the write is done, and write once the reads ar
     CHECK(memory.is_ready_for_host(Access::write));
 }
 
-TEST_CASE("the host waits for exactly what it needs") {
+TEST_CASE("the host waits for the write only, or for reads as well") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     std::atomic<bool> written{false};
@@ -410,7 +410,7 @@ TEST_CASE("an error of the work arrives where the host waits") {
     later.join();
 }
 
-TEST_CASE("threads that write at the same time leave no use behind when the memory goes") {
+TEST_CASE("concurrent writes are all waited for before the memory is freed") {
     const HeldQueue one, other;
     Memory memory = Memory::allocate(3000000, UsmKind::device, one.queue, 0, direct_resource());
     const void *const data = memory.data();
@@ -457,7 +457,7 @@ TEST_CASE("a queue that has waited once does not wait again") {
     CHECK(memory.record()->noted == reader.queue.identity()->number);
 }
 
-TEST_CASE("a queue that goes with what was noted of it goes without the ordering's lock") {
+TEST_CASE("a queue released with its accesses ends outside the ordering's lock") {
     const Queue next = Queue::create(fake::device());
     const Memory memory = some_memory(next);
     std::future<void> noted;

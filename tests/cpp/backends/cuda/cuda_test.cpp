@@ -150,7 +150,7 @@ TEST_CASE("a thread without a context has none after") {
     CHECK(after == nullptr);
 }
 
-TEST_CASE("another's current context stays the current one, and is no hindrance") {
+TEST_CASE("a foreign current context stays current, and calls work") {
     const Bench bench = first_device();
     std::thread([&] {
         const OwnContext other(ordinal_of(bench));
@@ -205,7 +205,7 @@ TEST_CASE("a foreign stream is used as it is, recognized again, and never destro
     driver().cuStreamDestroy(stream);
 }
 
-TEST_CASE("our streams do not wait for the legacy default stream, which is wrapped by its numbers") {
+TEST_CASE("created streams do not wait for the legacy default stream") {
     const Bench bench = first_device();
     const backends::cuda::Current current(native_context(bench, bench.context));
     const Slow slow(bench);
@@ -219,7 +219,7 @@ TEST_CASE("our streams do not wait for the legacy default stream, which is wrapp
     bench.wait(legacy);
 }
 
-TEST_CASE("the per-thread default stream is another one in every thread") {
+TEST_CASE("the per-thread default stream differs in every thread") {
     const Bench bench = first_device();
     const backends::cuda::Current current(native_context(bench, bench.context));
     const Slow slow(bench);
@@ -326,7 +326,7 @@ TEST_CASE("virtual memory has no context, and is recognised all the same") {
     driver_function<decltype(&::cuMemRelease)>("cuMemRelease")(block);
 }
 
-TEST_CASE("memory is freed in a queue's order, without waiting for the work before") {
+TEST_CASE("memory is freed in stream order, without a wait") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue();
@@ -506,7 +506,7 @@ TEST_CASE("PTX and cubins are programs too") {
     }
 }
 
-TEST_CASE("a program that goes during a capture is unloaded when that is over") {
+TEST_CASE("a program released during a capture is unloaded after it") {
     if (driver().cuCtxRecordEvent == nullptr) {
         MESSAGE("skipped: the driver marks no contexts, and a program stays as long as its context");
         return;
@@ -541,7 +541,7 @@ TEST_CASE("a program that goes during a capture is unloaded when that is over") 
     CHECK(free_bytes() + half > before);
 }
 
-TEST_CASE("a kernel tells what it takes of the device") {
+TEST_CASE("a kernel reports its use of the device's resources") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(
         extern "C" __global__ void __launch_bounds__(128) takes(float *x) {

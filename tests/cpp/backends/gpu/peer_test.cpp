@@ -53,7 +53,7 @@ TEST_CASE("blocks are copied between devices by a queue of either, in order") {
     });
 }
 
-TEST_CASE("a copy between devices waits for the producer's event, and does not hold the caller up") {
+TEST_CASE("a copy between devices waits for the producer's event without blocking the caller") {
     with_two([](const Bench &first, const Bench &second) {
         const Slow slow(first);
         const Memory there(second, EP_USM_DEVICE, 8);
@@ -69,7 +69,7 @@ TEST_CASE("a copy between devices waits for the producer's event, and does not h
     });
 }
 
-TEST_CASE("a pointer tells whose it is in either context") {
+TEST_CASE("a pointer's device is found in either context") {
     with_two([](const Bench &first, const Bench &second) {
         const Memory there(second, EP_USM_DEVICE, 1000);
         for (const Bench *bench : {&first, &second}) {

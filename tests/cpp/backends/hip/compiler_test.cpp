@@ -72,7 +72,7 @@ TEST_CASE("a template has the name that the compiler gave it") {
     CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name, "the second time it comes from the cache");
 }
 
-TEST_CASE("the environment's options are part of what the cache knows the compiler by") {
+TEST_CASE("the environment's options are part of the cache's key") {
     const std::string before = identity(newest_rtc());
     setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "-DONE=1", 1);
     CHECK(identity(newest_rtc()) != before);
@@ -93,7 +93,7 @@ TEST_CASE("an architecture that the compiler does not know is refused with those
                       request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));
 }
 
-TEST_CASE("an unknown architecture that is named in another way does not end the process, either") {
+TEST_CASE("an unknown architecture in another spelling does not crash, either") {
     for (const char *option : {"--offload-arch", "--gpu-architecture", "-arch"})
         check_refused(EP_BUILD_FAILED, "", request(source, {option, "gfx9999"}));
     setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "--offload-arch=gfx9999", 1);

@@ -378,7 +378,7 @@ TEST_CASE("a chain of waits through three contexts holds, also where the runtime
     wait_through(wrap(bench, sycl::queue(third, native_device(bench), sycl::property::queue::in_order{})), 44);
 }
 
-TEST_CASE("an asynchronous error is reported by the next wait, once, and ends nothing") {
+TEST_CASE("an asynchronous error is reported once by the next wait, and is not fatal") {
     const Bench bench = first_device();
     const Queue queue = bench.queue();
     const auto fail = [&](const char *words) {

@@ -82,7 +82,7 @@ TEST_CASE("CAI belongs to the driver that knows the pointer; CUDA is asked befor
     }
 }
 
-TEST_CASE("DLPack's names are where the search begins: kDLCUDA may be HIP's, and kDLROCM CUDA's") {
+TEST_CASE("DLPack's device type is only a hint: kDLCUDA may be HIP's, and kDLROCM CUDA's") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     for (const DLDeviceType named : {kDLCUDA, kDLROCM}) {
@@ -102,7 +102,7 @@ TEST_CASE("an address belongs to the driver that knows it") {
     check_on(by_address(hips.data), hips, EP_USM_DEVICE);
 }
 
-TEST_CASE("memory that both claim is CUDA's by CAI, and by DLPack that of the driver which is named") {
+TEST_CASE("memory that both claim is CUDA's by CAI, and the named driver's by DLPack") {
     both();
     const fake::Block block(fake::cuda());
     fake::hip_driver.claims_all = true;
@@ -120,7 +120,7 @@ TEST_CASE("a pointer that neither knows is refused by both names") {
         CHECK_REFUSED(ErrorKind::exchange, "its driver does not know", by_dlpack(host, named));
 }
 
-TEST_CASE("by DLPack the other's driver is asked even where the one that is named has no device of that number") {
+TEST_CASE("DLPack asks the other driver even if the named one lacks that device") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     check_on(by_dlpack(hips.data, kDLCUDA, 7), hips, EP_USM_DEVICE);
@@ -129,7 +129,7 @@ TEST_CASE("by DLPack the other's driver is asked even where the one that is name
     CHECK_REFUSED(ErrorKind::exchange, "numbered from 0", by_dlpack(hips.data, kDLROCM, 7));
 }
 
-TEST_CASE("a stream is the memory's device's, and the default one has a number") {
+TEST_CASE("a stream belongs to the memory's device, and the default one has a number") {
     both();
     const fake::Block hips(fake::hip());
     // The legacy default stream, on which a producer that names no stream works: the fake has no stream of number 0.
@@ -153,7 +153,7 @@ TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("alone");
 
-TEST_CASE("where CUDA's driver lists no device, HIP's is the first to be asked") {
+TEST_CASE("if CUDA lists no device, HIP is asked first") {
     alone();
     const fake::Block hips(fake::hip());
     const int asked = fake::cuda_driver.asked;
@@ -163,7 +163,7 @@ TEST_CASE("where CUDA's driver lists no device, HIP's is the first to be asked")
     CHECK(fake::cuda_driver.asked == asked);
 }
 
-TEST_CASE("what has no elements is on HIP's device") {
+TEST_CASE("empty memory is on HIP's device") {
     alone();
     Dict dict(nullptr);
     dict.shape = {0, 4};

@@ -30,7 +30,7 @@ NodePtr fill_at(Tree index) { return assign(at("v", std::move(index)), 1); }
 
 }  // namespace
 
-TEST_CASE("an index that is affine in ids is known, whatever names lead to it") {
+TEST_CASE("an index that is affine in ids is known, also through variables") {
     CHECK(reach_of({fill_at(global_id(0))}) == "v0: 0 + 1i + 0j\n");
     CHECK(reach_of({assign("i", global_id(0)), assign("j", global_id(1)),
                     assign(at("m", {binary("j", "+", 2), binary(binary(3, "*", "i"), "-", "j")}), at("v", "i"))}) ==

@@ -48,7 +48,7 @@ TEST_CASE("groups that are rounded up keep to the device's limits in each dimens
     CHECK(rounded(device, {1, 5'000'000, 1}) == Extents{1, 128, 2});
 }
 
-TEST_CASE("a device's kernels are in the best dialect that it builds: OpenCL C, or SYCL source where it has none") {
+TEST_CASE("kernels use the best dialect that the device builds: OpenCL C, else SYCL source") {
     const auto chosen = [](std::uint32_t mask) {
         fake::world().dialects = mask;
         const Device device = fake::device();
@@ -68,7 +68,7 @@ TEST_CASE("a device's kernels are in the best dialect that it builds: OpenCL C, 
     fake::world().dialects = bit(EP_OPENCL_C);
 }
 
-TEST_CASE("local arrays that are the launch's are given their bytes") {
+TEST_CASE("local arrays sized at launch get their bytes") {
     const Device device = fake::device();
     Specialisation made;
     made.kernel = Program("scale", device).kernel("scale");
