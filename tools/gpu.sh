@@ -12,7 +12,9 @@
 # needs of them to build/carry; copy that to the machine.
 #
 # Tests that do not depend on a device (command line, C libraries, projects) run in `make test`.
-# PYTEST_ARGS are passed to the parts in Python. ENTREPOT_REQUIRE lists what the machine must have.
+#
+# Variables: PYTEST_ARGS, passed to the parts in Python, and ENTREPOT_REQUIRE, the needs that must be
+# met.
 # By default these are a CUDA device and every peer but dpctl, dpnp and HIP Python, which need
 # libraries of SYCL or AMD.
 set -uo pipefail

@@ -1,7 +1,7 @@
 """Nothing is lost on bad input: producers that lie in every field, by every protocol.
 
 Each lie must end in the protocol's documented exception or in a view that is never read. After it
-is corrected, the object must work; everything taken from it is released; no allocation is left.
+is corrected, the object must work. Everything taken from it is released, and no allocation is left.
 ``make sanitize-python`` runs this file under AddressSanitizer and UndefinedBehaviorSanitizer.
 
 Lies that no consumer can detect are left out. These are an unowned address of host memory, a shape
