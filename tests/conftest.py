@@ -35,7 +35,7 @@ settings.load_profile("entrepot")
 
 
 def _backend(*names: str) -> str | None:
-    """Why there is no device of these backends; None if there is one."""
+    """Reason why there is no device of these backends; None if there is one."""
     import entrepot as ep
 
     found = [str(device) for device in ep.devices()]
@@ -52,7 +52,7 @@ def _two(backend: str) -> str | None:
 
 
 def _module(name: str) -> str | None:
-    """Why the module cannot be imported; None if it can."""
+    """Reason why the module cannot be imported; None if it can."""
     try:
         importlib.import_module(name)
     except Exception as error:  # a peer that breaks while being imported is as absent as one that is not installed
@@ -112,7 +112,7 @@ def _bindgen() -> str | None:
     return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
 
 
-# The needs that are met by importing a module.
+# Needs that are met by importing a module.
 MODULES = {
     "numpy": "numpy",
     "ml_dtypes": "ml_dtypes",
@@ -129,7 +129,7 @@ MODULES = {
     "hip_python": "rocm.bindings.hip",
 }
 
-# One row per marker: why what it names is absent, or None.
+# One row per marker: the reason why its need is absent, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "host": lambda: _backend("host"),
     "sycl": lambda: _backend("opencl", "level_zero"),
@@ -267,7 +267,8 @@ def pytest_testnodeready(node: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process that crashes at its end, or has to be killed a minute later, is an error: pytest-xdist looks away."""
+    """Reports an error for a process that crashes at exit, or is killed a minute later.
+    pytest-xdist ignores it."""
     for gateway in _processes:
         status = gateway._io.wait()
         if status:
@@ -312,7 +313,8 @@ def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def collection_is_cheap() -> Iterator[None]:
-    """Sets apart from the garbage collector what was there before: tests of lifetimes call it after every drop."""
+    """Freezes existing objects for the garbage collector, since tests of lifetimes call it after
+    every drop."""
     gc.freeze()
     yield
     gc.unfreeze()

@@ -1,4 +1,4 @@
-"""Every protocol as its contract sees it: a producer and a consumer written by hand, that know nothing but the protocol.
+"""A producer and a consumer for each protocol, written by hand and independent of the others.
 
 A protocol joins with a class and its line in EVERY_PROTOCOL.
 """
@@ -79,7 +79,7 @@ class Protocol:
         return ep.asarray(obj, protocol=self.name)
 
     def produce(self, array: ep.Array, keeper: Keeper, *, read_only: bool = False) -> Any:
-        """An object that says by this protocol alone what and where the array is, and keeps the keeper."""
+        """An object that exports the array by this protocol alone, and keeps the keeper alive."""
         raise NotImplementedError
 
     def consume(self, array: ep.Array) -> Seen:

@@ -51,7 +51,7 @@ def numbers(place: Place, dtype: str = "int32") -> ep.Array:
 
 
 def steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """The strides along which there is somewhere to step."""
+    """Strides of the axes longer than one."""
     return [stride for stride, extent in zip(strides, shape, strict=True) if extent > 1 and 0 not in shape]
 
 

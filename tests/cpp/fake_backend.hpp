@@ -29,7 +29,7 @@ struct ep_device_s {
     ep_device_info info{};
     ep_device parent = nullptr;
     std::vector<std::unique_ptr<ep_device_s>> subs;
-    // By how they were asked for, and the compute units of the parts.
+    // Key: the kind of division, and the compute units of the parts.
     std::map<std::pair<ep_partition, std::vector<std::uint32_t>>, std::vector<ep_device>> divisions;
 };
 
@@ -143,7 +143,7 @@ struct World {
     const ep_loader *loader = registry::loader();
 };
 
-// Never freed: records of the library may outlive everything.
+// Never freed: the library's records may outlive all static objects.
 inline World &world() {
     static auto *only = new World;
     return *only;
@@ -264,7 +264,7 @@ inline void release_event(World &w, ep_event event) {
     }
 }
 
-// Runs what can run, until nothing more can.
+// Runs pending work until all the rest is blocked.
 inline void pump(World &w) {
     for (bool moved = true; moved;) {
         moved = false;
@@ -327,7 +327,7 @@ inline std::size_t items_of(const ep_box &box) {
     return items;
 }
 
-// A box with an own copy of its shape, for work that runs later.
+// A box with its own copy of the shape, for work that runs later.
 struct KeptBox {
     std::vector<std::int64_t> shape, to_strides, from_strides;
     ep_box box;
@@ -547,7 +547,7 @@ inline void enter_events(ep_backend &entered) {
             });
         });
     };
-    // A mark that is done at once: who asks for one has idle queues.
+    // A completed event: callers that ask for one have idle queues.
     entered.event_record_context = [](ep_context context, ep_event *event) {
         return guarded([&](World &w) {
             if (!w.marks_contexts)
@@ -697,7 +697,7 @@ inline void enter_memory(ep_backend &table) {
 
 inline void enter_programs(ep_backend &table) {
     table.program_dialects = [](ep_device, std::uint32_t *mask) { return guarded([&](World &w) { *mask = w.dialects; }); };
-    // A source that contains `error` is refused; every word of any other is a kernel.
+    // Source that contains `error` is refused; in other source, every word is the name of a kernel.
     table.program_build = [](ep_context, ep_device, ep_dialect, const char *source, std::size_t length, const char *,
                              const ep_sink *log, ep_program *program) {
         return guarded([&](World &w) {
@@ -795,7 +795,7 @@ inline const ep_backend &table() {
 
 // ------------------------------------------------- what tests do with it
 
-// The fake in the registry, put there by the first call.
+// Registers the fake at the first call.
 inline const Backend &backend() {
     static const Backend &added = registry::add(&table());
     return added;
@@ -807,7 +807,7 @@ inline Device device(std::uint32_t index = 0) {
     return backend().device(handle);
 }
 
-// From now on the queue runs nothing.
+// From now on the queue's work stays pending.
 inline void hold(const Queue &queue) {
     const std::unique_lock locked(world().mutex);
     queue.handle()->held = true;
@@ -840,14 +840,14 @@ inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}
     return queue.submitted();
 }
 
-// The queue is the calling thread's own from now on, and others give it work, too.
+// Makes the queue the calling thread's own; other threads may submit to it as well.
 inline void make_own(const Queue &queue) {
     queue.native();
     const std::unique_lock locked(world().mutex);
     queue.handle()->thread = std::this_thread::get_id();
 }
 
-// Work that others give the queue.
+// Submits foreign work to the queue.
 inline void submit_past_us(const Queue &queue, std::function<void()> run = {}) {
     const std::unique_lock locked(world().mutex);
     hand_over(world(), queue.handle(), std::move(run));
@@ -863,7 +863,7 @@ inline std::uint64_t begin_capture(const Queue &queue) {
     return captures;
 }
 
-// The graph of the capture, which ends in all its queues.
+// Ends the capture in all its queues, and returns its graph.
 inline Graph end_capture(std::uint64_t capture) {
     const std::unique_lock locked(world().mutex);
     for (ep_queue queue : world().queues)
@@ -885,7 +885,7 @@ inline void refuse_next(ep_status status, std::string sentence) {
     world().refusal = std::move(sentence);
 }
 
-// Work of the queue fails: the next wait, and events after it, report it.
+// Makes the queue's work fail: the next wait, and later events, report it.
 inline void fail(const Queue &queue, std::string sentence) {
     const std::unique_lock locked(world().mutex);
     queue.handle()->error = std::move(sentence);

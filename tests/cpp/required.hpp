@@ -1,5 +1,5 @@
-// ENTREPOT_REQUIRE: what a machine is known to have, with commas between; a test that misses one of these fails and is not
-// skipped.
+// ENTREPOT_REQUIRE: a comma-separated list of needs that the machine must meet. A test that misses
+// one of them fails instead of being skipped.
 #pragma once
 #include <cstdlib>
 #include <string>

@@ -9,7 +9,7 @@
 
 namespace hip_over_cuda {
 
-// A test that needs what is not there cannot go on.
+// Ends the process if a needed function is missing.
 inline void *symbol_of(void *library, const char *name) {
     void *const found = library == nullptr ? nullptr : dlsym(library, name);
     if (found == nullptr) {

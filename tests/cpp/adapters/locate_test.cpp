@@ -1,4 +1,5 @@
-// Addresses below Python: whose memory the drivers say they are, and how much of it there is. The fake driver is CUDA's.
+// Addresses below Python: the device and size that the drivers report for them. The fake driver is
+// CUDA's.
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 

@@ -1,4 +1,4 @@
-// Copies and fills: what strides may be that lead nowhere.
+// Copies and fills with strides of axes that are never stepped along.
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
 

@@ -1,4 +1,5 @@
-// The host backend: the contract of every backend, and what only the host promises: fork, its compiler, its threads.
+// The host backend: the contract of every backend, and the host's own behaviour: fork, compiler,
+// threads.
 #include "backends/contract.hpp"
 #include "backends/host/executor.hpp"
 #include "backends/host/table.hpp"
@@ -318,7 +319,8 @@ TEST_CASE("programs: functions of the libraries that a program uses are not its 
 }
 
 TEST_CASE("programs: exported properties of kernels are used") {
-    // The barrier between the loops: each work-item keeps its number across it, in the private block past the last argument.
+    // The barrier is between the loops. Each work-item keeps its number across it, in the private
+    // block past the last argument.
     const Kernel kernel = bench().kernel(R"(
         extern "C" const int shift_arguments = 2;
         extern "C" const long long shift_local = 640, shift_private = 8, shift_max_group = 64;

@@ -1,4 +1,4 @@
-// The nearest known name: what is near enough, and what is another word.
+// The nearest known name: near enough, or another word.
 #include <entrepot/core/closest.hpp>
 
 #include <doctest/doctest.h>

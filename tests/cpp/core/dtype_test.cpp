@@ -1,4 +1,5 @@
-// Dtype: every row of the table survives each of its spellings, and foreign spellings are refused in words.
+// Dtype: every row of the table round-trips through each of its spellings; others are refused with
+// the reason.
 #include <doctest/doctest.h>
 
 #include <complex>

@@ -1,4 +1,4 @@
-// Layout: every view is compared with the addresses that it must name, on random layouts and at the edges of 64 bits.
+// Layout: the addresses of every view, on random layouts and at the edges of 64 bits.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max(), small
 
 Numbers numbers(Extents extents) { return {extents.begin(), extents.end()}; }
 
-// The addresses of all elements, the last axis fastest, from nothing but shape and strides.
+// Addresses of all elements, the last axis fastest, computed from shape and strides alone.
 Numbers addresses(const Layout &layout, std::int64_t offset = 0) {
     Numbers found{offset};
     for (std::size_t axis = 0; axis < layout.ndim(); ++axis) {
@@ -318,7 +318,7 @@ TEST_CASE("an index selects the same elements as in Python") {
     for (int round = 0; round < 20000; ++round) {
         const Layout layout = random.layout();
         std::vector<IndexEntry> index;
-        // Beside the view itself: for each axis of the source, the positions taken, and the shape that comes of it.
+        // For each axis of the source, the positions taken, and the resulting shape.
         std::vector<Numbers> taken;
         Numbers shape;
         const std::size_t ellipsis_at = static_cast<std::size_t>(random.between(0, 8));

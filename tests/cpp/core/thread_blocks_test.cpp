@@ -21,7 +21,7 @@ struct Other {
 constinit thread_local ThreadBlocks<One> ones;
 constinit thread_local ThreadBlocks<Other> others;
 
-// Gives a block back when its thread ends.
+// Releases a block when its thread ends.
 struct Late {
     void *block = nullptr;
     ~Late() { ones.give(block); }
@@ -44,7 +44,7 @@ TEST_CASE("a returned block is reused next") {
     });
 }
 
-// The sanitizer tells what is left of it.
+// The sanitizer reports leaks.
 TEST_CASE("blocks of a thread end with it, those of another type of the same size too") {
     for (int turn = 0; turn < 3; ++turn)
         on_a_thread([] {

@@ -13,7 +13,8 @@
 
 using namespace entrepot;
 
-// Runs the body in a forked child that is ended if it hangs; whether all it said was true.
+// Runs the body in a forked child, which is killed if it hangs. Returns: true if the body returned
+// true.
 template <class Body> static bool holds_in_child(Body &&body) {
     const pid_t child = fork();
     if (child == 0) {

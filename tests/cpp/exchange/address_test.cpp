@@ -1,5 +1,5 @@
-// Addresses below Python: what the drivers are asked, what is refused, when the owner goes. Two fakes claim every pointer of
-// theirs, SYCL and CUDA.
+// Addresses below Python: driver queries, refusals, release of the owner. SYCL's and CUDA's fakes
+// claim all their pointers.
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 

@@ -1,4 +1,4 @@
-// The array interface below Python: the dict's facts and the struct's, and what contradicts itself.
+// The array interface below Python: dict, struct, and contradictions in them.
 #include "core/refusal.hpp"
 
 #include <entrepot/exchange/array_interface.hpp>
@@ -14,7 +14,7 @@ using array_interface::PyArrayInterface;
 
 namespace {
 
-// Twelve floats, four rows, as a dict would tell it.
+// Twelve floats, four rows, with the fields of a dict.
 struct Producer {
     alignas(64) float data[12]{};
     std::vector<std::int64_t> shape{4, 3}, strides{12, 4};

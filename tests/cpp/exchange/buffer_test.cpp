@@ -12,7 +12,7 @@ using namespace entrepot;
 
 namespace {
 
-// Twelve floats, four rows. Its fields are the Py_buffer's, to be bent by the tests.
+// Twelve floats, four rows. Tests change its fields, which are those of a Py_buffer.
 struct Exporter {
     alignas(64) float data[12]{};
     std::vector<std::int64_t> shape{4, 3}, strides{12, 4}, suboffsets;

@@ -15,7 +15,8 @@ using namespace entrepot;
 
 namespace {
 
-// An allocation and a dict about it: sixteen floats, four rows. Its fields are the dict's, to be bent by the tests.
+// An allocation and a dict about it: sixteen floats, four rows. Tests change its fields, which are
+// the dict's.
 struct Producer {
     fake::Claimed memory;
     std::vector<std::int64_t> shape{4, 4}, strides;

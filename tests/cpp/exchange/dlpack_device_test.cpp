@@ -16,7 +16,7 @@ using namespace entrepot::dlpack;
 
 namespace {
 
-// The fake has two root devices, each with a default context of its own, as if they were two platforms.
+// The fake has two root devices with a default context each, like two platforms.
 using fake::sycl;
 
 Device root(std::uint32_t index) {

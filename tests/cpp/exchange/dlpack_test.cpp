@@ -19,7 +19,7 @@ namespace {
 
 constexpr DLDevice cpu{kDLCPU, 0};
 
-// A producer of tensors whose deleters are counted. Its fields are the tensor's, to be bent by the tests.
+// A producer of tensors that counts deleter calls. Tests change its fields, which are the tensor's.
 template <class Managed> struct Producer {
     alignas(64) std::array<float, 64> data{};
     std::vector<std::int64_t> shape{4, 3}, strides{3, 1};

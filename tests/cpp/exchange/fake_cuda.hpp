@@ -1,6 +1,5 @@
-// The fake backend a second time, as CUDA's driver: it claims whatever SYCL's claims, as SYCL's adapter for CUDA and CUDA do.
-//
-// HIP's driver is absent: hip/fake_drivers.hpp has both.
+// A second fake backend, as CUDA's driver. It claims all memory that the SYCL fake claims, like
+// CUDA and SYCL's adapter for it. HIP's driver is absent: hip/fake_drivers.hpp has both.
 #pragma once
 #include "fake_streams.hpp"
 

@@ -12,7 +12,7 @@ using namespace entrepot;
 
 namespace {
 
-// An array whose own queue has work on it that does not end before `fake::release`.
+// An array whose own queue has work that is pending until `fake::release`.
 struct Busy {
     fake::Claimed memory{EP_USM_DEVICE};
     Array array = memory.array(UsmKind::device);

@@ -19,7 +19,8 @@ const Backend &sycl() {
     return fake::backend();
 }
 
-// An allocation and a dict about it: sixteen floats, four rows. Its fields are the dict's, to be bent by the tests.
+// An allocation and a dict about it: sixteen floats, four rows. Tests change its fields, which are
+// the dict's.
 struct Producer {
     Device device = (sycl(), fake::device(0));
     Context context = device.default_context();

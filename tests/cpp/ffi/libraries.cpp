@@ -1,4 +1,4 @@
-// Libraries: found where they may be, opened late, and missed with the list of what was tried.
+// Libraries: search paths, lazy loading, and errors that list the attempts.
 #include <entrepot/core/error.hpp>
 #include <entrepot/ffi/library.hpp>
 

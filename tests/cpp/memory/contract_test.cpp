@@ -1,4 +1,5 @@
-// The contract of a resource, kept by every one of them, on the host and on a device whose work a test can hold up.
+// The contract of a resource, for every resource, on the host and on a device whose work a test can
+// hold.
 #include <entrepot/device/registry.hpp>
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// The fake device's memory as the tests of this room see it: what is allocated, and what would overlap.
+// The fake device's memory for these tests: which blocks are allocated, and which overlap.
 #pragma once
 #include <entrepot/memory/release.hpp>
 #include <entrepot/memory/resource.hpp>
@@ -30,7 +30,7 @@ inline bool overlap(const Block &a, const Block &b) {
     return first < second + b.bytes && second < first + a.bytes;
 }
 
-// A queue of the fake, held: what it is given stays pending until it is released.
+// A held queue of the fake: its work stays pending until it is released.
 struct HeldQueue {
     Queue queue;
 

@@ -1,4 +1,4 @@
-// Blocks that the driver does not free now: they are tried again, and not lost.
+// Blocks whose free fails for now: the free is retried, and the block is not leaked.
 #include <memory/driver_blocks.hpp>
 
 #include "memory/device_memory.hpp"

@@ -18,7 +18,7 @@ using namespace entrepot;
 
 namespace {
 
-// While it lives there is an interpreter, whose lock the thread that makes it has.
+// Simulates an interpreter while it lives; the creating thread holds its lock.
 class Interpreter {
 public:
     Interpreter() {

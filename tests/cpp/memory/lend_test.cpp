@@ -1,4 +1,5 @@
-// Lending: what another library's allocator may rely on, with queues of the fake in the place of its streams.
+// Lending: guarantees for another library's allocator, with queues of the fake in place of its
+// streams.
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/lend.hpp>
 #include <entrepot/memory/limit.hpp>
@@ -37,7 +38,7 @@ bool is_given_out(void *block) {
     return std::ranges::find(all, block) != all.end();
 }
 
-// A block that no way leads back from; its name is in leaks.supp.
+// A block that is leaked on purpose; the function's name is in leaks.supp.
 void *lend_for_good(const Queue &queue) { return lend(1000, {queue, true}); }
 
 // Runs work at the end of a thread; thread_local variables end in reverse order of construction.
@@ -48,7 +49,7 @@ struct AtTheEnd {
     ~AtTheEnd() { work(); }
 };
 
-// On a thread of its own, which keeps no stream beyond its end.
+// Runs the body on a new thread, whose stream does not outlive it.
 template <class Body> void on_a_thread(Body &&body) { std::thread(body).join(); }
 
 }  // namespace
@@ -135,7 +136,7 @@ TEST_CASE("a returned block waits for foreign work in its per-thread stream") {
     const OwnPool pool;
     const HeldQueue stream;
     const std::size_t bytes = std::size_t{5} << 20;  // more than a thread keeps for itself
-    // Whole or in part, for the pool cuts and joins.
+    // True if the block is reused whole or in part, for the pool splits and merges blocks.
     const auto is_given_out = [&](void *block, int count) {
         const Queue other = Queue::create(fake::device());
         std::vector<void *> all;

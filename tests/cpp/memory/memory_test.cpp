@@ -122,7 +122,8 @@ TEST_CASE("memory released during a kernel is reused by the kernel's queue only"
     Memory elsewhere = Memory::allocate(1000, UsmKind::device, other);
     CHECK(elsewhere.data() != data);
     Memory again = Memory::allocate(1000, UsmKind::device, busy.queue);
-    // Given to the busy queue at once (or not at all, had the other's request moved it); then others wait behind it.
+    // Reused by the busy queue at once, or not at all, had the other's request moved it. Then
+    // others wait for it.
     if (again.data() == data) {
         const int waits = fake::world().calls.event_wait_in_queue;
         again.before(Access::read, other);

@@ -1,4 +1,4 @@
-// Operations: their order with the streams of the memory's peers, and what they leave behind.
+// Operations: their order with the streams of producers and consumers, and what they leave pending.
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/operation.hpp>
 
@@ -70,7 +70,7 @@ private:
 };
 thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>> Peer::current;
 
-// A library is registered until the process ends, and there is room for few.
+// A library stays registered until the process ends, and there is room for few.
 Peer &peer() {
     static Peer only("a library", false);
     return only;

@@ -19,7 +19,7 @@ fake::Calls &calls() { return fake::world().calls; }
 
 Memory some_memory(const Queue &queue, UsmKind kind = UsmKind::shared) { return Memory::allocate(1000, kind, queue); }
 
-// An access as the rooms above make it: before, the work, after.
+// An access like those of the layers above: before(), the work, after().
 void access(const Memory &memory, Access how, const Queue &queue, std::function<void()> run = {}) {
     memory.before(how, queue);
     memory.after(how, queue, fake::submit(queue, std::move(run)));
@@ -414,7 +414,7 @@ TEST_CASE("concurrent writes are all waited for before the memory is freed") {
     const HeldQueue one, other;
     Memory memory = Memory::allocate(3000000, UsmKind::device, one.queue, 0, direct_resource());
     const void *const data = memory.data();
-    // Both have asked before either has noted.
+    // Both call before() ahead of either's after().
     memory.before(Access::write, one.queue);
     memory.before(Access::write, other.queue);
     memory.after(Access::write, one.queue, fake::submit(one.queue));

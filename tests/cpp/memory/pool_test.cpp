@@ -18,7 +18,7 @@ using namespace entrepot;
 
 namespace {
 
-// A pool over a counter of what it takes.
+// A pool whose upstream counts allocations.
 struct CountedPool {
     ResourceRef counter = make_resource<StatisticsResource>(direct_resource());
     ResourceRef resource;

@@ -1,4 +1,5 @@
-// The cache on disk: what was kept is found, what was damaged is not, and writers at the same time do not meet.
+// The cache on disk: kept entries are found, damaged ones are not, and concurrent writers do not
+// clash.
 #include "backends/cache.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 fs::path place() { return fs::path(std::getenv("ENTREPOT_CACHE_DIR")) / "cuda"; }
 
-// Points the cache somewhere else while it lives.
+// Points the cache to another folder while it lives.
 struct Variable {
     Variable(const char *of, const char *value)
         : name(of), before(std::getenv(of) ? std::getenv(of) : ""), was_set(std::getenv(of)) {

@@ -1,4 +1,4 @@
-// NVRTC: what is compiled for which device and driver, what is refused with which words, and what comes from the cache.
+// NVRTC: targets for each device and driver, error messages, and use of the cache.
 #include "backends/gpu/compiler.hpp"
 
 #include "backends/cache.hpp"

@@ -55,7 +55,8 @@ ep_allocation query(const Bench &bench, const void *pointer, std::size_t bytes =
     return found;
 }
 
-// Some work of each kind, through the table alone; true if it came out right. Needs no context of the caller's.
+// Runs work of each kind through the table alone; true if the results are right. The caller needs
+// no current context.
 bool works(const ep_backend &table) {
     const std::uint32_t item = 0x01020304;
     std::vector<std::uint32_t> out(1000);

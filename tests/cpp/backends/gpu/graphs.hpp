@@ -1,4 +1,4 @@
-// Graphs as a program has them that captures streams by itself: the functions of CUDA's driver, and their twins in HIP.
+// Graph capture by a program itself: the functions of CUDA's driver, and their counterparts in HIP.
 #pragma once
 #include <backends/contract.hpp>
 

@@ -1,4 +1,5 @@
-// Two devices: copies between them, access of one's kernels to the other's memory, and work on whichever is not the current one.
+// Two devices: copies between them, kernels on peer memory, and work on a device that is not
+// current.
 #include "backends/gpu/code.hpp"
 
 #include "kernels.hpp"

@@ -1,4 +1,4 @@
-// hipRTC: what is compiled for which architecture, what is refused with which words, and our own kernels.
+// hipRTC: targets for each architecture, error messages, and the package's own kernels.
 #include "backends/gpu/compiler.hpp"
 
 #include <backends/contract.hpp>
@@ -80,7 +80,7 @@ TEST_CASE("the environment's options are part of the cache's key") {
     CHECK(identity(newest_rtc()) == before);
 }
 
-// HIP 5.2's hipRTC ends the process over one, so it is not asked.
+// HIP 5.2's hipRTC crashes on it, so it is not called.
 TEST_CASE("an architecture that the compiler does not know is refused with those that it knows") {
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999:xnack-"));

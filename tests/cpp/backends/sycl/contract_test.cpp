@@ -1,4 +1,4 @@
-// The SYCL backend keeps the contract, with programs in OpenCL C and with programs in SYCL source.
+// The SYCL backend passes the contract, with programs in OpenCL C and with programs in SYCL source.
 #include "plugin.hpp"
 
 namespace entrepot::contract {

@@ -67,7 +67,8 @@ Context wrap(const Bench &bench, const sycl::context &native) {
     return {handle, bench.table.context_release};
 }
 
-// The wrapper should hold the last copy: it knows how to let an out-of-order queue go (queues.cpp), the runtime alone does not.
+// The wrapper should hold the last copy: it can release an out-of-order queue safely (queues.cpp),
+// unlike the runtime.
 Queue wrap(const Bench &bench, const sycl::queue &native) {
     ep_queue handle = nullptr;
     CONTRACT_OK(bench.table.queue_from_native(nullptr, const_cast<sycl::queue *>(&native), &handle));

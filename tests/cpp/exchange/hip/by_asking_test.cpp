@@ -17,7 +17,7 @@ using namespace entrepot::dlpack;
 
 namespace {
 
-// The machine of the suite. To be called before anything else.
+// Sets up the suite's machine. Requires: no earlier call.
 void both() { fake::cuda(), fake::hip(); }
 void alone() {
     fake::cuda_driver.has_device = false;
@@ -132,7 +132,8 @@ TEST_CASE("DLPack asks the other driver even if the named one lacks that device"
 TEST_CASE("a stream belongs to the memory's device, and the default one has a number") {
     both();
     const fake::Block hips(fake::hip());
-    // The legacy default stream, on which a producer that names no stream works: the fake has no stream of number 0.
+    // The legacy default stream, which a producer without a stream uses: the fake has no stream of
+    // number 0.
     static const Queue legacy = Queue::create(hips.device);
     const Queue *unset = nullptr;
     hips.device.record()->legacy_stream.compare_exchange_strong(unset, &legacy);

@@ -1,4 +1,5 @@
-// Arrays: elements, counting from the end, sub-arrays, spaces; the whole typed form that comes of each.
+// Arrays: elements, indices from the end, sub-arrays, address spaces; each with its whole typed
+// form.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/bounds.hpp"

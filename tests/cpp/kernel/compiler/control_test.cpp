@@ -1,4 +1,5 @@
-// Control flow and variables: loops, lazy operators, tuples, types that settle; the whole typed form that comes of each.
+// Control flow and variables: loops, lazy operators, tuples, type inference; each with its whole
+// typed form.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"

@@ -1,4 +1,4 @@
-// Text of the device dialects. That their compilers take it is shown where kernels run, in tests/python/kernel.
+// Text of the device dialects. tests/python/kernel shows that their compilers accept it.
 #include "kernel/compiler/build_ir.hpp"
 
 #include <doctest/doctest.h>

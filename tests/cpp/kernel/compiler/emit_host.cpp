@@ -1,4 +1,4 @@
-// Host C++ that comes out of the emitter: compiled by the system's compiler, loaded and run.
+// Host C++ from the emitter, compiled by the system's compiler, loaded and run.
 #include "kernel/compiler/build_ir.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ using namespace entrepot::kernel::ir;
 
 namespace {
 
-// A folder that goes with its scope, by a failed REQUIRE as well.
+// A folder that is removed with its scope, also after a failed REQUIRE.
 class Folder {
 public:
     Folder() { REQUIRE(mkdtemp(path_.data()) != nullptr); }

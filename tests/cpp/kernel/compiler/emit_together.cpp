@@ -1,4 +1,5 @@
-// Text of what work-items of a device do together: orders and scopes of atomics, fences, barriers of sub-groups, group functions.
+// Text of cooperative operations: orders and scopes of atomics, fences, sub-group barriers, group
+// functions.
 #include "kernel/compiler/build_ir.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Functions: the table, device functions, math, conversions; and work-items together.
+// Functions: the table, device functions, math, conversions, and cooperative operations.
 #include <doctest/doctest.h>
 
 #include <entrepot/kernel/compiler/functions.hpp>
@@ -20,7 +20,7 @@ TEST_CASE("every row of the table is found by its name, and nothing else") {
     CHECK(find_function("") == nullptr);
 }
 
-// Every row that takes numbers only, or tuples of them, is called with as many as it needs.
+// Calls every function that takes numbers only, or tuples of them, with as many as it needs.
 TEST_CASE("every function of numbers can be called") {
     constexpr Rule of_numbers[] = {Rule::floating, Rule::whole,    Rule::predicate, Rule::numeric,    Rule::integral,
                                    Rule::counting, Rule::analytic, Rule::complex,   Rule::conversion, Rule::expanded};

@@ -1,4 +1,4 @@
-// Narrow: counters of 32 bits, and signed arithmetic that OpenCL C may be given as it is.
+// Narrowing: 32-bit counters, and signed arithmetic that is written plainly in OpenCL C.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"
@@ -22,7 +22,7 @@ std::string source(const std::vector<NodePtr> &body, Dialect dialect = Dialect::
 
 bool has(const std::string &source, const std::string &text) { return source.find(text) != std::string::npos; }
 
-// a[0] becomes what the loop has counted.
+// Writes the loop's final count to a[0].
 std::string counting(Tree condition, int by, Dialect dialect = Dialect::opencl_c) {
     return source({assign("v", 0), while_(std::move(condition), {augment("v", "+", by)}), assign(at("a", 0), "v")}, dialect);
 }

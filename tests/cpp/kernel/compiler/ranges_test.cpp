@@ -1,4 +1,4 @@
-// Ranges: what variables are at least and at most, by everything that is assigned to them.
+// Ranges: lower and upper bounds of variables, from all assignments to them.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/ranges.hpp"
@@ -31,7 +31,7 @@ Range of_v(const std::vector<NodePtr> &body) {
     return Ranges(module.kernel()).of(static_cast<ir::VariableId>(v - variables.begin())).value();
 }
 
-// Behind `v = 0`.
+// Range after `v = 0`.
 Range of_v_from_0(std::vector<NodePtr> body) {
     body.insert(body.begin(), assign("v", 0));
     return of_v(body);

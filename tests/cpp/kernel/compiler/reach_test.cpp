@@ -1,4 +1,5 @@
-// Reach: indices of which a launch can tell whether they leave an array, because every work-item uses them.
+// Reach: indices that a launch can check against an array's bounds, since every work-item uses
+// them.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"

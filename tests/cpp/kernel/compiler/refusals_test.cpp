@@ -1,4 +1,4 @@
-// Refusals: each check of the language has a program that it refuses, and says what to write instead.
+// Refusals: a program for each check of the language, with the message and its advice.
 #include <doctest/doctest.h>
 
 #include "core/refusal.hpp"

@@ -1,4 +1,5 @@
-// Typing: which type two numbers have together, and what Python's own arithmetic gives when a kernel is compiled.
+// Typing: the common type of two numbers, and arithmetic that is done like Python's at compile
+// time.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/fold.hpp"

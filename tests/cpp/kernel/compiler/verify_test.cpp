@@ -1,4 +1,4 @@
-// verify(): a typed form that breaks an invariant is found, whichever it breaks.
+// verify(): finds a typed form that breaks any invariant.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"

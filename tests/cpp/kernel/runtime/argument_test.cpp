@@ -1,4 +1,4 @@
-// Arguments: what tells specialisations apart, which arrays overlap, and local memory that no machine has.
+// Arguments: keys of specialisations, overlapping arrays, and impossible sizes of local memory.
 #include <entrepot/kernel/runtime/argument.hpp>
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
@@ -10,7 +10,7 @@
 namespace entrepot::kernel {
 namespace {
 
-// An array of the host's memory, from the element of that number on.
+// An array in the host's memory that begins at that element.
 Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent, std::int64_t stride = 1) {
     const std::int64_t shape[] = {extent}, strides[] = {stride};
     return Array(Memory::borrow_host(memory.data(), memory.size() * sizeof(float), Owner()), memory.data() + first,

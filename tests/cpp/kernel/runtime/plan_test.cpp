@@ -1,4 +1,4 @@
-// Plans: which launches are like one that was made, and that each of them says its arrays and numbers anew.
+// Plans: which launches may reuse a plan, and the arrays and numbers that each of them passes anew.
 #include <entrepot/kernel/runtime/launch.hpp>
 #include <entrepot/kernel/runtime/plan.hpp>
 
@@ -17,7 +17,8 @@ namespace {
 
 using What = CompiledParameter::What;
 
-// A kernel of two arrays, a number and local memory, which is told an extent and a stride, on a device of the fake backend.
+// A kernel of two arrays, a number and local memory, which takes an extent and a stride, on a fake
+// device.
 struct Launches {
     Device device = fake::device();
     Queue queue = Queue::create(device);
