@@ -47,7 +47,7 @@ class Cannot:
 
     @classmethod
     def lacks(cls, reason: str, *columns: str) -> dict[str, Cannot]:
-        """These columns ask for what the peer does not have at all."""
+        """The peer lacks what these columns check."""
         return dict.fromkeys(columns, cls(reason, how=None))
 
     @property
@@ -76,14 +76,15 @@ class Peer:
     name: str
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
-        """An object of 4 by 6 elements, or the cut of it that LAYOUTS has under the name; of int32, they are 0 to 23."""
+        """An object of 4 by 6 elements, or the view of it that LAYOUTS names; int32 ones are 0
+        to 23."""
         raise NotImplementedError
 
     def view(self, obj: Any) -> View:
         raise NotImplementedError
 
     def values(self, obj: Any) -> Any:
-        """A NumPy array of the elements, read in the way that the peer's own users read them."""
+        """A NumPy array of the elements, read as the peer's users read them."""
         raise NotImplementedError
 
     def dtype_of(self, obj: Any) -> str:
@@ -101,13 +102,14 @@ class Peer:
         raise NotImplementedError
 
     def make_slowly(self, place: Place) -> Any:
-        """An object whose first element is slow.RESULT once a kernel is done that is at work on it."""
+        """An object whose first element is slow.RESULT after a kernel that is still running on
+        it."""
         obj = self.make(place)
         self.start_slow_kernel(obj)
         return obj
 
     def wait(self) -> None:
-        """Until the peer has nothing to do; for ways that carry no order."""
+        """Waits until the peer is idle; for ways that carry no order."""
 
     def is_idle(self, obj: Any) -> bool:
         """True if the object's queue is idle."""
@@ -124,7 +126,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Way:
-    """A row: one call that carries memory across."""
+    """A row: one call that passes memory on."""
 
     name: str
     peer: Peer
@@ -141,18 +143,18 @@ class Way:
 
 
 class In(Way):
-    """The peer's object becomes an Array."""
+    """A way in: the peer's object becomes an Array."""
 
 
 class Out(Way):
-    """An Array becomes the peer's object."""
+    """A way out: an Array becomes the peer's object."""
 
 
 # ---------------------------------------------------------------- layouts
 
 SHAPED = ("0-d", "zero-size", "negative strides", "broadcast strides", "offset", "transposed")
 
-# From 4 by 6 elements to what is looked at, in words that all peers understand; `broadcast` is the peer's own.
+# Views of 4 by 6 elements, in operations that all peers have; `broadcast` is the peer's own.
 LAYOUTS: dict[str, Callable[[Any, Callable[[Any, tuple[int, ...]], Any]], Any]] = {
     "whole": lambda x, broadcast: x,
     "0-d": lambda x, broadcast: x[2, 3, ...],
@@ -184,7 +186,8 @@ def ours(place: Place, dtype: str = "int32") -> ep.Array:
 
 
 def owned(place: Place) -> tuple[ep.Array, weakref.ref]:
-    """An Array of 0 to 23 whose memory lives as long as an object does, and a reference to that object that tells."""
+    """An Array of 0 to 23 whose memory is owned by an object, and a weak reference to that
+    object."""
     memory = ours(place)
     owner = Speaker(place.interface, getattr(memory, place.interface), keep=memory)
     return ep.asarray(owner), weakref.ref(owner)
@@ -222,7 +225,7 @@ def is_let_go(reference: weakref.ref[Any]) -> bool:
 
 
 def write_by_driver(address: int, value: int) -> None:
-    """An int32 on a CUDA device, for peers that have no words for it."""
+    """An int32 on a CUDA device, for peers without such an array."""
     with inside(primary_context()):
         check_status(driver().cuMemcpyHtoD_v2(ctypes.c_void_p(address), ctypes.byref(ctypes.c_int(value)), ctypes.c_size_t(4)))
         check_status(driver().cuCtxSynchronize())  # the copy returns before the device has the bytes
@@ -318,7 +321,7 @@ def out_at_once(way: Out, place: Place) -> None:
 
 
 def out_sub_devices(way: Out, place: Place) -> None:
-    """Memory of two of them, each in a context of its own, in which that of the other is not known."""
+    """Memory of two sub-devices with a context each, in which the other's memory is unknown."""
     queues = [ep.Queue(part) for part in place.device.sub_devices(equally=1)[:2]]
     assert queues[0].context != queues[1].context
     arrays = [ep.empty((ROWS, COLUMNS), "int32", kind=place.kind, queue=queue) for queue in queues]
@@ -459,7 +462,8 @@ def columns(way: Way, place: Place) -> Iterator[tuple[str, Callable[[Any, Place]
 
 
 def marks_of(place: Place) -> list[pytest.MarkDecorator]:
-    """The host's marker always: asking for it lists the devices, before a peer maps an OpenCL loader that finds none."""
+    """Always with the host's marker. Asking for it lists the devices before a peer maps an
+    OpenCL loader that finds none."""
     return [pytest.mark.host] if place is HOST else [pytest.mark.host, place.marker]
 
 

@@ -55,7 +55,7 @@ class Library:
     device = "cuda:0"
 
     def crosses(self, form: str, protocol: str) -> bool:
-        """True if memory goes between the library and us in that form by that protocol."""
+        """True if memory passes between the library and Entrepot in that form by that protocol."""
         return True
 
     def given(self, x: Any, protocol: str) -> Any:
@@ -69,7 +69,8 @@ class Library:
         return self.from_cai(array) if protocol == "cai" else self.from_dlpack(array)
 
     def operand(self, form: str, protocol: str) -> tuple[Any, Any]:
-        """An array of the library's, of zeros, and what our operation is given of its memory."""
+        """An array of zeros of the library, and the operand that Entrepot's operation gets for
+        it."""
         if form == "exported":
             array = ep.zeros(SIZE, "float32", device=self.device)
             array.queue.wait()
@@ -96,7 +97,7 @@ class Named(Library):
 
 
 class CaiOnly:
-    """An array of a library as one that speaks nothing but the CUDA Array Interface, and names the stream that it works on."""
+    """An array that speaks the CUDA Array Interface only, and names the stream that it works on."""
 
     def __init__(self, array: Any, stream: int) -> None:
         self._array = array
@@ -198,7 +199,8 @@ class CupyCuda(Library):
 
 
 class NumbaCuda(Named):
-    """Numba's arrays name the stream that they were made on; its kernels are told theirs by the launch."""
+    """Numba's arrays name the stream that they were made on; a launch names the stream of its
+    kernel."""
 
     name = "numba"
     marks = ("cuda", "numba_cuda")
@@ -268,7 +270,7 @@ class NumbaCuda(Named):
 
 
 class SuaiOnly:
-    """Bytes of dpctl's memory as float32, by the SYCL USM Array Interface alone."""
+    """Bytes of dpctl's memory as float32, by the SYCL USM Array Interface only."""
 
     def __init__(self, memory: Any, queue: Any) -> None:
         self._memory = memory

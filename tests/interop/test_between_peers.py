@@ -18,7 +18,7 @@ from interop import slow
 from interop.pairs import In, Out, Way, numbers
 from places import CUDA, HOST, Place
 
-#: The rows of each peer are those of its own file; the builtins are everywhere.
+#: The rows of each peer are in its own file; the builtins are always available.
 PEERS = {
     "numpy": [pytest.mark.numpy],
     "dpctl": [pytest.mark.sycl, pytest.mark.dpctl],
@@ -102,7 +102,7 @@ class HasWaited(AssertionError):
 
 
 def ordered_ways(peer: str, direction: type[Way]) -> list[Way]:
-    """Those to device memory that say whose work comes first; of those that do not, the peer's own rows tell."""
+    """Ways to device memory that carry an order; the peer's own rows cover the others."""
     try:
         found = ways(peer, direction)
     except pytest.skip.Exception:

@@ -1,4 +1,4 @@
-"""cuda.core: its StridedMemoryView takes and gives memory, its streams are queues, and ours are its streams."""
+"""cuda.core: StridedMemoryView both ways, its streams as queues, and queues as its streams."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class CudaCore(OnStream):
 
 
 class Buffers(CudaCore):
-    """Runs of bytes, which belong to the stream that they were allocated on."""
+    """Buffers of bytes, which belong to the stream that they were allocated on."""
 
     def make(self, place: Place, dtype: str = "int8", layout: str = "whole") -> Any:
         buffer = current_device().allocate(driver_memory.BYTES, stream=self.stream)

@@ -1,4 +1,5 @@
-"""dpctl's raw memory: SUAI both ways, each sub-device with its own context, and the order of queues that are not in order."""
+"""dpctl's raw memory: SUAI both ways, sub-devices with their own contexts, and out-of-order
+queues."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ CLASSES = {"host": dpmem.MemoryUSMHost, "device": dpmem.MemoryUSMDevice, "shared
 
 
 class Dpctl(Peer):
-    """Bytes without a shape: what dpctl.memory makes of an array is the run of bytes that its elements lie in."""
+    """Bytes without a shape: dpctl.memory makes of an array the bytes that its elements lie in."""
 
     name = "dpctl"
 
@@ -84,7 +85,7 @@ test_pair = matrix(WAYS)
 
 @pytest.fixture(scope="module")
 def parts() -> list[Any]:
-    """Two halves of the device, in dpctl's words."""
+    """Two halves of the device, made by dpctl."""
     return dpctl.SyclDevice("opencl:cpu").create_sub_devices(partition=[1, 1])
 
 
@@ -128,7 +129,8 @@ class TestSubDevices:
 
 
 def test_access_waits_for_later_work_of_a_consumer_of_two_arrays() -> None:
-    """Both are handed over before the consumer begins, and our first use of one comes before the consumer's of the other."""
+    """Both are exported before the consumer begins. Entrepot's first use of one array comes
+    before the consumer's use of the other."""
     queue, ours = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
     arrays = [ep.zeros(24, "int32", queue=queue, kind="device") for _ in range(2)]
     for array, memory in [(array, dpmem.as_usm_memory(array)) for array in arrays]:

@@ -1,6 +1,8 @@
-"""HIP Python's own adapters beside ours: for every input where its documentation and its code agree, both do the same.
+"""HIP Python's own adapters beside Entrepot's: equal results wherever its documentation and code
+agree.
 
-``DIFFERENCES`` lists the inputs for which they differ, with the reason; a test checks both sides.
+``DIFFERENCES`` lists the inputs for which they differ, with the reason; a test checks both
+sides.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ NUMBERS = {"Int": "i", "Unsigned": "I", "Long": "l", "UnsignedLong": "L", "Int64
 
 @pytest.fixture(scope="module")
 def theirs() -> Any:
-    """Its types in one namespace, as ours are."""
+    """HIP Python's types in one namespace, like Entrepot's."""
     from rocm.bindings import _hip_helpers
     from rocm.bindings.util import types
 

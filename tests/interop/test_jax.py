@@ -1,4 +1,4 @@
-"""JAX, whose arrays are immutable: DLPack both ways, and the alignment that it asks for; on the CPU and on CUDA devices."""
+"""JAX: DLPack both ways, immutable arrays and their alignment; on the CPU and on CUDA devices."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_jax_work_waits_for_pending_work() -> None:
 
 
 def test_the_types_that_it_has_where_64_bits_are_enabled() -> None:
-    """It reads the setting once a process."""
+    """JAX reads the setting once a process."""
     program = """if True:
         import jax
         import jax.numpy as jnp

@@ -1,4 +1,5 @@
-"""The page of the matrix on CUDA has a row for each way that there is, and no other, and a column for each check."""
+"""The page of the matrix on CUDA has a row for each existing way, no other row, and a column for
+each check."""
 
 from __future__ import annotations
 

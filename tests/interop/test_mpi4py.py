@@ -1,4 +1,4 @@
-"""mpi4py: messages straight from and into our memory, and memory that MPI allocates."""
+"""mpi4py: messages from and into an Array's memory, and memory that MPI allocates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MPI = pytest.importorskip("mpi4py.MPI")
 
 
 class Mpi(Peer):
-    """Runs of bytes, which know whether they may be written."""
+    """Buffers of bytes, which know if they are writable."""
 
     name = "mpi4py"
 
@@ -111,7 +111,8 @@ def test_a_message_waits_for_the_kernel_that_writes_it(kind: str) -> None:
 
 @pytest.mark.sycl
 def test_device_memory_is_left_to_mpi_and_to_the_caller() -> None:
-    """mpi4py hands device pointers on to an MPI that may know them, and asks for no order (stream=-1): the caller waits."""
+    """mpi4py passes device pointers on to an MPI that may know them, and asks for no order
+    (stream=-1): the caller waits."""
     array = ep.zeros((4, 6), "int32", device="opencl:cpu", kind="device")
     done = slow.launch(array)
     assert MPI.memory.frombuffer(array).address == array.data_ptr
@@ -131,7 +132,7 @@ def test_device_memory_of_cuda_is_left_to_mpi_and_to_the_caller() -> None:
 
 @pytest.mark.cuda
 def test_a_message_of_device_memory_arrives_or_ends_the_process() -> None:
-    """An MPI that knows CUDA delivers it. Another one crashes or refuses; it must not say that it has delivered it."""
+    """A CUDA-aware MPI delivers it. Another one crashes or refuses; it must not report success."""
     program = """if True:
         import entrepot as ep
         from mpi4py import MPI

@@ -1,4 +1,5 @@
-"""nanobind: its own arrays, in an extension that knows nothing of Entrepot, on the host and on CUDA."""
+"""nanobind: its own arrays, in an extension that is independent of Entrepot, on the host and on
+CUDA."""
 
 from __future__ import annotations
 

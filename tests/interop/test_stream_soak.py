@@ -71,14 +71,15 @@ class Chain:
         return None if found == [value] else f"{steps}: {found}, not {value}"
 
     def begin(self, library: Any, steps: list[str]) -> Any:
-        """Zeros in the library's memory or from our pool, which has often just taken it back."""
+        """Zeros in the library's memory, or from Entrepot's pool, which has often just reused
+        it."""
         if self.random.random() < 0.7:
             return library.zeros()
         steps.append("our memory")
         return library.exported(ep.zeros(SIZE, "float32", device="cuda:0"), self.protocol(library))
 
     def protocol(self, *libraries: Any) -> str:
-        """One that all of them speak."""
+        """A protocol that all of them speak."""
         both = all(each.crosses("exported", "dlpack") for each in libraries)
         return self.random.choice(["dlpack", "cai"]) if both else "cai"
 

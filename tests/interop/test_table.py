@@ -25,7 +25,7 @@ GONE: Row = (LIBRARY, "asarray(a way of yesterday)", "host-host")
 
 
 def full() -> Matrix:
-    """All checks of all rows, as they are where all is well."""
+    """All checks of all rows, as if every one had passed."""
     matrix = Matrix()
     for way in ways_of(LIBRARY):
         for check, _ in columns(way, HOST):
@@ -36,7 +36,7 @@ def full() -> Matrix:
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """With a row of a way that there is, and one of a way that there was."""
+    """With a row of an existing way, and one of a former way."""
     page = tmp_path / "page.md"
     rows = ["| library | way | memory |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in (ROW, GONE))]
     page.write_text("\n".join(["before", BEGIN, *rows, "", "- of yesterday", END, "- after", ""]), encoding="utf-8")

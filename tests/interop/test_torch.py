@@ -50,7 +50,7 @@ class Torch(Peer):
 
 
 class TorchPinned(Torch):
-    """The host's tensors in pinned memory, which say that they are the CPU's."""
+    """Host tensors in pinned memory, which export as CPU memory."""
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         whole = torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype)).pin_memory()
@@ -217,7 +217,8 @@ class TestOnDevice:
 
     @pytest.mark.parametrize("own_stream", [False, True])
     def test_memory_is_not_given_again_while_torch_may_work_on_it(self, own_stream: bool) -> None:
-        """A kernel of PyTorch's on a tensor whose array is gone: the pool must not give the block to the next array before."""
+        """A kernel of PyTorch's runs on a tensor whose array is gone. The pool must not reuse
+        the block before it ends."""
         with ep.memory.use_resource(ep.memory.pool()), TorchCuda(own_stream=own_stream).on():
             array = ep.zeros(1 << 20, "int32", device="cuda:0")
             address = array.data_ptr
@@ -231,7 +232,8 @@ class TestOnDevice:
             assert all(not other.copy_to_host().numpy().any() for other in others)
 
     def test_access_waits_for_later_work_of_torch(self) -> None:
-        """Both tensors are made before PyTorch works on either, and our first use of one comes before PyTorch's of the other."""
+        """Both tensors are made before PyTorch works on either. Entrepot's first use of one
+        array comes before PyTorch's use of the other."""
         arrays = [ep.zeros((4, 6), "int32", queue=ep.Queue("cuda:0")) for _ in range(2)]
         peer, ours = TorchCuda(own_stream=False), ep.Queue("cuda:0")
         for array, tensor in reversed([(array, torch.from_dlpack(array)) for array in arrays]):

@@ -1,4 +1,5 @@
-"""apache-tvm-ffi: our C exchange API for arguments and results of its functions, DLPack for its tensors."""
+"""apache-tvm-ffi: the C exchange API for arguments and results of its functions, DLPack for its
+tensors."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def writable_broadcast(row: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class TvmFfi(Peer):
-    """Tensors are handles: they are read, and written, by a library that takes them."""
+    """Tensors are handles: a library that imports them reads and writes them."""
 
     name = "tvm_ffi"
 
@@ -131,7 +132,8 @@ test_pair = matrix(WAYS)
 
 @every_place
 def test_an_array_goes_through_a_function_and_comes_back_as_one(place: Place) -> None:
-    """Both directions of our exchange API: tvm_ffi makes results in the type of the arguments."""
+    """Both directions of Entrepot's exchange API: tvm_ffi makes results in the type of the
+    arguments."""
     array = place.empty((4, 6), "float32")
     back = tvm_ffi.get_global_func("testing.echo")(array[1:, ::2])
     assert type(back) is ep.Array

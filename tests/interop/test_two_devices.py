@@ -25,7 +25,7 @@ def ours() -> ep.Array:
 
 
 def slowly() -> tuple[ep.Array, ep.Event]:
-    """Zeros on the second device, the first of which a kernel there is about to write."""
+    """Zeros on the second device; a kernel there is about to write the first element."""
     array = ep.zeros((3, 4), "int32", queue=ep.Queue("cuda:1"))
     array.queue.wait()
     return array, cuda_kernels.launch(array)
@@ -67,7 +67,8 @@ class TestTorch:
             assert values(array)[0] == 42
 
     def test_its_own_exporter_refuses_and_says_why(self, torch: Any) -> None:
-        """By Python's DLPack, where PyTorch would have the wrong device's stream wait; its C table knows better."""
+        """By Python's DLPack, where PyTorch would make the wrong device's stream wait, and by
+        its C table, which does not."""
         tensor = torch.zeros(12, device="cuda:1")
         with pytest.raises(ep.ExchangeError, match="different CUDA device"):
             ep.asarray(tensor, protocol="dlpack")
@@ -156,7 +157,7 @@ class TestCupy:
 
 
 class TestCai:
-    """By the address alone: the protocol has no word for the device."""
+    """By the address alone: the protocol does not name the device."""
 
     def test_the_pointer_says_which_device(self) -> None:
         array = ours()

@@ -46,7 +46,7 @@ LEFT_OUT = {
 
 
 class Produced(cupy.ndarray):
-    """CuPy's array, which Entrepot speaks for."""
+    """CuPy's array, exported by Entrepot."""
 
     def _array(self) -> ep.Array:
         judge.exchanged += 1

@@ -1,4 +1,5 @@
-"""Entrepot keeps every clause, what is known of the libraries is found by one, and the page has them all."""
+"""Entrepot passes every clause, known defects of libraries are found by one, and the page lists
+them all."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ LEFT_OUT = {
 
 
 class Produced(torch.Tensor):
-    """PyTorch's tensor, which Entrepot speaks for."""
+    """PyTorch's tensor, exported by Entrepot."""
 
     def _array(self) -> ep.Array:
         judge.exchanged += 1
@@ -122,7 +122,7 @@ judge: Judge
 
 
 def require_tag(folder: Path) -> None:
-    """PyTorch's tests are of one version, as its refusals' words are."""
+    """PyTorch's tests belong to one version, as they match its error messages."""
     tagged = (folder.parent / "version.txt").read_text().strip()
     if tagged.split(".")[:2] != torch.__version__.split(".")[:2]:
         raise SystemExit(f"{folder}: the tests are of PyTorch {tagged}, and {torch.__version__} is installed")

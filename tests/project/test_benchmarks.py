@@ -60,7 +60,7 @@ for pair in topic.pairs():
     print(pair.at_least, pair.what)
 """
 
-#: By a part of the row's words: how many times faster than the peer it has to be.
+#: Part of the row's text → lower bound of its speed relative to the peer.
 PROMISED = {
     "memory": {"queue in order": 6, "queue out of order": 1},
     "exchange": {
@@ -108,7 +108,7 @@ def test_our_pool_fragments_little(trace: str) -> None:
 
 
 class KeepsEverySize:
-    """A cache that gives a block again for its own size alone, as pools did before they cut blocks."""
+    """A cache that reuses a block for its own size only, as pools did before they split blocks."""
 
     def __init__(self) -> None:
         self.reserved = 0

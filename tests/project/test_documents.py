@@ -55,7 +55,7 @@ def blocks_of(document: Path) -> list[Block]:
 
 @functools.cache
 def names_of(block: Block) -> tuple[frozenset[str], frozenset[str]]:
-    """Names that the block gives a meaning to, and those that it uses without doing so."""
+    """Names that the block defines, and names that it uses without defining them."""
     top = symtable.symtable(block.text, str(block.document), "exec")
     scopes = [top]
     for scope in scopes:
@@ -103,7 +103,7 @@ def cases(*languages: str) -> list:
 
 
 class Program:
-    """One document: the namespace in which its blocks run one after the other."""
+    """One document: the namespace in which its blocks run in order."""
 
     def __init__(self, document: Path) -> None:
         self.namespace: dict = {"__name__": f"<{document.name}>"}
@@ -129,7 +129,7 @@ def test_python_block_runs(block, programs):
 
 @pytest.mark.parametrize("document", documents(), ids=lambda document: str(document.relative_to(ROOT)))
 def test_every_name_in_a_python_block_has_a_meaning(document):
-    """Also where what the block needs is not here."""
+    """Also if the block's needs are not met here."""
     for block in blocks_of(document):
         if block.language == "python":
             known = set(dir(builtins)).union(*(names_of(each)[0] for each in builds_on(block)))

@@ -1,4 +1,5 @@
-"""The examples do what they say: scripts run, the extensions are built against the installed package and run.
+"""The examples work: scripts run, the extensions are built against the installed package and
+run.
 
 A script states its needs as `# needs: sycl, dpnp`, with the markers of tests/conftest.py.
 """
@@ -45,7 +46,7 @@ def test_script_runs(script, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def extensions(tmp_path_factory):
-    """The folder that they are built in."""
+    """Folder of the built extensions."""
     folder = tmp_path_factory.mktemp("extensions")
     cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
     run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja", f"-Dentrepot_ROOT={cmake_dir}",
@@ -121,7 +122,8 @@ def test_cython_adapter_type_holds_and_releases(extensions):
 
 @pytest.mark.numpy
 def test_nanobind_converts_arrays_both_ways(extensions):
-    """Through the type caster: any library's array comes in, and an entrepot.Array of the same memory goes out."""
+    """Through the type caster: arrays of any library are accepted, and an entrepot.Array of the
+    same memory is returned."""
     source = """if True:
         import gc, weakref
         import numpy as np

@@ -1,4 +1,4 @@
-"""The installed package: what an extension's author finds in it, and what it brings along."""
+"""The installed package: files for authors of extensions, and its dependencies."""
 
 from __future__ import annotations
 
@@ -92,7 +92,8 @@ def test_import_alone_brings_no_array_library():
 
 
 def test_the_extension_shows_its_own_names_alone():
-    """Those of the C++ library, shared with another module's copy of it, once made numbers unprintable beside NumPy."""
+    """Symbols of the C++ library shared with another module's copy once made numbers unprintable
+    beside NumPy."""
     import entrepot._core
 
     rows = run("nm", "--dynamic", "--defined-only", "--format=posix", entrepot._core.__file__).splitlines()
@@ -102,7 +103,8 @@ def test_the_extension_shows_its_own_names_alone():
 
 
 def test_libraries_need_only_the_cpp_runtime_and_the_plugin_sycl():
-    """Work of the host's devices runs on an executor of our own: no TBB, no OpenMP, and drivers are looked for at run time."""
+    """The host's executor is Entrepot's own: no TBB, no OpenMP. Drivers are looked for at run
+    time."""
     import entrepot
 
     folder = Path(entrepot.__file__).parent

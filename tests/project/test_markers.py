@@ -18,7 +18,8 @@ CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a test that needs ``host``, under our conftest, on a machine whose host is said to be away."""
+    """Runs a test that needs ``host`` under this conftest, on a machine whose host is said to be
+    absent."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text(CONFTEST.read_text() + "\nNEEDS['host'] = lambda: 'it is away'\n")
     (tmp_path / "test_it.py").write_text("import pytest\n\n@pytest.mark.host\ndef test_it():\n    pass\n")
@@ -108,7 +109,7 @@ def test_a_version_that_is_too_old_fails_where_it_is_required(run, tmp_path):
 
 
 def test_no_test_has_a_reason_of_its_own_for_an_import():
-    """pytest's names the module, by which the gate knows what is required."""
+    """pytest's message names the module, by which the gate recognizes a required one."""
     tests = CONFTEST.parent
     calls = [
         (f"{path.relative_to(tests)}:{node.lineno}", {each.arg for each in node.keywords})
@@ -199,7 +200,7 @@ def test_alone_test_runs_exclusively(tmp_path):
 
 
 def test_skipped_test_does_not_wait(tmp_path):
-    """Each process takes two of the tests, and further ones when it is through."""
+    """Each process takes two of the tests, and further ones when it has finished."""
     done = by_two_processes(
         tmp_path,
         """

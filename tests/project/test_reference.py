@@ -1,4 +1,4 @@
-"""The documentation knows every public name, and quotes refusals as they are."""
+"""The documentation has every public name, and quotes error messages verbatim."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RESOURCES = re.findall(r"^\| `(\w+)(\(.*?\))` \|", MEMORY_PAGE, re.MULTILINE)
 
 
 def parameters(function: ast.FunctionDef) -> str:
-    """Names, defaults and the star, without the types and self."""
+    """Names, defaults and the star of a signature, without types and self."""
     for argument in (*function.args.args, *function.args.kwonlyargs):
         argument.annotation = None
     function.args.args = [argument for argument in function.args.args if argument.arg != "self"]
@@ -62,7 +62,8 @@ def test_every_resource_is_shown():
 
 
 def words_of_sources() -> str:
-    """All sources, with literals that follow each other joined; what is streamed between them is a … in the documentation."""
+    """All sources with adjacent literals joined; a … in the documentation stands for streamed
+    values between them."""
     files = chain(
         (ROOT / "src").rglob("*.[ch]pp"), (ROOT / "python" / "bind").rglob("*.[ch]pp"), (ROOT / "include").rglob("*.hpp")
     )

@@ -1,4 +1,4 @@
-"""cmake/together.cmake: which targets ENTREPOT_TOGETHER has compiled as one, and names of none."""
+"""cmake/together.cmake: targets that ENTREPOT_TOGETHER compiles as one unit, and unknown names."""
 
 from __future__ import annotations
 

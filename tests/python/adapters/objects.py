@@ -22,5 +22,6 @@ def bytes_at(adapter: object, count: int) -> bytes:
 
 
 def named(source: object) -> str:
-    """The name of a test's parameter: its repr without the address, which two processes would have to agree on."""
+    """Name of a test's parameter: its repr without the address, on which two processes could not
+    agree."""
     return re.sub(r"( at)? 0x[0-9a-f]{6,}", "", repr(source))

@@ -31,7 +31,7 @@ EVERY_TYPE = [
 
 
 class Argument:
-    """The address, and what is kept until the call has returned."""
+    """An argument's address, and the objects kept alive during the call."""
 
     def __init__(self, object_: object, kind: str = "Pointer", writes: bool = False) -> None:
         address, held = c_void_p(), c_void_p()

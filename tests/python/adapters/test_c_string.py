@@ -1,4 +1,4 @@
-"""CStr: strings of C from Python's, what C has written read back, memory of its own."""
+"""CStr: C strings from Python's, reading strings that C has written, and owned memory."""
 
 from __future__ import annotations
 

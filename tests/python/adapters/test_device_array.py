@@ -1,4 +1,4 @@
-"""DeviceArray: what it is made from, configure and its transactions, parts, exports, and memory that has been given back."""
+"""DeviceArray: sources, configure and its transactions, parts, exports, and freed memory."""
 
 from __future__ import annotations
 
@@ -728,7 +728,7 @@ class TestOfHipMalloc:
 
 @pytest.mark.numpy
 class TestNumpy:
-    """NumPy would make an array of objects of what gives it no answer."""
+    """NumPy makes an array of objects of anything without an array protocol."""
 
     def test_memory_of_the_host_is_the_array(self):
         import numpy as np

@@ -1,4 +1,4 @@
-"""HipModuleLaunchKernel_extra: the block, every entry where a C compiler puts it, zeros between, what is kept."""
+"""HipModuleLaunchKernel_extra: the block, offsets as in C, zero padding, and lifetimes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def structure(*fields: type, pack: int | None = None) -> type[ctypes.Structure]:
 
 
 def arguments_in(extra: HipModuleLaunchKernel_extra) -> bytes:
-    """The bytes of the arguments, after a look at what is around them."""
+    """The arguments' bytes, after checks of the surrounding block."""
     cells = (ctypes.c_size_t * 5).from_address(int(extra))
     assert (cells[0], cells[2], cells[4]) == (POINTER, SIZE, END)
     size = ctypes.c_size_t.from_address(cells[3]).value
@@ -93,7 +93,7 @@ def union(*fields: type) -> type[ctypes.Union]:
 
 
 def composed(inner: st.SearchStrategy[type]) -> st.SearchStrategy[type]:
-    """Structures, packed ones and unions of some members, and structures with an array of one."""
+    """Structures, packed ones and unions of some members, and structures with an array."""
     fields = st.lists(inner, min_size=1, max_size=4)
     return st.one_of(
         st.builds(lambda each: structure(*each), fields),
@@ -156,7 +156,7 @@ C_NAMES = {
 
 
 class InC:
-    """Types as C declares them, each structure and union by a name of its own."""
+    """Types as C declares them; each structure and union gets a name of its own."""
 
     def __init__(self) -> None:
         self.definitions: list[str] = []
@@ -196,7 +196,8 @@ def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
 @given(st.lists(st.lists(entries, min_size=1, max_size=8), min_size=1, max_size=16))
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 def test_entries_lie_where_a_c_compiler_puts_them(tmp_path_factory, lists):
-    """Unions, packed structures and what is made of them included; Hypothesis says which list it was."""
+    """Includes unions, packed structures and their combinations; Hypothesis reports the failing
+    list."""
     for kinds, (*offsets, size) in zip(lists, c_offsets(lists, tmp_path_factory.mktemp("c")), strict=True):
         found = arguments_in(HipModuleLaunchKernel_extra([filled(each) for each in kinds]))
         assert offsets_in(found, kinds) == offsets and len(found) == size, kinds

@@ -1,4 +1,4 @@
-"""ListOf… and PointerTo…: arrays of C from lists, elements that do not fit, what is pinned, reading back."""
+"""ListOf… and PointerTo…: C arrays from lists, range checks, pinned objects, reading back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from entrepot.adapters import CStr, ListOfBytes, ListOfInt, ListOfPointer, ListO
 
 pytestmark = pytest.mark.host
 
-# Name → C's type, as the struct module has it.
+# Name → C's type as a code of the struct module.
 NUMBERS = {"Int": "i", "Unsigned": "I", "Long": "l", "UnsignedLong": "L", "Int64": "q", "UInt64": "Q"}
 
 

@@ -1,4 +1,4 @@
-"""Pointer: the documented conversions and their order, what is held and for how long, and Pointer as an object."""
+"""Pointer: the documented conversions and their order, lifetimes, and Pointer as an object."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class TestConversions:
 
     @pytest.mark.parametrize("form", [Legacy, Versioned], ids=["legacy", "versioned"])
     def test_dlpack_capsules_of_both_versions_are_taken(self, form):
-        """A producer of 2020 knows no keyword; the tensor is given back once, when the pointer goes."""
+        """A producer of 2020 accepts no keywords. The tensor is released once, with the pointer."""
 
         class Old(TensorProducer):
             def __dlpack__(self):

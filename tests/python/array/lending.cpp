@@ -1,4 +1,5 @@
-// An extension that lends memory of its own by entrepot::Array::from_address and by the C function behind it.
+// An extension that exports its own memory by entrepot::Array::from_address and by the C function
+// behind it.
 #include <entrepot/python/array.hpp>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-"""Copies and fills between every two places, against NumPy: any strides, nothing lost, everything refused that must be."""
+"""Copies and fills between every two places, against NumPy: any strides, and every refusal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spellings of a dtype: those of libraries, and what only looks like one."""
+"""Spellings of a dtype: those of libraries, and similar text that is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``==`` and ``!=`` of Arrays: identity among Arrays, TypeError with the remedy for what cannot compare itself with an Array."""
+"""``==`` and ``!=`` of Arrays: identity among Arrays, else TypeError with advice."""
 
 from __future__ import annotations
 

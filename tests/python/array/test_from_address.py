@@ -1,4 +1,5 @@
-"""Memory that is known by its address alone: what the drivers say of it, what is refused, and a deleter that is called once."""
+"""Memory known by its address: the drivers' answers, refusals, and a deleter that is called
+once."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Lender:
-    """Memory in a place, and a deleter of it: it notes what it is called with, and where."""
+    """Memory in a place, and a deleter of it that records each call's address and thread."""
 
     def __init__(self, place: Place = HOST, count: int = 16) -> None:
         self.block = place.empty(count, "float32")
@@ -201,7 +202,7 @@ class TestRefused:
         self.refused(error, words, ADDRESS, 4, "float32", **options)
 
     def refused(self, error: type[Exception], words: str, *arguments: Any, **options: Any) -> None:
-        """And the deleter is not called, and not kept; nor is an owner."""
+        """Neither deleter nor owner is called or kept."""
         calls: list[int] = []
         references = sys.getrefcount(calls), sys.getrefcount(GOOD)
         for last in ({"deleter": calls.append}, {"owner": GOOD}, {"deleter": CALLBACK(calls.append)}):
@@ -268,7 +269,7 @@ class TestAnotherPlace:
 
 
 def drop_without_the_gil(array: ep.Array) -> None:
-    """The array's last export, by a deleter of DLPack's."""
+    """Drops the array's last export, by DLPack's deleter."""
     capsule = array.__dlpack__(max_version=(1, 0))
     managed = content(capsule, Versioned)
     deleter, tensor = managed.deleter, ctypes.addressof(managed)

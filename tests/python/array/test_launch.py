@@ -1,4 +1,5 @@
-"""Kernels on arrays: every kind of argument, index order, ordering between queues, and refusals that name the argument."""
+"""Kernels on arrays: every kind of argument, index order, order between queues, and errors that
+name the argument."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class TestArguments:
         "scalar", [np.float32(2), ep.Scalar(2, "float32"), ctypes.c_float(2)], ids=["numpy", "ours", "ctypes"]
     )
     def test_many_arguments_as_few(self, place: Place, scalar: object) -> None:
-        """More than there is room for without memory of their own."""
+        """More arguments than fit without an allocation."""
         count = 24
         names = ", ".join(f"float a{i}" for i in range(count))
         total = " + ".join(f"a{i}" for i in range(count))
@@ -130,7 +131,7 @@ class TestOrder:
         assert data.numpy()[0] == 42
 
     def test_an_event_is_done_when_its_own_kernel_is(self, program) -> None:
-        """Though it is recorded late, as late as before the next piece of work."""
+        """Though it is recorded late, just before the next work."""
         data = ep.zeros(2, "int32", device="opencl:cpu")
         slow = program.kernel("slow")[1]
         for again in (lambda: slow(data, ep.Scalar(400_000_000, "int64")), lambda: ep.fill(data, 3)):
