@@ -17,7 +17,8 @@ if [[ $check == --check ]]; then
     mkdir -p "$root/$libraries" "$root/python/entrepot/hip" "$root/examples/bindings"
 fi
 
-# HIP 7.1's headers, of the triton wheel; hipRTC's and those of the libraries on top are Debian's.
+# HIP 7.1's headers come from the triton wheel; those of hipRTC and the libraries on top from
+# Debian.
 hip=$(python -c 'import importlib.util, os; print(os.path.join(os.path.dirname(importlib.util.find_spec("triton").origin), "backends/amd/include"))')
 
 # library, module, folders of headers

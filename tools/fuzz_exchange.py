@@ -92,7 +92,7 @@ def _embedded(text: str) -> str:
 
 
 def _with_less(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Without entries of its lists and dicts; the fields that are true or false among them."""
+    """Removes entries of lists and dicts, including true and false fields."""
     for field in ("exports", "after", "layout"):
         for at in reversed(range(len(case[field]))):
             yield case | {field: case[field][:at] + case[field][at + 1 :]}

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 
 from kernel.programs import INTEGERS, View, arguments, programs, sums
 
-#: Now and then a program without groups.
+#: Sometimes a program without groups.
 MODULES = st.integers(0, 9).flatmap(lambda number: programs() if number else sums())
 
 #: Environments of Intel's compiler. The first with which a case passes names the faulty part.
@@ -65,7 +65,8 @@ if __name__ == "__main__":
 
 
 class Kernels(Fuzzer):
-    """A case is the text of a module, the seed of its arguments, whether these are laid out plainly, and the backends."""
+    """A case: the text of a module, the seed of its arguments, if these are laid out plainly,
+    and the backends."""
 
     name = "fuzz_kernels"
 
@@ -145,7 +146,8 @@ class Kernels(Fuzzer):
         return None if None in names else " and ".join(sorted(map(str, names)))
 
     def _compiler_at_fault(self, case: dict[str, Any], failure: Failure) -> str | None:
-        """The name of a compiler's part without which the case passes; None if it does not fail again, or always fails."""
+        """Name of the compiler's part without which the case passes; None if it does not fail
+        again, or always fails."""
         place, kind = failure.place, failure.kind
         if place.startswith("opencl:cpu") and kind.startswith(("other values", "ended by", "hang")):
             ways = _INTEL
@@ -161,7 +163,7 @@ class Kernels(Fuzzer):
         return None
 
     def _run_apart(self, name: str, variables: dict[str, str], case: dict[str, Any], place: str) -> list[Failure]:
-        """The failures of a backend in a child that these variables are set for."""
+        """The failures of a backend in a child with these variables set."""
         if name not in self._apart:
             self._apart[name] = Child(self.command, variables)
             self.children.append(self._apart[name])
@@ -192,14 +194,14 @@ class Kernels(Fuzzer):
 
 
 def _kind_of(error: Exception) -> str:
-    """A refusal by its words, without what differs between two programs."""
+    """The words of a refusal, without parts that differ between programs."""
     first = str(error).splitlines()[0] if str(error) else ""
     words = re.sub(r"\d+", "N", re.sub(r"^\S+\.py:\d+: ", "", first))
     return f"{type(error).__name__}: {re.sub(r'/[^ ]*/', '', words)[:100]}"
 
 
 def _arguments(case: dict[str, Any]) -> dict[str, Any]:
-    """Those that the program names, in its order."""
+    """Backends that the program names, in its order."""
     tree = ast.parse(case["text"])
     items = next(ast.literal_eval(each.value) for each in tree.body if _assigns(each, "ITEMS"))
     function = next(each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "program")
@@ -245,7 +247,7 @@ def _changed(changes: Callable[[ast.Module], Iterator[ast.Module]], case: dict[s
 
 
 def _bodies(tree: ast.AST) -> list[list[ast.stmt]]:
-    """Every list of statements, in the order of a walk."""
+    """Every list of statements, in the order of ast.walk."""
     found = []
     for node in ast.walk(tree):
         for name in ("body", "orelse"):
@@ -363,7 +365,8 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 class _Replacement(ast.NodeTransformer):
-    """Puts part ``which`` of the expression of that number in its place; ``done`` if there is such a part."""
+    """Replaces the expression of that number by its part ``which``; ``done`` if there is such a
+    part."""
 
     def __init__(self, number: int, which: int) -> None:
         self.left, self.which, self.done = number, which, False

@@ -64,12 +64,12 @@ part_hip() {
         tests/python tests/contract tests/robustness ${PYTEST_ARGS:-}
 }
 
-# JAX would take most of the device's memory for itself.
+# JAX would reserve most of the device's memory.
 in_python() {
     XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$package${PYTHONPATH:+:$PYTHONPATH} ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,$peers} "$@"
 }
 
-# Among as many processes as there are cores, up to eight, where pytest-xdist is installed.
+# Distributes the tests over as many processes as cores, up to eight, if pytest-xdist is installed.
 tests() {
     local cores processes=()
     cores=$(nproc)
@@ -77,7 +77,8 @@ tests() {
     in_python "$python" -m pytest -o minversion=7 -q "${processes[@]}" --device-memory "$@" ${PYTEST_ARGS:-}
 }
 
-# From every library to every other, a slow kernel at work for each: half of what the matrix takes, and most of it alone.
+# From every library to every other with a slow kernel each: half of the matrix's time, and most
+# tests run alone.
 part_between() {
     in_python "$python" -m pytest -o minversion=7 -q -p no:xdist --device-memory tests/interop/test_between_peers.py ${PYTEST_ARGS:-}
 }
@@ -102,7 +103,7 @@ part_kernel() {
     tests tests/python/kernel
 }
 
-# Writes the page of the documentation, which the tests of the next part look at.
+# Writes the page of the documentation, which tests of the next part check.
 part_conformance() {
     in_python "$python" tests/peers/conformance.py cuda && cp docs/conformance_cuda.md "$results"
 }
@@ -118,7 +119,7 @@ sanitizer() {
     "${tool:?compute-sanitizer is not here}" --target-processes application-only --error-exitcode 86 --report-api-errors no "$@"
 }
 
-# The executable that ctest would run, and in which environment.
+# The command and environment that ctest would use.
 command_of='
 import json, sys
 test, = json.load(sys.stdin)["tests"]
@@ -133,7 +134,8 @@ part_sanitize() {
         sanitizer --tool synccheck "$tests" --test-case="$groups"
 }
 
-# Times are not what they are without it, so none of the tests that are alone; and a child of a fork has no driver.
+# Times are not meaningful under it, so tests marked alone are left out; and a forked child has no
+# driver.
 part_sanitize_python() {
     local tests=("$python" -m pytest -o minversion=7 -q -p no:xdist -m "cuda and not alone" ${PYTEST_ARGS:-}) kernel=tests/python/kernel
     in_python sanitizer --tool memcheck "${tests[@]}" tests/python/memory/test_cuda_pool.py tests/python/exchange/test_streams.py \

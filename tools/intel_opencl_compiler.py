@@ -31,7 +31,8 @@ ep.Program(sys.argv[1], ep.device("opencl:cpu"), dialect="opencl-c").kernel("sum
 
 
 def source(loops: int) -> str:
-    """A kernel whose every loop uses an id that was asked for before the first; each adds two blocks to the table."""
+    """A kernel whose loops all use an id requested before the first; each loop adds two blocks
+    to the table."""
     return (
         "kernel void sums(long n, local int *s) {\n"
         "    const size_t i = get_global_id(1) * get_global_size(0) + get_global_id(0);" + _LOOP * loops + "\n}\n"
@@ -39,7 +40,7 @@ def source(loops: int) -> str:
 
 
 def end(loops: int) -> str:
-    """How a process ended that built the kernel, the cache aside."""
+    """How a process that built the kernel ended, without the cache."""
     environment = os.environ | {"ENTREPOT_CACHE_DIR": ""}
     try:
         done = subprocess.run([sys.executable, "-c", _BUILD, source(loops)], env=environment, capture_output=True, timeout=60)

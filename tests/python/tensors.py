@@ -1,4 +1,5 @@
-"""DLPack producers written by hand with ctypes: tensors of either kind whose every field a test may bend, deleters counted."""
+"""DLPack producers written by hand with ctypes: a test sets every field of the tensors, and
+deleter calls are counted."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ _name = _api.PyCapsule_GetName
 _name.restype, _name.argtypes = c_char_p, (py_object,)
 _pointer = _api.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = c_void_p, (py_object, c_char_p)
-# The destructor is handed an object that is being destroyed: it may only be named by its address.
+# The object that is passed to the destructor is being destroyed, so only its address may be used.
 _raw_name = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", _api))
 _raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
 
@@ -141,7 +142,7 @@ class Producer:
 
 
 class Held(Producer):
-    """Its tensors keep it, as manager_ctx does where the producer is written in C."""
+    """Its tensors keep it alive, as manager_ctx does for a producer in C."""
 
     held: ClassVar[list[Producer]] = []
 

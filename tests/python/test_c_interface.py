@@ -1,4 +1,5 @@
-"""The C interface's queue of an array: one for as long as the handle is there. (The rest is tested by extensions that use it.)"""
+"""The C interface's queue of an array: it stays the same while the handle lives. (Extensions
+test the rest.)"""
 
 from __future__ import annotations
 

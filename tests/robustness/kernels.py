@@ -32,7 +32,7 @@ def kernel(name: str) -> ep.Kernel:
 
 
 def launch(name: str, array: ep.Array, *, seconds: float = 0.5, queue: ep.Queue | None = None) -> ep.Event:
-    """Starts it; fails where it is done before the test could do anything meanwhile."""
+    """Launches it; fails if it is done before the test could do anything meanwhile."""
     done = kernel(name)[1](array, ep.Scalar(int(seconds * TURNS_A_SECOND), "int64"), queue=queue)
     assert not done.done, "the kernel must be slow enough for a test to mean anything"
     return done

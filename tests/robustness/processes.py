@@ -1,4 +1,5 @@
-"""Programs that run in an interpreter of their own, and have to end by themselves: well, soon and without a word."""
+"""Programs in an interpreter of their own, which must exit soon, successfully, and without
+output of errors."""
 
 from __future__ import annotations
 

@@ -54,13 +54,13 @@ def failing_work(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 @pytest.fixture
 def fail_later(failing_work: ctypes.CDLL) -> Callable[[ep.Queue, str], None]:
-    """Submits work to a queue that will fail with the given words."""
+    """Submits work that will fail with the given words."""
     return submission(failing_work.fail_later)
 
 
 @pytest.fixture
 def fail_at_once(failing_work: ctypes.CDLL) -> Callable[[ep.Queue, str], None]:
-    """Submits work to a queue, and returns when it has failed with the given words."""
+    """Submits work that fails with the given words, and returns after the failure."""
     return submission(failing_work.fail_at_once)
 
 
@@ -70,7 +70,7 @@ def submission(function: Any) -> Callable[[ep.Queue, str], None]:
 
 
 class TestErrors:
-    """The OpenCL CPU device itself reports nothing late: what depends on a failed command runs all the same."""
+    """The OpenCL CPU device itself reports nothing late: commands after a failed one still run."""
 
     def waits(self, queue: ep.Queue) -> dict[str, Callable[[], object]]:
         device = ep.zeros(1 << 20, "uint8", kind="device", queue=queue)
@@ -179,7 +179,7 @@ class TestDropped:
     @RESOURCES
     @every_place
     def test_reached_through_a_table(self, place: Place, make_resource: Callable[[], memory.Resource]) -> None:
-        """The kernel finds the address in memory; no argument of it says so."""
+        """The kernel reads the address from memory; it is not an argument."""
         queue, other = ep.Queue(place.device), ep.Queue(place.device)
         with memory.use_resource(make_resource()):
             arrays = [place.empty(1 << 18, "int32")]
@@ -249,7 +249,7 @@ Thread = ctypes.c_ulong
 
 
 def call_on_a_new_thread(function: int, argument: int) -> None:
-    """On a thread that Python knows nothing of, and waits for it."""
+    """Runs the function on a thread unknown to Python, and joins it."""
     thread = Thread()
     assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument)) == 0
     assert libc.pthread_join(thread, None) == 0  # ctypes releases the GIL meanwhile
@@ -266,7 +266,7 @@ class Source(bytearray):
 @pytest.mark.parametrize("call", [call_on_a_new_thread, call_without_the_gil])
 class TestDeleters:
     def export(self, source: object) -> tuple[int, int]:
-        """The deleter and the tensor of an export that its capsule has given away."""
+        """Deleter and tensor of an export, taken from its capsule."""
         capsule = ep.asarray(source).__dlpack__(max_version=(1, 0))
         managed = content(capsule, Versioned)
         ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
@@ -354,7 +354,7 @@ def ask_as_extension() -> None:
 
 
 def ask_by_exchange_table() -> None:
-    """With the GIL held, though the table asks for no such thing."""
+    """Called with the GIL held, though the table does not require it."""
     with memory.use_resource(memory.direct()):
         device = ep.empty(1, "uint8", device="opencl:cpu", kind="device").__dlpack_device__()
     tensor = DLTensor(device=DLDevice(*device), ndim=1, dtype=DLDataType(1, 8, 1))
@@ -366,7 +366,8 @@ def ask_by_exchange_table() -> None:
 
 
 class TestOtherThreads:
-    """A SYCL queue cannot be made to wait for the host's work: the thread does, and other threads run meanwhile."""
+    """A SYCL queue cannot wait for the host's work: the thread waits, and other threads run
+    meanwhile."""
 
     def waits_for(self, done: ep.Event, standstill: Callable[[], float], act: Callable[[], object]) -> None:
         assert not done.done, "the work must be slow enough for the test to mean anything"

@@ -1,4 +1,5 @@
-"""Fork in a process that has used a device: every entry to it in the child is an error at once, and host memory works."""
+"""Fork after use of a device: in the child every call to it is an error at once, and host memory
+works."""
 
 from __future__ import annotations
 
@@ -280,7 +281,7 @@ class TestSycl:
 
     @pytest.mark.parametrize(("before", "after"), STATES)
     def test_again_and_again(self, before: str, after: str) -> None:
-        """Locks that other threads hold at the moment of the fork are free in the child, whichever they are."""
+        """All locks that other threads hold at the fork are free in the child."""
         again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
         assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
 
@@ -290,12 +291,13 @@ class TestSycl:
         assert fork("    pass", before=LETTING_QUEUES_GO, after=again + STOP) == ["fine", "the parent lives"]
 
     def test_while_another_thread_loads_the_backends(self) -> None:
-        """The first use of a device takes a moment; children that are forked meanwhile are refused it, too."""
+        """The first use of a device takes a moment; children forked during it are refused the
+        device, too."""
         assert run(IN_CHILD + LOADING) == "True"
 
     @KINDS
     def test_a_child_that_ends_as_usual(self, kind: str) -> None:
-        """Through the interpreter's end, with everything still held."""
+        """Through the interpreter's shutdown, with all objects still held."""
         assert fork("    sys.exit(0)", kind=kind, before=IN_FLIGHT) == ["fine", "the parent lives"]
 
     def test_multiprocessing_by_fork(self) -> None:

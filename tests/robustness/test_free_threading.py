@@ -30,7 +30,8 @@ without_gil = pytest.mark.skipif(not NO_GIL, reason="this interpreter is built w
 
 
 def at_once(*works: Callable[[], Any]) -> list[list[Any]]:
-    """For each of the works, what it gives each of the threads, or the exception that it raises; begun by all in one instant."""
+    """For each of the works, the result or the exception of each thread; all threads begin it at
+    one instant."""
     arrived: list[None] = []
     results: list[list[Any]] = [[] for _ in works]
 
@@ -63,7 +64,7 @@ def test_the_module_leaves_the_gil_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestCapsules:
-    """One thread gets what is in it, the others an error that says so."""
+    """One thread gets the content, the others an error."""
 
     def serve_one(self, takes: list[Callable[[], object]], kind: type, refusal: type[Exception]) -> None:
         for results in at_once(*takes):
@@ -98,7 +99,7 @@ def test_lazily_made_object_is_unique() -> None:
 
 
 def test_a_dict_that_changes_while_it_is_read() -> None:
-    """Each entry that is found is a whole one: the answer is that of some moment, or a refusal."""
+    """Each entry is complete: the answer is that of some moment, or a refusal."""
     data = bytearray(400)
     interface: dict[str, Any] = {"version": 3, "typestr": "|u1", "data": data, "shape": [4, 5]}
     speaker = Speaker("__array_interface__", interface)

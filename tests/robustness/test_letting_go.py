@@ -134,7 +134,7 @@ class Owner(bytearray):
 
 class TestCycles:
     def made(self) -> tuple[weakref.ref[Owner], ep.Array]:
-        """An owner that has an array of itself."""
+        """An owner that refers to an array of itself."""
         owner = Owner(16)
         owner.whole = ep.asarray(owner)
         return weakref.ref(owner), owner.whole
@@ -187,7 +187,7 @@ class TestHalfWayThroughACollection:
 
 @pytest.mark.sycl
 def test_after_a_subinterpreter_releases_hold_the_gil() -> None:
-    """From then on PyGILState_Check() says yes to every thread."""
+    """After that, PyGILState_Check() returns true on every thread."""
     source = """
         import threading, time
 

@@ -50,7 +50,7 @@ lies = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCh
 
 @pytest.fixture(autouse=True)
 def nothing_stays_allocated() -> Iterator[memory.statistics]:
-    """Live allocations come back to none, however the test's imports ended."""
+    """Live allocations return to none, even if imports of the test failed."""
     statistics = memory.statistics(memory.direct())
     with memory.use_resource(statistics):
         yield statistics
@@ -74,7 +74,7 @@ def usm(kind: str = "shared") -> ep.Array:
 
 
 class Dict:
-    """A protocol whose producers are dicts: which attribute, how it is taken, and a dict that says the truth."""
+    """A protocol of dicts: its attribute, its importers, and a true dict."""
 
     attribute: str
     takers: tuple[Callable[[object], object], ...]
@@ -247,7 +247,7 @@ class TestStructs:
 
 # ---------------------------------------------------------------- tensors
 
-#: Fields of a tensor that are bent one at a time, each of which must be refused.
+#: Fields of a tensor that are falsified one at a time, each of which must be refused.
 REFUSED = {
     "ndim -1": {"ndim": -1},
     "ndim 10**6": {"ndim": 10**6},
@@ -488,7 +488,7 @@ class TestBuffers:
 
 
 class TestShapes:
-    """Lists that one of their items empties while they are read: what counts is what was in them."""
+    """Lists that an item empties while they are read: the items at the start of the call count."""
 
     @pytest.fixture
     def shape(self) -> list[object]:
@@ -585,7 +585,7 @@ def allocated_bytes() -> int:
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="this C library does not count what malloc has given out")
 class TestLeaks:
-    """Refusals, some thousands of each, leave nothing behind in C++ either."""
+    """Thousands of refusals of each kind leak nothing in C++ either."""
 
     TIMES = 2000
     SLACK = 8 * TIMES  # bytes: less than any block that leaked once each time would take

@@ -1,4 +1,5 @@
-"""Out of memory: tidied up first, then refused with what was asked and what there is; everything works afterwards."""
+"""Out of memory: caches are reclaimed first, then the request fails with its size and the
+available bytes; all works afterwards."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def limit() -> Iterator[memory.limit]:
-    """No more than 8 MiB, under a pool; all of it comes back."""
+    """At most 8 MiB, under a pool; all of it must be released."""
     limit = memory.limit(8 * MIB, memory.direct())
     with memory.use_resource(memory.pool(limit)):
         yield limit
@@ -138,7 +139,7 @@ class TestDriver:
         assert works(place)
 
     def test_the_machine_says_no(self) -> None:
-        """An address space that is full: malloc itself fails, here and there."""
+        """A full address space: malloc itself fails."""
         program = """
             import resource
             import entrepot as ep

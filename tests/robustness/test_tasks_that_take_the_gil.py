@@ -41,7 +41,7 @@ launch("slow", array, seconds=0.01, queue=queue)
 array.__dlpack__(stream=dpctl.SyclQueue("opencl:cpu"))
 """
 
-# Two threads: the other one waits for the queue, whose last task is such a one.
+# Two threads: the other one waits for the queue, whose last task takes the GIL.
 BESIDE_A_WAITER = """
 raw = dpctl.memory.MemoryUSMShared(64, queue=out_of_order)
 elsewhere = ep.asarray(memory_of(other), queue=queue)  # work of `other` is pending on it, and its own queue is out of order

@@ -1,4 +1,5 @@
-"""Eight threads at once, on objects of their own and on the same ones: contents stay right, nothing hangs, counts come back."""
+"""Eight threads at once, on objects of their own and on shared ones: contents stay right,
+nothing hangs, counts return."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ SECONDS = 0.7
 
 @pytest.fixture(autouse=True)
 def often() -> Iterator[None]:
-    """Threads take turns a hundred times as often as usual."""
+    """Threads switch a hundred times as often as usual."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(5e-5)
     yield
@@ -38,7 +39,8 @@ def often() -> Iterator[None]:
 
 
 def run_threads(work: Callable[[random.Random], None]) -> None:
-    """Calls ``work`` again and again for a bounded time, on every thread; their exceptions are the test's."""
+    """Calls ``work`` repeatedly for a bounded time on every thread; the test raises their
+    exceptions."""
     end = time.monotonic() + SECONDS
     problems: list[BaseException] = []
 
@@ -64,7 +66,7 @@ def run_threads(work: Callable[[random.Random], None]) -> None:
 
 @pytest.fixture
 def balanced() -> Iterator[memory.statistics]:
-    """Whatever is allocated from it comes back."""
+    """All memory allocated from it must be released."""
     statistics = memory.statistics(memory.pool(memory.direct()))
     yield statistics
     assert settles(lambda: (statistics.current_count, statistics.current_bytes), (0, 0)), statistics
@@ -239,7 +241,8 @@ def test_adapters_of_one_buffer_and_of_one_list() -> None:
 
 @pytest.mark.sycl
 def test_the_first_tensors_of_a_device_come_in_at_one_instant() -> None:
-    """The queue that their producers are asked to hand over to is made then, without the GIL, which others have meanwhile."""
+    """Producers are asked to hand over to a queue that is made without the GIL, while other
+    threads hold it."""
     source = """
         import sys, threading
         import entrepot as ep

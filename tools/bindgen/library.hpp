@@ -1,4 +1,5 @@
-// Library: one TOML file, which says which headers to read, where the shared library may be, and what the rules cannot know.
+// Library: one TOML file, with the headers, the places of the shared library, and facts that the
+// rules cannot derive.
 #pragma once
 #include "description.hpp"
 
@@ -19,7 +20,7 @@ struct ParameterOverride {
     std::optional<std::string> refusal;  // a function of Python's that says what the library cannot bear
 };
 
-// A name that is one declaration or another, by whether the library that is there has a symbol.
+// A name with two possible declarations; a symbol of the loaded library decides.
 struct Choice {
     std::string name, symbol, with;
     std::string without;                // empty where there is a further choice
@@ -52,7 +53,7 @@ struct LibrarySettings {
     bool is_left_out(const std::string &name) const;
 };
 
-// Throws std::runtime_error: the file and what is wrong in it.
+// Throws: std::runtime_error with the file and the error.
 LibrarySettings read_settings(const std::string &path);
 
 }  // namespace bindgen

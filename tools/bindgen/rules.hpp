@@ -1,4 +1,4 @@
-// Rules: how a parameter of C is passed from Python, and what it is annotated with.
+// Rules: how Python passes a parameter of C, and its annotation.
 #pragma once
 #include "description.hpp"
 #include "library.hpp"

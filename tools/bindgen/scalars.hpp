@@ -1,4 +1,4 @@
-// Scalars: the numbers of C by their names in entrepot.ffi, and what each is in Python.
+// Scalars: C's numbers by their names in entrepot.ffi, with their types in Python.
 #pragma once
 #include <cstdint>
 #include <string>

@@ -155,7 +155,7 @@ LibrarySettings read_settings(const std::string &path) try {
     throw std::runtime_error(path + ": " + error.what());
 }
 
-// The function's own row, else the one of the longest prefix that ends with an asterisk.
+// The function's own row, else the row of the longest prefix before an asterisk.
 const ParameterOverride *LibrarySettings::override_of(const std::string &function, const std::string &parameter) const {
     if (const auto found = parameters.find(function + "." + parameter); found != parameters.end())
         return &found->second;

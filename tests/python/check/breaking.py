@@ -47,12 +47,13 @@ def of_importer(protocol: str, take: Take, device: str = "host") -> dict[str, Ou
 
 
 def is_caught(found: dict[str, Outcome], name: str, also: Iterable[str] = (), perhaps: Iterable[str] = ()) -> None:
-    """``also``: what cannot be violated without violating these too; ``perhaps``: what the interpreter's allocator decides."""
+    """``also``: clauses that necessarily fail as well. ``perhaps``: clauses whose result depends
+    on the interpreter's allocator."""
     assert failed(found).keys() - set(perhaps) == {name, *also} - set(perhaps), failed(found)
 
 
 def all_kept(found: dict[str, Outcome], unasked: Iterable[str] = ()) -> None:
-    """Every clause is passed, but for those that say nothing about this subject."""
+    """Every clause passes, except those that do not apply to this subject."""
     assert failed(found) == {}
     assert {name for name, outcome in found.items() if outcome.status != PASSED} == set(unasked)
 
@@ -62,7 +63,7 @@ def leak() -> None:
 
 
 class WrongOnce:
-    """Takes the first object for another."""
+    """Confuses the first object with another."""
 
     def __init__(self) -> None:
         self.done = False

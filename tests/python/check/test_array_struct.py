@@ -24,7 +24,8 @@ GROUND = Importer(lambda given: given)
 
 
 def bent(layout: Layout = PLAIN, name: bytes | None = None, **changes: Any) -> type:
-    """Objects whose struct is good but for these fields; the array interface says what it would be."""
+    """Objects whose struct is right but for these fields, and whose array interface gives the
+    right values."""
 
     class Bent(Fabricated):
         def __init__(self) -> None:
@@ -36,7 +37,7 @@ def bent(layout: Layout = PLAIN, name: bytes | None = None, **changes: Any) -> t
 
 
 class TwoTongues(bent()):  # type: ignore[misc]
-    """Speaks the array interface too."""
+    """Speaks the array interface, too."""
 
     changes: dict[str, Any] = {}  # noqa: RUF012 - shared on purpose
 
@@ -47,7 +48,7 @@ class TwoTongues(bent()):  # type: ignore[misc]
 
 
 class Hoarding:
-    """Keeps itself at each access."""
+    """Leaks a reference to itself at each access."""
 
     def __init__(self) -> None:
         self.given = Fabricated(GROUND)
@@ -86,7 +87,7 @@ EXPORTERS: dict[str, Any] = {
 
 
 class Copied:
-    """The struct of another object, changed, and the object kept if that is wanted."""
+    """A changed struct of another object, which is kept alive if requested."""
 
     def __init__(self, obj: Any, change: Callable[[Any], None], keep: bool) -> None:
         struct = ArrayStruct.from_buffer_copy(
@@ -112,7 +113,7 @@ def changing(change: Callable[[Any], None], *, keep: bool = True) -> Callable[[A
 
 
 def mending(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
-    """Puts the truth into structs that are wrong in this way."""
+    """Corrects structs that are wrong in this way."""
 
     def change(struct: Any) -> None:
         if wrong(struct):

@@ -22,7 +22,7 @@ ARRAY = ep.full((4, 4), 1, "float32", device="host")[:3]
 
 
 class Driver:
-    """In place of CUDA's: knows all pointers, or none."""
+    """Stands for CUDA's driver: knows all pointers, or none."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -53,7 +53,8 @@ EXPORTERS = exporters(ATTRIBUTE, truth, "__array_interface__", truth) | {
 
 
 def good(obj: Any) -> ep.Array:
-    """By the array interface of the same words, after a look at what that has not."""
+    """Imports by the array interface with the same entries, after a check of `mask` and
+    `stream`."""
     entries = getattr(obj, ATTRIBUTE, None)
     if entries is None:
         raise TypeError("no memory of CUDA")

@@ -1,4 +1,4 @@
-"""``entrepot check``: what it prints, and with which status it ends."""
+"""``entrepot check``: its output and exit status."""
 
 from __future__ import annotations
 

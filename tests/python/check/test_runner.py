@@ -1,4 +1,5 @@
-"""A target runs in a process of its own: where it crashes or hangs the clause has failed, and the next one is asked."""
+"""A target runs in its own process: if it crashes or hangs, the clause fails and the next one is
+checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``entrepot cache`` finds what the backends keep, in the place where they keep it, and takes it away."""
+"""``entrepot cache`` lists what the backends cache, with its folder, and removes it."""
 
 from __future__ import annotations
 

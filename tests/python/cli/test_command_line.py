@@ -1,4 +1,4 @@
-"""The command ``entrepot``: what it prints, where to, and with which status."""
+"""The command ``entrepot``: its output, its streams and its exit status."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def bytes_of(cell: str) -> float:
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
-    """The cells of the first table by the names of their columns, which are underlined to their whole width."""
+    """Cells of the first table by column name. A name's underline has the column's width."""
     headers, underline, *lines = text.split("\n\n")[0].splitlines()
     columns = [slice(*found.span()) for found in re.finditer("-+", underline)]
     return [{headers[column].strip(): line[column].strip() for column in columns} for line in lines]

@@ -1,4 +1,4 @@
-"""The demo shows every hand-over of this machine, and sees a copy or a missed write where there is one."""
+"""The demo shows every hand-over on this machine, and detects a copy or a missed write."""
 
 from __future__ import annotations
 

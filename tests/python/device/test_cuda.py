@@ -1,4 +1,4 @@
-"""CUDA devices in Python: programs in their forms, ranges that mean what they mean elsewhere, order, other people's CUDA."""
+"""CUDA devices in Python: forms of programs, ranges, order, and other users of CUDA."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ class TestBesideTorch:
 
 class TestWithoutACompiler:
     def test_strided_copies_and_fills_need_no_nvrtc(self):
-        """Their kernels came with us as PTX: a process that makes them has not opened NVRTC."""
+        """Their kernels are shipped as PTX: a process that launches them has not opened NVRTC."""
         out = fresh(
             "import entrepot as ep, numpy as np\n"
             "numbers = np.arange(24, dtype='int32').reshape(4, 6)\n"

@@ -1,4 +1,5 @@
-"""Why there is no CUDA: drivers that are not there, see nothing, are too old or are only to link with, each with its reason."""
+"""Reasons for the absence of CUDA: drivers that are missing, see no device, are too old, or are
+stubs."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def reason_with(library: Path | None, code: str = REASON) -> str:
 
 @pytest.fixture
 def driver(tmp_path):
-    """Makes a driver of the given source, which the loader finds first."""
+    """Makes a driver of the source, which the loader finds first."""
 
     def make(source: str) -> Path:
         (tmp_path / "cuda.c").write_text(source)

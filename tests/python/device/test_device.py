@@ -1,4 +1,4 @@
-"""Devices: what they say of themselves, and how they are divided."""
+"""Devices: their properties and their division."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""CUDA graph capture: what is captured and runs with the graph, whose memory is whose, what is refused, and what survives."""
+"""CUDA graph capture: captured work, memory owned by graphs, refusals, and captures that stay
+valid."""
 
 from __future__ import annotations
 

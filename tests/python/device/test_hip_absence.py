@@ -1,4 +1,5 @@
-"""Why there is no HIP: runtimes that are not there, do not load, see nothing or are too old, each with its reason."""
+"""Reasons for the absence of HIP: runtimes that are missing, do not load, see no device or are
+too old."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs and kernels: what is built, what is refused and with which words."""
+"""Programs and kernels: builds and refusals, with their messages."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_source_is_text_or_bytes(wrong):
         ep.Program(wrong, "host")
 
 
-# In a process of its own, because the mode would stay for all later tests.
+# In a process of its own, because the mode would persist for later tests.
 @pytest.mark.host
 def test_fast_math_of_a_program_leaves_subnormals_alone():
     run(
@@ -86,7 +86,8 @@ kernel void minima(global long *out, global const long *given, long n) {
 @pytest.mark.sycl
 @pytest.mark.parametrize("settings", [("core-avx2", ""), ("", "-g")], ids=["variable", "option"])
 def test_settings_avoid_intels_miscompilation(monkeypatch, settings):
-    """In docs/concepts/devices.md. Without either the process ends with a segmentation fault where there is AVX-512."""
+    """See docs/concepts/devices.md. Without either setting the process crashes on machines with
+    AVX-512."""
     processor, options = settings
     if processor:
         monkeypatch.setenv("CL_CONFIG_CPU_TARGET_ARCH", processor)

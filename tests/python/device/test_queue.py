@@ -1,4 +1,4 @@
-"""Queues, events and the device that is current."""
+"""Queues, events and the current device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cpu() -> ep.Device:
 
 
 class Wrapper:
-    """Any library's object that gives its queue or context in a capsule."""
+    """An object of a library that passes its queue or context in a capsule."""
 
     def __init__(self, wrapped):
         self.wrapped = wrapped
@@ -116,7 +116,7 @@ class TestEveryQueue:
 
 @pytest.mark.host
 class TestEvents:
-    """Their objects come from a free list: one that is made of an earlier one's has nothing of it."""
+    """Events come from a free list: a reused one has no state of its predecessor."""
 
     def test_weak_references_are_of_one_event(self) -> None:
         queue = ep.Queue("host")
@@ -328,7 +328,7 @@ def test_non_queue_is_a_type_error(wrong):
 @pytest.mark.dpctl
 @pytest.mark.sycl
 class TestDpctl:
-    """Objects of dpctl for the same thing are equal to ours, and ours are taken by dpctl."""
+    """dpctl's objects for the same thing equal Entrepot's, and dpctl accepts Entrepot's."""
 
     @pytest.fixture
     def dpctl(self):

@@ -1,4 +1,4 @@
-"""Selectors: what names a device, what prints, and what is refused."""
+"""Selectors: names of devices, their text, and refusals."""
 
 from __future__ import annotations
 

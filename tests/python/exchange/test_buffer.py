@@ -1,4 +1,4 @@
-"""The buffer protocol both ways: what is held and until when, and every flag that a consumer can ask with."""
+"""The buffer protocol both ways: lifetimes, and every flag of a request."""
 
 from __future__ import annotations
 
@@ -131,7 +131,8 @@ class TestRefusal:
         source.clear()
 
     def test_release_in_python_keeps_the_error_of_an_option(self) -> None:
-        """A buffer whose release is Python code, as ctypes makes it, must not be released while an exception is set."""
+        """A buffer with a release in Python, as ctypes makes it, must not be released while an
+        exception is set."""
         backing = (ctypes.c_float * 12)()
         exporter = Exporter(backing, ctypes.addressof(backing))
         with pytest.raises(ValueError, match="no repr"):

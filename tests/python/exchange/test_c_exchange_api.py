@@ -180,7 +180,8 @@ def ours() -> Table:
 
 
 def owned(out: py_object) -> ep.Array:
-    """The object that a function has written as a new reference, which ctypes takes for a borrowed one."""
+    """The object that a function has returned as a new reference, which ctypes treats as a
+    borrowed one."""
     value = out.value
     ctypes.pythonapi.Py_DecRef(out)
     return value

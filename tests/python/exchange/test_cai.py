@@ -1,4 +1,5 @@
-"""The CUDA array interface both ways: every key, every stream, and what is refused. Most of it needs a CUDA device."""
+"""The CUDA array interface both ways: every key, every stream, and refusals. Most of it needs a
+CUDA device."""
 
 from __future__ import annotations
 

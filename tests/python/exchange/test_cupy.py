@@ -1,4 +1,4 @@
-"""CuPy's arrays read in place, once they have been compared with what CuPy says of them."""
+"""CuPy's arrays are read in place, after a first comparison with CuPy's own answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEMORY = (ctypes.c_float * 12)(*range(12))
 
 
 def namesake(**attributes: Any) -> type:
-    """A class that is called as CuPy's."""
+    """A class with the name of CuPy's."""
     return type("ndarray", (), {"__module__": "cupy", **attributes})
 
 
@@ -31,7 +31,7 @@ def test_a_namesake_is_taken_by_what_it_speaks() -> None:
 
 
 def test_a_stream_of_another_signature_is_not_called() -> None:
-    """In a process of its own, where nothing is proved yet."""
+    """In a process of its own, without an earlier comparison."""
     run("""
         import ctypes, sys, types
         import entrepot as ep
@@ -70,7 +70,7 @@ class TestArrays:
         """)
 
     def test_a_namesake_refutes_nothing(self) -> None:
-        """In a process of its own, where it comes first."""
+        """In a process of its own, where it is the first import."""
         run("""
             import cupy
             import entrepot as ep

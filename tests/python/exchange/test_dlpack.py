@@ -224,7 +224,7 @@ def test_from_dlpack_shows_the_keywords_that_it_takes() -> None:
 
 
 class TestProducersOfAllAges:
-    """Keywords are what ages: each producer here knows fewer than the one before."""
+    """Keywords of older producers: each one accepts fewer than the one before."""
 
     class NoCopy(Producer):
         def __dlpack__(self, *, stream: object = None, max_version: object = None) -> object:
@@ -565,7 +565,8 @@ class TestOneAPI:
         assert producer.deleted == 1
 
     def test_producers_like_torch_xpu(self) -> None:
-        """Data is the start of the storage, with an offset in bytes; one number in the capsule and another one announced."""
+        """The data pointer is the start of the storage, with a byte offset. The capsule and
+        __dlpack_device__ differ in the device number."""
 
         class Xpu(TorchXpu):
             def __dlpack_device__(self) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""NumPy's own arrays, read field by field: everything that the fields can say, and what cannot be taken."""
+"""NumPy's own arrays, read field by field: all values of the fields, and refusals."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TestRefusal:
 
 
 class TestMasks:
-    """None of the protocols that a MaskedArray speaks has a word for its mask."""
+    """No protocol of a MaskedArray can export its mask."""
 
     @pytest.fixture(params=["array", "subclass", "constant", "record's field"])
     def masked(self, request: pytest.FixtureRequest) -> np.ma.MaskedArray:

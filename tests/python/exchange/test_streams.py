@@ -1,4 +1,5 @@
-"""Streams of CUDA at every hand-over: DLPack's `stream` in all its values, the C exchange API's, and `__cuda_stream__`."""
+"""CUDA streams in every protocol: all values of DLPack's `stream`, the C exchange API's, and
+`__cuda_stream__`."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def tensor_in(capsule: object) -> Any:
 
 
 class Announced(Held):
-    """A producer of an Array's memory, which notes the streams that it is asked for and lets them wait for a queue of its own."""
+    """A producer of an Array's memory that records the requested streams and makes them wait for
+    its own queue."""
 
     def __init__(self, array: ep.Array, device: tuple[int, int], **changes: Any) -> None:
         super().__init__(

@@ -1,4 +1,5 @@
-"""SUAI both ways: every key, every form of ``syclobj``, the flag that producers invert, and whatever else a dict may say."""
+"""SUAI both ways: every key, every form of ``syclobj``, the flag that producers invert, and
+other values."""
 
 from __future__ import annotations
 
@@ -134,7 +135,7 @@ class TestImport:
 
 
 class TestBuffer:
-    """Without ``data`` the object's buffer is meant."""
+    """Without ``data`` the object's buffer is used."""
 
     class Source(bytearray):
         interface: dict[str, Any]

@@ -1,4 +1,5 @@
-"""The table of functions that extensions call: its versions, and what examples/extensions has no use for."""
+"""The table of functions for extensions: its versions, and functions that examples/extensions
+does not use."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ FLOAT = (2, 32)  # DLPack's code and bits
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    """extension.cpp, against the header of the sources."""
+    """Builds extension.cpp against the headers of the sources."""
     here = Path(__file__)
     module = tmp_path_factory.mktemp("extension") / f"extension{sysconfig.get_config_var('EXT_SUFFIX')}"
     headers = [here.parents[3] / "include", sysconfig.get_path("include")]

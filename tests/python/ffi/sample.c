@@ -1,4 +1,4 @@
-// A library to be called: a function for each way in which values go in and come out.
+// A library for tests of calls: a function for each kind of argument and result.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -92,7 +92,7 @@ typedef struct door_s *door;
 typedef struct key_s *key;
 door open_door(int number) { return (door)(intptr_t)number; }
 key cut_key(int number) { return (key)(intptr_t)number; }
-// By its address, from where it is taken away.
+// Takes the address of a door, and sets the door to NULL.
 int shut(door *it) {
     const int number = (int)(intptr_t)*it;
     *it = 0;
@@ -153,7 +153,7 @@ bool sleep_until_told(int milliseconds) {
 }
 // Returns: true if a thread was asleep.
 bool tell_sleeper(void) { return asleep && (told = true); }
-// C's own threads, of which Python knows nothing until they call it.
+// Threads of C, unknown to Python until they call it.
 typedef struct {
     pthread_t thread;
     binary function;
@@ -185,7 +185,7 @@ static void *call_for_ever(void *context) {
     for (int time = 0;; ++time)
         function(0, time);
 }
-// They call until the process ends.
+// Threads that call until the process ends.
 void call_until_the_end(binary function, int threads) {
     for (pthread_t thread; threads > 0; --threads)
         if (pthread_create(&thread, 0, call_for_ever, (void *)function) || pthread_detach(thread))

@@ -1,4 +1,4 @@
-"""sample.c, compiled and declared by hand as bindings are."""
+"""sample.c, compiled, and declared by hand like bindings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ from entrepot.ffi import (
 
 
 def _compiled() -> str:
-    """The library's path, made once a checkout; processes that find it missing at one time each make it, and one stays."""
+    """Path of the library, built once a checkout. Processes that need it at one time each build
+    it, and one result stays."""
     folder = Path(__file__).parents[3] / "build/tests/ffi"
     folder.mkdir(parents=True, exist_ok=True)
     source, library = Path(__file__).with_name("sample.c"), folder / "libentrepot_sample.so"

@@ -1,4 +1,5 @@
-"""tools/bindgen on a header of its own: what each rule makes of a declaration, and that the module does what the header says."""
+"""tools/bindgen on a header of its own: the result of each rule, and the behaviour of the
+module."""
 
 from __future__ import annotations
 
@@ -267,7 +268,7 @@ def test_no_line_is_too_long(folder, suffix):
 
 
 def test_parameters_without_a_rule_are_reported(folder):
-    """And nothing else: what the settings, const or the documentation say is no guess."""
+    """Nothing else is reported: settings, const and documentation are no guesses."""
     assert (folder / "goods.report").read_text().splitlines() == [
         "make.out: Returned[box], allocated by the callee",
         "use.names: InOut[ListOfBytes], for want of a rule",

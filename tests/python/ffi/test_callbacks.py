@@ -1,4 +1,5 @@
-"""Pointers to functions: C calls Python, Python calls C; lifetimes, exceptions, the interpreter's end."""
+"""Pointers to functions: C calls Python, Python calls C; lifetimes, exceptions, interpreter
+shutdown."""
 
 from __future__ import annotations
 
@@ -203,7 +204,8 @@ def test_from_threads_of_pythons():
 
 
 def test_from_threads_of_cs_own():
-    """Python had no state of these threads; in a callback, and no longer, each is one of its threads like any."""
+    """Python has no state for these threads before a callback. During one, and only then, each
+    is a Python thread."""
     callers, names = set(), set()
 
     def add(a, b):
@@ -227,7 +229,8 @@ def test_an_exception_on_a_thread_of_cs_own_is_reported(monkeypatch):
 
 
 def test_thread_of_c_does_not_see_another_threads_exception():
-    """An exception that is on its way in the thread which waits for C's is not another thread's."""
+    """An exception being handled in the thread that waits for C's threads is not visible in
+    those."""
     try:
         raise KeyError("kept")
     except KeyError as raised:

@@ -1,4 +1,5 @@
-"""Calls: values by every kind, names, out-parameters, statuses; what is refused, with the function and the argument."""
+"""Calls: every kind of value, names, out-parameters, statuses; errors name the function and the
+argument."""
 
 from __future__ import annotations
 
@@ -118,7 +119,8 @@ class TestOutParameters:
         assert (status, str(name)) == (0, "sample")
 
     def test_unknown_status_is_a_member_of_the_enum(self):
-        """Programs ask `isinstance(status, enum) and status != success`: a number would pass for success."""
+        """Programs test `isinstance(status, enum) and status != success`, for which a number
+        would mean success."""
         (status,) = sample.unknown_status()
         assert isinstance(status, sample.status)
         assert status == 77 and hash(status) == hash(77) and {77: "seen"}[status] == "seen"

@@ -1,4 +1,5 @@
-"""Memory that is shorter than the call says, and handles where C takes the address of one: refused before C uses them."""
+"""Memory shorter than the call says, and handles in place of their addresses: refused before C
+uses them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ REFUSAL = "refusal='ffi.sample.too_loud'"
 
 
 def declared(text: str) -> types.ModuleType:
-    """A module with that function of the sample's."""
+    """A module with that function of the sample library."""
     module = types.ModuleType("lengths_of_its_own")
     sys.modules[module.__name__] = module
     head = "from __future__ import annotations\nfrom entrepot.ffi import *\nfrom entrepot.ffi import Library\n"

@@ -1,4 +1,4 @@
-"""Libraries: found, missed with the list of what was tried, opened late; and a real one to the end."""
+"""Libraries: search, errors that list the attempts, lazy loading; and a real library to the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def declared(library: Library, name: str, result: object = c_int):
-    """A function of a library that is declared here."""
+    """A function of a library, declared here."""
 
     def declaration() -> None: ...
 
@@ -205,7 +205,8 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
         assert seen == [getattr(module, name)] and issubclass(seen[0], Record)
 
     def test_import_of_another_module_does_not_block_declarations(self, module, tmp_path, monkeypatch):
-        """A thread that imports it may be waiting for a declaration: no declaration waits for an import."""
+        """A thread that imports the module may wait for a declaration, so no declaration may
+        wait for an import."""
         (tmp_path / "built_upon.py").write_text(
             "import threading\n"
             "import declared_for_threads\n"

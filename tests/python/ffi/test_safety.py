@@ -63,7 +63,7 @@ def same_uint64(a: ffi.In[outer]) -> ffi.c_uint64: ...
 
 @_library.enum(c_int)
 class bits:
-    """A name that entrepot.ffi has too."""
+    """A name that entrepot.ffi also has."""
 
     SOME = 3
 
@@ -135,7 +135,7 @@ class TestRecordsByValue:
 
 
 class TestFreedMemory:
-    """A record that points to memory which has been given back since."""
+    """A record that points to memory that has since been freed."""
 
     MEMORY = (ctypes.c_char * 8)()
 

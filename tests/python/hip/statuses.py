@@ -25,7 +25,7 @@ def argument(module, kind):
 
 
 def outcome(module, name, kinds):
-    """The status of a call, of a child that says it by a pipe; of one that dies by which signal."""
+    """Status of a call in a child, sent by a pipe; or the signal that killed the child."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

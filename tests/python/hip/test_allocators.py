@@ -8,7 +8,7 @@ import pytest
 
 from robustness.processes import run
 
-# The host's memory; `allocated` is what the last call was asked for, as bytes * 1000 + flags, a stream or a pool.
+# Host memory. `allocated` records the last request, as bytes * 1000 + flags, a stream or a pool.
 RUNTIME = """
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int hipFreeHost(void *memory) { return take_back(memory, 3); }
 int hipHostMalloc(void **out, size_t bytes, unsigned flags) { return allocate(out, bytes, flags); }
 """
 
-# The call, the bytes that it asks for, and what C is told besides.
+# The call, the bytes that it requests, and further arguments that C gets.
 ALLOCATORS = {
     "hipMalloc": ("hip.hipMalloc(60)", "size=60", 0),
     "hipExtMallocWithFlags": ("hip.hipExtMallocWithFlags(60, 3)", "sizeBytes=60, flags=3", 3),

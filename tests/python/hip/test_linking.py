@@ -1,4 +1,5 @@
-"""hipRTC's linker on a stand-in that keeps what it is given: its statuses, and its options by keyword as HIP Python has them."""
+"""hipRTC's linker on a stand-in that records its arguments: statuses, and options by keyword
+like in HIP Python."""
 
 from __future__ import annotations
 

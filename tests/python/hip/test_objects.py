@@ -1,4 +1,4 @@
-"""Streams and events as objects, statuses as exceptions: what there is to know of them without a device."""
+"""Streams and events as objects, statuses as exceptions, as far as possible without a device."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class TestStatuses:
 
     @pytest.mark.hip_library
     def test_a_name_is_said_once(self):
-        """Older libraries have nothing but names for words, and one of another status for those that they do not know."""
+        """Older libraries have only names as texts, and the name of another status for unknown
+        ones."""
         names = {*hip.hipError_t.__members__, *hiprtc.hiprtcResult.__members__}
         for status in (*hip.hipError_t, *hiprtc.hiprtcResult):
             name, _, words = str(hip.HipError(status)).partition(": ")
@@ -97,7 +98,8 @@ class TestStatuses:
             hip.hip_check(result)
 
 
-# Streams and events of the host: what was done with them is in `done`, a letter and a flag or a handle's last digit each.
+# Streams and events of the host. `done` records each call as a letter and a flag or a handle's last
+# digit.
 RUNTIME = """
 #include <pthread.h>
 #include <stdio.h>
@@ -321,7 +323,7 @@ def test_a_star_brings_objects_along():
 
 
 class TestDim3OfFloats:
-    """`hip.dim3(n / block[0])`, as an example of HIP Python has it."""
+    """`hip.dim3(n / block[0])`, like an example of HIP Python."""
 
     def test_whole_floats_are_taken(self):
         block = hip.dim3(64)

@@ -206,7 +206,8 @@ def test_an_address_is_taken_as_it_is():
 
 @of_hip_5
 def test_several_threads_compile_at_first():
-    """HIP 5's ends the process where a thread that has not called HIP waits for the compilation of one that has."""
+    """HIP 5's hipRTC crashes if a thread that has not called HIP waits for the compilation of
+    one that has."""
     program = """
         import threading
         from entrepot import hip, hiprtc

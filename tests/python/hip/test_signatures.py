@@ -1,4 +1,5 @@
-"""The generated modules: functions whose C is not what its documentation, or a rule, makes of it, and how the files read."""
+"""The generated modules: functions whose C differs from the documentation or a rule, and the
+files' text."""
 
 from __future__ import annotations
 

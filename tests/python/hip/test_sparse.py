@@ -40,7 +40,7 @@ def test_a_call_without_the_library_says_what_was_tried():
 @pytest.mark.hip_library
 @pytest.mark.hipsparse_library
 class TestAmdsLibrary:
-    """Its descriptions of matrices and vectors are the host's: they need no device."""
+    """Descriptions of matrices and vectors are host objects: they need no device."""
 
     def test_a_matrix_is_described(self):
         assert hipsparse.hipsparseGetVersion(None)[0] == hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_NOT_INITIALIZED
@@ -84,7 +84,7 @@ class TestAmdsLibrary:
         hip_check(hipsparse.hipsparseDestroySpMat(matrix))
 
     def test_calls_without_a_handle_return_a_status(self):
-        """5.3 says success without a device, and makes none."""
+        """Version 5.3 returns success without a device, and creates no handle."""
         if hip.hipGetDeviceCount()[0] == 0:
             pytest.skip("there is a HIP device here")
         status, handle = hipsparse.hipsparseCreate()
@@ -100,7 +100,7 @@ class TestAmdsLibrary:
         hip_check(hipsparse.hipsparseDestroyMatDescr(descr))
 
 
-#: One device less: y = alpha * A x + beta * y where the arrays are the host's.
+#: Without a device: y = alpha * A x + beta * y on host arrays.
 STAND_IN = """
 #include <stdlib.h>
 int hipsparseCreate(void **handle) { *handle = malloc(1); return 0; }

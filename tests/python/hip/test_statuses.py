@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 LIBRARIES = {"entrepot.hip": "rocm.bindings.hip", "entrepot.hiprtc": "rocm.bindings.hiprtc"}
 
-# The functions that have other arguments in HIP Python, and why; each is called there as it wants to be.
+# Functions with other arguments in HIP Python, with the reason; each is called there with its own.
 OTHER_ARGUMENTS = {
     "an array whose length is another argument is one result to it, and C writes any number of them there": (
         "hipDrvPointerGetAttributes hipGraphGetEdges hipGraphGetNodes hipGraphGetRootNodes hipGraphInstantiate "
@@ -43,22 +43,23 @@ OTHER_ARGUMENTS = {
 
 # Functions of the library for which HIP Python raises instead of returning our status.
 DIFFERENT = {
-    # An enum of what it has not set and C has not written: no ValueError where that happens to be a value.
+    # HIP Python makes an enum of a value that neither side has set: ValueError, unless it happens
+    # to be valid.
     "ValueError": (
         "hipCtxGetCacheConfig hipCtxGetSharedMemConfig hipDeviceGetCacheConfig hipDeviceGetSharedMemConfig "
         "hipDrvPointerGetAttributes hipGraphExecUpdate hipMemPoolGetAccess hipMemRangeGetAttributes hipModuleLoadDataEx "
         "hipStreamGetCaptureInfo hipStreamGetCaptureInfo_v2 hipTexRefGetAddressMode hipThreadExchangeStreamCaptureMode"
     ),
-    # It calls HIP 5's functions by HIP 6's names alone.
+    # HIP Python calls HIP 5's functions by HIP 6's names only.
     "RuntimeError: failed to dlsym": "hipChooseDevice hipGetDeviceProperties",
-    # It asks for a class method that its class has not.
+    # HIP Python calls a class method that its class lacks.
     "AttributeError": "hipGetChannelDesc hipGraphKernelNodeCopyAttributes",
 }
 
-# The twins of HIP 6 and later: of what has another layout there, as it was before.
+# HIP 5's variants of functions whose structs have another layout since HIP 6.
 OURS_ALONE = {"hipChooseDeviceR0000", "hipGetDevicePropertiesR0000"}
 
-# The functions that do not bear NULL in HIP 5.2: the process ends.
+# Functions that crash on NULL in HIP 5.2.
 CRASHES = {
     "entrepot.hip": {"hipKernelNameRef"},
     "entrepot.hiprtc": {"hiprtcCompileProgram", "hiprtcCreateProgram", "hiprtcGetCodeSize", "hiprtcGetProgramLogSize"},
@@ -66,7 +67,7 @@ CRASHES = {
 
 # Functions of HIP Python that Entrepot lacks.
 ABSENT = {
-    # HIP 7.1, whose headers ours are made from, has these in none of its headers for users.
+    # HIP 7.1, the source of our headers, declares these in no public header.
     "entrepot.hip": set(
         # execution contexts, and what they divide
         "hipDevResource hipDevResourceDesc_t hipDevResourceGenerateDesc hipDevResourceType hipDevResource_st "
@@ -94,7 +95,7 @@ ABSENT = {
     "entrepot.hiprtc": set(),
 }
 
-# HIP Python's own, and what it imports.
+# HIP Python's own names, and its imports.
 NO_NAMES_OF_HIP = {"ctypes", "enum", "has_symbol"}
 
 
@@ -133,7 +134,8 @@ def _has(module: str, name: str) -> bool:
 
 
 def outcomes(module: str, runtime: str, arguments: dict[str, list[str]], folder: Path) -> dict[str, str]:
-    """HIP 5 has hipRTC in the runtime itself: HIP Python asks for a library of that name, and finds it in the folder."""
+    """HIP 5 has hipRTC in the runtime itself: HIP Python asks for a library of that name, and
+    finds it in the folder."""
     worker = Path(__file__).with_name("statuses.py")
     done = subprocess.run(
         [sys.executable, worker, module, runtime],
@@ -256,7 +258,7 @@ def test_the_documentation_has_their_number():
 
 @pytest.mark.triton
 def test_the_names_that_are_not_here_came_later():
-    """Than the headers for users that the bindings are made from."""
+    """Missing from the public headers that the bindings are made from."""
     include = Path(importlib.util.find_spec("triton").origin).parent / "backends/amd/include/hip"
     for_users = [*include.glob("*.h"), include / "amd_detail/amd_hip_runtime.h", include / "amd_detail/host_defines.h"]
     known = set(re.findall(r"\w+", "\n".join(header.read_text() for header in for_users)))

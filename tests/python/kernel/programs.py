@@ -35,7 +35,7 @@ SIZES = {
     (16, 8): ["16, 8", "(8, 2), (4, 2)", "(2, 2, 4), (1, 2, 4)"],
     (32, 8): ["32, 8", "(4, 8), (1, 8)"],
 }
-#: An index of 8 bits is within the table, whichever its sign.
+#: An index of 8 bits is within the table, with either sign.
 TABLE = 256
 COLUMNS = 4
 WIDE = 6
@@ -75,7 +75,7 @@ def program({parameters}):
 
 @dataclass
 class _Writer:
-    """A program that is being drawn: its lines, and what may be named at this point."""
+    """A program under construction: its lines, and the names in scope."""
 
     draw: st.DrawFn
     lines: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ class _Writer:
     # Expressions -----------------------------------------------------------------------------------------------------
 
     def typed_integer(self) -> str:
-        """A leaf that has a type."""
+        """A typed leaf of an expression."""
         kind = self.one_of(*INTEGERS)
         constant = f"({self.one_of('-', '~')}dppy.{kind}({self.one_of(0, 1, 5, 100, np.iinfo(kind).max)}))"
         if self.in_function:
@@ -156,7 +156,8 @@ class _Writer:
         return f"dppy.int64(x[{self.place()}] * x[i] {self.one_of('+', '-')} x[{self.place()}])"
 
     def place(self, extent: int = 0) -> str:
-        """An index that is an element itself, from the front or from the end; by default one of an element for each work-item."""
+        """An index that is itself an element, from the front or the end; by default of an array
+        with one element for each work-item."""
         extent = extent or self.items
         at = f"{self.one_of(*ARRAYS.values())}[{self.one_of('i', self.neighbour, f'-1 - {self.neighbour}')}]"
         if self.chance(3):
@@ -164,7 +165,7 @@ class _Writer:
         return self.one_of(f"{at} % {extent}", f"dppy.int64({at}) % {extent} - {extent}")
 
     def narrow(self, kind: str, depth: int) -> str:
-        """An integer of exactly that type, which wraps in it."""
+        """An integer expression of exactly that type, which wraps in it."""
         largest = int(np.iinfo(kind).max)
         leaves = [name for name in self.integers if self.types.get(name) == kind]
         leaves.append(f"dppy.{kind}({self.one_of(0, 1, 2, 77, largest)})")
@@ -310,7 +311,7 @@ class _Writer:
         self.types[name] = kind
 
     def assign_untyped(self) -> None:
-        """A variable of literals, or of what is calculated of such."""
+        """A variable of literals, or of an expression of such variables."""
         name = self.one_of(*self.untyped) if self.untyped and self.chance(3) else f"w{self.made}"
         self.made += 1
         self.line(f"{name} = {self.of_literals()}")
@@ -353,7 +354,7 @@ class _Writer:
         self.integers.append(name)
 
     def assign_real(self) -> None:
-        """Kept small and whole in quarters, so that the products of the next one are exact."""
+        """Kept small and a whole number of quarters, so that later products are exact."""
         name = self.one_of(*self.floats) if self.floats and self.chance(3) else f"r{self.made}"
         self.made += 1
         self.line(f"{name} = {self.quarters()}")
@@ -367,7 +368,7 @@ class _Writer:
         return f"dppy.float64(dppy.int64(max(min(dppy.float64({value}), 1000.0), -1000.0) * 4.0)) / 4.0"
 
     def function(self) -> None:
-        """One of two integers of any type and a float; those that are already there may be called in it."""
+        """A function of two integers of any type and a float; it may call existing ones."""
         writer = _Writer(self.draw, integers=["p", "q"], floats=["z"], functions=dict(self.functions), in_function=True)
         writer.types = {}
         kind = self.one_of(*INTEGERS)
@@ -423,7 +424,7 @@ class _Writer:
         return self.one_of(*known)
 
     def assign_tuple(self) -> None:
-        """To several variables and elements at once: every item is what it was before the assignment."""
+        """Assigns to several variables and elements simultaneously."""
         if self.pairs and self.chance(4):
             name = self.one_of(*self.pairs)
             targets = [f"v{self.made}", f"v{self.made + 1}"]
@@ -465,7 +466,7 @@ class _Writer:
             self.line(f"{left} = {right}")
 
     def learn(self) -> None:
-        """A condition that tells a compiler in what range a variable lies, and uses that depend on the range."""
+        """A condition from which a compiler derives a variable's range, and uses of that range."""
         name = self.variable()
         kind = self.types[name]
         bound = self.one_of("0", "1", "0", self.narrow(kind, 1), self.typed_integer())
@@ -498,7 +499,7 @@ class _Writer:
         self.indent -= 1
 
     def assign_hash(self) -> None:
-        """A sum that wraps, of all elements of an array."""
+        """A wrapping sum of all elements of an array."""
         kind, array, name = self.one_of(*INTEGERS), self.one_of(*ARRAYS.values()), f"v{self.made}"
         self.made += 1
         self.line(f"{name} = dppy.{kind}({self.one_of('0', '77', 'i')})")
@@ -515,7 +516,7 @@ class _Writer:
             self.halves.append(name)
 
     def store(self) -> None:
-        """Into an element that is the work-item's own."""
+        """Writes an element that belongs to the work-item."""
         form = self.one_of("out", "out", "grid", "small", "rounded", "own")
         if form == "out":
             target = self.one_of("out[i] += dppy.int64({})", "out[i] ^= dppy.int64({})", "out[i] = dppy.int64({})")
@@ -538,7 +539,7 @@ class _Writer:
         self.line(f"dppy.atomic.{ATOMICS[cell]}({cells}, {cell}, dppy.{kind}({self.integer(2)}))")
 
     def block(self, statements: int, depth: int) -> None:
-        """In a scope of its own: what it assigns first is not to be read behind it."""
+        """A scope of its own: variables that it introduces are not read after it."""
         names = self.names()
         self.indent += 1
         for _ in range(statements):
@@ -613,7 +614,7 @@ class _Writer:
         self.integers = integers
 
     def step(self) -> str:
-        """A range's, which is never 0."""
+        """A step of a range, never 0."""
         up = f"dppy.int64({self.one_of('b[i]', 'a[i]', 'n')} % 3) + 1"
         return self.one_of("1", "1", "2", "-1", "n - 3", up, f"-({up})")
 
@@ -667,7 +668,7 @@ class _Writer:
         return str(self.draw(st.integers(0, self.group - 1))) if form == "broadcast" else f'"{self.one_of(*operations)}"'
 
     def all_enter(self, form: str) -> None:
-        """The head of a block with barriers: every work-item takes the same way."""
+        """The head of a block with barriers: every work-item takes the same branch."""
         name, count = f"t{self.made}", self.draw(st.integers(1, 3))
         self.made += 1
         if form == "if":
@@ -727,7 +728,7 @@ def programs(draw: st.DrawFn) -> str:
 
 
 def _number(which: str, ranges: str) -> str:
-    """The place of a work-item among all or in its group, in the order of the dimensions."""
+    """Number of a work-item in the range or in its group, in the order of the dimensions."""
     sizes = ast.literal_eval(ranges)[which == "local"]
     number = f"dppy.get_{which}_id(0)"
     for dimension, size in list(enumerate(sizes))[1:] if isinstance(sizes, tuple) else []:
@@ -787,7 +788,7 @@ def sums(draw: st.DrawFn) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """An array that is part of a larger one, whose other elements no program reads or writes."""
+    """An array that is part of a larger one, whose other elements no program accesses."""
 
     whole: np.ndarray
     slices: tuple[slice, ...]

@@ -1,4 +1,5 @@
-"""Arguments: every dtype, any strides, memory from anywhere without a copy, where a kernel runs, and what is refused."""
+"""Arguments: every dtype, any strides, memory of any origin without a copy, selection of the
+device, refusals."""
 
 from __future__ import annotations
 
@@ -102,7 +103,7 @@ def address_of_writes(x):
 
 
 def launch_without_a_copy(array):
-    """A copy would be memory that comes from the resource of the moment."""
+    """A copy would be allocated from the current resource."""
     counted = memory.statistics()
     with memory.use_resource(counted):
         address_of_writes[8](array).wait()
@@ -110,7 +111,7 @@ def launch_without_a_copy(array):
 
 
 class TestWithoutACopy:
-    """The kernel writes to the memory itself: what was there under another name has changed."""
+    """The kernel writes in place: the memory's other view shows the change."""
 
     @pytest.mark.host
     def test_numpy_on_the_host(self):
@@ -322,7 +323,7 @@ def frozen(backend, values):
 
 @every_backend
 def test_read_only_arrays_may_not_be_written(backend):
-    """Found by the compiler, which names the line; nothing has run."""
+    """Refused by the compiler, with the line; nothing has run."""
     array, under = frozen(backend, np.zeros(4, "i4"))
     assert array.read_only
     line = address_of_writes.function.__code__.co_firstlineno + 3
@@ -378,7 +379,7 @@ def shifted_sum(out, x, y):
 
 @every_compiler
 def test_overlapping_arguments_see_each_others_writes(backend):
-    """Nothing may be assumed of arrays that overlap: what is written through one name is read through the other."""
+    """Arrays may overlap: a write through one name is seen by reads through the other."""
     array = backend.array(np.array([1, 2, 3, 4], "f8"))
     backend.launch(shifted_sum, 4, None, array, array, array)
     assert values_of(array).tolist() == [27, 54, 81, 108]
@@ -434,7 +435,7 @@ def of_bytes(out, kept, flags):
 
 @every_dialect
 def test_bytes_of_bools_that_are_neither_0_nor_1_are_true(backend):
-    """Compilers take a bool for 0 or 1, and do not say what becomes of others."""
+    """Compilers assume that a bool is 0 or 1; other values are undefined."""
     raw = np.array([0, 1, 2, 128, 255, 0, 3, 1], "u1")
     flags, kept, out = backend.array(raw).view("bool"), backend.array(raw).view("bool"), backend.array(np.zeros((8, 8), "i8"))
     backend.launch(of_bytes, 8, 8, out, kept, flags)

@@ -1,4 +1,5 @@
-"""Types and operators: literals are weak, values of types meet by the rules of docs/kernels/types.md, integers follow Python."""
+"""Types and operators: weak literals, the type rules of docs/kernels/types.md, and Python's
+integer operators."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def test_division_is_pythons(backend, dtype):
     assert out[1].tolist() == [x % y for x, y in numbers]
     single = dtype == "float32" or (not backend.fp64 and np.dtype(dtype).itemsize <= 4)
     exact = [x / y if not single else float(np.float32(x) / np.float32(y)) for x, y in numbers]
-    # OpenCL C lets a float32 that is divided be 2.5 units in the last place off.
+    # OpenCL C allows a float32 division an error of 2.5 units in the last place.
     assert out[2] == pytest.approx(exact, rel=2.5 * 2**-23 if single and backend.marker == "sycl" else 0, abs=0)
 
 
@@ -460,7 +461,7 @@ def store_each(out, x):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_doubles_are_rounded_once(backend, dtype):
-    """To float32 first they would be rounded to what lies in the middle, and from there to the even one."""
+    """Rounded to float32 first, they would be midpoints, which then round to even."""
     bits = 10 if dtype == "float16" else 7
     middle = 1 + 2.0**-bits * (np.arange(8) + 0.5)
     x = np.concatenate([[0.0, -0.0, np.inf, -np.inf, 1e-320, -1e-320], middle, middle + 2.0**-40, -middle + 2.0**-40])
@@ -591,7 +592,7 @@ DIVISIONS = """
 
 @every_dialect
 def test_a_division_by_what_has_wrapped_ends_no_process(backend, tmp_path):
-    """2**32 squared is 0, though neither factor is; and a processor cannot divide the least integer by -1."""
+    """2**32 squared wraps to 0, and a processor cannot divide the least integer by -1."""
     script = tmp_path / "divisions.py"
     script.write_text(textwrap.dedent(DIVISIONS))
     most = 2**63 - 1
@@ -654,7 +655,7 @@ def compared_without_a_sign(out, x, y):
 
 @every_backend
 def test_a_comparison_without_the_sign_says_nothing_of_it(backend):
-    """-1 is greater than 5 there, and still the last element's index."""
+    """Converted to uint64, -1 is greater than 5, and yet it is the index of the last element."""
     (out, *_) = backend.run(compared_without_a_sign, 3, None, np.zeros(3, "i8"), np.array([-1, 6, 3], "i4"), np.arange(10, 20))
     assert out.tolist() == [19, 16, 0]
 
@@ -727,7 +728,7 @@ def divide_in_int64(out, u, n):
 
 @every_dialect
 def test_division_of_what_turned_negative_rounds_down(backend):
-    """uint64 beside int64 is calculated in int64, where it may be negative though it was not."""
+    """uint64 with int64 is calculated in int64, where the result may be negative."""
     u, n = np.array([2**64 - 7, 2**64 - 3], "u8"), np.array([2**61], "i8")
     (out, *_) = backend.run(divide_in_int64, 1, None, np.zeros(5, "i8"), u, n)
     assert out.tolist() == [-7 // 2, -7 % 2, 14 // -3, 7 % -3, -(2**63) // 3]
@@ -860,7 +861,7 @@ def variables_of_integers(out, u8, u64):
 
 @every_dialect
 def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
-    """Only where all of it are literals is it the type of what it meets."""
+    """It takes the other operand's type only if all of it are literals."""
     arrays = np.zeros(11, "i8"), np.array([200], "u1"), np.array([7], "u8")
     (out, *_) = backend.run(variables_of_integers, 1, None, *arrays)
     assert out.tolist() == [500, 201, 401 - 256, 600 - 512, 3 - 200 + 256, 500, 500, 500, 6, 500 + 400 - 256, 600 - 512]
@@ -903,7 +904,7 @@ def sums_of_variables_of_literals(out):
 
 @every_dialect
 def test_sums_of_literal_variables_are_int64(backend):
-    """Python's number in a variable has the type of the whole variable, as a counter has."""
+    """A Python number in a variable has the type of the whole variable, like a counter."""
     (out,) = backend.run(sums_of_variables_of_literals, 1, None, np.zeros(8))
     first, second = 300, 3
     for _ in range(3):
@@ -977,7 +978,7 @@ def choices_of_types(out, u8, i8, f32):
 
 @every_dialect
 def test_conditional_expression_has_one_type(backend):
-    """Whichever way it goes."""
+    """For either branch."""
     arrays = np.zeros(11), np.array([200], "u1"), np.array([-7], "i1"), np.array([0.1], "f4")
     (out, *_) = backend.run(choices_of_types, 1, None, *arrays)
     single = float(np.float32(0.1) * np.float32(300 / 7))

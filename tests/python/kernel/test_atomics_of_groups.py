@@ -1,4 +1,5 @@
-"""Atomics on elements of local memory, on arrays of one to three dimensions, of every dtype that has them; and by reference."""
+"""Atomics on elements of local memory, on arrays of one to three dimensions, of every dtype that
+has them; and by reference."""
 
 from __future__ import annotations
 
@@ -152,7 +153,7 @@ def sub_in_three(a, x):
     ids=lambda each: getattr(each, "__name__", None),
 )
 def test_elements_of_one_to_three_dimensions(backend, kernel, extents, name):
-    """By work-items of as many dimensions; the elements stand apart in memory too."""
+    """Work-items and elements of as many dimensions, with gaps between the elements in memory."""
     ranges = [(20,), (6, 9), (4, 6, 4)][len(extents) - 1]
     start = np.full(extents, 1000, name)
     expected = start.copy()
@@ -193,7 +194,7 @@ def with_what_is_no_number(name: str):
 @every_backend
 @pytest.mark.parametrize("name", ["float32", "float64"])
 def test_nan_does_not_hang_atomic_loops(backend, name):
-    """One that swaps values instead of bits would not end."""
+    """A compare-and-swap of values instead of bits would hang."""
     (a,) = backend.run(with_what_is_no_number(name), 8, 8, np.full(4, np.nan, name))
     assert np.isnan(a).all()
 
@@ -294,7 +295,7 @@ def test_every_order_of_sycl(order):
 
 @dppy.kernel
 def sum_of_all_groups(out, parts, arrived, x):
-    """The group that comes last reads what all others wrote: what acq_rel is for."""
+    """The last group reads the writes of all others, which needs acq_rel."""
     lid, groups = dppy.get_local_id(0), dppy.get_num_groups(0)
     is_last = dppy.local.array(1, dppy.int32)
     total = dppy.group.reduce(x[dppy.get_global_id(0)], "add")

@@ -1,4 +1,4 @@
-"""Statements: conditions, loops and what leaves them, tuples, assignments."""
+"""Statements: conditions, loops and jumps, tuples, assignments."""
 
 from __future__ import annotations
 
@@ -345,7 +345,8 @@ def sums_of_spans(sums, x, spans):
     ("rounds", "more"), [(0, 0), (3, 0), (50, 0), (64, 1), (1, 30)], ids=["none", "few", "alike", "one more each", "not alike"]
 )
 def test_each_sum_has_the_order_of_its_loop(rounds, more):
-    """On the host, also where several work-items loop in step; Intel's OpenCL may add up in another order."""
+    """Exact on the host, also where several work-items are vectorized; Intel's OpenCL may add in
+    another order."""
     x = np.where(np.arange(500) % 7 == 0, 1e8, 1 / (1 + np.arange(500))).astype("f4")  # another order is another sum
     spans = np.array([(3 * i, 3 * i + rounds + more * i) for i in range(11)])
     for _ in range(2):  # shared out one by one, and then all in one call, as they are known to be quick
@@ -397,7 +398,8 @@ def products(sums, x, y):
 
 @pytest.mark.host
 def test_result_does_not_depend_on_the_launch_size():
-    """Products that one text contracts with their sums, and another one not, differ in the last bits of some rows."""
+    """Contracting a product with its sum in only one of two texts would change the last bits of
+    some rows."""
     numbers = np.random.default_rng(1)
     x, y = numbers.random((200, 333), "f4"), numbers.random(333, "f4")
     alone = [HOST.run(products, 1, None, np.zeros(1, "f4"), x[i : i + 1], y)[0][0] for i in range(len(x))]

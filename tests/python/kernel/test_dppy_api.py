@@ -15,7 +15,8 @@ pytestmark = pytest.mark.numpy
 
 
 def _class_of_numba(name: str, module: str) -> type:
-    """A class with the name and the module of numba's, whose instances have its attributes and are callable as its are."""
+    """A class with the name and module of numba's, whose instances have the same attributes and
+    are callable."""
 
     def __init__(self: object, name: str) -> None:
         self.name = name  # type: ignore[attr-defined]
@@ -48,7 +49,7 @@ def _types(module: str) -> types.ModuleType:
 
 
 numba = _types("numba.core.types.scalars")
-# Older versions have them elsewhere.
+# Older versions have these names elsewhere.
 numba_of_old = _types("numba.types.scalars")
 DTYPES = [name for names in CLASSES.values() for name in names]
 

@@ -146,7 +146,8 @@ def test_reductions(device, size):
 @every_device
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
 def test_reductions_of_every_dtype(device, dtype):
-    """In the type that the function gives two elements: of bools int64, and small integers wrap."""
+    """The type is that of the function's result for two elements: int64 for bools, and small
+    integers wrap."""
     values = np.random.default_rng(5).integers(0, 2 if dtype in "?f2" else 100, 1001).astype(dtype)
     found = total(on(device, values))
     expected = values.sum(dtype="i8" if dtype == "?" else dtype)

@@ -1,4 +1,4 @@
-"""``kernel.export``: the header compiles in a program without Python, and computes what the kernel does."""
+"""``kernel.export``: the header compiles in a program without Python, with the kernel's results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scaled(x, out, by):
 
 @dppy.kernel
 def mirrored(data, scratch):
-    """Values live across the barrier, and the group's memory is sized by the caller."""
+    """Values live across the barrier, and the caller sizes the group's memory."""
     i, item = dppy.get_global_id(0), dppy.get_local_id(0)
     own = data[i]
     scratch[item] = own

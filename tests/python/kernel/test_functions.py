@@ -129,7 +129,7 @@ def rounding_to_digits(out, x):
 @every_backend
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "int32", "int64", "uint64"])
 def test_integers_are_rounded_to_digits_before_the_point(backend, dtype):
-    """To an even multiple from the middle between two, as Python has it."""
+    """Rounds midpoints to an even multiple, as Python does."""
     numbers = [0, 4, 5, 6, 14, 15, 25, 50, 51, 99, 100, 120]
     if dtype != "int8":
         numbers += [149, 150, 151, 250]
@@ -261,7 +261,7 @@ def extremes(out, x, y):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 def test_numpy_minimum_and_maximum_propagate_nan(backend, dtype):
-    """In Python's the first stays."""
+    """Python's min and max return the first argument instead."""
     ends = [np.nan, 1, -1, np.inf, -np.inf]
     pairs = np.array([(x, y) for x in ends for y in ends])
     x, y = np.ascontiguousarray(pairs.T).astype(dtype)
@@ -283,7 +283,7 @@ def remainders(out, floats, x, y):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["i1", "u4", "i8", "u8"])
 def test_numpys_remainder_of_integers_is_one(backend, dtype):
-    """And Python's is a float: of 2**63 - 1 by 2 it is 0, as that is no float64."""
+    """Python's result is a float: for 2**63 - 1 and 2 it is 0, as that is no float64."""
     limits = np.iinfo(dtype)
     numbers = [0, 1, 2, 7, 100, limits.max, limits.max - 1, limits.min, *([-1, -7, limits.min + 1] if limits.min else [])]
     x, y = np.ascontiguousarray(np.array([(a, b) for a in numbers for b in numbers], dtype).T)
@@ -446,7 +446,7 @@ def prints_large_ones(x):
 
 @every_dialect
 def test_print_of_numbers_with_more_digits_than_are_shown(backend, capfd):
-    """Seven of them on devices; what is left without decimal places is a float all the same."""
+    """Devices print seven digits; a float without decimal places is still shown as a float."""
     backend.run(prints_large_ones, 1, None, np.array([8388607.5, -1234567.9, 999999, 123456.7], "f4"))
     shown = printed(capfd).split()
     assert [np.float32(each) for each in shown] == pytest.approx([8388607.5, -1234567.9, 999999, 123456.7], rel=2e-7)

@@ -1,4 +1,5 @@
-"""Device functions that the work-items of a group run together: barriers, group functions and local memory within @func."""
+"""Device functions that the work-items of a group run together: barriers, group functions and
+local memory in @func."""
 
 from __future__ import annotations
 

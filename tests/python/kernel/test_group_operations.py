@@ -25,7 +25,7 @@ UFUNCS = {
     "xor": np.bitwise_xor,
 }
 OF_NUMBERS, OF_BITS = ("add", "mul", "min", "max"), ("and", "or", "xor")
-#: How each kernel below writes its results: those of its operations, each by these three.
+#: Forms of an operation: each kernel below writes three results per operation.
 FORMS = ("reduce", "inclusive_scan", "exclusive_scan")
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -42,8 +42,8 @@ SHAPES = [
     ((6, 20), (3, 20)),
     ((4, 6, 10), (2, 3, 5)),
 ]
-#: Whose kernels are compiled for each number of dimensions. Those of the others have three, the first of which may be 1: the same
-#: groups in a third of the compiler's time.
+#: Dtypes whose kernels are compiled for each number of dimensions. Kernels of the others have three
+#: dimensions, the first of which may be 1: the same groups in a third of the compilation time.
 IN_ALL_DIMENSIONS = ("int16", "float32")
 
 
@@ -56,7 +56,7 @@ def shapes_of(name: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 @dppy.func
 def work_item():
-    """This one's number, the last dimension the fastest."""
+    """This work-item's number, the last dimension the fastest."""
     row = dppy.get_global_id(0) * dppy.get_global_size(1) + dppy.get_global_id(1)
     return row * dppy.get_global_size(2) + dppy.get_global_id(2)
 
@@ -141,7 +141,8 @@ def skip_what_the_device_has_not(backend: Backend, name: str) -> None:
 
 
 def values(name: str, size: int) -> np.ndarray:
-    """Such that no result of these operations is rounded: integers wrap around, where devices let them; the others stay small."""
+    """Values for which no result of these operations is rounded: integers wrap where devices
+    allow it; the others stay small."""
     dtype, random = dtype_of(name), np.random.default_rng(size)
     if name in INTEGERS and name != "int64":
         limits = np.iinfo(dtype)
@@ -152,7 +153,7 @@ def values(name: str, size: int) -> np.ndarray:
 
 
 def groups_of(shape: tuple[int, ...], local: tuple[int, ...]) -> list[np.ndarray]:
-    """The numbers of the work-items of each group, in their order."""
+    """Numbers of the work-items of each group, in order."""
     ids = np.arange(np.prod(shape)).reshape(shape)
     starts = itertools.product(*(range(0, whole, part) for whole, part in zip(shape, local, strict=True)))
     return [ids[tuple(slice(s, s + n) for s, n in zip(start, local, strict=True))].ravel() for start in starts]
@@ -221,7 +222,7 @@ def test_numbers_of_the_group(backend, name):
 @every_dialect
 @pytest.mark.parametrize("name", FLOATS)
 def test_group_min_and_max_propagate_nan(backend, name):
-    """Devices' own min and max give one of the others, or this, by the order in which they meet."""
+    """The device's own min and max return NaN or another value, depending on the order."""
     skip_what_the_device_has_not(backend, name)
     for shape, local in (((66,), (33,)), ((4, 6, 10), (2, 3, 5))):
         x = values(name, int(np.prod(shape)))
@@ -257,7 +258,7 @@ def test_bits_of_the_sub_group(backend, name):
 @pytest.mark.sycl
 @pytest.mark.parametrize("name", ["int16", "float32"])
 def test_in_sycl_too(name):
-    """A few, as its compiler takes seconds for each kernel."""
+    """Only a few, as its compiler takes seconds for each kernel."""
     backend = next(each for each in BACKENDS if each.dialect == "sycl")
     check_of_the_group(backend, name, OF_NUMBERS, numbers_of_the_group)
     check_of_the_sub_group(backend, name, OF_NUMBERS, numbers_of_the_sub_group)
@@ -315,7 +316,7 @@ def shuffles(out, ids, x, n):
 
 
 def check_shuffles(backend: Backend, name: str) -> None:
-    """Only what comes from a work-item that the sub-group has is of a fixed value."""
+    """Only values from existing work-items of the sub-group are defined."""
     for (shape, local), n in itertools.product(shapes_of(name), [1, 2, 3, 5]):
         x = values(name, int(np.prod(shape)))
         if name in FLOATS:
@@ -366,7 +367,7 @@ def of_the_sub_group_before_the_group(of_x, of_y, ids, x, y):
 @pytest.mark.parametrize("of_the_group", ["int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("of_the_sub_group", ["int8", "int16", "int32", "int64"])
 def test_one_after_the_other_of_elements_of_other_sizes(backend, of_the_sub_group, of_the_group):
-    """A sub-group that is ahead of the others leaves alone what these still have to read."""
+    """A sub-group ahead of the others must not overwrite what they still have to read."""
     shape, local = (512,), (256,)
     x, y = values(of_the_sub_group, 512), values(of_the_group, 512)[::-1].copy()
     of_x, of_y, ids, *_ = backend.run(

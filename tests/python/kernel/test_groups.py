@@ -81,7 +81,7 @@ def of_the_sub_group(out, ids, x):
 
 @every_dialect
 def test_operations_of_a_sub_group(backend):
-    """The size is the device's: only how the numbers belong together is fixed."""
+    """The device chooses the size; only the relations between the numbers are fixed."""
     x = (np.arange(64) * 7 % 61).astype("i4")
     out, ids, _ = backend.run(of_the_sub_group, 64, 32, np.zeros((64, 5), "i4"), np.zeros((64, 4), "i8"), x)
     for group in range(2):

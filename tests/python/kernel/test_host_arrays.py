@@ -298,7 +298,7 @@ class TestSharedElements:
 
 @every_device
 class TestRepeatedElements:
-    """Arrays of which several elements share one place in memory."""
+    """Arrays with several elements at one address."""
 
     def test_sliding_windows_are_read(self, queue):
         windows = sliding_window_view(np.arange(6.0), 3)
@@ -367,7 +367,8 @@ class TestErrors:
 
 
 def written_slowly(x):
-    """The event of a kernel that sets x[0] to 7 at its end. Its queue is the host's, and knows x as another Array."""
+    """The event of a kernel that sets x[0] to 7 at its end, on a host queue and through another
+    Array of x."""
     queue = ep.Queue("host")
     fill_seven[1](ep.zeros(2, "int64", queue=queue), 1, queue=queue).wait()
     return fill_seven[1](ep.asarray(x), 100_000_000, queue=queue, wait=False)
@@ -434,7 +435,7 @@ class TestOtherLaunches:
 
 @pytest.mark.sycl
 class TestPrograms:
-    """Kernels of entrepot.Program take no copies: what the device cannot read is refused."""
+    """Kernels of entrepot.Program take no copies: memory that the device cannot read is refused."""
 
     @pytest.fixture
     def double_it(self):

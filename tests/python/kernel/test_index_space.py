@@ -1,4 +1,4 @@
-"""Ranges of one to three dimensions, the index functions, and what a launch may ask for."""
+"""Ranges of one to three dimensions, the index functions, and limits of launches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/kernels/language.md lists the functions that kernels have: those of the compiler's table, and no others.
+"""docs/kernels/language.md lists the functions of the compiler's table, and no others.
 
 ``ENTREPOT_UPDATE_GOLDEN=1`` writes the list anew.
 """

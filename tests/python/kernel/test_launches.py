@@ -251,7 +251,8 @@ def test_old_captured_values_are_released():
 
 
 def test_a_launch_keeps_what_it_launches():
-    """An argument whose conversion runs Python code, which makes the kernel forget the version that is being launched."""
+    """An argument whose conversion runs Python code that makes the kernel drop the version being
+    launched."""
     fresh, found, out = dppy.kernel(store_item.function), globals()["table"], np.zeros(2)
 
     class Busy:

@@ -1,4 +1,5 @@
-"""Local sizes of launches: the host compiles for those that it meets first, and every other one is right too."""
+"""Local sizes of launches: the host specialises for the first ones, and all others are right,
+too."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from kernel.backends import every_backend
 
 pytestmark = pytest.mark.numpy
 
-#: Local sizes that have code of their own (most_local_sizes), and the one code for all others.
+#: Local sizes with specialised code (most_local_sizes), and one for all others.
 ALL = 4 + 1
 
 
 @dppy.kernel
 def mixed(out, x):
-    """All that a group has on the host: kept variables and arrays, local memory, a loop around barriers, an early end."""
+    """Everything that a group may have on the host: kept variables and arrays, local memory, a
+    loop around barriers, an early return."""
     i, own, size = dppy.get_global_id(0), dppy.get_local_id(0), dppy.get_local_size(0)
     shared = dppy.local.array(64, dppy.int64)
     mine = dppy.private.array(2, dppy.int64)
@@ -57,7 +59,7 @@ def test_every_local_size_is_right(backend, local):
 
 @dppy.kernel
 def turned_in_tiles(out, x):
-    """Each tile is turned by half a turn."""
+    """Each tile is rotated by 180 degrees."""
     i, j = dppy.get_global_id(0), dppy.get_global_id(1)
     row, column = dppy.get_local_id(0), dppy.get_local_id(1)
     rows, columns = dppy.get_local_size(0), dppy.get_local_size(1)

@@ -1,4 +1,5 @@
-"""Python's math and cmath beyond functions of floats: integers, a float's parts, tuples, complex numbers; beside Python's own."""
+"""Python's math and cmath beyond functions of floats, against Python: integers, float parts,
+tuples, complex numbers."""
 
 from __future__ import annotations
 
@@ -295,7 +296,7 @@ def weak_mathematics(out, k):
 @every_backend
 def test_functions_of_literals(backend):
     (out, _) = backend.run(weak_mathematics, 2, None, np.zeros((2, 4)), np.array([1, 120], "i1"))
-    # An integer that is calculated is int64.
+    # A calculated integer is int64.
     assert out.tolist() == [[7, 11, 16, 7], [126, 130, 16, 7]]
 
 
@@ -334,7 +335,7 @@ def test_remainder_is_to_the_nearest(backend):
 
 
 def test_no_function_of_pythons_is_missing():
-    """Every function of math and cmath, but for those that Python 3.15 has added."""
+    """Every function of math and cmath, except additions of Python 3.15."""
     from entrepot.kernel.simulator import mathematics
     from entrepot.kernel.simulator.arithmetic import MATHEMATICAL
 

@@ -278,7 +278,7 @@ def test_too_few_dimensions_are_refused():
 
 
 def test_kernel_compiled_by_signature_is_launched():
-    """And not compiled again at the first launch, in two dimensions."""
+    """The first launch does not compile again, in two dimensions."""
     with ep.device_context("host"):
         made = dppy.kernel("void(int64[:, ::1])")(in_two_dimensions.function)
         a = ep.zeros((2, 3), "int64", device="host")
@@ -313,7 +313,8 @@ SAME = """
 
 
 def test_files_with_the_same_text_are_told_apart(tmp_path):
-    """Their functions' code is equal, as Python compares it, and messages name each function's own file."""
+    """The functions' code is equal by Python's comparison, and messages name each function's own
+    file."""
     modules = [imported(tmp_path / f"{name}.py", SAME) for name in ("one", "two", "three")]
     assert modules[0].program.function.__code__ == modules[1].program.function.__code__
     for name, module in zip(("one", "two", "three"), modules, strict=True):

@@ -13,7 +13,7 @@ from kernel.backends import every_device, values_of
 
 pytestmark = [pytest.mark.numpy, pytest.mark.alone]
 
-#: Devices whose queues go on while the caller does something else.
+#: Devices whose queues run asynchronously to the caller.
 every_other_device = pytest.mark.parametrize(
     "device",
     [
@@ -62,7 +62,7 @@ def zeros(queue: ep.Queue) -> ep.Array:
 
 
 def starts_slowly(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
-    """A kernel that takes a moment; what it is compiled to is there before."""
+    """A slow kernel, already compiled."""
     slow[1](zeros(array.queue), 1).wait()
     return slow[1](array, TURNS, queue=queue)
 
@@ -84,7 +84,7 @@ def test_a_launch_returns_before_its_end(device):
     ids=["one", "a list", "a tuple"],
 )
 def test_launch_waits_for_depends_on(device, chosen):
-    """Behind events of other queues, on memory that they have nothing to do with."""
+    """Waits for events of other queues that have nothing to do with its memory."""
     own, other, third = (zeros(ep.Queue(device)) for _ in range(3))
     marks[1](own).wait()
     quick, started = marks[1](third), starts_slowly(other)
@@ -99,7 +99,8 @@ def test_launch_waits_for_depends_on(device, chosen):
 
 @every_device
 def test_queue_of_the_first_array_waits_for_the_others(device):
-    """The launch goes to the queue of its first array, and another one is still written on a queue of its own."""
+    """The launch uses the queue of its first array, while a queue of its own still writes the
+    other array."""
     here, there = ep.Queue(device), ep.Queue(device)
     out, x = zeros(here), zeros(there)
     adds[1](out, zeros(here)).wait()

@@ -1,4 +1,4 @@
-"""The host's C++ compilers: the one that is not `c++` takes a part of the suite, too: arithmetic, groups, atomics."""
+"""The host's other C++ compiler runs a part of the suite, too: arithmetic, groups, atomics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_THE_SUITE = ["test_arithmetic.py", "test_control_flow.py", "test_groups.py", 
 
 
 def the_other_one() -> str | None:
-    """Clang where `c++`, which all other tests compile by, is GCC; else GCC."""
+    """Clang if `c++`, which all other tests use, is GCC; else GCC."""
     said = subprocess.run(["c++", "--version"], capture_output=True, text=True).stdout
     return shutil.which("g++" if "clang" in said else "clang++")
 

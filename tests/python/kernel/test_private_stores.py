@@ -1,4 +1,5 @@
-"""Private arrays to which the work-items of a vector store at different places: Intel's compiler for the CPU gets them wrong."""
+"""Private arrays with stores at different indices within a vector: Intel's compiler for the CPU
+miscompiles them."""
 
 from __future__ import annotations
 

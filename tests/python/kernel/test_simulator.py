@@ -1,4 +1,5 @@
-"""The simulator: Python runs the kernel, and what a device would leave undefined is reported with the work-items' ids."""
+"""The simulator: Python runs the kernel, and undefined behaviour on a device is reported with
+the work-items' ids."""
 
 from __future__ import annotations
 
@@ -437,7 +438,7 @@ _OF_TWO = {
 
 
 def kernel_of(calls: list[str], folder) -> dppy.KernelFunction:
-    """A kernel that writes each call's result beside the last one's."""
+    """A kernel that writes each call's result beside the previous one."""
     lines = ["def calls(out, x, y):", "    i = dppy.get_global_id(0)"]
     lines += [f"    out[i, {place}] = {call}" for place, call in enumerate(calls)]
     path = folder / "calls.py"
@@ -448,7 +449,7 @@ def kernel_of(calls: list[str], folder) -> dppy.KernelFunction:
 
 
 def results_of(kernel, calls: list[str], dtype: str, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The simulator's and the host's."""
+    """The results of the simulator and of the host."""
     simulated, compiled = np.zeros((x.size, len(calls)), dtype), np.zeros((x.size, len(calls)), dtype)
     with np.errstate(all="ignore"):
         kernel.simulate[x.size](simulated, x, y)

@@ -1,4 +1,4 @@
-"""Local memory and barriers: what a work-item wrote before one, all others of its group read behind it."""
+"""Local memory and barriers: writes before a barrier are visible to the group after it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def reverse_array(A):
 
 @every_dialect
 def test_the_documented_example(backend):
-    """numba-dppy's: with the default local size one group runs it all."""
+    """An example of numba-dppy: with the default local size one group runs it all."""
     (out,) = backend.run(reverse_array, BLOCK, dppy.DEFAULT_LOCAL_SIZE, np.arange(BLOCK, dtype="f4"))
     assert out.tolist() == [9] * BLOCK
 
@@ -239,7 +239,8 @@ def waits_by_a_flag(out, flags):
 
 @every_compiler
 def test_a_condition_that_another_argument_may_change(backend):
-    """`flags` is not written by its name. That it may be by another one is known when it is launched."""
+    """`flags` is not written under its name. The launch finds out if it is written under
+    another."""
     out, flags = backend.array(np.zeros(8, "i4")), backend.array(np.ones(8, "i4"))
     backend.launch(waits_by_a_flag, 8, 4, out, flags)
     assert values_of(out).tolist() == [i + 1 for i in range(8)]

@@ -1,4 +1,5 @@
-"""Explicit transfer: memory of a device alone is made, filled, worked on and read, at once and with events."""
+"""Explicit transfer: device memory is made, filled, computed on and read, synchronously and with
+events."""
 
 from __future__ import annotations
 
@@ -87,7 +88,8 @@ def adds_pairs(a, b, c, d):
 
 @every_device
 def test_arrays_that_are_given_twice_are_brought_once(device):
-    """Two pairs that share nothing with each other, each of one array: where copies are made, one of each."""
+    """Two pairs of arguments that share no memory, each pair of one array: copies must keep them
+    as pairs."""
     a, b = np.zeros(4), np.full(4, 5.0)
     with ep.device_context(device):
         adds_pairs[4](a, a, b, b)

@@ -1,4 +1,4 @@
-"""Entrepot as the allocator of CuPy and PyTorch: what they get, what comes back when, and what is refused."""
+"""Entrepot as the allocator of CuPy and PyTorch: allocations, releases and refusals."""
 
 from __future__ import annotations
 
@@ -336,7 +336,8 @@ class TestTorch:
 
 @pytest.mark.two_cuda
 class TestOnTheSecondDevice:
-    """Each device has a resource of its own, and what is asked for on one comes from there, whichever is current."""
+    """Each device has a resource of its own, which serves its allocations, whichever device is
+    current."""
 
     @pytest.fixture
     def there(self) -> Iterator[memory.statistics]:

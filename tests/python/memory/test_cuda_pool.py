@@ -1,4 +1,5 @@
-"""The pool on a CUDA device: reuse in the order of streams, what goes back to the driver, and the company of other pools."""
+"""The pool on a CUDA device: stream-ordered reuse, memory returned to the driver, and other
+pools beside it."""
 
 from __future__ import annotations
 

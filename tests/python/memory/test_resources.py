@@ -1,4 +1,5 @@
-"""Resources from Python: what each of them says, which one is current, and what becomes of memory that kernels still use."""
+"""Resources in Python: their statistics, the current resource, and memory that kernels still
+use."""
 
 from __future__ import annotations
 

@@ -47,7 +47,8 @@ def values(array: ep.Array) -> Any:
 
 
 class Other:
-    """A process that runs Python as it is told: `run(source)` with the names that earlier ones left, and gives what `_` is."""
+    """A process that runs Python source: `run(source)` keeps earlier names, and returns the
+    value of `_`."""
 
     def __init__(self) -> None:
         program = """
@@ -374,7 +375,8 @@ class TestCrashes:
 
 
 class Server:
-    """A process's sender as the test has it: answers the first client with bytes and files, or not at all."""
+    """A stand-in for a process's sender: answers the first client with bytes and files, or not
+    at all."""
 
     def __init__(self, text: bytes = b"", files: list[int] | None = None) -> None:
         self.handle = shareable(np.arange(3), "host").share()
@@ -605,7 +607,7 @@ class TestMultiprocessing:
         ("method", "device"),
         [
             *((method, "host") for method in ("spawn", "forkserver", "fork")),
-            # CUDA does not outlive a fork, but the fork server has not used it.
+            # CUDA does not survive a fork, but the fork server has not used it.
             *(pytest.param(method, "cuda:0", marks=pytest.mark.cuda) for method in ("spawn", "forkserver")),
         ],
     )

@@ -40,7 +40,7 @@ def kind_of(cls: type[Memory]) -> str:
 
 
 class Speaker:
-    """An object whose interface is another one's, with some entries changed."""
+    """An object with the interface of another, with some entries changed."""
 
     def __init__(self, source: object, **entries: object) -> None:
         self.source, self.entries = source, entries
@@ -299,7 +299,7 @@ class TestBuffer:
 
 @pytest.mark.numpy
 def test_numpy_is_refused_memory_that_the_host_does_not_reach() -> None:
-    """It would make an array of objects of what gives it no answer."""
+    """NumPy makes an array of objects of anything without an array protocol."""
     import numpy as np
 
     memory = MemoryUSMDevice(8)
@@ -507,7 +507,7 @@ class TestInterface:
 
 
 class Tagged(MemoryUSMShared):
-    """A subclass with arguments of its own."""
+    """A subclass with further arguments."""
 
     def __new__(cls, nbytes: object, tag: str = "", **options: object) -> Tagged:
         return super().__new__(cls, nbytes, **options)
@@ -517,7 +517,7 @@ class Tagged(MemoryUSMShared):
 
 
 class Second(MemoryUSMShared):
-    """A subclass that stands for the second half of its memory only."""
+    """A subclass that exports only the second half of its memory."""
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, object]:
@@ -654,7 +654,7 @@ def slow() -> Callable[[Memory], ep.Event]:
 
 @pytest.fixture
 def running() -> Iterator[Callable[[], int]]:
-    """Counts on another thread, for as long as the GIL lets it; says how far it has come since it was asked last."""
+    """Counts on another thread while the GIL is free; returns the progress since the last call."""
     counted, stop = [0], threading.Event()
 
     def count() -> None:
