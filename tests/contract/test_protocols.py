@@ -216,7 +216,7 @@ class TestExport:
         gc.collect()
         assert gone() is None, "and releases it"
 
-    def test_the_array_stays_when_the_consumer_goes(self, protocol: Protocol, place: Place) -> None:
+    def test_array_outlives_the_consumer(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
         for _ in range(3):
             protocol.consume(array)

@@ -140,7 +140,7 @@ def test_access_waits_for_later_work_of_a_consumer_of_two_arrays() -> None:
         assert values_of(seen)[0] == slow.RESULT, "read before the consumer's kernel was done"
 
 
-def test_the_host_waits_for_what_a_consumer_has_submitted_since() -> None:
+def test_host_waits_for_later_work_of_a_consumer() -> None:
     array = ep.empty(1 << 20, "int32", queue=ep.Queue("opencl:cpu"), kind="shared")
     ep.fill(array, 0)  # Entrepot's work in the queue, which the consumer adds to later
     memory = dpmem.as_usm_memory(array)

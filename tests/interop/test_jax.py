@@ -198,7 +198,7 @@ def test_jax_work_waits_for_pending_work() -> None:
     assert twice[0] == 2 * cuda_kernels.RESULT
 
 
-def test_the_types_that_it_has_where_64_bits_are_enabled() -> None:
+def test_dtypes_with_64_bits_enabled() -> None:
     """JAX reads the setting once a process."""
     program = """if True:
         import jax
@@ -221,7 +221,7 @@ def test_the_types_that_it_has_where_64_bits_are_enabled() -> None:
     assert done.stdout.split() == ["int64", "uint64", "float64", "complex128"], done.stderr
 
 
-def test_a_copy_of_what_is_immutable_may_be_written() -> None:
+def test_copy_of_an_immutable_array_is_writable() -> None:
     source = jnp.zeros(4, "int32")
     copied = ep.asarray(source, copy=True)
     assert not copied.read_only

@@ -90,7 +90,7 @@ def test_a_message_from_array_to_array(place: Place, dtype: str) -> None:
     assert values_of(received).tolist() == numbers().astype(dtype).tolist()
 
 
-def test_types_that_mpi_has_not_are_refused_by_it() -> None:
+def test_dtypes_unknown_to_mpi_are_refused() -> None:
     with pytest.raises((KeyError, ValueError, MPI.Exception)):
         MPI.COMM_SELF.Sendrecv(ep.zeros(4, "float16"), 0, recvbuf=ep.zeros(4, "float16"))
 
@@ -131,7 +131,7 @@ def test_device_memory_of_cuda_is_left_to_mpi_and_to_the_caller() -> None:
 
 
 @pytest.mark.cuda
-def test_a_message_of_device_memory_arrives_or_ends_the_process() -> None:
+def test_message_of_device_memory_arrives_or_fails() -> None:
     """A CUDA-aware MPI delivers it. Another one crashes or refuses; it must not report success."""
     program = """if True:
         import entrepot as ep
@@ -165,7 +165,7 @@ def devices_after(imports: str) -> str:
 
 
 @pytest.mark.sycl
-def test_the_opencl_loader_that_mpi_brings_finds_the_cpu_device() -> None:
+def test_opencl_loader_of_mpi_finds_the_cpu_device() -> None:
     if list(Path("/etc/OpenCL/vendors").glob("*.icd")):
         pytest.skip("drivers are registered here, which are not to be hidden")
     assert "opencl:cpu" in devices_after("import entrepot as ep; from mpi4py import MPI")

@@ -106,7 +106,7 @@ class TestIn:
                 assert values(array).tolist() == numbers[index].tolist()
         assert values(ep.asarray(whole.T)).tolist() == numbers.T.tolist()
 
-    def test_a_write_is_seen_on_both_sides_and_the_object_is_kept(self, cuda: Any) -> None:
+    def test_writes_are_shared_and_the_object_is_kept(self, cuda: Any) -> None:
         theirs = cuda.to_device(np.zeros(6, "int32"))
         array, gone = ep.asarray(theirs), weakref.ref(theirs)
         ep.fill(array, 7).wait()

@@ -100,7 +100,7 @@ class TestDeviceMemory:
 
 
 @pytest.mark.sycl
-def test_usm_needs_to_be_asked_for_as_the_hosts() -> None:
+def test_usm_needs_device_cpu_or_a_host_view() -> None:
     """np.from_dlpack and dpnp.from_dlpack make the same request, and dpnp must get USM."""
     array = ep.zeros(4, "int32", device="opencl:cpu", kind="shared")
     with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):

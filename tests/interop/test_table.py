@@ -43,7 +43,7 @@ def page(tmp_path: Path) -> Path:
     return page
 
 
-def test_all_of_it_is_written_between_the_markers(page: Path) -> None:
+def test_table_is_written_between_the_markers(page: Path) -> None:
     matrix = full()
     matrix.put_into(page, DEVICE)
     text = page.read_text(encoding="utf-8")
@@ -55,7 +55,7 @@ def test_all_of_it_is_written_between_the_markers(page: Path) -> None:
     assert page.read_text(encoding="utf-8") == text
 
 
-def test_reasons_are_those_of_the_rows_that_are_shown() -> None:
+def test_reasons_belong_to_the_rows_shown() -> None:
     matrix = full()
     matrix.add((LIBRARY, "a way", "cuda:0-host"), "whole", HOLDS)
     matrix.add((LIBRARY, "a way", "cuda:0-host"), "offset", CANNOT, "it has no offsets")
@@ -119,7 +119,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
-def test_a_run_that_is_refused_fails_and_says_why(page: Path) -> None:
+def test_refused_run_fails_with_the_reason(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     done = run("tests/interop/test_builtin_buffers.py", "-k", "bytearray", f"--matrix={page}")
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout

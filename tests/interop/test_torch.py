@@ -216,7 +216,7 @@ class TestOnDevice:
             assert torch.cuda.current_device() == 0
 
     @pytest.mark.parametrize("own_stream", [False, True])
-    def test_memory_is_not_given_again_while_torch_may_work_on_it(self, own_stream: bool) -> None:
+    def test_memory_is_not_reused_while_torch_works_on_it(self, own_stream: bool) -> None:
         """A kernel of PyTorch's runs on a tensor whose array is gone. The pool must not reuse
         the block before it ends."""
         with ep.memory.use_resource(ep.memory.pool()), TorchCuda(own_stream=own_stream).on():

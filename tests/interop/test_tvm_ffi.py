@@ -131,7 +131,7 @@ test_pair = matrix(WAYS)
 
 
 @every_place
-def test_an_array_goes_through_a_function_and_comes_back_as_one(place: Place) -> None:
+def test_array_round_trips_through_a_function(place: Place) -> None:
     """Both directions of Entrepot's exchange API: tvm_ffi makes results in the type of the
     arguments."""
     array = place.empty((4, 6), "float32")

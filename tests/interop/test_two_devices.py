@@ -66,7 +66,7 @@ class TestTorch:
             assert not stream.query(), "the import waited"
             assert values(array)[0] == 42
 
-    def test_its_own_exporter_refuses_and_says_why(self, torch: Any) -> None:
+    def test_torch_refuses_dlpack_of_another_device(self, torch: Any) -> None:
         """By Python's DLPack, where PyTorch would make the wrong device's stream wait, and by
         its C table, which does not."""
         tensor = torch.zeros(12, device="cuda:1")

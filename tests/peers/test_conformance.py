@@ -58,7 +58,7 @@ def test_the_page_has_every_target_and_every_defect(page: Page) -> None:
             assert f"| `{defect.clause}` |" in text, f"run `{page.command}`"
 
 
-def test_tables_escape_what_would_end_a_cell() -> None:
+def test_tables_escape_cell_separators() -> None:
     assert table(["a"], [["x|y at 0x7f00"]]) == "| a |\n| --- |\n| x\\|y at an address |"
 
 

@@ -171,7 +171,7 @@ class TestTheseTestsCanFail:
         first, second = blocks_of(tmp_path / "a.md")
         assert (first.needs, first.line, second.needs, second.line) == (("host",), 4, (), 8)
 
-    def test_a_wrong_block_is_red_and_names_its_line(self, tmp_path):
+    def test_failing_block_names_its_line(self, tmp_path):
         (tmp_path / "a.md").write_text(self.DOCUMENT)
         first, second = blocks_of(tmp_path / "a.md")
         program = Program(tmp_path / "a.md")
@@ -180,7 +180,7 @@ class TestTheseTestsCanFail:
             program.run(second)
         assert caught.traceback[-1].lineno + 1 == 9
 
-    def test_a_block_alone_brings_those_along_that_it_builds_on(self, tmp_path):
+    def test_selected_block_runs_the_blocks_it_builds_on(self, tmp_path):
         texts = {
             "a = 0": "sycl",
             "a = []": "host",

@@ -27,7 +27,7 @@ def cmake_dir() -> Path:
     return Path(run(sys.executable, "-m", "entrepot", "--cmake-dir").strip())
 
 
-def test_the_version_is_the_one_of_pyproject():
+def test_version_matches_pyproject():
     import entrepot
 
     written = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
@@ -91,7 +91,7 @@ def test_import_alone_brings_no_array_library():
     assert not {"numpy", "dpctl", "dpnp", "torch", "jax", "cupy", "rich"} & set(loaded)
 
 
-def test_the_extension_shows_its_own_names_alone():
+def test_extension_exports_its_own_symbols_only():
     """Symbols of the C++ library shared with another module's copy once made numbers unprintable
     beside NumPy."""
     import entrepot._core

@@ -49,7 +49,7 @@ def test_a_required_need_fails_with_the_reason(run):
     assert "1 error" in done.stdout and "ENTREPOT_REQUIRE names host, but it is away" in done.stdout
 
 
-def test_a_requirement_that_no_marker_has_is_refused(run):
+def test_unknown_requirement_is_refused(run):
     done = run("host,syckl")
     assert done.returncode == 4
     assert "ENTREPOT_REQUIRE names syckl" in done.stderr
@@ -92,7 +92,7 @@ def test_it(module):
 
 
 @pytest.mark.parametrize(("need", "modules"), [("numba", ["numba"]), ("numba_cuda", ["numba.cuda", "numba.cuda.cudadrv"])])
-def test_a_part_with_a_need_of_its_own_is_not_its_package_s(run, tmp_path, need, modules):
+def test_submodule_with_its_own_need_is_separate(run, tmp_path, need, modules):
     (tmp_path / "test_it.py").write_text(NUMBA)
     done = run(need)
     assert f"{len(modules)} failed, {3 - len(modules)} skipped" in done.stdout, done.stdout
@@ -100,7 +100,7 @@ def test_a_part_with_a_need_of_its_own_is_not_its_package_s(run, tmp_path, need,
         assert f"ENTREPOT_REQUIRE names {need}, but could not import '{module}'" in done.stdout
 
 
-def test_a_version_that_is_too_old_fails_where_it_is_required(run, tmp_path):
+def test_too_old_version_fails_where_required(run, tmp_path):
     lines = 'sys.modules["dpctl"] = sys\n    sys.__version__ = "1.0"\n    pytest.importorskip("dpctl", minversion="2.0")'
     (tmp_path / "test_it.py").write_text(ABSENT.format("", lines))
     done = run("dpctl")
@@ -108,7 +108,7 @@ def test_a_version_that_is_too_old_fails_where_it_is_required(run, tmp_path):
     assert "ENTREPOT_REQUIRE names dpctl, but module 'dpctl' has __version__ '1.0'" in done.stdout
 
 
-def test_no_test_has_a_reason_of_its_own_for_an_import():
+def test_no_importorskip_has_a_reason():
     """pytest's message names the module, by which the gate recognizes a required one."""
     tests = CONFTEST.parent
     calls = [
@@ -240,7 +240,7 @@ def test_skipped_test_does_not_wait(tmp_path):
     assert done.returncode == 0 and "5 passed, 1 skipped" in done.stdout, done.stdout
 
 
-def test_a_process_that_crashes_at_its_end_is_an_error(tmp_path):
+def test_process_crash_at_exit_is_an_error(tmp_path):
     done = by_two_processes(
         tmp_path,
         """

@@ -49,7 +49,7 @@ def parameters(function: ast.FunctionDef) -> str:
 
 
 @pytest.mark.parametrize(("name", "shown"), RESOURCES, ids=[name for name, _ in RESOURCES])
-def test_resources_are_shown_with_the_parameters_that_they_have(name, shown):
+def test_documented_resources_have_their_parameters(name, shown):
     (kind,) = (each for each in STUB.body if isinstance(each, ast.ClassDef) and each.name == name)
     (made,) = (each for each in kind.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
     assert parameters(ast.parse(f"def {name}{shown}: ...").body[0]) == parameters(made)

@@ -272,7 +272,7 @@ class TestDeleters:
         ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
         return managed.deleter, ctypes.addressof(managed)
 
-    def test_python_objects_are_dropped_by_a_thread_that_may(self, call: Callable[[int, int], None]) -> None:
+    def test_python_objects_are_dropped_with_the_gil(self, call: Callable[[int, int], None]) -> None:
         source = Source(100)
         gone = weakref.ref(source)
         deleter, tensor = self.export(source)

@@ -127,7 +127,7 @@ time.sleep(0.05)
 """
         assert ends(body) < SECONDS
 
-    def test_other_threads_are_in_python_code_that_we_have_called(self) -> None:
+    def test_exit_while_threads_run_python_callbacks(self) -> None:
         body = """
 import array
 class Producer(array.array):

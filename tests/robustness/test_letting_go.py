@@ -72,7 +72,7 @@ class TestWhileAnExceptionUnwinds:
         """
         assert runs(source) == "well"
 
-    def test_a_deleter_that_raises_meanwhile_is_reported(self) -> None:
+    def test_deleter_exception_during_unwinding_is_reported(self) -> None:
         source = """
             reported = []
             sys.unraisablehook = lambda unraisable: reported.append(unraisable.exc_type)
@@ -144,7 +144,7 @@ class TestCycles:
         gc.collect()
         assert gone() is None
 
-    def test_an_owner_that_is_shared_and_needed_is_left_alone(self) -> None:
+    def test_reachable_owner_in_a_cycle_is_not_collected(self) -> None:
         owner = Owner(b"memory")
         owner.whole = ep.asarray(owner)
         owner.part = owner.whole[:4]
@@ -163,7 +163,7 @@ class TestCycles:
 
 
 class TestHalfWayThroughACollection:
-    def test_an_array_that_is_asked_while_it_is_cleared(self) -> None:
+    def test_array_used_while_it_is_cleared(self) -> None:
         source = """
             address, seen = [], []
 

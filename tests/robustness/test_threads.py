@@ -170,7 +170,7 @@ def test_copies_between_arrays_of_two_threads(place: Place, balanced: memory.sta
     run_threads(work)
 
 
-def test_the_first_tensors_of_a_process_come_in_on_all_threads() -> None:
+def test_concurrent_first_tensors_of_a_process() -> None:
     """The first tensor runs Python code that may switch threads, which must block none of them."""
     run("""
         import ctypes, threading, time
@@ -240,7 +240,7 @@ def test_adapters_of_one_buffer_and_of_one_list() -> None:
 
 
 @pytest.mark.sycl
-def test_the_first_tensors_of_a_device_come_in_at_one_instant() -> None:
+def test_concurrent_first_tensors_of_a_device() -> None:
     """Producers are asked to hand over to a queue that is made without the GIL, while other
     threads hold it."""
     source = """

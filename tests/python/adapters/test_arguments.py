@@ -73,7 +73,7 @@ class TestWhatIsTaken:
         [ListOfInt([1]), CStr(b"text"), Pointer(bytearray(4)), Pointer(ListOfInt([1])), DeviceArray(bytearray(4))],
         ids=named,
     )
-    def test_an_adapter_stays_what_it_is_until_the_call_returns(self, adapter):
+    def test_adapter_is_unchanged_during_the_call(self, adapter):
         argument = Argument(adapter)
         with pytest.raises(BufferError, match="1 others use the memory"):
             adapter.__init__(None)

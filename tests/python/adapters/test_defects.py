@@ -128,7 +128,7 @@ class TestDeviceArray:
     def test_rank_counts_extents_of_one(self):
         assert DeviceArray(Cai(shape=(1, 3, 1))).rank == 3
 
-    def test_a_dict_that_was_given_out_does_not_change_the_array(self):
+    def test_changed_interface_dict_leaves_the_array_unchanged(self):
         array = DeviceArray(Cai())
         getattr(array, CAI).update(shape=(100,), data=(0, True))
         assert array.shape == (2, 3) and int(array) == 0x1000

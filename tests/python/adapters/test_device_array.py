@@ -194,7 +194,7 @@ class TestConstruction:
             ({"shape": (-1,)}, "negative"),
         ],
     )
-    def test_interfaces_that_contradict_themselves(self, changes, words):
+    def test_contradictory_interfaces_are_refused(self, changes, words):
         with pytest.raises(ValueError, match=words):
             DeviceArray(Cai(**changes))
 
@@ -232,7 +232,7 @@ class TestConfigure:
         ],
         ids=str,
     )
-    def test_changes_what_is_said_and_nothing_else(self, keywords, changed):
+    def test_configure_changes_the_given_fields_only(self, keywords, changed):
         array = DeviceArray(Cai())
         array.configure(**keywords)
         before = {
@@ -282,7 +282,7 @@ class TestConfigure:
             array.configure(**{"read_only": True, **keywords})
         assert state(array) == before
 
-    def test_a_truth_that_raises_changes_nothing(self):
+    def test_raising_bool_in_configure_changes_nothing(self):
         class Undecided:
             def __bool__(self):
                 raise ZeroDivisionError
@@ -415,7 +415,7 @@ class TestExports:
         for words, typestr in {"float32": "<f4", "f": "<f4", "=i4": "<i4"}.items():
             assert getattr(DeviceArray(Cai()).configure(typestr=words), CAI)["typestr"] == typestr
 
-    def test_no_buffer_over_memory_that_the_host_may_not_reach(self):
+    def test_device_memory_exports_no_buffer(self):
         with pytest.raises(TypeError):
             memoryview(DeviceArray(Cai()))  # type: ignore[arg-type]
 
@@ -468,7 +468,7 @@ class TestExports:
         with pytest.raises(ep.ExchangeError, match=r"need the 100 bytes .* but the allocation there has 8"):
             ep.asarray(array)
 
-    def test_asarray_of_items_that_are_not_aligned(self):
+    def test_asarray_of_misaligned_items_is_refused(self):
         array = DeviceArray(bytearray(9))[1:].configure(typestr="f8", shape=1)
         with pytest.raises(ep.ExchangeError, match="align"):
             ep.asarray(array)
@@ -497,7 +497,7 @@ class TestOrder:
         done = slow.launch(ep.asarray(array))
         assert use(array) and done.done and ctypes.c_int.from_address(int(array)).value == slow.RESULT
 
-    def test_work_is_done_when_a_function_is_called_with_it(self):
+    def test_call_waits_for_pending_work(self):
         array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="shared"))
         done = slow.launch(ep.asarray(array))
         address, held = ctypes.c_void_p(), ctypes.c_void_p()
@@ -595,7 +595,7 @@ class TestFreed:
         _mark_freed(array.createRef())
         assert not array.is_freed
 
-    def test_a_new_allocation_at_the_address_is_another(self):
+    def test_new_allocation_at_the_address_is_not_freed(self):
         self.freed()
         assert not allocated(24).is_freed
 
@@ -690,7 +690,7 @@ class TestOnADevice:
         gc.collect()
         assert gone() is None
 
-    def test_a_pointer_to_an_array_comes_when_the_work_on_it_is_done(self, device):
+    def test_pointer_waits_for_work_on_the_array(self, device):
         numbers = ep.zeros(2, "int32", device=device)
         done = cuda_kernels.launch(numbers)
         assert int(Pointer(numbers)) == numbers.data_ptr and done.done

@@ -239,7 +239,7 @@ class TestEntries:
         with pytest.raises(TypeError, match="HipModuleLaunchKernel_extra: argument 1: "):
             HipModuleLaunchKernel_extra([ctypes.c_int(1), bad])
 
-    def test_an_int_that_is_no_address_names_its_index(self):
+    def test_out_of_range_address_error_names_its_index(self):
         with pytest.raises(OverflowError, match="argument 0: -1 is no address"):
             HipModuleLaunchKernel_extra([-1])
 
@@ -283,7 +283,7 @@ class TestEntries:
         assert gone() is None
         goods += b"resized"
 
-    def test_a_finished_block_is_a_pointer_like_any_other(self):
+    def test_block_is_accepted_as_a_pointer(self):
         extra = HipModuleLaunchKernel_extra([ctypes.c_int(1)])
         assert extra.is_owner and int(Pointer(extra)) == int(extra)
         assert HipModuleLaunchKernel_extra(None).is_ptr_null and int(HipModuleLaunchKernel_extra(5)) == 5

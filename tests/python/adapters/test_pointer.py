@@ -38,7 +38,7 @@ class TestConversions:
         del first
         goods += b"resized"  # BufferError if the buffer is still held
 
-    def test_an_adapter_that_has_memory_of_its_own_is_kept(self):
+    def test_adapter_with_owned_memory_is_kept_alive(self):
         numbers = ListOfInt([1, 2, 3])
         gone = weakref.ref(numbers)
         pointer = Pointer(numbers)
@@ -61,7 +61,7 @@ class TestConversions:
     def test_a_void_pointer_is_its_value(self, value):
         assert int(Pointer(ctypes.c_void_p(value))) == (value or 0)
 
-    def test_ctypes_pointers_are_what_they_point_to(self):
+    def test_ctypes_pointer_gives_its_target(self):
         number = ctypes.c_int(3)
         function = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
         assert int(Pointer(ctypes.pointer(number))) == ctypes.addressof(number)
@@ -76,7 +76,7 @@ class TestConversions:
         gc.collect()
         assert gone() is not None and ctypes.c_int.from_address(int(pointer)).value == 3
 
-    def test_a_class_derived_from_void_pointer_is_one(self):
+    def test_subclass_of_c_void_p_is_an_address(self):
         class Handle(ctypes.c_void_p):
             pass
 
@@ -121,7 +121,7 @@ class TestConversions:
         assert int(pointer) == 7
         goods += b"resized"
 
-    def test_initialised_with_itself_it_stays_what_it_is(self):
+    def test_initialisation_with_itself_is_a_no_op(self):
         for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
             before = bytes_at(adapter, 5)
             adapter.__init__(adapter)
@@ -346,11 +346,11 @@ class TestRefusals:
             ({"data": 5}, "pair"),
         ],
     )
-    def test_interfaces_that_a_pointer_cannot_follow(self, changes, words):
+    def test_unsupported_interfaces_are_refused(self, changes, words):
         with pytest.raises(ValueError, match=words):
             Pointer(Cai(**changes))
 
-    def test_an_as_c_void_p_that_gives_something_else(self):
+    def test_invalid_as_c_void_p_result_is_refused(self):
         class Foreign:
             def as_c_void_p(self):
                 return 5
@@ -358,7 +358,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match=r"gave 5 in place of a ctypes.c_void_p"):
             Pointer(Foreign())
 
-    def test_an_exception_of_the_objects_own_passes(self):
+    def test_exception_of_the_object_propagates(self):
         class Broken:
             @property
             def __cuda_array_interface__(self):
@@ -456,7 +456,7 @@ class TestAsAnObject:
 
     @pytest.mark.parametrize("way", [pickle.dumps, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
     @pytest.mark.parametrize("adapter", [Pointer(5), CStr("text"), ListOfInt([1]), DeviceArray(None)], ids=named)
-    def test_not_pickled_with_a_reason_of_its_own(self, way, adapter):
+    def test_pickling_is_refused_with_the_reason(self, way, adapter):
         with pytest.raises(TypeError, match="an address means nothing elsewhere"):
             way(adapter)
 
@@ -488,7 +488,7 @@ class TestAsAnObject:
         gc.collect()
         assert gone() is None
 
-    def test_a_long_chain_goes_without_overflowing_the_stack(self):
+    def test_long_chain_is_released_without_stack_overflow(self):
         goods = bytearray(8)
         pointer = Pointer(goods)
         for _ in range(200_000):
@@ -532,7 +532,7 @@ class TestSubclasses:
             Slotted([1])
         gc.collect()
 
-    def test_a_class_of_two_adapters_is_the_first(self):
+    def test_class_of_two_adapters_uses_the_first(self):
         class Both(CStr, PointerToInt):
             pass
 

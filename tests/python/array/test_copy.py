@@ -95,7 +95,7 @@ class TestMemoryThatTheHostChanges:
         source[:] = 9
         assert set(values(copied)) == {7}
 
-    def test_so_has_one_of_memory_that_was_given_out(self, busy: ep.Queue) -> None:
+    def test_copy_of_escaped_memory_is_made_before_return(self, busy: ep.Queue) -> None:
         source = ep.full(1000, 7, "int32", device="host")
         given = source.numpy()
         copied = source.to(queue=busy)

@@ -29,7 +29,7 @@ def of_library(text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", ["library.float32", "library.core.float32", "float32"])
-def test_a_library_s_own_is_known_by_what_it_shows(text: str) -> None:
+def test_library_dtype_is_recognized_by_its_text(text: str) -> None:
     assert ep.Dtype(of_library(text)) == ep.Dtype("float32")
 
 
@@ -91,7 +91,7 @@ def test_unknown_short_name_is_refused(text: str) -> None:
 
 @pytest.mark.numpy
 @pytest.mark.parametrize("name", [name for name in dtype_names if ep.Dtype(name).typestr])
-def test_numpy_takes_it_where_it_takes_a_dtype(name: str) -> None:
+def test_numpy_accepts_dtype_objects(name: str) -> None:
     import numpy as np
 
     dtype = ep.Dtype(name)
@@ -110,7 +110,7 @@ def test_numpy_takes_those_of_ml_dtypes() -> None:
     assert np.dtype(ml_dtypes.float8_e4m3fn) == ep.Dtype("float8_e4m3fn")
 
 
-def test_a_type_that_numpy_has_not_is_no_attribute() -> None:
+def test_dtype_unknown_to_numpy_has_no_numpy_attribute() -> None:
     with pytest.raises(AttributeError, match=r"no numpy\.dtype of float32x4"):
         ep.Dtype("float32x4").dtype  # noqa: B018
     assert not hasattr(ep.Dtype("float32x4"), "__numpy_dtype__")

@@ -118,7 +118,7 @@ class TestWhatIsThere:
         assert calls == [address]
 
     @pytest.mark.sycl
-    def test_without_elements_it_is_where_it_was_said_to_be(self) -> None:
+    def test_empty_array_is_on_the_named_device(self) -> None:
         assert str(ep.from_address(0, 0, "int8", device="opencl:cpu").device).startswith("opencl:cpu")
 
     @pytest.mark.sycl
@@ -280,7 +280,7 @@ def drop_without_the_gil(array: ep.Array) -> None:
 
 class TestDeleter:
     @every_place
-    def test_is_called_once_when_the_last_view_and_export_is_gone(self, place: Place) -> None:
+    def test_deleter_is_called_once_after_the_last_view_and_export(self, place: Place) -> None:
         lender = Lender(place)
         array = lender.lend()
         view = array[3:][::2]
@@ -428,7 +428,7 @@ class TestDeleter:
         gc.collect()
         assert lender.addresses == [lender.address]
 
-    def test_a_deleter_that_leads_to_the_array_keeps_it(self) -> None:
+    def test_deleter_that_refers_to_the_array_leaks_it(self) -> None:
         """Like weakref.finalize. The collector would clear the function before it is called."""
 
         class Ring:
@@ -493,7 +493,7 @@ class TestWork:
         done.wait()
         assert settles(lambda: lender.addresses, [lender.address])
 
-    def test_on_host_memory_that_the_device_works_on(self) -> None:
+    def test_deleter_waits_for_device_work_on_host_memory(self) -> None:
         lender = Lender()
         array = lender.lend()
         done = launch("slow", array, seconds=1, queue=ep.Queue("opencl:cpu"))

@@ -102,7 +102,7 @@ class TestArguments:
         assert x.flat[0] == 16, "the kernel writes to the array itself"
 
 
-def test_a_kernel_without_a_range_is_no_launch(program: ep.Program) -> None:
+def test_kernel_call_without_a_range_is_refused(program: ep.Program) -> None:
     out = ep.zeros(2, "int32", device="opencl:cpu")
     with pytest.raises(
         TypeError, match=r"launch: the kernel slow was called without a range, .*: kernel\[global, local\]\(arguments"
@@ -130,7 +130,7 @@ class TestOrder:
         program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"))
         assert data.numpy()[0] == 42
 
-    def test_an_event_is_done_when_its_own_kernel_is(self, program) -> None:
+    def test_event_is_done_with_its_own_kernel(self, program) -> None:
         """Though it is recorded late, just before the next work."""
         data = ep.zeros(2, "int32", device="opencl:cpu")
         slow = program.kernel("slow")[1]

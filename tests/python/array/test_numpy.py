@@ -49,7 +49,7 @@ def test_dtype_unknown_to_numpy_is_refused(call):
     assert array.view("float32").numpy().tolist() == [0] * 12
 
 
-def test_numpy_converts_what_it_was_given_without_a_copy():
+def test_numpy_converts_a_view_without_a_copy():
     array = ep.full(3, 2, "int32")
     assert np.asarray(array).ctypes.data == array.numpy().ctypes.data == array.data_ptr
     assert np.asarray(array, "float64").tolist() == [2.0] * 3

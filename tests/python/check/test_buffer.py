@@ -225,7 +225,7 @@ def test_one_of_two_protocols_keeps_them_all(raw_buffer: type) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type, raw_buffer: type) -> None:
+def test_violating_exporter_fails_its_clause(name: str, kind: type, raw_buffer: type) -> None:
     is_caught(of_exporter("buffer", exporting(kind, raw_buffer)), name)
     hoard.clear()
 
@@ -357,7 +357,7 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("buffer", take), name)
     hoard.clear()
 

@@ -260,7 +260,7 @@ def test_optional_functions_may_be_null() -> None:
 
 
 @pytest.mark.parametrize(("name", "make"), EXPORTERS.items(), ids=EXPORTERS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, make: Callable[[], type]) -> None:
+def test_violating_exporter_fails_its_clause(name: str, make: Callable[[], type]) -> None:
     is_caught(of_exporter("c_exchange_api", make()), name)
     hoard.clear()
 
@@ -388,7 +388,7 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("c_exchange_api", take), name)
     hoard.clear()
 

@@ -91,7 +91,7 @@ def test_a_good_exporter_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("cai", kind), name)
     hoard.clear()
 
@@ -101,7 +101,7 @@ def test_a_pointer_that_the_driver_does_not_know_is_caught(monkeypatch: pytest.M
     is_caught(of_exporter("cai", bent()), "accessible")
 
 
-def test_without_a_driver_it_is_not_applicable_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_the_clause_is_not_applicable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(cai.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
     found = of_exporter("cai", bent())
@@ -113,6 +113,6 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("cai", take), name)
     hoard.clear()

@@ -41,7 +41,7 @@ def test_the_table_has_every_clause_with_its_source() -> None:
     assert f"buffer: {len(clauses) - 2} passed, 0 failed, 2 not applicable" in done.stdout
 
 
-def test_a_failure_is_status_1_and_says_what_was_asked_and_found(tmp_path: Path) -> None:
+def test_failure_exits_with_1_and_shows_asked_and_found(tmp_path: Path) -> None:
     (tmp_path / "mylib.py").write_text(BROKEN)
     done = run("mylib:Broken()", cwd=tmp_path)
     assert done.returncode == 1
@@ -123,7 +123,7 @@ def test_each_clause_has_a_unique_name_a_sentence_and_a_source() -> None:
 
 
 @pytest.mark.sycl
-def test_importers_are_handed_memory_of_the_device_that_is_named() -> None:
+def test_importers_get_memory_of_the_named_device() -> None:
     done = run("entrepot:asarray", "--device", "opencl:cpu", "--protocol", "suai", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["counts"]["suai"]["not applicable"] == 0

@@ -339,7 +339,7 @@ def test_a_good_exporter_keeps_them_all() -> None:
 
 
 @sycl
-def test_a_good_exporter_of_a_device_keeps_them_all() -> None:
+def test_good_device_exporter_passes_all_clauses() -> None:
     unasked = {"agrees", "read-only", "read-only legacy", "host stream", "no order", "ambiguous stream"}
     all_kept(of_exporter("dlpack", OnShared), unasked)
     all_kept(of_exporter("dlpack", OnDevice), unasked | {"host device", "host view"})
@@ -350,7 +350,7 @@ def test_one_written_by_hand_keeps_them_too() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), cases(EXPORTERS))
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("dlpack", kind), name)
     hoard.clear()
 
@@ -583,17 +583,17 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @sycl
-def test_a_good_importer_of_a_device_keeps_them_all() -> None:
+def test_good_device_importer_passes_all_clauses() -> None:
     all_kept(of_importer("dlpack", ep.asarray, "opencl:cpu"), {"host stream"})
 
 
 @pytest.mark.parametrize(("name", "take"), cases(IMPORTERS))
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("dlpack", take), name, perhaps={"leak"} if take is IMPORTERS["releases once"] else ())
     hoard.clear()
 
 
-def test_a_tensor_that_is_kept_for_good_is_caught() -> None:
+def test_leaked_tensor_is_caught() -> None:
     def keep(obj: Any) -> Any:
         hoard.append(ep.asarray(obj))
         return hoard[-1]

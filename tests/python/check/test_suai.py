@@ -188,7 +188,7 @@ def test_a_good_exporter_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize("name", SUAI_EXPORTS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str) -> None:
+def test_violating_exporter_fails_its_clause(name: str) -> None:
     is_caught(of_exporter("suai", export_breakers()[name]), name)
     hoard.clear()
 
@@ -198,7 +198,7 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize("name", SUAI_IMPORTS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str) -> None:
+def test_violating_importer_fails_its_clause(name: str) -> None:
     is_caught(of_importer("suai", import_breakers()[name], "opencl:cpu"), name)
     hoard.clear()
 

@@ -69,7 +69,7 @@ def test_source_options_and_compiler_are_part_of_the_key(place, monkeypatch):
 
 
 @pytest.mark.host
-def test_source_that_depends_on_files_is_not_kept(place, tmp_path):
+def test_source_with_includes_is_not_cached(place, tmp_path):
     (tmp_path / "one.h").write_text("")
     ep.Program(SOURCE, "host", options=f"-I{tmp_path}")
     assert code_cache.kept("host") == []
@@ -126,7 +126,7 @@ def test_options_that_name_no_file_are_kept(place, options):
 
 
 @pytest.mark.host
-def test_options_in_cxx_that_name_a_file_are_not_kept(place, tmp_path, monkeypatch):
+def test_cxx_options_with_a_file_are_not_cached(place, tmp_path, monkeypatch):
     (tmp_path / "by.h").write_text("")
     monkeypatch.setenv("CXX", f"g++ -include {tmp_path / 'by.h'}")
     ep.Program(SOURCE, "host")
@@ -146,7 +146,7 @@ def test_programs_named_by_the_environment_are_not_kept(place, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("options", "count"), [("-DX=1 -D Y=2 -cl-fast-relaxed-math -Werror", 1), ("-I{}", 0), ("-include {}/h", 0)]
 )
-def test_options_of_opencl_that_name_files_are_not_kept(place, tmp_path, options, count):
+def test_opencl_options_with_files_are_not_cached(place, tmp_path, options, count):
     (tmp_path / "h").write_text("")
     with contextlib.suppress(ep.KernelError, ValueError):  # a driver need not know the option
         ep.Program("kernel void f(global int *data) { data[0] = 1; }", "opencl:cpu", options=options.format(tmp_path))
@@ -176,7 +176,7 @@ def test_a_damaged_entry_is_compiled_again(place):
 
 @pytest.mark.host
 @pytest.mark.filterwarnings("ignore::entrepot.EntrepotWarning")
-def test_an_entry_that_cannot_be_read_is_compiled_again(place):
+def test_unreadable_entry_is_compiled_again(place):
     ep.Program(SOURCE, "host")
     (kept,) = code_cache.kept("host")
     kept.unlink()
@@ -214,7 +214,7 @@ def test_every_backend_has_its_kind():
     assert {kind_of.get(name, name) for name, _, _ in _core.backends()} <= set(code_cache.KINDS)
 
 
-def test_nothing_is_kept_where_the_place_is_empty(monkeypatch):
+def test_empty_folder_setting_disables_the_cache(monkeypatch):
     monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
     assert code_cache.directory() is None
     assert "Nothing is kept" in run()
@@ -327,7 +327,7 @@ class TestUnwritable:
         (said,) = [line for line in run().splitlines() if line.startswith("Nothing can be kept in ")]
         assert reason in said or "Not a directory" in said
 
-    def test_a_cache_that_can_be_written_is_not_warned_about(self, tmp_path):
+    def test_writable_cache_does_not_warn(self, tmp_path):
         done = run_unwritable(tmp_path / "new")
         assert (done.returncode, done.stderr) == (0, "")
         assert len(list((tmp_path / "new" / "host").iterdir())) == 3
@@ -352,7 +352,7 @@ for _ in range(int(sys.argv[1])):
 
 @pytest.mark.host
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
-def test_folder_that_another_user_exchanges_is_not_used(tmp_path):
+def test_folder_replaced_by_another_user_is_not_used(tmp_path):
     """A user with write access to the parent folder replaces the cache folder repeatedly."""
     import ctypes
     import tempfile

@@ -49,7 +49,7 @@ def test_every_command_has_help(command):
     [((), "required: COMMAND"), (("harbour",), "choose from"), (("devices", "--fast"), "unrecognized arguments: --fast")],
     ids=["none", "unknown", "option"],
 )
-def test_a_wrong_command_line_says_why_on_stderr(arguments, words):
+def test_wrong_command_line_prints_the_reason_on_stderr(arguments, words):
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
@@ -101,7 +101,7 @@ def test_devices_tells_what_each_can_do():
             assert row["sub-devices"] == "-"
 
 
-def test_a_reader_that_stops_reading_is_no_error():
+def test_closed_output_pipe_is_no_error():
     with subprocess.Popen(
         [sys.executable, "-m", "entrepot", "devices"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -26,7 +26,7 @@ def test_nothing_is_copied_and_it_says_so():
 ROW = re.compile(r"(?P<what>\S.*?)  +\S.*?  +(?P<address>[0-9a-f]{6,})  +(yes|-)  +(?P<takes>[\d.]+ [nµm]?s)  +\S")
 
 
-def test_every_library_that_is_there_gives_and_takes(capsys):
+def test_every_installed_library_exports_and_imports(capsys):
     assert demo.main() == 0
     rows = {row["what"] for row in map(ROW.match, capsys.readouterr().out.splitlines()) if row}
     there = [name for module, name in demo.LIBRARY_NAMES.items() if importlib.util.find_spec(MODULES.get(module, module))]

@@ -57,14 +57,14 @@ def driver(tmp_path):
         (999, "UNKNOWN", "what the driver says"),
     ],
 )
-def test_a_driver_that_does_not_start_is_quoted(driver, code, name, advice):
+def test_driver_initialization_error_is_quoted(driver, code, name, advice):
     library = driver(STUB.format(code=code, name=name))
     reason = reason_with(library)
     assert f"cuInit of {library} failed with CUDA_ERROR_{name} (what the driver says)" in reason
     assert re.search(advice, reason)
 
 
-def test_a_driver_that_is_too_old_is_named_by_what_it_lacks(driver):
+def test_old_driver_error_names_the_missing_function(driver):
     reason = reason_with(driver(STUB.format(code=0, name="NONE")))
     assert "has no function" in reason and "older than CUDA 12.0" in reason
     assert "has no function cuInit" in reason_with(driver("int nothing;"))

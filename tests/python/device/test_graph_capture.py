@@ -88,7 +88,7 @@ class TestWhatIsCaptured:
             assert values(c).tolist() == [7, 2 * value] * 50
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_memory_that_the_host_reaches_is_no_exception(self, mode: int, kind: str, stream: Stream, queue: ep.Queue) -> None:
+    def test_host_accessible_memory_is_captured_too(self, mode: int, kind: str, stream: Stream, queue: ep.Queue) -> None:
         a, b = numbers(1, kind=kind), numbers(0, kind=kind)
         with capture(stream, mode) as graph:
             ep.copy(b, a, queue=queue)
@@ -189,9 +189,7 @@ class TestMemory:
         assert content(b) == {3}
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_memory_that_the_host_reaches_belongs_to_it_as_well(
-        self, kind: str, stream: Stream, queue: ep.Queue, add: Any
-    ) -> None:
+    def test_host_accessible_memory_belongs_to_the_graph(self, kind: str, stream: Stream, queue: ep.Queue, add: Any) -> None:
         a, b = numbers(1), numbers(0)
         counted = memory.statistics(memory.pool())
         with memory.use_resource(counted), capture(stream) as graph:
@@ -230,7 +228,7 @@ class TestMemory:
         queue.wait()
         assert settles(lambda: gone() is None)
 
-    def test_the_pool_has_all_back_when_the_graph_is_gone(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_pool_regains_memory_after_the_graph_is_dropped(self, stream: Stream, queue: ep.Queue) -> None:
         numbers_of = memory.statistics(memory.pool())
         with memory.use_resource(numbers_of):
             with capture(stream) as graph:
@@ -240,7 +238,7 @@ class TestMemory:
             graph.drop()
             assert settles(lambda: numbers_of.current_bytes == 0)
 
-    def test_shared_memory_that_goes_meanwhile_is_closed_afterwards(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_shared_memory_released_in_a_capture_is_closed_after_it(self, stream: Stream, queue: ep.Queue) -> None:
         with memory.use_resource(memory.shareable()):
             shared = numbers(3)
         address = shared.data_ptr

@@ -94,7 +94,7 @@ def test_a_program_in_hip_runs(device):
     assert (values_of(array) == np.arange(1000, dtype="float32") * 3 + 1).all()
 
 
-def test_a_program_that_is_wrong_leaves_its_log(device):
+def test_failed_build_has_the_log(device):
     with pytest.raises(ep.KernelError, match="nonsense"):
         ep.Program('extern "C" __global__ void bad() { nonsense }', device, dialect="hip")
 
@@ -119,7 +119,7 @@ class Exported:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dlpack_goes_there_and_back_without_a_copy(device, kind):
+def test_dlpack_round_trip_makes_no_copy(device, kind):
     array = ep.zeros((3, 4), "int32", device=device, kind=kind)
     back = ep.from_dlpack(Exported(array))
     assert back.data_ptr == array.data_ptr

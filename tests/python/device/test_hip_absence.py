@@ -49,18 +49,18 @@ def test_runtime_without_a_device_names_hip_visible_devices(runtime, code, name)
     assert "HIP_VISIBLE_DEVICES" in reason
 
 
-def test_a_text_that_is_the_name_is_not_said_twice(runtime):
+def test_error_text_equal_to_its_name_is_not_repeated(runtime):
     reason = reason_with(runtime(RUNTIME.format(code=999, name="Unknown", text="hipErrorUnknown")))
     assert reason.count("hipErrorUnknown") == 1
 
 
-def test_a_runtime_that_lacks_functions_is_told_to_be_updated(runtime):
+def test_old_runtime_error_asks_for_an_update(runtime):
     reason = reason_with(runtime(RUNTIME.format(code=0, name="Success", text="no error")))
     assert "has no function hip" in reason
     assert "older than HIP 5.2" in reason
 
 
-def test_a_library_that_does_not_load_is_named_with_the_variable(tmp_path):
+def test_unloadable_library_error_names_the_variable(tmp_path):
     reason = reason_with(tmp_path / "nothing.so")
     assert reason.startswith(f"ENTREPOT_HIP_LIBRARY is {tmp_path}/nothing.so, which does not load:")
 

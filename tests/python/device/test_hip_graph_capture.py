@@ -104,7 +104,7 @@ def test_other_calls_do_not_invalidate_a_capture(mode: int, elsewhere: bool, str
     graph.drop()
 
 
-def test_an_array_goes_over_to_a_stream_that_is_captured(stream: Any) -> None:
+def test_array_is_usable_on_a_capturing_stream(stream: Any) -> None:
     array = ep.zeros(16, "uint8", device=DEVICE)
     array.queue.wait()
     with capture(stream, modes.hipStreamCaptureModeGlobal) as graph:

@@ -87,7 +87,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert out == "1"
 
     @pytest.mark.dpctl
-    def test_a_list_that_was_made_too_early_is_named(self):
+    def test_device_list_made_too_early_is_reported(self):
         out = run(
             "import dpctl; dpctl.get_devices(); import entrepot as ep, entrepot._core as core\n"
             "print(dict((name, reason) for name, _, reason in core.backends())['sycl'])",
@@ -104,7 +104,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert "OCL_ICD_FILENAMES is not set" in out
         assert "libintelocl.so" in out
 
-    def test_an_absent_plugin_is_named_and_the_host_stays(self, tmp_path):
+    def test_absent_plugin_is_reported_and_the_host_works(self, tmp_path):
         out = run(
             f"import entrepot as ep; {LISTED}\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)",
             ENTREPOT_PLUGIN_PATH=str(tmp_path),
@@ -150,7 +150,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert f"another generation of the SYCL runtime is in this process, {name} ({library})" in out
         assert "libsycl.so.9" in out
 
-    def test_an_old_tbb_that_was_mapped_first_is_named(self, tmp_path):
+    def test_old_tbb_loaded_first_is_reported(self, tmp_path):
         source = tmp_path / "tbb.c"
         version = 'const char *TBB_runtime_version(void) { return "2021.8"; }\n'
         source.write_text("int TBB_runtime_interface_version(void) { return 12080; }\n" + version)
@@ -162,7 +162,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         )
         assert f"oneTBB 2021.8 ({library}) was mapped first" in out
 
-    def test_another_opencl_loader_that_was_mapped_first_is_named(self, tmp_path):
+    def test_other_opencl_loader_loaded_first_is_reported(self, tmp_path):
         source = tmp_path / "opencl.c"
         source.write_text("int clGetPlatformIDs(unsigned n, void *p, unsigned *found) { *found = 0; return -1001; }\n")
         library = tmp_path / "libOpenCL.so.1"

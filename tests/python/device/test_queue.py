@@ -92,7 +92,7 @@ class TestEveryQueue:
         gc.collect()
         assert gone() is None
 
-    def test_events_have_times_where_the_queue_measures_them(self, device):
+    def test_events_of_profiling_queues_have_times(self, device):
         if not device.has_aspect_queue_profiling:
             with pytest.raises(ep.DeviceError, match="cannot time"):
                 ep.Queue(device, profiling=True)
@@ -393,7 +393,7 @@ class TestDpctl:
         theirs = Mine("opencl:cpu:0")
         assert ep.Queue(theirs) == theirs
 
-    def test_a_queue_that_is_gone_is_not_taken_for_a_new_one(self, dpctl):
+    def test_released_queue_is_not_confused_with_a_new_one(self, dpctl):
         for _ in range(50):
             theirs = dpctl.SyclQueue("opencl:cpu:0")
             assert ep.Context(theirs) == theirs.sycl_context

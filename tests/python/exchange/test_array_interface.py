@@ -106,7 +106,7 @@ class TestImport:
         with pytest.raises(ep.InterfaceError, match="must be a dict"):
             ep.asarray(Speaker(ATTRIBUTE, [1, 2]))
 
-    def test_exceptions_that_mean_something_else_pass(self) -> None:
+    def test_other_exceptions_propagate(self) -> None:
         class Stop:
             @property
             def __array_interface__(self) -> dict[str, object]:
@@ -213,7 +213,7 @@ class TestExport:
                 getattr(array, attribute)
 
     @pytest.mark.sycl
-    def test_memory_that_the_host_cannot_reach_has_no_interface(self) -> None:
+    def test_device_memory_has_no_array_interface(self) -> None:
         array = ep.empty(3, "float32", device="opencl:cpu", kind="device")
         for attribute in (ATTRIBUTE, "__array_struct__"):
             with pytest.raises(AttributeError, match=r"device memory of opencl:cpu"):

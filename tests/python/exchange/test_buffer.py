@@ -38,7 +38,7 @@ def sources() -> Iterator[tuple[str, object]]:
 
 class TestImport:
     @pytest.mark.parametrize("source", [pytest.param(value, id=name) for name, value in sources()])
-    def test_is_seen_where_it_is_and_written_through(self, source: object) -> None:
+    def test_buffer_is_used_in_place_and_writable(self, source: object) -> None:
         view = ep.asarray(source)
         assert not view.read_only
         assert view.kind == "host"

@@ -61,7 +61,7 @@ class TestTorch:
                 assert view.data_ptr == tensor.data_ptr()
                 assert memoryview(view).tolist() == tensor.tolist()
 
-    def test_the_tensor_lives_as_long_as_the_view(self) -> None:
+    def test_view_keeps_the_tensor_alive(self) -> None:
         import torch
 
         tensor = torch.arange(3.0)
@@ -158,7 +158,7 @@ class TestTables:
         with pytest.raises(ep.ExchangeError, match="does not speak"):
             take(Odd())
 
-    def test_a_failure_without_an_exception_is_one(self) -> None:
+    def test_failure_without_an_exception_raises(self) -> None:
         kind, table = publish(floats())
         table.from_object = kind.fail = Table.FromObject(lambda obj, out: -1)
         with pytest.raises(ep.ExchangeError, match="set no exception"):
@@ -231,14 +231,14 @@ class TestOurTable:
         with pytest.raises(TypeError, match="look the table up"):
             ours.from_object(bytearray(3), c_void_p())
 
-    def test_a_malformed_tensor_is_freed_though_it_is_refused(self, ours: Table) -> None:
+    def test_refused_malformed_tensor_is_freed(self, ours: Table) -> None:
         producer = floats(ndim=-1)()
         managed = producer.tensor()
         with pytest.raises(BufferError, match="-1 dimensions"):
             ours.to_object(ctypes.addressof(managed), py_object())
         assert producer.deleted == 1
 
-    def test_allocates_what_a_prototype_describes(self, ours: Table) -> None:
+    def test_allocate_follows_the_prototype(self, ours: Table) -> None:
         out, errors = c_void_p(), []
         set_error = Table.SetError(lambda _, kind, message: errors.append((kind, message)))
         assert ours.allocate(ctypes.addressof(prototype((2, 3))), out, None, set_error) == 0

@@ -113,7 +113,7 @@ class TestImport:
         assert (view.strides, view.read_only) == ((-3, 1), True)
         assert values(view) == [[3, 4, 5], [0, 1, 2]]
 
-    def test_every_version_and_what_is_not_looked_at(self, memory: ep.Array) -> None:
+    def test_versions_and_ignored_keys_are_accepted(self, memory: ep.Array) -> None:
         for version in (0, 1, 2, 3, 4):
             assert take(memory, version=version, descr=[("", "<f4")], mask=None, stream=None).data_ptr == memory.data_ptr
 
@@ -173,7 +173,7 @@ class TestOrder:
         assert not done.done, "the copy waited"
         assert values(copied)[0][0] == cuda_kernels.RESULT
 
-    def test_a_stream_that_is_gone_is_not_touched(self) -> None:
+    def test_destroyed_stream_is_not_used(self) -> None:
         memory = ep.zeros((4, 3), "int32", device="cuda:0")
         memory.queue.wait()
         far, queue = Stream(), ep.Queue("cuda:0")
@@ -236,7 +236,7 @@ class TestExport:
         with pytest.raises(AttributeError, match=f"{dtype} has no typestr; use DLPack"):
             getattr(array, ATTRIBUTE)
 
-    def test_a_view_of_the_hosts_does_not_speak_it(self) -> None:
+    def test_host_view_has_no_cai(self) -> None:
         pinned = ep.zeros(3, "float32", device="cuda:0", kind="host")
         assert hasattr(pinned, ATTRIBUTE)
         assert not hasattr(pinned.host(), ATTRIBUTE)

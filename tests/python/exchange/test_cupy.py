@@ -20,7 +20,7 @@ def namesake(**attributes: Any) -> type:
     return type("ndarray", (), {"__module__": "cupy", **attributes})
 
 
-def test_a_namesake_is_taken_by_what_it_speaks() -> None:
+def test_namesake_of_cupys_class_is_imported_by_protocol() -> None:
     interface = {"shape": (4, 3), "typestr": "<f4", "data": (ctypes.addressof(MEMORY), False), "version": 3}
     kind = namesake(__array_interface__=interface)
     assert ep.asarray(kind()).data_ptr == ctypes.addressof(MEMORY)
@@ -30,7 +30,7 @@ def test_a_namesake_is_taken_by_what_it_speaks() -> None:
         ep.asarray(namesake()())
 
 
-def test_a_stream_of_another_signature_is_not_called() -> None:
+def test_stream_attribute_of_another_signature_is_not_called() -> None:
     """In a process of its own, without an earlier comparison."""
     run("""
         import ctypes, sys, types

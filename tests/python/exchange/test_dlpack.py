@@ -82,7 +82,7 @@ class TestImport:
         del view
         assert producer.deleted == 1
 
-    def test_a_capsule_needs_no_protocol_to_be_named(self) -> None:
+    def test_capsule_is_imported_without_a_protocol_argument(self) -> None:
         producer = floats()
         assert ep.asarray(producer.capsule()).shape == ep.from_dlpack(producer.capsule()).shape == (4, 3)
 
@@ -168,7 +168,7 @@ class TestImport:
             assert view.read_only == (not source.flags.writeable)
 
     @pytest.mark.numpy
-    def test_the_producer_lives_as_long_as_the_view(self) -> None:
+    def test_view_keeps_the_producer_alive(self) -> None:
         import numpy as np
 
         source = np.arange(5.0)
@@ -213,7 +213,7 @@ class TestImport:
         assert source[2] == 9
 
 
-def test_from_dlpack_shows_the_keywords_that_it_takes() -> None:
+def test_from_dlpack_signature_has_its_keywords() -> None:
     def keywords(function: object) -> list[tuple[str, object]]:
         return [(p.name, p.default) for p in inspect.signature(function).parameters.values() if p.kind == p.KEYWORD_ONLY]
 
@@ -261,7 +261,7 @@ class TestProducersOfAllAges:
         assert asked == [{"max_version": (1, 3), "copy": False}]
 
     @pytest.mark.parametrize("error", [BufferError, ValueError, TypeError])
-    def test_a_refusal_is_final_and_in_our_words(self, error: type[Exception]) -> None:
+    def test_producers_refusal_is_final_and_reported(self, error: type[Exception]) -> None:
         class Refuses:
             def __dlpack__(self, **_: object) -> object:
                 raise error("not today")
@@ -353,7 +353,7 @@ class TestExport:
         with pytest.raises(BufferError, match=r"read-only.*max_version=\(1, 0\)"):
             array.__dlpack__()
 
-    def test_our_own_capsule_comes_back_as_our_own_memory(self) -> None:
+    def test_own_capsule_is_imported_as_the_same_memory(self) -> None:
         array = self.array()
         for capsule in (array.__dlpack__(), array.__dlpack__(max_version=(1, 3))):
             back = take(capsule)
@@ -393,7 +393,7 @@ class TestExport:
             array.__dlpack__(**keywords)
         assert name_of(array.__dlpack__()) == b"dltensor"
 
-    def test_a_capsule_that_lost_its_name_is_left_alone(self) -> None:
+    def test_capsule_without_a_name_is_left_alone(self) -> None:
         producer = floats()
         capsule = take(producer).__dlpack__()
         set_name = ctypes.pythonapi.PyCapsule_SetName
@@ -436,7 +436,7 @@ class TestExport:
         assert not np.from_dlpack(ep.asarray(b"abc")).flags.writeable
 
     @pytest.mark.numpy
-    def test_the_memory_lives_as_long_as_the_consumer(self) -> None:
+    def test_consumer_keeps_the_memory_alive(self) -> None:
         import numpy as np
 
         source = np.arange(4.0)
@@ -578,7 +578,7 @@ class TestOneAPI:
         assert view.device == memory.device
 
     @pytest.mark.alone
-    def test_producers_that_are_told_the_queue_order_themselves(self) -> None:
+    def test_producer_that_gets_the_queue_orders_its_work(self) -> None:
         far, near = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
         memory, asked = ep.zeros(16, "int32", kind="device", queue=far), []
         far.wait()
@@ -634,7 +634,7 @@ class TestOneAPI:
         number = usm().__dlpack_device__()
         assert take(Producer(None, shape=(0, 3), device=number)).size == 0
 
-    def test_memory_of_a_sub_device_is_refused_with_the_way_out(self) -> None:
+    def test_sub_device_memory_is_refused_with_advice(self) -> None:
         try:
             sub = ep.device("opencl:cpu").create_sub_devices(partition=1)[0]
         except (ep.DeviceError, AttributeError):
@@ -661,7 +661,7 @@ class TestOneAPI:
         managed = content(array.__dlpack__(max_version=(1, 0), dl_device=(CPU, 0), copy=True), Versioned)
         assert (managed.flags, managed.dl_tensor.device.device_type) == (IS_COPIED, CPU)
 
-    def test_host_memory_is_given_to_a_device_as_a_copy_only(self) -> None:
+    def test_host_memory_is_exported_to_a_device_as_a_copy_only(self) -> None:
         array, device = ep.full(4, 7, "float32", device="host"), usm().__dlpack_device__()
         with pytest.raises(BufferError, match="copy=True"):
             array.__dlpack__(dl_device=device)
@@ -677,7 +677,7 @@ class TestOneAPI:
         slow[1](array, ep.Scalar(TURNS, "int64"))
         assert np.from_dlpack(array, device="cpu")[0] == 42
 
-    def test_a_consumer_that_names_no_queue_is_waited_for(self, slow: ep.Kernel) -> None:
+    def test_export_without_a_queue_waits_on_the_host(self, slow: ep.Kernel) -> None:
         array = usm()
         slow[1](array, ep.Scalar(TURNS, "int64"))
         array.__dlpack__(max_version=(1, 0))

@@ -95,7 +95,7 @@ class TestImport:
         source = np.arange(4).view(Sub)
         assert_same(ep.asarray(source), source)
 
-    def test_a_stride_that_is_never_stepped_along(self) -> None:
+    def test_stride_of_an_extent_of_one_is_ignored(self) -> None:
         record = np.zeros(3, dtype=[("a", "f8"), ("b", "f4")])
         source = record["a"][:1]
         assert source.strides == (12,)
@@ -173,7 +173,7 @@ class TestMasks:
         assert memoryview(ep.asarray(array.compressed())).tolist() == [1, 3]
         assert ep.asarray(array.data).data_ptr == array.ctypes.data
 
-    def test_a_class_of_that_name_that_is_not_numpys_is_taken(self) -> None:
+    def test_namesake_of_numpys_class_is_imported(self) -> None:
         class MaskedArray(np.ndarray):
             mask = True
 

@@ -72,7 +72,7 @@ class TestDevices:
         assert (tensor.device.device_type, tensor.device.device_id) == (TYPES[kind], 0)
         assert tensor.data + tensor.byte_offset == array[1:, 1:].data_ptr
 
-    def test_the_hosts_way_to_memory_that_it_reaches(self) -> None:
+    def test_accessible_memory_is_exported_as_cpu_memory(self) -> None:
         for kind in ("host", "shared"):
             array = zeros(kind)
             for capsule in (
@@ -94,7 +94,7 @@ class TestDevices:
 
     @pytest.mark.parametrize("wanted", [(CPU, 0), (CUDA, 0), (CUDA_HOST, 0), (CUDA_MANAGED, 0)])
     @pytest.mark.parametrize("kind", TYPES)
-    def test_a_copy_goes_wherever_it_is_asked_to(self, kind: str, wanted: tuple[int, int]) -> None:
+    def test_copy_is_made_on_the_requested_device(self, kind: str, wanted: tuple[int, int]) -> None:
         array = zeros(kind)
         ep.fill(array, 7)
         copied = ep.asarray(array.__dlpack__(max_version=(1, 3), dl_device=wanted, copy=True), copy=True)
@@ -185,7 +185,7 @@ class TestConsumersStream:
         assert values(array)[0][0] == cuda_kernels.RESULT
         del foreign
 
-    def test_a_handle_is_not_touched_after_the_call(self) -> None:
+    def test_stream_handle_is_not_used_after_the_call(self) -> None:
         array, other = zeros(), ep.Queue("cuda:0")
         own = Stream()
         done = cuda_kernels.launch(array, other)
@@ -232,7 +232,7 @@ class TestProducersStream:
             assert producer.streams == [handle]
             assert view.queue.__cuda_stream__() == (0, handle)
 
-    def test_one_that_knows_no_streams_has_taken_the_legacy_one(self) -> None:
+    def test_producer_without_streams_uses_the_legacy_one(self) -> None:
         class Simple(Announced):
             def __dlpack__(self) -> object:
                 return self.capsule()
@@ -318,7 +318,7 @@ class TestExchangeApi:
             ep.asarray(liar())
 
     @pytest.mark.parametrize("kind", TYPES)
-    def test_allocations_are_of_the_kind_that_is_asked_for(self, kind: str) -> None:
+    def test_allocations_have_the_requested_kind(self, kind: str) -> None:
         producer = Producer(None, dtype=(0, 32, 1), device=(TYPES[kind], 0))
         prototype = producer.tensor().dl_tensor
         out, errors = ctypes.c_void_p(), []
@@ -350,7 +350,7 @@ class TestCudaStream:
             lambda stream: ep.device_context(stream),
         ],
     )
-    def test_streams_are_queues_wherever_one_is_asked_for(self, use: Callable[[Any], ep.Queue]) -> None:
+    def test_streams_are_accepted_as_queues(self, use: Callable[[Any], ep.Queue]) -> None:
         own = Stream()
         assert use(own).__cuda_stream__() == (0, own.handle)
 
@@ -363,7 +363,7 @@ class TestCudaStream:
         cuda_kernels.launch(copied, own).wait()
         assert values(copied)[1] == [5, 5, 5]
 
-    def test_they_are_kept_as_long_as_their_queue(self) -> None:
+    def test_queue_keeps_its_stream_object_alive(self) -> None:
         own = Stream()
         gone = weakref.ref(own)
         array = ep.asarray(zeros(), queue=own)
@@ -422,7 +422,7 @@ class TestTwoDevices:
                 assert str(view.device) == f"cuda:{number}"
                 assert values(view) == [[number] * 3] * 4
 
-    def test_the_pointer_decides_where_the_number_is_another(self) -> None:
+    def test_pointer_decides_the_device_over_the_number(self) -> None:
         array = ep.full((4, 3), 7, "int32", device="cuda:1")
         view = ep.asarray(Announced(array, (CUDA, 0)))
         assert (str(view.device), view.context) == ("cuda:1", array.context)

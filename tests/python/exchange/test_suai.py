@@ -116,7 +116,7 @@ class TestImport:
         gc.collect()
         assert gone() is None
 
-    def test_an_attribute_that_is_not_there_after_all(self) -> None:
+    def test_getter_with_attribute_error_falls_through(self) -> None:
         class Shy(bytearray):
             @property
             def __sycl_usm_array_interface__(self) -> dict[str, Any]:
@@ -213,7 +213,7 @@ class TestSyclObject:
         self.check(valid, capsule)
 
     @pytest.mark.parametrize("form", ["queue", "context"])
-    def test_an_object_that_makes_capsules_serves_again_and_again(self, form: str, valid: dict[str, Any]) -> None:
+    def test_capsule_provider_is_reusable(self, form: str, valid: dict[str, Any]) -> None:
         queue = valid["syclobj"]
         provider = Provider(queue if form == "queue" else queue.sycl_context)
         for _ in range(3):
@@ -280,7 +280,7 @@ class TestRefusal:
         with pytest.raises(ep.InterfaceError, match="not USM memory of"):
             ep.asarray(Speaker(ATTRIBUTE, valid | {"data": (ctypes.addressof(host), False)}))
 
-    def test_another_context_is_an_error_that_says_so(self, valid: dict[str, Any]) -> None:
+    def test_memory_of_another_context_is_refused(self, valid: dict[str, Any]) -> None:
         sub_device = ep.device(SELECTOR).create_sub_devices(partition=1)[0]
         other = ep.Queue(sub_device)
         assert other.sycl_context != valid["syclobj"].sycl_context
@@ -310,7 +310,7 @@ class TestReadOnly:
         assert not ep.asarray(Sub(64)).read_only
 
     @pytest.mark.dpctl
-    def test_a_class_that_answers_for_itself_is_believed(self) -> None:
+    def test_overridden_interface_is_used(self) -> None:
         import dpctl.memory
 
         class Honest(dpctl.memory.MemoryUSMShared):
@@ -494,7 +494,7 @@ class TestDpctl:
         del view
         assert sys.getrefcount(producer) == before
 
-    def test_work_of_the_producers_queue_comes_first(self) -> None:
+    def test_access_waits_for_the_producers_queue(self) -> None:
         import dpctl
         import dpctl.memory
 

@@ -319,7 +319,7 @@ def test_arguments_follow_their_rules(goods):
         goods.ruled([-1], [2], [None], [seen], seen, room, [3])
 
 
-def test_the_module_does_what_the_header_says(goods):
+def test_generated_module_follows_the_header(goods):
     assert (goods.ANSWER, goods.NAME, goods.RATIO, goods.ADDRESS, goods.NAMELESS) == (41, "goods", 0.5, 3, 7)
     assert goods.first(b"four") == (0, 4)
     assert goods.first("vier") == goods.LATER_first("vier")

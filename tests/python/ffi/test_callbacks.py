@@ -79,7 +79,7 @@ def test_an_exception_is_reported_and_c_gets_zero(monkeypatch):
     assert reported == [ZeroDivisionError, TypeError, TypeError]
 
 
-def test_the_callable_lives_as_long_as_its_wrapper():
+def test_wrapper_keeps_its_callable_alive():
     class Callable:
         def __call__(self, a, b):
             return a
@@ -220,7 +220,7 @@ def test_from_threads_of_cs_own():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_exception_on_a_thread_of_cs_own_is_reported(monkeypatch):
+def test_exception_on_a_thread_of_c_is_reported(monkeypatch):
     reported = []
     monkeypatch.setattr("sys.unraisablehook", lambda report: reported.append((report.exc_type, threading.get_native_id())))
     assert sample.call_on_threads(lambda a, b: 1 // b, 3, 2) == 3  # of b = 1 alone

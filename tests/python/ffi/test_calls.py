@@ -87,13 +87,13 @@ class TestOutParameters:
         assert release(array(memory)) == ((0,) if release is sample.release else None)
         assert memory.is_freed
 
-    def test_memory_that_a_status_refuses_is_not_freed(self):
+    def test_memory_is_not_freed_if_the_call_fails(self):
         _, memory = sample.allocate(40)
         assert sample.release_not(memory) == (3,)
         assert not memory.is_freed
         assert sample.release(memory) == (0,)
 
-    def test_memory_is_freed_beside_what_is_returned(self):
+    def test_freeing_call_may_return_values(self):
         _, memory = sample.allocate(40)
         (count,) = sample.free_and_count(memory)
         assert count > 0 and memory.is_freed
@@ -114,7 +114,7 @@ class TestOutParameters:
         assert not memory.is_freed
         assert sample.release(memory) == (0,)
 
-    def test_text_of_a_length_that_the_caller_says(self):
+    def test_text_output_of_the_callers_length(self):
         status, name = sample.name_of(16)
         assert (status, str(name)) == (0, "sample")
 

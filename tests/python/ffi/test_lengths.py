@@ -42,7 +42,7 @@ class TestCounts:
         with pytest.raises(ValueError, match=message):
             sample.total_length(count=2, words=words)
 
-    def test_a_list_that_is_longer_is_c_s_to_read_in_part(self):
+    def test_longer_list_is_accepted(self):
         assert sample.total_length([b"one", b"three"], 1) == 3
 
     def test_null_has_no_elements(self):
@@ -105,7 +105,7 @@ class TestRefusals:
             ("count='count'", 3, [1, 2, 3]),
         ],
     )
-    def test_a_list_has_as_many_elements_as_are_counted(self, seen, measure, count, values):
+    def test_refusal_function_gets_the_counted_elements(self, seen, measure, count, values):
         module = declared(f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: ...")
         with pytest.raises(ValueError, match=r"total\(\) argument 'values': no"):
             module.total(values, count)
@@ -152,7 +152,7 @@ class TestRefusals:
         ],
         ids=["number", "measured", "returned number", "returned address", "returned text"],
     )
-    def test_only_addresses_that_callers_give_have_one(self, declaration, words):
+    def test_refusal_functions_need_an_input_address(self, declaration, words):
         function = declaration[4 : declaration.index("(")]
         with pytest.raises(TypeError, match=words):
             getattr(declared(declaration), function)(0, 0, 0)
@@ -262,7 +262,7 @@ class TestBytes:
             sample.copy(to, self.SOURCE, 8)
         assert room[8:] == self.SOURCE[:8]
 
-    def test_text_that_is_written_where_the_caller_says(self):
+    def test_text_is_written_to_the_callers_memory(self):
         assert sample.name_of(out=bytearray(16), length=16) == (0,)
         with pytest.raises(ValueError, match=r"name_of\(\) argument 'out': has 4 bytes, and 'length' says 16"):
             sample.name_of(out=bytearray(4), length=16)

@@ -185,7 +185,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
         return made
 
     @pytest.mark.parametrize("name", ["outer", "inner"])
-    def test_one_waits_for_a_record_that_another_makes(self, module, name):
+    def test_thread_waits_for_a_record_made_by_another(self, module, name):
         begun, seen = threading.Event(), []
         declared = module.__getattr__
 
@@ -222,7 +222,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
         assert declared(library, "getpid", "c_int")() == os.getpid()
         assert issubclass(sys.modules.pop("built_upon").seen[0], Record)
 
-    def test_a_child_of_a_fork_waits_for_no_thread_that_it_has_not(self, module):
+    def test_forked_child_does_not_wait_for_missing_threads(self, module):
         going, done = threading.Event(), threading.Event()
 
         def hold():

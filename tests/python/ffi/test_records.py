@@ -68,13 +68,13 @@ class TestNames:
     @pytest.mark.parametrize(
         ("name", "words"), [("nmae", "'nmae'; did you mean `name`?"), ("quite_another", "'quite_another'; it has tag, ")]
     )
-    def test_one_that_is_assigned_to_and_not_there(self, name, words):
+    def test_assignment_to_an_unknown_field_is_refused(self, name, words):
         record = sample.record()
         for use in (lambda: setattr(record, name, 1), lambda: delattr(record, name)):
             with pytest.raises(AttributeError, match=re.escape(f"record has no field {words}")):
                 use()
 
-    def test_one_that_is_read_and_not_there_is_python_s_to_answer(self):
+    def test_unknown_field_raises_pythons_attribute_error(self):
         with pytest.raises(AttributeError) as caught:
             sample.record().nmae  # noqa: B018
         assert caught.value.name == "nmae" and isinstance(caught.value.obj, sample.record)
@@ -241,7 +241,7 @@ class TestLifetimes:
         assert gone() is None
         assert record.numbers is None
 
-    def test_a_view_gives_what_it_points_to_to_the_whole(self):
+    def test_view_shares_kept_objects_with_its_record(self):
         outer = sample.record()
         outer.text = b"kept"
         text = outer.text
@@ -264,14 +264,14 @@ class TestLifetimes:
         with pytest.raises(BufferError):
             memory.extend(b"more")
 
-    def test_a_second_init_leaves_the_memory_to_its_views(self):
+    def test_second_init_reuses_the_memory(self):
         record = sample.record(tag=1)
         corner, address = record.corners[0], int(record)
         corner.x = 4
         record.__init__(tag=2)
         assert (int(record), record.tag, corner.x) == (address, 2, 0)
 
-    def test_memory_that_is_read_only_or_too_short(self):
+    def test_read_only_or_short_memory_is_refused(self):
         point = sample.point.fromObj(bytes(range(8)))
         assert point.x == 0x03020100
         with pytest.raises(ValueError, match="read-only"):

@@ -85,7 +85,7 @@ def is_gone(reference) -> bool:
 
 
 class TestRecordsByValue:
-    def test_an_assigned_record_brings_what_it_points_to(self):
+    def test_assigned_record_keeps_its_targets_alive(self):
         memory = Held(b"memory")
         gone = weakref.ref(memory)
         whole = named("outer")()
@@ -192,7 +192,7 @@ class TestReprs:
 
 
 class TestLengths:
-    def test_a_record_is_not_seen_as_a_longer_one(self):
+    def test_record_is_not_cast_to_a_longer_one(self):
         with pytest.raises(ValueError, match="8 bytes are fewer than the 56"):
             sample.record.fromObj(sample.point())
 

@@ -115,7 +115,7 @@ def bytes_of(record: Record) -> bytes:
 
 
 @pytest.mark.parametrize("library", CASES)
-def test_records_are_as_long_as_the_description_says(library):
+def test_record_sizes_match_the_description(library):
     """Includes nested ones without a name in C."""
     module = module_of(library)
     for each in json.loads((LIBRARIES / f"{library}.json").read_text())["records"]:

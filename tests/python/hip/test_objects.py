@@ -31,13 +31,13 @@ class TestHandles:
             hip.hipEventSynchronize(event)
 
     @pytest.mark.hip_library
-    def test_no_stream_at_all_is_the_default_one(self):
+    def test_none_is_the_default_stream(self):
         (status,) = hip.hipStreamSynchronize(None)
         assert isinstance(status, hip.hipError_t)
 
 
 class TestStatuses:
-    def test_success_gives_what_there_is_besides(self):
+    def test_hip_check_returns_the_other_results(self):
         success = hip.hipError_t.hipSuccess
         assert hip.hip_check((success,)) == ()
         assert hip.hip_check((success, 1)) == 1
@@ -88,7 +88,7 @@ class TestStatuses:
         monkeypatch.setattr(hip, "hipGetErrorString", absent)
         assert str(hip.HipError(hip.hipError_t.hipErrorInvalidValue)) == "hipErrorInvalidValue (1)"
 
-    def test_a_status_that_the_header_does_not_know(self):
+    def test_unknown_status_is_reported(self):
         with pytest.raises(hip.HipError, match=r"^status 7777$"):
             hip.hip_check((7777,))
 

@@ -42,7 +42,7 @@ class TestHandles:
         with pytest.raises(TypeError, match=words + r" itself; pass prog\.createRef\(\)"):
             hiprtc.hiprtcDestroyProgram(program)
 
-    def test_the_address_is_that_of_its_place_or_of_a_list(self):
+    def test_address_of_a_handle_or_a_list_is_taken(self):
         made = [hip_check(hiprtc.hiprtcCreateProgram(SOURCE, b"one", 0, None, None)) for _ in range(4)]
         for given in (made[0].createRef(), Pointer(made[1].createRef()), int(made[2].createRef()), [made[3]]):
             assert hiprtc.hiprtcDestroyProgram(given) == (hiprtc.hiprtcResult.HIPRTC_SUCCESS,)

@@ -43,7 +43,7 @@ TO_ARRAYS = ["hipMemcpy2DToArray", "hipMemcpy2DToArrayAsync", "hipMemcpy2DArrayT
         *((name, "dst", "hipArray_t") for name in TO_ARRAYS),
     ],
 )
-def test_parameters_are_passed_as_c_has_them(function, parameter, passed):
+def test_parameters_match_c(function, parameter, passed):
     assert getattr(hip, function).declaration.__annotations__[parameter] == passed
 
 

@@ -19,14 +19,14 @@ from entrepot.hip import hip_check
 from robustness.processes import run
 
 
-def test_names_are_there_without_the_library():
+def test_names_exist_without_the_library():
     assert hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_SUCCESS == 0
     assert "hipsparseScsrmv" in hipsparse.__all__
     assert issubclass(hipsparse.hipsparseHandle_t, hipsparse.hipsparseMatDescr_t.__base__)
     assert hipsparse.hipsparseHandle_t is not hipsparse.hipsparseMatDescr_t
 
 
-def test_a_call_without_the_library_says_what_was_tried():
+def test_call_without_the_library_lists_attempts():
     if hipsparse._library.is_there():
         pytest.skip("hipSPARSE is here")
     with pytest.raises(LibraryError) as caught:

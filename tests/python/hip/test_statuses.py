@@ -257,7 +257,7 @@ def test_the_documentation_has_their_number():
 
 
 @pytest.mark.triton
-def test_the_names_that_are_not_here_came_later():
+def test_missing_names_are_absent_from_public_headers():
     """Missing from the public headers that the bindings are made from."""
     include = Path(importlib.util.find_spec("triton").origin).parent / "backends/amd/include/hip"
     for_users = [*include.glob("*.h"), include / "amd_detail/amd_hip_runtime.h", include / "amd_detail/host_defines.h"]

@@ -59,7 +59,7 @@ def test_a_library_of_each_version(tmp_path, version):
     assert [int(each) for each in run(PRINTED.format(library=tmp_path / "libhip.so")).split()] == MEANT[version]
 
 
-def test_the_nodes_of_a_graph_that_sets_memory(tmp_path):
+def test_memset_nodes_get_the_librarys_layout(tmp_path):
     """Version 7.0 used hipMemsetParams for them. HIP 6's struct has another layout, which its
     library gets."""
     source = "#include <stdint.h>\nint hipGetDevicePropertiesR0600(void) { return 0; }\n"
@@ -99,7 +99,7 @@ def test_structs_by_the_library(name):
 
 
 @pytest.mark.parametrize("name", LAID_OUT_ANEW)
-def test_structs_of_hip_5_as_its_own_headers_have_them(tmp_path, name):
+def test_structs_of_hip_5_match_its_headers(tmp_path, name):
     """Debian's headers are those of 5.2."""
     headers = Path("/usr/include/hip")
     if not (headers / "hip_version.h").exists() or "HIP_VERSION_MAJOR 5" not in (headers / "hip_version.h").read_text():
@@ -117,7 +117,7 @@ def test_structs_of_hip_5_as_its_own_headers_have_them(tmp_path, name):
     assert [int(each) for each in found] == [*expected, record.c_sizeof()]
 
 
-def test_without_a_library_as_the_headers_have_it():
+def test_layouts_without_a_library_match_the_headers():
     assert (
         run("""
         import os
@@ -133,7 +133,7 @@ def test_without_a_library_as_the_headers_have_it():
     )
 
 
-def test_a_library_that_answers_as_hip_6_does(tmp_path):
+def test_stand_in_for_hip_6_uses_its_layouts(tmp_path):
     """A stand-in with the later symbol uses the later struct and enum."""
     source = tmp_path / "hip.c"
     source.write_text(

@@ -262,7 +262,7 @@ class TestArraysOfCuda:
         assert x.copy_to_host()[::2].tolist() == list(range(1, 9))
 
     @pytest.mark.torch
-    def test_those_that_are_read_only_may_not_be_written(self):
+    def test_read_only_arguments_are_not_writable(self):
         import torch
 
         x = torch.zeros(8, dtype=torch.int32, device="cuda")
@@ -285,7 +285,7 @@ class TestWhereAKernelRuns:
         assert values_of(x).tolist() == list(range(1, 9))
 
     @pytest.mark.sycl
-    def test_contexts_that_disagree_are_refused_and_named(self):
+    def test_conflicting_contexts_are_refused_and_named(self):
         ours = ep.zeros(4, "float32", device="opencl:cpu", kind="device")
         elsewhere = ep.Queue("opencl:cpu", context=ep.Context([ep.device("opencl:cpu")]))
         other = ep.zeros(4, "float32", queue=elsewhere, kind="device")
@@ -299,7 +299,7 @@ class TestWhereAKernelRuns:
 
     @pytest.mark.sycl
     @pytest.mark.cuda
-    def test_devices_that_disagree_are_refused_and_named(self):
+    def test_conflicting_devices_are_refused_and_named(self):
         ours, other = ep.zeros(4, "float32", device="opencl:cpu"), ep.zeros(4, "float32", device="cuda:0")
         with pytest.raises(
             ep.KernelError, match=r"argument 0 \(out\) is in .* on opencl:cpu:0, and argument 1 \(x\) .* on cuda:0"
@@ -434,7 +434,7 @@ def of_bytes(out, kept, flags):
 
 
 @every_dialect
-def test_bytes_of_bools_that_are_neither_0_nor_1_are_true(backend):
+def test_bool_bytes_other_than_0_are_true(backend):
     """Compilers assume that a bool is 0 or 1; other values are undefined."""
     raw = np.array([0, 1, 2, 128, 255, 0, 3, 1], "u1")
     flags, kept, out = backend.array(raw).view("bool"), backend.array(raw).view("bool"), backend.array(np.zeros((8, 8), "i8"))

@@ -30,7 +30,7 @@ def add_literals(bytes_out, floats_out, bytes_in, floats_in):
 
 
 @every_dialect
-def test_literals_take_the_type_of_what_they_meet(backend):
+def test_literals_take_the_other_operands_type(backend):
     small = np.array([0, 1, 254, 255], "u1")
     floats = np.array([0.1, 1e-20, 3, -7], "f4")
     out = backend.run(add_literals, 4, None, np.zeros(4, "u8"), np.zeros(4, "f8"), small, floats)
@@ -591,7 +591,7 @@ DIVISIONS = """
 
 
 @every_dialect
-def test_a_division_by_what_has_wrapped_ends_no_process(backend, tmp_path):
+def test_division_by_a_wrapped_zero_does_not_crash(backend, tmp_path):
     """2**32 squared wraps to 0, and a processor cannot divide the least integer by -1."""
     script = tmp_path / "divisions.py"
     script.write_text(textwrap.dedent(DIVISIONS))
@@ -616,7 +616,7 @@ def narrowed(out, b):
 
 
 @every_backend
-def test_a_conversion_may_make_a_number_negative(backend):
+def test_conversion_may_make_a_number_negative(backend):
     """The operand is known not to be negative; the result of the conversion is not."""
     b = np.array([1, 100, 128, 200, 255], "u1")
     (out, _) = backend.run(narrowed, 5, None, np.zeros((5, 2), "i8"), b)
@@ -654,7 +654,7 @@ def compared_without_a_sign(out, x, y):
 
 
 @every_backend
-def test_a_comparison_without_the_sign_says_nothing_of_it(backend):
+def test_unsigned_comparison_does_not_narrow_the_sign(backend):
     """Converted to uint64, -1 is greater than 5, and yet it is the index of the last element."""
     (out, *_) = backend.run(compared_without_a_sign, 3, None, np.zeros(3, "i8"), np.array([-1, 6, 3], "i4"), np.arange(10, 20))
     assert out.tolist() == [19, 16, 0]
@@ -727,7 +727,7 @@ def divide_in_int64(out, u, n):
 
 
 @every_dialect
-def test_division_of_what_turned_negative_rounds_down(backend):
+def test_division_of_a_wrapped_negative_rounds_down(backend):
     """uint64 with int64 is calculated in int64, where the result may be negative."""
     u, n = np.array([2**64 - 7, 2**64 - 3], "u8"), np.array([2**61], "i8")
     (out, *_) = backend.run(divide_in_int64, 1, None, np.zeros(5, "i8"), u, n)
@@ -949,7 +949,7 @@ def types_in_a_circle(out):
     out[0] = last
 
 
-def test_types_that_exclude_each_other_are_refused():
+def test_incompatible_types_are_refused():
     message = "the types of the variables of `types_in_a_circle` depend on each other in a circle"
     with pytest.raises(ep.KernelError, match=message):
         types_in_a_circle.source("c++", signature="void(int64[::1])")

@@ -150,7 +150,7 @@ def test_func_with_debug_is_the_function():
     assert isinstance(dppy.func(lambda a: a, debug=True), dppy.DeviceFunction)
 
 
-def test_func_with_unknown_option_names_those_there_are():
+def test_unknown_option_of_func_error_lists_options():
     with pytest.raises(TypeError, match=r"func\(\) has no option fastmath: debug is its only option"):
         dppy.func(fastmath=True)
 

@@ -159,7 +159,7 @@ def test_reductions_of_every_dtype(device, dtype):
 
 
 @pytest.mark.host
-def test_reductions_of_what_is_not_contiguous_and_of_nothing():
+def test_reductions_of_strided_and_empty_arrays():
     values = np.arange(24.0).reshape(4, 6)
     assert total(values[:, ::2]) == values[:, ::2].sum()
     assert total(np.zeros((0, 3))) == 0

@@ -454,7 +454,7 @@ def test_print_of_numbers_with_more_digits_than_are_shown(backend, capfd):
 
 
 @pytest.mark.parametrize(("count", "arguments"), [(16, 32), (17, 17), (32, 32)])
-def test_print_gives_printf_of_cuda_no_more_than_it_takes(count, arguments, tmp_path):
+def test_print_respects_cudas_printf_argument_limit(count, arguments, tmp_path):
     path = tmp_path / "printing.py"
     path.write_text(f"import entrepot.kernel as k\n@k.kernel\ndef prints(x):\n    print({', '.join(['x[0]'] * count)})\n")
     spec = importlib.util.spec_from_file_location("printing", path)

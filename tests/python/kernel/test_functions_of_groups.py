@@ -150,7 +150,7 @@ def two_calls(out):
 
 
 @every_backend
-def test_each_place_of_a_call_has_its_own_local_memory(backend):
+def test_each_call_site_has_its_own_local_memory(backend):
     (out,) = backend.run(two_calls, 8, 8, np.zeros(8, "i4"))
     assert out.tolist() == [(7 - i) * 1000 + 107 - i for i in range(8)]
 

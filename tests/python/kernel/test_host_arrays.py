@@ -180,7 +180,7 @@ class TestOneArray:
             plus_one[4](x, x)
         assert x.tolist() == [5] * 4
 
-    def test_results_are_there_when_event_is_done(self, queue):
+    def test_results_are_written_when_the_event_is_done(self, queue):
         out = np.zeros(4)
         plus_one[4](out, np.arange(4.0), wait=False).wait()
         assert out.tolist() == [1, 2, 3, 4]
@@ -346,7 +346,7 @@ class TestErrors:
         plus_one[4](x, x)
         assert x.tolist() == [1, 2, 3, 4]
 
-    def test_range_that_does_not_divide_leaves_arrays_alone(self, queue):
+    def test_refused_range_leaves_arrays_unchanged(self, queue):
         x = np.zeros(4)
         with pytest.raises(ep.KernelError, match="do not divide"):
             plus_one[4, 3](x, x)

@@ -152,7 +152,7 @@ def marks_where_its_own_place_is_the_last(out, last):
 
 
 @every_compiler
-def test_an_id_where_the_same_place_is_asked_for(backend, request):
+def test_global_id_beyond_int32_beside_its_group_arithmetic(backend, request):
     """The first id that does not fit into an int32."""
     if backend.name == "sycl":
         pytest.skip("the same range as in OpenCL C, on the same device")

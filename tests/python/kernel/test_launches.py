@@ -44,7 +44,7 @@ class Colour(enum.IntEnum):
     RED = 7
 
 
-def test_a_zero_that_changes_its_sign_is_another_value(monkeypatch):
+def test_captured_zero_of_another_sign_is_another_value(monkeypatch):
     out = np.ones(1)
     store_zero[1](out)
     assert math.copysign(1, out[0]) == 1
@@ -53,7 +53,7 @@ def test_a_zero_that_changes_its_sign_is_another_value(monkeypatch):
     assert math.copysign(1, out[0]) == -1
 
 
-def test_the_source_is_that_of_the_decoration(tmp_path):
+def test_source_is_read_at_decoration(tmp_path):
     path = tmp_path / "edited.py"
     path.write_text("import entrepot.kernel as k\n@k.kernel\ndef f(a):\n    a[k.get_global_id(0)] = 1\n")
     spec = importlib.util.spec_from_file_location("edited", path)

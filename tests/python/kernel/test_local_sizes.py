@@ -124,7 +124,7 @@ def doubled(out, x):
 
 
 @pytest.mark.host
-def test_kernels_that_do_not_tell_groups_apart_have_one_code():
+def test_kernels_independent_of_groups_are_compiled_once():
     kernel = dppy.kernel(doubled.function)
     for local in (1, 2, 3, None):
         out = np.zeros(6)

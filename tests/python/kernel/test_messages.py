@@ -83,7 +83,7 @@ def test_arguments_have_places():
     )
 
 
-def test_an_argument_may_be_called_as_an_option_is():
+def test_argument_may_have_the_name_of_an_option():
     @dppy.kernel
     def named(a, wait):
         a[0] = wait
@@ -163,7 +163,7 @@ def test_element_wise_and_reduction_errors_name_the_argument(error, call, words)
     assert re.search(words, message_of(error, call))
 
 
-def test_a_vectorized_function_s_parameters_may_have_our_names():
+def test_vectorized_parameters_may_have_option_names():
     added = dppy.vectorize(lambda out, i0, function, get_global_id: out + i0 + function + get_global_id)
     ones = np.ones(3)
     assert added(ones, ones, 2, ones).tolist() == [5, 5, 5]

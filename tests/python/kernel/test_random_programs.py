@@ -59,7 +59,7 @@ def _agree(backend: Backend, folder: Path, text: str, launches: int = 1) -> None
 )
 @settings(max_examples=EXAMPLES or 20, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=programs())
-def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
+def test_random_program_matches_the_simulator(backend, tmp_path, text):
     _agree(backend, tmp_path, text)
 
 

@@ -196,7 +196,7 @@ def first_group_writes(a):
     a[dppy.get_global_id(0)] = shared[0]
 
 
-def test_a_group_does_not_find_what_the_one_before_has_left():
+def test_local_memory_does_not_leak_between_groups():
     with pytest.raises(ep.KernelError, match=r"work-item \(1,\) of group \(1,\): shared\[0\] is read before it was written"):
         first_group_writes.simulate[2, 1](np.zeros(2, "i4"))
 
@@ -265,7 +265,7 @@ def one_after_the_other(a, b):
 
 
 @pytest.mark.sycl
-def test_arrays_of_devices_that_share_memory_share_their_copy():
+def test_overlapping_device_arrays_share_a_simulated_copy():
     both, row = (ep.zeros(8, "int32", device="opencl:cpu") for _ in range(2))
     matrix = ep.zeros((4, 8), "int32", device="opencl:cpu")
     writes_through_both.simulate[8, 8](both, both)

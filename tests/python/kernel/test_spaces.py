@@ -97,7 +97,7 @@ def test_constant_floats_of_every_value(backend, dtype):
 
 
 @pytest.mark.host
-def test_an_array_that_is_named_twice_is_compiled_in_once():
+def test_array_named_twice_is_one_constant():
     @dppy.kernel
     def twice(out):
         out[0] = WEIGHTS[0, 1] + WEIGHTS[dppy.get_global_id(0), 2]

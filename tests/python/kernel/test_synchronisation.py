@@ -32,7 +32,7 @@ def test_the_documented_example(backend):
 
 
 @every_device
-def test_the_documented_example_as_it_is_documented(device, capsys):
+def test_documented_example_runs_unchanged(device, capsys):
     """An array of NumPy's, a device that the context names, and what is printed."""
     arr = np.arange(BLOCK).astype(np.float32)
     with ep.device_context(device):
@@ -167,7 +167,7 @@ def uniform_condition(out, flag):
 
 @every_dialect
 @pytest.mark.parametrize("flag", [1, 0])
-def test_a_barrier_under_a_condition_that_is_the_same_for_all(backend, flag):
+def test_barrier_under_a_uniform_condition(backend, flag):
     (out,) = backend.run(uniform_condition, 4, 4, np.zeros(4, "i4"), flag)
     assert out.tolist() == ([3, 2, 1, 0] if flag else [0, 1, 2, 3])
 
@@ -238,7 +238,7 @@ def waits_by_a_flag(out, flags):
 
 
 @every_compiler
-def test_a_condition_that_another_argument_may_change(backend):
+def test_barrier_condition_aliased_by_another_argument(backend):
     """`flags` is not written under its name. The launch finds out if it is written under
     another."""
     out, flags = backend.array(np.zeros(8, "i4")), backend.array(np.ones(8, "i4"))

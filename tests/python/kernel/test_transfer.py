@@ -87,7 +87,7 @@ def adds_pairs(a, b, c, d):
 
 
 @every_device
-def test_arrays_that_are_given_twice_are_brought_once(device):
+def test_repeated_arrays_are_copied_once(device):
     """Two pairs of arguments that share no memory, each pair of one array: copies must keep them
     as pairs."""
     a, b = np.zeros(4), np.full(4, 5.0)

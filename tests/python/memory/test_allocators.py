@@ -29,13 +29,13 @@ def run(source: str) -> str:
 
 @pytest.mark.host
 class TestWithoutADevice:
-    def test_the_functions_are_where_they_are_said_to_be(self) -> None:
+    def test_allocator_functions_exist_in_the_library(self) -> None:
         library = ctypes.CDLL(allocators.library_path())
         assert getattr(library, allocators.MALLOC)
         assert getattr(library, allocators.FREE)
         getattr(library, allocators.FREE)(None, 0, 0, None)  # nothing, as C's free takes it
 
-    def test_cupy_is_given_functions_that_know_its_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cupy_allocator_uses_its_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given: list[Any] = []
         stream = SimpleNamespace(ptr=77)
         lent: list[tuple[Any, ...]] = []

@@ -73,7 +73,7 @@ class TestReuse:
         ep.fill(again, 9).wait()
         assert memoryview(again.copy_to_host())[0] == 9, "the later work came later"
 
-    def test_another_queue_has_it_when_the_work_is_done(self, spin: Any, watched: Watched, nbytes: int) -> None:
+    def test_other_queue_reuses_a_block_after_its_work(self, spin: Any, watched: Watched, nbytes: int) -> None:
         busy, other = ep.Queue(DEVICE), ep.Queue(DEVICE)
         array, address = watched.empty(nbytes, busy)
         hold(spin, array, busy)

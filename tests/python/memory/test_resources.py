@@ -31,7 +31,7 @@ class TestResources:
         assert isinstance(resource.upstream, memory.direct)
         assert resource.upstream.upstream is None
 
-    def test_one_resource_is_one_however_it_is_reached(self) -> None:
+    def test_resource_identity_is_preserved(self) -> None:
         pool = memory.pool()
         limit = memory.limit(1000, pool)
         assert limit.upstream == pool
@@ -107,7 +107,7 @@ class TestResources:
             "deallocate host host 500 bytes",
         ]
 
-    def test_a_sink_is_not_told_what_it_allocates(self) -> None:
+    def test_log_sink_does_not_log_its_own_allocations(self) -> None:
         lines: list[str] = []
         others: list[str] = []
 
@@ -162,7 +162,7 @@ class TestResources:
         with pytest.raises(TypeError, match="sink"):
             memory.log(sink="stderr")  # type: ignore[arg-type]
 
-    def test_a_sink_that_raises_does_not_stop_the_allocation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_raising_sink_does_not_fail_the_allocation(self, monkeypatch: pytest.MonkeyPatch) -> None:
         raised: list[object] = []
         monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_type))
         with memory.use_resource(memory.log(sink=lambda line: 1 / 0)):

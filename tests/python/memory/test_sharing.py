@@ -150,7 +150,7 @@ class TestTheSameMemory:
         with pytest.raises(RuntimeError, match=r"ValueError: .*read-only"):
             other.run("ep.fill(array, 1)")
 
-    def test_the_sharer_waits_for_what_was_submitted(self, device: str, other: Other) -> None:
+    def test_share_waits_for_pending_work(self, device: str, other: Other) -> None:
         array = shareable(np.zeros(1 << 22, "int32"), device)
         queue = ep.Queue(device)
         for value in range(400):
@@ -307,7 +307,7 @@ class TestCrashes:
         assert (shm(), shared_mappings()) == (set(), 0)
         assert len(open_files()) <= files + 1
 
-    def test_an_owner_that_is_killed_while_it_is_asked(self) -> None:
+    def test_owner_killed_during_a_request_is_reported(self) -> None:
         for _ in range(5):
             owner = Other()
             handle = owner.run(
@@ -323,7 +323,7 @@ class TestCrashes:
                 while time.monotonic() < deadline:
                     handle.open()
 
-    def test_an_owner_that_is_stopped_is_given_up(self) -> None:
+    def test_stopped_owner_times_out(self) -> None:
         owner = Other()
         handle = owner.run(
             "with memory.use_resource(memory.shareable()):\n    array = ep.zeros(100, 'uint8', device='host')\n_ = array.share()"
@@ -501,7 +501,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("wrap", [lambda up: memory.limit(1 << 20, up), memory.statistics, memory.track,
                                       lambda up: memory.log(up, sink=print)])  # fmt: skip
-    def test_resources_that_only_watch_change_nothing(self, wrap: Any, other: Other) -> None:
+    def test_observing_resources_do_not_affect_sharing(self, wrap: Any, other: Other) -> None:
         with memory.use_resource(wrap(memory.shareable())):
             array = ep.full(10, 3, "uint8", device="host")
         assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=array.share()) == [3] * 10
@@ -510,7 +510,7 @@ class TestRefusals:
         with pytest.raises(ep.ExchangeError, match=r"private to the process.*shareable"):
             ep.asarray(np.zeros(10)).share()
 
-    def test_a_view_that_numpy_has_of_shareable_memory(self, other: Other) -> None:
+    def test_numpy_view_of_shareable_memory_is_shared(self, other: Other) -> None:
         array = shareable(np.arange(8), "host")
         view = array.numpy()[2:5]
         assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=ep.asarray(view).share()) == [2, 3, 4]
@@ -630,7 +630,7 @@ class TestMultiprocessing:
         assert worker.exitcode == 0
         assert values(opened).tolist() == list(range(10))
 
-    def test_a_forked_child_has_the_memory_and_shares_it_itself(self) -> None:
+    def test_forked_child_can_share_inherited_memory(self) -> None:
         array = shareable(np.arange(4), "host")
         handle = array.share()
         reading, writing = os.pipe()
@@ -807,7 +807,7 @@ class TestCuda:
         with pytest.raises(ep.ExchangeError, match="this process shared it"):
             handle.open()
 
-    def test_bytes_that_are_no_handle_of_the_driver(self) -> None:
+    def test_invalid_driver_handle_is_refused(self) -> None:
         array = shareable(np.arange(3), "cuda:0")
         good = bytes(array.share())
         for place in range(0, len(good), 3):

@@ -103,7 +103,7 @@ class TestAllocation:
             cls(1 << 70)
 
     @pytest.mark.parametrize("other", [3.5, "12", b"abc", None])
-    def test_refuses_what_is_neither_number_nor_memory(self, cls: type[Memory], other: object) -> None:
+    def test_other_arguments_are_refused(self, cls: type[Memory], other: object) -> None:
         with pytest.raises(ValueError, match=type(other).__name__):
             cls(other)
 
@@ -180,7 +180,7 @@ class TestCopies:
         assert bytearray(content) == memory.copy_to_host()
 
     @pytest.mark.numpy
-    def test_to_the_host_gives_an_array_of_its_own(self, cls: type[Memory]) -> None:
+    def test_copy_to_host_returns_a_new_array(self, cls: type[Memory]) -> None:
         import numpy as np
 
         memory = counted(cls, 100)
@@ -298,7 +298,7 @@ class TestBuffer:
 
 
 @pytest.mark.numpy
-def test_numpy_is_refused_memory_that_the_host_does_not_reach() -> None:
+def test_numpy_view_of_device_memory_is_refused() -> None:
     """NumPy makes an array of objects of anything without an array protocol."""
     import numpy as np
 
@@ -384,7 +384,7 @@ class TestWrapping:
             assert copy.reference_obj is None
             assert memory.tobytes() == bytes(range(100))
 
-    def test_a_copy_goes_to_the_queue_that_was_asked_for(self, cls: type[Memory]) -> None:
+    def test_copy_uses_the_requested_queue(self, cls: type[Memory]) -> None:
         queue = ep.Queue(sub_devices()[0])
         copy = cls(counted(cls, 100), queue=queue, copy=True)
         assert copy.sycl_queue is queue and copy.tobytes() == bytes(range(100))
@@ -457,7 +457,7 @@ class TestRefusedInterfaces:
             with pytest.raises(ValueError, match="__sycl_usm_array_interface__"):
                 as_usm_memory(wrong)
 
-    def test_an_error_of_the_producer_passes_through(self) -> None:
+    def test_producers_error_propagates(self) -> None:
         class Broken:
             @property
             def __sycl_usm_array_interface__(self) -> dict[str, object]:
@@ -908,7 +908,7 @@ class TestWithDpctl:
             other = as_usm_memory(Speaker(memory, syclobj=form))
             assert other._pointer == memory._pointer and other.sycl_context == context
 
-    def test_a_wrong_context_is_an_error_and_no_abort(self) -> None:
+    def test_wrong_context_raises(self) -> None:
         import dpctl
 
         device = dpctl.SyclDevice("opencl:cpu")
