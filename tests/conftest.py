@@ -1,10 +1,11 @@
-"""What a test needs is written on it as markers: hardware (host, sycl, cuda, hip) and peers (numpy, dpctl, …).
+"""Markers state a test's requirements: hardware (host, sycl, cuda, hip), peers (numpy, dpctl, …).
 
-A test whose need this machine cannot meet is skipped, with the reason. ``ENTREPOT_REQUIRE=sycl,dpctl`` turns such skips
-into failures, those of ``pytest.importorskip`` too, for machines that are known to have these things; CI names everything it has.
+A test whose requirement is absent is skipped, with the reason. ``ENTREPOT_REQUIRE=sycl,dpctl``
+turns such skips into failures, including those of ``pytest.importorskip``. CI lists everything
+that its machine has.
 
-``make test`` shares the tests out among processes. One that is marked ``alone`` measures times, or needs a kernel to be still
-running: no other process runs a test meanwhile.
+``make test`` distributes the tests over processes. A test marked ``alone`` measures times, or
+needs a kernel to be still running: no other process runs a test meanwhile.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# A first example may compile a kernel, and the machine may have other work. CI tries the same examples each time, as Hypothesis'
-# own profile for CI does; everybody else's are new ones, and those of a run that says how many random kernels it wants.
+# No deadline: a first example may compile a kernel, and the machine may be busy. CI repeats the
+# same examples, as Hypothesis' own profile for CI does. Other runs draw new ones, and so do runs
+# that set ENTREPOT_EXAMPLES.
 _SAME_EACH_TIME = bool(os.environ.get("CI")) and not os.environ.get("ENTREPOT_EXAMPLES")
 settings.register_profile("entrepot", deadline=None, derandomize=_SAME_EACH_TIME)
 settings.load_profile("entrepot")
 
 
 def _backend(*names: str) -> str | None:
-    """Why there is no device of these backends; None if there is one."""
+    """Reason why there is no device of these backends; None if there is one."""
     import entrepot as ep
 
     found = [str(device) for device in ep.devices()]
@@ -50,7 +52,7 @@ def _two(backend: str) -> str | None:
 
 
 def _module(name: str) -> str | None:
-    """Why the module cannot be imported; None if it can."""
+    """Reason why the module cannot be imported; None if it can."""
     try:
         importlib.import_module(name)
     except Exception as error:  # a peer that breaks while being imported is as absent as one that is not installed
@@ -110,7 +112,7 @@ def _bindgen() -> str | None:
     return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
 
 
-# The needs that are met by importing a module.
+# Needs that are met by importing a module.
 MODULES = {
     "numpy": "numpy",
     "ml_dtypes": "ml_dtypes",
@@ -127,7 +129,7 @@ MODULES = {
     "hip_python": "rocm.bindings.hip",
 }
 
-# One row per marker: why what it names is absent, or None.
+# One row per marker: the reason why its need is absent, or None.
 NEEDS: dict[str, Callable[[], str | None]] = {
     "host": lambda: _backend("host"),
     "sycl": lambda: _backend("opencl", "level_zero"),
@@ -181,15 +183,16 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _need_of(module: str) -> str | None:
-    """The need that the module is of: numba.cuda's own, and not numba's, for who requires the one may do without the other."""
+    """The need that the module belongs to. ``numba.cuda`` is separate from ``numba``: a run may
+    require the former without the latter."""
     roots = {**MODULES, "cupy": "cupy", "numba_cuda": "numba.cuda"}
     within = [need for need, root in roots.items() if f"{module}.".startswith(f"{root}.")]
     return max(within, key=lambda need: len(roots[need]), default=None)
 
 
 def _fail_if_required(report: pytest.CollectReport | pytest.TestReport) -> None:
-    """Of what ``pytest.importorskip`` skipped, in a module or in a test, that which is required. It is known by pytest's words:
-    no test gives a ``reason`` in their place."""
+    """Turns a skip by ``pytest.importorskip``, in a module or a test, into a failure if it is
+    required. It recognizes pytest's own message, so no test passes a ``reason`` instead."""
     if not report.skipped or not isinstance(report.longrepr, tuple):
         return
     reason = report.longrepr[2].removeprefix("Skipped: ")
@@ -213,20 +216,21 @@ def pytest_runtest_makereport() -> Iterator[None]:
 
 
 def _is_alone(item: pytest.Item | None) -> bool:
-    """Whether no other process may test anything meanwhile. One that is skipped disturbs nobody."""
+    """True if no other process may run a test meanwhile. A skipped test disturbs no other."""
     if item is None or item.get_closest_marker("alone") is None:
         return False
     return not any(item.get_closest_marker(need) and absence(need) for need in NEEDS)
 
 
 def _enter(alone: bool) -> TextIO:
-    """Waits for the room; who closes the file leaves it."""
-    # Locks of the process, which a child of it has not: one that a test leaves behind would keep everybody out.
+    """Waits for the lock and returns its file; closing the file releases the lock."""
+    # POSIX record locks: a child that a test leaves behind does not inherit them.
     path = ROOT / "build/tests.lock"
     path.parent.mkdir(exist_ok=True)
     file = path.open("a+")
     gate, room = ((1, at) for at in range(2))
-    fcntl.lockf(file, fcntl.LOCK_EX, *gate)  # held by who waits to be alone, so that nobody else goes in first
+    # Held while waiting for the lock, so that later shared locks cannot overtake an exclusive one.
+    fcntl.lockf(file, fcntl.LOCK_EX, *gate)
     fcntl.lockf(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, *room)
     fcntl.lockf(file, fcntl.LOCK_UN, *gate)
     return file
@@ -237,8 +241,9 @@ _kept: list[TextIO] = []  # by a process that is alone, for its next test
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
-    """Where pytest-xdist runs several processes, holds a room that many may be in, or one that is alone. Who is alone stays for
-    its next tests that are: each time, it would wait for whatever the others begin in between."""
+    """Under pytest-xdist, holds the shared lock, or the exclusive one for a test marked ``alone``.
+    The process keeps the exclusive lock for its next such tests. Otherwise each of them would wait
+    for tests that other processes begin in between."""
     if not hasattr(item.config, "workerinput"):
         yield
         return
@@ -262,7 +267,8 @@ def pytest_testnodeready(node: Any) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process that crashes at its end, or has to be killed a minute later, is an error: pytest-xdist looks away."""
+    """Reports an error for a process that crashes at exit, or is killed a minute later.
+    pytest-xdist ignores it."""
     for gateway in _processes:
         status = gateway._io.wait()
         if status:
@@ -281,8 +287,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(autouse=True)
 def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
-    """With ``--device-memory``: what a test of a device takes of the default pool, which has device, pinned and shared memory of
-    all of them, has come back when it is over."""
+    """With ``--device-memory``, checks that a device test returns all memory that it allocates
+    from the default pool (device, pinned and shared memory of every device)."""
     has = request.node.get_closest_marker
     of_a_device = any(has(need) for need in ("cuda", "hip", "sycl")) and not has("goes_on")
     if not request.config.getoption("--device-memory") or not of_a_device:
@@ -307,7 +313,8 @@ def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(scope="module", autouse=True)
 def collection_is_cheap() -> Iterator[None]:
-    """Sets apart from the garbage collector what was there before: tests of lifetimes call it after every drop."""
+    """Freezes existing objects for the garbage collector, since tests of lifetimes call it after
+    every drop."""
     gc.freeze()
     yield
     gc.unfreeze()

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Writes the bindings again: descriptions and reports beside the settings of each library in tools/bindgen/libraries, modules and
-# stubs into the package. `--check` writes into build/bindings instead, and fails where anything differs from what is
-# there. The tool itself is built by `make bindgen`.
+# Regenerates the bindings: modules and stubs in the package, and descriptions and reports beside
+# each library's settings in tools/bindgen/libraries.
+#
+# With `--check`, writes to build/bindings instead, and fails if anything differs. The tool itself is
+# built by `make bindgen`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,7 +17,8 @@ if [[ $check == --check ]]; then
     mkdir -p "$root/$libraries" "$root/python/entrepot/hip" "$root/examples/bindings"
 fi
 
-# HIP 7.1's headers, of the triton wheel; hipRTC's and those of the libraries on top are Debian's.
+# HIP 7.1's headers come from the triton wheel; those of hipRTC and the libraries on top from
+# Debian.
 hip=$(python -c 'import importlib.util, os; print(os.path.join(os.path.dirname(importlib.util.find_spec("triton").origin), "backends/amd/include"))')
 
 # library, module, folders of headers

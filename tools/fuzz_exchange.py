@@ -2,8 +2,11 @@
 
     python tools/fuzz_exchange.py [--seconds 60] [--seed N] [--out FOLDER]
 
-Exits with 1 if an import or export gives something else than NumPy has, refuses what it must take, raises what is not documented,
-calls a deleter too early, twice or never, leaks, crashes or hangs, and writes a minimised script for each such case.
+Exits with 1, and writes a minimised script for each such case, if an import or export:
+
+- differs from NumPy, refuses valid input, or raises an undocumented exception,
+- calls a deleter too early, twice or never, or leaks,
+- crashes or hangs.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from typing import Any
 
 from fuzzing import ROOT, Failure, Fuzzer, drawn, main, parser
 
-#: What a reproducer carries along, each before those that import it. It needs pytest and Hypothesis as well.
+#: Modules that a reproducer includes, each before those that import it. It also needs pytest and
+#: Hypothesis.
 _MODULES = {
     "malformed": "python/malformed.py",
     "array_structs": "python/array_structs.py",
@@ -88,7 +92,7 @@ def _embedded(text: str) -> str:
 
 
 def _with_less(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Without entries of its lists and dicts; the fields that are true or false among them."""
+    """Removes entries of lists and dicts, including true and false fields."""
     for field in ("exports", "after", "layout"):
         for at in reversed(range(len(case[field]))):
             yield case | {field: case[field][:at] + case[field][at + 1 :]}

@@ -2,10 +2,11 @@
 
     python tools/fuzz_kernels.py [--seconds 60] [--seed N] [--backend host,opencl:cpu] [--out FOLDER]
 
-Exits with 1 if a backend gives something else than the simulator, refuses a program, crashes or hangs, and writes a minimised
-script for each such case. A fault of Intel's or GCC's compiler is counted apart: another backend is right, the fault is there
-again in another process, and it is absent where the same compiler does not vectorise or optimise, or has another target. On the
-host the text is also compiled so that undefined behaviour ends the process.
+Exits with 1 if a backend differs from the simulator, refuses a program, crashes or hangs, and
+writes a minimised script for each such case. A fault of Intel's or GCC's compiler is counted apart.
+Another backend must then be right, and the fault must recur in another process. It must also be
+absent without the compiler's vectoriser or optimiser, or with another target. On the host the text
+is also compiled so that undefined behaviour ends the process.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from hypothesis import strategies as st
 
 from kernel.programs import INTEGERS, View, arguments, programs, sums
 
-#: Now and then a program without groups.
+#: Sometimes a program without groups.
 MODULES = st.integers(0, 9).flatmap(lambda number: programs() if number else sums())
 
-#: What Intel's compiler is told by its environment, and whose fault it is if a case then passes: the first that explains it.
+#: Environments of Intel's compiler. The first with which a case passes names the faulty part.
 _INTEL = {
     "Intel's code for AVX-512": {"CL_CONFIG_CPU_TARGET_ARCH": "core-avx2"},
     "Intel's vectoriser": {"CL_CONFIG_CPU_VECTORIZER_MODE": "1"},
@@ -64,7 +65,8 @@ if __name__ == "__main__":
 
 
 class Kernels(Fuzzer):
-    """A case is the text of a module, the seed of its arguments, whether these are laid out plainly, and the backends."""
+    """A case: the text of a module, the seed of its arguments, if these are laid out plainly,
+    and the backends."""
 
     name = "fuzz_kernels"
 
@@ -114,7 +116,7 @@ class Kernels(Fuzzer):
         return module
 
     def launched(self, module: Any, case: dict[str, Any], backend: str) -> dict[str, str]:
-        """What the arrays hold after a launch there, or in the simulator; as text, where a nan is one."""
+        """Contents of the arrays after a launch there or in the simulator, as text (one nan)."""
         import entrepot as ep
 
         selector, _, dialect = backend.partition("/")
@@ -144,7 +146,8 @@ class Kernels(Fuzzer):
         return None if None in names else " and ".join(sorted(map(str, names)))
 
     def _compiler_at_fault(self, case: dict[str, Any], failure: Failure) -> str | None:
-        """The name of a compiler's part without which the case passes; None if it does not fail again, or always fails."""
+        """Name of the compiler's part without which the case passes; None if it does not fail
+        again, or always fails."""
         place, kind = failure.place, failure.kind
         if place.startswith("opencl:cpu") and kind.startswith(("other values", "ended by", "hang")):
             ways = _INTEL
@@ -160,7 +163,7 @@ class Kernels(Fuzzer):
         return None
 
     def _run_apart(self, name: str, variables: dict[str, str], case: dict[str, Any], place: str) -> list[Failure]:
-        """The failures of a backend in a child that these variables are set for."""
+        """The failures of a backend in a child with these variables set."""
         if name not in self._apart:
             self._apart[name] = Child(self.command, variables)
             self.children.append(self._apart[name])
@@ -191,14 +194,14 @@ class Kernels(Fuzzer):
 
 
 def _kind_of(error: Exception) -> str:
-    """A refusal by its words, without what differs between two programs."""
+    """The words of a refusal, without parts that differ between programs."""
     first = str(error).splitlines()[0] if str(error) else ""
     words = re.sub(r"\d+", "N", re.sub(r"^\S+\.py:\d+: ", "", first))
     return f"{type(error).__name__}: {re.sub(r'/[^ ]*/', '', words)[:100]}"
 
 
 def _arguments(case: dict[str, Any]) -> dict[str, Any]:
-    """Those that the program names, in its order."""
+    """Backends that the program names, in its order."""
     tree = ast.parse(case["text"])
     items = next(ast.literal_eval(each.value) for each in tree.body if _assigns(each, "ITEMS"))
     function = next(each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "program")
@@ -244,7 +247,7 @@ def _changed(changes: Callable[[ast.Module], Iterator[ast.Module]], case: dict[s
 
 
 def _bodies(tree: ast.AST) -> list[list[ast.stmt]]:
-    """Every list of statements, in the order of a walk."""
+    """Every list of statements, in the order of ast.walk."""
     found = []
     for node in ast.walk(tree):
         for name in ("body", "orelse"):
@@ -334,7 +337,7 @@ def _with_parts(tree: ast.Module) -> Iterator[ast.Module]:
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """What may stand in the place of an expression: it states a type, or keeps floats exact, as well as the expression does."""
+    """Replacements of an expression that state a type, or keep floats exact, as it does."""
     if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Div):
         return [node.left, node.right]
     if isinstance(node, ast.IfExp):
@@ -362,7 +365,8 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 
 class _Replacement(ast.NodeTransformer):
-    """Puts part ``which`` of the expression of that number in its place; ``done`` if there is such a part."""
+    """Replaces the expression of that number by its part ``which``; ``done`` if there is such a
+    part."""
 
     def __init__(self, number: int, which: int) -> None:
         self.left, self.which, self.done = number, which, False

@@ -1,7 +1,8 @@
-"""The part of a fuzzer that does not know what is tried: cases in child processes, minimisation, reproducers, the summary.
+"""The general part of a fuzzer: cases in child processes, minimisation, reproducers, the
+summary.
 
-Case k of seed S is always the same one: Hypothesis draws it from bytes that only S and k decide. A child process runs the cases,
-so that a crash or a hang ends the child and not the fuzzer.
+Case k of seed S is always the same: Hypothesis draws it from bytes that depend on S and k only.
+A child process runs the cases, so that a crash or a hang ends the child and not the fuzzer.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ CASES_OF_A_CHILD = 500
 
 
 def drawn(strategy: st.SearchStrategy[Value], seed: int, case: int) -> Value | None:
-    """The value that Hypothesis makes of these two numbers; None where the strategy rejects them."""
+    """The value that Hypothesis makes of these two numbers; None if the strategy rejects them."""
     found: list[Value] = []
 
     @settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
@@ -52,7 +53,7 @@ def drawn(strategy: st.SearchStrategy[Value], seed: int, case: int) -> Value | N
 
 @dataclass(frozen=True)
 class Failure:
-    """Two failures are the same one if they are of one kind at one place."""
+    """Two failures are equal if their kind and place are."""
 
     kind: str
     place: str
@@ -66,12 +67,12 @@ class Failure:
         return f"{self.place}: {self.kind}"
 
 
-#: No failure: the case says nothing, such as a program that the simulator refuses.
+#: Kind of a case that is void, such as a program that the simulator refuses; it is not a failure.
 VOID = "void"
 
 
 class Child:
-    """A process that runs cases, started again when one has ended it."""
+    """A process that runs cases, restarted after it has ended."""
 
     def __init__(self, arguments: list[str], environment: dict[str, str] | None = None) -> None:
         self._command = [sys.executable, *arguments, "--child"]
@@ -93,7 +94,8 @@ class Child:
         )
 
     def run(self, case: Any, seconds: float) -> list[Failure]:
-        """The failures of a case; a crash and a hang are failures at the place that the child has named last."""
+        """The failures of a case. A crash or a hang is a failure at the place that the child has
+        named last."""
         if self._process is None or self._cases >= CASES_OF_A_CHILD:
             self.end()
             self._process = self._start()
@@ -131,7 +133,8 @@ class Child:
         return Failure(f"ended by {how}", place, words)
 
     def end(self) -> int:
-        """Kills the process and all that it has started; gives its exit status, which may be an earlier one."""
+        """Kills the process and its children; returns its exit status, which may be an earlier
+        one."""
         status = 0
         if self._process is not None:
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -141,7 +144,8 @@ class Child:
 
 
 def serve(run: Callable[[Any, Callable[[str], None]], list[Failure]]) -> None:
-    """The child's loop: a case a line on standard input, its failures a line on what was standard output."""
+    """The child's loop: a case per line on standard input, its failures per line on the former
+    standard output."""
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what kernels and libraries print is not an answer
 
@@ -159,45 +163,47 @@ def serve(run: Callable[[Any, Callable[[str], None]], list[Failure]]) -> None:
 
 
 class Fuzzer:
-    """What is tried. A case is a value that JSON can carry."""
+    """Makes and judges cases. A case is a value that JSON can carry."""
 
     name: str
     #: Seconds that a case may take before it counts as hanging.
     patience = 60.0
-    #: Ways to make a case smaller: each gives cases that are a step smaller, those that leave out most first.
+    #: Ways to make a case smaller: each yields cases that are a step smaller, the smallest first.
     steps: list[Callable[[Any], Iterator[Any]]]
 
     def __init__(self, command: list[str]) -> None:
-        """``command`` is the script and its arguments, with which children are started."""
+        """``command`` is the script with its arguments, by which children are started."""
         self.command = command
         self.children: list[Child] = []
 
     def make(self, seed: int, case: int) -> Any:
-        """The case, or None where there is none of this number."""
+        """The case with this number, or None if there are no more."""
         raise NotImplementedError
 
     def run(self, case: Any, at: Callable[[str], None]) -> list[Failure]:
-        """Runs it, in a child; ``at`` is told each place before something happens there."""
+        """Runs the case in a child; ``at`` is called with each place before its work begins."""
         raise NotImplementedError
 
     def known(self, case: Any, failures: list[Failure]) -> str | None:
-        """The name of another project's fault that explains all the failures."""
+        """Name of another project's defect that explains all the failures."""
         return None
 
     def focus(self, case: Any, failure: Failure) -> Any:
-        """The case with all left out that has nothing to do with the place of the failure."""
+        """The case without parts that are irrelevant to the failure's place."""
         return case
 
     def script(self, case: Any, heading: str) -> str:
-        """A program that exits with 1 while the case fails, and needs nothing of this repository but the package."""
+        """A program that exits with 1 while the case fails, and needs only the package."""
         raise NotImplementedError
 
 
 def minimised(fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds: float, taken: float) -> Any:
-    """The smallest case found in the time that fails in the same way; the case itself has taken ``taken`` seconds."""
+    """The smallest case found in the time that fails in the same way. The case itself has taken
+    ``taken`` seconds."""
     until = time.monotonic() + seconds
     tried: set[str] = set()
-    # A loop without its last statement may not end: that is found out soon, unless hanging is the failure.
+    # A loop without its last statement may not end. That is detected soon, unless hanging is the
+    # failure.
     patience = fuzzer.patience if failure.kind == "hang" else min(fuzzer.patience, 5 + 3 * taken)
 
     def fails(candidate: Any) -> bool:

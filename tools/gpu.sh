@@ -1,13 +1,22 @@
 #!/usr/bin/env bash
-# Builds and tests on a machine with an NVIDIA GPU that may reach no registry: with the Python and the packages that are there.
-# Usage: tools/gpu.sh [PART]...; the parts are build, cpp, hip, between, interop, device, memory, kernel, conformance, check,
-# sanitize and sanitize_python, and without arguments it is all of them, one after the other. Each part ends in minutes and leaves
-# its table in build/gpu/results, where the parts of several calls come together.
+# Builds and tests on a machine with an NVIDIA GPU and without access to a registry: with the Python
+# and the packages that it has.
 #
-# `tools/gpu.sh carry`, where doctest and libffi are installed, copies what of them the build takes to build/carry; take it along.
-# Tests that no device makes a difference to (the command line, C libraries, projects) are `make test`'s and in no part.
-# PYTEST_ARGS are for the parts in Python; ENTREPOT_REQUIRE is what such a machine is known to have: by default a CUDA device and
-# every peer but those that need SYCL's or AMD's libraries (dpctl, dpnp, HIP Python).
+# Usage: tools/gpu.sh [PART]...
+#
+# Parts: build, cpp, hip, between, interop, device, memory, kernel, conformance, check, sanitize and
+# sanitize_python. Without arguments all of them run in order. Each part ends in minutes and leaves
+# its table in build/gpu/results, where the parts of several calls are collected.
+#
+# `tools/gpu.sh carry`, run where doctest and libffi are installed, copies the files that the build
+# needs of them to build/carry; copy that to the machine.
+#
+# Tests that do not depend on a device (command line, C libraries, projects) run in `make test`.
+#
+# Variables: PYTEST_ARGS, passed to the parts in Python, and ENTREPOT_REQUIRE, the needs that must be
+# met.
+# By default these are a CUDA device and every peer but dpctl, dpnp and HIP Python, which need
+# libraries of SYCL or AMD.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit
 
@@ -58,12 +67,12 @@ part_hip() {
         tests/python tests/contract tests/robustness "${pytest_args[@]}"
 }
 
-# JAX would take most of the device's memory for itself.
+# JAX would reserve most of the device's memory.
 in_python() {
     XLA_PYTHON_CLIENT_PREALLOCATE=false PYTHONPATH=$package${PYTHONPATH:+:$PYTHONPATH} ENTREPOT_REQUIRE=${ENTREPOT_REQUIRE:-host,cuda,$peers} "$@"
 }
 
-# Among as many processes as there are cores, up to eight, where pytest-xdist is installed.
+# Distributes the tests over as many processes as cores, up to eight, if pytest-xdist is installed.
 tests() {
     local cores processes=()
     cores=$(nproc)
@@ -71,7 +80,8 @@ tests() {
     in_python "$python" -m pytest -o minversion=7 -q "${processes[@]}" --device-memory "$@" "${pytest_args[@]}"
 }
 
-# From every library to every other, a slow kernel at work for each: half of what the matrix takes, and most of it alone.
+# From every library to every other with a slow kernel each: half of the matrix's time, and most
+# tests run alone.
 part_between() {
     in_python "$python" -m pytest -o minversion=7 -q -p no:xdist --device-memory tests/interop/test_between_peers.py "${pytest_args[@]}"
 }
@@ -96,7 +106,7 @@ part_kernel() {
     tests tests/python/kernel
 }
 
-# Writes the page of the documentation, which the tests of the next part look at.
+# Writes the page of the documentation, which tests of the next part check.
 part_conformance() {
     in_python "$python" tests/peers/conformance.py cuda && cp docs/conformance_cuda.md "$results"
 }
@@ -105,14 +115,14 @@ part_check() {
     tests tests/python/check tests/peers
 }
 
-# Tests provoke errors of the driver's calls, which are none of ours.
+# Tests provoke errors of driver calls on purpose; they are not reported.
 sanitizer() {
     local tool
     tool=$(command -v compute-sanitizer || compgen -G '/usr/local/cuda*/bin/compute-sanitizer' | tail -n 1)
     "${tool:?compute-sanitizer is not here}" --target-processes application-only --error-exitcode 86 --report-api-errors no "$@"
 }
 
-# The executable that ctest would run, and in which environment.
+# The command and environment that ctest would use.
 command_of='
 import json, sys
 test, = json.load(sys.stdin)["tests"]
@@ -127,7 +137,8 @@ part_sanitize() {
         sanitizer --tool synccheck "$tests" --test-case="$groups"
 }
 
-# Times are not what they are without it, so none of the tests that are alone; and a child of a fork has no driver.
+# Times are not meaningful under it, so tests marked alone are left out; and a forked child has no
+# driver.
 part_sanitize_python() {
     local tests=("$python" -m pytest -o minversion=7 -q -p no:xdist -m "cuda and not alone" "${pytest_args[@]}") kernel=tests/python/kernel
     in_python sanitizer --tool memcheck "${tests[@]}" tests/python/memory/test_cuda_pool.py tests/python/exchange/test_streams.py \

@@ -1,9 +1,10 @@
-"""Whether Intel's OpenCL compiler for the CPU still ends the process over a function with many barriers.
+"""Checks if Intel's OpenCL compiler for the CPU still crashes on functions with many barriers.
 
-It copies what is calculated before a barrier to the blocks behind it that use it, and has a table of these blocks; at the 48th
-of a function the table moves, and what was found in the old one is still read. What then lies there decides: builds of one text
-go well, crash, or never come to an end. src/kernel/compiler/emit_group.cpp keeps our kernels below that; once no build of a new
-version ends here, it need not.
+The compiler copies values computed before a barrier to the later blocks that use them, and has a
+table of these blocks. At the 48th block of a function the table is reallocated, and references
+into the old one are still read: a use after free. Builds of one text succeed, crash, or hang.
+src/kernel/compiler/emit_group.cpp keeps kernels below that number. That limit can be dropped once
+no build of a new version fails here.
 
     python tools/intel_opencl_compiler.py [BUILDS]
 """
@@ -30,7 +31,8 @@ ep.Program(sys.argv[1], ep.device("opencl:cpu"), dialect="opencl-c").kernel("sum
 
 
 def source(loops: int) -> str:
-    """A kernel whose every loop uses an id that was asked for before the first; each adds two blocks to the table."""
+    """A kernel whose loops all use an id requested before the first; each loop adds two blocks
+    to the table."""
     return (
         "kernel void sums(long n, local int *s) {\n"
         "    const size_t i = get_global_id(1) * get_global_size(0) + get_global_id(0);" + _LOOP * loops + "\n}\n"
@@ -38,7 +40,7 @@ def source(loops: int) -> str:
 
 
 def end(loops: int) -> str:
-    """How a process ended that built the kernel, the cache aside."""
+    """How a process that built the kernel ended, without the cache."""
     environment = os.environ | {"ENTREPOT_CACHE_DIR": ""}
     try:
         done = subprocess.run([sys.executable, "-c", _BUILD, source(loops)], env=environment, capture_output=True, timeout=60)

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Sees to it that what no Python package brings is there: looks for each thing named on the command line, installs what
-# is missing with apt-get when run as root, and otherwise says which packages to install.
+# Checks for each thing named on the command line, none of which a Python package provides. Run by
+# root, it installs missing ones with apt-get; otherwise it prints the packages to install.
 set -euo pipefail
 
 python=${PYTHON:-python3}
 
-# One row per thing: how to see that it is there, and the Debian packages that bring it, or the one whose headers alone are wanted.
+# One row per thing: the check for it, and the Debian packages that provide it. A row may name one
+# whose headers alone are needed.
 there() {
     case $1 in
     compiler) command -v c++ ;;
@@ -37,7 +38,8 @@ packages() {
     esac
 }
 
-# What a package has below /usr/include, and nothing that it depends on, into /usr/local/include.
+# Unpacks the files that a package has below /usr/include into /usr/local/include, without its
+# dependencies.
 unpack_headers() {
     local folder
     folder=$(mktemp -d)

@@ -1,8 +1,8 @@
 """Random cases of the exchange: an object of one protocol, true or false in some of its fields, and what is done with it.
 
 A case is a dict that JSON can carry; values and views in it are Python expressions. ``cases()`` draws one and ``check`` runs it.
-NumPy says what a true object has to give: the same views of a copy of the bytes have the same shape, strides and elements.
-``tests/contract/test_cases.py`` and ``tools/fuzz_exchange.py`` run them.
+NumPy gives the expected result: the same views, of a copy of the bytes.
+``tests/contract/test_cases.py`` and ``tools/fuzz_exchange.py`` run the cases.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from tensors import Held, Legacy, name_of
 DTYPES = [*TYPESTRS, *(set(CODES) - set(TYPESTRS)), *SUBBYTE_CODES]
 PROTOCOLS = {str(each): each for each in EVERY_PROTOCOL}
 PLACES = {str(place): place for place in (HOST, *SYCL)}
-#: What an import or an export may raise, whatever it is given.
+#: Exceptions that an import or an export may raise for any input.
 DOCUMENTED = (ep.EntrepotError, TypeError, ValueError, OverflowError, BufferError, AttributeError)
 
 
 class _Truth:
-    """Stands for an entry of a dict that is left as it is."""
+    """Leaves an entry of a dict as it is."""
 
     def __repr__(self) -> str:
         return "TRUTH"
@@ -93,7 +93,7 @@ def _index(draw: st.DrawFn, shape: tuple[int, ...]) -> str:
 
 @st.composite
 def _views(draw: st.DrawFn, shape: tuple[int, ...], most: int) -> tuple[list[str], tuple[int, ...]]:
-    """Expressions of ``a``, each of the one before, and the shape of the last."""
+    """Expressions of views of ``a``, each of the one before, and the shape of the last."""
     twin, texts = np.empty(shape, "V1"), []
     for _ in range(draw(st.integers(0, most))):
         form = draw(st.sampled_from(["index", "index", "index", "transpose", "broadcast"]))
@@ -110,7 +110,7 @@ def _views(draw: st.DrawFn, shape: tuple[int, ...], most: int) -> tuple[list[str
 
 
 _ANY = JUNK.filter(lambda value: type(value) is not int)
-#: Keywords of ``asarray``, sensible ones among them.
+#: Keywords of ``asarray``, valid and invalid ones.
 _ASKS = st.fixed_dictionaries(
     {},
     optional={
@@ -122,7 +122,8 @@ _ASKS = st.fixed_dictionaries(
         "protocol": st.sampled_from(["'dlpack'", "'buffer'", "'suai'", "'cai'", "'array_struct'", "'numpy'"]) | JUNK.map(text_of),
     },
 )
-#: Keywords of ``__dlpack__``. An int as a stream of SYCL's is the address of a queue, which must be one.
+#: Keywords of ``__dlpack__``. An int as a SYCL stream is the address of a queue, so it must be a
+#: valid one.
 _DLPACK_ASKS = st.fixed_dictionaries(
     {},
     optional={
@@ -141,7 +142,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     place = draw(st.sampled_from([str(each) for each in protocol.places if str(each) in PLACES] or [str(HOST)]))
     case: dict[str, Any] = {"protocol": str(protocol), "place": place, "dtype": draw(st.sampled_from(protocol.dtypes))}
     bad = draw(st.integers(0, 2)) == 0
-    # Their lies are about two dimensions.
+    # Falsified fields for objects of two dimensions.
     plain = bad and not isinstance(protocol, Cai) and str(protocol) not in _DICTS
     extents = st.tuples(*[st.integers(1, 4)] * 2) if plain else st.lists(st.integers(0, 5) | st.integers(1, 5), max_size=4)
     case["shape"] = list(draw(extents))
@@ -188,7 +189,7 @@ def views_of(array: Any, texts: list[str]) -> Any:
 
 
 class Ground:
-    """Memory in a place, and its bytes in NumPy's: the array, its twin, and views of both."""
+    """Memory in a place, and a NumPy copy of its bytes: the array, its twin, and views of both."""
 
     def __init__(self, case: dict[str, Any]) -> None:
         place, shape = PLACES[case["place"]], tuple(case["shape"])
@@ -203,7 +204,7 @@ class Ground:
         self.array, self.described = views_of(self.whole, case["layout"]), views_of(self.twin, case["layout"])
 
     def compare(self, view: ep.Array, twin: np.ndarray, *, copied: bool = False) -> None:
-        """Raises AssertionError unless the view is what the twin is."""
+        """Raises AssertionError unless the view equals the twin."""
         assert view.shape == twin.shape, f"a shape of {view.shape} instead of {twin.shape}"
         assert view.itemsize == twin.itemsize, f"elements of {view.itemsize} bytes"
         if not copied and twin.size:
@@ -218,7 +219,7 @@ class Ground:
 
 
 def _steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """The strides along which there is somewhere to step."""
+    """Strides of the axes longer than one."""
     return [stride for stride, extent in zip(strides, shape, strict=True) if extent > 1 and 0 not in shape]
 
 
@@ -280,7 +281,7 @@ def take(protocol: Protocol, made: Any, asks: dict[str, Any] | None = None) -> e
 
 
 def check(case: dict[str, Any]) -> None:
-    """Raises AssertionError, or something that is not documented, where the case does not end as it has to."""
+    """Raises AssertionError, or an undocumented exception, if the case does not end as it must."""
     statistics, unraisable = memory.statistics(memory.direct()), []
     hook, sys.unraisablehook = sys.unraisablehook, lambda what: unraisable.append(repr(what.exc_value))
     Held.held.clear()
@@ -300,7 +301,8 @@ def check(case: dict[str, Any]) -> None:
 
 
 def _settles(condition: Any) -> bool:
-    """Work that is done on another thread may hold something for a moment longer, or until Entrepot is next called."""
+    """Waits: work that is done on another thread may hold a reference for a moment longer, or
+    until Entrepot is next called."""
     until = time.monotonic() + 5
     while not condition():
         if time.monotonic() > until:
@@ -319,7 +321,7 @@ def _check_lies(case: dict[str, Any]) -> None:
 
     def attempt() -> None:
         try:
-            take(protocol, made)  # nobody reads it
+            take(protocol, made)  # is never read
         except refusals:
             pass
 
@@ -337,7 +339,7 @@ def _check_lies(case: dict[str, Any]) -> None:
 
 
 def _check_own_capsule(tensor: Held) -> None:
-    """A capsule that the caller has, and that is refused, is as before."""
+    """A capsule that is refused must be unchanged."""
     before = tensor.deleted
     capsule = tensor.capsule()
     try:
@@ -411,7 +413,7 @@ def _check_truth(case: dict[str, Any]) -> None:
 
 
 def exported(ground: Ground, view: ep.Array, twin: np.ndarray, how: str, asks: dict[str, Any]) -> list[Any]:
-    """Hands the view on, and returns what keeps its memory alive then."""
+    """Exports the view, and returns the object that keeps its memory alive then."""
     on_host = view.kind != "device"
     plain = str(view.dtype) in TYPESTRS
     if how in PROTOCOLS:
@@ -465,7 +467,7 @@ def _through(ground: Ground, view: ep.Array, twin: np.ndarray, protocol: Protoco
         says = protocol.says_read_only or not view.read_only
         assert not (possible and says), f"{protocol} refuses: {error}"
         return []
-    assert protocol.says_read_only or not view.read_only, f"{protocol} gives a read-only array to those who may write"
+    assert protocol.says_read_only or not view.read_only, f"{protocol} exports a read-only array as writable"
     assert seen.shape == twin.shape, f"{protocol}: a shape of {seen.shape}"
     assert seen.dtype == str(view.dtype), f"{protocol}: a dtype of {seen.dtype}"
     assert not protocol.says_read_only or seen.read_only == view.read_only, f"{protocol}: read_only is {seen.read_only}"

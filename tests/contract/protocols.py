@@ -1,4 +1,4 @@
-"""Every protocol as its contract sees it: a producer and a consumer written by hand, that know nothing but the protocol.
+"""A producer and a consumer for each protocol, written by hand and independent of the others.
 
 A protocol joins with a class and its line in EVERY_PROTOCOL.
 """
@@ -42,7 +42,7 @@ FORMATS = dict(zip(TYPESTRS, "? b h i q B H I Q e f d Zf Zd".split(), strict=Tru
 
 
 class Keeper:
-    """What a producer's memory belongs to; as long as it lives, the memory does."""
+    """Owner of a producer's memory, which lives as long as this object."""
 
     def __init__(self, memory: ep.Array) -> None:
         self.memory = memory
@@ -50,7 +50,7 @@ class Keeper:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a consumer has read of an export; strides in elements. ``keep`` is what it has to hold on to."""
+    """An export as a consumer reads it; strides in elements. ``keep`` is the consumer's reference."""
 
     address: int
     shape: tuple[int, ...]
@@ -79,7 +79,7 @@ class Protocol:
         return ep.asarray(obj, protocol=self.name)
 
     def produce(self, array: ep.Array, keeper: Keeper, *, read_only: bool = False) -> Any:
-        """An object that says by this protocol alone what and where the array is, and keeps the keeper."""
+        """An object that exports the array by this protocol alone, and keeps the keeper alive."""
         raise NotImplementedError
 
     def consume(self, array: ep.Array) -> Seen:
@@ -121,7 +121,7 @@ class Suai(Protocol):
 
 class Cai(Protocol):
     name = "cai"
-    places = tuple(CUDA)  # HIP's is whoever's knows the pointer, CUDA's on some machines: tests/python/device/test_hip.py
+    places = tuple(CUDA)  # HIP: tests/python/device/test_hip.py (a pointer's runtime is found by asking)
     knows_places = True
 
     def produce(self, array: ep.Array, keeper: Keeper, *, read_only: bool = False) -> Any:
@@ -279,7 +279,7 @@ class DlpackLegacy(DlpackVersioned):
 
 
 class Managed:
-    """A tensor as the C exchange API gives it: freed by whoever has it."""
+    """A tensor as the C exchange API returns it; its holder frees it."""
 
     def __init__(self, address: int) -> None:
         self.address = address

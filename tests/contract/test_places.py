@@ -1,4 +1,4 @@
-"""The contract of a place: what holds for memory on the host and for every kind of SYCL memory alike."""
+"""The contract of a place: rules that hold on the host and for every kind of SYCL memory."""
 
 from __future__ import annotations
 

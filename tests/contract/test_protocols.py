@@ -1,4 +1,4 @@
-"""The contract of a protocol: what holds for memory that comes in or goes out by any of them, in every place that it can name."""
+"""The contract of each protocol, for imports and exports, in every place that it can name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def numbers(place: Place, dtype: str = "int32") -> ep.Array:
 
 
 def steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
-    """The strides along which there is somewhere to step."""
+    """Strides of the axes longer than one."""
     return [stride for stride, extent in zip(strides, shape, strict=True) if extent > 1 and 0 not in shape]
 
 
@@ -105,9 +105,7 @@ class TestImport:
         assert values(view)[2].tolist() == [55] * 6
 
     @pytest.mark.parametrize("adapter", [ListOfInt, PointerToInt, ListOfUInt64, ListOfPointer], ids=lambda each: each.__name__)
-    def test_adapters_of_integers_take_elements_as_large_as_theirs(
-        self, protocol: Protocol, place: Place, adapter: type[Pointer]
-    ) -> None:
+    def test_integer_adapters_take_elements_of_their_size(self, protocol: Protocol, place: Place, adapter: type[Pointer]) -> None:
         size = 4 if adapter in (ListOfInt, PointerToInt) else 8
         for dtype in ("int8", "int16", "int32", "int64", "float32", "float64"):
             array = place.empty(8, dtype)
@@ -150,7 +148,7 @@ class TestImport:
         assert gone() is not None, "so must a part of it"
         del part
         gc.collect()
-        assert gone() is None, "and let it go"
+        assert gone() is None, "and released it"
 
     def test_views_come_and_go_while_the_producer_stays(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
@@ -216,9 +214,9 @@ class TestExport:
         assert gone() is not None, "the consumer still has it"
         del seen
         gc.collect()
-        assert gone() is None, "and lets it go"
+        assert gone() is None, "and releases it"
 
-    def test_the_array_stays_when_the_consumer_goes(self, protocol: Protocol, place: Place) -> None:
+    def test_array_outlives_the_consumer(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
         for _ in range(3):
             protocol.consume(array)

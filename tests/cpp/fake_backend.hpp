@@ -1,11 +1,13 @@
-// A backend in memory whose devices, sub-devices, contexts and queues do what a test tells them, and count what is asked of them.
+// A backend in memory. Its devices, sub-devices, contexts and queues do what a test tells them, and
+// count the calls.
 //
-//     const Backend &backend = fake::backend();           // two OpenCL devices, each of which can be divided
-//     fake::hold(queue); … fake::release(queue);          // work stays pending in between
+//     const Backend &backend = fake::backend();   // two OpenCL devices
+//     fake::hold(queue); … fake::release(queue);  // work stays pending in between
 //     CHECK(fake::world().calls.event_record == 1);
 //
-// Work runs on the thread that hands it over or releases it; nothing here starts threads. Host memory stands for all
-// kinds. There is one fake per process: what it looks like (its name, how it treats sub-devices) is set in world() first.
+// Work runs on the thread that hands it over or releases it; nothing here starts threads. Host
+// memory stands for all kinds. There is one fake per process. Its properties (its name, how it
+// treats sub-devices) are set in world() first.
 #pragma once
 #include <entrepot/device/queue.hpp>
 #include <entrepot/device/registry.hpp>
@@ -27,7 +29,7 @@ struct ep_device_s {
     ep_device_info info{};
     ep_device parent = nullptr;
     std::vector<std::unique_ptr<ep_device_s>> subs;
-    // By how they were asked for, and the compute units of the parts.
+    // Key: the kind of division, and the compute units of the parts.
     std::map<std::pair<ep_partition, std::vector<std::uint32_t>>, std::vector<ep_device>> divisions;
 };
 
@@ -59,8 +61,8 @@ struct ep_queue_s {
     std::string error;  // reported by the next wait
     std::deque<Task> pending;
     std::uint64_t capture = 0;
-    std::thread::id thread;        // whose own it is, who alone can mark it; none: of no thread in particular
-    ep_event last_mark = nullptr;  // what the others know of it; one reference
+    std::thread::id thread;        // the only thread that can record an event in it; default: any thread
+    ep_event last_mark = nullptr;  // last event, which other threads use; one reference
 };
 
 struct ep_program_s {
@@ -91,20 +93,20 @@ struct Calls {
     int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
 };
 
-// What is captured: work that runs when a test says so, and what it keeps until it is dropped.
+// Captured work, which a test runs, and the references that it holds until it is dropped.
 struct Graph {
     std::vector<std::function<void()>> work;
     std::vector<std::pair<void *, void (*)(void *)>> kept;
-    bool is_valid = true;  // false once somebody did what no capture survives
+    bool is_valid = true;  // false after a call that invalidates the capture
 };
 
-// Handles that were given out and not let go.
+// Handles that were created and not released.
 struct Alive {
     int contexts = 0, queues = 0, events = 0, programs = 0, kernels = 0;
 };
 
 struct World {
-    // What it looks like. Set before the first call.
+    // Its properties. Set before the first call.
     std::string name = "fake";
     std::vector<std::pair<const char *, ep_device_type>> roots = {{"opencl", EP_CPU}, {"opencl", EP_GPU}};
     std::uint32_t compute_units = 4, units_of_numa_node = 2;
@@ -117,7 +119,7 @@ struct World {
     // How it behaves. May change at any time.
     bool default_context_serves_sub_devices = true;
     bool marks_contexts = false;      // or only queues
-    std::int32_t argument_count = 2;  // of the kernels that are made next; -1: nobody knows
+    std::int32_t argument_count = 2;  // of the kernels that are made next; -1: unknown
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
     std::function<void()> may_keep;                 // what every call does first that a runtime may keep its caller in
     std::function<void()> queue_begins;             // what another thread does just before the next queue is made
@@ -141,7 +143,7 @@ struct World {
     const ep_loader *loader = registry::loader();
 };
 
-// Never freed: records of the library may outlive everything.
+// Never freed: the library's records may outlive all static objects.
 inline World &world() {
     static auto *only = new World;
     return *only;
@@ -156,7 +158,8 @@ struct Refused {
 
 [[noreturn]] inline void refuse(ep_status status, std::string sentence) { throw Refused{status, std::move(sentence)}; }
 
-// What every function of the table stands behind: the lock, the refusal that a test has ordered, and no exceptions.
+// Runs a function of the table: under the lock, with the refusal that a test ordered, without
+// exceptions.
 template <class Body> ep_status guarded(Body &&body) noexcept {
     World &w = world();
     const std::unique_lock locked(w.mutex);
@@ -178,7 +181,7 @@ inline void may_keep(World &w) {
         w.may_keep();
 }
 
-// Retaining and letting go cannot be refused.
+// Retaining and releasing cannot be refused.
 template <class Body> void quietly(Body &&body) noexcept {
     const std::unique_lock locked(world().mutex);
     body(world());
@@ -221,7 +224,7 @@ inline ep_device root_of(ep_device device) {
     return device;
 }
 
-// The same division gives the same handles again.
+// Repeating a division returns the same handles.
 inline const std::vector<ep_device> &divide(ep_device parent, ep_partition how, const std::vector<std::uint32_t> &units) {
     std::vector<ep_device> &parts = parent->divisions[std::pair(how, units)];
     if (parts.empty())
@@ -261,7 +264,7 @@ inline void release_event(World &w, ep_event event) {
     }
 }
 
-// Runs what can run, until nothing more can.
+// Runs pending work until all the rest is blocked.
 inline void pump(World &w) {
     for (bool moved = true; moved;) {
         moved = false;
@@ -279,7 +282,7 @@ inline void pump(World &w) {
     w.changed.notify_all();
 }
 
-// What a driver refuses of a captured queue or event, and invalidates the capture for.
+// Operations that a driver refuses on a capturing queue or event; they invalidate the capture.
 [[noreturn]] inline void invalidate(World &w, std::uint64_t capture) {
     w.graphs[capture].is_valid = false;
     refuse(EP_DEVICE_ERROR, "the capture is invalidated");
@@ -324,7 +327,7 @@ inline std::size_t items_of(const ep_box &box) {
     return items;
 }
 
-// A box with an own copy of its shape, for work that runs later.
+// A box with its own copy of the shape, for work that runs later.
 struct KeptBox {
     std::vector<std::int64_t> shape, to_strides, from_strides;
     ep_box box;
@@ -544,7 +547,7 @@ inline void enter_events(ep_backend &entered) {
             });
         });
     };
-    // A mark that is done at once: who asks for one has idle queues.
+    // A completed event: callers that ask for one have idle queues.
     entered.event_record_context = [](ep_context context, ep_event *event) {
         return guarded([&](World &w) {
             if (!w.marks_contexts)
@@ -694,7 +697,7 @@ inline void enter_memory(ep_backend &table) {
 
 inline void enter_programs(ep_backend &table) {
     table.program_dialects = [](ep_device, std::uint32_t *mask) { return guarded([&](World &w) { *mask = w.dialects; }); };
-    // A source that contains `error` is refused; every word of any other is a kernel.
+    // Source that contains `error` is refused; in other source, every word is the name of a kernel.
     table.program_build = [](ep_context, ep_device, ep_dialect, const char *source, std::size_t length, const char *,
                              const ep_sink *log, ep_program *program) {
         return guarded([&](World &w) {
@@ -792,7 +795,7 @@ inline const ep_backend &table() {
 
 // ------------------------------------------------- what tests do with it
 
-// The fake in the registry, put there by the first call.
+// Registers the fake at the first call.
 inline const Backend &backend() {
     static const Backend &added = registry::add(&table());
     return added;
@@ -804,7 +807,7 @@ inline Device device(std::uint32_t index = 0) {
     return backend().device(handle);
 }
 
-// From now on the queue runs nothing.
+// From now on the queue's work stays pending.
 inline void hold(const Queue &queue) {
     const std::unique_lock locked(world().mutex);
     queue.handle()->held = true;
@@ -829,7 +832,7 @@ inline void release(const Queue &queue) {
     pump(world());
 }
 
-// Hands a piece of work to the queue as a caller of ours would, and returns its position.
+// Submits work as Entrepot's code does, and returns its position.
 inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}) {
     queue.submitting();
     const std::unique_lock locked(world().mutex);
@@ -837,20 +840,20 @@ inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}
     return queue.submitted();
 }
 
-// The queue is the calling thread's own from now on, and others give it work, too.
+// Makes the queue the calling thread's own; other threads may submit to it as well.
 inline void make_own(const Queue &queue) {
     queue.native();
     const std::unique_lock locked(world().mutex);
     queue.handle()->thread = std::this_thread::get_id();
 }
 
-// Work that others give the queue.
+// Submits foreign work to the queue.
 inline void submit_past_us(const Queue &queue, std::function<void()> run = {}) {
     const std::unique_lock locked(world().mutex);
     hand_over(world(), queue.handle(), std::move(run));
 }
 
-// From now on what the queue is given goes into a graph. The queue is one that others have too, or nobody could do this.
+// Captures the queue's further work into a graph. The queue is foreign, as any captured queue is.
 inline std::uint64_t begin_capture(const Queue &queue) {
     static std::uint64_t captures = 0;
     queue.native();
@@ -860,7 +863,7 @@ inline std::uint64_t begin_capture(const Queue &queue) {
     return captures;
 }
 
-// The graph of the capture, which ends in all its queues.
+// Ends the capture in all its queues, and returns its graph.
 inline Graph end_capture(std::uint64_t capture) {
     const std::unique_lock locked(world().mutex);
     for (ep_queue queue : world().queues)
@@ -869,7 +872,7 @@ inline Graph end_capture(std::uint64_t capture) {
     return std::move(world().graphs.extract(capture).mapped());
 }
 
-// Nobody has the graph any more.
+// Drops the graph's references.
 inline void drop(Graph graph) {
     for (const auto &[user, let_go] : graph.kept)
         let_go(user);
@@ -882,7 +885,7 @@ inline void refuse_next(ep_status status, std::string sentence) {
     world().refusal = std::move(sentence);
 }
 
-// Work of the queue fails: the next wait, and events after it, report it.
+// Makes the queue's work fail: the next wait, and later events, report it.
 inline void fail(const Queue &queue, std::string sentence) {
     const std::unique_lock locked(world().mutex);
     queue.handle()->error = std::move(sentence);

@@ -1,5 +1,5 @@
-// The fake backend a second time, as a driver of streams like CUDA's: every context answers for all
-// memory, streams are named by a handle, and two of them by numbers.
+// A second fake backend, for a driver of streams like CUDA's. Every context answers for all memory.
+// Streams are named by a handle, and two of them by numbers.
 //
 //     const Device device = fake::streaming();
 //     fake::Stream theirs(device);  // of a library, which may destroy it
@@ -23,8 +23,8 @@ struct Streams {
     std::set<ep_queue> destroyed;                                         // by the library that made them
     int uses_of_destroyed = 0;
     bool wrapping_lacks_memory = false;
-    // True while a stream is captured that the legacy default stream waits for: the backend refuses
-    // every question about the latter, and work for it.
+    // True while a stream captures that the legacy default stream waits for. The backend then
+    // refuses every query of the latter, and work for it.
     bool legacy_is_refused = false;
 };
 
@@ -57,7 +57,7 @@ inline bool is_legacy(ep_queue queue) {
     return found != streams().by_number.end() && found->second == queue;
 }
 
-// Refuses what a driver refuses of a stream, else calls the plain fake.
+// Refuses calls that a driver refuses for the stream, else calls the plain fake.
 template <class Call> ep_status touching(ep_queue queue, Call &&call) {
     const ep_status refused = guarded([&](World &) {
         if (streams().destroyed.contains(queue)) {
@@ -128,8 +128,7 @@ inline ep_backend stream_table(const char *name, const char *word) {
     return entries;
 }
 
-// Adds the driver of streams to the registry at the first call, which names it and says what its
-// devices are called.
+// Registers the driver of streams at the first call, with the names of it and of its devices.
 inline const Backend &add_streams(const char *name, const char *word = nullptr) {
     static const ep_backend made = stream_table(name, word);
     static const Backend &added = registry::add(&made);
@@ -142,10 +141,10 @@ inline Device device_of(const Backend &backend, std::uint32_t index = 0) {
     return backend.device(handle);
 }
 
-// A device of that driver where nothing else is named so.
+// A device of the driver of streams with the default name.
 inline Device streaming(std::uint32_t index = 0) { return device_of(add_streams("streams", "streams"), index); }
 
-// A stream that another library has made. It is held: its work stays pending until finish().
+// A stream of another library. It is held: its work stays pending until finish().
 class Stream {
 public:
     explicit Stream(const Device &device) : device_(device) {

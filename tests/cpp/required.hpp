@@ -1,5 +1,5 @@
-// ENTREPOT_REQUIRE: what a machine is known to have, with commas between; a test that misses one of these fails and is not
-// skipped.
+// ENTREPOT_REQUIRE: a comma-separated list of needs that the machine must meet. A test that misses
+// one of them fails instead of being skipped.
 #pragma once
 #include <cstdlib>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace entrepot::contract {
 
-// Of whole names: `hip` is not required where `hip_library` is.
+// Matches whole names: `hip` is not required where `hip_library` is.
 inline bool is_required(std::string_view name) {
     const char *const listed = std::getenv("ENTREPOT_REQUIRE");
     return listed && ("," + std::string(listed) + ",").find("," + std::string(name) + ",") != std::string::npos;

@@ -1,5 +1,5 @@
-// hipRTC over NVRTC: the options that mean the same get their other names, what NVRTC does not know of HIP's language stands
-// before the source, and the code is a cubin.
+// hipRTC over NVRTC. Options of the same meaning are renamed, a preamble adds what NVRTC lacks of
+// HIP's language, and the code is a cubin.
 #include "library.hpp"
 
 #include <nvrtc.h>
@@ -29,7 +29,7 @@ void *compiler_library() {
         return found;                                                                                                            \
     }())
 
-// Clang's builtins, a type of 16 bits, and functions of a warp that name no mask.
+// Clang's builtins, a 16-bit type, and warp functions without a mask.
 constexpr const char *prelude = R"(
 #define __builtin_inff() (1.0f / 0.0f)
 #define __builtin_inf() (1.0 / 0.0)
@@ -59,7 +59,8 @@ std::string with_prelude(const char *source, const char *name) {
     return std::string(prelude) + "#line 1 \"" + (name == nullptr ? "default_program" : name) + "\"\n" + source;
 }
 
-// "--offload-arch=sm_90" is "--gpu-architecture=sm_90"; signed integers wrap without being asked to. Empty: NVRTC is not told.
+// Translates "--offload-arch=sm_90" to "--gpu-architecture=sm_90". Drops "-fwrapv" (empty): NVRTC's
+// signed integers wrap by default.
 std::string in_nvrtc(std::string option) {
     const std::string ours = "--offload-arch=", theirs = "--gpu-architecture=";
     if (option == "-fwrapv")

@@ -1,4 +1,4 @@
-// What the two halves of the library share: functions of NVIDIA's libraries, opened at their first use.
+// Shared by the two halves of the library: NVIDIA's functions, opened at their first use.
 #pragma once
 #include <dlfcn.h>
 
@@ -9,7 +9,7 @@
 
 namespace hip_over_cuda {
 
-// A test that needs what is not there cannot go on.
+// Ends the process if a needed function is missing.
 inline void *symbol_of(void *library, const char *name) {
     void *const found = library == nullptr ? nullptr : dlsym(library, name);
     if (found == nullptr) {

@@ -1,4 +1,4 @@
-// hipRAND over cuRAND: kinds of generators have other numbers, and what a status means is the same one.
+// hipRAND over cuRAND: kinds of generators have other numbers, statuses the same ones.
 #include "library.hpp"
 
 #include <cstddef>
@@ -8,7 +8,7 @@ namespace {
 
 using hip_over_cuda::symbol_of;
 
-// The folder of the toolkit, for machines where the system's search knows no cuRAND.
+// The toolkit's folder, for machines where the loader's search does not find cuRAND.
 void *random_library() {
     static void *const library = [] {
         void *found = nullptr;
@@ -23,12 +23,12 @@ void *random_library() {
 struct Generator;
 constexpr int type_error = 103;
 
-// cuRAND's header is in none of the packages that a build needs: what its functions take is written here.
+// No package that a build needs has cuRAND's header, so its functions are declared here.
 template <class... Arguments> int call(const char *name, Arguments... arguments) {
     return reinterpret_cast<int (*)(Arguments...)>(symbol_of(random_library(), name))(arguments...);
 }
 
-// hiprandRngType in curandRngType; -1 where there is no such generator.
+// hiprandRngType in curandRngType; -1 if there is no such generator.
 int in_curand(int kind) {
     constexpr struct {
         int hip, cuda;

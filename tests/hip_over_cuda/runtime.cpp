@@ -1,8 +1,8 @@
 // The functions of the HIP runtime that Entrepot uses, as version 7 has them, over CUDA's driver.
 //
-// What a status means is the same number in both, in nearly every case; what a structure looks like is written here once more, so
-// that a mistake of the backend's is not made twice. HIP has a current device where CUDA's driver has a current context, and
-// needs no hipInit.
+// Nearly every status has the same number in both. Structures are declared here independently of
+// the backend, so that a mistake there is not repeated. HIP has a current device where CUDA's
+// driver has a current context, and needs no hipInit.
 #include "library.hpp"
 
 #include <cuda.h>
@@ -16,7 +16,7 @@
 namespace hip_over_cuda {
 namespace {
 
-// Initialised when it is opened; hipInit says what became of that.
+// Initialised when it is opened; hipInit returns the result of that.
 void *driver_library() {
     static void *const library = [] {
         void *const found = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -28,7 +28,7 @@ void *driver_library() {
 }
 
 #define QUOTED(name) #name
-// The function by the name of the header, which expands to that of the version that it declares.
+// The function under the header's name, a macro for the version that it declares.
 #define CU(function)                                                                                                             \
     ([]() -> decltype(&::function) {                                                                                             \
         static const auto function_found =                                                                                       \
@@ -38,7 +38,7 @@ void *driver_library() {
 
 thread_local int last_error = 0;
 
-// What every function of the runtime returns and remembers.
+// Records the code for hipGetLastError and returns it.
 int said(CUresult code) {
     if (code != CUDA_SUCCESS)
         last_error = code;
@@ -52,7 +52,7 @@ int make_current(int device) {
     return said(CU(cuCtxSetCurrent)(context));
 }
 
-// The runtime works on device 0 where a thread has named none.
+// The runtime uses device 0 if a thread has selected none.
 int current_device() {
     CUcontext context = nullptr;
     CUdevice device = 0;
@@ -70,10 +70,10 @@ CUcontext context_of(int device) {
 
 CUdeviceptr address(const void *pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 
-// HIP's hipMemcpyKind: whose memory a copy goes from and to; of `either` the address says it.
+// HIP's hipMemcpyKind: source and target of a copy. For `either` the addresses decide.
 enum Direction { host_to_host, host_to_device, device_to_host, device_to_device, either };
 
-// The copy of `height` rows, as a plan of CUDA's for two axes or for three.
+// A copy of `height` rows, as CUDA's parameters for two or three axes.
 template <class Plan>
 Plan rows(void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width, std::size_t height,
           int direction) {
@@ -180,7 +180,7 @@ HIP_OVER_CUDA int hipDeviceGetAttribute(int *value, int which, int device) {
             return said(CU(cuDeviceGetAttribute)(value, row.cuda, device));
     return said(CUDA_ERROR_INVALID_VALUE);
 }
-// As HIP 6 and 7 have it; what is not named here is 0.
+// Layout of HIP 6 and 7; fields not named here are 0.
 struct Properties {
     char name[256], uuid[16], luid[8];
     unsigned mask_of_luid;
@@ -547,7 +547,7 @@ HIP_OVER_CUDA int hipModuleLaunchKernel(CUfunction function, unsigned grid_x, un
     if (asked == nullptr)
         return said(CU(cuLaunchKernel)(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_bytes, stream,
                                        parameters, nullptr));
-    // HIP's list ends with 3, CUDA's with 0; their other tags are the same numbers.
+    // HIP's list ends with 3, CUDA's with 0; their other tags are equal.
     void *list[] = {asked[0], asked[1], asked[2], asked[3], CU_LAUNCH_PARAM_END};
     return said(
         CU(cuLaunchKernel)(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, dynamic_bytes, stream, nullptr, list));

@@ -1,7 +1,8 @@
-"""The table of the matrix of pairs: `pytest tests/interop --matrix` prints, as Markdown, what each way does in each check.
+"""The table of the matrix of pairs.
 
-`--matrix=docs/cuda_matrix.md` puts CUDA's rows of it into a page, in the place of those that are there. It refuses to where they
-are not all there, or one fails: the page stays as it is, and the run has failed.
+``pytest tests/interop --matrix`` prints, as Markdown, the result of each way in each check. With
+``--matrix=docs/cuda_matrix.md`` it replaces CUDA's rows in a page. If rows are missing or one
+fails, the page stays as it is and the run fails.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Device memory and a slow kernel by CUDA's driver alone: for peers that hold memory and have no kernels of their own."""
+"""Device memory and a slow kernel by CUDA's driver alone, for peers without kernels of their
+own."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def got(address: int, dtype: str, count: int) -> np.ndarray:
 
 
 def type_of(dtype: str) -> tuple[int, int, int]:
-    """As DLPack has it."""
+    """DLPack's code, bits and lanes of the dtype."""
     if dtype in _CODES_BY_NAME:
         return (_CODES_BY_NAME[dtype], 16 if dtype == "bfloat16" else 8, 1)
     known = np.dtype(dtype)
@@ -87,7 +88,7 @@ def type_of(dtype: str) -> tuple[int, int, int]:
 
 
 def producer(dtype: str = "int32", layout: str = "whole", *, read_only: bool = False, form: type = Versioned) -> Held:
-    """What speaks DLPack of memory with 0 to 23 in it, or of the cut that LAYOUTS has; of types that NumPy lacks, with zeros."""
+    """DLPack producer of 0 to 23, or of a part by LAYOUTS. Zeros if NumPy lacks the dtype."""
     code, bits, lanes = type_of(dtype)
     whole = np.zeros((4, 6), f"u{bits // 8}") if dtype in _CODES_BY_NAME else numbers().astype(dtype)
     part = LAYOUTS[layout](whole, lambda x, shape: np.lib.stride_tricks.as_strided(x, shape, (0, *x.strides)))
@@ -125,7 +126,7 @@ def _launch(kernel: ctypes.c_void_p, address: int, turns: int, stream: int) -> N
 
 
 def start_slow_kernel(address: int, stream: int) -> None:
-    """Zeros there, and then the kernel of slow.py on the stream."""
+    """Zeros, followed by the kernel of slow.py on the stream."""
     kernel = _kernel()
     put(address, np.zeros(BYTES, "uint8"))
     _launch(kernel, address, TURNS, stream)
@@ -140,14 +141,14 @@ def is_idle(stream: int) -> bool:
 
 
 class DefaultStream:
-    """The legacy one, as a queue."""
+    """The legacy default stream, as a queue."""
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return (0, LEGACY)
 
 
 class OnStream(Peer):
-    """One whose work is the driver's, on the legacy default stream or on a stream of its own."""
+    """A peer whose work is done by the driver, on the legacy default stream or one of its own."""
 
     def __init__(self, *, own_stream: bool = False) -> None:
         self.own_stream = own_stream

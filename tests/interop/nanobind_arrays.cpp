@@ -1,4 +1,4 @@
-// nanobind's own arrays for the matrix of pairs: taken, held, described, and given again.
+// nanobind's own arrays for the matrix of pairs: imported, held, described, and exported again.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/pair.h>

@@ -1,8 +1,8 @@
 """The matrix of pairs: every way between Entrepot and a peer (a row) passes every check (a column).
 
-A peer joins by describing its objects once (``Peer``) and listing its ways in and out (``In``, ``Out``). What a peer cannot do
-stands in its row with the reason: such a check is run all the same and has to fail in the stated manner, so that the row turns
-red on the day on which the peer learns it.
+A peer joins by describing its objects once (``Peer``) and listing its ways in and out (``In``,
+``Out``). Its row states with a reason what the peer cannot do. Such a check still runs and must
+fail in the stated manner: the row turns red once the peer supports it.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ NUMPY_DTYPES = tuple(
 
 @dataclass(frozen=True)
 class Cannot:
-    """Why a check cannot hold, and how it fails; ``how`` is None where there is not even a way to try."""
+    """Reason why a check fails, and its exception; without ``how`` the check cannot be tried."""
 
     reason: str
     how: type[BaseException] | tuple[type[BaseException], ...] | None = Exception
 
     @classmethod
     def lacks(cls, reason: str, *columns: str) -> dict[str, Cannot]:
-        """These columns ask for what the peer does not have at all."""
+        """The peer lacks what these columns check."""
         return dict.fromkeys(columns, cls(reason, how=None))
 
     @property
@@ -62,7 +62,7 @@ COPIES = AssertionError  # a peer that copies fails the check of the address
 
 @dataclass(frozen=True)
 class View:
-    """What a peer's object says of itself; strides in elements. None: the peer has no such notion."""
+    """Properties that a peer's object reports; strides in elements. None: not available."""
 
     address: int
     shape: tuple[int, ...]
@@ -71,19 +71,20 @@ class View:
 
 
 class Peer:
-    """What the matrix has to know of a library: how its objects are made, looked at, written and cut."""
+    """A library as the matrix uses it: how its objects are made, viewed, written and cut."""
 
     name: str
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
-        """An object of 4 by 6 elements, or the cut of it that LAYOUTS has under the name; of int32, they are 0 to 23."""
+        """An object of 4 by 6 elements, or the view of it that LAYOUTS names; int32 ones are 0
+        to 23."""
         raise NotImplementedError
 
     def view(self, obj: Any) -> View:
         raise NotImplementedError
 
     def values(self, obj: Any) -> Any:
-        """A NumPy array of the elements, read in the way that the peer's own users read them."""
+        """A NumPy array of the elements, read as the peer's users read them."""
         raise NotImplementedError
 
     def dtype_of(self, obj: Any) -> str:
@@ -101,30 +102,31 @@ class Peer:
         raise NotImplementedError
 
     def make_slowly(self, place: Place) -> Any:
-        """An object whose first element is slow.RESULT once a kernel is done that is at work on it."""
+        """An object whose first element is slow.RESULT after a kernel that is still running on
+        it."""
         obj = self.make(place)
         self.start_slow_kernel(obj)
         return obj
 
     def wait(self) -> None:
-        """Until the peer has nothing to do; for ways that carry no order."""
+        """Waits until the peer is idle; for ways that carry no order."""
 
     def is_idle(self, obj: Any) -> bool:
-        """Whether the object's queue has nothing to do."""
+        """True if the object's queue is idle."""
         raise NotImplementedError
 
     def address_of(self, array: ep.Array) -> int:
-        """Where the peer's view of an Array has to lie."""
+        """Address that the peer's view of an Array must have."""
         return array.data_ptr
 
     def expected(self, values: Any) -> Any:
-        """What the peer's view shows of these values."""
+        """Values that the peer's view shows for these."""
         return values
 
 
 @dataclass(frozen=True)
 class Way:
-    """A row: one call that carries memory across."""
+    """A row: one call that passes memory on."""
 
     name: str
     peer: Peer
@@ -141,18 +143,18 @@ class Way:
 
 
 class In(Way):
-    """The peer's object becomes an Array."""
+    """A way in: the peer's object becomes an Array."""
 
 
 class Out(Way):
-    """An Array becomes the peer's object."""
+    """A way out: an Array becomes the peer's object."""
 
 
 # ---------------------------------------------------------------- layouts
 
 SHAPED = ("0-d", "zero-size", "negative strides", "broadcast strides", "offset", "transposed")
 
-# From 4 by 6 elements to what is looked at, in words that all peers understand; `broadcast` is the peer's own.
+# Views of 4 by 6 elements, in operations that all peers have; `broadcast` is the peer's own.
 LAYOUTS: dict[str, Callable[[Any, Callable[[Any, tuple[int, ...]], Any]], Any]] = {
     "whole": lambda x, broadcast: x,
     "0-d": lambda x, broadcast: x[2, 3, ...],
@@ -184,7 +186,8 @@ def ours(place: Place, dtype: str = "int32") -> ep.Array:
 
 
 def owned(place: Place) -> tuple[ep.Array, weakref.ref]:
-    """An Array of 0 to 23 whose memory lives as long as an object does, and a reference to that object that tells."""
+    """An Array of 0 to 23 whose memory is owned by an object, and a weak reference to that
+    object."""
     memory = ours(place)
     owner = Speaker(place.interface, getattr(memory, place.interface), keep=memory)
     return ep.asarray(owner), weakref.ref(owner)
@@ -195,14 +198,15 @@ def values_of(array: ep.Array) -> Any:
 
 
 def same_strides(view: View, strides: tuple[int, ...]) -> bool:
-    """Of the axes along which there is somewhere to step."""
+    """True if the strides agree on all axes longer than one."""
     if view.strides is None or 0 in view.shape:
         return True
     return all(mine == theirs for mine, theirs, extent in zip(view.strides, strides, view.shape, strict=True) if extent > 1)
 
 
 def alive(obj: Any) -> Callable[[], bool] | None:
-    """Whether the object lives, asked later without holding it; None where its type has no weak references."""
+    """Returns a function that says, without holding the object, if it is alive; None if its type
+    has no weak references."""
     try:
         reference = weakref.ref(obj)
     except TypeError:
@@ -211,7 +215,7 @@ def alive(obj: Any) -> Callable[[], bool] | None:
 
 
 def is_let_go(reference: weakref.ref[Any]) -> bool:
-    """Soon: what a stream may still be at work on is let go at an entry of ours after that."""
+    """Waits for the release. Memory in use by a stream is released at a later call of Entrepot."""
     for _ in range(100):
         if reference() is None:
             return True
@@ -221,7 +225,7 @@ def is_let_go(reference: weakref.ref[Any]) -> bool:
 
 
 def write_by_driver(address: int, value: int) -> None:
-    """An int32 on a CUDA device, for peers that have no words for it."""
+    """An int32 on a CUDA device, for peers without such an array."""
     with inside(primary_context()):
         check_status(driver().cuMemcpyHtoD_v2(ctypes.c_void_p(address), ctypes.byref(ctypes.c_int(value)), ctypes.c_size_t(4)))
         check_status(driver().cuCtxSynchronize())  # the copy returns before the device has the bytes
@@ -267,7 +271,7 @@ def out_producer_first(way: Out, place: Place) -> None:
     assert way.peer.values(seen).tolist() == way.peer.expected(numbers()).tolist()
     del seen
     gc.collect()
-    assert is_let_go(gone), "and let it go"
+    assert is_let_go(gone), "and release it"
 
 
 def out_consumer_first(way: Out, place: Place) -> None:
@@ -317,7 +321,7 @@ def out_at_once(way: Out, place: Place) -> None:
 
 
 def out_sub_devices(way: Out, place: Place) -> None:
-    """Memory of two of them, each in a context of its own, in which that of the other is not known."""
+    """Memory of two sub-devices with a context each, in which the other's memory is unknown."""
     queues = [ep.Queue(part) for part in place.device.sub_devices(equally=1)[:2]]
     assert queues[0].context != queues[1].context
     arrays = [ep.empty((ROWS, COLUMNS), "int32", kind=place.kind, queue=queue) for queue in queues]
@@ -386,7 +390,7 @@ def in_producer_first(way: In, place: Place) -> None:
     del array
     gc.collect()
     if lives:
-        assert not lives(), "the object must be let go"
+        assert not lives(), "the object must be released"
 
 
 def in_consumer_first(way: In, place: Place) -> None:
@@ -396,7 +400,7 @@ def in_consumer_first(way: In, place: Place) -> None:
     part = array[1:]
     del array, part
     gc.collect()
-    assert sys.getrefcount(obj) == references, "the object must be let go"
+    assert sys.getrefcount(obj) == references, "the object must be released"
     assert way.peer.values(obj).tolist() == expected
     assert way.carry(obj).data_ptr == way.peer.view(obj).address, "a second time"
 
@@ -458,7 +462,8 @@ def columns(way: Way, place: Place) -> Iterator[tuple[str, Callable[[Any, Place]
 
 
 def marks_of(place: Place) -> list[pytest.MarkDecorator]:
-    """The host's marker always: asking for it lists the devices, before a peer maps an OpenCL loader that finds none."""
+    """Always with the host's marker. Asking for it lists the devices before a peer maps an
+    OpenCL loader that finds none."""
     return [pytest.mark.host] if place is HOST else [pytest.mark.host, place.marker]
 
 
@@ -467,7 +472,7 @@ def matrix(ways: Sequence[Way]) -> Callable[..., None]:
     cases = []
     for way in ways:
         asked = {name for place in way.places for name, _ in columns(way, place)}
-        assert asked >= set(way.cannot), f"{way} cannot do {set(way.cannot) - asked}, which nobody asks for"
+        assert asked >= set(way.cannot), f"{way} cannot do {set(way.cannot) - asked}, which no check asks for"
         for place in way.places:
             for name, check in columns(way, place):
                 marks = [*marks_of(place), *([way.cannot[name].mark] if name in way.cannot else [])]

@@ -1,4 +1,4 @@
-"""A kernel that takes a moment, on queues of ours and of dpctl: who reads before it is done reads the wrong values.
+"""A slow kernel on queues of Entrepot and of dpctl. A reader that does not wait sees wrong values.
 
 CUDA's is that of cuda_kernels.py; its result is the same.
 """
@@ -21,7 +21,7 @@ __kernel void slow(__global int *data, long turns) {
 }
 """
 TURNS = 150_000_000  # about 0.2 s
-RESULT = 42  # in the first element; whoever is too early finds 0
+RESULT = 42  # in the first element; an early reader finds 0
 
 
 @functools.cache
@@ -30,7 +30,7 @@ def _our_kernel() -> ep.Kernel:
 
 
 def launch(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
-    """Starts it on an array of zeros, on the array's own queue unless another is named."""
+    """Launches it on an array of zeros, by default on the array's own queue."""
     if array.device.backend == "cuda":
         return cuda_kernels.launch(array, queue)
     done = _our_kernel()[1](array, ep.Scalar(TURNS, "int64"), queue=queue)
@@ -46,7 +46,7 @@ def _kernel_of(queue: Any) -> Any:
 
 
 def launch_on_dpctl(queue: Any, memory: Any) -> Any:
-    """Starts it on a dpctl.SyclQueue and memory of dpctl.memory that holds zeros."""
+    """Launches it on a dpctl.SyclQueue and zeroed memory of dpctl.memory."""
     kernel = _kernel_of(queue)
     done = queue.submit_async(kernel, [memory, ctypes.c_longlong(TURNS)], [1])
     assert not is_done(done), "the kernel must be slow enough for a test to mean anything"

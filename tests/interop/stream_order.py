@@ -1,7 +1,8 @@
 """Libraries with a current stream, and Entrepot operations on their memory, for tests of order.
 
-A library here makes arrays of float32 and works on them without waiting. ``spin`` keeps its current
-stream busy, ``add`` and ``multiply`` change all elements, and ``on`` makes another stream current.
+A library here makes arrays of float32 and works on them without waiting. Its method ``spin`` keeps
+its current stream busy. Methods ``add`` and ``multiply`` change all elements. Method ``on`` makes
+another stream current.
 An operation takes an array and, unless it is a reduction, does not wait on the host.
 """
 
@@ -28,7 +29,7 @@ DPNP_ITEMS, DPNP_PASSES = 1 << 19, 2
 DPCTL_TURNS = 2_000_000
 
 # Turns of the loop in Entrepot's kernels: in an operation, and in the kernel that keeps an Entrepot
-# queue busy for longer than the library's stream (0.3 ms of an H100).
+# queue busy. The latter takes longer than the work of the library's stream (0.3 ms of an H100).
 TURNS = {"cuda:0": 3000, "opencl:cpu": 400}
 BUSY_TURNS = {"cuda:0": 120_000, "opencl:cpu": 300_000}
 
@@ -54,7 +55,7 @@ class Library:
     device = "cuda:0"
 
     def crosses(self, form: str, protocol: str) -> bool:
-        """True if memory goes between the library and us in that form by that protocol."""
+        """True if memory passes between the library and Entrepot in that form by that protocol."""
         return True
 
     def given(self, x: Any, protocol: str) -> Any:
@@ -68,7 +69,8 @@ class Library:
         return self.from_cai(array) if protocol == "cai" else self.from_dlpack(array)
 
     def operand(self, form: str, protocol: str) -> tuple[Any, Any]:
-        """An array of the library's, of zeros, and what our operation is given of its memory."""
+        """An array of zeros of the library, and the operand that Entrepot's operation gets for
+        it."""
         if form == "exported":
             array = ep.zeros(SIZE, "float32", device=self.device)
             array.queue.wait()
@@ -95,7 +97,7 @@ class Named(Library):
 
 
 class CaiOnly:
-    """An array of a library as one that speaks nothing but the CUDA Array Interface, and names the stream that it works on."""
+    """An array that speaks the CUDA Array Interface only, and names the stream that it works on."""
 
     def __init__(self, array: Any, stream: int) -> None:
         self._array = array
@@ -197,7 +199,8 @@ class CupyCuda(Library):
 
 
 class NumbaCuda(Named):
-    """Numba's arrays name the stream that they were made on; its kernels are told theirs by the launch."""
+    """Numba's arrays name the stream that they were made on; a launch names the stream of its
+    kernel."""
 
     name = "numba"
     marks = ("cuda", "numba_cuda")
@@ -267,7 +270,7 @@ class NumbaCuda(Named):
 
 
 class SuaiOnly:
-    """Bytes of dpctl's memory as float32, by the SYCL USM Array Interface alone."""
+    """Bytes of dpctl's memory as float32, by the SYCL USM Array Interface only."""
 
     def __init__(self, memory: Any, queue: Any) -> None:
         self._memory = memory
@@ -418,7 +421,7 @@ class DpctlOutOfOrder(Dpctl):
     in_order = False
 
 
-# ---------------------------------------------------------------- operations of ours
+# ---------------------------------------------------------------- Entrepot's operations
 
 
 @kernel
@@ -483,7 +486,7 @@ def _vectorize(x: Any, queue: ep.Queue | None, device: str) -> None:
 
 @dataclass(frozen=True)
 class Op:
-    """What it does to elements that are ``3`` when it runs, and what it returns for them."""
+    """An operation: its effect on elements that are ``3`` when it runs, and its result."""
 
     name: str
     run: Callable[[Any, ep.Queue | None, str], float | None]

@@ -1,4 +1,5 @@
-"""The matrix of pairs as a table of Markdown: what each way does in each check, printed, or put into a page."""
+"""The matrix of pairs as a table of Markdown: the result of each way in each check, printed, or
+put into a page."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ Row = tuple[str, str, str]  # library, way, memory
 
 
 class Refused(Exception):
-    """Why a table does not go into a page, which stays as it is."""
+    """Reason why a table does not go into a page, which stays as it is."""
 
 
 class Matrix:
-    """The marks of the cells, and the reasons of what a library cannot do, by row."""
+    """Marks of the cells, and reasons for unsupported ones, by row."""
 
     def __init__(self) -> None:
         self.cells: dict[Row, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -43,8 +44,8 @@ class Matrix:
             self.reasons[row].add(reason)
 
     def rows(self, of: str = "") -> list[Row]:
-        """Those whose memory's name begins so, and that say more than what the library cannot; in an order that no scheduler of
-        tests changes."""
+        """Rows whose memory's name begins so, without those that are wholly unsupported, in an
+        order independent of the scheduler."""
         can = {row for row, cells in self.cells.items() if any(set(marks) != {CANNOT} for marks in cells.values())}
         return sorted(row for row in can if row[2].startswith(of))
 
@@ -65,7 +66,8 @@ class Matrix:
                 yield f"- {library}: {'; '.join(sorted(reasons))}"
 
     def put_into(self, page: Path, device: str = "cuda:0") -> None:
-        """The device's rows, between the markers there: all of the checks that there are, and none that fails."""
+        """Puts the device's rows between the markers there. All checks must be present, and none
+        may fail."""
         text = page.read_text(encoding="utf-8")
         before, begin, rest = text.partition(BEGIN)
         there, end, after = rest.partition(END)
@@ -82,7 +84,7 @@ class Matrix:
         page.write_text(before + "\n".join(new) + after, encoding="utf-8")
 
     def has_all_of(self, row: Row) -> bool:
-        """Whether every check of the row has run; a row that is no way any more has none."""
+        """True if every check of the row has run. A row without a current way has no checks."""
         ran = {column: len(marks) for column, marks in self.cells.get(row, {}).items()}
         return all(ran.get(column, 0) >= count for column, count in checks_of(row).items())
 
@@ -122,12 +124,12 @@ def rows_of(text: str) -> list[Row]:
 
 
 def ways_of(library: str) -> list[Way]:
-    """Those of the library's own file; skips where the library is not here."""
+    """Ways of the library's own file; skips if the library is not installed."""
     return list(importlib.import_module(f"interop.test_{library}").WAYS)
 
 
 def checks_of(row: Row) -> Counter[str]:
-    """How many checks each column of the row has."""
+    """Number of checks in each column of the row."""
     library, name, memory = row
     if not (Path(__file__).parent / f"test_{library}.py").exists():
         return Counter()
@@ -149,7 +151,8 @@ def printed_on(selector: str, names: Iterable[str]) -> str:
 
 
 def version_of(library: str) -> str | None:
-    """Of the distribution of the library's name, or else of that which its module is in; None of what is Python's."""
+    """Name and version of the distribution with that name, else of the one with that module; None
+    for modules of Python itself."""
     names = [library, *importlib.metadata.packages_distributions().get(library, [])]
     for name in names:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):

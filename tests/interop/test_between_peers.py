@@ -1,7 +1,7 @@
 """From every peer to every other through one Array.
 
-One address, and the far end keeps the near one's memory alive. On CUDA, while a kernel of the near end is at work: nobody waits
-for it on the host, and the far end reads what it has written.
+The address stays the same, and the far end keeps the near end's memory alive. On CUDA, the far end
+reads the result of a kernel of the near end that is still running, without a wait on the host.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from interop import slow
 from interop.pairs import In, Out, Way, numbers
 from places import CUDA, HOST, Place
 
-#: The rows of each peer are those of its own file; the builtins are everywhere.
+#: The rows of each peer are in its own file; the builtins are always available.
 PEERS = {
     "numpy": [pytest.mark.numpy],
     "dpctl": [pytest.mark.sycl, pytest.mark.dpctl],
@@ -45,7 +45,7 @@ def is_here(place: Place) -> bool:
 
 
 def hand_over(way_in: In, way_out: Out, place: Place) -> bool:
-    """Whether the peers' demands allow for it; what they do not is in their own rows."""
+    """True if the peers' requirements allow it; their own rows state the ones that do not."""
     source = way_in.peer.make(place)
     way_in.peer.wait()
     address = way_in.peer.view(source).address
@@ -80,7 +80,7 @@ def hand_over(way_in: In, way_out: Out, place: Place) -> bool:
         for near, far in itertools.product(PEERS, repeat=2)
     ],
 )
-def test_memory_goes_from_one_to_the_other(near: str, far: str) -> None:
+def test_memory_passes_between_two_peers(near: str, far: str) -> None:
     handed_over = [
         hand_over(way_in, way_out, place)
         for way_in, way_out in itertools.product(ways(near, In), ways(far, Out))
@@ -98,11 +98,11 @@ DEVICE = next(place for place in CUDA if place.kind == "device")
 
 
 class HasWaited(AssertionError):
-    """What it raises whose far end waits on the host by itself."""
+    """Raised if the far end waits on the host by itself."""
 
 
 def ordered_ways(peer: str, direction: type[Way]) -> list[Way]:
-    """Those to device memory that say whose work comes first; of those that do not, the peer's own rows tell."""
+    """Ways to device memory that carry an order; the peer's own rows cover the others."""
     try:
         found = ways(peer, direction)
     except pytest.skip.Exception:
@@ -111,7 +111,7 @@ def ordered_ways(peer: str, direction: type[Way]) -> list[Way]:
 
 
 def is_refused(way_in: In, way_out: Out) -> bool:
-    """What cannot be written, by who could not be told so."""
+    """True if the memory is read-only and the peer has no way to learn that."""
     read_only = way_out.cannot.get("read-only")
     return "writable" in way_in.cannot and read_only is not None and read_only.how is ep.ExchangeError
 
@@ -131,7 +131,7 @@ def hand_overs() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("way_in", "way_out"), hand_overs())
-def test_the_far_end_works_behind_the_near_one_and_nobody_waits(way_in: In | None, way_out: Out | None) -> None:
+def test_far_end_waits_for_the_near_end_without_a_host_wait(way_in: In | None, way_out: Out | None) -> None:
     if way_in is None or way_out is None:
         pytest.skip("there is no way that carries an order, as the peer's own rows say")
     first = way_in.peer.make(DEVICE)
@@ -148,4 +148,4 @@ def test_the_far_end_works_behind_the_near_one_and_nobody_waits(way_in: In | Non
     assert way_out.peer.view(seen).address == way_in.peer.view(source).address, "copied"
     assert way_out.peer.values(seen).ravel()[0] == slow.RESULT, "read before the near end's kernel was done"
     if has_waited:
-        raise HasWaited("somebody waited on the host for the near end's kernel")
+        raise HasWaited("the import or export waited on the host for the near end's kernel")

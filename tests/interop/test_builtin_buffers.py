@@ -19,9 +19,10 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 
 class Run(Peer):
-    """An object that is one run of bytes, made of bytes; what it looks like is what a memoryview of it says.
+    """A one-dimensional object of bytes, viewed by a memoryview of it.
 
-    ``typed`` gives, for a dtype, what makes an object of such elements; ``new`` makes one of int32, or of bytes.
+    ``typed`` gives, for a dtype, a maker of such objects with elements of it; ``new`` makes one
+    of int32, or of bytes.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ def mapped_for_reading(content: bytes) -> mmap.mmap:
 
 
 class MemoryView(Peer):
-    """A window on an exporter of any shape; NumPy reads what memoryview itself cannot print."""
+    """A view of an exporter of any shape; NumPy reads those that memoryview cannot print."""
 
     name = "memoryview"
 
@@ -126,7 +127,7 @@ IMMUTABLE = {
     "their write": Cannot("bytes are immutable", TypeError),
     **Cannot.lacks("bytes are immutable", "writable"),
 }
-# C's pointers have no strides; what may not be written is no buffer to ctypes.
+# C's pointers have no strides, and ctypes does not accept read-only memory as a buffer.
 FROM_BUFFER = {name: Cannot("ctypes takes whole buffers in C order", (TypeError, ValueError)) for name in SHAPED} | {
     "read-only": Cannot("ctypes takes what may be written", TypeError)
 }

@@ -1,4 +1,4 @@
-"""Every check of the matrix is red for a way that does what it is there to find."""
+"""Every check of the matrix fails for a way with the defect that it is to find."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ kept: list[Any] = []
 
 
 def hoarding(carry: Any) -> Any:
-    """Keeps what it has carried for good."""
+    """Keeps references to its arguments forever."""
 
     def hoard(obj: Any) -> Any:
         kept.append(carry(obj))
@@ -32,7 +32,7 @@ def hoarding(carry: Any) -> Any:
 
 
 def forgetting(array: ep.Array) -> np.ndarray:
-    """The right bytes at the right address, and nobody who keeps them."""
+    """The right bytes at the right address, without a reference that keeps them alive."""
     memory = (ctypes.c_byte * array.nbytes).from_address(array.data_ptr)
     return np.frombuffer(memory, str(array.dtype)).reshape(array.shape)
 
@@ -47,7 +47,7 @@ def misread(dtype: str) -> Any:
 
 
 def unordered(array: ep.Array) -> np.ndarray:
-    """By the exporter's word that nobody has to wait."""
+    """An export that claims to need no wait."""
     return np.from_dlpack(Unordered(array))
 
 
@@ -63,7 +63,7 @@ class Unordered:
 
 
 def described(obj: np.ndarray, **changes: object) -> ep.Array:
-    """From a dict with a mistake in it, of an object that is not kept."""
+    """From a dict with a mistake in it, of an object that is not kept alive."""
     interface = obj.__array_interface__ | changes
     return ep.asarray(Speaker("__array_interface__", interface))
 
@@ -125,7 +125,7 @@ def test_in(column: str) -> None:
 
 
 def test_in_producer_dropped_first() -> None:
-    """An import that keeps the object for good, and one that does not keep it."""
+    """One import leaks the object, and one does not keep it alive."""
     check_is_red(In("broken", ARRAY, hoarding(ep.asarray)), HOST, "producer dropped first")
     check_is_red(In("broken", NUMPY, described), HOST, "producer dropped first")
 
@@ -147,7 +147,7 @@ def test_order_in() -> None:
     from interop.test_dpctl import PEER as DPCTL
 
     def unasked(memory: Any) -> ep.Array:
-        """With the context in place of the queue, so that nobody knows of the kernel."""
+        """The interface with a context in place of the queue, which hides the pending kernel."""
         interface = memory.__sycl_usm_array_interface__
         interface["syclobj"] = memory.sycl_context
         interface["data"] = (interface["data"][0], False)

@@ -1,4 +1,4 @@
-"""cuda.core: its StridedMemoryView takes and gives memory, its streams are queues, and ours are its streams."""
+"""cuda.core: StridedMemoryView both ways, its streams as queues, and queues as its streams."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def numbers() -> ep.Array:
 
 
 class CudaCore(OnStream):
-    """Views, which are read by copies of ours once the stream that they were made for has come so far."""
+    """Views, read by copies that Entrepot makes after the work of the views' stream."""
 
     name = "cuda_core"
 
@@ -76,7 +76,7 @@ class CudaCore(OnStream):
 
 
 class Buffers(CudaCore):
-    """Runs of bytes, which belong to the stream that they were allocated on."""
+    """Buffers of bytes, which belong to the stream that they were allocated on."""
 
     def make(self, place: Place, dtype: str = "int8", layout: str = "whole") -> Any:
         buffer = current_device().allocate(driver_memory.BYTES, stream=self.stream)
@@ -99,7 +99,7 @@ class Buffers(CudaCore):
 
 ON_DEVICE = [place for place in CUDA if place.kind == "device"]
 REACHABLE = [place for place in CUDA if place.kind != "host"]
-NO_STREAM = Cannot("what cuda.core gives by DLPack comes behind no stream", AssertionError)
+NO_STREAM = Cannot("cuda.core's DLPack exports are ordered after no stream", AssertionError)
 NO_OWN_STREAM = Cannot("the table of cuda.core's views says that their stream is the default one", AssertionError)
 NO_BUFFER = Cannot.lacks("buffers of cuda.core have no shape", *SHAPED) | Cannot.lacks("they may be written", "read-only")
 
@@ -162,14 +162,14 @@ test_pair = matrix(WAYS)
 
 @pytest.mark.parametrize("protocol", VIEWS)
 class TestOut:
-    def test_it_is_the_same_memory(self, protocol: str) -> None:
+    def test_view_shares_the_memory(self, protocol: str) -> None:
         array = numbers()
         view = VIEWS[protocol](array, 1)
         assert (view.ptr, tuple(view.shape), view.device_id, view.is_device_accessible) == (array.data_ptr, (4, 6), 0, True)
         part = VIEWS[protocol](array[1:, ::2], 1)
         assert (part.ptr, tuple(part.strides)) == (array[1:, ::2].data_ptr, (6, 2))
 
-    def test_it_keeps_the_memory(self, protocol: str) -> None:
+    def test_view_keeps_the_memory_alive(self, protocol: str) -> None:
         memory = numbers()
         owner = Owner(memory)
         array, gone = ep.asarray(owner), weakref.ref(owner)
@@ -181,7 +181,7 @@ class TestOut:
         gc.collect()
         assert is_let_go(gone)
 
-    def test_its_stream_comes_behind_our_work(self, protocol: str, device: Any) -> None:
+    def test_stream_of_the_view_waits_for_pending_work(self, protocol: str, device: Any) -> None:
         array, stream = ep.zeros(6, "int32", device="cuda:0", queue=ep.Queue("cuda:0")), device.create_stream()
         array.queue.wait()
         done = cuda_kernels.launch(array)
@@ -225,6 +225,6 @@ class TestStreams:
         assert values(array).tolist() == [3] * 4
         assert ep.Queue(stream).__cuda_stream__() == (0, int(stream.handle))
 
-    def test_ours_are_its_streams(self, device: Any) -> None:
+    def test_queue_is_accepted_as_a_stream(self, device: Any) -> None:
         queue = ep.Queue("cuda:0")
         assert int(device.create_stream(queue).handle) == queue.__cuda_stream__()[1]

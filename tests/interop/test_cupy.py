@@ -29,7 +29,7 @@ def slow_kernel() -> Any:
 
 
 class CuPy(Peer):
-    """On the default stream or on one of its own; whoever writes waits, as its users would."""
+    """CuPy on the default stream or on one of its own; writes are followed by a wait."""
 
     name = "cupy"
 

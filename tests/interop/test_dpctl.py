@@ -1,4 +1,5 @@
-"""dpctl's raw memory: SUAI both ways, each sub-device with its own context, and the order of queues that are not in order."""
+"""dpctl's raw memory: SUAI both ways, sub-devices with their own contexts, and out-of-order
+queues."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ CLASSES = {"host": dpmem.MemoryUSMHost, "device": dpmem.MemoryUSMDevice, "shared
 
 
 class Dpctl(Peer):
-    """Bytes without a shape: what dpctl.memory makes of an array is the run of bytes that its elements lie in."""
+    """Bytes without a shape: dpctl.memory makes of an array the bytes that its elements lie in."""
 
     name = "dpctl"
 
@@ -61,7 +62,7 @@ class Dpctl(Peer):
 PEER = Dpctl()
 
 SHAPELESS = Cannot.lacks("raw memory is a run of bytes: it has no shape and no strides", *SHAPED)
-FLAGLESS = "raw memory has no flag, and dpctl looks at nobody's"
+FLAGLESS = "raw memory has no read-only flag, and dpctl ignores that of others"
 NEVER_READ_ONLY = Cannot.lacks(FLAGLESS, "read-only")
 NO_FLAG = Cannot.lacks(FLAGLESS, "read-only", "writable")
 ONE_AT_LEAST = {"zero-size": Cannot("dpctl counts one element of an array that has none", AssertionError)}
@@ -84,13 +85,13 @@ test_pair = matrix(WAYS)
 
 @pytest.fixture(scope="module")
 def parts() -> list[Any]:
-    """Two halves of the device, in dpctl's words."""
+    """Two halves of the device, made by dpctl."""
     return dpctl.SyclDevice("opencl:cpu").create_sub_devices(partition=[1, 1])
 
 
 @pytest.mark.parametrize("kind", CLASSES)
 class TestSubDevices:
-    """A queue on a sub-device has a context of its own, in which nobody else's memory is known."""
+    """A queue on a sub-device has a context of its own, in which other memory is unknown."""
 
     def test_memory_of_each_comes_in(self, parts: list[Any], kind: str) -> None:
         queues = [dpctl.SyclQueue(part) for part in parts]
@@ -102,7 +103,7 @@ class TestSubDevices:
             assert array.device == part
             assert values_of(array).tolist() == PEER.values(memory).tolist()
 
-    def test_ours_of_each_goes_out(self, parts: list[Any], kind: str) -> None:
+    def test_array_on_each_sub_device_is_exported(self, parts: list[Any], kind: str) -> None:
         for part in parts:
             queue = ep.Queue(ep.device(part))
             array = ep.zeros(24, "int32", queue=queue, kind=kind)
@@ -127,8 +128,9 @@ class TestSubDevices:
         assert PEER.values(second)[0] == slow.RESULT
 
 
-def test_our_work_comes_behind_what_a_consumer_of_several_arrays_does_later() -> None:
-    """Both are handed over before the consumer begins, and our first use of one comes before the consumer's of the other."""
+def test_access_waits_for_later_work_of_a_consumer_of_two_arrays() -> None:
+    """Both are exported before the consumer begins. Entrepot's first use of one array comes
+    before the consumer's use of the other."""
     queue, ours = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
     arrays = [ep.zeros(24, "int32", queue=queue, kind="device") for _ in range(2)]
     for array, memory in [(array, dpmem.as_usm_memory(array)) for array in arrays]:
@@ -138,9 +140,9 @@ def test_our_work_comes_behind_what_a_consumer_of_several_arrays_does_later() ->
         assert values_of(seen)[0] == slow.RESULT, "read before the consumer's kernel was done"
 
 
-def test_the_host_waits_for_what_a_consumer_has_submitted_since() -> None:
+def test_host_waits_for_later_work_of_a_consumer() -> None:
     array = ep.empty(1 << 20, "int32", queue=ep.Queue("opencl:cpu"), kind="shared")
-    ep.fill(array, 0)  # work of ours in the queue, which is not all that is in it later
+    ep.fill(array, 0)  # Entrepot's work in the queue, which the consumer adds to later
     memory = dpmem.as_usm_memory(array)
     slow.launch_on_dpctl(memory.sycl_queue, memory)
     assert memoryview(array)[0] == slow.RESULT, "read before the consumer's kernel was done"

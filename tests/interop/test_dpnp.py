@@ -1,4 +1,5 @@
-"""dpnp: DLPack and SUAI in, DLPack and its own array protocol out, in device, host and shared memory, in the right order."""
+"""dpnp: DLPack and SUAI in, DLPack and its own array protocol out, in every kind of memory, in
+order."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ PEER = Dpnp()
 
 
 def on_its_memory(array: ep.Array) -> Any:
-    """By hand what dpnp does not do: its array over dpctl's raw memory, which knows the context."""
+    """An array made by hand over dpctl's raw memory, which knows the context."""
     memory = dpctl.memory.as_usm_memory(array)
     begin = (array.data_ptr - memory._pointer) // array.itemsize
     return dpnp.tensor.usm_ndarray(array.shape, dtype=str(array.dtype), buffer=memory, strides=array.strides, offset=begin)
@@ -77,13 +78,13 @@ test_pair = matrix(WAYS)
 
 @pytest.fixture(scope="module")
 def parts() -> list[Any]:
-    """Two halves of the device, in dpctl's words."""
+    """Two halves of the device, made by dpctl."""
     return dpctl.SyclDevice("opencl:cpu").create_sub_devices(partition=[1, 1])
 
 
 @pytest.mark.parametrize("kind", ["host", "device", "shared"])
 class TestSubDevices:
-    """Each has a context of its own: DLPack cannot say which, SUAI can."""
+    """Each has a context of its own: SUAI can name it, DLPack cannot."""
 
     def test_arrays_of_each_come_in(self, parts: list[Any], kind: str) -> None:
         for part in parts:
@@ -94,7 +95,7 @@ class TestSubDevices:
             assert array.device == part
             assert values_of(array).tolist() == numbers().tolist()
 
-    def test_ours_go_out_by_dlpack_as_a_copy_only(self, parts: list[Any], kind: str) -> None:
+    def test_dlpack_export_of_a_sub_device_needs_a_copy(self, parts: list[Any], kind: str) -> None:
         array = ep.zeros(24, "int32", queue=ep.Queue(ep.device(parts[0])), kind=kind)
         with pytest.raises(BufferError, match="__sycl_usm_array_interface__"):
             dpnp.from_dlpack(array)
@@ -102,7 +103,7 @@ class TestSubDevices:
 
 @pytest.mark.sycl
 class TestHostViews:
-    """What the host reads of an Array that was imported before dpnp's later work."""
+    """The host's view of an Array that was imported before dpnp's later work."""
 
     @pytest.mark.parametrize("view", [memoryview, np.asarray], ids=["memoryview", "numpy.asarray"])
     def test_host_view_waits_for_later_work_of_dpnp(self, view: Callable[[ep.Array], Any]) -> None:

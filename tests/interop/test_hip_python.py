@@ -1,6 +1,8 @@
-"""HIP Python's own adapters beside ours: for every input where its documentation and its code agree, both do the same.
+"""HIP Python's own adapters beside Entrepot's: equal results wherever its documentation and code
+agree.
 
-Where they differ, ``DIFFERENCES`` says what each does, and why; a test holds the list against both, so that it stays true.
+``DIFFERENCES`` lists the inputs for which they differ, with the reason; a test checks both
+sides.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ NUMBERS = {"Int": "i", "Unsigned": "I", "Long": "l", "UnsignedLong": "L", "Int64
 
 @pytest.fixture(scope="module")
 def theirs() -> Any:
-    """Its types in one namespace, as ours are."""
+    """HIP Python's types in one namespace, like Entrepot's."""
     from rocm.bindings import _hip_helpers
     from rocm.bindings.util import types
 
@@ -40,15 +42,15 @@ def theirs() -> Any:
     return Theirs
 
 
-def test_every_type_is_there_by_the_documented_names(theirs):
+def test_every_documented_type_exists(theirs):
     from rocm.bindings.util import types
 
     public = {name for name, value in vars(types).items() if isinstance(value, type) and not name.startswith("_")}
-    assert public - set(our_types.__all__) == {"NDBuffer"}, "the base of DeviceArray that 10.0 added, which nobody documents"
+    assert public - set(our_types.__all__) == {"NDBuffer"}, "the undocumented base of DeviceArray that 10.0 added"
     assert set(our_types.__all__) | set(our_helpers.__all__) == set(ours.__all__)
 
 
-def test_every_method_and_attribute_is_there(theirs):
+def test_every_method_and_attribute_exists(theirs):
     for name in ours.__all__:
         public = {each for each in dir(getattr(theirs, name)) if not each.startswith("_")} - {"NUMPY_CHAR_CODES", "DeviceArray"}
         assert public <= set(dir(getattr(ours, name))), name
@@ -79,9 +81,9 @@ class TestSameAddress:
         ],
         ids=named,
     )
-    def test_of_what_every_adapter_takes(self, theirs, name, source):
+    def test_adapters_agree_on_common_inputs(self, theirs, name, source):
         if name == "DeviceArray" and source is CELL:
-            pytest.skip("a ctypes buffer's format '<i' is none that its DeviceArray knows")
+            pytest.skip("its DeviceArray does not know a ctypes buffer's format '<i'")
         if name == "ListOfBytes" and source is GOODS:  # among the differences
             source = memoryview(source)
         if name == "CStr" and int(ours.Pointer(source)) and not isinstance(source, (bytearray, memoryview)):
@@ -101,32 +103,32 @@ class TestSameAddress:
         assert int(getattr(ours, name)(source)) == int(getattr(theirs, name)(source))
 
     @given(st.integers(0, 2**64 - 1))
-    def test_of_every_int(self, theirs, address):
+    def test_pointers_of_ints_agree(self, theirs, address):
         assert int(ours.Pointer(address)) == int(theirs.Pointer(address)) == address
 
     @given(st.integers(0, 2**63), st.integers(0, 2**62))
-    def test_of_every_offset(self, theirs, address, offset):
+    def test_pointer_offsets_agree(self, theirs, address, offset):
         assert int(ours.Pointer(address)[offset]) == int(theirs.Pointer(address)[offset])
 
     @pytest.mark.numpy
-    def test_of_numpy(self, theirs):
+    def test_pointers_of_numpy_arrays_agree(self, theirs):
         import numpy as np
 
         for numbers in (np.zeros(3), np.ones((2, 3), "i4"), np.zeros(0), np.array(5)):
             assert int(ours.Pointer(numbers)) == int(theirs.Pointer(numbers))
 
-    def test_of_each_others_adapters(self, theirs):
+    def test_adapters_accept_each_other(self, theirs):
         pointer = theirs.Pointer(5)
         assert int(ours.Pointer(pointer)) == 5 and int(ours.ListOfInt(pointer)) == 5
         numbers = theirs.ListOfInt([1, 2])
         assert int(ours.Pointer(numbers)) == int(numbers)
         assert int(theirs.Pointer(ours.Pointer(5))) == 5 and int(theirs.Pointer(ours.DeviceArray(Cai()))) == 0x1000
 
-    def test_their_device_arrays_are_ours(self, theirs):
+    def test_device_array_from_hip_python_keeps_its_layout(self, theirs):
         found = ours.DeviceArray(theirs.DeviceArray(Cai()).configure(typestr="float32", shape=(3, 2)))
         assert (int(found), found.shape, found.typestr) == (0x1000, (3, 2), "<f4")
 
-    def test_of_ours_in_theirs(self, theirs):
+    def test_hip_python_device_array_keeps_our_layout(self, theirs):
         found = theirs.DeviceArray(ours.DeviceArray(Cai()))
         assert (int(found), found.shape, found.typestr) == (0x1000, (2, 3), "<f4")
 
@@ -240,7 +242,7 @@ class TestSameLists:
         assert mine.to_list() == other.to_list() and mine.to_tuple() == other.to_tuple()
 
     @pytest.mark.parametrize("bad", [None, 5, bytearray(b"x")], ids=named)
-    def test_what_is_no_string(self, theirs, bad):
+    def test_non_string_is_refused_by_both(self, theirs, bad):
         for module in (ours, theirs):
             with pytest.raises(TypeError):
                 module.ListOfBytes([bad])
@@ -252,7 +254,7 @@ class TestSameLists:
 
 
 class TestSameLaunchArguments:
-    # What the original aligns as C does: numbers of up to eight bytes and pointers; not structures, nor long double.
+    # The original aligns only these as C does: pointers and numbers of up to eight bytes.
     numbers = st.sampled_from([ctypes.c_int8, ctypes.c_uint16, ctypes.c_int32, ctypes.c_uint64, ctypes.c_float, ctypes.c_double])
 
     @given(
@@ -275,7 +277,7 @@ class TestSameDeviceArray:
         [{}, {"shape": (4,)}, {"data": (0x2000, True)}, {"stream": 2}, {"typestr": "<i8"}, {"strides": (12, 4)}],
         ids=str,
     )
-    def test_of_cai(self, theirs, changes):
+    def test_device_arrays_of_cai_agree(self, theirs, changes):
         mine, other = ours.DeviceArray(Cai(**changes)), theirs.DeviceArray(Cai(**changes))
         for attribute in ("shape", "typestr", "size", "itemsize", "stream_as_int", "is_read_only", "rank"):
             assert getattr(mine, attribute) == getattr(other, attribute), attribute
@@ -460,7 +462,7 @@ THREE = Three()
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.what)
-def test_what_is_different_is_what_the_list_says(theirs, difference):
+def test_listed_differences_are_exact(theirs, difference):
     there, here = outcome(difference.use, theirs), outcome(difference.use, ours)
     assert there == difference.theirs, "HIP Python has changed: is this still a difference?"
     assert here == difference.ours or (isinstance(here, type) and issubclass(here, difference.ours))

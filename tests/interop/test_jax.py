@@ -1,4 +1,4 @@
-"""JAX, whose arrays are immutable: DLPack both ways, and the alignment that it asks for; on the CPU and on CUDA devices."""
+"""JAX: DLPack both ways, immutable arrays and their alignment; on the CPU and on CUDA devices."""
 
 from __future__ import annotations
 
@@ -52,9 +52,11 @@ class Jax(Peer):
 
 @functools.cache
 def slow_function(count: int, rounds: int) -> Any:
-    """Of a seed: slow.RESULT in the first of 4 by 6 zeros, after one kernel has drawn 8 times ``count`` numbers and kept none.
+    """Takes a seed; returns 4 by 6 zeros with slow.RESULT in the first element, after one kernel
+    that draws and discards 8 times ``count`` numbers.
 
-    It is one kernel and no loop of many, since JAX hands a buffer over when the host has submitted all of its work.
+    It is one kernel rather than a loop of several: JAX hands a buffer over once the host has
+    submitted all of its work.
     """
 
     def function(seed: Any) -> Any:
@@ -83,7 +85,8 @@ class JaxCuda(Jax):
         return made
 
     def is_idle(self, obj: Any) -> bool:
-        time.sleep(0.005)  # a thread of JAX's learns of it after whoever waits for the stream
+        # A thread of JAX notices completion later than one that waits for the stream.
+        time.sleep(0.005)
         return bool(obj.is_ready())
 
 
@@ -98,7 +101,7 @@ LEGACY = Cannot("JAX asks for legacy capsules, which cannot say read-only", ep.E
 
 
 def asks_for_versions() -> bool:
-    """Whether this JAX passes ``max_version``, so that capsules may be versioned and say read-only."""
+    """True if this JAX passes ``max_version``: capsules may then be versioned and read-only."""
     asked: set[str] = set()
 
     class Producer:
@@ -185,7 +188,7 @@ def test_its_kernels_come_first() -> None:
 
 
 @pytest.mark.cuda
-def test_it_works_behind_ours() -> None:
+def test_jax_work_waits_for_pending_work() -> None:
     array = ep.zeros(64, "int32", device="cuda:0", queue=ep.Queue("cuda:0"))
     array.queue.wait()
     assert (jax.dlpack.from_dlpack(array, copy=False) * 2)[0] == 0  # compiled now
@@ -195,8 +198,8 @@ def test_it_works_behind_ours() -> None:
     assert twice[0] == 2 * cuda_kernels.RESULT
 
 
-def test_the_types_that_it_has_where_64_bits_are_enabled() -> None:
-    """It reads the setting once a process."""
+def test_dtypes_with_64_bits_enabled() -> None:
+    """JAX reads the setting once a process."""
     program = """if True:
         import jax
         import jax.numpy as jnp
@@ -218,7 +221,7 @@ def test_the_types_that_it_has_where_64_bits_are_enabled() -> None:
     assert done.stdout.split() == ["int64", "uint64", "float64", "complex128"], done.stderr
 
 
-def test_a_copy_of_what_is_immutable_may_be_written() -> None:
+def test_copy_of_an_immutable_array_is_writable() -> None:
     source = jnp.zeros(4, "int32")
     copied = ep.asarray(source, copy=True)
     assert not copied.read_only
@@ -226,7 +229,7 @@ def test_a_copy_of_what_is_immutable_may_be_written() -> None:
     assert source.tolist() == [0] * 4
 
 
-def test_jax_copies_what_is_not_aligned_unless_it_is_forbidden_to() -> None:
+def test_jax_copies_unaligned_memory_unless_copy_is_false() -> None:
     array = ep.zeros(64, "int32", device="host")[1:]
     assert jax.dlpack.from_dlpack(array).unsafe_buffer_pointer() != array.data_ptr
     with pytest.raises(ValueError, match="aligned to 64 bytes"):

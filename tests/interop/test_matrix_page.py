@@ -1,4 +1,5 @@
-"""The page of the matrix on CUDA has a row for each way that there is, and no other, and a column for each check."""
+"""The page of the matrix on CUDA has a row for each existing way, no other row, and a column for
+each check."""
 
 from __future__ import annotations
 
@@ -43,6 +44,6 @@ def test_each_check_has_its_column() -> None:
     assert set(table()[0]) == {*FIRST, *(name for name in asked if not name.startswith("dtype ")), "dtypes"}
 
 
-def test_the_page_has_no_others() -> None:
+def test_page_lists_known_peers_only() -> None:
     assert {library for library, *_ in table()[1:]} <= set(PEERS)
     assert COMMAND in PAGE.read_text(encoding="utf-8")

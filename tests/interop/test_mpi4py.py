@@ -1,4 +1,4 @@
-"""mpi4py: messages straight from and into our memory, and memory that MPI allocates."""
+"""mpi4py: messages from and into an Array's memory, and memory that MPI allocates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MPI = pytest.importorskip("mpi4py.MPI")
 
 
 class Mpi(Peer):
-    """Runs of bytes, which know whether they may be written."""
+    """Buffers of bytes, which know if they are writable."""
 
     name = "mpi4py"
 
@@ -90,7 +90,7 @@ def test_a_message_from_array_to_array(place: Place, dtype: str) -> None:
     assert values_of(received).tolist() == numbers().astype(dtype).tolist()
 
 
-def test_types_that_mpi_has_not_are_refused_by_it() -> None:
+def test_dtypes_unknown_to_mpi_are_refused() -> None:
     with pytest.raises((KeyError, ValueError, MPI.Exception)):
         MPI.COMM_SELF.Sendrecv(ep.zeros(4, "float16"), 0, recvbuf=ep.zeros(4, "float16"))
 
@@ -111,7 +111,8 @@ def test_a_message_waits_for_the_kernel_that_writes_it(kind: str) -> None:
 
 @pytest.mark.sycl
 def test_device_memory_is_left_to_mpi_and_to_the_caller() -> None:
-    """mpi4py hands device pointers on to an MPI that may know them, and asks for no order (stream=-1): the caller waits."""
+    """mpi4py passes device pointers on to an MPI that may know them, and asks for no order
+    (stream=-1): the caller waits."""
     array = ep.zeros((4, 6), "int32", device="opencl:cpu", kind="device")
     done = slow.launch(array)
     assert MPI.memory.frombuffer(array).address == array.data_ptr
@@ -121,7 +122,7 @@ def test_device_memory_is_left_to_mpi_and_to_the_caller() -> None:
 
 @pytest.mark.cuda
 def test_device_memory_of_cuda_is_left_to_mpi_and_to_the_caller() -> None:
-    """The same, by DLPack or CAI: an MPI that knows CUDA takes the pointer, any other one is none of our business."""
+    """Likewise by DLPack or CAI: a CUDA-aware MPI takes the pointer; others are not covered."""
     array = ep.zeros((4, 6), "int32", device="cuda:0", queue=ep.Queue("cuda:0"))
     done = slow.launch(array)
     assert MPI.memory.frombuffer(array).address == array.data_ptr
@@ -130,8 +131,8 @@ def test_device_memory_of_cuda_is_left_to_mpi_and_to_the_caller() -> None:
 
 
 @pytest.mark.cuda
-def test_a_message_of_device_memory_arrives_or_ends_the_process() -> None:
-    """An MPI that knows CUDA delivers it. Another one crashes or refuses; it must not say that it has delivered it."""
+def test_message_of_device_memory_arrives_or_fails() -> None:
+    """A CUDA-aware MPI delivers it. Another one crashes or refuses; it must not report success."""
     program = """if True:
         import entrepot as ep
         from mpi4py import MPI
@@ -151,20 +152,20 @@ def test_a_message_of_device_memory_arrives_or_ends_the_process() -> None:
 
 
 @pytest.mark.cuda
-def test_who_has_no_such_mpi_asks_for_the_hosts_view_and_is_refused() -> None:
+def test_host_view_of_cuda_memory_is_refused() -> None:
     with pytest.raises(ep.ExchangeError, match="cannot be reached by the host; copy it"):
         MPI.memory.frombuffer(ep.zeros(4, "int32", device="cuda:0").host())
 
 
 def devices_after(imports: str) -> str:
-    """What is listed, and why there is no more, in a process that has done these imports."""
+    """Devices listed, and the error for further ones, in a process after these imports."""
     code = f"{imports}\nprint(ep.devices())\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"
     unset = {key: value for key, value in os.environ.items() if not key.startswith("OCL_ICD_")}
     return subprocess.run([sys.executable, "-c", code], env=unset, capture_output=True, text=True, check=True, timeout=100).stdout
 
 
 @pytest.mark.sycl
-def test_the_opencl_loader_that_mpi_brings_finds_the_cpu_device() -> None:
+def test_opencl_loader_of_mpi_finds_the_cpu_device() -> None:
     if list(Path("/etc/OpenCL/vendors").glob("*.icd")):
         pytest.skip("drivers are registered here, which are not to be hidden")
     assert "opencl:cpu" in devices_after("import entrepot as ep; from mpi4py import MPI")

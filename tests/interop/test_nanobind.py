@@ -1,4 +1,5 @@
-"""nanobind: its own arrays, in an extension that knows nothing of Entrepot, on the host and on CUDA."""
+"""nanobind: its own arrays, in an extension that is independent of Entrepot, on the host and on
+CUDA."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def _loaded(module: Path) -> Any:
 
 
 class Nanobind(Peer):
-    """What the extension holds. Its own code would read and write it; here NumPy does, and copies of ours."""
+    """Arrays that the extension holds; NumPy and Entrepot's copies read and write them."""
 
     name = "nanobind"
 
@@ -72,7 +73,7 @@ class Nanobind(Peer):
 
 
 class NanobindCuda(OnStream, Nanobind):
-    """Device memory that somebody else gave the extension, and has made ready on the default stream: it names none."""
+    """Device memory passed to the extension, ready on the default stream: it names no stream."""
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         return extension().take(producer(dtype, layout))
@@ -95,7 +96,7 @@ def given(held: Any) -> ep.Array:
     return ep.asarray(held.give())
 
 
-# What names no stream is taken to be worked on in the legacy default stream.
+# An array without a stream is treated as used on the legacy default stream.
 KNOWS_NO_STREAM = {"order": Cannot("nanobind's arrays know no stream", AssertionError)}
 
 WAYS = [

@@ -31,7 +31,7 @@ def address_of(device_array: Any) -> int:
 
 
 class Numba(OnStream):
-    """Device arrays, which name no stream or the one that they are bound to, and are read by copies of ours."""
+    """Device arrays with no stream or a bound one; Entrepot's copies read them."""
 
     name = "numba_cuda"
 
@@ -106,7 +106,7 @@ class TestIn:
                 assert values(array).tolist() == numbers[index].tolist()
         assert values(ep.asarray(whole.T)).tolist() == numbers.T.tolist()
 
-    def test_a_write_is_seen_on_both_sides_and_the_object_is_kept(self, cuda: Any) -> None:
+    def test_writes_are_shared_and_the_object_is_kept(self, cuda: Any) -> None:
         theirs = cuda.to_device(np.zeros(6, "int32"))
         array, gone = ep.asarray(theirs), weakref.ref(theirs)
         ep.fill(array, 7).wait()
@@ -149,7 +149,7 @@ class TestIn:
 
 class TestOut:
     @pytest.mark.parametrize("kind", ["device", "shared"])
-    def test_it_is_the_same_memory(self, cuda: Any, kind: str) -> None:
+    def test_device_array_shares_the_memory(self, cuda: Any, kind: str) -> None:
         array = ep.full((4, 6), 3, "int32", device="cuda:0", kind=kind)
         theirs = cuda.as_cuda_array(array)
         assert (address_of(theirs), theirs.shape, theirs.strides) == (array.data_ptr, (4, 6), (24, 4))
@@ -159,7 +159,7 @@ class TestOut:
         cuda.synchronize()
         assert values(array)[3].tolist() == list(range(18, 24))
 
-    def test_it_keeps_the_memory(self, cuda: Any) -> None:
+    def test_device_array_keeps_the_memory_alive(self, cuda: Any) -> None:
         array = ep.full(6, 3, "int32", device="cuda:0")
         gone = weakref.ref(array)
         theirs = cuda.as_cuda_array(array)
@@ -171,7 +171,7 @@ class TestOut:
         gc.collect()
         assert gone() is None
 
-    def test_it_comes_behind_our_work(self, cuda: Any) -> None:
+    def test_device_array_waits_for_pending_work(self, cuda: Any) -> None:
         array = ep.zeros(6, "int32", device="cuda:0", queue=ep.Queue("cuda:0"))
         cuda_kernels.launch(array)
         assert cuda.as_cuda_array(array).copy_to_host()[0] == cuda_kernels.RESULT

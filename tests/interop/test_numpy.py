@@ -84,7 +84,7 @@ test_pair = matrix(WAYS)
 
 @pytest.mark.sycl
 class TestDeviceMemory:
-    """What the host cannot reach never becomes an array of something else, of Python objects for instance."""
+    """Device memory never becomes an array of something else, such as Python objects."""
 
     def array(self) -> ep.Array:
         return ep.zeros((4, 6), "int32", device="opencl:cpu", kind="device")
@@ -100,8 +100,8 @@ class TestDeviceMemory:
 
 
 @pytest.mark.sycl
-def test_usm_needs_to_be_asked_for_as_the_hosts() -> None:
-    """np.from_dlpack and dpnp.from_dlpack ask in the same words, and dpnp is to get USM."""
+def test_usm_needs_device_cpu_or_a_host_view() -> None:
+    """np.from_dlpack and dpnp.from_dlpack make the same request, and dpnp must get USM."""
     array = ep.zeros(4, "int32", device="opencl:cpu", kind="shared")
     with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
         np.from_dlpack(array)

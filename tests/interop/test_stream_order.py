@@ -1,7 +1,10 @@
-"""The current-stream rule (docs/concepts/streams.md): an operation of ours on a library's memory is ordered after what the
-library has submitted to its current stream, and before what it submits there afterwards.
+"""The current-stream rule (docs/concepts/streams.md) for Entrepot's operations on other memory.
 
-Each case lets the library keep its stream busy, change the memory, and, right after our operation, change it again.
+An operation on a library's memory is ordered after the work already in the library's current
+stream, and before later work there.
+
+Each case lets the library keep its stream busy and change the memory. Right after Entrepot's
+operation, the library changes it again.
 ``ENTREPOT_REPETITIONS=200`` tries each case so often.
 """
 
@@ -62,8 +65,8 @@ def sources() -> None:
 def check(libraries: list[Any], form: str, protocol: str, op: Op, how: str, late: bool) -> None:
     """One repetition of a cell.
 
-    ``late``: our operation waits for other work of ours as well, so that a library that does not
-    wait for the operation comes first.
+    ``late``: Entrepot's operation also waits for other work, so that a library that does not wait
+    for the operation comes first.
     """
     device = libraries[0].device
     operands = [library.operand(form, protocol) for library in libraries]

@@ -1,7 +1,8 @@
 """Arrays pass through random chains of libraries on random streams in several threads, and their memory is reused at once.
 
-Each chain keeps one number in all elements of an array. A step is one of three: the library that has the array changes it, an
-Entrepot operation works on it, or another library takes the memory and all earlier references to it are dropped.
+Each chain keeps one number in all elements of an array. In a step, the library that has the array
+changes it, or an Entrepot operation works on it, or another library takes the memory. The latter
+drops all earlier references to it.
 ``ENTREPOT_SOAK_SECONDS=60`` sets the duration.
 """
 
@@ -70,14 +71,15 @@ class Chain:
         return None if found == [value] else f"{steps}: {found}, not {value}"
 
     def begin(self, library: Any, steps: list[str]) -> Any:
-        """Zeros in the library's memory or from our pool, which has often just taken it back."""
+        """Zeros in the library's memory, or from Entrepot's pool, which has often just reused
+        it."""
         if self.random.random() < 0.7:
             return library.zeros()
         steps.append("our memory")
         return library.exported(ep.zeros(SIZE, "float32", device="cuda:0"), self.protocol(library))
 
     def protocol(self, *libraries: Any) -> str:
-        """One that all of them speak."""
+        """A protocol that all of them speak."""
         both = all(each.crosses("exported", "dlpack") for each in libraries)
         return self.random.choice(["dlpack", "cai"]) if both else "cai"
 

@@ -1,4 +1,6 @@
-"""What is put into a page of the matrix, and what is refused. The ways of the builtins stand for all, the host for a GPU."""
+"""Rows that are put into a page of the matrix, and rows that are refused.
+
+The ways of the builtins stand for all ways, the host for a GPU."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ GONE: Row = (LIBRARY, "asarray(a way of yesterday)", "host-host")
 
 
 def full() -> Matrix:
-    """All checks of all rows, as they are where all is well."""
+    """All checks of all rows, as if every one had passed."""
     matrix = Matrix()
     for way in ways_of(LIBRARY):
         for check, _ in columns(way, HOST):
@@ -34,14 +36,14 @@ def full() -> Matrix:
 
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
-    """With a row of a way that there is, and one of a way that there was."""
+    """With a row of an existing way, and one of a former way."""
     page = tmp_path / "page.md"
     rows = ["| library | way | memory |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in (ROW, GONE))]
     page.write_text("\n".join(["before", BEGIN, *rows, "", "- of yesterday", END, "- after", ""]), encoding="utf-8")
     return page
 
 
-def test_all_of_it_is_written_between_the_markers(page: Path) -> None:
+def test_table_is_written_between_the_markers(page: Path) -> None:
     matrix = full()
     matrix.put_into(page, DEVICE)
     text = page.read_text(encoding="utf-8")
@@ -53,7 +55,7 @@ def test_all_of_it_is_written_between_the_markers(page: Path) -> None:
     assert page.read_text(encoding="utf-8") == text
 
 
-def test_reasons_are_those_of_the_rows_that_are_shown() -> None:
+def test_reasons_belong_to_the_rows_shown() -> None:
     matrix = full()
     matrix.add((LIBRARY, "a way", "cuda:0-host"), "whole", HOLDS)
     matrix.add((LIBRARY, "a way", "cuda:0-host"), "offset", CANNOT, "it has no offsets")
@@ -66,7 +68,7 @@ def of_another_device(matrix: Matrix) -> None:
 
 
 def only_what_cannot_be(matrix: Matrix) -> None:
-    """As on a machine without the device: what there is not even a way to try is known all the same."""
+    """A machine without the device: only ways that cannot be tried are known."""
     matrix.cells = {ROW: {"read-only": [CANNOT]}}
 
 
@@ -117,7 +119,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
-def test_a_run_that_is_refused_fails_and_says_why(page: Path) -> None:
+def test_refused_run_fails_with_the_reason(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     done = run("tests/interop/test_builtin_buffers.py", "-k", "bytearray", f"--matrix={page}")
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout

@@ -50,7 +50,7 @@ class Torch(Peer):
 
 
 class TorchPinned(Torch):
-    """The host's tensors in pinned memory, which say that they are the CPU's."""
+    """Host tensors in pinned memory, which export as CPU memory."""
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         whole = torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype)).pin_memory()
@@ -58,7 +58,7 @@ class TorchPinned(Torch):
 
 
 class TorchCuda(Torch):
-    """On the current device, on the default stream or on one of its own; whoever writes waits, as its users would."""
+    """The current device, on the default stream or an own one; writes are followed by a wait."""
 
     def __init__(self, *, own_stream: bool) -> None:
         self.own_stream = own_stream
@@ -74,7 +74,7 @@ class TorchCuda(Torch):
         with self.on():
             whole = torch.arange(24, dtype=torch.int32, device="cuda").reshape(4, 6).to(getattr(torch, dtype))
             made = LAYOUTS[layout](whole, torch.broadcast_to)
-        self.stream.synchronize()  # its CAI names no stream that one could come behind
+        self.stream.synchronize()  # its CAI names no stream to wait for
         return made
 
     def values(self, obj: Any) -> np.ndarray:
@@ -190,7 +190,7 @@ test_pair = matrix(WAYS)
 
 @pytest.mark.cuda
 class TestOnDevice:
-    """What PyTorch knows of a tensor besides its bytes is asked of CUDA's as well."""
+    """Properties of a tensor beside its bytes are checked on CUDA as well."""
 
     def test_bits_that_the_bytes_do_not_show(self) -> None:
         numbers = torch.ones(3, dtype=torch.complex64, device="cuda")
@@ -216,8 +216,9 @@ class TestOnDevice:
             assert torch.cuda.current_device() == 0
 
     @pytest.mark.parametrize("own_stream", [False, True])
-    def test_memory_is_not_given_again_while_torch_may_work_on_it(self, own_stream: bool) -> None:
-        """A kernel of PyTorch's on a tensor whose array is gone: the pool must not give the block to the next array before."""
+    def test_memory_is_not_reused_while_torch_works_on_it(self, own_stream: bool) -> None:
+        """A kernel of PyTorch's runs on a tensor whose array is gone. The pool must not reuse
+        the block before it ends."""
         with ep.memory.use_resource(ep.memory.pool()), TorchCuda(own_stream=own_stream).on():
             array = ep.zeros(1 << 20, "int32", device="cuda:0")
             address = array.data_ptr
@@ -230,8 +231,9 @@ class TestOnDevice:
             torch.cuda.synchronize()
             assert all(not other.copy_to_host().numpy().any() for other in others)
 
-    def test_our_work_comes_behind_what_torch_does_later(self) -> None:
-        """Both tensors are made before PyTorch works on either, and our first use of one comes before PyTorch's of the other."""
+    def test_access_waits_for_later_work_of_torch(self) -> None:
+        """Both tensors are made before PyTorch works on either. Entrepot's first use of one
+        array comes before PyTorch's use of the other."""
         arrays = [ep.zeros((4, 6), "int32", queue=ep.Queue("cuda:0")) for _ in range(2)]
         peer, ours = TorchCuda(own_stream=False), ep.Queue("cuda:0")
         for array, tensor in reversed([(array, torch.from_dlpack(array)) for array in arrays]):

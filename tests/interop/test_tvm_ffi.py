@@ -1,4 +1,5 @@
-"""apache-tvm-ffi: our C exchange API for arguments and results of its functions, DLPack for its tensors."""
+"""apache-tvm-ffi: the C exchange API for arguments and results of its functions, DLPack for its
+tensors."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def writable_broadcast(row: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class TvmFfi(Peer):
-    """Tensors are handles: they are read, and written, by a library that takes them."""
+    """Tensors are handles: a library that imports them reads and writes them."""
 
     name = "tvm_ffi"
 
@@ -54,7 +55,7 @@ class TvmFfi(Peer):
 
 
 class TvmFfiCuda(OnStream, TvmFfi):
-    """Device memory of somebody else's; functions work on the stream that is set."""
+    """Device memory of another owner; functions work on the stream that is set."""
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         return tvm_ffi.from_dlpack(producer(dtype, layout, form=Legacy))
@@ -74,7 +75,7 @@ PEER = TvmFfi()
 
 
 def as_argument(array: ep.Array) -> Any:
-    """What a function gets that is called with the array."""
+    """The argument that a function receives when called with the array."""
     arguments: list[Any] = []
     tvm_ffi.convert(arguments.append)(array)
     return arguments.pop()
@@ -130,8 +131,9 @@ test_pair = matrix(WAYS)
 
 
 @every_place
-def test_an_array_goes_through_a_function_and_comes_back_as_one(place: Place) -> None:
-    """Both directions of our exchange API: tvm_ffi makes results in the type of the arguments."""
+def test_array_round_trips_through_a_function(place: Place) -> None:
+    """Both directions of Entrepot's exchange API: tvm_ffi makes results in the type of the
+    arguments."""
     array = place.empty((4, 6), "float32")
     back = tvm_ffi.get_global_func("testing.echo")(array[1:, ::2])
     assert type(back) is ep.Array

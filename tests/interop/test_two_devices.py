@@ -25,7 +25,7 @@ def ours() -> ep.Array:
 
 
 def slowly() -> tuple[ep.Array, ep.Event]:
-    """Zeros on the second device, the first of which a kernel there is about to write."""
+    """Zeros on the second device; a kernel there is about to write the first element."""
     array = ep.zeros((3, 4), "int32", queue=ep.Queue("cuda:1"))
     array.queue.wait()
     return array, cuda_kernels.launch(array)
@@ -51,7 +51,7 @@ class TestTorch:
 
     @pytest.mark.alone
     @pytest.mark.parametrize("own_stream", [False, True])
-    def test_we_come_behind_its_stream_of_that_device(self, torch: Any, own_stream: bool) -> None:
+    def test_import_waits_for_the_stream_of_the_second_device(self, torch: Any, own_stream: bool) -> None:
         with torch.cuda.device(1):
             stream = torch.cuda.Stream() if own_stream else torch.cuda.default_stream()
         tensor = torch.zeros(12, dtype=torch.int32, device="cuda:1")
@@ -66,8 +66,9 @@ class TestTorch:
             assert not stream.query(), "the import waited"
             assert values(array)[0] == 42
 
-    def test_its_own_exporter_refuses_and_says_why(self, torch: Any) -> None:
-        """By Python's DLPack, where PyTorch would have the wrong device's stream wait; its C table knows better."""
+    def test_torch_refuses_dlpack_of_another_device(self, torch: Any) -> None:
+        """By Python's DLPack, where PyTorch would make the wrong device's stream wait, and by
+        its C table, which does not."""
         tensor = torch.zeros(12, device="cuda:1")
         with pytest.raises(ep.ExchangeError, match="different CUDA device"):
             ep.asarray(tensor, protocol="dlpack")
@@ -81,14 +82,14 @@ class TestTorch:
         assert (str(array.device), array.data_ptr) == ("cuda:1", tensor.data_ptr())
         assert values(array).tolist() == list(range(12))
 
-    def test_ours_go_out(self, torch: Any) -> None:
+    def test_array_on_the_second_device_is_exported(self, torch: Any) -> None:
         array = ours()
         tensor = torch.from_dlpack(array)
         assert (tensor.device.index, tensor.data_ptr()) == (1, array.data_ptr)
         assert tensor.tolist() == NUMBERS.tolist()
 
     @pytest.mark.alone
-    def test_its_stream_of_that_device_comes_behind_ours(self, torch: Any) -> None:
+    def test_stream_of_the_second_device_waits_for_pending_work(self, torch: Any) -> None:
         torch.from_dlpack(ours())
         array, done = slowly()
         tensor = torch.from_dlpack(array)
@@ -122,7 +123,7 @@ class TestCupy:
     @pytest.mark.alone
     @pytest.mark.parametrize("protocol", [None, "dlpack", "cai"])
     @pytest.mark.parametrize("own_stream", [False, True])
-    def test_we_come_behind_its_stream_where_its_device_is_current(
+    def test_import_waits_for_the_stream_of_the_current_device(
         self, cupy: Any, theirs: Any, protocol: str | None, own_stream: bool
     ) -> None:
         slow = cupy.RawKernel(cuda_kernels.SOURCE, "slow")
@@ -139,7 +140,7 @@ class TestCupy:
         assert values(array)[0, 0] == cuda_kernels.RESULT
 
     @pytest.mark.parametrize("take", ["from_dlpack", "asarray"])
-    def test_ours_go_out(self, cupy: Any, take: str) -> None:
+    def test_array_on_the_second_device_is_exported(self, cupy: Any, take: str) -> None:
         array = ours()
         with cupy.cuda.Device(0 if take == "from_dlpack" else 1):  # cupy.asarray copies to the current device
             theirs = getattr(cupy, take)(array)
@@ -148,7 +149,7 @@ class TestCupy:
             assert cupy.asnumpy(theirs).tolist() == NUMBERS.tolist()
 
     @pytest.mark.parametrize("take", ["from_dlpack", "asarray"])
-    def test_its_stream_comes_behind_ours(self, cupy: Any, take: str) -> None:
+    def test_consumer_stream_waits_for_pending_work(self, cupy: Any, take: str) -> None:
         array, _ = slowly()
         with cupy.cuda.Device(1):
             theirs = getattr(cupy, take)(array)
@@ -156,7 +157,7 @@ class TestCupy:
 
 
 class TestCai:
-    """By the address alone: the protocol has no word for the device."""
+    """By the address alone: the protocol does not name the device."""
 
     def test_the_pointer_says_which_device(self) -> None:
         array = ours()
@@ -174,7 +175,7 @@ class TestCai:
         assert values(again)[0, 0] == cuda_kernels.RESULT
 
     @pytest.mark.alone
-    def test_what_crosses_over_is_copied_behind_the_producers_work(self) -> None:
+    def test_copy_between_devices_waits_for_the_producer(self) -> None:
         ours().to("cuda:0")
         array, done = slowly()
         here = ep.asarray(Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array)).to("cuda:0")

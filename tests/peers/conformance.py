@@ -1,7 +1,9 @@
-"""Runs ``entrepot check`` over every library that is installed here, and over ourselves: the pages docs/conformance*.md.
+"""Runs ``entrepot check`` over every installed library and Entrepot itself:
+docs/conformance*.md.
 
-``make conformance`` writes the page of the host and of SYCL; with ``cuda`` this script writes that of CUDA, on a machine that has
-it. A library joins with its rows in TARGETS or CUDA_TARGETS, and what is known of it with a row in DEFECTS.
+``make conformance`` writes the page of the host and of SYCL. With ``cuda`` this script writes
+that of CUDA, on a machine that has it. A library joins with its rows in TARGETS or CUDA_TARGETS,
+and known defects with rows in DEFECTS.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ SYCL, CUDA = "opencl:cpu", "cuda:0"
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked of a library; ``needs`` are the markers of tests/conftest.py."""
+    """A library and the request to check; ``needs`` are markers of tests/conftest.py."""
 
     library: str
     request: Request
@@ -41,7 +43,7 @@ class Target:
 
     @property
     def text(self) -> str:
-        """As the command line would have it."""
+        """The request as arguments of the command line."""
         options = [f"--device {self.request.device}"] * (self.request.device != "host") + ["--copies"] * self.request.copies
         options += [f"--protocol {name}" for name in self.request.protocols]
         return " ".join([self.request.target, *options])
@@ -56,7 +58,7 @@ class Target:
 
 @functools.cache
 def bring(nanobind: bool) -> None:
-    """Makes what targets import beside the libraries importable: wrapped.py, and an extension of ours that uses nanobind."""
+    """Makes wrapped.py importable, and on request an extension that uses nanobind."""
     if not nanobind:
         sys.path.append(str(HERE))
         return
@@ -102,7 +104,8 @@ TARGETS: tuple[Target, ...] = (
     target("apache-tvm-ffi", "tvm_ffi:from_dlpack", "tvm_ffi"),
     target("mpi4py", "mpi4py.MPI:buffer.allocate(48)", "mpi4py"),
     target("mpi4py", "mpi4py.MPI:buffer.frombuffer", "mpi4py"),
-    # Its capsules of one array share a tensor, whose deleter the clauses of DLPack would count for all of them.
+    # Its capsules of one array share a tensor, so the clauses of DLPack would count its deleter for
+    # all of them.
     target("nanobind", f"nanobind:{EXTENSION}.make()", "nanobind", protocols=("buffer",)),
     target("nanobind", f"nanobind:{WRAPPED}.nanobind_array", "nanobind"),
     target("HIP Python", f"{HIP_TYPES}:DeviceArray(bytearray(48))", "hip_python"),
@@ -157,7 +160,7 @@ CUDA_TARGETS: tuple[Target, ...] = (
 
 @dataclass(frozen=True)
 class Defect:
-    """What is known of a library, and the clause that finds it; ``fixed`` is the version that has it no more."""
+    """A known defect of a library, the clause that finds it, and the version that fixes it."""
 
     what: str
     target: str
@@ -175,7 +178,7 @@ def numbers(version: str) -> list[int]:
 
 
 def named(start: str) -> Target:
-    """The first target of this name, or else that begins so."""
+    """The first target with this name, or else the first whose name begins so."""
     rows = (*TARGETS, *CUDA_TARGETS)
     exact = [row for row in rows if row.request.target == start]
     return (exact or [row for row in rows if row.request.target.startswith(start)])[0]
@@ -232,14 +235,14 @@ DEFECTS: tuple[Defect, ...] = (
 
 
 def rows_of(result: Result) -> Iterator[list[str]]:
-    """A row for each protocol that is spoken."""
+    """A row for each protocol of the target."""
     for protocol, count in result.counts().items():
         if count[PASSED] or count[FAILED]:
             yield [PROTOCOLS[protocol].title, *(str(count[status]) for status in (PASSED, FAILED, NOT_APPLICABLE))]
 
 
 def plain(text: str) -> str:
-    """Without what is another one each time."""
+    """Removes the parts that differ between runs."""
     text = re.sub(r"bytes [0-9a-f]+…, and not [0-9a-f]+…", "other bytes", text)
     return re.sub(r"0x[0-9a-f]+", "an address", text)
 

@@ -26,7 +26,7 @@ LEFT_OUT = {
         "test_multiple_consumption_error": "toDlpack and fromDlpack are CuPy's own, and no protocol",
         "test_from_dlpack_and_conv_errors": "CuPy refuses a copy within the device, and Entrepot makes it",
         "test_stream_zero_legacy_compat": "CuPy takes stream 0 with a warning; the protocol says that it is ambiguous",
-        "test_conversion_device_to_cpu": "CuPy copies to the host where nobody asked for a copy, and Entrepot refuses to",
+        "test_conversion_device_to_cpu": "CuPy copies to the host without being asked for a copy, and Entrepot refuses to",
         "TestCUDAArrayInterfaceStream": "the stream is that of CuPy's array; an Array's is that of its work",
     },
     "consumer": {
@@ -46,7 +46,7 @@ LEFT_OUT = {
 
 
 class Produced(cupy.ndarray):
-    """CuPy's array, which Entrepot speaks for."""
+    """CuPy's array, exported by Entrepot."""
 
     def _array(self) -> ep.Array:
         judge.exchanged += 1

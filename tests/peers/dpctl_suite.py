@@ -23,7 +23,7 @@ NEEDS_GPU = "test_memory_gpu_context"
 
 
 class Judge:
-    """Sees to it that the tests ran, and that it was our memory that they tested."""
+    """Checks that the tests ran, and that they tested Entrepot's memory."""
 
     def __init__(self) -> None:
         self.passed = 0
@@ -43,7 +43,7 @@ class Judge:
 def main(arguments: list[str]) -> int:
     dpctl.memory = sys.modules["dpctl.memory"] = entrepot.memory
     judge = Judge()
-    # Without our configuration: the suite is used to pytest's own.
+    # Without this repository's configuration: the suite expects pytest's default.
     own = ["-c", os.devnull, "-p", "no:cacheprovider", "--pyargs", SUITE, "-k", f"not {LEFT_OUT}"]
     status = pytest.main([*own, *arguments], plugins=[judge])
     if status == 0 and judge.passed == 0:

@@ -1,4 +1,4 @@
-"""What runs a peer's own tests with one side of the exchange replaced by Entrepot: the producer, or the consumer."""
+"""Runs a peer's own tests with Entrepot in place of one side: the producer or the consumer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIDES = ("producer", "consumer")
 
 
 class Replaced:
-    """A module with some names of its own in the place of the other's."""
+    """Stands for a module, with some names replaced."""
 
     def __init__(self, module: Any, **names: Any) -> None:
         self.__dict__.update(names)
@@ -27,7 +27,8 @@ class Replaced:
 
 
 class Judge:
-    """Replaces in each module of the suite, leaves out what has a reason to be, and counts what ran."""
+    """Replaces names in each module of the suite, skips tests with a known reason, and counts
+    the rest."""
 
     def __init__(self, replace: Callable[[ModuleType], None], left_out: Mapping[str, str]) -> None:
         self._replace = replace
@@ -55,7 +56,7 @@ class Judge:
 
 
 def main(script: str, arguments: Sequence[str], run: Callable[[str, Sequence[str]], tuple[int, Judge]], description: str) -> int:
-    """Both sides, each in a process of its own, or the one that is asked for."""
+    """Runs both sides, each in a process of its own, or the requested one."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", help="where the peer's test files are: of the version that is installed, if they are to pass")
     parser.add_argument("--side", choices=SIDES, help="which side is Entrepot's; both, one after the other, by default")

@@ -1,4 +1,5 @@
-"""Entrepot keeps every clause, what is known of the libraries is found by one, and the page has them all."""
+"""Entrepot passes every clause, known defects of libraries are found by one, and the page lists
+them all."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def test_entrepot_keeps_every_clause(row: Target) -> None:
 
 
 @pytest.mark.parametrize("defect", [case(named(d.target), d, id=f"{d.target} {d.what}") for d in DEFECTS])
-def test_what_is_known_is_found(defect: Defect) -> None:
+def test_known_defect_is_found(defect: Defect) -> None:
     found = {outcome.clause: outcome for outcome in result_of(named(defect.target)).outcomes}[defect.clause]
     if defect.is_fixed:
         assert found.status != FAILED, "the version that fixes it is wrong"
@@ -57,11 +58,11 @@ def test_the_page_has_every_target_and_every_defect(page: Page) -> None:
             assert f"| `{defect.clause}` |" in text, f"run `{page.command}`"
 
 
-def test_tables_escape_what_would_end_a_cell() -> None:
+def test_tables_escape_cell_separators() -> None:
     assert table(["a"], [["x|y at 0x7f00"]]) == "| a |\n| --- |\n| x\\|y at an address |"
 
 
-def test_a_page_that_there_is_none_of_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_page_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["cude"])
     assert "invalid choice: 'cude'" in capsys.readouterr().err

@@ -1,4 +1,5 @@
-"""The peers' own test suites, each pointed at our drop-in, in a process of its own because it replaces a module of the peer."""
+"""The peers' own test suites with Entrepot's drop-in, each in a process of its own: it replaces
+a module of the peer."""
 
 from __future__ import annotations
 

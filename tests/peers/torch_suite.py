@@ -3,8 +3,8 @@ Entrepot between the two.
 
     python tests/peers/torch_suite.py PYTORCH/test [--side producer|consumer] [arguments of pytest]
 
-The tests are those of a checkout of PyTorch at the tag of the version that is installed, whose packages have none (of it,
-version.txt and the files below are enough); nothing of them is here.
+The tests come from a checkout of PyTorch at the tag of the installed version; its packages have
+none. Only version.txt and the files below are read. No file of it is copied here.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ LEFT_OUT = {
 
 
 class Produced(torch.Tensor):
-    """PyTorch's tensor, which Entrepot speaks for."""
+    """PyTorch's tensor, exported by Entrepot."""
 
     def _array(self) -> ep.Array:
         judge.exchanged += 1
@@ -79,7 +79,7 @@ def producing(make: Any) -> Any:
 
 
 def through(take: Any) -> Any:
-    """What takes memory of CUDA by CAI, given an Array of it."""
+    """Wraps ``take``, which imports CUDA memory by CAI, to pass it an Array of the object."""
 
     def taken(obj: Any, *arguments: Any, **keywords: Any) -> Any:
         if not hasattr(obj, "__cuda_array_interface__"):
@@ -122,7 +122,7 @@ judge: Judge
 
 
 def require_tag(folder: Path) -> None:
-    """PyTorch's tests are of one version, as its refusals' words are."""
+    """PyTorch's tests belong to one version, as they match its error messages."""
     tagged = (folder.parent / "version.txt").read_text().strip()
     if tagged.split(".")[:2] != torch.__version__.split(".")[:2]:
         raise SystemExit(f"{folder}: the tests are of PyTorch {tagged}, and {torch.__version__} is installed")

@@ -1,5 +1,5 @@
-"""Targets that take more words than a command line has. Of importers whose results speak no protocol, or one that nobody else
-understands, what they took is shown by a view of it."""
+"""Targets that need more than an expression on a command line. An importer's result may speak no
+protocol, or one that no other library reads; a view shows the memory that it imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
 
 
 class View:
-    """Shows memory, and keeps what took it."""
+    """Shows memory, and keeps its importer alive."""
 
     def __init__(self, kept: Any, attribute: str = "__array_interface__", **words: Any) -> None:
         self._kept = kept
@@ -17,7 +17,8 @@ class View:
 
 
 def hip_device_array(obj: Any) -> View:
-    """HIP Python's, of what has the CUDA array interface; of buffers its element type is 'B', whatever theirs is."""
+    """HIP Python's DeviceArray, of an object with the CUDA array interface. For buffers its
+    element type is always 'B'."""
     from rocm.bindings.util.types import DeviceArray
 
     if not hasattr(obj, "__cuda_array_interface__"):
@@ -28,12 +29,12 @@ def hip_device_array(obj: Any) -> View:
 
 
 def nanobind_array(obj: Any) -> View:
-    """nanobind's, which an extension holds: what it gives again is the object itself."""
+    """nanobind's array, which an extension holds; exporting it returns the same object."""
     from nanobind_arrays import take
 
     held = take(obj)
     if held.lanes != 1:
-        raise TypeError("vectors are nobody's elements here")
+        raise TypeError("vector elements are not supported")
     code, bits = held.dtype
     return View(
         held,
@@ -46,7 +47,8 @@ def nanobind_array(obj: Any) -> View:
 
 
 def core_buffer(resource: str) -> Any:
-    """cuda.core's, of 48 bytes: of one of its resources, or of the device, which has to be the current one."""
+    """cuda.core's buffer of 48 bytes, of one of its resources or of the device, which must be
+    current."""
     from cuda import core
 
     device = core.Device(0)

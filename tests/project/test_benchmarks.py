@@ -1,4 +1,6 @@
-"""The benchmarks' own words, and what they find of fragmentation, which no machine changes. Times are nobody's test."""
+"""The benchmarks' output, and their figures of fragmentation, which no machine changes.
+
+Times are not tested."""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ PEERS = ("torch", "rocm", "numba")
 
 
 def left_out(absent: tuple[str, ...], *topics: str) -> list[str]:
-    """What is said where of these peers some are absent, and the others are not."""
+    """The lines printed about left-out rows, with these peers absent and the others present."""
     program = f"""if True:
         import sys, types
         from importlib.machinery import ModuleSpec
@@ -58,7 +60,7 @@ for pair in topic.pairs():
     print(pair.at_least, pair.what)
 """
 
-#: By a part of the row's words: how many times faster than the peer it has to be.
+#: Part of the row's text → lower bound of its speed relative to the peer.
 PROMISED = {
     "memory": {"queue in order": 6, "queue out of order": 1},
     "exchange": {
@@ -82,7 +84,7 @@ PROMISED = {
 @pytest.mark.dpctl
 @pytest.mark.dpnp
 @pytest.mark.parametrize("topic", PROMISED)
-def test_both_sides_of_every_row_run_and_the_bounds_are_those_that_were_promised(topic: str) -> None:
+def test_benchmark_rows_run_and_report_the_promised_bounds(topic: str) -> None:
     command = [sys.executable, "-c", RUN_ONCE, topic]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
@@ -93,7 +95,7 @@ def test_both_sides_of_every_row_run_and_the_bounds_are_those_that_were_promised
         assert bounds or "torch" in part, part  # a row that is there where PyTorch is
 
 
-#: Of what was in use at most, what our pool may have taken from the driver: little more than docs/concepts/memory.md says.
+#: Bound of reserved over peak used bytes of our pool: slightly above docs/concepts/memory.md.
 RESERVED_AT_MOST = {"training": 1.08, "mixed": 1.3, "growing": 1.01}
 
 
@@ -106,7 +108,7 @@ def test_our_pool_fragments_little(trace: str) -> None:
 
 
 class KeepsEverySize:
-    """A cache that gives a block again for its own size alone, as pools did before they cut blocks."""
+    """A cache that reuses a block for its own size only, as pools did before they split blocks."""
 
     def __init__(self) -> None:
         self.reserved = 0

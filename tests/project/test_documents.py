@@ -1,8 +1,8 @@
-"""Documents cannot rot: their Python blocks run, their C, C++ and CMake blocks stand word for word in files that are compiled.
+"""Documents are tested: Python blocks run; C, C++ and CMake blocks occur in compiled files.
 
-The Python blocks of one document are one program, in order. A block that needs more than the host says so in the line
-above it, `<!-- needs: sycl, dpnp -->`, with the markers of tests/conftest.py. One that is selected alone brings along what
-comes before it in that program.
+The Python blocks of one document are one program, in order. A block that needs more than the host
+is preceded by a line `<!-- needs: sycl, dpnp -->`. The needs are markers of tests/conftest.py.
+If a block is selected alone, the earlier blocks that it builds on run as well.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def blocks_of(document: Path) -> list[Block]:
 
 @functools.cache
 def names_of(block: Block) -> tuple[frozenset[str], frozenset[str]]:
-    """Names that the block gives a meaning to, and those that it uses without doing so."""
+    """Names that the block defines, and names that it uses without defining them."""
     top = symtable.symtable(block.text, str(block.document), "exec")
     scopes = [top]
     for scope in scopes:
@@ -68,10 +68,11 @@ def names_of(block: Block) -> tuple[frozenset[str], frozenset[str]]:
 
 @functools.cache
 def builds_on(block: Block) -> tuple[Block, ...]:
-    """What of the document runs before the block, in order.
+    """The earlier blocks of the document that run before this block, in order.
 
-    That is who gives a meaning to the names that it uses (of several: the last that needs no more than the block itself, if
-    there is one), and all that needs nothing else, as it may change what these names stand for.
+    These are the blocks that define the names it uses, and all blocks without further needs,
+    which may change those names' values. If several blocks define a name, the last one without
+    further needs is taken, else the last one.
     """
     earlier = [each for each in blocks_of(block.document) if each.language == block.language and each.line < block.line]
     found: set[Block] = set()
@@ -84,7 +85,7 @@ def builds_on(block: Block) -> tuple[Block, ...]:
 
 
 def needs_of(block: Block) -> tuple[str, ...]:
-    """What it takes to run the block: a need of a block that it builds on is its own."""
+    """Needs of the block, including those of the blocks that it builds on."""
     blocks = (*builds_on(block), block) if block.language == "python" else (block,)
     return tuple(dict.fromkeys(need for each in blocks for need in each.needs))
 
@@ -102,7 +103,7 @@ def cases(*languages: str) -> list:
 
 
 class Program:
-    """One document: the namespace in which its blocks run one after the other."""
+    """One document: the namespace in which its blocks run in order."""
 
     def __init__(self, document: Path) -> None:
         self.namespace: dict = {"__name__": f"<{document.name}>"}
@@ -128,7 +129,7 @@ def test_python_block_runs(block, programs):
 
 @pytest.mark.parametrize("document", documents(), ids=lambda document: str(document.relative_to(ROOT)))
 def test_every_name_in_a_python_block_has_a_meaning(document):
-    """Also where what the block needs is not here."""
+    """Also if the block's needs are not met here."""
     for block in blocks_of(document):
         if block.language == "python":
             known = set(dir(builtins)).union(*(names_of(each)[0] for each in builds_on(block)))
@@ -170,7 +171,7 @@ class TestTheseTestsCanFail:
         first, second = blocks_of(tmp_path / "a.md")
         assert (first.needs, first.line, second.needs, second.line) == (("host",), 4, (), 8)
 
-    def test_a_wrong_block_is_red_and_names_its_line(self, tmp_path):
+    def test_failing_block_names_its_line(self, tmp_path):
         (tmp_path / "a.md").write_text(self.DOCUMENT)
         first, second = blocks_of(tmp_path / "a.md")
         program = Program(tmp_path / "a.md")
@@ -179,7 +180,7 @@ class TestTheseTestsCanFail:
             program.run(second)
         assert caught.traceback[-1].lineno + 1 == 9
 
-    def test_a_block_alone_brings_those_along_that_it_builds_on(self, tmp_path):
+    def test_selected_block_runs_the_blocks_it_builds_on(self, tmp_path):
         texts = {
             "a = 0": "sycl",
             "a = []": "host",
@@ -200,7 +201,7 @@ class TestTheseTestsCanFail:
         program.run(blocks[6])
         assert program.ran == {*blocks[1:5], blocks[6]}
 
-    def test_a_block_that_others_build_on_runs_once_and_its_error_is_theirs(self, tmp_path):
+    def test_shared_block_runs_once_and_its_error_propagates(self, tmp_path):
         (tmp_path / "a.md").write_text("```python\nx = 1 / zero\n```\n```python\nassert x\n```\n")
         _, second = blocks_of(tmp_path / "a.md")
         program = Program(tmp_path / "a.md")

@@ -1,6 +1,7 @@
-"""The examples do what they say: scripts run, the extensions are built against the installed package and run.
+"""The examples work: scripts run, the extensions are built against the installed package and
+run.
 
-What a script needs stands in it as `# needs: sycl, dpnp`, with the markers of tests/conftest.py.
+A script states its needs as `# needs: sycl, dpnp`, with the markers of tests/conftest.py.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def test_script_runs(script, tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def extensions(tmp_path_factory):
-    """The folder that they are built in."""
+    """Folder of the built extensions."""
     folder = tmp_path_factory.mktemp("extensions")
     cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
     run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja", f"-Dentrepot_ROOT={cmake_dir}",
@@ -54,7 +55,7 @@ def extensions(tmp_path_factory):
     return folder
 
 
-def test_an_array_of_nothing_is_none(extensions):
+def test_empty_array_is_none(extensions):
     source = "import scale_nanobind; print(scale_nanobind.first_of([]), scale_nanobind.first_of([bytearray(3)]).shape)"
     assert run(sys.executable, "-c", source, PYTHONPATH=extensions).split("\n")[0] == "None (3,)"
 
@@ -72,7 +73,7 @@ def test_an_adapter_type_is_derived_in_cython(extensions):
     assert said.splitlines() == ["4.0 6.0", "3.0 4.0 2.5", "True True", "(1,) nothing"]
 
 
-def test_an_adapter_type_of_cython_keeps_and_lets_go(extensions):
+def test_cython_adapter_type_holds_and_releases(extensions):
     source = """if True:
         import gc, weakref
         from adapter_cython import Named, Pair, total
@@ -121,7 +122,8 @@ def test_an_adapter_type_of_cython_keeps_and_lets_go(extensions):
 
 @pytest.mark.numpy
 def test_nanobind_converts_arrays_both_ways(extensions):
-    """Through the type caster: any library's array comes in, and an entrepot.Array of the same memory goes out."""
+    """Through the type caster: arrays of any library are accepted, and an entrepot.Array of the
+    same memory is returned."""
     source = """if True:
         import gc, weakref
         import numpy as np

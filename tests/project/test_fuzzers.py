@@ -1,4 +1,4 @@
-"""The fuzzers can fail: with something broken on purpose they report it, and write a smaller script."""
+"""The fuzzers can fail: they report a defect made on purpose, and write a smaller script."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 
-#: Launches on the host change an element wherever a program divides.
+#: Launches on the host change an element of every program with a division.
 WRONG_VALUES = """
 launched = fuzzer.launched
 
@@ -47,7 +47,7 @@ def broken(module, case, backend):
 
 fuzzer.launched = broken
 """
-#: A launch by Intel's compiler is wrong unless it is told not to vectorise.
+#: A launch by Intel's compiler is wrong unless its vectoriser is off.
 VECTORISER = """
 import os
 
@@ -60,7 +60,7 @@ def broken(module, case, backend):
 
 fuzzer.launched = broken
 """
-#: It takes long to find that out.
+#: The compiler takes long to show it.
 SLOW_VECTORISER = (
     VECTORISER
     + """
@@ -70,7 +70,7 @@ if "CL_CONFIG_CPU_VECTORIZER_MODE" in os.environ:
     fuzzer.launched = lambda *given: time.sleep(3) or broken(*given)
 """
 )
-#: Intel's code for AVX-512 ends the process.
+#: Intel's code for AVX-512 crashes.
 ILLEGAL_INSTRUCTION = """
 import os, signal
 
@@ -83,7 +83,7 @@ def broken(module, case, backend):
 
 fuzzer.launched = broken
 """
-#: The first process of all is wrong on Intel's device, and the others are right.
+#: The first process is wrong on Intel's device, and later ones are right.
 WRONG_ONCE = """
 import pathlib
 
@@ -129,7 +129,7 @@ def fuzz(tool: str, folder: Path, *words: str, load: str = "", minimise: int = 2
 
 
 def reproducer(done: subprocess.CompletedProcess[str], folder: Path) -> str:
-    """The text of the only script; the fuzzer names it, and ends with 1."""
+    """Text of the only script, which the fuzzer names; the fuzzer exits with 1."""
     assert done.returncode == 1, done.stdout + done.stderr
     (path,) = (folder / "found").iterdir()
     assert str(path) in done.stdout
@@ -162,7 +162,7 @@ def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
 
 
 @pytest.mark.sycl
-def test_failure_that_does_not_come_again_is_ours(tmp_path):
+def test_unreproduced_failure_is_reported(tmp_path):
     done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=WRONG_ONCE, minimise=1)
     reproducer(done, tmp_path)
 
@@ -180,7 +180,7 @@ def test_broken_exchange_is_reported_and_minimised(tmp_path):
 
 
 def test_same_seed_gives_same_cases(tmp_path):
-    """And a case that does not fail leaves no script."""
+    """A case that passes leaves no script."""
     for tool in ("fuzz_kernels", "fuzz_exchange"):
         first, second = (fuzz(tool, tmp_path, "--cases", "3", load=NAMES) for _ in range(2))
         assert first.returncode == second.returncode == 0, first.stdout + first.stderr

@@ -1,4 +1,4 @@
-"""tools/gpu.sh where there is no GPU: what it would have run."""
+"""tools/gpu.sh without a GPU: the commands that it would run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from conftest import MODULES
 
 GPU = Path(__file__).resolve().parents[2] / "tools/gpu.sh"
 
-# As CMake writes what tests/cpp/backends/cuda/CMakeLists.txt says.
+# CMake's output for tests/cpp/backends/cuda/CMakeLists.txt.
 TESTS = """
 add_test(test_backends_cuda "{program}" "--test-suite-exclude=two devices")
 set_tests_properties(test_backends_cuda PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=/of/nvrtc")
@@ -31,7 +31,8 @@ echo
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a part in a folder of its own, with a compute-sanitizer that prints its environment and what it is to run."""
+    """Runs a part in a folder of its own, with a compute-sanitizer that prints its environment
+    and its command."""
     (tmp_path / "tools").mkdir()
     shutil.copy(GPU, tmp_path / "tools")
     (tmp_path / "compute-sanitizer").write_text(SANITIZER)
@@ -51,7 +52,7 @@ def run(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("ctest") is None, reason="CMake is not installed")
-def test_what_is_sanitized_runs_as_ctest_runs_it(run, tmp_path):
+def test_sanitized_tests_run_as_ctest_runs_them(run, tmp_path):
     build = tmp_path / "build/gpu"
     build.mkdir(parents=True)
     (build / "CTestTestfile.cmake").write_text(TESTS.format(program=tmp_path / "compute-sanitizer"))
@@ -65,7 +66,7 @@ def test_what_is_sanitized_runs_as_ctest_runs_it(run, tmp_path):
 
 
 def test_every_peer_is_required_but_those_without_cuda():
-    """A peer that were not named would be skipped without a word."""
+    """A peer that is not named would be skipped silently."""
     peers = re.search(r"^peers=(.*)$", GPU.read_text(), re.MULTILINE)
     assert peers is not None
     assert set(MODULES) | {"cupy", "numba_cuda"} == set(peers[1].split(",")) | {"dpctl", "dpnp", "hip_python"}

@@ -1,4 +1,5 @@
-"""Arrows point one way: every #include of the repository against the map of the rooms (CONTRIBUTING.md explains it)."""
+"""Includes point one way: every #include of the repository is checked against the map of rooms
+(see CONTRIBUTING.md)."""
 
 from __future__ import annotations
 
@@ -31,12 +32,12 @@ CONTRACT = (
     "src/backends/processor.hpp",
     "src/backends/walk.hpp",
 )
-# The backends that are no plugins have their entry functions in headers.
+# Backends that are not plugins have their entry functions in headers.
 BUILT_IN = [("src/device/loader.cpp", f"src/backends/{name}/table.hpp") for name in ("host", "cuda", "hip")]
-# What backends of one kind have in common, for them alone.
+# Code that backends of one kind share; no other part includes it.
 SHARED = {"cuda": "src/backends/gpu/", "hip": "src/backends/gpu/"}
 
-# Headers of other people → the only places that may include them.
+# Foreign headers → the only places that may include them.
 FOREIGN = {
     r"Python\.h|structmember\.h|nanobind/|pybind11/": ("python/bind/", "include/entrepot/python/"),
     r"sycl/|CL/|ze_|level_zero/": ("src/backends/sycl/",),
@@ -50,13 +51,13 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
 def room_of(path: str) -> str | None:
-    """The room that a path from the root belongs to; None where it belongs to none (the bindings, a backend, a tool)."""
+    """The room of a path from the root; None for the bindings, a backend or a tool."""
     inside = re.match(r"(?:include/entrepot|src)/((?:kernel/)?[^/]+)/", path)
     return inside[1] if inside and inside[1] != "backends" else None
 
 
 def path_of(path: str, include: str) -> str:
-    """Where the header that the file at ``path`` includes would lie, from the root, if it is one of ours."""
+    """Path from the root of the header that the file at ``path`` includes, if it is a project's."""
     if include.startswith("entrepot/"):
         return f"include/{include}"
     if include.startswith("."):
@@ -67,7 +68,8 @@ def path_of(path: str, include: str) -> str:
 
 
 def refusal(path: str, include: str) -> str | None:
-    """Why the file at ``path`` (relative to the root) may not include ``include``; None where it may."""
+    """Reason why the file at ``path`` (relative to the root) may not include ``include``; None
+    if it may."""
     for header, places in FOREIGN.items():
         if re.match(header, include):
             return None if path.startswith(places) else f"{path}: only {' and '.join(places)} may include <{include}>"
@@ -171,7 +173,7 @@ def test_a_wrong_include_is_refused(path, include):
         ("tools/bindgen/describe.cpp", "clang-c/Index.h"),
     ],
 )
-def test_a_right_include_is_let_through(path, include):
+def test_allowed_include_passes(path, include):
     assert refusal(path, include) is None
 
 

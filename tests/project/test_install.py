@@ -1,4 +1,4 @@
-"""The installed package: what an extension's author finds in it, and what it brings along."""
+"""The installed package: files for authors of extensions, and its dependencies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cmake_dir() -> Path:
     return Path(run(sys.executable, "-m", "entrepot", "--cmake-dir").strip())
 
 
-def test_the_version_is_the_one_of_pyproject():
+def test_version_matches_pyproject():
     import entrepot
 
     written = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
@@ -72,7 +72,7 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
     ids=["default", "no SYCL", "no CUDA", "neither"],
 )
 def test_a_build_needs_the_headers_of_what_it_builds(environment, needed):
-    """What pip brings into an isolated build, which CI's are not: its packages are there already."""
+    """Packages that pip installs for an isolated build. CI's builds are not isolated."""
     if platform.machine() != "x86_64":
         needed = needed - {"intel-sycl-rt"}
     program = "from scikit_build_core.build import get_requires_for_build_wheel as needs; print(*needs(), sep='\\n')"
@@ -91,8 +91,9 @@ def test_import_alone_brings_no_array_library():
     assert not {"numpy", "dpctl", "dpnp", "torch", "jax", "cupy", "rich"} & set(loaded)
 
 
-def test_the_extension_shows_its_own_names_alone():
-    """Those of the C++ library, shared with another module's copy of it, once made numbers unprintable beside NumPy."""
+def test_extension_exports_its_own_symbols_only():
+    """Symbols of the C++ library shared with another module's copy once made numbers unprintable
+    beside NumPy."""
     import entrepot._core
 
     rows = run("nm", "--dynamic", "--defined-only", "--format=posix", entrepot._core.__file__).splitlines()
@@ -101,8 +102,9 @@ def test_the_extension_shows_its_own_names_alone():
     assert [name for name in names if not name.startswith(("PyInit_", "entrepot_"))] == []
 
 
-def test_libraries_need_what_every_program_in_cpp_has_and_the_plugin_sycl():
-    """Work of the host's devices runs on an executor of our own: no TBB, no OpenMP, and drivers are looked for at run time."""
+def test_libraries_need_only_the_cpp_runtime_and_the_plugin_sycl():
+    """The host's executor is Entrepot's own: no TBB, no OpenMP. Drivers are looked for at run
+    time."""
     import entrepot
 
     folder = Path(entrepot.__file__).parent

@@ -1,5 +1,6 @@
-"""The gate on what may be skipped: a need that is absent is skipped with its reason, and fails where it is required; and what
-becomes of tests that several processes share."""
+"""The gate on skipped tests: an absent need is skipped with its reason, and fails where required.
+
+Also the locks of tests that several processes share."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a test that needs ``host``, under our conftest, on a machine whose host is said to be away."""
+    """Runs a test that needs ``host`` under this conftest, on a machine whose host is said to be
+    absent."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text(CONFTEST.read_text() + "\nNEEDS['host'] = lambda: 'it is away'\n")
     (tmp_path / "test_it.py").write_text("import pytest\n\n@pytest.mark.host\ndef test_it():\n    pass\n")
@@ -47,7 +49,7 @@ def test_a_required_need_fails_with_the_reason(run):
     assert "1 error" in done.stdout and "ENTREPOT_REQUIRE names host, but it is away" in done.stdout
 
 
-def test_a_requirement_that_no_marker_has_is_refused(run):
+def test_unknown_requirement_is_refused(run):
     done = run("host,syckl")
     assert done.returncode == 4
     assert "ENTREPOT_REQUIRE names syckl" in done.stderr
@@ -65,7 +67,7 @@ def test_it():
 
 
 @pytest.mark.parametrize("where", ["module", "test"])
-def test_what_cannot_be_imported_is_skipped_and_fails_where_it_is_required(run, tmp_path, where):
+def test_failed_import_skips_and_fails_where_required(run, tmp_path, where):
     lines = ('pytest.importorskip("dpctl.memory")', "pass")
     (tmp_path / "test_it.py").write_text(ABSENT.format(*(lines if where == "module" else lines[::-1])))
     said = "could not import 'dpctl.memory'"
@@ -90,7 +92,7 @@ def test_it(module):
 
 
 @pytest.mark.parametrize(("need", "modules"), [("numba", ["numba"]), ("numba_cuda", ["numba.cuda", "numba.cuda.cudadrv"])])
-def test_a_part_with_a_need_of_its_own_is_not_its_package_s(run, tmp_path, need, modules):
+def test_submodule_with_its_own_need_is_separate(run, tmp_path, need, modules):
     (tmp_path / "test_it.py").write_text(NUMBA)
     done = run(need)
     assert f"{len(modules)} failed, {3 - len(modules)} skipped" in done.stdout, done.stdout
@@ -98,7 +100,7 @@ def test_a_part_with_a_need_of_its_own_is_not_its_package_s(run, tmp_path, need,
         assert f"ENTREPOT_REQUIRE names {need}, but could not import '{module}'" in done.stdout
 
 
-def test_a_version_that_is_too_old_fails_where_it_is_required(run, tmp_path):
+def test_too_old_version_fails_where_required(run, tmp_path):
     lines = 'sys.modules["dpctl"] = sys\n    sys.__version__ = "1.0"\n    pytest.importorskip("dpctl", minversion="2.0")'
     (tmp_path / "test_it.py").write_text(ABSENT.format("", lines))
     done = run("dpctl")
@@ -106,8 +108,8 @@ def test_a_version_that_is_too_old_fails_where_it_is_required(run, tmp_path):
     assert "ENTREPOT_REQUIRE names dpctl, but module 'dpctl' has __version__ '1.0'" in done.stdout
 
 
-def test_no_test_has_a_reason_of_its_own_for_an_import():
-    """pytest's names the module, by which the gate knows what is required."""
+def test_no_importorskip_has_a_reason():
+    """pytest's message names the module, by which the gate recognizes a required one."""
     tests = CONFTEST.parent
     calls = [
         (f"{path.relative_to(tests)}:{node.lineno}", {each.arg for each in node.keywords})
@@ -121,7 +123,7 @@ def test_no_test_has_a_reason_of_its_own_for_an_import():
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("kind", ["device", "host", "shared"])
-def test_memory_that_a_test_leaves_behind_is_an_error(run, tmp_path, kind):
+def test_leaked_device_memory_is_an_error(run, tmp_path, kind):
     (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {CONFTEST.parent}\n")
     (tmp_path / "test_it.py").write_text(
         textwrap.dedent(
@@ -158,9 +160,9 @@ def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
 
 
-def test_one_that_is_alone_is_by_itself(tmp_path):
-    """Tests say when they begin and end; what is alone has nobody's line between its own, nor has a process between those of its
-    tests that are."""
+def test_alone_test_runs_exclusively(tmp_path):
+    """Tests record their begin and end. No other line may come between those of a test marked
+    ``alone``, nor between consecutive such tests of one process."""
     done = by_two_processes(
         tmp_path,
         """
@@ -197,8 +199,8 @@ def test_one_that_is_alone_is_by_itself(tmp_path):
     assert count > 2 and all(of_the_first[start : start + count]), lines
 
 
-def test_one_that_is_skipped_waits_for_nobody(tmp_path):
-    """Each process takes two of the tests, and further ones when it is through."""
+def test_skipped_test_does_not_wait(tmp_path):
+    """Each process takes two of the tests, and further ones when it has finished."""
     done = by_two_processes(
         tmp_path,
         """
@@ -238,7 +240,7 @@ def test_one_that_is_skipped_waits_for_nobody(tmp_path):
     assert done.returncode == 0 and "5 passed, 1 skipped" in done.stdout, done.stdout
 
 
-def test_a_process_that_crashes_at_its_end_is_an_error(tmp_path):
+def test_process_crash_at_exit_is_an_error(tmp_path):
     done = by_two_processes(
         tmp_path,
         """

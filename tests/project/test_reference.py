@@ -1,4 +1,4 @@
-"""The documentation knows every public name, and quotes refusals as they are."""
+"""The documentation has every public name, and quotes error messages verbatim."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ RESOURCES = re.findall(r"^\| `(\w+)(\(.*?\))` \|", MEMORY_PAGE, re.MULTILINE)
 
 
 def parameters(function: ast.FunctionDef) -> str:
-    """Names, defaults and the star, without the types and self."""
+    """Names, defaults and the star of a signature, without types and self."""
     for argument in (*function.args.args, *function.args.kwonlyargs):
         argument.annotation = None
     function.args.args = [argument for argument in function.args.args if argument.arg != "self"]
@@ -67,7 +67,7 @@ def parameters(function: ast.FunctionDef) -> str:
 
 
 @pytest.mark.parametrize(("name", "shown"), RESOURCES, ids=[name for name, _ in RESOURCES])
-def test_resources_are_shown_with_the_parameters_that_they_have(name, shown):
+def test_documented_resources_have_their_parameters(name, shown):
     (kind,) = (each for each in STUB.body if isinstance(each, ast.ClassDef) and each.name == name)
     (made,) = (each for each in kind.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
     assert parameters(ast.parse(f"def {name}{shown}: ...").body[0]) == parameters(made)
@@ -80,7 +80,8 @@ def test_every_resource_is_shown():
 
 
 def words_of_sources() -> str:
-    """All sources, with literals that follow each other joined; what is streamed between them is a … in the documentation."""
+    """All sources with adjacent literals joined; a … in the documentation stands for streamed
+    values between them."""
     files = chain(
         (ROOT / "src").rglob("*.[ch]pp"), (ROOT / "python" / "bind").rglob("*.[ch]pp"), (ROOT / "include").rglob("*.hpp")
     )
@@ -119,6 +120,6 @@ def test_there_are_refusals_on_every_page_of_a_protocol():
     assert set(silent) <= {page for page, _ in CASES}
 
 
-def test_a_refusal_that_nobody_has_is_seen():
+def test_unknown_refusal_is_found():
     assert quoted_refusals("\n## Refusals\n\n| *never said* | x |\n") == ["never said"]
     assert "never said" not in words_of_sources()

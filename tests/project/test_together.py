@@ -1,4 +1,4 @@
-"""cmake/together.cmake: which targets ENTREPOT_TOGETHER has compiled as one, and names of none."""
+"""cmake/together.cmake: targets that ENTREPOT_TOGETHER compiles as one unit, and unknown names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_which_targets_are_compiled_as_one(tmp_path, together, ones):
     assert {name for name in ("one", "other") if f"-- {name} ON" in done.stdout} == ones
 
 
-def test_a_name_of_no_target_says_which_there_are(tmp_path):
+def test_unknown_target_error_lists_targets(tmp_path):
     done = configured(tmp_path, "one;ohter")
     assert done.returncode != 0
     assert "no target of this tree is called 'ohter'" in " ".join(done.stderr.split())

@@ -22,7 +22,7 @@ class ArrayStruct(ctypes.Structure):
 
 
 def array_struct_capsule(pointer: object, name: bytes | None = None) -> object:
-    """Of a struct that the caller keeps alive."""
+    """Capsule of a struct that the caller keeps alive."""
     new = ctypes.pythonapi.PyCapsule_New
     new.restype = ctypes.py_object
     return new(pointer, name, None)

@@ -1,4 +1,4 @@
-"""Buffer exporters written by hand with ctypes: a type whose objects fill in every field of a Py_buffer as a test wants it."""
+"""Buffer exporters written by hand with ctypes: a test sets every field of the Py_buffer."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def _numbers(values: tuple[int, ...] | None) -> object:
 
 
 class Exporter(_make_type()):
-    """Gives its ``data`` as a buffer, by default of 4 by 3 floats. A shape, strides, suboffsets or format of None is NULL."""
+    """Exports its ``data`` as a buffer, by default of 4 by 3 floats. A shape, strides,
+    suboffsets or format of None is NULL."""
 
     def __init__(
         self,

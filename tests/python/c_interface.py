@@ -1,4 +1,5 @@
-"""The table of functions that extensions call, include/entrepot/python/c_api.h, as ctypes sees it: with the GIL held."""
+"""The table of functions for extensions, include/entrepot/python/c_api.h, in ctypes. Requires:
+the GIL."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ MODES = {"global": GLOBAL, "thread-local": THREAD_LOCAL, "relaxed": RELAXED}
 
 
 class Graph:
-    """What was captured, ready to run; ``status`` is what ending the capture said, 0 where nobody invalidated it."""
+    """A captured graph, ready to run. ``status`` is the capture's final status, 0 if valid."""
 
     def __init__(self) -> None:
         self._graph, self._ready = ctypes.c_void_p(), ctypes.c_void_p()

@@ -1,4 +1,4 @@
-"""A CUDA kernel that takes a moment: who reads before it is done reads the wrong values."""
+"""A slow CUDA kernel. A reader that does not wait for it sees wrong values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _kernel(device: str) -> ep.Kernel:
 
 
 def launch(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
-    """Starts it on an array of zeros, on the array's own queue unless another is named."""
+    """Launches it on an array of zeros, by default on the array's own queue."""
     done = _kernel(str(array.device))[1](array, ep.Scalar(TURNS, "int64"), queue=queue)
     assert not done.done, "the kernel must be slow enough for a test to mean anything"
     return done

@@ -1,4 +1,4 @@
-"""CUDA's streams and current context by the driver alone: what other people's programs have, without their libraries."""
+"""CUDA's streams and current context by the driver alone, like those of other programs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def inside(context: ctypes.c_void_p) -> Iterator[None]:
 
 
 class Stream:
-    """One that waits for no other, unless it is to, and goes with its object: later its handle is a handle of nothing."""
+    """A stream, by default a non-blocking one, which is destroyed with the object; its handle
+    dangles then."""
 
     def __init__(self, device: int = 0, *, blocking: bool = False) -> None:
         handle = ctypes.c_void_p()

@@ -1,4 +1,4 @@
-"""What the records of the bindings are made of, for the tests that lay them beside a header."""
+"""Describes the records of the bindings, for tests that compare them with a header."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from entrepot.ffi import Field, Record
 
 
 def fields_of(record: type[Record], reach: str = "", base: int = 0) -> Iterator[tuple[str, int, int]]:
-    """(name in C, offset, size) of each field, those of nested records too; bit-fields apart."""
+    """(name in C, offset, size) of each field, those of nested records included; bit-fields
+    separately."""
     for name in record.PROPERTIES():
         field = vars(record)[name]
         assert isinstance(field, Field)

@@ -1,4 +1,4 @@
-"""What lies are made of: values of every kind, and interface dicts that say something wrong, for every protocol that is one."""
+"""Values of every kind, and false interface dicts of every protocol, for tests of bad input."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 
 class Speaker:
-    """An object whose attribute is a dict of the test's making, and which keeps what the dict points to."""
+    """An object with the given dict as its attribute, which keeps the dict's memory alive."""
 
     def __init__(self, attribute: str, interface: object, keep: object = None) -> None:
         setattr(self, attribute, interface)
@@ -18,7 +18,7 @@ class Speaker:
 
 
 class Hostile:
-    """Raises an error, whatever it is asked for."""
+    """Raises an error at every attribute access."""
 
     def __index__(self) -> int:
         raise ValueError("no index")
@@ -64,8 +64,8 @@ def unsigned(bits: int) -> st.SearchStrategy[int]:
     return INTEGERS.map(lambda n: n % 2**bits)
 
 
-# Fields of an object of two dimensions. A number of dimensions that is larger, and allowed, would have the consumer read behind
-# the shape: no consumer can find that out.
+# Fields of a two-dimensional object. A larger, allowed number of dimensions would make the consumer
+# read past the shape, which no consumer can detect.
 _DIMENSIONS = signed(32).filter(lambda n: not 2 < n <= 64)
 _PAIR = st.none() | st.tuples(signed(64), signed(64))
 
@@ -115,7 +115,7 @@ BUFFER_LIES = st.fixed_dictionaries(
 
 
 def bent(valid: dict[str, object]) -> st.SearchStrategy[dict[str, object]]:
-    """The valid dict with one to three of its entries replaced or taken away."""
+    """The valid dict with one to three of its entries replaced or removed."""
     change = st.one_of(
         *(st.tuples(st.just(key), TYPESTRS | JUNK if key == "typestr" else JUNK) for key in valid),
         st.tuples(st.just("data"), st.tuples(JUNK, JUNK)),
@@ -137,9 +137,9 @@ def bent(valid: dict[str, object]) -> st.SearchStrategy[dict[str, object]]:
 
 
 def references_stay(action: Callable[[], object], *objects: object) -> None:
-    """Runs the action, which returns nothing, and checks that it has kept none of the objects.
+    """Runs the action and checks that it has kept none of the objects.
 
-    Values that the whole program shares, such as None and small numbers, are not looked at.
+    Shared values such as None and small numbers are not checked.
     """
     shared = (int, float, str, bytes, type(None))
     empty: tuple[()] = ()

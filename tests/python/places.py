@@ -32,7 +32,7 @@ class Place:
 
     @property
     def interface(self) -> str:
-        """The attribute by which memory there says where it is."""
+        """Name of the attribute by which memory of the place is exported."""
         return _INTERFACES[self.selector.split(":")[0]]
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ NAME = b"dlpack_exchange_api"
 
 
 class Table(ctypes.Structure):
-    """struct DLPackExchangeAPI. The functions that run Python code are called, and written, with the GIL held."""
+    """struct DLPackExchangeAPI. Functions that run Python code are called with the GIL held."""
 
     SetError = ctypes.CFUNCTYPE(None, c_void_p, c_char_p, c_char_p)
     Allocate = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(c_void_p), c_void_p, SetError)
@@ -35,7 +35,7 @@ Table._fields_ = (
 
 
 def publish(make: Callable[[], Producer], *, major: int = 1, older: Table | None = None) -> tuple[type, Table]:
-    """A type with a table of its own, whose objects hand out capsules' contents of ``make``'s producers."""
+    """A type with a table of its own, whose objects export the tensors of ``make``'s producers."""
 
     class Tensor:
         def __init__(self) -> None:

@@ -1,4 +1,5 @@
-"""DLPack producers written by hand with ctypes: tensors of either kind whose every field a test may bend, deleters counted."""
+"""DLPack producers written by hand with ctypes: a test sets every field of the tensors, and
+deleter calls are counted."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ _name = _api.PyCapsule_GetName
 _name.restype, _name.argtypes = c_char_p, (py_object,)
 _pointer = _api.PyCapsule_GetPointer
 _pointer.restype, _pointer.argtypes = c_void_p, (py_object, c_char_p)
-# The destructor is handed an object that is being destroyed: it may only be named by its address.
+# The object that is passed to the destructor is being destroyed, so only its address may be used.
 _raw_name = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", _api))
 _raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
 
@@ -73,13 +74,13 @@ def new_capsule(address: int, name: bytes, destructor: object = None) -> object:
 
 
 def content(capsule: object, form: type) -> Legacy | Versioned:
-    """What one of our own capsules, not taken yet, holds."""
+    """The tensor in one of Entrepot's capsules that no consumer has taken yet."""
     return form.from_address(_pointer(capsule, form.names[0]))
 
 
 @CapsuleDestructor
 def _free_if_fresh(capsule: int) -> None:
-    """Every producer's duty: a capsule that nobody has renamed frees its tensor."""
+    """Every producer's duty: a capsule that was not renamed frees its tensor."""
     for form in (Legacy, Versioned):
         if _raw_name(capsule) == form.names[0]:
             managed = form.from_address(_raw_pointer(capsule, form.names[0]))
@@ -107,7 +108,7 @@ class Producer:
     made: list = field(default_factory=list)  # what the tensors point to, for as long as the producer lives
 
     def tensor(self) -> Legacy | Versioned:
-        """A new managed tensor, which whoever gets it has to give back through its deleter."""
+        """A new managed tensor, which its consumer has to release through its deleter."""
         managed = self.form()
         tensor = managed.dl_tensor
         tensor.data = self.address
@@ -141,7 +142,7 @@ class Producer:
 
 
 class Held(Producer):
-    """Its tensors keep it, as manager_ctx does where the producer is written in C."""
+    """Its tensors keep it alive, as manager_ctx does for a producer in C."""
 
     held: ClassVar[list[Producer]] = []
 

@@ -1,4 +1,5 @@
-"""The C interface's queue of an array: one for as long as the handle is there. (The rest is tested by extensions that use it.)"""
+"""The C interface's queue of an array: it stays the same while the handle lives. (Extensions
+test the rest.)"""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from c_interface import c_interface
 
 
 class Foreign:
-    """Memory of a context of its own, and no queue in it: what its work goes to is one of ours."""
+    """Memory with a context of its own and without a queue: Entrepot makes a queue for its work."""
 
     def __init__(self, device: ep.Device) -> None:
         self.context = ep.Context([device])
@@ -30,7 +31,7 @@ def test_the_queue_stays_though_many_are_asked_for() -> None:
 
 
 @pytest.mark.host
-def test_the_host_has_none() -> None:
+def test_host_has_no_native_queue() -> None:
     table = c_interface()
     handle = table.from_object(bytearray(4), 0)
     assert table.native_queue(handle) is None

@@ -1,4 +1,5 @@
-// Work that fails after it was submitted, on a queue of ours, as nothing in Python can make it: an exception in a host task.
+// Work that fails after submission to an Entrepot queue. Python cannot make it: a host task that
+// throws.
 #include <sycl/queue.hpp>
 
 #include <chrono>
@@ -15,8 +16,8 @@ static sycl::event fail(sycl::queue *queue, const char *words, int milliseconds)
     });
 }
 
-// Whoever comes next has to wait for it.
+// Fails 50 ms later, in whichever call next waits for the queue.
 extern "C" void fail_later(sycl::queue *queue, const char *words) { fail(queue, words, 50); }
 
-// It has failed when this returns, and nobody was told.
+// Has failed when this returns; no call has reported the error yet.
 extern "C" void fail_at_once(sycl::queue *queue, const char *words) { fail(queue, words, 0).wait(); }

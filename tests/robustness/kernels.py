@@ -1,4 +1,4 @@
-"""Kernels that take a moment on the SYCL CPU device, for whoever acts while work is in flight."""
+"""Kernels that take a moment on the SYCL CPU device, for tests that act on work in flight."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def kernel(name: str) -> ep.Kernel:
 
 
 def launch(name: str, array: ep.Array, *, seconds: float = 0.5, queue: ep.Queue | None = None) -> ep.Event:
-    """Starts it; fails where it is done before the test could do anything meanwhile."""
+    """Launches it; fails if it is done before the test could do anything meanwhile."""
     done = kernel(name)[1](array, ep.Scalar(int(seconds * TURNS_A_SECOND), "int64"), queue=queue)
     assert not done.done, "the kernel must be slow enough for a test to mean anything"
     return done

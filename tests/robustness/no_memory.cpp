@@ -1,4 +1,4 @@
-// An operator new[] that finds no memory while it is told so, for programs that preload it.
+// An operator new[] that fails on demand, for programs that preload it.
 #include <cstdlib>
 #include <new>
 

@@ -1,4 +1,5 @@
-"""Programs that run in an interpreter of their own, and have to end by themselves: well, soon and without a word."""
+"""Programs in an interpreter of their own, which must exit soon, successfully, and without
+output of errors."""
 
 from __future__ import annotations
 
@@ -12,12 +13,13 @@ TESTS = Path(__file__).parents[1]
 
 
 def run(source: str, *, timeout: float = 60) -> str:
-    """What the program prints. It must end with status 0 within ``timeout`` seconds, and say nothing on its standard error."""
+    """Standard output of the program. It must exit with status 0 within ``timeout`` seconds and
+    write nothing to standard error."""
     return _run(["-c", textwrap.dedent(source)], timeout)
 
 
 def run_script(script: Path, *arguments: str, timeout: float = 60) -> str:
-    """The same of a program in a file, where kernels have to be."""
+    """Like ``run`` for a program in a file, where kernels have to be defined."""
     return _run([str(script), *arguments], timeout)
 
 

@@ -1,4 +1,4 @@
-"""What comes back soon, but not at once: work that is on its way, and threads whose last breath comes after they were joined."""
+"""Waits for counts that settle soon: work in flight, and threads that still end after join()."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from entrepot import memory
 
 
 def settles(number: Callable[[], object], expected: object, *, seconds: float = 10) -> bool:
-    """Whether ``number()`` becomes ``expected`` in time, with the collector and the pools called upon meanwhile."""
+    """True if ``number()`` becomes ``expected`` in ``seconds``; collects and trims meanwhile."""
     end = time.monotonic() + seconds
     while True:
         gc.collect()

@@ -1,4 +1,4 @@
-"""What happens after the call that asked for it: errors of work, memory that goes while kernels use it, deleters anywhere."""
+"""Effects after the call: errors of work, memory freed while kernels use it, deleters anywhere."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def failing_work(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 @pytest.fixture
 def fail_later(failing_work: ctypes.CDLL) -> Callable[[ep.Queue, str], None]:
-    """Submits work to a queue that will fail with the given words."""
+    """Submits work that will fail with the given words."""
     return submission(failing_work.fail_later)
 
 
 @pytest.fixture
 def fail_at_once(failing_work: ctypes.CDLL) -> Callable[[ep.Queue, str], None]:
-    """Submits work to a queue, and returns when it has failed with the given words."""
+    """Submits work that fails with the given words, and returns after the failure."""
     return submission(failing_work.fail_at_once)
 
 
@@ -70,7 +70,7 @@ def submission(function: Any) -> Callable[[ep.Queue, str], None]:
 
 
 class TestErrors:
-    """The OpenCL CPU device itself reports nothing late: what depends on a failed command runs all the same."""
+    """The OpenCL CPU device itself reports nothing late: commands after a failed one still run."""
 
     def waits(self, queue: ep.Queue) -> dict[str, Callable[[], object]]:
         device = ep.zeros(1 << 20, "uint8", kind="device", queue=queue)
@@ -101,7 +101,7 @@ class TestErrors:
         with pytest.raises(ep.DeviceError, match="mine"):
             guilty.wait()
 
-    def test_of_queues_that_nobody_waits_for_are_nobodys(self, fail_at_once: Callable[[ep.Queue, str], None]) -> None:
+    def test_unobserved_queue_error_is_dropped(self, fail_at_once: Callable[[ep.Queue, str], None]) -> None:
         forgotten, remembered, other = (ep.Queue("opencl:cpu") for _ in range(3))
         for queue in (forgotten, forgotten, remembered):
             fail_at_once(queue, "lost")
@@ -146,11 +146,11 @@ RESOURCES = pytest.mark.parametrize(
 def drop_soon(arrays: list[ep.Array]) -> None:
     begin = time.perf_counter()
     arrays.clear()
-    assert time.perf_counter() - begin < SOON, "letting go has waited"
+    assert time.perf_counter() - begin < SOON, "the release has waited"
 
 
 def is_allocated(address: int) -> bool:
-    """Whether the driver knows the address as USM."""
+    """True if the driver knows the address as USM."""
     interface = {"shape": (1,), "typestr": "|u1", "data": (address, False), "version": 1, "syclobj": "opencl:cpu"}
     try:
         ep.asarray(Speaker("__sycl_usm_array_interface__", interface))
@@ -172,14 +172,14 @@ class TestDropped:
         memory.trim()
         assert not done.done, "nor does trimming wait"
         assert is_allocated(address), "it was freed under the kernel"
-        assert statistics.current_bytes == 0, "it is nobody's any more"
+        assert statistics.current_bytes == 0, "it is still counted as owned"
         done.wait()
         assert settles(lambda: is_allocated(address), False)
 
     @RESOURCES
     @every_place
     def test_reached_through_a_table(self, place: Place, make_resource: Callable[[], memory.Resource]) -> None:
-        """The kernel finds the address in memory; no argument of it says so."""
+        """The kernel reads the address from memory; it is not an argument."""
         queue, other = ep.Queue(place.device), ep.Queue(place.device)
         with memory.use_resource(make_resource()):
             arrays = [place.empty(1 << 18, "int32")]
@@ -191,14 +191,14 @@ class TestDropped:
             neighbours = [ep.empty(1 << 18, "int32", kind=place.kind, queue=other) for _ in range(4)]
             memory.trim()
             assert not done.done, "nothing of this waits for the kernel"
-            assert address not in [each.data_ptr for each in neighbours], "it was given to somebody else under the kernel"
+            assert address not in [each.data_ptr for each in neighbours], "it was reused while the kernel runs"
             assert is_allocated(address), "it was freed under the kernel"
             del table, neighbours
         done.wait()
         assert settles(lambda: is_allocated(address), False)
 
     @every_place
-    def test_what_the_last_of_many_views_leaves(self, place: Place) -> None:
+    def test_memory_is_freed_after_its_last_view(self, place: Place) -> None:
         queue = ep.Queue(place.device)
         with memory.use_resource(memory.direct()):
             arrays = [place.empty((1000, 1000), "int32")]
@@ -219,7 +219,7 @@ class TestDropped:
         done = launch("slow", arrays[0], queue=queues[0])
         begin = time.perf_counter()
         queues.clear()
-        assert time.perf_counter() - begin < SOON, "letting go of the queue has waited"
+        assert time.perf_counter() - begin < SOON, "releasing the queue has waited"
         drop_soon(arrays)
         assert not done.done
         assert is_allocated(address)
@@ -227,7 +227,7 @@ class TestDropped:
         assert settles(lambda: is_allocated(address), False)
 
     @pytest.mark.numpy
-    def test_what_is_borrowed_stays_until_the_kernel_is_done(self) -> None:
+    def test_borrowed_memory_lives_until_the_kernel_is_done(self) -> None:
         import numpy as np
 
         owner = np.zeros(16, "int32")
@@ -249,10 +249,10 @@ Thread = ctypes.c_ulong
 
 
 def call_on_a_new_thread(function: int, argument: int) -> None:
-    """On a thread that Python knows nothing of, and waits for it."""
+    """Runs the function on a thread unknown to Python, and joins it."""
     thread = Thread()
     assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument)) == 0
-    assert libc.pthread_join(thread, None) == 0  # ctypes gives the GIL up meanwhile
+    assert libc.pthread_join(thread, None) == 0  # ctypes releases the GIL meanwhile
 
 
 def call_without_the_gil(function: int, argument: int) -> None:
@@ -266,13 +266,13 @@ class Source(bytearray):
 @pytest.mark.parametrize("call", [call_on_a_new_thread, call_without_the_gil])
 class TestDeleters:
     def export(self, source: object) -> tuple[int, int]:
-        """The deleter and the tensor of an export that its capsule has given away."""
+        """Deleter and tensor of an export, taken from its capsule."""
         capsule = ep.asarray(source).__dlpack__(max_version=(1, 0))
         managed = content(capsule, Versioned)
         ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
         return managed.deleter, ctypes.addressof(managed)
 
-    def test_python_objects_are_dropped_by_a_thread_that_may(self, call: Callable[[int, int], None]) -> None:
+    def test_python_objects_are_dropped_with_the_gil(self, call: Callable[[int, int], None]) -> None:
         source = Source(100)
         gone = weakref.ref(source)
         deleter, tensor = self.export(source)
@@ -283,7 +283,7 @@ class TestDeleters:
             pass  # a pending call of the interpreter comes between two instructions
         assert gone() is None
 
-    def test_of_device_memory(self, call: Callable[[int, int], None]) -> None:
+    def test_deleter_of_device_memory(self, call: Callable[[int, int], None]) -> None:
         statistics = memory.statistics(memory.direct())
         with memory.use_resource(statistics):
             array = ep.zeros(1000, "uint8", device="opencl:cpu", kind="device")
@@ -354,7 +354,7 @@ def ask_as_extension() -> None:
 
 
 def ask_by_exchange_table() -> None:
-    """With the GIL held, though the table asks for no such thing."""
+    """Called with the GIL held, though the table does not require it."""
     with memory.use_resource(memory.direct()):
         device = ep.empty(1, "uint8", device="opencl:cpu", kind="device").__dlpack_device__()
     tensor = DLTensor(device=DLDevice(*device), ndim=1, dtype=DLDataType(1, 8, 1))
@@ -366,7 +366,8 @@ def ask_by_exchange_table() -> None:
 
 
 class TestOtherThreads:
-    """A SYCL queue cannot be made to wait for the host's work: the thread does, and other threads run meanwhile."""
+    """A SYCL queue cannot wait for the host's work: the thread waits, and other threads run
+    meanwhile."""
 
     def waits_for(self, done: ep.Event, standstill: Callable[[], float], act: Callable[[], object]) -> None:
         assert not done.done, "the work must be slow enough for the test to mean anything"
@@ -420,7 +421,8 @@ class TestOtherThreads:
 
     @pytest.mark.dpctl
     def test_a_queue_that_another_thread_waits_for(self, standstill: Callable[[], float]) -> None:
-        """While it does, nobody else may mark an out-of-order queue of OpenCL: the export is held up, and nobody else is."""
+        """OpenCL blocks marking an out-of-order queue during another thread's wait on it. The
+        export may wait for that, but no other thread may."""
         import dpctl
         import dpctl.memory
 

@@ -1,4 +1,5 @@
-"""The interpreter's end: whatever is alive or under way then, the process ends well, soon and without a word."""
+"""Interpreter shutdown: the process exits soon, successfully and silently, with any object alive
+and work in flight."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def start(seconds=1, kind="shared"):
 
 
 def ends(body: str) -> float:
-    """How long the program takes, which must end well; the start and the end of the runtime are in it."""
+    """Seconds that the program takes, including the runtime's start and end; it must succeed."""
     begin = time.perf_counter()
     run(BEGIN + body, timeout=60)
     return time.perf_counter() - begin
@@ -37,7 +38,7 @@ class TestWorkInFlight:
     def test_held_by_globals(self, kind: str) -> None:
         assert ends(SLOW + f"queue, array, done = start(kind={kind!r})") < SECONDS
 
-    def test_held_by_nobody(self) -> None:
+    def test_exit_without_references(self) -> None:
         assert ends(SLOW + "start()") < SECONDS
 
     @pytest.mark.parametrize("resource", ["direct()", "pool()", "statistics(memory.log(sink=lambda line: None))", "track()"])
@@ -126,7 +127,7 @@ time.sleep(0.05)
 """
         assert ends(body) < SECONDS
 
-    def test_other_threads_are_in_python_code_that_we_have_called(self) -> None:
+    def test_exit_while_threads_run_python_callbacks(self) -> None:
         body = """
 import array
 class Producer(array.array):
@@ -175,7 +176,7 @@ array = ep.zeros(100, "int32", {place})
 
 @pytest.mark.host
 class TestDeletersAfterTheEnd:
-    """Consumers in C let go whenever they like: after the interpreter is gone, or while it goes."""
+    """Consumers in C may release at any time: during or after the interpreter's shutdown."""
 
     GIVEN = """
 from tensors import Versioned, content
@@ -201,9 +202,9 @@ def give_away(array):
     @pytest.mark.parametrize("when", ["after", "while"])
     def test_are_harmless(self, array: str, when: str) -> None:
         called = {
-            # By exit(), when the interpreter is no more.
+            # By exit(), after the interpreter's shutdown.
             "after": "libc.__cxa_atexit(*give_away(array), None)",
-            # By threads that Python knows nothing of, the last of them while the interpreter ends.
+            # By threads unknown to Python, the last of them during the interpreter's shutdown.
             "while": """
 given = [give_away(array) for _ in range(3000)]
 for deleter, tensor in given:

@@ -1,4 +1,5 @@
-"""Fork in a process that has used a device: every entry to it in the child is an error at once, and host memory works."""
+"""Fork after use of a device: in the child every call to it is an error at once, and host memory
+works."""
 
 from __future__ import annotations
 
@@ -189,7 +190,7 @@ thread.join()
 print("the parent lives")
 """
 
-# The handler runs on the thread that compiles. What its child returns to is the launch that the parent began.
+# The handler runs on the compiling thread; its child continues the launch that the parent began.
 FORK_IN_A_HANDLER = """
 def handle(*_):
     global child
@@ -267,7 +268,7 @@ KINDS = pytest.mark.parametrize("kind", ["device", "shared", "host"])
 
 
 def fork(body: str, *, before: str = "", after: str = "", selector: str = "opencl:cpu", kind: str = "device") -> list[str]:
-    """What the child's body says, and what the parent says afterwards."""
+    """Lines printed by the child's body, then those of the parent."""
     return run(IN_CHILD + PROGRAM.format(selector=selector, kind=kind, before=before, after=after, body=body)).splitlines()
 
 
@@ -280,22 +281,23 @@ class TestSycl:
 
     @pytest.mark.parametrize(("before", "after"), STATES)
     def test_again_and_again(self, before: str, after: str) -> None:
-        """Locks that other threads hold at the moment of the fork are free in the child, whichever they are."""
+        """All locks that other threads hold at the fork are free in the child."""
         again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
         assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
 
-    def test_with_other_threads_letting_queues_go(self) -> None:
-        """A queue that ends takes locks, of ours and the driver's, which must not be those that the fork waits for."""
+    def test_fork_while_threads_release_queues(self) -> None:
+        """Ending a queue takes locks of Entrepot and the driver; the fork must not wait for them."""
         again = "\nfor _ in range(100):\n    assert in_child(lambda: 'fine') == 'fine'\n"
         assert fork("    pass", before=LETTING_QUEUES_GO, after=again + STOP) == ["fine", "the parent lives"]
 
     def test_while_another_thread_loads_the_backends(self) -> None:
-        """The first use of a device takes a moment; children that are forked meanwhile are refused it, too."""
+        """The first use of a device takes a moment; children forked during it are refused the
+        device, too."""
         assert run(IN_CHILD + LOADING) == "True"
 
     @KINDS
     def test_a_child_that_ends_as_usual(self, kind: str) -> None:
-        """Through the interpreter's end, with everything still held."""
+        """Through the interpreter's shutdown, with all objects still held."""
         assert fork("    sys.exit(0)", kind=kind, before=IN_FLIGHT) == ["fine", "the parent lives"]
 
     def test_multiprocessing_by_fork(self) -> None:
@@ -317,7 +319,7 @@ class TestSycl:
         """
         assert run(program) == "[[0, 0, 0, 0], [1, 1, 1, 1], [2, 2, 2, 2]]"
 
-    def test_what_was_not_asked_before_is_not_known(self) -> None:
+    def test_child_cannot_list_devices_unlisted_before_the_fork(self) -> None:
         program = """
             def body():
                 try:

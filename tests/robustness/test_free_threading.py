@@ -1,6 +1,6 @@
 """Interpreters without a GIL: the module does not turn it on, and what threads do at one instant is done once.
 
-The other tests of threads run there as they are. Where there is a GIL, most of these hold by its grace.
+The other tests of threads run there unchanged. With a GIL, it alone makes most of these pass.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ without_gil = pytest.mark.skipif(not NO_GIL, reason="this interpreter is built w
 
 
 def at_once(*works: Callable[[], Any]) -> list[list[Any]]:
-    """For each of the works, what it gives each of the threads, or the exception that it raises; begun by all in one instant."""
+    """For each of the works, the result or the exception of each thread; all threads begin it at
+    one instant."""
     arrived: list[None] = []
     results: list[list[Any]] = [[] for _ in works]
 
@@ -63,26 +64,26 @@ def test_the_module_leaves_the_gil_off(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class TestCapsules:
-    """One thread gets what is in it, the others an error that says so."""
+    """One thread gets the content, the others an error."""
 
     def serve_one(self, takes: list[Callable[[], object]], kind: type, refusal: type[Exception]) -> None:
         for results in at_once(*takes):
             assert sum(isinstance(result, kind) for result in results) == 1, results
             assert sum(isinstance(result, refusal) and "used" in str(result) for result in results) == THREADS - 1, results
 
-    def test_of_dlpack(self) -> None:
+    def test_dlpack_capsule_is_consumed_once(self) -> None:
         array = ep.zeros(10, "int32", device="host")
         capsules = [array.__dlpack__() for _ in range(ROUNDS)]
         self.serve_one([lambda c=capsule: ep.from_dlpack(c) for capsule in capsules], ep.Array, ep.ExchangeError)
 
     @pytest.mark.sycl
-    def test_of_sycl_queues(self) -> None:
+    def test_sycl_queue_capsule_is_consumed_once(self) -> None:
         queues = [ep.Queue("opencl:cpu") for _ in range(12)]  # more than are remembered
         capsules = [queues[number % 12]._get_capsule() for number in range(ROUNDS)]
         self.serve_one([lambda c=capsule: ep.Queue(c) for capsule in capsules], ep.Queue, ValueError)
 
     @pytest.mark.sycl
-    def test_of_sycl_queues_in_interfaces(self) -> None:
+    def test_suai_queue_capsule_is_consumed_once(self) -> None:
         block = memory.MemoryUSMShared(64, queue=ep.Queue("opencl:cpu"))
         attribute = "__sycl_usm_array_interface__"
         interfaces = [{**getattr(block, attribute), "syclobj": block.sycl_queue._get_capsule()} for _ in range(ROUNDS)]
@@ -91,14 +92,14 @@ class TestCapsules:
 
 
 @pytest.mark.sycl
-def test_what_is_made_when_it_is_first_asked_for_is_one_object() -> None:
+def test_lazily_made_object_is_unique() -> None:
     blocks = [memory.MemoryUSMShared(64) for _ in range(ROUNDS)]
     for queues in at_once(*[lambda b=block: b.sycl_queue for block in blocks]):
         assert len({id(queue) for queue in queues}) == 1
 
 
 def test_a_dict_that_changes_while_it_is_read() -> None:
-    """Each entry that is found is a whole one: the answer is that of some moment, or a refusal."""
+    """Each entry is complete: the answer is that of some moment, or a refusal."""
     data = bytearray(400)
     interface: dict[str, Any] = {"version": 3, "typestr": "|u1", "data": data, "shape": [4, 5]}
     speaker = Speaker("__array_interface__", interface)
@@ -141,7 +142,7 @@ def scale(x):
 
 
 def test_a_kernel_is_counted_while_it_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a kernel whose surroundings change, versions come and go."""
+    """Versions of a kernel come and go while its surroundings change."""
     end = threading.Event()
 
     def read_anew() -> None:
@@ -163,7 +164,7 @@ def test_a_kernel_is_counted_while_it_is_read_anew(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_closure_changes_while_its_kernel_is_read() -> None:
-    """What a name meant is there for as long as it is looked at."""
+    """A name's old value stays alive while it is being read."""
     factor = 0.5
     end = threading.Event()
 
@@ -188,7 +189,7 @@ def test_a_closure_changes_while_its_kernel_is_read() -> None:
 
 @without_gil
 @pytest.mark.numpy
-def test_a_thread_that_ends_lets_go_of_what_it_has_seen() -> None:
+def test_ending_thread_releases_its_cached_dtypes() -> None:
     import numpy as np
 
     dtype = np.dtype("float32", metadata={"of": "this test alone"})
@@ -204,13 +205,13 @@ def test_caches_of_types_and_descriptors_on_all_threads() -> None:
     array = ep.zeros(3, "uint8", device="host")
 
     def giver(number: int) -> object:
-        """Of a class that is taken for JAX's, and so for read-only, or of another one."""
+        """Its class looks like JAX's, and so read-only, or like another one."""
         name, module = ("ArrayImpl", "jaxlib") if number % 2 else ("Array", "elsewhere")
         methods = {"__dlpack__": lambda self, **words: array.__dlpack__(**words), "__dlpack_device__": lambda self: (1, 0)}
         return type(name, (), {"__module__": module, **methods})()
 
     def looks(number: int) -> Callable[[], None]:
-        """At objects whose types and descriptors nobody has seen before, and at each twice."""
+        """Imports objects whose types and descriptors are new, each of them twice."""
         name = ["int8", "int16", "float32", "complex64"][number % 4]
         record = np.zeros(3, np.dtype(name, metadata={"number": number}))
         buffer = type(f"Kind{number}", (bytearray,), {})(b"abc")

@@ -1,4 +1,4 @@
-"""Letting go of memory at bad moments: while an exception unwinds, deep inside one another, half way through a collection."""
+"""Memory released at bad moments: while an exception unwinds, nested, during a collection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def telling(function):
     "A producer whose deleter calls the function."
     producer = Producer(ctypes.addressof(DATA), DATA)
     producer._delete = lambda _: function()
-    producers.append(producer)  # its deleter may be called when nobody else has it any more
+    producers.append(producer)  # the deleter may be called after its last other reference
     return producer
 """
 
@@ -37,7 +37,7 @@ def runs(source: str, *, timeout: float = 60) -> str:
 
 
 class TestWhileAnExceptionUnwinds:
-    """What Python's own destructors promise: the exception is the same one afterwards, and Python code may run meanwhile."""
+    """Python's destructors keep the exception that is being raised, and may run Python code."""
 
     @pytest.mark.parametrize(
         ("before", "dropped"),
@@ -72,7 +72,7 @@ class TestWhileAnExceptionUnwinds:
         """
         assert runs(source) == "well"
 
-    def test_a_deleter_that_raises_meanwhile_is_reported(self) -> None:
+    def test_deleter_exception_during_unwinding_is_reported(self) -> None:
         source = """
             reported = []
             sys.unraisablehook = lambda unraisable: reported.append(unraisable.exc_type)
@@ -134,7 +134,7 @@ class Owner(bytearray):
 
 class TestCycles:
     def made(self) -> tuple[weakref.ref[Owner], ep.Array]:
-        """An owner that has an array of itself."""
+        """An owner that refers to an array of itself."""
         owner = Owner(16)
         owner.whole = ep.asarray(owner)
         return weakref.ref(owner), owner.whole
@@ -144,7 +144,7 @@ class TestCycles:
         gc.collect()
         assert gone() is None
 
-    def test_an_owner_that_is_shared_and_needed_is_left_alone(self) -> None:
+    def test_reachable_owner_in_a_cycle_is_not_collected(self) -> None:
         owner = Owner(b"memory")
         owner.whole = ep.asarray(owner)
         owner.part = owner.whole[:4]
@@ -152,7 +152,7 @@ class TestCycles:
         assert bytes(memoryview(owner.part)) == b"memo"
 
     @pytest.mark.parametrize("share", [lambda array: array[:4], lambda array: array.__dlpack__()], ids=["view", "export"])
-    def test_as_documented_stays_until_it_is_broken(self, share: Callable[[ep.Array], object]) -> None:
+    def test_documented_cycle_is_not_collected(self, share: Callable[[ep.Array], object]) -> None:
         gone = self.made()[0]
         gone().part = share(gone().whole)
         gc.collect()
@@ -163,7 +163,7 @@ class TestCycles:
 
 
 class TestHalfWayThroughACollection:
-    def test_an_array_that_is_asked_while_it_is_cleared(self) -> None:
+    def test_array_used_while_it_is_cleared(self) -> None:
         source = """
             address, seen = [], []
 
@@ -186,8 +186,8 @@ class TestHalfWayThroughACollection:
 
 
 @pytest.mark.sycl
-def test_where_there_was_a_subinterpreter_nothing_is_let_go_without_the_gil() -> None:
-    """From then on PyGILState_Check() says yes to every thread."""
+def test_after_a_subinterpreter_releases_hold_the_gil() -> None:
+    """After that, PyGILState_Check() returns true on every thread."""
     source = """
         import threading, time
 

@@ -1,11 +1,11 @@
 """Nothing is lost on bad input: producers that lie in every field, by every protocol.
 
-Each lie ends in the protocol's documented exception or in a view that nobody reads. The same object, mended, works right
-afterwards; everything that was taken from it was given back; no allocation is left. ``make sanitize-python`` runs this
-file under AddressSanitizer and UndefinedBehaviorSanitizer.
+Each lie must end in the protocol's documented exception or in a view that is never read. After it
+is corrected, the object must work. Everything taken from it is released, and no allocation is left.
+``make sanitize-python`` runs this file under AddressSanitizer and UndefinedBehaviorSanitizer.
 
-What no consumer can find out is left out: an address of host memory that nobody owns, a shape that points to fewer numbers
-than there are dimensions, a capsule of the right name that holds something else.
+Lies that no consumer can detect are left out. These are an unowned address of host memory, a shape
+array shorter than ``ndim``, and a capsule of the right name with other contents.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ lies = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCh
 
 @pytest.fixture(autouse=True)
 def nothing_stays_allocated() -> Iterator[memory.statistics]:
-    """Live allocations come back to none, however the test's imports ended."""
+    """Live allocations return to none, even if imports of the test failed."""
     statistics = memory.statistics(memory.direct())
     with memory.use_resource(statistics):
         yield statistics
@@ -74,7 +74,7 @@ def usm(kind: str = "shared") -> ep.Array:
 
 
 class Dict:
-    """A protocol whose producers are dicts: which attribute, how it is taken, and a dict that says the truth."""
+    """A protocol of dicts: its attribute, its importers, and a true dict."""
 
     attribute: str
     takers: tuple[Callable[[object], object], ...]
@@ -113,7 +113,7 @@ class Suai(Dict):
 
 
 class Cai(Dict):
-    """Without a stream: a number that is none can only be told from one where it is small."""
+    """Without a stream: an invalid handle can only be recognized where it is a small number."""
 
     attribute = "__cuda_array_interface__"
     takers = (ep.asarray, copied, lambda obj: ep.asarray(obj, dtype="float32", protocol="cai"))
@@ -137,7 +137,7 @@ DICTS = [
 @pytest.mark.numpy
 class TestDicts:
     @pytest.mark.parametrize("make", DICTS)
-    def test_whatever_it_says(self, make: Callable[[], Dict]) -> None:
+    def test_random_lies_leak_nothing(self, make: Callable[[], Dict]) -> None:
         protocol = make()
 
         @lies
@@ -162,7 +162,7 @@ class TestDicts:
     @pytest.mark.parametrize(
         "attribute", ["__array_interface__", Cai.attribute, pytest.param(Suai.attribute, marks=pytest.mark.sycl)]
     )
-    def test_what_is_no_dict(self, attribute: str, whole: object) -> None:
+    def test_non_dict_is_refused(self, attribute: str, whole: object) -> None:
         producer = Speaker(attribute, whole)
 
         def attempt() -> None:
@@ -178,7 +178,7 @@ class TestDicts:
             | dict.fromkeys(("mask", "descr", "offset", "stream"))
         )
     )
-    def test_whatever_cai_says_of_memory_that_no_driver_knows(self, interface: dict[str, Any]) -> None:
+    def test_cai_lies_about_unknown_memory_leak_nothing(self, interface: dict[str, Any]) -> None:
         producer = Speaker(Cai.attribute, interface)
 
         def attempt() -> None:
@@ -191,7 +191,7 @@ class TestDicts:
 
     @pytest.mark.cuda
     @given(stream=st.integers(-10, 4095) | st.sampled_from([2**64, -(2**63)]) | JUNK.filter(lambda junk: type(junk) is not int))
-    def test_streams_that_are_none(self, stream: object) -> None:
+    def test_invalid_streams_are_refused(self, stream: object) -> None:
         cai = Cai("device")
         producer = Speaker(Cai.attribute, cai.truth | {"stream": stream})
         if stream is None or (type(stream) is int and stream in (1, 2)):
@@ -232,7 +232,7 @@ def struct(*, shape: tuple[int, ...] | None = (4, 3), strides: tuple[int, ...] |
 class TestStructs:
     @lies
     @given(lie=STRUCT_LIES)
-    def test_whatever_it_says(self, lie: dict[str, Any]) -> None:
+    def test_random_lies_leak_nothing(self, lie: dict[str, Any]) -> None:
         producer = struct(**lie)
 
         def attempt() -> None:
@@ -247,7 +247,7 @@ class TestStructs:
 
 # ---------------------------------------------------------------- tensors
 
-#: Fields of a tensor that are bent one at a time, each of which must be refused.
+#: Fields of a tensor that are falsified one at a time, each of which must be refused.
 REFUSED = {
     "ndim -1": {"ndim": -1},
     "ndim 10**6": {"ndim": 10**6},
@@ -266,7 +266,7 @@ REFUSED = {
     "CUDA": {"device": (CUDA, 0)},
     "NULL": {"address": None},
 }
-#: The same for memory that the runtime can be asked about.
+#: Further lies about memory that the runtime can be asked about.
 REFUSED_USM = REFUSED | {
     "device number -1": {"device": (ONE_API, -1)},
     "device number 1000": {"device": (ONE_API, 1000)},
@@ -278,7 +278,7 @@ REFUSED_USM = REFUSED | {
 
 
 class Place_:
-    """Where tensors lie: their address and device, and the lies that can be found out there."""
+    """Place of tensors: their address and device, and the lies that are detectable there."""
 
     def __init__(self, array: ep.Array | None) -> None:
         self.array = array
@@ -329,7 +329,7 @@ def through_capsule(producer: Producer) -> ep.Array:
         del capsule  # its destructor is Python code, which must not run while an exception is on its way
 
 
-Tensor, _ = publish(lambda: None)  # once: a type with a table is remembered for ever, as the protocol lets consumers do
+Tensor, _ = publish(lambda: None)  # once: a type with a table is remembered forever, as the protocol lets consumers do
 
 
 def through_table(producer: Producer) -> ep.Array:
@@ -362,7 +362,7 @@ class TestTensors:
 
     @every_place
     @both_forms
-    def test_whatever_it_says(self, make_place: Callable[[], Place_], form: type) -> None:
+    def test_random_lies_leak_nothing(self, make_place: Callable[[], Place_], form: type) -> None:
         place = make_place()
 
         @lies
@@ -468,7 +468,7 @@ class TestBuffers:
     @example(lie={"ndim": 10**6, "suboffsets": (-1, -1)}, address=ADDRESS)
     @example(lie={"format": b"\xff"}, address=ADDRESS)
     @example(lie={"itemsize": 0, "length": 0}, address=ADDRESS)
-    def test_whatever_it_says(self, lie: dict[str, Any], address: int) -> None:
+    def test_random_lies_leak_nothing(self, lie: dict[str, Any], address: int) -> None:
         if lie.get("shape", ()) is None:
             lie.setdefault("ndim", 2)
         exporter = Exporter(HOST_MEMORY, address, **lie)
@@ -488,7 +488,7 @@ class TestBuffers:
 
 
 class TestShapes:
-    """Lists that one of their items empties while they are read: what counts is what was in them."""
+    """Lists that an item empties while they are read: the items at the start of the call count."""
 
     @pytest.fixture
     def shape(self) -> list[object]:
@@ -500,10 +500,10 @@ class TestShapes:
         shape = [Emptying(), *range(2, 9)]
         return shape
 
-    def test_of_new_arrays(self, shape: list[object]) -> None:
+    def test_new_array_with_a_shape_that_empties_itself(self, shape: list[object]) -> None:
         assert ep.empty(shape, "uint8", device="host").shape == (3, 2, 3, 4, 5, 6, 7, 8)
 
-    def test_of_interfaces(self, shape: list[object]) -> None:
+    def test_interface_with_a_shape_that_empties_itself(self, shape: list[object]) -> None:
         data = bytearray(3 * 40320)
         interface = {"version": 3, "typestr": "|u1", "shape": shape, "data": data}
         assert ep.asarray(Speaker("__array_interface__", interface)).shape == (3, 2, 3, 4, 5, 6, 7, 8)
@@ -524,7 +524,7 @@ class TestQuestions:
         )
     )
     @pytest.mark.parametrize("selector", ["host", pytest.param("opencl:cpu", marks=pytest.mark.sycl)])
-    def test_what_dlpack_is_asked(self, selector: str, keywords: dict[str, Any]) -> None:
+    def test_random_dlpack_keywords_leak_nothing(self, selector: str, keywords: dict[str, Any]) -> None:
         array = ep.zeros((4, 3), "float32", device=selector)
         keywords = {
             name: value for name, value in keywords.items() if isinstance(value, (int, str, tuple, list, dict, type(None)))
@@ -541,7 +541,7 @@ class TestQuestions:
 
     @lies
     @given(flags=st.integers(-(2**31), 2**31 - 1))
-    def test_what_buffers_are_asked(self, flags: int) -> None:
+    def test_random_buffer_flags_leak_nothing(self, flags: int) -> None:
         array = ep.zeros((4, 3), "float32", device="host")
         view = (ctypes.c_char * 80)()
 
@@ -557,7 +557,7 @@ class TestQuestions:
 
     @lies
     @given(keywords=st.dictionaries(st.sampled_from("dtype copy device kind queue protocol nonsense".split()), TYPESTRS | JUNK))
-    def test_what_asarray_is_asked(self, keywords: dict[str, Any]) -> None:
+    def test_random_asarray_keywords_leak_nothing(self, keywords: dict[str, Any]) -> None:
         def attempt() -> None:
             try:
                 ep.asarray(HOST_MEMORY, **keywords)
@@ -577,7 +577,7 @@ class Mallinfo(ctypes.Structure):
 
 
 def allocated_bytes() -> int:
-    """What malloc has given out and not got back, in the whole process; 0 where another malloc counts."""
+    """Bytes that malloc has handed out in this process; 0 if another malloc counts them."""
     mallinfo = ctypes.CDLL(None).mallinfo2
     mallinfo.restype = Mallinfo
     return mallinfo().uordblks
@@ -585,7 +585,7 @@ def allocated_bytes() -> int:
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="this C library does not count what malloc has given out")
 class TestLeaks:
-    """Refusals, some thousands of each, leave nothing behind in C++ either."""
+    """Thousands of refusals of each kind leak nothing in C++ either."""
 
     TIMES = 2000
     SLACK = 8 * TIMES  # bytes: less than any block that leaked once each time would take

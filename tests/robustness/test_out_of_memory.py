@@ -1,4 +1,5 @@
-"""Out of memory: tidied up first, then refused with what was asked and what there is; everything works afterwards."""
+"""Out of memory: caches are reclaimed first, then the request fails with its size and the
+available bytes; all works afterwards."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ MIB = 1 << 20
 
 @pytest.fixture
 def limit() -> Iterator[memory.limit]:
-    """No more than 8 MiB, under a pool; all of it comes back."""
+    """At most 8 MiB, under a pool; all of it must be released."""
     limit = memory.limit(8 * MIB, memory.direct())
     with memory.use_resource(memory.pool(limit)):
         yield limit
@@ -55,7 +56,7 @@ class TestLimit:
         place.empty(4 * MIB, "uint8")
 
     @every_place
-    def test_what_is_cached_is_given_back_first(self, place: Place, limit: memory.limit) -> None:
+    def test_cached_memory_is_reclaimed_first(self, place: Place, limit: memory.limit) -> None:
         for size in (6, 5, 7, 3, 8):
             array = place.empty(size * MIB, "uint8")
             ep.fill(array, 1)
@@ -64,7 +65,7 @@ class TestLimit:
         assert limit.used_bytes <= limit.limit
 
     @every_place
-    def test_what_is_cached_in_another_pool_too(self, place: Place, limit: memory.limit) -> None:
+    def test_cached_memory_of_another_pool_is_reclaimed(self, place: Place, limit: memory.limit) -> None:
         with memory.use_resource(memory.pool(limit)) as other:
             array = place.empty(6 * MIB, "uint8")
             array.queue.wait()
@@ -75,7 +76,7 @@ class TestLimit:
 
     @pytest.mark.sycl
     @pytest.mark.parametrize("place", SYCL, ids=str)
-    def test_what_a_kernel_still_uses_is_waited_for(self, place: Place, limit: memory.limit) -> None:
+    def test_memory_in_use_by_a_kernel_is_waited_for(self, place: Place, limit: memory.limit) -> None:
         from robustness.kernels import launch
 
         array = place.empty(6 * MIB, "uint8")
@@ -102,7 +103,7 @@ class TestLimit:
             lambda big: memory.MemoryUSMDevice(9 * MIB, alignment=4096),
         ],
     )
-    def test_whoever_asks(self, ask: Callable[[ep.Array], object], limit: memory.limit) -> None:
+    def test_failed_allocation_leaves_devices_working(self, ask: Callable[[ep.Array], object], limit: memory.limit) -> None:
         big = ep.asarray(bytearray(9 * MIB))
         for _ in range(2):
             with pytest.raises(ep.USMAllocationError, match=str(9 * MIB)):
@@ -138,7 +139,7 @@ class TestDriver:
         assert works(place)
 
     def test_the_machine_says_no(self) -> None:
-        """An address space that is full: malloc itself fails, here and there."""
+        """A full address space: malloc itself fails."""
         program = """
             import resource
             import entrepot as ep
@@ -163,8 +164,8 @@ class TestDriver:
 
 
 class TestPrivateMemory:
-    """What a kernel of the host keeps for each work-item lies in a block of the thread that runs it, and there is none left:
-    one that is larger than the 64 MiB of address space that malloc sets aside for a thread."""
+    """Private memory of a kernel on the host is a block of the thread that runs it. Here it cannot
+    be allocated: it exceeds the 64 MiB of address space that malloc sets aside for a thread."""
 
     PRELUDE = '''
         import resource
@@ -197,7 +198,7 @@ class TestPrivateMemory:
         """
         assert run(dedent(self.PRELUDE) + dedent(program)) == "True"
 
-    def test_a_thread_hands_its_refusal_to_who_waits(self) -> None:
+    def test_refusal_on_a_thread_reaches_the_waiter(self) -> None:
         program = """
             big[1, 1]().wait()  # starts a thread, and says that 4096 work-items are not quick
             print(refused(lambda: big[4096, 4096]().wait()))

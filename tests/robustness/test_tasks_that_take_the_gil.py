@@ -1,9 +1,11 @@
-"""Tasks of the host that take the GIL. A thread that has the GIL and waits for such a queue, or for one who does, waits for ever.
+"""Host tasks that take the GIL. A thread that holds the GIL and waits for such a queue deadlocks;
+so does one that waits for a thread doing that.
 
-On SYCL dpctl and dpnp submit one behind each of their operations, which drops the operation's arguments. On CUDA CuPy's and
-Numba's callbacks are such; and while a function of the driver that frees memory waits for all work, nobody can mark a stream.
+On SYCL, dpctl and dpnp submit such a task after each operation, to drop the operation's arguments.
+On CUDA, callbacks of CuPy and Numba are such tasks. While a CUDA call that frees memory waits for
+all work, no thread can record an event.
 
-Each program has a process of its own, which others may keep waiting: one that waits for ever does so whenever it runs."""
+Each program runs in its own process, since one that deadlocks never ends."""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def keep_alive(event):
     out_of_order._submit_keep_args_alive((object(),), [event])
 """
 
-# One thread: the array's last work comes behind such a task, and cannot be put before a queue that is not in order either.
+# One thread. The array's last work waits for such a task; an out-of-order queue cannot join it.
 TWO_QUEUES = """
 array = memory_of(queue)
 queue.wait()
@@ -39,7 +41,7 @@ launch("slow", array, seconds=0.01, queue=queue)
 array.__dlpack__(stream=dpctl.SyclQueue("opencl:cpu"))
 """
 
-# Two threads: the other one waits for the queue, whose last task is such a one.
+# Two threads: the other one waits for the queue, whose last task takes the GIL.
 BESIDE_A_WAITER = """
 raw = dpctl.memory.MemoryUSMShared(64, queue=out_of_order)
 elsewhere = ep.asarray(memory_of(other), queue=queue)  # work of `other` is pending on it, and its own queue is out of order
@@ -63,7 +65,7 @@ OF_THE_QUEUE = """
 launch("slow", memory_of(queue), queue=queue)
 keep_alive(out_of_order.submit_barrier())
 """
-OF_ANOTHER = "keep_alive(in_order.submit_barrier())"  # nothing of ours is in the queue that is waited for
+OF_ANOTHER = "keep_alive(in_order.submit_barrier())"  # the queue waited for has no work of Entrepot
 
 
 def finishes(program: str) -> None:

@@ -1,4 +1,5 @@
-"""Eight threads at once, on objects of their own and on the same ones: contents stay right, nothing hangs, counts come back."""
+"""Eight threads at once, on objects of their own and on shared ones: contents stay right,
+nothing hangs, counts return."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ SECONDS = 0.7
 
 @pytest.fixture(autouse=True)
 def often() -> Iterator[None]:
-    """Threads take turns a hundred times as often as usual."""
+    """Threads switch a hundred times as often as usual."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(5e-5)
     yield
@@ -38,7 +39,8 @@ def often() -> Iterator[None]:
 
 
 def run_threads(work: Callable[[random.Random], None]) -> None:
-    """Calls ``work`` again and again for a bounded time, on every thread; their exceptions are the test's."""
+    """Calls ``work`` repeatedly for a bounded time on every thread; the test raises their
+    exceptions."""
     end = time.monotonic() + SECONDS
     problems: list[BaseException] = []
 
@@ -64,7 +66,7 @@ def run_threads(work: Callable[[random.Random], None]) -> None:
 
 @pytest.fixture
 def balanced() -> Iterator[memory.statistics]:
-    """Whatever is allocated from it comes back."""
+    """All memory allocated from it must be released."""
     statistics = memory.statistics(memory.pool(memory.direct()))
     yield statistics
     assert settles(lambda: (statistics.current_count, statistics.current_bytes), (0, 0)), statistics
@@ -111,7 +113,7 @@ def test_one_array_read_and_exported_by_all(place: Place, balanced: memory.stati
 
 
 @every_host_accessible_place
-def test_what_one_thread_makes_another_drops(place: Place, balanced: memory.statistics) -> None:
+def test_array_is_dropped_by_another_thread(place: Place, balanced: memory.statistics) -> None:
     mailbox: queue.SimpleQueue[tuple[object, int]] = queue.SimpleQueue()
 
     def work(chance: random.Random) -> None:
@@ -129,7 +131,7 @@ def test_what_one_thread_makes_another_drops(place: Place, balanced: memory.stat
     assert mailbox.empty()
 
 
-def test_producers_are_let_go_once_each() -> None:
+def test_producers_are_released_once_each() -> None:
     data = (ctypes.c_int * 12)(*([7] * 12))
 
     class Counting(Producer):
@@ -168,8 +170,8 @@ def test_copies_between_arrays_of_two_threads(place: Place, balanced: memory.sta
     run_threads(work)
 
 
-def test_the_first_tensors_of_a_process_come_in_on_all_threads() -> None:
-    """What is found out with the first tensor, by Python code that gives other threads their turn, stops none of them."""
+def test_concurrent_first_tensors_of_a_process() -> None:
+    """The first tensor runs Python code that may switch threads, which must block none of them."""
     run("""
         import ctypes, threading, time
         import entrepot as ep
@@ -238,8 +240,9 @@ def test_adapters_of_one_buffer_and_of_one_list() -> None:
 
 
 @pytest.mark.sycl
-def test_the_first_tensors_of_a_device_come_in_at_one_instant() -> None:
-    """The queue that their producers are asked to hand over to is made then, without the GIL, which others have meanwhile."""
+def test_concurrent_first_tensors_of_a_device() -> None:
+    """Producers are asked to hand over to a queue that is made without the GIL, while other
+    threads hold it."""
     source = """
         import sys, threading
         import entrepot as ep

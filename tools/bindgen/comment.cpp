@@ -11,7 +11,7 @@
 namespace bindgen {
 namespace {
 
-// One space where there was white space; none at the ends.
+// Collapses white space to one space, and trims the ends.
 std::string squeezed(const std::string &text) {
     std::string out;
     for (const char each : text)
@@ -24,7 +24,7 @@ std::string squeezed(const std::string &text) {
     return out;
 }
 
-// What stands inside a paragraph: text, \p x, HTML.
+// Text inside a paragraph: plain text, \p x, HTML.
 std::string inline_text(CXComment comment) {
     switch (clang_Comment_getKind(comment)) {
     case CXComment_Text:
@@ -51,7 +51,8 @@ void append(std::string &text, const std::string &paragraph) {
         text += (text.empty() ? "" : "\n\n") + paragraph;
 }
 
-// @{ and @} make a group of the declarations between them. Its own words come to us with those of the first.
+// @{ and @} group the declarations between them. libclang returns the group's text with the first
+// one's.
 bool is_group_mark(const std::string &paragraph) {
     static constexpr const char *marks[] = {"@{", "@}", "@ {", "@ }", "\\{", "\\}"};
     return std::any_of(std::begin(marks), std::end(marks), [&](const char *mark) { return paragraph.starts_with(mark); });
@@ -59,7 +60,7 @@ bool is_group_mark(const std::string &paragraph) {
 
 bool is_rule(const std::string &paragraph) { return paragraph.find_first_not_of("-=* ") == std::string::npos; }
 
-// Without a star of the comment's left border, and without the end of a group behind it.
+// Removes the stars of the comment's left border, and an end of a group after it.
 std::string own_words(std::string paragraph) {
     while (paragraph.starts_with("* "))
         paragraph.erase(0, 2);
@@ -69,7 +70,7 @@ std::string own_words(std::string paragraph) {
     return paragraph;
 }
 
-// @note, @warning and their like keep their names; what files pages of a manual does not.
+// @note, @warning and the like keep their names; commands for pages of a manual do not.
 void add_command(Comment &out, const std::string &name, const std::string &text) {
     if (name == "brief" || name == "short" || name == "details")
         append(out.text, text);
@@ -84,8 +85,8 @@ void add_command(Comment &out, const std::string &name, const std::string &text)
     }
 }
 
-// libclang up to 14 does not see the end of a block of code that holds what looks like a command, and goes on to the end of the
-// file: so the block ends where the comment does.
+// If a code block holds something like a command, libclang up to 14 misses its end and goes on to
+// the end of the file. So the block is ended with the comment.
 std::string verbatim_text(CXComment comment) {
     std::string text;
     for (unsigned i = 0; i < clang_Comment_getNumChildren(comment); ++i) {
@@ -109,7 +110,7 @@ void add_paragraph(Comment &out, const std::string &paragraph, bool &is_of_group
         append(out.text, own_words(paragraph));
 }
 
-// `is_of_group`: what came before was a group's, and the declaration's own words begin with @brief.
+// `is_of_group`: the text before belongs to a group, and the declaration's own begins with @brief.
 void add_part(Comment &out, CXComment part, bool &is_of_group) {
     switch (clang_Comment_getKind(part)) {
     case CXComment_Paragraph:

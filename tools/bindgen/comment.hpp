@@ -1,4 +1,4 @@
-// Comment: doxygen's, taken apart.
+// Comment: a parsed doxygen comment.
 #pragma once
 #include <clang-c/Index.h>
 
@@ -19,7 +19,7 @@ struct Comment {
 
 Comment comment_of(CXCursor cursor);
 
-// A libclang string, disposed of.
+// Converts a libclang string, and disposes of it.
 std::string taken(CXString string);
 
 }  // namespace bindgen

@@ -38,7 +38,8 @@ bool is_record(CXCursorKind kind) { return kind == CXCursor_StructDecl || kind =
 
 std::string usr_of(CXCursor cursor) { return taken(clang_getCursorUSR(cursor)); }
 
-// A tag of the source. Of declarations without one libclang 14 says nothing, later ones a sentence with the place.
+// Tag in the source. For unnamed declarations libclang 14 returns "", and later versions a sentence
+// with the location.
 std::string tag_of(CXCursor cursor) {
     std::string name = taken(clang_getCursorSpelling(cursor));
     return name.find(' ') == std::string::npos && name.find('(') == std::string::npos ? name : "";
@@ -308,7 +309,7 @@ private:
             const auto index = static_cast<std::size_t>(i);
             Parameter parameter = index < arguments.size() ? parameter_of(arguments[index], i, comment)
                                                            : Parameter{"arg" + std::to_string(i), {}, "", ""};
-            // As it is written, where it is: the type of the function itself has no typedefs any more.
+            // The spelling at the declaration: the function's own type has its typedefs resolved.
             parameter.type = type_of(index < arguments.size() ? clang_getCursorType(arguments[index])
                                                               : clang_getArgType(type, static_cast<unsigned>(i)));
             callback.parameters.push_back(std::move(parameter));
@@ -435,7 +436,7 @@ class Unit {
 public:
     Unit(const LibrarySettings &settings, const std::vector<std::string> &include_directories, const std::string &text,
          bool may_have_errors) {
-        // Of headers in /usr/include too: they are the system's to clang, which it thinks nobody asks for comments of.
+        // Comments of headers in /usr/include, too: clang drops those of system headers by default.
         std::vector<std::string> options{"-x", "c", "-fretain-comments-from-system-headers"};
         for (const std::string &define : settings.defines)
             options.push_back("-D" + define);
@@ -562,7 +563,7 @@ void add_macros(const Unit &unit, Describer &describer, const LibrarySettings &s
     }
 }
 
-// Of the settings: an enum of its own, or further members of one that the headers have.
+// An enum from the settings: a new one, or further members of one that the headers have.
 void add_enum(const Enum &given, std::vector<Enum> &enums) {
     const auto known = std::ranges::find(enums, given.name, &Enum::name);
     if (known == enums.end()) {

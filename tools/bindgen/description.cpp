@@ -6,7 +6,7 @@ namespace bindgen {
 
 // One for each type, found by overloading: in bindgen itself, where the ones of lists look for them.
 
-// What is as usual is left out.
+// Defaults are left out.
 static void set(Json &json, const char *key, const std::string &value) {
     if (!value.empty())
         json[key] = value;

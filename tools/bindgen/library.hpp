@@ -1,4 +1,5 @@
-// Library: one TOML file, which says which headers to read, where the shared library may be, and what the rules cannot know.
+// Library: one TOML file, with the headers, the places of the shared library, and facts that the
+// rules cannot derive.
 #pragma once
 #include "description.hpp"
 
@@ -10,7 +11,7 @@
 
 namespace bindgen {
 
-// What a person decided for a parameter.
+// Overrides the default rules for a parameter.
 struct ParameterOverride {
     std::optional<std::string> passed;   // value, in, out, inout, returned, sync
     std::optional<std::string> adapter;  // the type that the argument is taken by, or that is returned
@@ -19,7 +20,7 @@ struct ParameterOverride {
     std::optional<std::string> refusal;  // a function of Python's that says what the library cannot bear
 };
 
-// A name that is one declaration or another, by whether the library that is there has a symbol.
+// A name with two possible declarations; a symbol of the loaded library decides.
 struct Choice {
     std::string name, symbol, with;
     std::string without;                // empty where there is a further choice
@@ -47,12 +48,12 @@ struct LibrarySettings {
     std::string more;  // Python that comes with the module: a file beside it whose names are the module's too
 
     const ParameterOverride *override_of(const std::string &function, const std::string &parameter) const;
-    // Whether that is the function's own, and no pattern's.
+    // True if the function has an override of its own, not only one by a pattern.
     bool has_own_override(const std::string &function, const std::string &parameter) const;
     bool is_left_out(const std::string &name) const;
 };
 
-// Throws std::runtime_error: the file and what is wrong in it.
+// Throws: std::runtime_error with the file and the error.
 LibrarySettings read_settings(const std::string &path);
 
 }  // namespace bindgen

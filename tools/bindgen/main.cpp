@@ -1,6 +1,8 @@
-// bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-IDIRECTORY]...: reads the headers that the first names, writes the second,
-// and from that the module, its stub beside it, and beside the description the report of what fell to default rules. Without -I
-// the description is read instead, and only the rest is written.
+// bindgen LIBRARY.toml DESCRIPTION.json MODULE.py [-IDIRECTORY]...
+//
+// Reads the headers that LIBRARY.toml names and writes DESCRIPTION.json. From that it writes the
+// module, its stub beside it, and beside the description a report of what default rules decided.
+// Without -I it reads the existing description instead.
 #include "describe.hpp"
 #include "description.hpp"
 #include "library.hpp"

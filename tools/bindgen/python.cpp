@@ -31,7 +31,7 @@ std::string listed(const std::vector<std::string> &texts) {
     return "[" + out + "]";
 }
 
-// One paragraph in lines; code, which begins with a space, stays as it is.
+// Wraps one paragraph; code, which begins with a space, stays as it is.
 std::string wrapped(const std::string &paragraph, const std::string &indent, const std::string &hanging = "") {
     if (paragraph.starts_with(" ")) {
         std::string out = indent;
@@ -58,7 +58,7 @@ std::string wrapped(const std::string &paragraph, const std::string &indent, con
     return out;
 }
 
-// #hipSuccess is doxygen's way to make a link.
+// #hipSuccess is doxygen's syntax of a link.
 std::string cleaned(std::string text) {
     static const std::regex link("#(?=[A-Za-z_])");
     text = std::regex_replace(text, link, "");
@@ -129,7 +129,8 @@ private:
     std::vector<std::string> paragraphs_;
 };
 
-// In parentheses and on several lines where one is too long; `beside` are the columns that stand there too.
+// In parentheses, and on several lines if one is too long; `beside` is the number of columns
+// already used.
 std::string quoted_in_lines(const std::string &text, const std::string &indent, std::size_t beside) {
     if (indent.size() + beside + quoted(text).size() <= columns)
         return quoted(text);
@@ -147,7 +148,7 @@ std::string quoted_in_lines(const std::string &text, const std::string &indent, 
     return out + "\n" + indent + ")";
 }
 
-// Behind the line where there is room, else above it.
+// After the line if there is room, else above it.
 std::string with_comment(const std::string &line, const std::string &comment) {
     const std::string indent(line.find_first_not_of(' '), ' ');
     if (comment.empty())
@@ -356,14 +357,14 @@ private:
         write_aliases(record.name);
     }
 
-    // Of a member without a name as its type is called, after the record's own.
+    // An unnamed member is named by its type's name, without the record's prefix.
     static std::string name_in(const Record &record, const Field &field) {
         if (!field.name.empty())
             return python_name(field.name);
         return field.type.name.substr(std::min(field.type.name.size(), record.name.size() + 1));
     }
 
-    // Those of members without a name, which are the record's too.
+    // Fields of unnamed members, which are the record's, too.
     std::vector<const Field *> fields_inside(const Field &anonymous) const {
         std::vector<const Field *> found;
         for (const Record &record : description_.records)
@@ -377,7 +378,7 @@ private:
         return found;
     }
 
-    // Attributes and constructor: what lies in a member without a name is given by its own.
+    // Attributes and constructor; fields of an unnamed member are set by their own names.
     void write_stub_of_fields(const Record &record) {
         std::vector<std::string> list{"self"}, inside;
         if (record.is_union)
@@ -493,7 +494,7 @@ private:
         std::vector<std::string> taken, brought, all;  // what callers give; memory for what C writes; both, in the order of C
     };
 
-    // Memory that the caller brings is given by name, or all by position as C takes it, and is not returned.
+    // Memory of the caller is passed by name, or all by position as in C, and is not returned.
     void write_stub(const std::string &name, const StubLists &lists, const std::string &result, const std::string &results) {
         const std::string whole = stub_result(result, results);
         if (lists.brought.empty()) {
@@ -518,7 +519,8 @@ private:
                                                  : "@_library.function_or(" + quoted(symbol->second) + ")\n";
     }
 
-    // Status first, then the out-parameters; libraries without statuses give a lone result as it is.
+    // Status first, then the out-parameters; libraries without statuses return a lone result as it
+    // is.
     std::string stub_result(const std::string &result, const std::string &results) const {
         if (!settings_.status.empty())
             return "tuple[" + settings_.status + (result == settings_.status || result == "None" ? "" : ", " + result) + results +

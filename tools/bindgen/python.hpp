@@ -1,4 +1,4 @@
-// Python: the module and the stub that a description becomes.
+// Python: writes a description as a module and its stub.
 #pragma once
 #include "description.hpp"
 #include "library.hpp"

@@ -18,10 +18,10 @@ std::string stub_of_scalar(const std::string &name) {
 
 bool is_character(const Type &type) { return type.is("scalar") && type.name == "c_char"; }
 
-// Bytes of anything, or text: the caller's buffer, because no type says how long it is.
+// Raw bytes or text: the caller's buffer, because no type says how long it is.
 bool has_no_length(const Type &type) { return type.is("void") || is_character(type); }
 
-// What is returned as a row of the settings says it: a class, or an array as "c_float * 4".
+// Stub of a return type as the settings name it: a class, or an array as "c_float * 4".
 std::string stub_of_chosen(const std::string &type) {
     const std::size_t times = type.find(" * ");
     return times == std::string::npos ? type : "tuple[" + stub_of_scalar(type.substr(0, times)) + ", ...]";
@@ -29,7 +29,7 @@ std::string stub_of_chosen(const std::string &type) {
 
 // ---------------------------------------------------------------- how much memory there is
 
-// Without its underscores, small, and without the letter that says "pointer".
+// Without underscores, in lower case, and without the letter for "pointer".
 std::string bare(const std::string &name) {
     const bool is_marked = name.size() > 1 && name[0] == 'p' && std::isupper(static_cast<unsigned char>(name[1]));
     std::string out;
@@ -43,7 +43,7 @@ bool is_integer(const Type &type) {
     return type.is("scalar") && type.name != "c_bool" && type.name != "c_float" && type.name != "c_double";
 }
 
-// 0 where the header does not say.
+// 0 if the header does not say.
 std::int64_t bytes_of(const Type &pointee) {
     const ScalarRow *const row = pointee.is("scalar") ? scalar_named(pointee.name) : nullptr;
     return row ? row->bytes : 0;
@@ -54,7 +54,7 @@ bool counts(const std::string &number, const std::string &array) {
     return bare(number) == "num" + bare(array) || bare(number) == bare(array) + "count";
 }
 
-// image_size of image; sizeBytes and ByteCount of what begins with dst and src, which are what is copied.
+// image_size for image; sizeBytes and ByteCount for names with dst and src, which are copied.
 bool counts_bytes(const std::string &number, const std::string &memory) {
     const std::string said = bare(number), name = bare(memory);
     if (name.starts_with("dst") || name.starts_with("src"))
@@ -80,7 +80,7 @@ const Parameter *parameter_named(const Function &function, const std::string &na
     return found == function.parameters.end() ? nullptr : &*found;
 }
 
-// The name as it is, or the beginning that an asterisk stands behind.
+// Matches the name itself, or the beginning before an asterisk.
 bool fits(const std::string &pattern, const std::string &name) {
     return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
 }
@@ -91,7 +91,7 @@ bool is_there(const Description &description, const std::string &pattern, const 
     });
 }
 
-// A row that is for nothing protects nothing: a name in it is misspelt, or the headers' no more.
+// A row that matches nothing is an error: its name is misspelt, or no longer in the headers.
 void require_known(const LibrarySettings &settings, const Description &description) {
     if (description.functions.empty() && description.enums.empty() && description.records.empty())
         throw std::runtime_error("the headers declare nothing in the files that `files` names");
@@ -123,7 +123,7 @@ Rules::Rules(const LibrarySettings &settings, const Description &description) : 
         aliases_[alias.name] = alias.target;
 }
 
-// By the typedef where that is a name of the module, as the header has it.
+// By the typedef if that is a name of the module, as in the header.
 std::string Rules::spelled(const Type &pointer) const {
     const auto alias = aliases_.find(pointer.name);
     return alias != aliases_.end() && alias->second == pointer.pointee().name ? pointer.name : pointer.pointee().name;
@@ -245,7 +245,8 @@ Passing Rules::chosen_for(const Function &function, const Parameter &parameter) 
     return {"Returned[" + value.annotation + "]", value.stub, true, rule};
 }
 
-// What the settings say, else what a parameter's name does: of what callers bring, which is refused where it is known to be less.
+// Adds the size that the caller's memory must have, from the settings or else from parameter names.
+// Memory known to be smaller is refused.
 void Rules::add_measure(const Function &function, const Parameter &parameter, Passing &passing) const {
     const std::size_t bracket = passing.annotation.find('[');
     const bool is_brought = passing.annotation.starts_with("In") || passing.annotation.starts_with("Out");

@@ -1,4 +1,4 @@
-// Rules: how a parameter of C is passed from Python, and what it is annotated with.
+// Rules: how Python passes a parameter of C, and its annotation.
 #pragma once
 #include "description.hpp"
 #include "library.hpp"
@@ -23,12 +23,12 @@ public:
     Rules(const LibrarySettings &settings, const Description &description);
 
     Passing of(const Function &function, const Parameter &parameter) const;
-    // Of a result, and of what a callback is called with or returns.
+    // For a result, and for arguments and results of callbacks.
     Passing of_value(const Type &type) const;
-    // Of a field, without its place.
+    // Annotation of a field, without its offset.
     std::string annotation_of_field(const Type &type) const;
     std::string stub_of_field(const Type &type) const;
-    // What a constructor takes for it.
+    // Stub of the argument that a constructor takes for the field.
     std::string stub_of_initial(const Type &type) const;
 
 private:

@@ -1,4 +1,4 @@
-// Scalars: the numbers of C by their names in entrepot.ffi, and what each is in Python.
+// Scalars: C's numbers by their names in entrepot.ffi, with their types in Python.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -40,7 +40,7 @@ inline constexpr ScalarRow scalar_table[] = {
     {"c_double", 8, "Pointer", "float"},
 };
 
-// nullptr where it is none.
+// Returns: nullptr if there is no such scalar.
 inline const ScalarRow *scalar_named(const std::string &name) {
     for (const ScalarRow &row : scalar_table)
         if (row.name == name)

@@ -39,7 +39,7 @@ const toml::array &array_of(const toml::node &node, const std::string &where) {
     refuse(where + ": a list was expected");
 }
 
-// The table of that name, an empty one where there is none.
+// The table of that name, or an empty one.
 const toml::table &part(const toml::table &table, const char *key) {
     static const toml::table nothing;
     const toml::node *const node = table.get(key);
@@ -155,7 +155,7 @@ LibrarySettings read_settings(const std::string &path) try {
     throw std::runtime_error(path + ": " + error.what());
 }
 
-// The function's own row, else the one of the longest prefix that ends with an asterisk.
+// The function's own row, else the row of the longest prefix before an asterisk.
 const ParameterOverride *LibrarySettings::override_of(const std::string &function, const std::string &parameter) const {
     if (const auto found = parameters.find(function + "." + parameter); found != parameters.end())
         return &found->second;

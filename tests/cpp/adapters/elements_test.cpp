@@ -1,4 +1,4 @@
-// What fits the integer types of C, at their limits, and that it comes back.
+// Values at the limits of C's integer types, written and read back.
 #include <entrepot/adapters/elements.hpp>
 
 #include <doctest/doctest.h>

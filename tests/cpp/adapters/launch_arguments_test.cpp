@@ -118,7 +118,7 @@ TEST_CASE("the block says where the arguments are, how many bytes, and where it 
     CHECK(arguments + layout.size() == block + LaunchBlock::bytes_for(layout));
 }
 
-TEST_CASE("no arguments are a block of none") {
+TEST_CASE("no arguments make an empty block") {
     const LaunchLayout layout;
     CHECK(layout.size() == 0);
     CHECK(LaunchBlock::bytes_for(layout) == sizeof(LaunchBlock));
@@ -131,7 +131,7 @@ TEST_CASE("an alignment that C does not know is refused") {
     CHECK(layout.size() == 0);
 }
 
-TEST_CASE("what fits no address space is refused") {
+TEST_CASE("sizes beyond the address space are refused") {
     LaunchLayout layout;
     layout.add(8, 8);
     CHECK_THROWS_AS(layout.add(~std::size_t{0} - 4, 1), Error);

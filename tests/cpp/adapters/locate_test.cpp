@@ -1,4 +1,5 @@
-// Addresses below Python: whose memory the drivers say they are, and how much of it there is. The fake driver is CUDA's.
+// Addresses below Python: the device and size that the drivers report for them. The fake driver is
+// CUDA's.
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
@@ -10,7 +11,7 @@ using namespace entrepot;
 
 namespace {
 
-// Counts how often it is let go of.
+// An owner that counts its releases.
 Owner counting(int &released) {
     return Owner(&released, [](void *count) { ++*static_cast<int *>(count); });
 }
@@ -21,7 +22,7 @@ exchange::Reach part_of(const fake::Claimed &claimed, std::size_t first, std::si
 
 }  // namespace
 
-TEST_CASE("an address inside is of the whole allocation, on the device that its driver says") {
+TEST_CASE("an address inside an allocation locates all of it, on its driver's device") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
             const fake::Claimed claimed(kind, device);
@@ -40,7 +41,7 @@ TEST_CASE("an address inside is of the whole allocation, on the device that its 
         }
 }
 
-TEST_CASE("bytes that leave the allocation are refused, and the owner is let go") {
+TEST_CASE("bytes outside the allocation are refused, and the owner is released") {
     const fake::Claimed claimed(EP_USM_DEVICE);
     int released = 0;
     CHECK_REFUSED(ErrorKind::exchange, "leave the allocation of 64 bytes",
@@ -48,7 +49,7 @@ TEST_CASE("bytes that leave the allocation are refused, and the owner is let go"
     CHECK(released == 1);
 }
 
-TEST_CASE("an address that nobody knows is refused with what each driver says") {
+TEST_CASE("an unknown address is refused with each driver's answer") {
     fake::cuda();
     float ours[4];
     int released = 0;

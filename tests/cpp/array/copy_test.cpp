@@ -1,4 +1,4 @@
-// Copies and fills: what strides may be that lead nowhere.
+// Copies and fills with strides of axes that are never stepped along.
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
 
@@ -13,7 +13,7 @@
 
 using namespace entrepot;
 
-TEST_CASE("the stride of an extent of 1 is any number, also one that has too many bytes") {
+TEST_CASE("an extent of 1 may have any stride, even one that overflows") {
     const Queue queue = registry::host().default_queue();
     const std::int64_t items[] = {6}, shape[] = {1, 3};
     const Array whole = Array::empty(items, dtypes::int64, UsmKind::host, queue);

@@ -1,4 +1,5 @@
-// Threads: eight at a time on arrays of their own and on one that all share, on the host, for ThreadSanitizer to watch.
+// Eight threads at a time, on arrays of their own and on a shared one, on the host, for
+// ThreadSanitizer.
 #include <entrepot/array/copy.hpp>
 #include <entrepot/array/launch.hpp>
 #include <entrepot/exchange/dlpack.hpp>
@@ -68,7 +69,7 @@ void run_threads(const std::function<void(int)> &body) {
         thread.join();
 }
 
-// Everything that the body allocates comes back.
+// Checks that all memory allocated by the body is released.
 void balanced(const std::function<void(Resource &)> &body) {
     const ResourceRef counted = make_resource<StatisticsResource>(direct_resource());
     const ResourceRef pool = make_resource<PoolResource>(counted.get());
@@ -139,7 +140,7 @@ TEST_CASE("eight threads launch one kernel on arrays of their own, each in queue
     });
 }
 
-TEST_CASE("eight threads write one array, each in a queue of its own: the last one submitted is the last one seen") {
+TEST_CASE("eight threads write one array on their own queues: the last submission is seen last") {
     balanced([](Resource &resource) {
         std::optional<Array> array;
         {

@@ -34,10 +34,10 @@ namespace entrepot::contract {
 
 // ---------------------------------------------------------------- what a backend brings
 
-// What a program does that captures graphs by itself, of which the table has nothing. Streams are as the runtime passes them.
+// Graph capture by a program itself, outside the table. Streams are as the runtime passes them.
 struct Graphs {
     std::function<bool(void *stream)> begin;
-    std::function<void *(void *stream)> end;             // the graph; NULL where somebody has invalidated the capture
+    std::function<void *(void *stream)> end;             // the graph; NULL if the capture was invalidated
     std::function<bool(void *graph, void *stream)> run;  // to its end
     std::function<bool(void *graph)> drop;
 };
@@ -46,14 +46,17 @@ struct Subject {
     const ep_backend *table;
     ep_dialect dialect;  // of the three sources
 
-    // indices(int64 *out, int64 offset): the work-item at (slow, middle, fast), absent dimensions being 0 of size 1, writes
-    // { slow, middle, fast + offset } to out[3 * p …], p = (slow * size of middle + middle) * size of fast + fast.
+    // indices(int64 *out, int64 offset): each work-item writes { slow, middle, fast + offset } to
+    // out[3 * p …]. Absent dimensions are 0 of size 1. The position is
+    //     p = (slow * size of middle + middle) * size of fast + fast
     std::string indices;
-    // spin(int64 *out, int64 steps, int64 value): one work-item; takes `steps` steps that no compiler can shorten (x = x * a + b,
-    // the last x written to out[1]), then writes value to out[0].
+    // spin(int64 *out, int64 steps, int64 value): one work-item. It takes `steps` steps x = x * a +
+    // b. The last x is written to out[1], so that no compiler can shorten them. Then it writes
+    // value to out[0].
     std::string spin;
-    // reverse(const int32 *in, int32 *out, local int32 *scratch): one-dimensional; each work-group writes its part of `in`
-    // backwards to the same part of `out`, through scratch (one int32 a work-item) and a barrier.
+    // reverse(const int32 *in, int32 *out, local int32 *scratch): one-dimensional. Each work-group
+    // writes its part of `in` backwards to the same part of `out`. It goes through scratch (one
+    // int32 a work-item) and a barrier.
     std::string reverse;
 
     bool query_tells_kind = true;    // false: memory_query answers EP_USM_HOST for whatever it is asked (the plain host)
@@ -81,7 +84,8 @@ inline const ep_loader loader{sizeof(ep_loader),
         REQUIRE_MESSAGE(contract_status == EP_OK, #call " was refused: ", ::entrepot::contract::last_error());                   \
     } while (false)
 
-// A refusal is a status and a sentence. CONTRACT_REFUSED takes any status, CONTRACT_REFUSED_AS exactly one.
+// A refusal is a status and a message. CONTRACT_REFUSED takes any status, CONTRACT_REFUSED_AS
+// exactly one.
 #define CONTRACT_REFUSED(call)                                                                                                   \
     do {                                                                                                                         \
         ::entrepot::contract::last_error().clear();                                                                              \
@@ -121,7 +125,7 @@ inline ep_device_info info_of(const Subject &subject, ep_device device) {
     return info;
 }
 
-// A device with its default context, and makers of all that lives there.
+// A device with its default context, and makers of its objects.
 struct Bench {
     const Subject &subject;
     const ep_backend &table;
@@ -174,11 +178,12 @@ struct Bench {
     }
 };
 
-// One allocation, read and written from the host by copies whatever its kind.
+// One allocation, read and written from the host by copies, for every kind.
 class Memory {
 public:
     Memory(const Bench &bench, ep_usm_kind kind, std::size_t bytes, std::size_t alignment = 0) : bench_(bench), bytes_(bytes) {
-        // The queue is there for backends whose allocations are ordered; it is idle whenever a copy below has returned.
+        // The queue is for backends whose allocations are stream-ordered; it is idle whenever a
+        // copy below has returned.
         if (bench.has(EP_ORDERED_FREE))
             queue_ = bench.queue().release();
         CONTRACT_OK(bench.table.memory_allocate(bench.context.get(), bench.device, kind, bytes, alignment, queue_, &pointer_));
@@ -232,7 +237,8 @@ inline void on_each_device(const Subject &subject, const std::function<void(cons
 using Clock = std::chrono::steady_clock;
 inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-// The slow kernel, its length found by trying: so that "unfinished" can be seen on a fast device and a slow one alike.
+// The slow kernel. Its length is found by trial, so that it is still running when observed on fast
+// and slow devices.
 class Slow {
 public:
     static constexpr double seconds = 0.4;
@@ -621,7 +627,7 @@ inline void queries_tell_what_a_pointer_is(const Subject &subject) {
             };
             for (const auto &[offset, asked] : {std::pair{0, 1}, {0, 10'000}, {5'000, 1}, {5'000, 5'000}, {9'999, 1}})
                 CHECK(query(offset, asked).contained != 0);
-            // Far past any rounding of the size: only a backend that cannot tell may keep silent.
+            // Far past any rounding of the size: only a backend that cannot tell may accept it.
             CHECK(query(5'000, std::size_t{1} << 30).contained != 1);
 
             ep_allocation placed{};
@@ -665,7 +671,8 @@ inline void impossible_allocations_are_refused(const Subject &subject) {
     });
 }
 
-// Eight at a time, by xorshift: to ask a generator for each byte of so many takes a sanitizer half of its test.
+// Eight bytes at a time, by xorshift: with a sanitizer, a generator call per byte would take half
+// of the test.
 inline std::vector<std::uint8_t> random_bytes(std::mt19937 &random, std::size_t count) {
     std::vector<std::uint8_t> bytes(count);
     std::uint64_t word = random() | std::uint64_t{1} << 32;  // never 0, of which no other word comes
@@ -752,7 +759,7 @@ inline Strided random_layout(std::mt19937 &random, const std::vector<std::int64_
     return layout;
 }
 
-// Item by item. By pointers alone, as a sanitizer looks at each of millions.
+// Item by item, with raw pointers, as a sanitizer checks each of millions.
 inline void copy_items(const std::vector<std::int64_t> &shape, std::size_t itemsize, std::uint8_t *to,
                        const std::int64_t *to_strides, const std::uint8_t *from, const std::int64_t *from_strides,
                        std::size_t dimension = 0) {
@@ -992,7 +999,7 @@ inline void groups_share_local_memory(const Subject &subject) {
     });
 }
 
-// What a submission was given by value is its own: the caller's variables, arrays and names may go at once.
+// A submission copies its arguments: the caller's variables, arrays and names may end at once.
 inline void submissions_keep_what_they_were_given(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
@@ -1042,7 +1049,7 @@ inline void wait_behind(const Bench &bench, const Queue &queue, const Queue &oth
     CONTRACT_OK(bench.table.event_wait_in_queue(queue.get(), event.get()));
 }
 
-// What the graph keeps is let go of by the runtime, on a thread and at a time of its own.
+// The runtime releases a graph's references on a thread and at a time of its own.
 inline bool settles_at(const std::atomic<int> &count, int wanted) {
     for (const auto start = Clock::now(); count != wanted && seconds_since(start) < 5;)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -1087,7 +1094,7 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_wait(queue.get()));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_is_idle(queue.get(), &idle));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.event_hand_over(queue.get(), other.get()));
-        CHECK_MESSAGE(capture_of(bench, other) == 0, "a hand-over that was refused takes nobody along");
+        CHECK_MESSAGE(capture_of(bench, other) == 0, "a refused hand-over adds no queue to the capture");
         fill(other, beside, 4);
         bench.wait(other);
         void *const graph = graphs.end(stream);
@@ -1114,7 +1121,7 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
 
 // ---------------------------------------------------------------- IPC
 
-// Across processes it is tested from Python; here one process stands on both sides.
+// Sharing across processes is tested from Python; here one process plays both sides.
 inline void shared_memory_is_opened_or_refused(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
@@ -1130,7 +1137,7 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
             handle.file = -1;
             handle.size = 100;
             CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_open(bench.context.get(), &handle, 0, &shared));
-            // The runtime may still have names of its own for what others allocate.
+            // The runtime may still have handles of memory that others allocate.
             CONTRACT_REFUSED(table.ipc_device(&handle, &device));
             CONTRACT_REFUSED(table.ipc_close(bench.context.get(), memory.at()));
             return;
@@ -1158,7 +1165,7 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
         CONTRACT_OK(table.ipc_close(bench.context.get(), shared));
         CONTRACT_OK(table.memory_copy(queue.get(), found.data(), opened, 12));
         bench.wait(queue);
-        CHECK_MESSAGE(found == values, "the memory is there while anybody has it");
+        CHECK_MESSAGE(found == values, "the memory lives while a process has it open");
         void *twice = nullptr;
         CONTRACT_OK(table.ipc_export(bench.context.get(), opened, EP_IPC_FILE, &again));
         CONTRACT_OK(table.ipc_open(bench.context.get(), &again, 1, &twice));
@@ -1177,7 +1184,7 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
             CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         }
         again = handle;
-        again.form = EP_IPC_FABRIC;  // of a name that nobody has given
+        again.form = EP_IPC_FABRIC;  // a name that does not exist
         CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         again.form = 77;
         CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_open(bench.context.get(), &again, 0, &twice));
@@ -1240,7 +1247,7 @@ inline void threads_share_a_device(const Subject &subject) {
     });
 }
 
-// In a queue that others have too: with an event of its own, after work without one, and where nothing was submitted.
+// In a foreign queue: with an event of its own, after work without one, and without a submission.
 inline void what_was_submitted_is_waited_for(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
@@ -1300,7 +1307,7 @@ inline void threads_share_a_queue(const Subject &subject) {
 
 }  // namespace entrepot::contract
 
-// One test case for each promise, under the backend's name.
+// One test case for each clause, under the backend's name.
 #define ENTREPOT_BACKEND_CONTRACT(NAME, SUBJECT)                                                                                 \
     CONTRACT_CASE(NAME, SUBJECT, devices_describe_themselves)                                                                    \
     CONTRACT_CASE(NAME, SUBJECT, devices_are_partitioned_or_refuse)                                                              \

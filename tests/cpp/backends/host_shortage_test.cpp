@@ -1,8 +1,6 @@
-// The host backend's queues where no thread can be started, and where there is no memory for what
-// follows a turn.
+// The host backend's queues if no thread can be started, or memory for further work is missing.
 //
-// Each case runs in a child process, whose executor is new: its threads are refused from the
-// beginning.
+// Each case runs in a child process with a new executor: its threads fail from the beginning.
 #include "backends/host/native.hpp"
 
 #include <doctest/doctest.h>
@@ -76,7 +74,7 @@ struct Spread final : Work {
     }
 };
 
-// No thread has room for a stack of so many bytes.
+// Makes every start of a thread fail: its default stack is too large.
 void refuse_threads() {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -113,7 +111,7 @@ private:
     pthread_t thread_{};
 };
 
-// The status of a child that runs the body: 0 where it returns true.
+// Status of a child that runs the body: 0 if it returns true.
 template <class Body> int status_of_child(Body &&body) {
     const pid_t child = fork();
     if (child == 0) {

@@ -1,4 +1,5 @@
-// The host backend: the contract of every backend, and what only the host promises: fork, its compiler, its threads.
+// The host backend: the contract of every backend, and the host's own behaviour: fork, compiler,
+// threads.
 #include "backends/contract.hpp"
 #include "backends/host/executor.hpp"
 #include "backends/host/table.hpp"
@@ -158,7 +159,7 @@ TEST_CASE("executor: every index of a loop runs once, and the loop ends once") {
         }
 }
 
-TEST_CASE("executor: a loop has no more threads than there are processors, whoever waits for it") {
+TEST_CASE("executor: a loop has at most one thread per processor, waiting threads included") {
     class Crowd final : public entrepot::backends::host::Loop {
     public:
         Crowd() : Loop(200, 1) {}
@@ -191,10 +192,10 @@ TEST_CASE("executor: a loop has no more threads than there are processors, whoev
 
 TEST_CASE("executor: a kernel that is known to be quick runs on the caller's thread, others do not") {
     const Kernel kernel = bench().kernel("extern \"C\" unsigned long pthread_self();"
-                                         "extern \"C\" void who(const long long *, void *const *arguments) {"
+                                         "extern \"C\" void caller(const long long *, void *const *arguments) {"
                                          "    *(unsigned long *)arguments[0] = pthread_self();"
                                          "}",
-                                         "who");
+                                         "caller");
     const Queue queue = bench().queue();
     std::atomic<unsigned long> who = 0;
     bool here = false;
@@ -240,7 +241,7 @@ TEST_CASE("executor: more queues than threads can wait for one event, in chains"
 
 // ---------------------------------------------------------------- memory
 
-TEST_CASE("memory: more than the machine has is refused before the kernel can promise it") {
+TEST_CASE("memory: more than the machine has is refused before the kernel can overcommit it") {
     void *pointer = nullptr;
     CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY, bench().table.memory_allocate(bench().context.get(), bench().device, EP_USM_HOST,
                                                                         bench().info.global_memory + 1, 0, nullptr, &pointer));
@@ -249,7 +250,7 @@ TEST_CASE("memory: more than the machine has is refused before the kernel can pr
 
 // ---------------------------------------------------------------- programs
 
-TEST_CASE("programs: without a compiler the sentence says what was tried") {
+TEST_CASE("programs: without a compiler the error lists what was tried") {
     const Environment no_path("PATH", "/nowhere"), chosen("CXX", "my-compiler -O9");
     const Build refused = build(subject().indices);
     CHECK(refused.status == EP_UNAVAILABLE);
@@ -317,8 +318,9 @@ TEST_CASE("programs: functions of the libraries that a program uses are not its 
     CHECK(out == 17);
 }
 
-TEST_CASE("programs: what a program exports beside its kernels is believed") {
-    // The barrier between the loops: each work-item keeps its number across it, in the private block past the last argument.
+TEST_CASE("programs: exported properties of kernels are used") {
+    // The barrier is between the loops. Each work-item keeps its number across it, in the private
+    // block past the last argument.
     const Kernel kernel = bench().kernel(R"(
         extern "C" const int shift_arguments = 2;
         extern "C" const long long shift_local = 640, shift_private = 8, shift_max_group = 64;
@@ -367,8 +369,7 @@ TEST_CASE("programs: what a program exports beside its kernels is believed") {
 #define CANNOT_FORK false
 #endif
 
-TEST_CASE("fork: the child works on threads of its own, and what was under way says that it is not" *
-          doctest::skip(CANNOT_FORK)) {
+TEST_CASE("fork: the child has threads of its own, and refuses work in flight at the fork" * doctest::skip(CANNOT_FORK)) {
     const Slow slow(bench());
     const Kernel kernel = bench().kernel(subject().indices, "indices");
     const Queue busy = bench().queue(), idle = bench().queue();
@@ -403,7 +404,7 @@ TEST_CASE("fork: the child works on threads of its own, and what was under way s
     bench().wait(busy);
 }
 
-TEST_CASE("fork: queues and events that other threads are at are not left locked" * doctest::skip(CANNOT_FORK)) {
+TEST_CASE("fork: queues and events used by other threads are not left locked" * doctest::skip(CANNOT_FORK)) {
     const ep_backend &table = bench().table;
     const Slow slow(bench());
     const Queue busy = bench().queue(), idle = bench().queue();

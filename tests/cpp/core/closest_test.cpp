@@ -1,4 +1,4 @@
-// The nearest known name: what is near enough, and what is another word.
+// The nearest known name: near enough, or another word.
 #include <entrepot/core/closest.hpp>
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ TEST_CASE("a misspelt name finds what it may have meant") {
     CHECK(did_you_mean("sqtr", known) == "; did you mean `sqrt`?");
 }
 
-TEST_CASE("another word is none of them, and neither is the name itself") {
+TEST_CASE("a distant word has no suggestion, nor has the name itself") {
     const std::vector<std::string> known{"get_global_id", "sqrt", "i", "j"};
     CHECK(closest("barrier", known).empty());
     CHECK(closest("k", known).empty());  // every other letter would be as near

@@ -1,4 +1,5 @@
-// Dtype: every row of the table survives each of its spellings, and foreign spellings are refused in words.
+// Dtype: every row of the table round-trips through each of its spellings; others are refused with
+// the reason.
 #include <doctest/doctest.h>
 
 #include <complex>
@@ -81,7 +82,7 @@ TEST_CASE("sizes are in bytes, rounded up for types below a byte") {
     CHECK(!boolean.is_subbyte());
 }
 
-TEST_CASE("names that are none") {
+TEST_CASE("unknown names are refused") {
     for (const char *name : {"", "x", "x4", "float", "float32x", "float32x1", "float32x0", "float32x04", "float32x65536",
                              "float32x-2", "float32x4 ", "float32x4x4", "Float32", "<f4", "code 3, 24 bits"}) {
         CAPTURE(name);
@@ -171,7 +172,7 @@ TEST_CASE("formats are refused with the reason") {
     CHECK_REFUSED(kind, "names no item", dtype_from_format("<", 1));
 }
 
-TEST_CASE("a format is of ours in whatever byte order, and a structure's is not") {
+TEST_CASE("a format is known in any byte order, and a structure's is not") {
     for (const char *const format : {static_cast<const char *>(nullptr), "f", "<f", ">f", "!q", "l", "P", "Zd", "c"})
         CHECK(is_format_of_ours(format));
     for (const char *const format : {"", ">", "T{f:x:f:y:}", "(2,3)f", "4i", "x", "s", "<w", "O", "g", "<n"})

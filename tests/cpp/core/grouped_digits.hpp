@@ -1,4 +1,4 @@
-// A program whose locale groups digits, for as long as a scope lasts.
+// Sets a locale that groups digits until the scope ends.
 #pragma once
 #include <locale>
 #include <string>

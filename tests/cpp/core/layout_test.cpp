@@ -1,4 +1,4 @@
-// Layout: every view is compared with the addresses that it must name, on random layouts and at the edges of 64 bits.
+// Layout: the addresses of every view, on random layouts and at the edges of 64 bits.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max(), small
 
 Numbers numbers(Extents extents) { return {extents.begin(), extents.end()}; }
 
-// The addresses of all elements, the last axis fastest, from nothing but shape and strides.
+// Addresses of all elements, the last axis fastest, computed from shape and strides alone.
 Numbers addresses(const Layout &layout, std::int64_t offset = 0) {
     Numbers found{offset};
     for (std::size_t axis = 0; axis < layout.ndim(); ++axis) {
@@ -88,7 +88,7 @@ Numbers positions(const IndexEntry &slice, std::int64_t extent) {
     return found;
 }
 
-// What NumPy's reshape of the addresses would need: strides that name them all in order, or nothing.
+// True if strides exist that name the addresses in order, as NumPy's reshape would need.
 bool some_strides_name(const Numbers &wanted, const Numbers &shape) {
     Numbers strides(shape.size(), 0);
     std::int64_t below = 1;
@@ -122,7 +122,7 @@ constexpr IndexEntry newaxis{Kind::newaxis}, ellipsis{Kind::ellipsis}, whole{Kin
 
 static_assert(std::is_nothrow_move_constructible_v<Layout> && std::is_nothrow_move_assignable_v<Layout>);
 
-TEST_CASE("strides that the shape alone would give are told from all others, however many axes there are") {
+TEST_CASE("C-contiguous strides are recognized for any number of axes") {
     for (std::size_t ndim = 0; ndim <= 6; ++ndim) {
         const Numbers shape(ndim, 3);
         const Layout regular(shape);
@@ -203,7 +203,7 @@ TEST_CASE("equality is of shapes and strides") {
     CHECK(Layout(Numbers{1}, Numbers{1}) != Layout(Numbers{1}, Numbers{2}));
 }
 
-TEST_CASE("shapes that are none are refused") {
+TEST_CASE("invalid shapes are refused") {
     CHECK_REFUSED(ErrorKind::value, "axis 1 of shape (2, -3)", Layout{2, -3});
     CHECK_REFUSED(ErrorKind::value, "axis 0", Layout(Numbers{-1}, Numbers{1}));
     CHECK_REFUSED(ErrorKind::value, "axis 1", Layout(Numbers{0, smallest}, Numbers{1, 1}));
@@ -312,13 +312,13 @@ TEST_CASE("a layout that may not overlap itself does not") {
     CHECK(!Layout(Numbers{1}, Numbers{smallest}).may_overlap_itself());
 }
 
-TEST_CASE("an index names what Python's would") {
+TEST_CASE("an index selects the same elements as in Python") {
     Random random(4);
     int entries = 0;
     for (int round = 0; round < 20000; ++round) {
         const Layout layout = random.layout();
         std::vector<IndexEntry> index;
-        // Beside the view itself: for each axis of the source, the positions taken, and the shape that comes of it.
+        // For each axis of the source, the positions taken, and the resulting shape.
         std::vector<Numbers> taken;
         Numbers shape;
         const std::size_t ellipsis_at = static_cast<std::size_t>(random.between(0, 8));
@@ -409,7 +409,7 @@ TEST_CASE("a view of a view names what one index would, and keeps NumPy's stride
     CHECK(numbers(Layout().select(std::vector{newaxis, ellipsis, newaxis}).layout.shape()) == Numbers{1, 1});
 }
 
-TEST_CASE("indices that are none are refused") {
+TEST_CASE("invalid indices are refused") {
     const Layout layout{4, 3};
     CHECK_REFUSED(ErrorKind::index, "index 3 is out of bounds for axis 1 of extent 3", layout.select(std::vector{whole, at(3)}));
     CHECK_REFUSED(ErrorKind::index, "index -5 is out of bounds for axis 0 of extent 4", layout.select(std::vector{at(-5)}));
@@ -458,7 +458,7 @@ TEST_CASE("a transposition moves each axis") {
     CHECK_REFUSED(ErrorKind::value, "is there twice", Layout(Numbers(64, 1)).transposed(Numbers(64, 63)));
 }
 
-TEST_CASE("a reshape names the same addresses in the same order, and is refused only where no strides could") {
+TEST_CASE("a reshape keeps addresses and order, and is refused only if no strides exist") {
     Random random(6);
     int without_copy = 0, only_by_copy = 0;
     for (int round = 0; round < 20000; ++round) {

@@ -1,4 +1,4 @@
-// What an expression throws, so that a test can look at its kind and its words.
+// Catches the Error that an expression throws, so that a test can check its kind and message.
 #pragma once
 #include <optional>
 #include <string>
@@ -26,7 +26,7 @@ template <class Action> std::optional<Refusal> refusal_of(Action action) {
 
 }  // namespace entrepot
 
-// The expression is refused with that kind of error, and the message contains the words.
+// Checks that the expression throws that kind of error, with the words in its message.
 #define CHECK_REFUSED(expected_kind, words, ...)                                                                                 \
     do {                                                                                                                         \
         const auto refusal = ::entrepot::refusal_of([&] { static_cast<void>(__VA_ARGS__); });                                    \

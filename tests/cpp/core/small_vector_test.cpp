@@ -1,4 +1,4 @@
-// SmallVector: in the object up to its number, and elsewhere beyond it.
+// SmallVector: elements lie in the object up to its capacity, and on the heap beyond it.
 #include <entrepot/core/small_vector.hpp>
 
 #include <doctest/doctest.h>

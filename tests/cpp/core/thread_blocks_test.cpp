@@ -1,4 +1,4 @@
-// Blocks of a thread: used again by it, given back with it, and by whoever comes after.
+// Blocks of a thread: reused by it, released with it, and usable by code that runs later.
 #include <core/thread_blocks.hpp>
 
 #include <doctest/doctest.h>
@@ -21,7 +21,7 @@ struct Other {
 constinit thread_local ThreadBlocks<One> ones;
 constinit thread_local ThreadBlocks<Other> others;
 
-// Gives a block back when its thread ends.
+// Releases a block when its thread ends.
 struct Late {
     void *block = nullptr;
     ~Late() { ones.give(block); }
@@ -31,7 +31,7 @@ template <class Work> void on_a_thread(Work &&work) { std::thread(std::forward<W
 
 }  // namespace
 
-TEST_CASE("a block that came back is the next one") {
+TEST_CASE("a returned block is reused next") {
     on_a_thread([] {
         void *const first = ones.take(), *const second = ones.take();
         CHECK(first != second);
@@ -44,7 +44,7 @@ TEST_CASE("a block that came back is the next one") {
     });
 }
 
-// The sanitizer tells what is left of it.
+// The sanitizer reports leaks.
 TEST_CASE("blocks of a thread end with it, those of another type of the same size too") {
     for (int turn = 0; turn < 3; ++turn)
         on_a_thread([] {
@@ -70,7 +70,7 @@ TEST_CASE("a block may come back on another thread, and after the thread's block
     });
 }
 
-TEST_CASE("shared objects come from them") {
+TEST_CASE("shared objects use the blocks") {
     on_a_thread([] {
         const auto make = [] { return std::allocate_shared<One>(ThreadBlockAllocator<One>()); };
         std::shared_ptr<One> first = make();

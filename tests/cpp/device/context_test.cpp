@@ -12,7 +12,7 @@ using namespace entrepot;
 
 static Context context_of(const Device &device) { return Context::create({&device, 1}); }
 
-TEST_CASE("one native context is one Context, and its handle is let go with the last of them") {
+TEST_CASE("one native context is one Context, and its handle is released with the last of them") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     {
@@ -28,7 +28,7 @@ TEST_CASE("one native context is one Context, and its handle is let go with the 
     CHECK(fake::world().alive.contexts == alive);
 }
 
-TEST_CASE("the default context keeps its record for ever, whoever brings it first") {
+TEST_CASE("the default context keeps its record forever, however it is first obtained") {
     const Device device = fake::device(1);
     ep_context handle = nullptr;
     fake::backend().call(&ep_backend::device_default_context, device.handle(), &handle);
@@ -41,7 +41,7 @@ TEST_CASE("the default context keeps its record for ever, whoever brings it firs
     CHECK(device.default_context().record() == record);
 }
 
-TEST_CASE("a context says what devices it has") {
+TEST_CASE("a context lists its devices") {
     std::ostringstream out;
     const Device both[] = {fake::device(0), fake::device(1)};
     out << both[0].default_context() << "; " << Context::create(both) << "; " << Context();
@@ -54,7 +54,7 @@ TEST_CASE("a context of no devices, or of two backends', is refused") {
     CHECK_REFUSED(ErrorKind::value, "opencl:cpu:0 and host", Context::create(mixed));
 }
 
-TEST_CASE("a query tells the kind, the device and the block of a pointer inside it") {
+TEST_CASE("a query returns the kind, device and block of a pointer") {
     const Device device = fake::device();
     const Context &context = device.default_context();
     void *pointer = nullptr;
@@ -82,7 +82,7 @@ TEST_CASE("a refusal of the backend is an exception with its sentence") {
     CHECK_REFUSED(ErrorKind::value, "a wrong flag", context.query(nullptr, 1));
 }
 
-TEST_CASE("a context that is refused half-way is let go") {
+TEST_CASE("a context that is refused half-way is released") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     ep_context handle = nullptr;
@@ -93,7 +93,7 @@ TEST_CASE("a context that is refused half-way is let go") {
     CHECK(fake::world().alive.contexts == alive);
 }
 
-TEST_CASE("threads that import and drop one context at once never see a dead record") {
+TEST_CASE("threads that import and drop one context concurrently never see a dead record") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     ep_context handle = nullptr;

@@ -22,7 +22,7 @@ TEST_CASE("a handle has one device, and its selector names backend, type and num
     CHECK(out.str() == "opencl:gpu:0, no device");
 }
 
-TEST_CASE("what the backend said of a device is asked once") {
+TEST_CASE("a device's properties are queried once") {
     const Device device = fake::device();
     const int asked = fake::world().calls.device_info;
     CHECK(fake::device().info().compute_units == 4);
@@ -85,7 +85,7 @@ TEST_CASE("the default context and queue of a device are made once") {
     CHECK(queue.is_in_order());
 }
 
-TEST_CASE("who makes a default queue while another thread does leaves nothing behind") {
+TEST_CASE("concurrent creation of a default queue leaks nothing") {
     const std::uint32_t fresh[] = {1, 2};
     const Device device = fake::device(1).partition_by_counts(fresh)[0];
     device.default_context();
@@ -100,7 +100,7 @@ TEST_CASE("who makes a default queue while another thread does leaves nothing be
     CHECK(fake::world().alive.queues == queues + 1);
 }
 
-TEST_CASE("a sub-device uses its root's default context where the runtime lets it, else one of its own") {
+TEST_CASE("a sub-device uses its root's default context if the runtime allows it") {
     const std::uint32_t served[] = {1, 1}, alone[] = {2, 1};
     const Device device = fake::device(1);
     CHECK(device.partition_by_counts(served)[0].default_context() == device.default_context());

@@ -13,7 +13,8 @@
 
 using namespace entrepot;
 
-// Runs the body in a forked child that is ended if it hangs; whether all it said was true.
+// Runs the body in a forked child, which is killed if it hangs. Returns: true if the body returned
+// true.
 template <class Body> static bool holds_in_child(Body &&body) {
     const pid_t child = fork();
     if (child == 0) {
@@ -30,7 +31,7 @@ template <class Action> static bool is_refused(Action action) {
     return refusal && refusal->kind == ErrorKind::device && refusal->says("'spawn'");
 }
 
-TEST_CASE("in a child every entry to a device is refused, and nothing is let go there") {
+TEST_CASE("a forked child refuses every call to a device, and releases nothing") {
     const Device device = fake::device();
     const Queue queue = Queue::create(device);
     const Context context = device.default_context();

@@ -20,13 +20,13 @@ TEST_CASE("a program is built in the device's first dialect and gives its log") 
     CHECK(program.log() == "built by hand");
 }
 
-TEST_CASE("a refused source carries the log, a refused dialect the ones that there are") {
+TEST_CASE("a refused source has the log, a refused dialect lists the supported ones") {
     CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand", Program("error", fake::device()));
     CHECK_REFUSED(ErrorKind::device, "does not build PTX (dialect 'ptx'); the dialects it builds: 'opencl-c'",
                   Program("scale", fake::device(), EP_PTX));
 }
 
-TEST_CASE("a build that fails because it was interrupted is told from others, and only that one") {
+TEST_CASE("only a build that was interrupted is reported as interrupted") {
     set_interrupt_check([]() noexcept { return true; });
     CHECK(is_interrupted());
     CHECK_THROWS_AS(Program("error", fake::device()), Interrupted);
@@ -37,7 +37,7 @@ TEST_CASE("a build that fails because it was interrupted is told from others, an
     set_interrupt_check(nullptr);
 }
 
-TEST_CASE("a kernel keeps its program, and both are let go") {
+TEST_CASE("a kernel owns its program, and both are released") {
     const auto [contexts, queues, events, programs, kernels] = fake::world().alive;
     {
         const Kernel kernel = Program("scale", fake::device()).kernel("scale");
@@ -87,7 +87,7 @@ TEST_CASE("a launch that contradicts the kernel is refused with both numbers") {
     CHECK_REFUSED(ErrorKind::kernel, "build the program for the queue's context", kernel.launch(elsewhere, range(8), two));
 }
 
-TEST_CASE("every dialect has a name that it is found by, and one that may not be asked for is refused with those that may") {
+TEST_CASE("every dialect is found by its name, and an unsupported one is refused with the supported") {
     for (const DialectRow &row : dialect_table) {
         CHECK(dialect_from(name_of(row.dialect)) == row.dialect);
         CHECK(names_of(1u << row.dialect) == std::string("'") + row.name + "'");

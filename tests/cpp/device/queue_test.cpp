@@ -13,7 +13,7 @@ using namespace entrepot;
 
 static fake::Calls &calls() { return fake::world().calls; }
 
-TEST_CASE("a queue is in order, keeps its context, and lets go of its handle") {
+TEST_CASE("a queue is in order, owns its context, and releases its handle") {
     const int alive = fake::world().alive.queues;
     {
         const Queue queue = Queue::create(fake::device());
@@ -45,7 +45,7 @@ TEST_CASE("a queue that was given out is foreign") {
     CHECK(queue.is_foreign());
 }
 
-TEST_CASE("an event is recorded only when somebody asks, and one serves every position before it") {
+TEST_CASE("an event is recorded on demand only, and serves every earlier position") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const int before = calls().event_record;
@@ -67,7 +67,7 @@ TEST_CASE("an event is recorded only when somebody asks, and one serves every po
     CHECK(event.is_done());
 }
 
-TEST_CASE("a promised event that nobody keeps is never recorded") {
+TEST_CASE("a lazy event that is dropped is never recorded") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const int before = calls().event_record;
@@ -81,7 +81,7 @@ TEST_CASE("a promised event that nobody keeps is never recorded") {
     fake::release(queue);
 }
 
-TEST_CASE("a promised event that is kept is done when its work is, whatever comes after") {
+TEST_CASE("a lazy event is done when its work is, in spite of later submissions") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -101,7 +101,7 @@ TEST_CASE("a promised event that is kept is done when its work is, whatever come
     CHECK(!queue.promise());                    // nothing is pending
 }
 
-TEST_CASE("a promised event is recorded for whoever needs the runtime's own") {
+TEST_CASE("a lazy event is recorded once its native event is needed") {
     const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -116,7 +116,7 @@ TEST_CASE("a promised event is recorded for whoever needs the runtime's own") {
     fake::release(queue);
 }
 
-TEST_CASE("what is promised of a queue that others submit to is recorded at once, and before a queue is given out") {
+TEST_CASE("a foreign queue's event is recorded at once, and a queue's before its handle is given out") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -130,7 +130,7 @@ TEST_CASE("what is promised of a queue that others submit to is recorded at once
     fake::release(queue);
 }
 
-TEST_CASE("a queue that others submit to is asked once for each event whether it is captured") {
+TEST_CASE("a foreign queue is asked once per event if it is captured") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     queue.native();
@@ -165,7 +165,7 @@ TEST_CASE("threads that submit to one queue each keep their events") {
     CHECK(pending == 0);
 }
 
-TEST_CASE("done positions cost no question") {
+TEST_CASE("completed positions are not polled") {
     const Queue queue = Queue::create(fake::device());
     const Queue::Position position = fake::submit(queue);
     queue.wait();
@@ -180,7 +180,7 @@ TEST_CASE("done positions cost no question") {
     CHECK(calls().queue_wait == before.queue_wait);
 }
 
-TEST_CASE("is_done does not block, and polls one event however often it is asked") {
+TEST_CASE("is_done does not block, and polls one event in all calls") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const Queue::Position first = fake::submit(queue), second = fake::submit(queue);
@@ -251,7 +251,7 @@ TEST_CASE("a queue waits for another's event, and its own later events come afte
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("a queue waits for all that another holds, and asks nobody whether that is done") {
+TEST_CASE("a queue waits for all pending work of another, without polling it") {
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     std::string order;
@@ -276,7 +276,7 @@ TEST_CASE("a queue waits for all that another holds, and asks nobody whether tha
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("a queue waits for what is left of one that is gone, and for another backend's on the host") {
+TEST_CASE("a queue waits for pending work of a released one; for another backend on the host") {
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     fake::submit(slow);
@@ -307,7 +307,7 @@ TEST_CASE("an event of another backend is waited for on the host") {
     later.join();
 }
 
-TEST_CASE("the idleness of a foreign queue is asked, and its events cover what we did not submit") {
+TEST_CASE("a foreign queue is polled for idleness, and its events cover foreign work") {
     const Queue queue = Queue::create(fake::device());
     const Queue foreign = Queue::from_native(fake::backend(), queue.handle());
     foreign.wait();
@@ -333,7 +333,7 @@ TEST_CASE("an error of asynchronous work arrives at the next wait, once") {
     queue.wait();
 }
 
-TEST_CASE("events of profiling queues have times, others say why not") {
+TEST_CASE("events of profiling queues have times, others are refused") {
     const Queue queue = Queue::create(fake::device(), {.profiling = true});
     const Event from = queue.record();
     fake::submit(queue);
@@ -347,7 +347,7 @@ TEST_CASE("events of profiling queues have times, others say why not") {
     fake::release(queue);
 }
 
-TEST_CASE("the live queues of a context are those that somebody holds") {
+TEST_CASE("the live queues of a context are those with references") {
     const Device device = fake::device();
     const Context context = Context::create({&device, 1});
     const Queue first = Queue::create(context, device, {});
@@ -358,7 +358,7 @@ TEST_CASE("the live queues of a context are those that somebody holds") {
     CHECK(live_queues(context) == std::vector<Queue>{first});
 }
 
-TEST_CASE("events are let go") {
+TEST_CASE("events are released") {
     const int alive = fake::world().alive.events;
     {
         const Queue queue = Queue::create(fake::device());

@@ -21,7 +21,7 @@ TEST_CASE("every device is found again by its selector") {
     }
 }
 
-TEST_CASE("the host is named by its own word only") {
+TEST_CASE("the host is selected by its own name only") {
     const Device host = registry::select("HOST");
     CHECK(host.selector() == "host");
     CHECK(host.backend().is_host());
@@ -43,7 +43,7 @@ TEST_CASE("a sub-device is found once it was handed out") {
     CHECK_REFUSED(ErrorKind::device, "has handed out no sub-device 99", registry::select(device.selector() + "/99"));
 }
 
-TEST_CASE("a device that is not there is refused with what there is and why the rest is not") {
+TEST_CASE("an absent device is refused with the devices that exist, and reasons") {
     CHECK_REFUSED(ErrorKind::device, "no device matches 'hip:0'; there are ", registry::select("hip:0"));
     CHECK_REFUSED(ErrorKind::device, "hip: ", registry::select("hip"));
     CHECK_REFUSED(ErrorKind::device, "host", registry::select("gpu:1000"));
@@ -87,7 +87,7 @@ TEST_CASE("the current queue is the innermost of this thread, else that of the d
     CHECK_REFUSED(ErrorKind::value, "innermost first", registry::pop_current(outer));
 }
 
-TEST_CASE("a backend is told the stream that another library works with on a device of its own") {
+TEST_CASE("a backend receives the stream that another library uses on its device") {
     static int stream = 0;
     const auto ask = registry::loader()->foreign_queue;
     CHECK(ask("hip", 3) == nullptr);

@@ -36,8 +36,8 @@ std::array<StreamLibrary, count> &made_libraries() {
 
 using Numbers = std::array<unsigned, count>;
 
-// The numbers that each of some threads got, which registered all libraries at once, beginning with
-// different ones.
+// The numbers that each thread got. All threads registered all libraries at once, in different
+// orders.
 std::vector<Numbers> register_in_threads() {
     std::array<StreamLibrary, count> &all = made_libraries();
     for (std::size_t i = 0; i < count; ++i)
@@ -75,7 +75,7 @@ unsigned some_library() {
 
 using fake::streaming;
 
-// What the libraries answer in this thread until the end of the scope.
+// Sets the current stream that the libraries report in this thread until the end of the scope.
 struct Working {
     explicit Working(std::uintptr_t number) { current_number = number; }
     Working(const Working &) = delete;

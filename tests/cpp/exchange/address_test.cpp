@@ -1,5 +1,5 @@
-// Addresses below Python: what the drivers are asked, what is refused, when the owner goes. Two fakes claim every pointer of
-// theirs, SYCL and CUDA.
+// Addresses below Python: driver queries, refusals, release of the owner. SYCL's and CUDA's fakes
+// claim all their pointers.
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
@@ -12,7 +12,7 @@ using namespace entrepot;
 
 namespace {
 
-// Sixteen floats of a caller's, and who gives them back. The fields of `what` are the caller's words, to be bent by the tests.
+// Sixteen floats of a caller, and a count of releases. Tests change fields of `what`.
 struct Caller {
     fake::Claimed memory;
     address::Descriptor what;
@@ -31,7 +31,7 @@ struct Caller {
 
 }  // namespace
 
-TEST_CASE("an address is memory of the kind and device that its driver says, and let go once") {
+TEST_CASE("an address has the kind and device that its driver reports, and is released once") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED, EP_USM_HOST}) {
             Caller caller(kind, device);
@@ -49,7 +49,7 @@ TEST_CASE("an address is memory of the kind and device that its driver says, and
         }
 }
 
-TEST_CASE("where nobody says which device, the drivers are asked one after the other") {
+TEST_CASE("without a device, the drivers are asked one after the other") {
     Caller caller(EP_USM_SHARED);
     const Array array = caller.take();
     CHECK(array.kind() == UsmKind::shared);
@@ -71,7 +71,7 @@ TEST_CASE("memory of another device than the one named is refused, with both nam
     CHECK(caller.released == 3);
 }
 
-TEST_CASE("the host takes what it reaches, as its own") {
+TEST_CASE("host-accessible memory may be imported as the host's") {
     Caller caller(EP_USM_SHARED);
     caller.what.device = registry::host();
     const Array array = caller.take();
@@ -91,7 +91,7 @@ TEST_CASE("an address that no driver knows is no device's, and every element mus
     CHECK(caller.released == 2);
 }
 
-TEST_CASE("what is wrong with the words alone is a ValueError, and no driver is asked") {
+TEST_CASE("invalid descriptions are a ValueError, and no driver is asked") {
     Caller caller;
     const int asked = fake::world().calls.memory_query;
     caller.what.layout = Layout(std::array<std::int64_t, 1>{4}, std::array<std::int64_t, 1>{-1});
@@ -110,7 +110,7 @@ TEST_CASE("what is wrong with the words alone is a ValueError, and no driver is 
     CHECK(fake::world().calls.memory_query == asked);
 }
 
-TEST_CASE("what the queue holds is a use of the memory: the owner goes after it") {
+TEST_CASE("pending work of the queue delays the release of the owner") {
     Caller caller(EP_USM_SHARED);
     const Queue queue = Queue::apart(caller.memory.device.default_context(), caller.memory.device);
     caller.what.queue = queue;
@@ -129,7 +129,7 @@ TEST_CASE("what the queue holds is a use of the memory: the owner goes after it"
     CHECK(caller.released == 1);
 }
 
-TEST_CASE("what a queue of the host holds is one, too") {
+TEST_CASE("pending work of a host queue delays it, too") {
     Caller caller;
     alignas(16) float memory[16];
     caller.what.data = memory;

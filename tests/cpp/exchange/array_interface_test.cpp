@@ -1,4 +1,4 @@
-// The array interface below Python: the dict's facts and the struct's, and what contradicts itself.
+// The array interface below Python: dict, struct, and contradictions in them.
 #include "core/refusal.hpp"
 
 #include <entrepot/exchange/array_interface.hpp>
@@ -14,7 +14,7 @@ using array_interface::PyArrayInterface;
 
 namespace {
 
-// Twelve floats, four rows, as a dict would tell it.
+// Twelve floats, four rows, with the fields of a dict.
 struct Producer {
     alignas(64) float data[12]{};
     std::vector<std::int64_t> shape{4, 3}, strides{12, 4};
@@ -28,7 +28,7 @@ struct Producer {
     }
 };
 
-// The same as a struct.
+// The struct form of Producer's memory.
 struct StructProducer {
     alignas(64) float data[12]{};
     std::intptr_t shape[2]{4, 3}, strides[2]{12, 4};
@@ -43,7 +43,7 @@ struct StructProducer {
 
 }  // namespace
 
-TEST_CASE("memory is seen where it is, and let go once") {
+TEST_CASE("memory is used in place, and released once") {
     Producer producer;
     {
         const Array array = producer.take();
@@ -69,7 +69,7 @@ TEST_CASE("an offset is in bytes, and belongs to a buffer") {
     CHECK(producer.released == 4);
 }
 
-TEST_CASE("what is malformed is refused with the reason, and let go once") {
+TEST_CASE("malformed input is refused with the reason, and released once") {
     struct Row {
         const char *words;
         void (*bend)(Producer &);
@@ -105,7 +105,7 @@ TEST_CASE("the struct says the same as the dict") {
     CHECK(producer.take().layout() == Layout{4, 3});
 }
 
-TEST_CASE("a struct that is none, or has swapped bytes, is refused") {
+TEST_CASE("an invalid struct, or one with swapped bytes, is refused") {
     StructProducer producer;
     SUBCASE("not the struct") {
         producer.interface.two = 3;

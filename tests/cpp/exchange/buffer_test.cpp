@@ -12,7 +12,7 @@ using namespace entrepot;
 
 namespace {
 
-// Twelve floats, four rows. Its fields are the Py_buffer's, to be bent by the tests.
+// Twelve floats, four rows. Tests change its fields, which are those of a Py_buffer.
 struct Exporter {
     alignas(64) float data[12]{};
     std::vector<std::int64_t> shape{4, 3}, strides{12, 4}, suboffsets;
@@ -30,7 +30,7 @@ struct Exporter {
 
 }  // namespace
 
-TEST_CASE("a buffer is seen where it is, and released once") {
+TEST_CASE("a buffer is used in place, and released once") {
     Exporter exporter;
     {
         const Array array = exporter.take();
@@ -98,7 +98,7 @@ TEST_CASE("a stride that is never stepped along may be any number") {
     CHECK(exporter.take().size() == 3);
 }
 
-TEST_CASE("what cannot be taken is refused with the reason, and released once") {
+TEST_CASE("unsupported buffers are refused with the reason, and released once") {
     struct Row {
         const char *words;
         void (*bend)(Exporter &);
@@ -126,7 +126,7 @@ TEST_CASE("what cannot be taken is refused with the reason, and released once") 
     }
 }
 
-TEST_CASE("suboffsets that say 'none' are none") {
+TEST_CASE("negative suboffsets are ignored") {
     Exporter exporter;
     exporter.suboffsets = {-1, -1};
     CHECK(exporter.take().size() == 12);

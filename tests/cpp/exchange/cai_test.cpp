@@ -1,4 +1,5 @@
-// CAI below Python: what the driver is asked, what is refused, who waits for whom. Two fakes claim every pointer, SYCL and CUDA.
+// CAI below Python: driver queries, refusals, stream order. SYCL's and CUDA's fakes claim every
+// pointer.
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
@@ -14,7 +15,8 @@ using namespace entrepot;
 
 namespace {
 
-// An allocation and a dict about it: sixteen floats, four rows. Its fields are the dict's, to be bent by the tests.
+// An allocation and a dict about it: sixteen floats, four rows. Tests change its fields, which are
+// the dict's.
 struct Producer {
     fake::Claimed memory;
     std::vector<std::int64_t> shape{4, 4}, strides;
@@ -35,7 +37,7 @@ struct Producer {
 
 }  // namespace
 
-TEST_CASE("memory that SYCL claims too is CUDA's, on the device that its driver says, and let go once") {
+TEST_CASE("memory that SYCL claims too is CUDA's, on its driver's device, and released once") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
             Producer producer(kind, device);
@@ -101,7 +103,7 @@ TEST_CASE("stream 0 is refused before anything else happens") {
     CHECK(producer.released == 1);
 }
 
-TEST_CASE("accesses come behind the producer's stream: the legacy one, the thread's, and one that goes after the call") {
+TEST_CASE("accesses wait for the producer's stream: the legacy one, the thread's, and a short-lived one") {
     const Queue ours = fake::cuda_device().default_queue();
     Queue theirs = Queue::create(fake::cuda_device());
     for (const std::uintptr_t stream : {std::uintptr_t{1}, std::uintptr_t{2}, exchange::stream_of(theirs)}) {
@@ -144,7 +146,7 @@ TEST_CASE("a named stream is the owner's queue until the memory is released") {
     CHECK(fake::world().alive.queues == alive - 1);
 }
 
-TEST_CASE("without a stream there is nothing to wait for, and letting go waits for no producer") {
+TEST_CASE("without a stream there is nothing to wait for, and a release never waits for the producer") {
     Producer producer;
     CHECK(producer.take().memory().is_quiet());
     producer.descriptor.stream = 1;
@@ -157,7 +159,7 @@ TEST_CASE("without a stream there is nothing to wait for, and letting go waits f
     fake::release(legacy);
 }
 
-TEST_CASE("a consumer is told of the array's queue where there is work, and of no stream where there is none") {
+TEST_CASE("a consumer gets the array's queue if work is pending, and otherwise no stream") {
     const fake::Claimed memory(EP_USM_DEVICE);
     const Array array = memory.array(UsmKind::device);
     CHECK(cai::hand_over(array) == std::nullopt);

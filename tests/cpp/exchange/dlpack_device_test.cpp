@@ -1,5 +1,6 @@
-// kDLOneAPI, step by step, with the fake backend in SYCL's place: what the runtime here cannot show (sub-devices in the default
-// context, several platforms, wrong numbers) included. Then CUDA's types, with the fake in its driver's place as well.
+// kDLOneAPI, step by step, with the fake backend in place of SYCL. It shows cases that the
+// installed runtime cannot: sub-devices in the default context, several platforms, wrong numbers.
+// Then CUDA's types, with the fake in place of its driver as well.
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 
@@ -15,7 +16,7 @@ using namespace entrepot::dlpack;
 
 namespace {
 
-// The fake has two root devices, each with a default context of its own, as if they were two platforms.
+// The fake has two root devices with a default context each, like two platforms.
 using fake::sycl;
 
 Device root(std::uint32_t index) {
@@ -40,7 +41,7 @@ struct Usm {
     }
 };
 
-// A tensor of somebody else's, of 16 floats unless it is bent.
+// A foreign tensor of 16 floats, which tests may change.
 struct Tensor {
     std::vector<std::int64_t> shape{4, 4}, strides{4, 1};
     int deleted = 0;
@@ -65,7 +66,7 @@ std::string text(DLDevice device) {
 
 }  // namespace
 
-TEST_CASE("USM is kDLOneAPI whatever its kind, at the root device's position") {
+TEST_CASE("USM of every kind is kDLOneAPI, at the root device's position") {
     for (const std::uint32_t index : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
             const Usm block(root(index), kind);
@@ -101,7 +102,7 @@ TEST_CASE("memory of a context that is not the default one is refused, and the w
     CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));  // nothing wrong was remembered
 }
 
-TEST_CASE("the name of a device is worked out once") {
+TEST_CASE("a device's DLPack name is computed once") {
     const Usm block(root(0), EP_USM_DEVICE);
     const Array array = block.array(root(0), UsmKind::device);
     const DLDevice first = device_of(array);
@@ -111,7 +112,7 @@ TEST_CASE("the name of a device is worked out once") {
     CHECK(fake::world().calls.device_info == infos);
 }
 
-TEST_CASE("a tensor is placed by what the runtime says of its pointer") {
+TEST_CASE("a tensor's place follows the runtime's answer for its pointer") {
     for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
         const Usm block(root(1), kind);
         Tensor tensor(block.data, 1);
@@ -126,7 +127,7 @@ TEST_CASE("a tensor is placed by what the runtime says of its pointer") {
     }
 }
 
-TEST_CASE("where number and pointer differ, the pointer is believed") {
+TEST_CASE("if number and pointer differ, the pointer decides") {
     const Usm block(root(1), EP_USM_DEVICE);
     Tensor tensor(block.data, 0);
     const Array array = from_managed(&tensor.managed);
@@ -180,7 +181,7 @@ TEST_CASE("the runtime is not asked about an empty tensor") {
     CHECK(array.size() == 0);
 }
 
-TEST_CASE("our own host view comes back as one") {
+TEST_CASE("an exported host view is imported as one") {
     const Usm block(root(0), EP_USM_SHARED);
     const Array usm = block.array(root(0), UsmKind::shared);
     const Array as_usm = from_managed(to_managed(usm)), as_host = from_managed(to_managed(usm, {kDLCPU, 0}));
@@ -222,7 +223,7 @@ TEST_CASE("memory of CUDA goes by the type of its kind; pinned and managed memor
     }
 }
 
-TEST_CASE("where SYCL and CUDA both claim a pointer, the type that the tensor names decides") {
+TEST_CASE("if SYCL and CUDA both claim a pointer, the tensor's device type decides") {
     const fake::Claimed block(EP_USM_DEVICE);
     for (const auto &[type, backend] : {std::pair(kDLCUDA, &fake::cuda()), std::pair(kDLOneAPI, &sycl())}) {
         Tensor tensor(block.data);
@@ -233,7 +234,7 @@ TEST_CASE("where SYCL and CUDA both claim a pointer, the type that the tensor na
     }
 }
 
-TEST_CASE("CUDA's driver says which device and kind it is, whatever the tensor's number says") {
+TEST_CASE("CUDA's driver decides device and kind, not the tensor's number") {
     const fake::Claimed block(EP_USM_SHARED, 1);
     for (const DLDeviceType type : {kDLCUDA, kDLCUDAHost, kDLCUDAManaged}) {
         Tensor tensor(block.data, 0);
@@ -253,7 +254,7 @@ TEST_CASE("CUDA's driver says which device and kind it is, whatever the tensor's
     CHECK(nowhere.deleted == 1);
 }
 
-TEST_CASE("a producer that is believed is not asked about, unless its device's name says too little") {
+TEST_CASE("a trusted producer's memory is not queried, unless its device type is ambiguous") {
     const fake::Claimed block(EP_USM_DEVICE, 1);
     RecordList<1> records;
     for (const DLDeviceType type : {kDLCUDA, kDLOneAPI, kDLCUDA}) {

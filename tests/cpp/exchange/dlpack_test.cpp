@@ -1,4 +1,4 @@
-// DLPack on the host: what is taken, what is refused and who frees it; exports, their pool and their way back.
+// DLPack on the host: imports, refusals and deleters; exports, their pool and their way back.
 #include "core/refusal.hpp"
 
 #include <entrepot/exchange/dlpack.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr DLDevice cpu{kDLCPU, 0};
 
-// A producer of tensors whose deleters are counted. Its fields are the tensor's, to be bent by the tests.
+// A producer of tensors that counts deleter calls. Tests change its fields, which are the tensor's.
 template <class Managed> struct Producer {
     alignas(64) std::array<float, 64> data{};
     std::vector<std::int64_t> shape{4, 3}, strides{3, 1};
@@ -42,7 +42,7 @@ Array host_array(std::initializer_list<std::int64_t> shape, Dtype dtype = dtypes
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a tensor is seen where it is, and freed once", Managed, DLManagedTensorVersioned, DLManagedTensor) {
+TEST_CASE_TEMPLATE("a tensor is used in place, and freed once", Managed, DLManagedTensorVersioned, DLManagedTensor) {
     Producer<Managed> producer;
     {
         const Array array = from_managed(&producer.managed);
@@ -57,7 +57,7 @@ TEST_CASE_TEMPLATE("a tensor is seen where it is, and freed once", Managed, DLMa
     CHECK(producer.deleted == 1);
 }
 
-TEST_CASE_TEMPLATE("a tensor without a deleter is nobody's to free", Managed, DLManagedTensorVersioned, DLManagedTensor) {
+TEST_CASE_TEMPLATE("a tensor without a deleter is not freed", Managed, DLManagedTensorVersioned, DLManagedTensor) {
     Producer<Managed> producer;
     producer.managed.deleter = nullptr;
     CHECK(from_managed(&producer.managed).data() == producer.data.data());
@@ -123,7 +123,7 @@ TEST_CASE("a newer minor version is understood") {
     CHECK(from_managed(&producer.managed).size() == 12);
 }
 
-TEST_CASE("what is malformed is refused with the reason, and freed once") {
+TEST_CASE("malformed tensors are refused with the reason, and freed once") {
     using Bend = void (*)(Producer<DLManagedTensorVersioned> &);
     constexpr std::int64_t huge = std::int64_t{1} << 62;
     struct Row {
@@ -183,7 +183,7 @@ TEST_CASE("a refused owner still holds, so that a capsule may keep its tensor") 
     CHECK(owner.detach() == &released);
 }
 
-TEST_CASE("an export says what the array is, and keeps its memory") {
+TEST_CASE("an export describes the array, and keeps its memory alive") {
     DLManagedTensorVersioned *tensor;
     void *data;
     {
@@ -213,7 +213,7 @@ TEST_CASE("an export of many dimensions") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("an export holds one reference to the memory, and gives it back") {
+TEST_CASE("an export holds one reference to the memory, and releases it") {
     const Array array = host_array({4});
     const auto references = [&] { return array.memory().record()->references.load(); };
     const auto before = references();
@@ -245,7 +245,7 @@ TEST_CASE("flags of an export; what legacy and lent tensors cannot say is refuse
     CHECK_REFUSED(ErrorKind::exchange, "takes a byte", to_legacy(padded, cpu));
 }
 
-TEST_CASE("our own tensor comes back as our own memory") {
+TEST_CASE("an exported tensor is imported as the same memory") {
     const Array array = host_array({4, 3});
     const Array versioned = from_managed(to_managed(array.as_read_only())), legacy = from_managed(to_legacy(array, cpu));
     CHECK(versioned.memory() == array.memory());
@@ -254,7 +254,7 @@ TEST_CASE("our own tensor comes back as our own memory") {
     CHECK(array.memory().record()->references.load() == 3);
 }
 
-TEST_CASE("exports that are given back on other threads") {
+TEST_CASE("exports released on other threads") {
     const Array array = host_array({4});
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i)
@@ -280,7 +280,7 @@ TEST_CASE("a lent tensor points into the array") {
     CHECK(tensor.data == array.data());
 }
 
-TEST_CASE("memory as a prototype asks") {
+TEST_CASE("memory allocated for a prototype") {
     std::int64_t shape[] = {2, 5};
     DLTensor prototype{reinterpret_cast<void *>(1), cpu, 2, {1, 16, 1}, shape, nullptr, 3};
     const Array array = allocate(prototype);

@@ -1,6 +1,5 @@
-// The fake backend a second time, as CUDA's driver: it claims whatever SYCL's claims, as SYCL's adapter for CUDA and CUDA do.
-//
-// HIP's driver is absent: hip/fake_drivers.hpp has both.
+// A second fake backend, as CUDA's driver. It claims all memory that the SYCL fake claims, like
+// CUDA and SYCL's adapter for it. HIP's driver is absent: hip/fake_drivers.hpp has both.
 #pragma once
 #include "fake_streams.hpp"
 
@@ -35,7 +34,7 @@ struct Claimed {
     }
     ~Claimed() { cuda().api().memory_free(device.default_context().handle(), data, nullptr); }
 
-    // The Array that a program of ours would have on it.
+    // An Array on the memory, as an import makes it.
     Array array(UsmKind kind) const {
         return Array(Memory::borrow(data, 16 * sizeof(float), kind, device, device.default_context(), {}), data, dtypes::float32,
                      Layout{16});

@@ -1,4 +1,5 @@
-// Hand-overs to streams: who waits for whom, what is noted for later, and what is not touched again.
+// Hand-overs to streams: which queue waits, which accesses are recorded, and which handles are
+// unused.
 #include "exchange/fake_cuda.hpp"
 
 #include <entrepot/exchange/stream.hpp>
@@ -11,7 +12,7 @@ using namespace entrepot;
 
 namespace {
 
-// An array whose own queue has work on it that does not end before `fake::release`.
+// An array whose own queue has work that is pending until `fake::release`.
 struct Busy {
     fake::Claimed memory{EP_USM_DEVICE};
     Array array = memory.array(UsmKind::device);
@@ -28,7 +29,7 @@ bool is_done(const Queue &queue) { return queue.is_done(queue.position()); }
 
 }  // namespace
 
-TEST_CASE("the small numbers are CUDA's default streams, a handle is a stream, and both are found again") {
+TEST_CASE("small numbers are CUDA's default streams, handles are streams, and both are recognized") {
     const Device device = fake::cuda_device();
     CHECK(exchange::queue_of_stream(device, 0).queue == exchange::queue_of_stream(device, 1).queue);
     CHECK(exchange::queue_of_stream(device, 1).stays);
@@ -41,7 +42,7 @@ TEST_CASE("the small numbers are CUDA's default streams, a handle is a stream, a
     CHECK(legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
 }
 
-TEST_CASE("a consumer's stream waits for an event of ours, and nothing waits here") {
+TEST_CASE("a consumer's stream waits for the array's queue, and the host does not") {
     Busy busy;
     const Queue theirs = Queue::create(busy.memory.device);
     const fake::Calls before = fake::world().calls;
@@ -54,7 +55,7 @@ TEST_CASE("a consumer's stream waits for an event of ours, and nothing waits her
     CHECK(busy.array.memory().has_escaped());
 }
 
-TEST_CASE("later work of ours waits for a stream that stays, and knows nothing of one that may be gone") {
+TEST_CASE("later work waits for a default stream, and ignores one that may be destroyed") {
     const Device device = fake::cuda_device();
     const Queue ours = Queue::create(device), theirs = Queue::create(device);
     const Queue &legacy = legacy_stream_of(device);
@@ -74,7 +75,7 @@ TEST_CASE("later work of ours waits for a stream that stays, and knows nothing o
     CHECK(other.memory().is_quiet());
 }
 
-TEST_CASE("a stream is not looked at where there is nothing to wait for") {
+TEST_CASE("a stream is not used if there is nothing to wait for") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device);
     const int wrapped = fake::streams().wrapped;
@@ -83,7 +84,7 @@ TEST_CASE("a stream is not looked at where there is nothing to wait for") {
     CHECK(array.memory().has_escaped());
 }
 
-TEST_CASE("memory comes behind what its producer's stream holds, though an event of it was taken before, and is let go without") {
+TEST_CASE("imported memory waits for the producer's current work, not for an earlier event, and its release does not wait") {
     const Device device = fake::cuda_device();
     const fake::Claimed block(EP_USM_DEVICE);
     const Queue &legacy = legacy_stream_of(device);
@@ -112,7 +113,7 @@ TEST_CASE("memory comes behind what its producer's stream holds, though an event
     CHECK(is_done(ours));
 }
 
-TEST_CASE("memory comes behind all of its producer's streams that are named") {
+TEST_CASE("memory waits for every named stream of its producer") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device);
     const Queue one = Queue::create(block.device), other = Queue::create(block.device), ours = Queue::create(block.device);
@@ -128,7 +129,7 @@ TEST_CASE("memory comes behind all of its producer's streams that are named") {
     CHECK(is_done(ours));
 }
 
-TEST_CASE("memory that others have too comes behind a stream that may be gone by way of a queue of ours") {
+TEST_CASE("shared memory waits for a stream that may be destroyed through an own queue") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device), same = array;
     Queue theirs = Queue::create(block.device);
@@ -142,7 +143,7 @@ TEST_CASE("memory that others have too comes behind a stream that may be gone by
     CHECK(is_done(ours));
 }
 
-TEST_CASE("the past of a queue is done when its event is, for the host and for other queues, and costs no queue") {
+TEST_CASE("a queue's past is done with its event, and needs no native queue") {
     const Device device = fake::cuda_device();
     const Queue theirs = Queue::create(device), ours = Queue::create(device);
     fake::hold(theirs);
@@ -164,7 +165,7 @@ TEST_CASE("the past of a queue is done when its event is, for the host and for o
     CHECK(fake::world().alive.queues == alive);
 }
 
-TEST_CASE("owners are kept as long as any Queue of theirs, each once, and not without end") {
+TEST_CASE("owners live as long as any Queue of a handle, each once, and their number is bounded") {
     auto owner = std::make_shared<int>(1);
     {
         const Queue queue = Queue::create(fake::cuda_device());

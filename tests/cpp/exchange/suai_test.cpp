@@ -1,4 +1,4 @@
-// SUAI below Python: what the driver is asked, what is refused, who waits for whom. The fake backend plays SYCL.
+// SUAI below Python: driver queries, refusals, order of work. The fake backend plays SYCL.
 #include "core/refusal.hpp"
 #include "fake_backend.hpp"
 
@@ -19,7 +19,8 @@ const Backend &sycl() {
     return fake::backend();
 }
 
-// An allocation and a dict about it: sixteen floats, four rows. Its fields are the dict's, to be bent by the tests.
+// An allocation and a dict about it: sixteen floats, four rows. Tests change its fields, which are
+// the dict's.
 struct Producer {
     Device device = (sycl(), fake::device(0));
     Context context = device.default_context();
@@ -50,7 +51,7 @@ struct Producer {
 
 }  // namespace
 
-TEST_CASE("memory is seen where it is, with the kind that the driver knows, and let go once") {
+TEST_CASE("memory is used in place, has the driver's kind, and is released once") {
     for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
         Producer producer(kind);
         {
@@ -83,7 +84,7 @@ TEST_CASE("strides and offset are in elements, from the base or the first elemen
     CHECK(producer.take().memory().data() == producer.data + 1);
 }
 
-TEST_CASE("both ends are asked") {
+TEST_CASE("both ends of the memory are queried") {
     Producer producer;
     SUBCASE("one element too many") { producer.shape = {17}; }
     SUBCASE("an offset that would be right in bytes") { producer.descriptor.offset = 4 * sizeof(float); }
@@ -97,7 +98,7 @@ TEST_CASE("both ends are asked") {
     CHECK(producer.released == 1);
 }
 
-TEST_CASE("the kind is asked once, by whoever wants to know it") {
+TEST_CASE("the kind is queried once, on demand") {
     Producer producer(EP_USM_DEVICE);
     const int asked = fake::world().calls.memory_query;
     const Array array = producer.take(), view = array;
@@ -125,7 +126,7 @@ TEST_CASE("memory of a sub-device's own context is of the sub-device") {
     CHECK(producer.take().context() == context);
 }
 
-TEST_CASE("without elements nothing is asked") {
+TEST_CASE("empty memory is not queried") {
     Producer producer;
     producer.shape = {0, 3};
     producer.descriptor.data = reinterpret_cast<void *>(3);
@@ -144,7 +145,7 @@ TEST_CASE("a scalar has one element") {
     CHECK(producer.take().memory().nbytes() == sizeof(float));
 }
 
-TEST_CASE("what is malformed is refused with the reason, and let go once") {
+TEST_CASE("malformed input is refused with the reason, and released once") {
     constexpr std::int64_t huge = std::int64_t{1} << 62;
     struct Row {
         const char *words;
@@ -228,7 +229,7 @@ TEST_CASE("an object's buffer in place of a pointer") {
     }
 }
 
-TEST_CASE("hand_over: the consumer's queue comes after our work, and our later work after the consumer's") {
+TEST_CASE("hand_over: the consumer's queue waits for pending work, and later work waits for it") {
     sycl();
     const Device device = fake::device(0);
     const Queue busy = Queue::create(device), own = Queue::create(device);

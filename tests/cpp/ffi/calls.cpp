@@ -1,4 +1,4 @@
-// Calls and closures: what goes in comes out, by every kind of value and by the conventions of structs.
+// Calls and closures: arguments and results of every kind, and the calling conventions of structs.
 #include <entrepot/core/error.hpp>
 #include <entrepot/ffi/signature.hpp>
 

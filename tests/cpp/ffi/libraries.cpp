@@ -1,4 +1,4 @@
-// Libraries: found where they may be, opened late, and missed with the list of what was tried.
+// Libraries: search paths, lazy loading, and errors that list the attempts.
 #include <entrepot/core/error.hpp>
 #include <entrepot/ffi/library.hpp>
 
@@ -23,7 +23,7 @@ std::string refusal(Library &library, const char *symbol) {
 
 }  // namespace
 
-TEST_CASE("the C library has malloc, and not what it has not") {
+TEST_CASE("the C library has malloc, and no unknown function") {
     Library libc({"libc", "", {}, {"libc.so.6"}, ""});
     CHECK(libc.is_there());
     CHECK(libc.find("malloc") != nullptr);
@@ -32,7 +32,7 @@ TEST_CASE("the C library has malloc, and not what it has not") {
     CHECK(libc.path().find("libc.so.6") != std::string::npos);
 }
 
-TEST_CASE("what was tried is listed in its order, and where to go") {
+TEST_CASE("tried libraries are listed in order, with advice") {
     setenv("ENTREPOT_TEST_ROOT", "/somewhere", 1);
     Library missing({"nothing", "", {"$ENTREPOT_TEST_ROOT/lib", "$ENTREPOT_TEST_UNSET/lib"}, {"libnothing.so.2"}, "install it"});
     CHECK_FALSE(missing.is_there());

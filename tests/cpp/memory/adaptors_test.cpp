@@ -1,4 +1,4 @@
-// What the resources that wrap another one add to it, and which resource is current.
+// Resources that wrap another one, and the current resource.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
@@ -83,7 +83,7 @@ TEST_CASE("track: what is live, in order, with the place where it was made") {
     CHECK_MESSAGE(report.ends_with(", allocated at\nline 3"), report);
 }
 
-TEST_CASE("track: an allocation succeeds though its stack cannot be had") {
+TEST_CASE("track: an allocation succeeds without a stack trace") {
     const ResourceRef resource = make_resource<TrackResource>(direct_resource(), []() -> std::string { throw 1; });
     const Memory memory = host_memory(100, resource);
     CHECK(static_cast<TrackResource &>(*resource).live().size() == 1);
@@ -105,7 +105,7 @@ TEST_CASE("statistics: current, peak, total and failed") {
     CHECK(now.current_count == 1);
     CHECK(now.peak_count == 2);
     CHECK(now.total_count == 2);
-    CHECK(now.failed_count == 1);  // the second try, after what was free had been given back, is none of its own
+    CHECK(now.failed_count == 1);  // the retry after reclaiming cached memory does not count
     statistics.reset_peaks();
     CHECK(statistics.numbers().peak_bytes == 300);
 }
@@ -135,7 +135,7 @@ TEST_CASE("the current resource: the thread's scope, then the device's, then the
     CHECK(current_resource(host).get() == default_resource());
 }
 
-TEST_CASE("a scope that is not the thread's innermost does not end") {
+TEST_CASE("only the thread's innermost scope can end") {
     const ResourceRef outer = make_resource<StatisticsResource>(direct_resource()),
                       inner = make_resource<StatisticsResource>(direct_resource());
     CHECK_REFUSED(ErrorKind::value, "the innermost first", pop_resource(outer.get()));

@@ -1,4 +1,5 @@
-// Graph capture: what is captured runs when the graph does, nobody outside waits for it, and what it uses is its own meanwhile.
+// Graph capture: captured work runs with its graph; other queues do not wait for it; its memory is
+// reserved.
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/memory.hpp>
 #include <entrepot/memory/pool.hpp>
@@ -48,7 +49,7 @@ template <class Call> bool is_refused(Call &&call) {
 
 }  // namespace
 
-TEST_CASE("a queue says whether it is captured, and one that is only ours is not asked") {
+TEST_CASE("a foreign queue is asked if it is captured, an own one is not") {
     CapturedQueue captured;
     CHECK(captured.queue.capture() == captured.number);
     CHECK(Queue::create(fake::device()).capture() == 0);
@@ -56,7 +57,7 @@ TEST_CASE("a queue says whether it is captured, and one that is only ours is not
     CHECK(captured.queue.capture() == 0);
 }
 
-TEST_CASE("a queue of a device without graphs is not asked, whoever has it") {
+TEST_CASE("a queue of a device without graphs is never asked for its capture") {
     const Queue queue = Queue::create(fake::device(1));
     queue.native();
     REQUIRE(queue.is_foreign());
@@ -67,7 +68,7 @@ TEST_CASE("a queue of a device without graphs is not asked, whoever has it") {
     CHECK(fake::world().calls.queue_capture == asked);
 }
 
-TEST_CASE("nobody outside waits for what is captured, and work of ours does not slip into the graph") {
+TEST_CASE("other queues do not wait for captured work, and do not join the graph") {
     CapturedQueue captured;
     const Queue other = Queue::create(fake::device());
     const Memory memory = some_memory(other);
@@ -81,11 +82,11 @@ TEST_CASE("nobody outside waits for what is captured, and work of ours does not 
     REQUIRE(graph.work.size() == 1);
     graph.work.front()();
     CHECK(wrote);
-    access(memory, Access::write, other);  // comes behind the queue as it is now
+    access(memory, Access::write, other);  // waits for the queue as it is now
     CHECK(is_done(other));
 }
 
-TEST_CASE("the host waits for work that a graph needs, for the graph cannot") {
+TEST_CASE("the host waits for work that a graph needs") {
     const Queue before = Queue::create(fake::device());
     const Memory memory = some_memory(before);
     access(memory, Access::write, before);
@@ -102,7 +103,7 @@ TEST_CASE("the host waits for work that a graph needs, for the graph cannot") {
     later.join();
 }
 
-TEST_CASE("what a queue has come behind for other memory's sake counts no more once it is captured") {
+TEST_CASE("waits for the sake of other memory are forgotten once a queue is captured") {
     const Queue before = Queue::create(fake::device()), queue = Queue::create(fake::device());
     const Memory memory = some_memory(before), other = some_memory(before);
     fake::hold(before);
@@ -135,7 +136,7 @@ TEST_CASE("queues of one capture are ordered in it, by memory and by events") {
     captured.queue.wait_for(fork.record());
 }
 
-TEST_CASE("what no capture survives is refused before the driver sees it") {
+TEST_CASE("calls that invalidate a capture are refused before the driver sees them") {
     CapturedQueue captured;
     const Queue::Position position = fake::submit(captured.queue);
     const Event event = captured.queue.record();
@@ -150,7 +151,7 @@ TEST_CASE("what no capture survives is refused before the driver sees it") {
     CHECK(is_done(captured.queue));
 }
 
-TEST_CASE("memory that is allocated for a graph is given to nobody else while the graph may run") {
+TEST_CASE("memory allocated in a capture is not reused while the graph may run") {
     PoolResource *const pool = new PoolResource(direct_resource());
     const ResourceRef held = ResourceRef::adopt(pool);
     const auto some = [&](const Queue &queue) { return Memory::allocate(1000, UsmKind::device, queue, 0, pool); };
@@ -173,7 +174,7 @@ TEST_CASE("memory that is allocated for a graph is given to nobody else while th
     CHECK(is_given_out());
 }
 
-TEST_CASE("a graph keeps the owner of borrowed memory, and lets it go at a later entry of ours") {
+TEST_CASE("a graph holds the owner of borrowed memory, which a later call releases") {
     bool is_gone = false;
     int here = 0;
     const Device device = fake::device();
@@ -190,7 +191,7 @@ TEST_CASE("a graph keeps the owner of borrowed memory, and lets it go at a later
     CHECK(is_gone);
 }
 
-TEST_CASE("memory that others have seen comes back once a capture meanwhile has ended") {
+TEST_CASE("escaped memory is freed after a capture that was active at its release") {
     const Queue queue = Queue::create(fake::device());
     Memory memory = Memory::allocate(64, UsmKind::device, queue, 0, direct_resource());
     const void *const data = memory.data();
@@ -204,7 +205,7 @@ TEST_CASE("memory that others have seen comes back once a capture meanwhile has 
     CHECK_FALSE(is_allocated(data));
 }
 
-TEST_CASE("what a queue was given before its capture is waited for, and nobody slips past it") {
+TEST_CASE("work submitted before a capture is waited for, or the access is refused") {
     const Queue stream = Queue::create(fake::device()), other = Queue::create(fake::device());
     const Memory memory = some_memory(other);
     fake::hold(stream);
@@ -230,7 +231,7 @@ TEST_CASE("what a queue was given before its capture is waited for, and nobody s
     fake::release(stream);
 }
 
-TEST_CASE("what was skipped in a capture is not taken for waited for") {
+TEST_CASE("a wait skipped in a capture is not recorded as done") {
     CapturedQueue captured;
     const Queue other = Queue::create(fake::device());
     Queue fork = Queue::create(fake::device());
@@ -243,17 +244,17 @@ TEST_CASE("what was skipped in a capture is not taken for waited for") {
     CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
 }
 
-TEST_CASE("a capture that begins while an event is recorded takes the event, and nobody takes it for what runs") {
+TEST_CASE("an event that a beginning capture takes is not mistaken for running work") {
     const Queue stream = Queue::create(fake::device()), other = Queue::create(fake::device());
     stream.native();
     const Queue::Position position = fake::submit(stream);
     std::uint64_t number = 0;
     fake::world().meanwhile = [&] { number = fake::begin_capture(stream); };
     SUBCASE("of a poll, which is told no more than that") { CHECK_FALSE(stream.is_done(position)); }
-    SUBCASE("of whoever wants the event") {
+    SUBCASE("of a request for the event") {
         CHECK(is_refused([&] { static_cast<void>(stream.event_at(position)); }));
     }
-    SUBCASE("of whoever waits") {
+    SUBCASE("of a wait") {
         fake::submit(stream);  // behind it, or the queue itself would be waited for
         CHECK(is_refused([&] { stream.wait_at(position); }));
     }
@@ -268,7 +269,7 @@ TEST_CASE("a capture that begins while an event is recorded takes the event, and
     CHECK(stream.is_done(position));
 }
 
-TEST_CASE("an event of a capture that began and ended while it was recorded is given up") {
+TEST_CASE("an event recorded during a short capture is dropped") {
     const Queue stream = Queue::create(fake::device());
     stream.native();
     const Queue::Position position = fake::submit(stream);
@@ -280,7 +281,7 @@ TEST_CASE("an event of a capture that began and ended while it was recorded is g
     CHECK(stream.is_done(position));
 }
 
-TEST_CASE("memory that others have seen is not guarded by an event of a graph") {
+TEST_CASE("escaped memory is not guarded by an event of a graph") {
     const Queue stream = Queue::create(fake::device());
     stream.native();
     Memory memory = Memory::allocate(64, UsmKind::device, Queue::create(fake::device()), 0, direct_resource());

@@ -1,4 +1,5 @@
-// The contract of a resource, kept by every one of them, on the host and on a device whose work a test can hold up.
+// The contract of a resource, for every resource, on the host and on a device whose work a test can
+// hold.
 #include <entrepot/device/registry.hpp>
 
 #include <cstring>
@@ -37,8 +38,9 @@ template <class Test> void for_every_resource_and_kind(Test &&test) {
     });
 }
 
-// Whether every byte of the block, of which there is one or more, has that value. (In one call: a sanitizer takes a minute to
-// look at each byte by itself.)
+// True if every byte of the block, which has at least one, has that value.
+//
+// In one call, for a sanitizer takes a minute to check each byte by itself.
 bool is_filled(const Block &block, unsigned char value) {
     const auto *const bytes = static_cast<unsigned char *>(block.data);
     return bytes[0] == value && std::memcmp(bytes, bytes + 1, block.bytes - 1) == 0;
@@ -84,7 +86,7 @@ TEST_CASE("every alignment that is a power of two is kept, again when the block 
     });
 }
 
-TEST_CASE("a block in use by a queue is neither freed nor given to anything that another queue or the host may touch") {
+TEST_CASE("a block in use by a queue is neither freed nor reused elsewhere") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {
             CAPTURE(bytes);
@@ -112,7 +114,7 @@ TEST_CASE("a block in use by a queue is neither freed nor given to anything that
     });
 }
 
-TEST_CASE("a block that the host may write at once is not given to the queue that still uses it, either") {
+TEST_CASE("a host-accessible block is not reused by the queue that still uses it, either") {
     for_every_resource([](Resource &resource) {
         for (const UsmKind kind : {UsmKind::host, UsmKind::shared}) {
             const HeldQueue busy;
@@ -143,7 +145,7 @@ TEST_CASE("a block that several queues use waits for all of them") {
     });
 }
 
-TEST_CASE("memory that foreign code has seen waits for every queue of its context") {
+TEST_CASE("escaped memory waits for every queue of its context") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const HeldQueue foreign;
         const Queue other = Queue::create(fake::device());
@@ -167,7 +169,7 @@ TEST_CASE("memory that foreign code has seen waits for every queue of its contex
     });
 }
 
-TEST_CASE("a queue that is let go first is still waited for") {
+TEST_CASE("a queue that is released first is still waited for") {
     for_every_resource([](Resource &resource) {
         std::optional<HeldQueue> busy(std::in_place);
         const Queue other = Queue::create(fake::device());
@@ -205,7 +207,7 @@ TEST_CASE("a device that refuses to answer keeps the block for later") {
     });
 }
 
-TEST_CASE("what is too much is refused, and the resource works on") {
+TEST_CASE("too large requests are refused, and the resource works on") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const Queue queue = fake::device().default_queue();
         const Place place = place_of(queue, kind);
@@ -217,7 +219,7 @@ TEST_CASE("what is too much is refused, and the resource works on") {
     });
 }
 
-TEST_CASE("trimmed, it keeps nothing that is free") {
+TEST_CASE("trim frees all cached memory") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const std::size_t before = allocation_count();
         const Queue queue = fake::device().default_queue();
@@ -239,7 +241,7 @@ TEST_CASE("trimmed, it keeps nothing that is free") {
     });
 }
 
-TEST_CASE("a resource that ends gives everything back, what waits when it is done") {
+TEST_CASE("a resource that ends frees everything, pending blocks after their work") {
     const std::size_t before = allocation_count();
     fake::device();
     for (const ResourceRow &row : every_resource)
@@ -267,13 +269,13 @@ TEST_CASE("a resource that ends gives everything back, what waits when it is don
         }
 }
 
-TEST_CASE("eight threads take, fill, pass on and give back, and nobody writes into another's block") {
+TEST_CASE("eight threads allocate, fill, pass on and release blocks without overlap") {
     constexpr int threads = 8, rounds = 400;
     for (const Queue &queue : {registry::host().default_queue(), fake::device().default_queue()})
         for_every_resource([&](Resource &resource) {
             const Place place = place_of(queue, UsmKind::shared);
             std::mutex mutex;
-            std::vector<std::pair<Block, unsigned char>> passed;  // blocks that another thread will give back
+            std::vector<std::pair<Block, unsigned char>> passed;  // blocks that another thread will release
             std::atomic<int> clashes{0};
             const auto work = [&](unsigned char mark) {
                 std::uint32_t random = mark * 2654435761u;

@@ -1,4 +1,4 @@
-// The fake device's memory as the tests of this room see it: what is allocated, and what would overlap.
+// The fake device's memory for these tests: which blocks are allocated, and which overlap.
 #pragma once
 #include <entrepot/memory/release.hpp>
 #include <entrepot/memory/resource.hpp>
@@ -12,7 +12,7 @@
 
 namespace entrepot {
 
-// Whether the driver still has the block, or the chunk that it is a part of.
+// True if the driver still has the block, or the chunk that it is a part of.
 inline bool is_allocated(const void *data) {
     const std::unique_lock locked(fake::world().mutex);
     const auto row = fake::world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(data));
@@ -30,7 +30,7 @@ inline bool overlap(const Block &a, const Block &b) {
     return first < second + b.bytes && second < first + a.bytes;
 }
 
-// A queue of the fake, held: what it is given stays pending until it is released.
+// A held queue of the fake: its work stays pending until it is released.
 struct HeldQueue {
     Queue queue;
 

@@ -1,4 +1,4 @@
-// Blocks that the driver does not free now: they are tried again, and not lost.
+// Blocks whose free fails for now: the free is retried, and the block is not leaked.
 #include <memory/driver_blocks.hpp>
 
 #include "memory/device_memory.hpp"
@@ -18,7 +18,7 @@ bool free_if_allowed(const Place &, void *) noexcept {
 
 }  // namespace
 
-TEST_CASE("a block that cannot be freed yet is freed at a later entry, once") {
+TEST_CASE("a block that cannot be freed yet is freed by a later call, once") {
     DriverBlocks blocks(free_if_allowed);
     const Device device = fake::device();
     const HeldQueue queue;

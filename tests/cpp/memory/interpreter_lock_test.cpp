@@ -1,5 +1,5 @@
-// The interpreter's lock is given up wherever a runtime may keep the thread, whoever calls: what the runtime waits for may want
-// it.
+// The GIL is released wherever a runtime may block the thread: the runtime may wait for another
+// thread that takes the GIL.
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/program.hpp>
 #include <entrepot/device/registry.hpp>
@@ -18,7 +18,7 @@ using namespace entrepot;
 
 namespace {
 
-// While it lives there is an interpreter, whose lock the thread that makes it has.
+// Simulates an interpreter while it lives; the creating thread holds its lock.
 class Interpreter {
 public:
     Interpreter() {
@@ -49,7 +49,7 @@ private:
     static constexpr InterpreterLock::Functions functions{release, acquire};
 };
 
-// Whether the body calls what a runtime may keep it in, and each time without the lock.
+// True if the body makes calls that may block, each of them without the lock.
 template <class Body> bool gives_it_up(Body &&body) {
     int calls = 0, calls_with_it = 0;
     fake::world().may_keep = [&] {
@@ -69,7 +69,7 @@ Memory pending_memory(const Queue &queue) {
 
 }  // namespace
 
-TEST_CASE("the interpreter's lock is given up around what may block") {
+TEST_CASE("the GIL is released around calls that may block") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     const Memory memory = pending_memory(busy.queue);
@@ -88,7 +88,7 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
     SUBCASE("a mark") {
         CHECK(gives_it_up([&] { busy.queue.record(); }));
     }
-    SUBCASE("a mark that nobody may be kept waiting for") {
+    SUBCASE("a mark that must not block") {
         CHECK(gives_it_up([&] { busy.queue.try_record(); }));
     }
     SUBCASE("a question for a position") {
@@ -101,7 +101,7 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
         const Event promised = busy.queue.promise();
         CHECK(gives_it_up([&] { busy.queue.submitting(); }));
     }
-    SUBCASE("a promised event that somebody wants") {
+    SUBCASE("a promised event that is requested") {
         const Event promised = busy.queue.promise();
         CHECK(gives_it_up([&] { promised.native(); }));
     }
@@ -123,7 +123,7 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
         CHECK(gives_it_up([&] { Context::create({&device, 1}); }));
         CHECK(gives_it_up([&] { Context::from_native(fake::backend(), device.default_context().native()); }));
     }
-    SUBCASE("a context that nobody has any more but an event") {
+    SUBCASE("a context that only an event still holds") {
         const Device device = fake::device();
         std::optional<Queue> queue(Queue::create(Context::create({&device, 1}), device, {}));
         fake::hold(*queue);
@@ -158,7 +158,7 @@ TEST_CASE("the interpreter's lock is given up around what may block") {
     }
 }
 
-TEST_CASE("other libraries are asked for their stream with the interpreter's lock first, and then without it") {
+TEST_CASE("other libraries are first asked for their stream with the GIL, then without") {
     static std::vector<bool> with_it;
     with_it.clear();
     const Interpreter interpreter;
@@ -179,7 +179,7 @@ TEST_CASE("other libraries are asked for their stream with the interpreter's loc
     fake::world().marks_contexts = false;
 }
 
-TEST_CASE("who waits for a thread that the runtime keeps gives it up as well") {
+TEST_CASE("waiting for a thread that the runtime blocks releases the GIL as well") {
     const HeldQueue busy;
     fake::submit(busy.queue);
     const Interpreter interpreter;

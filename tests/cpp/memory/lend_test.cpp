@@ -1,4 +1,5 @@
-// Lending: what another library's allocator may rely on, with queues of the fake in the place of its streams.
+// Lending: guarantees for another library's allocator, with queues of the fake in place of its
+// streams.
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/lend.hpp>
 #include <entrepot/memory/limit.hpp>
@@ -27,7 +28,7 @@ struct OwnPool {
     PoolResource::Statistics statistics() const { return static_cast<PoolResource &>(*resource).statistics(); }
 };
 
-// Whether somebody else who asks for many of its size gets it.
+// True if a request from another queue for many blocks of the size gets this one.
 bool is_given_out(void *block) {
     const Queue other = Queue::create(fake::device());
     std::vector<void *> all;
@@ -37,10 +38,10 @@ bool is_given_out(void *block) {
     return std::ranges::find(all, block) != all.end();
 }
 
-// A block that no way leads back from; its name is in leaks.supp.
+// A block that is leaked on purpose; the function's name is in leaks.supp.
 void *lend_for_good(const Queue &queue) { return lend(1000, {queue, true}); }
 
-// Of a thread's: what it does when it ends, in the order that its variables have.
+// Runs work at the end of a thread; thread_local variables end in reverse order of construction.
 struct AtTheEnd {
     std::function<void()> work;
     explicit AtTheEnd(std::function<void()> given) : work(std::move(given)) {}
@@ -48,12 +49,12 @@ struct AtTheEnd {
     ~AtTheEnd() { work(); }
 };
 
-// On a thread of its own, which keeps no stream beyond its end.
+// Runs the body on a new thread, whose stream does not outlive it.
 template <class Body> void on_a_thread(Body &&body) { std::thread(body).join(); }
 
 }  // namespace
 
-TEST_CASE("nothing is lent for no bytes, and what was not lent is not taken back") {
+TEST_CASE("a request of 0 bytes gives NULL, and unknown pointers are ignored") {
     const Queue queue = Queue::create(fake::device());
     int other = 0;
     CHECK(lend(0, {queue}) == nullptr);
@@ -61,7 +62,7 @@ TEST_CASE("nothing is lent for no bytes, and what was not lent is not taken back
     take_back(&other);
 }
 
-TEST_CASE("a block that came back is lent again on its stream at once, and on another when its work is done") {
+TEST_CASE("a returned block is reused at once on its stream, and on others after its work") {
     const OwnPool pool;
     for (const std::size_t bytes : {std::size_t{1000}, std::size_t{5} << 20}) {
         const HeldQueue stream;
@@ -82,7 +83,7 @@ TEST_CASE("a block that came back is lent again on its stream at once, and on an
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("the resource of the device has the last word") {
+TEST_CASE("the device's resource limits lent blocks") {
     const ResourceRef limit = make_resource<LimitResource>(default_resource(), std::size_t{10'000});
     set_resource(fake::device(), limit.get());
     const Queue queue = Queue::create(fake::device());
@@ -94,7 +95,7 @@ TEST_CASE("the resource of the device has the last word") {
     set_resource(fake::device(), nullptr);
 }
 
-TEST_CASE("a block of one thread's stream that another thread lets go of waits for the first") {
+TEST_CASE("a block that another thread releases waits for its stream's own thread") {
     const OwnPool pool;
     const Queue queue = Queue::create(fake::device());
     void *const lent = lend(1000, {queue, true});
@@ -110,7 +111,7 @@ TEST_CASE("a block of one thread's stream that another thread lets go of waits f
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("a block of a thread's stream comes back when the thread has ended, and not before its work has") {
+TEST_CASE("a block is reused after its thread and its work have ended") {
     const OwnPool pool;
     const HeldQueue stream;
     void *early = nullptr, *late = nullptr;
@@ -131,11 +132,11 @@ TEST_CASE("a block of a thread's stream comes back when the thread has ended, an
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("a block of a thread's stream that came back waits for what others gave the stream, whoever asks") {
+TEST_CASE("a returned block waits for foreign work in its per-thread stream") {
     const OwnPool pool;
     const HeldQueue stream;
     const std::size_t bytes = std::size_t{5} << 20;  // more than a thread keeps for itself
-    // Whole or in part, for the pool cuts and joins.
+    // True if the block is reused whole or in part, for the pool splits and merges blocks.
     const auto is_given_out = [&](void *block, int count) {
         const Queue other = Queue::create(fake::device());
         std::vector<void *> all;
@@ -160,7 +161,7 @@ TEST_CASE("a block of a thread's stream that came back waits for what others gav
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("a block of a thread's stream that comes back in a capture waits until there is none") {
+TEST_CASE("a block that is returned during a capture waits for the capture's end") {
     const OwnPool pool;
     on_a_thread([&] {
         const Queue stream = Queue::create(fake::device());
@@ -176,7 +177,7 @@ TEST_CASE("a block of a thread's stream that comes back in a capture waits until
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("what a thread that ends within a capture leaves is given to nobody: its stream cannot be marked any more") {
+TEST_CASE("blocks of a thread that ends within a capture are leaked: no event can be recorded") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     std::uint64_t capture = 0;
@@ -196,7 +197,7 @@ TEST_CASE("what a thread that ends within a capture leaves is given to nobody: i
     CHECK(pool.statistics().used > 0);
 }
 
-TEST_CASE("what a thread lends while it ends is given to nobody once another thread has let go of it") {
+TEST_CASE("a block lent while its thread ends is leaked once another thread returns it") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     void *late = nullptr;

@@ -1,4 +1,4 @@
-// Memory: owned and borrowed, when it lets go, and what it says when there is none.
+// Memory: owned and borrowed, its release, and its errors when memory runs out.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/direct.hpp>
@@ -27,7 +27,7 @@ Owner counting(int &released) {
 
 }  // namespace
 
-TEST_CASE("allocated memory says what it is") {
+TEST_CASE("allocated memory reports its properties") {
     const Queue queue = fake::device().default_queue();
     for (const UsmKind kind : {UsmKind::host, UsmKind::device, UsmKind::shared}) {
         const Memory memory = Memory::allocate(1000, kind, queue, 256);
@@ -42,7 +42,7 @@ TEST_CASE("allocated memory says what it is") {
     }
 }
 
-TEST_CASE("no bytes are memory too, with an address of its own") {
+TEST_CASE("an allocation of 0 bytes has an address of its own") {
     const Queue queue = fake::device().default_queue();
     const Memory one = Memory::allocate(0, UsmKind::host, queue), other = Memory::allocate(0, UsmKind::host, queue);
     CHECK(one.nbytes() == 0);
@@ -50,7 +50,7 @@ TEST_CASE("no bytes are memory too, with an address of its own") {
     CHECK(one.data() != other.data());
 }
 
-TEST_CASE("what cannot be allocated is refused with the reason") {
+TEST_CASE("impossible allocations are refused with the reason") {
     const Queue queue = fake::device().default_queue();
     CHECK_REFUSED(ErrorKind::value, "24", Memory::allocate(10, UsmKind::host, queue, 24));
     CHECK_REFUSED(ErrorKind::value, "unknown", Memory::allocate(10, UsmKind::unknown, queue));
@@ -72,7 +72,7 @@ TEST_CASE("a borrowed owner is released once, with the last view") {
     CHECK(released == 1);
 }
 
-TEST_CASE("a borrowed owner stays while a kernel runs, and letting go does not block") {
+TEST_CASE("a borrowed owner lives while a kernel runs, and the release does not block") {
     int released = 0;
     const HeldQueue queue;
     char bytes[16];
@@ -86,11 +86,11 @@ TEST_CASE("a borrowed owner stays while a kernel runs, and letting go does not b
     CHECK(released == 0);
     queue.finish();
     CHECK(released == 0);
-    const Memory next = Memory::borrow_host(bytes, sizeof bytes, {});  // any entry of ours will do
+    const Memory next = Memory::borrow_host(bytes, sizeof bytes, {});  // any call of Entrepot will do
     CHECK(released == 1);
 }
 
-TEST_CASE("an owner that lets go of more memory as it is released does no harm") {
+TEST_CASE("an owner may release more memory while it is released") {
     struct Chain {
         Memory next;
     };
@@ -111,7 +111,7 @@ TEST_CASE("a reference travels as a plain pointer") {
     CHECK(released == 1);
 }
 
-TEST_CASE("memory that goes while a kernel uses it is given again to that kernel's queue, and to nobody else") {
+TEST_CASE("memory released during a kernel is reused by the kernel's queue only") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue);
@@ -122,7 +122,8 @@ TEST_CASE("memory that goes while a kernel uses it is given again to that kernel
     Memory elsewhere = Memory::allocate(1000, UsmKind::device, other);
     CHECK(elsewhere.data() != data);
     Memory again = Memory::allocate(1000, UsmKind::device, busy.queue);
-    // Given to the busy queue at once (or not at all, had the other's request moved it); then others wait behind it.
+    // Reused by the busy queue at once, or not at all, had the other's request moved it. Then
+    // others wait for it.
     if (again.data() == data) {
         const int waits = fake::world().calls.event_wait_in_queue;
         again.before(Access::read, other);
@@ -145,7 +146,7 @@ TEST_CASE("device memory is given to its queue again at once") {
     }
 }
 
-TEST_CASE("another queue waits for a block's former life") {
+TEST_CASE("another queue waits for a reused block's earlier work") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());
@@ -162,7 +163,7 @@ TEST_CASE("another queue waits for a block's former life") {
     CHECK(order == "old new");
 }
 
-TEST_CASE("out of memory: what is free elsewhere is given back, and it is tried once more") {
+TEST_CASE("out of memory: cached memory is reclaimed, and the allocation retried") {
     const Queue queue = fake::device().default_queue();
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
     const ResourceRef pool = make_resource<PoolResource>(limited.get());
@@ -174,7 +175,7 @@ TEST_CASE("out of memory: what is free elsewhere is given back, and it is tried 
     CHECK(static_cast<LimitResource &>(*limited).used() == 3 << 20);
 }
 
-TEST_CASE("out of memory: what still waits for work is waited for") {
+TEST_CASE("out of memory: blocks with pending work are waited for") {
     const HeldQueue busy;
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
     const ResourceRef pool = make_resource<PoolResource>(limited.get());
@@ -188,7 +189,7 @@ TEST_CASE("out of memory: what still waits for work is waited for") {
     CHECK(memory);
 }
 
-TEST_CASE("out of memory: the error says what was asked, and what there was") {
+TEST_CASE("out of memory: the error has the requested and available bytes") {
     const Queue queue = fake::device().default_queue();
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());
     const Memory used = Memory::allocate(5000, UsmKind::device, queue, 0, pool.get());
@@ -205,7 +206,7 @@ TEST_CASE("out of memory: the error says what was asked, and what there was") {
                   Memory::allocate(std::numeric_limits<std::size_t>::max(), UsmKind::host, queue));
 }
 
-TEST_CASE("a failed allocation that is no lack of memory is not tried again") {
+TEST_CASE("an allocation that fails for another reason is not retried") {
     const Queue queue = fake::device().default_queue();
     fake::refuse_next(EP_DEVICE_ERROR, "the device fell off the bus");
     CHECK_REFUSED(ErrorKind::device, "fell off", Memory::allocate(10, UsmKind::device, queue, 0, direct_resource()));
@@ -220,7 +221,7 @@ TEST_CASE("records move between threads") {
     CHECK(released == 1000);
 }
 
-TEST_CASE("who keeps the records borrows as Memory does, and is given the owner when nobody else needs it") {
+TEST_CASE("RecordList borrows as Memory does, and returns the owner with the last use") {
     int released = 0;
     RecordList<2> records;
     char bytes[16];
@@ -256,7 +257,7 @@ TEST_CASE("who keeps the records borrows as Memory does, and is given the owner 
     released = 0;
     Memory memory = borrowed(UsmKind::shared, counting(released));
     Memory view = memory;
-    CHECK(!let_go(records, std::move(memory)).release_function());  // somebody else's now
+    CHECK(!let_go(records, std::move(memory)).release_function());  // still shared by `view`
     CHECK(released == 0);
     {
         const HeldQueue busy;

@@ -1,4 +1,4 @@
-// Operations: their order with the streams of the memory's peers, and what they leave behind.
+// Operations: their order with the streams of producers and consumers, and what they leave pending.
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/operation.hpp>
 
@@ -70,7 +70,7 @@ private:
 };
 thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>> Peer::current;
 
-// A library is registered until the process ends, and there is room for few.
+// A library stays registered until the process ends, and there is room for few.
 Peer &peer() {
     static Peer only("a library", false);
     return only;
@@ -135,7 +135,7 @@ void read(const Queue &queue, const Memory &memory, std::function<void()> run = 
     operate(queue, {{Access::read, memory}}, std::move(run));
 }
 
-// What work in several queues has done, in order.
+// Order in which work of several queues ran.
 struct Trace {
     std::string text;
     std::function<void()> operator()(char letter) {
@@ -409,7 +409,7 @@ TEST_CASE("operation: a library without a stream orders nothing") {
     const int before = marks_and_waits();
     write(ours.queue, x.memory, trace('o'));
     CHECK(marks_and_waits() == before);
-    read(later.queue, x.memory, trace('r'));  // operations of ours are ordered all the same
+    read(later.queue, x.memory, trace('r'));  // Entrepot's operations are ordered all the same
     later.finish();
     CHECK(trace.text == "");
     ours.finish();

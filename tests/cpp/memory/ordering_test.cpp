@@ -1,4 +1,4 @@
-// Ordering: who waits for whom, who does not, and what is remembered of it.
+// Ordering: which queue waits for which, which does not, and what is recorded about it.
 #include <entrepot/memory/direct.hpp>
 
 #include <atomic>
@@ -19,7 +19,7 @@ fake::Calls &calls() { return fake::world().calls; }
 
 Memory some_memory(const Queue &queue, UsmKind kind = UsmKind::shared) { return Memory::allocate(1000, kind, queue); }
 
-// An access as the rooms above make it: before, the work, after.
+// An access like those of the layers above: before(), the work, after().
 void access(const Memory &memory, Access how, const Queue &queue, std::function<void()> run = {}) {
     memory.before(how, queue);
     memory.after(how, queue, fake::submit(queue, std::move(run)));
@@ -78,7 +78,7 @@ TEST_CASE("a queue waits once for the same write") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("what a queue did to several pieces of memory is waited for once, and what it does later anew") {
+TEST_CASE("one wait covers several allocations of a queue, and later work needs another") {
     const HeldQueue writer, reader;
     const Memory memories[] = {some_memory(writer.queue), some_memory(writer.queue), some_memory(writer.queue)};
     std::string order;
@@ -101,7 +101,7 @@ TEST_CASE("what a queue did to several pieces of memory is waited for once, and 
     CHECK(order == "wwwrrrwr");
 }
 
-TEST_CASE("who waits for what is marked already does not wait for what came behind the mark") {
+TEST_CASE("waiting for an existing event ignores later submissions") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     std::string order;
@@ -116,7 +116,7 @@ TEST_CASE("who waits for what is marked already does not wait for what came behi
     CHECK(order == "wrl");
 }
 
-TEST_CASE("a queue that has waited and is gone does not stand for the next one at its address") {
+TEST_CASE("a released queue's waits do not count for a queue at the same address") {
     const HeldQueue writer;
     const Memory memory = some_memory(writer.queue);
     access(memory, Access::write, writer.queue);
@@ -128,7 +128,7 @@ TEST_CASE("a queue that has waited and is gone does not stand for the next one a
     }
 }
 
-TEST_CASE("a queue that was told to wait for another knows it when their memory is used") {
+TEST_CASE("Queue::wait_for counts for later accesses") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     std::string order;
@@ -148,7 +148,7 @@ TEST_CASE("a queue that was told to wait for another knows it when their memory 
 
 namespace {
 
-// A queue that a consumer has, too: what he submits has no position.
+// A queue that a consumer shares: the consumer's submissions have no position.
 struct ConsumersQueue : HeldQueue {
     const Queue foreign = Queue::from_native(fake::backend(), queue.handle());
     int earlier = 0;  // pieces before the last one that was not seen
@@ -160,7 +160,7 @@ struct ConsumersQueue : HeldQueue {
     }
 };
 
-// What the consumer submits now, the queue's write comes behind.
+// The queue's write waits for work that the consumer submits now.
 void check_comes_behind(ConsumersQueue &consumer, const Memory &memory, const HeldQueue &ours) {
     std::string order;
     consumer.submit_unseen([&] { order += 'c'; });
@@ -174,7 +174,7 @@ void check_comes_behind(ConsumersQueue &consumer, const Memory &memory, const He
 
 }  // namespace
 
-TEST_CASE("whoever uses what a consumer has comes behind what the consumer's queue holds then, and once") {
+TEST_CASE("an access to a consumer's memory waits once for all work in the consumer's queue") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
@@ -196,7 +196,7 @@ TEST_CASE("whoever uses what a consumer has comes behind what the consumer's que
     CHECK(order == "aAbB");
 }
 
-TEST_CASE("what one queue has come behind of a consumer's, another has not") {
+TEST_CASE("waits for a consumer's queue are tracked per waiting queue") {
     ConsumersQueue consumer;
     const HeldQueue one, other;
     const Memory memory = some_memory(one.queue);
@@ -206,7 +206,7 @@ TEST_CASE("what one queue has come behind of a consumer's, another has not") {
     check_comes_behind(consumer, memory, other);
 }
 
-TEST_CASE("a consumer's queue is asked no more once he has let the memory go, and what he had submitted is done") {
+TEST_CASE("a consumer's queue is not polled after it releases the memory and finishes") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
@@ -221,7 +221,7 @@ TEST_CASE("a consumer's queue is asked no more once he has let the memory go, an
         return memory.is_ready_for_host(Access::read) && calls().queue_is_idle == questions;
     };
     std::optional<Memory> held = hand_over();
-    SUBCASE("not while he has it") {
+    SUBCASE("not while the consumer holds it") {
         consumer.finish();
         CHECK(memory.is_ready_for_host(Access::read));
         CHECK_FALSE(is_ready_without_a_question());
@@ -240,7 +240,7 @@ TEST_CASE("a consumer's queue is asked no more once he has let the memory go, an
         memory.wait_for_host(Access::read);
         CHECK(is_ready_without_a_question());
     }
-    SUBCASE("nor where he has been given it again meanwhile") {
+    SUBCASE("nor if the consumer got it again meanwhile") {
         held.reset();
         consumer.finish();
         std::optional<Memory> again;
@@ -255,7 +255,7 @@ TEST_CASE("a consumer's queue is asked no more once he has let the memory go, an
     }
 }
 
-TEST_CASE("a consumer goes on with what we use in his own queue") {
+TEST_CASE("a consumer may continue on its queue after an access there") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
@@ -267,7 +267,7 @@ TEST_CASE("a consumer goes on with what we use in his own queue") {
     check_comes_behind(consumer, memory, ours);
 }
 
-TEST_CASE("who reads beside a consumer's reads, and comes behind other work of his, has not come behind the later ones") {
+TEST_CASE("a wait for a consumer's earlier work does not cover its later reads") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory read = some_memory(ours.queue), written = some_memory(ours.queue);
@@ -278,7 +278,7 @@ TEST_CASE("who reads beside a consumer's reads, and comes behind other work of h
     check_comes_behind(consumer, read, ours);
 }
 
-TEST_CASE("the host waits for what a consumer's queue holds then, though all was done before") {
+TEST_CASE("the host waits for a consumer's latest work, even if all was done before") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
@@ -299,7 +299,7 @@ TEST_CASE("the host waits for what a consumer's queue holds then, though all was
     later.join();
 }
 
-TEST_CASE("a hand-over for other memory, or by wait_for, does not stand for what a consumer submits later") {
+TEST_CASE("a wait for other memory, or by wait_for, does not cover a consumer's later work") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
@@ -340,7 +340,7 @@ TEST_CASE("a hand-over for other memory, or by wait_for, does not stand for what
     check_comes_behind(consumer, other, ours);
 }
 
-TEST_CASE("queues of consumers who have done nothing since are not kept for ever") {
+TEST_CASE("queues of idle consumers are dropped eventually") {
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
     int gone = 0;
@@ -354,7 +354,7 @@ TEST_CASE("queues of consumers who have done nothing since are not kept for ever
     CHECK(gone < 100);
 }
 
-TEST_CASE("what is done is forgotten and costs nothing") {
+TEST_CASE("completed accesses are dropped without a driver call") {
     const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
     const Memory memory = some_memory(queue);
     access(memory, Access::write, queue);
@@ -383,7 +383,7 @@ TEST_CASE("the host may read once the write is done, and write once the reads ar
     CHECK(memory.is_ready_for_host(Access::write));
 }
 
-TEST_CASE("the host waits for exactly what it needs") {
+TEST_CASE("the host waits for the write only, or for reads as well") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     std::atomic<bool> written{false};
@@ -410,11 +410,11 @@ TEST_CASE("an error of the work arrives where the host waits") {
     later.join();
 }
 
-TEST_CASE("threads that write at the same time leave no use behind when the memory goes") {
+TEST_CASE("concurrent writes are all waited for before the memory is freed") {
     const HeldQueue one, other;
     Memory memory = Memory::allocate(3000000, UsmKind::device, one.queue, 0, direct_resource());
     const void *const data = memory.data();
-    // Both have asked before either has noted.
+    // Both call before() ahead of either's after().
     memory.before(Access::write, one.queue);
     memory.before(Access::write, other.queue);
     memory.after(Access::write, one.queue, fake::submit(one.queue));
@@ -443,7 +443,7 @@ TEST_CASE("an older position noted late does not hide a newer one") {
     CHECK(memory.is_ready_for_host(Access::write));
 }
 
-TEST_CASE("a queue that has waited once comes after what it waited for, and nobody looks again") {
+TEST_CASE("a queue that has waited once does not wait again") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     access(memory, Access::write, writer.queue);
@@ -457,7 +457,7 @@ TEST_CASE("a queue that has waited once comes after what it waited for, and nobo
     CHECK(memory.record()->noted == reader.queue.identity()->number);
 }
 
-TEST_CASE("a queue that goes with what was noted of it goes without the ordering's lock") {
+TEST_CASE("a queue released with its accesses ends outside the ordering's lock") {
     const Queue next = Queue::create(fake::device());
     const Memory memory = some_memory(next);
     std::future<void> noted;

@@ -1,4 +1,4 @@
-// The pool: what it saves, what it keeps, and what it gives back by itself.
+// The pool: what it reuses, what it caches, and what it frees by itself.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
@@ -18,7 +18,7 @@ using namespace entrepot;
 
 namespace {
 
-// A pool over a counter of what it takes.
+// A pool whose upstream counts allocations.
 struct CountedPool {
     ResourceRef counter = make_resource<StatisticsResource>(direct_resource());
     ResourceRef resource;
@@ -93,7 +93,7 @@ TEST_CASE("large blocks come from the shortest piece that is long enough") {
     counted.pool().deallocate(place, near, {});
 }
 
-TEST_CASE("what was freed in one length is given again in others, and joined again") {
+TEST_CASE("freed memory is reused in other sizes, and merged again") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -119,7 +119,7 @@ TEST_CASE("what was freed in one length is given again in others, and joined aga
     counted.pool().deallocate(place, again, {});
 }
 
-TEST_CASE("pieces that different queues still use are joined when that is over") {
+TEST_CASE("pieces in use by different queues are merged after their work") {
     const CountedPool counted;
     const HeldQueue one, other;
     const Place place{one.queue.context(), one.queue.device(), UsmKind::device};
@@ -150,7 +150,7 @@ TEST_CASE("pieces that different queues still use are joined when that is over")
     CHECK(counted.pool().statistics().reserved == 0);
 }
 
-TEST_CASE("what asks for ever more does not pile up what it has left behind") {
+TEST_CASE("growing requests do not accumulate smaller cached blocks") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -164,7 +164,7 @@ TEST_CASE("what asks for ever more does not pile up what it has left behind") {
     counted.pool().deallocate(place, longer, {});
 }
 
-TEST_CASE("a queue that ends with the block it was bound to ends without the pool's lock") {
+TEST_CASE("a queue released with its bound block ends outside the pool's lock") {
     const CountedPool counted;
     const Queue taker = Queue::create(fake::device());
     const Place place{taker.context(), taker.device(), UsmKind::device};
@@ -192,7 +192,7 @@ TEST_CASE("a queue that ends with the block it was bound to ends without the poo
     }
 }
 
-TEST_CASE("its numbers add up") {
+TEST_CASE("statistics add up") {
     const CountedPool counted;
     const Queue queue = Queue::create(fake::device());
     const Place place = host_place(queue);
@@ -218,7 +218,7 @@ TEST_CASE("its numbers add up") {
     CHECK(counted.taken().current_bytes == 0);
 }
 
-TEST_CASE("it keeps no more than it may") {
+TEST_CASE("the cache respects its limit") {
     const std::size_t limit = 4 << 20;
     const CountedPool counted(limit);
     const Queue queue = fake::device().default_queue();
@@ -233,7 +233,7 @@ TEST_CASE("it keeps no more than it may") {
     CHECK(counted.pool().statistics().cached <= limit + limit / 8);
 }
 
-TEST_CASE("escaped blocks of an idle queue come back, instead of eating memory") {
+TEST_CASE("escaped blocks of an idle queue are reused") {
     const CountedPool counted;
     const Queue queue = Queue::create(fake::device());
     const Place place = host_place(queue);
@@ -261,7 +261,7 @@ TEST_CASE("one barrier serves many escaped blocks") {
     CHECK(counted.pool().statistics().waiting == 0);
 }
 
-TEST_CASE("what a thread kept is everybody's when it ends") {
+TEST_CASE("a thread's cached blocks are available to all once it ends") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -311,7 +311,7 @@ TEST_CASE("threads and pools that end at the same time") {
     CHECK(live_pools().size() <= before);
 }
 
-TEST_CASE("what is cached for a context that nobody has any more is given back") {
+TEST_CASE("memory cached for an unreferenced context is freed") {
     const CountedPool counted;
     const int contexts = fake::world().alive.contexts;
     const Device device = fake::device();
@@ -326,7 +326,7 @@ TEST_CASE("what is cached for a context that nobody has any more is given back")
     CHECK(counted.taken().current_count <= 2);
 }
 
-TEST_CASE("a free block keeps no context alive once the work is done that it is bound to") {
+TEST_CASE("a free block does not keep its context alive after its work") {
     const CountedPool counted;
     const int contexts = fake::world().alive.contexts;
     const Device device = fake::device();
@@ -346,7 +346,7 @@ TEST_CASE("a free block keeps no context alive once the work is done that it is 
     CHECK(counted.taken().current_count <= 2);
 }
 
-TEST_CASE("what is bound to a queue that nobody has any more is given back once its work is done") {
+TEST_CASE("memory bound to an unreferenced queue is freed once its work is done") {
     const CountedPool counted;
     std::optional<HeldQueue> busy(std::in_place);
     const Place place{busy->queue.context(), busy->queue.device(), UsmKind::device};

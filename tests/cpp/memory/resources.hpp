@@ -1,4 +1,4 @@
-// Every resource that there is, for the contract suite: a new one joins with a row.
+// Every resource, for the contract suite: a new one joins with a row.
 #pragma once
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/limit.hpp>

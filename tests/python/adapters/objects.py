@@ -1,5 +1,6 @@
-"""What adapters are made from in these tests: objects with a CUDA array interface of the test's making, and C's memory; and
-what a test of one of them is called."""
+"""Inputs for tests of adapters: objects with a made-up CUDA array interface, and memory of C.
+
+Also names for such tests."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 
 
 class Cai:
-    """Speaks the CUDA array interface of memory that nobody has: for what is read of it before a driver is asked."""
+    """Speaks the CUDA array interface of unowned memory, for checks before a driver is asked."""
 
     def __init__(self, **changes: Any) -> None:
         described = {"shape": (2, 3), "typestr": "<f4", "data": (0x1000, False), "version": 3}
@@ -21,5 +22,6 @@ def bytes_at(adapter: object, count: int) -> bytes:
 
 
 def named(source: object) -> str:
-    """The name of a test's parameter: its repr without the address, which two processes would have to agree on."""
+    """Name of a test's parameter: its repr without the address, on which two processes could not
+    agree."""
     return re.sub(r"( at)? 0x[0-9a-f]{6,}", "", repr(source))

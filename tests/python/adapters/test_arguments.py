@@ -1,4 +1,4 @@
-"""What any object is as an argument of a C function: through the table of functions that bindings and extensions call."""
+"""Objects as arguments of C functions, through the table that bindings and extensions call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EVERY_TYPE = [
 
 
 class Argument:
-    """The address, and what is kept until the call has returned."""
+    """An argument's address, and the objects kept alive during the call."""
 
     def __init__(self, object_: object, kind: str = "Pointer", writes: bool = False) -> None:
         address, held = c_void_p(), c_void_p()
@@ -73,7 +73,7 @@ class TestWhatIsTaken:
         [ListOfInt([1]), CStr(b"text"), Pointer(bytearray(4)), Pointer(ListOfInt([1])), DeviceArray(bytearray(4))],
         ids=named,
     )
-    def test_an_adapter_stays_what_it_is_until_the_call_returns(self, adapter):
+    def test_adapter_is_unchanged_during_the_call(self, adapter):
         argument = Argument(adapter)
         with pytest.raises(BufferError, match="1 others use the memory"):
             adapter.__init__(None)
@@ -188,7 +188,7 @@ class TestWhatIsRefused:
         assert Argument(int(array), kind).address == int(array)
 
     @pytest.mark.parametrize("source", [ep.zeros((3, 4), "float32")[:, 1], Cai(strides=(4, 8))], ids=["Array", "CAI"])
-    def test_strided_memory_of_others_where_a_device_array_is_asked_for(self, source):
+    def test_strided_foreign_memory_for_a_device_array_is_refused(self, source):
         with pytest.raises(ValueError, match=r"^hipMemcpy\(\) argument 'dst': the memory is strided"):
             Argument(source, "DeviceArray")
 
@@ -242,7 +242,7 @@ class TestWhatIsRefused:
             (lambda a: ListOfBytes([CStr(a)]), "element 0: this Pointer, at 0x1000,"),
         ],
     )
-    def test_what_lists_a_freed_device_array(self, block, words):
+    def test_list_of_a_freed_device_array_is_refused(self, block, words):
         allocation, other = _device_array(0x1000, 8), _device_array(0x2000, 8)
         listed, whole = block(allocation), block(other)
         assert Argument(listed, "ListOfPointer").address == int(listed)
@@ -254,7 +254,7 @@ class TestWhatIsRefused:
         assert Argument(listed, writes=True).address == int(listed), "what C overwrites may be anything"
         assert Argument(whole).address == int(whole)
 
-    def test_an_adapter_that_was_listed_may_stand_for_a_freed_device_array_later(self):
+    def test_list_keeps_the_address_of_an_adapter_freed_later(self):
         pointer, allocation = Pointer(5), _device_array(0x1000, 8)
         blocks = [ListOfPointer([pointer]), HipModuleLaunchKernel_extra([pointer])]
         pointer.__init__(allocation)

@@ -1,4 +1,4 @@
-"""CStr: strings of C from Python's, what C has written read back, memory of its own."""
+"""CStr: C strings from Python's, reading strings that C has written, and owned memory."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TestConversions:
         goods = b"goods"
         assert bytes_at(CStr(goods), 6) == b"goods\0" and int(CStr(goods)) == int(Pointer(goods))
 
-    def test_the_source_lives_as_long_as_the_string(self):
+    def test_string_keeps_its_source_alive(self):
         class Text(str):
             pass
 
@@ -57,7 +57,7 @@ class TestConversions:
     def test_a_buffer_that_has_no_nul_is_read_until_its_end(self):
         assert len(CStr(array.array("B", b"four"))) == 4
 
-    def test_a_char_pointer_is_what_it_points_to(self):
+    def test_char_pointer_gives_its_target(self):
         assert str(CStr(ctypes.c_char_p(b"text"))) == "text"
 
     def test_null_is_empty(self):
@@ -90,7 +90,7 @@ class TestReading:
         with pytest.raises(UnicodeDecodeError):
             str(CStr(b"\xe4"))
 
-    def test_repr_shows_the_text_only_where_it_is_known_to_be_one(self):
+    def test_repr_shows_terminated_text_only(self):
         string = CStr("abc")
         assert repr(string) == f"<CStr {int(string):#x} 'abc'>"
         assert repr(CStr(5)) == "<CStr 0x5>", "nothing is read from an address that may be anything"
@@ -125,7 +125,7 @@ class TestOwnMemory:
     @pytest.mark.parametrize(
         ("length", "error"), [(-1, ValueError), (1.5, TypeError), (2**63, OverflowError), (2**62, MemoryError)]
     )
-    def test_lengths_that_are_none(self, length, error):
+    def test_invalid_lengths_are_refused(self, length, error):
         string = CStr(None)
         with pytest.raises(error):
             string.malloc(length)

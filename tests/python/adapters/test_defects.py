@@ -1,4 +1,4 @@
-"""What HIP Python's adapters get wrong (release 6.2, some of it still in 10.0), a test for each: none of it is here."""
+"""Defects of HIP Python's adapters (release 6.2, some of them still in 10.0), absent here."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class TestDeviceArray:
     def test_rank_counts_extents_of_one(self):
         assert DeviceArray(Cai(shape=(1, 3, 1))).rank == 3
 
-    def test_a_dict_that_was_given_out_does_not_change_the_array(self):
+    def test_changed_interface_dict_leaves_the_array_unchanged(self):
         array = DeviceArray(Cai())
         getattr(array, CAI).update(shape=(100,), data=(0, True))
         assert array.shape == (2, 3) and int(array) == 0x1000
@@ -154,7 +154,7 @@ class TestLists:
     def test_the_example_of_the_documentation(self):
         assert ListOfInt([1, 2]).to_list() == [1, 2]
 
-    def test_what_does_not_fit_is_no_other_number(self):
+    def test_out_of_range_int_raises_overflow_error(self):
         with pytest.raises(OverflowError, match="element 0"):
             ListOfInt([2**31])
 

@@ -1,4 +1,4 @@
-"""DeviceArray: what it is made from, configure and its transactions, parts, exports, and memory that has been given back."""
+"""DeviceArray: sources, configure and its transactions, parts, exports, and freed memory."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ def state(array: DeviceArray) -> tuple[Any, ...]:
 
 
 def allocated(nbytes: int) -> DeviceArray:
-    """As hipMalloc returns it, at an address that nobody has."""
+    """A DeviceArray as hipMalloc returns it, at an address without memory."""
     return _device_array(0x1000, nbytes)
 
 
 class TestConstruction:
     @pytest.mark.parametrize("source", [None, 5, ctypes.c_void_p(5), Pointer(5), ListOfInt([1])], ids=named)
-    def test_of_an_address_nothing_else_is_known(self, source):
+    def test_address_has_unknown_length(self, source):
         array = DeviceArray(source)
         assert (array.shape, array.size, array.typestr, array.rank) == ((0,), 0, "|u1", 1)
         assert int(array) == int(Pointer(source))
 
-    def test_of_cai_everything_is_known(self):
+    def test_cai_gives_all_properties(self):
         array = DeviceArray(Cai(shape=(2, 3), typestr="<f8", data=(0x2000, True), strides=(8, 16), stream=2))
         assert state(array) == (0x2000, (2, 3), (8, 16), "<f8", 8, True, 2)
         assert (array.size, array.rank, len(array)) == (6, 2, 2)
 
     @pytest.mark.parametrize("typestr", ["|u1", "|b1", "<i8", "<c16", "<f2"])
-    def test_of_cai_every_type(self, typestr):
+    def test_cai_typestrs_are_kept(self, typestr):
         assert DeviceArray(Cai(typestr=typestr)).typestr == typestr
 
     @pytest.mark.parametrize(("words", "typestr"), [("float32", "<f4"), ("B", "|u1"), ("b", "|i1"), ("f", "<f4"), ("l", "<i8")])
-    def test_of_cai_types_as_hip_python_writes_them(self, words, typestr):
+    def test_cai_typestrs_of_hip_python_are_converted(self, words, typestr):
         assert DeviceArray(Cai(typestr=words)).typestr == typestr
 
-    def test_of_cai_without_axes(self):
+    def test_cai_scalar_has_no_axes(self):
         array = DeviceArray(Cai(shape=()))
         assert (array.shape, array.rank, array.size) == ((), 0, 1)
         with pytest.raises(TypeError, match="without axes"):
             len(array)
 
-    def test_of_cai_keeps_the_producer(self):
+    def test_cai_producer_is_kept_alive(self):
         producer = Cai()
         gone = weakref.ref(producer)
         array = DeviceArray(producer)
@@ -74,11 +74,11 @@ class TestConstruction:
         gc.collect()
         assert gone() is None
 
-    def test_of_a_device_array_everything_is_known(self):
+    def test_device_array_gives_all_properties(self):
         array = DeviceArray(Cai(stream=2))
         assert state(DeviceArray(array)) == state(array)
 
-    def test_of_an_array_everything_is_known(self):
+    def test_array_gives_all_properties(self):
         numbers = ep.zeros((2, 3), "float64")[:, ::2]
         array = DeviceArray(numbers)
         assert state(array) == (numbers.data_ptr, (2, 2), (24, 16), "<f8", 8, False, None)
@@ -89,13 +89,13 @@ class TestConstruction:
         assert state(DeviceArray(part)) == state(part)
 
     @pytest.mark.parametrize(("kind", "typestr"), [(ctypes.c_float, "<f4"), (ctypes.c_int64, "<i8"), (ctypes.c_bool, "|b1")])
-    def test_of_a_buffer_the_elements_are_known(self, kind, typestr):
+    def test_buffer_gives_shape_and_elements(self, kind, typestr):
         numbers = (kind * 4 * 3)()
         array = DeviceArray(numbers)
         assert (array.shape, array.typestr, int(array)) == ((3, 4), typestr, ctypes.addressof(numbers))
 
     @pytest.mark.numpy
-    def test_of_numpy_everything_is_known(self):
+    def test_numpy_array_gives_all_properties(self):
         import numpy as np
 
         numbers = np.zeros((3, 4), "f4")
@@ -108,7 +108,7 @@ class TestConstruction:
             DeviceArray(np.float32(5))
 
     @pytest.mark.numpy
-    def test_of_elements_that_nobody_else_has_there_are_bytes(self):
+    def test_structured_dtype_becomes_bytes(self):
         import numpy as np
 
         records = np.zeros(3, [("x", "i4"), ("y", "f8")])
@@ -118,14 +118,14 @@ class TestConstruction:
             DeviceArray(records[::2])
 
     @pytest.mark.numpy
-    def test_of_elements_that_numpy_has_no_words_for_there_are_bytes(self):
+    def test_dtype_without_a_buffer_format_becomes_bytes(self):
         import numpy as np
 
         for goods in (np.zeros(3, "M8[s]"), np.zeros(3, "U2"), np.zeros(3, "S8")):
             array = DeviceArray(goods)
             assert (array.shape, array.typestr, int(array)) == ((goods.nbytes,), "|u1", goods.ctypes.data)
 
-    def test_of_elements_of_a_struct_of_c_there_are_bytes(self):
+    def test_ctypes_structure_becomes_bytes(self):
         class Pair(ctypes.Structure):
             _fields_ = (("x", ctypes.c_int), ("y", ctypes.c_double))
 
@@ -138,7 +138,7 @@ class TestConstruction:
         array = DeviceArray(numbers)
         assert (array.shape, array.typestr, int(array)) == ((3,), "<f4", numbers.buffer_info()[0])
 
-    def test_a_buffer_is_what_pointer_takes_whatever_else_the_object_speaks(self):
+    def test_buffer_is_preferred_over_other_protocols(self):
         other = ep.zeros(3, "float32")
 
         class Spoken(bytearray):
@@ -153,20 +153,20 @@ class TestConstruction:
         assert int(array) == int(Pointer(goods)) != other.data_ptr
         assert (array.shape, array.typestr) == ((5,), "|u1")
 
-    def test_of_a_buffer_elements_in_the_other_byte_order_are_refused(self):
+    def test_buffer_of_swapped_byte_order_is_refused(self):
         with pytest.raises(
             BufferError, match=r"buffer format '>i' cannot be taken: its bytes are swapped; copy it to the native"
         ):
             DeviceArray((ctypes.c_int.__ctype_be__ * 3)())
 
     @pytest.mark.numpy
-    def test_of_numpy_elements_in_the_other_byte_order_are_refused(self):
+    def test_numpy_array_of_swapped_byte_order_is_refused(self):
         import numpy as np
 
         with pytest.raises(BufferError, match=r"'>f' cannot be taken: its bytes are swapped; copy it to the native order first"):
             DeviceArray(np.zeros(3, ">f4"))
 
-    def test_of_a_buffer_there_are_bytes(self):
+    def test_bytes_like_object_becomes_bytes(self):
         goods = bytearray(b"goods")
         array = DeviceArray(goods)
         assert (array.shape, array.typestr, int(array)) == ((5,), "|u1", int(Pointer(goods)))
@@ -175,12 +175,12 @@ class TestConstruction:
         del array
         goods += b"resized"
 
-    def test_of_a_native_allocation(self):
+    def test_native_allocation_has_its_bytes(self):
         array = allocated(240)
         assert state(array) == (0x1000, (240,), (1,), "|u1", 1, False, None) and not array.is_owner
 
     @pytest.mark.parametrize("bad", [1.5, "text", True, -1, [1]], ids=named)
-    def test_what_stands_for_no_address(self, bad):
+    def test_non_address_is_refused(self, bad):
         with pytest.raises((TypeError, OverflowError), match="DeviceArray: "):
             DeviceArray(bad)
 
@@ -194,7 +194,7 @@ class TestConstruction:
             ({"shape": (-1,)}, "negative"),
         ],
     )
-    def test_interfaces_that_contradict_themselves(self, changes, words):
+    def test_contradictory_interfaces_are_refused(self, changes, words):
         with pytest.raises(ValueError, match=words):
             DeviceArray(Cai(**changes))
 
@@ -232,7 +232,7 @@ class TestConfigure:
         ],
         ids=str,
     )
-    def test_changes_what_is_said_and_nothing_else(self, keywords, changed):
+    def test_configure_changes_the_given_fields_only(self, keywords, changed):
         array = DeviceArray(Cai())
         array.configure(**keywords)
         before = {
@@ -275,14 +275,14 @@ class TestConfigure:
         ],
         ids=str,
     )
-    def test_what_it_refuses_changes_nothing(self, keywords, error, words):
+    def test_refused_configure_changes_nothing(self, keywords, error, words):
         array = DeviceArray(Cai())
         before = state(array)
         with pytest.raises(error, match=words):
             array.configure(**{"read_only": True, **keywords})
         assert state(array) == before
 
-    def test_a_truth_that_raises_changes_nothing(self):
+    def test_raising_bool_in_configure_changes_nothing(self):
         class Undecided:
             def __bool__(self):
                 raise ZeroDivisionError
@@ -390,7 +390,7 @@ class TestParts:
         ],
         ids=str,
     )
-    def test_that_are_none(self, index, error, words):
+    def test_invalid_indices_are_refused(self, index, error, words):
         with pytest.raises(error, match=words):
             DeviceArray(Cai())[index]
 
@@ -411,15 +411,15 @@ class TestExports:
     def test_cai_has_the_strides_in_bytes(self):
         assert getattr(DeviceArray(Cai())[:, ::2], CAI)["strides"] == (12, 8)
 
-    def test_cai_writes_typestrs_whatever_configure_was_told(self):
+    def test_cai_export_writes_canonical_typestr(self):
         for words, typestr in {"float32": "<f4", "f": "<f4", "=i4": "<i4"}.items():
             assert getattr(DeviceArray(Cai()).configure(typestr=words), CAI)["typestr"] == typestr
 
-    def test_no_buffer_over_memory_that_the_host_may_not_reach(self):
+    def test_device_memory_exports_no_buffer(self):
         with pytest.raises(TypeError):
             memoryview(DeviceArray(Cai()))  # type: ignore[arg-type]
 
-    def test_of_host_memory_asarray_is_the_memory_itself(self):
+    def test_asarray_of_host_memory_shares_it(self):
         goods = bytearray(24)
         array = DeviceArray(goods).configure(typestr="float32", shape=(2, 3))
         view = ep.asarray(array)
@@ -439,7 +439,7 @@ class TestExports:
         ep.fill(whole, 2.0)
         assert part.numpy().tolist() == [2.0] * 3
 
-    def test_of_host_memory_dlpack_and_no_cai(self):
+    def test_host_memory_exports_dlpack_and_no_cai(self):
         array = DeviceArray(bytearray(4))
         assert array.__dlpack_device__() == (1, 0)
         assert ep.from_dlpack(array.__dlpack__()).data_ptr == int(array)
@@ -452,7 +452,7 @@ class TestExports:
         with pytest.raises(ep.ExchangeError, match=r"no driver knows the address 0x1000: hip: .*; cuda: "):
             ep.asarray(allocated(8))
 
-    def test_without_a_driver_there_is_no_dlpack_but_the_cuda_array_interface(self):
+    def test_without_a_driver_dlpack_is_refused_and_cai_works(self):
         array = allocated(8)
         for export in (array.__dlpack__, array.__dlpack_device__):
             with pytest.raises(BufferError, match=r"hip: .*; cuda: .*CUDA array interface, which names no device, takes"):
@@ -468,7 +468,7 @@ class TestExports:
         with pytest.raises(ep.ExchangeError, match=r"need the 100 bytes .* but the allocation there has 8"):
             ep.asarray(array)
 
-    def test_asarray_of_items_that_are_not_aligned(self):
+    def test_asarray_of_misaligned_items_is_refused(self):
         array = DeviceArray(bytearray(9))[1:].configure(typestr="f8", shape=1)
         with pytest.raises(ep.ExchangeError, match="align"):
             ep.asarray(array)
@@ -489,7 +489,7 @@ class TestExports:
 
 @pytest.mark.sycl
 class TestOrder:
-    """Work of ours on the memory is done before its address leaves us."""
+    """Entrepot's work on the memory is done before its address is handed out."""
 
     @pytest.mark.parametrize("use", [Pointer, ListOfInt, lambda array: ListOfPointer([array]), lambda array: Pointer(array[:])])
     def test_work_is_done_when_another_adapter_has_the_address(self, use):
@@ -497,7 +497,7 @@ class TestOrder:
         done = slow.launch(ep.asarray(array))
         assert use(array) and done.done and ctypes.c_int.from_address(int(array)).value == slow.RESULT
 
-    def test_work_is_done_when_a_function_is_called_with_it(self):
+    def test_call_waits_for_pending_work(self):
         array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="shared"))
         done = slow.launch(ep.asarray(array))
         address, held = ctypes.c_void_p(), ctypes.c_void_p()
@@ -542,7 +542,7 @@ class TestFreed:
         with pytest.raises(ValueError, match="has been freed"):
             Pointer(of_part)
 
-    def test_it_is_freed_with_an_element_of_a_list(self):
+    def test_list_element_marks_it_freed(self):
         array, other = allocated(24), allocated(24)
         pointers = ListOfPointer([other, array])
         cells = (ctypes.c_size_t * 2).from_address(int(pointers))
@@ -550,7 +550,7 @@ class TestFreed:
         _mark_freed(pointers[1])
         assert array.is_freed and not other.is_freed
 
-    def test_it_is_found_where_c_has_moved_it_in_the_list(self):
+    def test_moved_list_element_marks_it_freed(self):
         array = allocated(24)
         pointers = ListOfPointer([5, array])
         cells = (ctypes.c_size_t * 2).from_address(int(pointers))
@@ -558,7 +558,7 @@ class TestFreed:
         _mark_freed(pointers[0])
         assert array.is_freed
 
-    def test_what_stands_for_it_is_refused_with_it(self):
+    def test_adapters_of_freed_memory_are_refused(self):
         array = allocated(24)
         pointers = ListOfPointer([array])
         others = [Pointer(array), Pointer(array)[8], pointers[0]]
@@ -567,7 +567,7 @@ class TestFreed:
             with pytest.raises(ValueError, match=r"this Pointer, at 0x100[08], is of a DeviceArray that has been freed"):
                 Pointer(other)
 
-    def test_it_is_freed_with_the_part_that_begins_where_it_does(self):
+    def test_part_at_its_start_marks_it_freed(self):
         array = allocated(24)
         _mark_freed(array[:])
         assert array.is_freed
@@ -584,22 +584,22 @@ class TestFreed:
             lambda array: type("Handle", (Pointer,), {})(array),
         ],
     )
-    def test_it_is_freed_with_another_adapter_of_its_memory(self, way):
+    def test_other_adapter_of_its_memory_marks_it_freed(self, way):
         array = allocated(24)
         other = way(array)
         _mark_freed(other)
         assert array.is_freed
 
-    def test_it_is_not_freed_with_a_pointer_to_its_address(self):
+    def test_reference_to_its_address_does_not_mark_it_freed(self):
         array = allocated(24)
         _mark_freed(array.createRef())
         assert not array.is_freed
 
-    def test_a_new_allocation_at_the_address_is_another(self):
+    def test_new_allocation_at_the_address_is_not_freed(self):
         self.freed()
         assert not allocated(24).is_freed
 
-    def test_others_are_let_be(self):
+    def test_unrelated_addresses_do_not_mark_it_freed(self):
         array = allocated(24)
         for other in (None, 5, Pointer(5), b"goods", int(array), Pointer(int(array))):
             _mark_freed(other)
@@ -641,7 +641,7 @@ class TestAsAnObject:
 
 @pytest.mark.parametrize("device", [pytest.param("cuda:0", marks=pytest.mark.cuda), pytest.param("hip:0", marks=pytest.mark.hip)])
 class TestOnADevice:
-    """What a driver is asked: any address that it knows is an Array, whoever allocated it."""
+    """Any address that the driver knows is an Array, however it was allocated."""
 
     def test_asarray_asks_once_and_is_the_memory_itself(self, device):
         numbers = ep.full((4, 3), 1.5, "float32", device=device)
@@ -674,7 +674,7 @@ class TestOnADevice:
         assert numbers.copy_to_host().numpy().tolist() == [[1.5] * 3] + [[2.0, 1.5, 2.0]] * 3
 
     @pytest.mark.parametrize("way", [ep.asarray, lambda array: ep.from_dlpack(array.__dlpack__())], ids=["asarray", "capsule"])
-    def test_what_is_made_of_it_keeps_the_producer(self, device, way):
+    def test_derived_adapters_keep_the_producer_alive(self, device, way):
         class Producer:
             def __init__(self, numbers):
                 self.numbers = numbers
@@ -690,7 +690,7 @@ class TestOnADevice:
         gc.collect()
         assert gone() is None
 
-    def test_a_pointer_to_an_array_comes_when_the_work_on_it_is_done(self, device):
+    def test_pointer_waits_for_work_on_the_array(self, device):
         numbers = ep.zeros(2, "int32", device=device)
         done = cuda_kernels.launch(numbers)
         assert int(Pointer(numbers)) == numbers.data_ptr and done.done
@@ -719,7 +719,7 @@ class TestOfHipMalloc:
             with pytest.raises(ValueError, match="has been freed"):
                 way(array)
 
-    def test_dlpack_says_whose_it_is(self):
+    def test_dlpack_names_the_device_of_its_driver(self):
         array = hip.hip_check(hip.hipMalloc(48)).configure(typestr="float32", shape=12)
         assert array.__dlpack_device__() == (tensors.ROCM, 0)
         assert ep.from_dlpack(array).data_ptr == int(array)
@@ -728,7 +728,7 @@ class TestOfHipMalloc:
 
 @pytest.mark.numpy
 class TestNumpy:
-    """NumPy would make an array of objects of what gives it no answer."""
+    """NumPy makes an array of objects of anything without an array protocol."""
 
     def test_memory_of_the_host_is_the_array(self):
         import numpy as np
@@ -738,14 +738,14 @@ class TestNumpy:
         assert view.dtype == "uint8" and view.ctypes.data == int(array) and bytes(view) == b"goods"
         assert np.asarray(array, dtype="float64").tolist() == list(b"goods")
 
-    def test_memory_that_nobody_knows_is_refused(self):
+    def test_memory_unknown_to_drivers_is_refused(self):
         import numpy as np
 
         with pytest.raises(ep.ExchangeError):
             np.asarray(allocated(24))
 
     @pytest.mark.sycl
-    def test_memory_that_the_host_does_not_reach_is_refused_with_what_to_do(self):
+    def test_device_memory_is_refused_with_the_call_that_copies_it(self):
         import numpy as np
 
         array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="device"))

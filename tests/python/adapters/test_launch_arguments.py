@@ -1,4 +1,4 @@
-"""HipModuleLaunchKernel_extra: the block, every entry where a C compiler puts it, zeros between, what is kept."""
+"""HipModuleLaunchKernel_extra: the block, offsets as in C, zero padding, and lifetimes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def structure(*fields: type, pack: int | None = None) -> type[ctypes.Structure]:
 
 
 def arguments_in(extra: HipModuleLaunchKernel_extra) -> bytes:
-    """The bytes of the arguments, after a look at what is around them."""
+    """The arguments' bytes, after checks of the surrounding block."""
     cells = (ctypes.c_size_t * 5).from_address(int(extra))
     assert (cells[0], cells[2], cells[4]) == (POINTER, SIZE, END)
     size = ctypes.c_size_t.from_address(cells[3]).value
@@ -40,7 +40,7 @@ def filled(kind: type) -> ctypes._SimpleCData | ctypes.Structure | ctypes.Union:
 
 
 def offsets_in(bytes_: bytes, kinds: list[type]) -> list[int]:
-    """Where the entries made by ``filled`` lie: runs of 0xFF, of each entry's length."""
+    """Offsets of the entries made by ``filled``: runs of 0xFF, of each entry's length."""
     found, at = [], 0
     for kind in kinds:
         at = bytes_.index(b"\xff", at)
@@ -93,7 +93,7 @@ def union(*fields: type) -> type[ctypes.Union]:
 
 
 def composed(inner: st.SearchStrategy[type]) -> st.SearchStrategy[type]:
-    """Structures, packed ones and unions of some members, and structures with an array of one."""
+    """Structures, packed ones and unions of some members, and structures with an array."""
     fields = st.lists(inner, min_size=1, max_size=4)
     return st.one_of(
         st.builds(lambda each: structure(*each), fields),
@@ -118,20 +118,20 @@ entries = simple | composed(st.recursive(simple, composed, max_leaves=6))
     ],
     ids=named,
 )
-def test_what_is_no_address_names_its_index_and_how_numbers_are_passed(bad, error, words):
+def test_non_address_error_names_index_and_ctypes(bad, error, words):
     with pytest.raises(error, match=rf"argument 1: {words}.*; a number goes by value as ctypes has it: ctypes\.c_int\(3\)"):
         HipModuleLaunchKernel_extra([Pointer(5), bad])
 
 
 @pytest.mark.parametrize("bad", [1.5, {1}, (each for each in [1])], ids=["float", "set", "generator"])
-def test_what_is_no_list_is_told_to_be_one(bad):
+def test_non_list_error_asks_for_a_list(bad):
     with pytest.raises(TypeError, match=r"stands for no address.*; arguments are given in a list or a tuple"):
         HipModuleLaunchKernel_extra(bad)
 
 
 @given(st.lists(entries, min_size=1, max_size=12))
 @settings(max_examples=300)
-def test_entries_lie_where_ctypes_puts_the_members_of_a_structure(kinds):
+def test_entries_have_the_offsets_of_ctypes_structure_members(kinds):
     values = [filled(kind) for kind in kinds]
     whole = structure(*kinds)
     expected = bytearray(ctypes.sizeof(whole))
@@ -156,7 +156,7 @@ C_NAMES = {
 
 
 class InC:
-    """Types as C declares them, each structure and union by a name of its own."""
+    """Types as C declares them; each structure and union gets a name of its own."""
 
     def __init__(self) -> None:
         self.definitions: list[str] = []
@@ -179,7 +179,7 @@ class InC:
 
 
 def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
-    """Of the members of a struct each, and its size, as one compiled program prints them."""
+    """Member offsets and size of a struct for each list, as one compiled program prints them."""
     types = InC()
     prints = []
     for kinds in lists:
@@ -196,7 +196,8 @@ def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
 @given(st.lists(st.lists(entries, min_size=1, max_size=8), min_size=1, max_size=16))
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 def test_entries_lie_where_a_c_compiler_puts_them(tmp_path_factory, lists):
-    """Unions, packed structures and what is made of them included; Hypothesis says which list it was."""
+    """Includes unions, packed structures and their combinations; Hypothesis reports the failing
+    list."""
     for kinds, (*offsets, size) in zip(lists, c_offsets(lists, tmp_path_factory.mktemp("c")), strict=True):
         found = arguments_in(HipModuleLaunchKernel_extra([filled(each) for each in kinds]))
         assert offsets_in(found, kinds) == offsets and len(found) == size, kinds
@@ -209,7 +210,7 @@ class TestEntries:
         number.value = 6
         assert arguments_in(extra) == b"\5\0\0\0"
 
-    def test_what_pointer_takes_is_eight_bytes(self):
+    def test_pointer_arguments_take_eight_bytes(self):
         numbers = ep.zeros(4, "float32")
         cell = bytearray(4)
         entries = [None, 7, Pointer(8), DeviceArray(9), cell, numbers, ctypes.c_void_p(10), (ctypes.c_int * 3)()]
@@ -234,11 +235,11 @@ class TestEntries:
         assert found.count(b"\xff") == 50 * 1012 and len(found) == ctypes.sizeof(structure(*kinds))
 
     @pytest.mark.parametrize("bad", [1.5, "text", [1], {}, object(), 1j, True], ids=named)
-    def test_what_is_neither_names_its_index(self, bad):
+    def test_invalid_argument_error_names_its_index(self, bad):
         with pytest.raises(TypeError, match="HipModuleLaunchKernel_extra: argument 1: "):
             HipModuleLaunchKernel_extra([ctypes.c_int(1), bad])
 
-    def test_an_int_that_is_no_address_names_its_index(self):
+    def test_out_of_range_address_error_names_its_index(self):
         with pytest.raises(OverflowError, match="argument 0: -1 is no address"):
             HipModuleLaunchKernel_extra([-1])
 
@@ -282,7 +283,7 @@ class TestEntries:
         assert gone() is None
         goods += b"resized"
 
-    def test_a_finished_block_is_a_pointer_like_any_other(self):
+    def test_block_is_accepted_as_a_pointer(self):
         extra = HipModuleLaunchKernel_extra([ctypes.c_int(1)])
         assert extra.is_owner and int(Pointer(extra)) == int(extra)
         assert HipModuleLaunchKernel_extra(None).is_ptr_null and int(HipModuleLaunchKernel_extra(5)) == 5

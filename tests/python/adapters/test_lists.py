@@ -1,4 +1,4 @@
-"""ListOf… and PointerTo…: arrays of C from lists, elements that do not fit, what is pinned, reading back."""
+"""ListOf… and PointerTo…: C arrays from lists, range checks, pinned objects, reading back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from entrepot.adapters import CStr, ListOfBytes, ListOfInt, ListOfPointer, ListO
 
 pytestmark = pytest.mark.host
 
-# Name → C's type, as the struct module has it.
+# Name → C's type as a code of the struct module.
 NUMBERS = {"Int": "i", "Unsigned": "I", "Long": "l", "UnsignedLong": "L", "Int64": "q", "UInt64": "Q"}
 
 
@@ -44,7 +44,7 @@ class TestNumbers:
             assert made.is_owner
 
     @every_number
-    def test_what_does_not_fit_names_its_index(self, name, code):
+    def test_out_of_range_element_error_names_its_index(self, name, code):
         kind = getattr(adapters, f"ListOf{name}")
         lowest, highest = limits(code)
         for outside in (lowest - 1, highest + 1, 2**64, -(2**64), 2**100):
@@ -53,11 +53,11 @@ class TestNumbers:
 
     @every_number
     @pytest.mark.parametrize("bad", [1.5, "1", None, [1], b"1", object(), ctypes.c_float(1), ctypes.c_char(b"a")], ids=named)
-    def test_what_is_no_int_names_its_index(self, name, code, bad):
+    def test_non_int_element_error_names_its_index(self, name, code, bad):
         with pytest.raises(TypeError, match=f"ListOf{name}: element 1 is .*; an int that fits C's .* was expected"):
             getattr(adapters, f"ListOf{name}")([0, bad])
 
-    def test_what_counts_as_an_int_is_one(self):
+    def test_index_protocol_elements_are_accepted(self):
         class Number:
             def __index__(self):
                 return 5
@@ -150,14 +150,14 @@ class TestNumbers:
             ListOfInt(np.array([1, 2]))
         assert ListOfInt(np.array([1, 2], "int32")).to_list() == [1, 2]
 
-    def test_of_an_address_the_length_is_not_known(self):
+    def test_list_of_an_address_has_unknown_length(self):
         made = ListOfInt(5)
         assert not made.is_owner
         for read in (len, list, ListOfInt.to_list, ListOfInt.to_tuple, lambda numbers: numbers[0]):
             with pytest.raises(TypeError, match="the length of this ListOfInt is not known"):
                 read(made)
 
-    def test_of_a_list_adapter_the_length_is_its_own(self):
+    def test_list_of_a_list_adapter_keeps_its_length(self):
         assert ListOfInt(ListOfInt([1, 2])).to_list() == [1, 2]
         assert len(ListOfUInt64(ListOfInt([1, 2]))) == 1
 
@@ -221,7 +221,7 @@ class TestSingles:
             with pytest.raises(ValueError, match=f"one element was expected, not {len(numbers)}; ListOfInt takes any number"):
                 PointerToInt(numbers)
 
-    def test_memory_of_others(self):
+    def test_borrowed_memory_is_read_and_written(self):
         cell = ctypes.c_int(7)
         made = PointerToInt(cell)
         made.value = 8
@@ -241,12 +241,12 @@ class TestSingles:
         with pytest.raises(ValueError, match=r"has [13] bytes, and 1 of 4 bytes was expected there"):
             PointerToInt(source)
 
-    def test_memory_behind_the_end(self):
+    def test_memory_past_the_end_is_refused(self):
         with pytest.raises(ValueError, match="has 0 bytes"):
             PointerToInt(Pointer(bytearray(8))[100])
         assert PointerToInt(Pointer(bytearray(8))[4]).value == 0
 
-    def test_none_allocated(self):
+    def test_empty_allocation_has_no_value(self):
         none = PointerToInt.allocate(0)
         with pytest.raises(ValueError, match="this PointerToInt has 0 elements"):
             none.value  # noqa: B018
@@ -257,7 +257,7 @@ class TestSingles:
         with pytest.raises(ValueError, match="read-only"):
             PointerToInt(bytes(4)).value = 1
 
-    def test_memory_that_goes_while_the_number_is_asked_for_is_not_written(self):
+    def test_memory_released_during_index_is_not_written(self):
         made = PointerToInt([1])
 
         class Number:
@@ -319,7 +319,7 @@ class TestStrings:
             ListOfBytes([b"", CStr(array.array("B", b"four"))])
 
     @pytest.mark.parametrize("bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=named)
-    def test_what_is_no_string_names_its_index(self, bad):
+    def test_non_string_element_error_names_its_index(self, bad):
         with pytest.raises(TypeError, match=r"ListOfBytes: element 1 is .*; bytes, a str or a CStr was expected"):
             ListOfBytes([b"", bad])
 
@@ -376,7 +376,7 @@ class TestPointers:
         with pytest.raises(error, match="ListOfPointer: element 1: "):
             ListOfPointer([None, bad])
 
-    def test_a_bad_element_lets_go_of_the_good_ones(self):
+    def test_bad_element_releases_the_good_ones(self):
         goods = bytearray(b"goods")
         with pytest.raises(TypeError):
             ListOfPointer([goods, 1.5])

@@ -1,4 +1,4 @@
-"""Pointer: the documented conversions and their order, what is held and for how long, and Pointer as an object."""
+"""Pointer: the documented conversions and their order, lifetimes, and Pointer as an object."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class TestConversions:
         second = Pointer(first)
         assert int(second) == int(first)
         del first
-        goods += b"resized"  # BufferError while anybody holds the buffer
+        goods += b"resized"  # BufferError if the buffer is still held
 
-    def test_an_adapter_that_has_memory_of_its_own_is_kept(self):
+    def test_adapter_with_owned_memory_is_kept_alive(self):
         numbers = ListOfInt([1, 2, 3])
         gone = weakref.ref(numbers)
         pointer = Pointer(numbers)
@@ -61,14 +61,14 @@ class TestConversions:
     def test_a_void_pointer_is_its_value(self, value):
         assert int(Pointer(ctypes.c_void_p(value))) == (value or 0)
 
-    def test_ctypes_pointers_are_what_they_point_to(self):
+    def test_ctypes_pointer_gives_its_target(self):
         number = ctypes.c_int(3)
         function = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: 0)
         assert int(Pointer(ctypes.pointer(number))) == ctypes.addressof(number)
         assert int(Pointer(function)) == ctypes.cast(function, ctypes.c_void_p).value
         assert bytes_at(Pointer(ctypes.c_char_p(b"text")), 5) == b"text\0"
 
-    def test_what_a_ctypes_pointer_points_to_is_kept(self):
+    def test_target_of_a_ctypes_pointer_is_kept_alive(self):
         number = ctypes.c_int(3)
         gone = weakref.ref(number)
         pointer = Pointer(ctypes.pointer(number))
@@ -76,7 +76,7 @@ class TestConversions:
         gc.collect()
         assert gone() is not None and ctypes.c_int.from_address(int(pointer)).value == 3
 
-    def test_a_class_derived_from_void_pointer_is_one(self):
+    def test_subclass_of_c_void_p_is_an_address(self):
         class Handle(ctypes.c_void_p):
             pass
 
@@ -121,13 +121,13 @@ class TestConversions:
         assert int(pointer) == 7
         goods += b"resized"
 
-    def test_initialised_with_itself_it_stays_what_it_is(self):
+    def test_initialisation_with_itself_is_a_no_op(self):
         for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
             before = bytes_at(adapter, 5)
             adapter.__init__(adapter)
             assert bytes_at(adapter, 5) == before
 
-    def test_memory_that_others_stand_for_is_not_let_go_of(self):
+    def test_memory_used_by_other_adapters_is_not_released(self):
         from entrepot.adapters import HipModuleLaunchKernel_extra, ListOfPointer
 
         def others(adapter):
@@ -164,7 +164,7 @@ class TestConversions:
         assert int(Pointer(numbers)) == numbers.data_ptr
         assert int(Pointer(numbers[1])) == numbers[1].data_ptr
 
-    def test_what_speaks_dlpack_alone_is_its_data(self):
+    def test_dlpack_only_object_gives_its_data_pointer(self):
         class Producer:
             def __init__(self, of):
                 self.of = of
@@ -183,8 +183,8 @@ class TestConversions:
         assert int(pointer) == address and bytes_at(pointer, 4) == b"\7\0\0\0", "the memory is kept"
 
     @pytest.mark.parametrize("form", [Legacy, Versioned], ids=["legacy", "versioned"])
-    def test_of_dlpack_either_kind_of_capsule_is_taken(self, form):
-        """A producer of 2020 knows no keyword; the tensor is given back once, when the pointer goes."""
+    def test_dlpack_capsules_of_both_versions_are_taken(self, form):
+        """A producer of 2020 accepts no keywords. The tensor is released once, with the pointer."""
 
         class Old(TensorProducer):
             def __dlpack__(self):
@@ -201,11 +201,11 @@ class TestConversions:
         gc.collect()
         assert producer.deleted == 1
 
-    def test_of_dlpack_read_only_memory_is_marked(self):
+    def test_dlpack_read_only_flag_is_kept(self):
         memory = (ctypes.c_float * 12)()
         assert Pointer(TensorProducer(ctypes.addressof(memory), flags=READ_ONLY)).is_read_only
 
-    def test_of_dlpack_strided_memory_is_refused(self):
+    def test_dlpack_strided_memory_is_refused(self):
         memory = (ctypes.c_float * 12)()
         producer = TensorProducer(ctypes.addressof(memory), form=Legacy, shape=(3,), strides=(2,))
         with pytest.raises(ValueError, match="strided"):
@@ -213,7 +213,7 @@ class TestConversions:
         assert producer.deleted == 1
 
     def test_the_exchange_api_alone_is_enough(self):
-        """Of a type that has its table and no ``__dlpack__``: what comes by it cannot have come otherwise."""
+        """A type that has its table and no ``__dlpack__``, so the table must be used."""
         memory = (ctypes.c_float * 12)()
         kind, _ = publish(lambda: TensorProducer(ctypes.addressof(memory)))
         tensor = kind()
@@ -226,7 +226,7 @@ class TestConversions:
         gc.collect()
         assert producer.deleted == 1 and gone() is None
 
-    def test_what_has_as_c_void_p_is_what_that_says(self):
+    def test_as_c_void_p_method_gives_the_address(self):
         class Foreign:
             def as_c_void_p(self):
                 return ctypes.c_void_p(0x77)
@@ -288,7 +288,7 @@ class TestRefusals:
             Pointer(value)
 
     @pytest.mark.parametrize("value", [1.5, "text", [], (), {}, object(), 1j, range(3), Ellipsis, NotImplemented, int])
-    def test_what_stands_for_no_address(self, value):
+    def test_non_address_is_refused(self, value):
         with pytest.raises(TypeError, match="stands for no address"):
             Pointer(value)
 
@@ -296,7 +296,7 @@ class TestRefusals:
         with pytest.raises(ValueError, match=r"copy it to contiguous memory first.* or bytes\(x\) does"):
             Pointer(memoryview(b"goods")[::2])
 
-    def test_a_buffer_that_is_refused_for_another_reason_is_told_of_no_copy(self):
+    def test_released_buffer_error_does_not_suggest_a_copy(self):
         goods = memoryview(b"goods")
         goods.release()
         with pytest.raises(ValueError, match="released") as refusal:
@@ -346,11 +346,11 @@ class TestRefusals:
             ({"data": 5}, "pair"),
         ],
     )
-    def test_interfaces_that_a_pointer_cannot_follow(self, changes, words):
+    def test_unsupported_interfaces_are_refused(self, changes, words):
         with pytest.raises(ValueError, match=words):
             Pointer(Cai(**changes))
 
-    def test_an_as_c_void_p_that_gives_something_else(self):
+    def test_invalid_as_c_void_p_result_is_refused(self):
         class Foreign:
             def as_c_void_p(self):
                 return 5
@@ -358,7 +358,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match=r"gave 5 in place of a ctypes.c_void_p"):
             Pointer(Foreign())
 
-    def test_an_exception_of_the_objects_own_passes(self):
+    def test_exception_of_the_object_propagates(self):
         class Broken:
             @property
             def __cuda_array_interface__(self):
@@ -372,7 +372,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match="takes 1 positional argument"):
             Pointer(*arguments)
 
-    def test_a_keyword_that_is_none(self):
+    def test_unknown_keyword_is_refused(self):
         with pytest.raises(TypeError, match="unexpected keyword argument 'address'"):
             Pointer(address=5)
         assert int(Pointer(pyobj=5)) == 5
@@ -420,7 +420,7 @@ class TestAsAnObject:
             (2**63, OverflowError, "too large"),
         ],
     )
-    def test_offsets_that_are_none(self, offset, error, words):
+    def test_invalid_offsets_are_refused(self, offset, error, words):
         with pytest.raises(error, match=words):
             Pointer(16)[offset]
 
@@ -450,13 +450,13 @@ class TestAsAnObject:
         gc.collect()
         assert cell.value == 0x5678, "the reference keeps what it refers to"
 
-    def test_as_c_void_p(self):
+    def test_as_c_void_p_has_the_address(self):
         assert Pointer(5).as_c_void_p().value == 5 and isinstance(Pointer(5).as_c_void_p(), ctypes.c_void_p)
         assert Pointer(None).as_c_void_p().value is None
 
     @pytest.mark.parametrize("way", [pickle.dumps, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
     @pytest.mark.parametrize("adapter", [Pointer(5), CStr("text"), ListOfInt([1]), DeviceArray(None)], ids=named)
-    def test_not_pickled_with_a_reason_of_its_own(self, way, adapter):
+    def test_pickling_is_refused_with_the_reason(self, way, adapter):
         with pytest.raises(TypeError, match="an address means nothing elsewhere"):
             way(adapter)
 
@@ -488,7 +488,7 @@ class TestAsAnObject:
         gc.collect()
         assert gone() is None
 
-    def test_a_long_chain_goes_without_overflowing_the_stack(self):
+    def test_long_chain_is_released_without_stack_overflow(self):
         goods = bytearray(8)
         pointer = Pointer(goods)
         for _ in range(200_000):
@@ -532,7 +532,7 @@ class TestSubclasses:
             Slotted([1])
         gc.collect()
 
-    def test_a_class_of_two_adapters_is_the_first(self):
+    def test_class_of_two_adapters_uses_the_first(self):
         class Both(CStr, PointerToInt):
             pass
 
@@ -554,7 +554,7 @@ USES = {
 
 
 class TestMemoryOfSubclasses:
-    """What a derived type has its memory in, nobody else knows: its objects live as long as their address is used."""
+    """Only a derived type knows its memory: its objects live as long as their address is used."""
 
     @pytest.mark.parametrize("use", USES)
     def test_a_class_of_python_s(self, use):

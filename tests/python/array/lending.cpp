@@ -1,4 +1,5 @@
-// An extension that lends memory of its own by entrepot::Array::from_address and by the C function behind it.
+// An extension that exports its own memory by entrepot::Array::from_address and by the C function
+// behind it.
 #include <entrepot/python/array.hpp>
 
 #include <cstdlib>
@@ -43,7 +44,8 @@ PyObject *columns(PyObject *, PyObject *count) {
         [&] { return entrepot::Array::from_address(block, shape, take_back, const_cast<float *>(block), "host", strides); });
 }
 
-// What is at the address, of that dtype, without anyone to take it back; through the table alone.
+// An Array of the memory at the address, with that dtype and without a deleter; through the table
+// alone.
 PyObject *at(PyObject *, PyObject *args) {
     unsigned long long address = 0;
     entrepot_view what{};

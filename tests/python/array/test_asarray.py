@@ -16,6 +16,6 @@ import entrepot as ep
         ({}, r"^a dict holds no memory that can be viewed: it speaks none of .*; make an array of it with the library"),
     ],
 )
-def test_asarray_of_no_array_says_what_to_pass(value: object, message: str) -> None:
+def test_asarray_error_lists_accepted_objects(value: object, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         ep.asarray(value)

@@ -1,4 +1,4 @@
-"""Copies and fills between every two places, against NumPy: any strides, nothing lost, everything refused that must be."""
+"""Copies and fills between every two places, against NumPy: any strides, and every refusal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class TestQueues:
         with pytest.raises(ValueError, match="overlap"):
             ep.copy(array[1:], array[:-1])
 
-    def test_the_memory_of_a_context_without_a_queue_is_copied_in_that_context(self, place: Place) -> None:
+    def test_memory_without_a_queue_is_copied_in_its_context(self, place: Place) -> None:
         part = place.device.sub_devices(equally=1)[0]
         context = ep.Context([part])
         source = ep.empty(30, "int32", kind=place.kind, queue=ep.Queue(part, context=context))
@@ -74,7 +74,7 @@ class TestQueues:
 @pytest.mark.alone
 @pytest.mark.sycl
 class TestMemoryThatTheHostChanges:
-    """Nobody asks us before NumPy's memory is written, so a copy behind a kernel that is still running has to wait for that."""
+    """NumPy's memory may be written at any time. A copy after a running kernel waits for it."""
 
     WAYS: ClassVar[dict[str, Callable[[Any, ep.Queue], ep.Array]]] = {
         "asarray": lambda source, queue: ep.asarray(source, device="opencl:cpu", copy=True, queue=queue),
@@ -95,14 +95,14 @@ class TestMemoryThatTheHostChanges:
         source[:] = 9
         assert set(values(copied)) == {7}
 
-    def test_so_has_one_of_memory_that_was_given_out(self, busy: ep.Queue) -> None:
+    def test_copy_of_escaped_memory_is_made_before_return(self, busy: ep.Queue) -> None:
         source = ep.full(1000, 7, "int32", device="host")
         given = source.numpy()
         copied = source.to(queue=busy)
         given[:] = 9
         assert set(values(copied)) == {7}
 
-    def test_of_our_own_it_is_ordered_and_nobody_waits(self, busy: ep.Queue) -> None:
+    def test_copy_of_an_array_is_ordered_without_a_host_wait(self, busy: ep.Queue) -> None:
         source = ep.full(1000, 7, "int32", device="host")
         copied = source.to(queue=busy)
         assert not self.running.done
@@ -116,7 +116,7 @@ class TestMemoryThatTheHostChanges:
         ep.copy(target, array)
         assert set(target) == {7}
 
-    def test_where_it_is_given_as_an_array_the_event_says_so(self, busy: ep.Queue) -> None:
+    def test_copy_from_asarray_returns_a_pending_event(self, busy: ep.Queue) -> None:
         array, source = ep.zeros(1000, "int32", queue=busy), np.full(1000, 7, "int32")
         done = ep.copy(array, ep.asarray(source))
         assert not done.done
@@ -130,7 +130,7 @@ class TestMemoryThatTheHostChanges:
 
 
 @pytest.mark.host
-def test_what_is_filled_as_itself_has_its_values() -> None:
+def test_filled_numpy_array_is_written_before_return() -> None:
     for value in range(5):
         target = np.full(20_000_000, 9, "uint8")
         assert ep.fill(target, value).done

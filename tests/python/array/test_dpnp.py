@@ -1,4 +1,4 @@
-"""What dpnp.asarray asks of an Array: ``__usm_ndarray__`` and ``sycl_queue``, so that it takes the memory without a copy."""
+"""dpnp.asarray imports an Array without a copy, by ``__usm_ndarray__`` and ``sycl_queue``."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_asarray_does_not_copy(dpnp, kind):
     assert address(dpnp.asarray(array, copy=False)) == array.data_ptr, "and again, from what was kept"
 
 
-def test_work_of_ours_is_seen_by_the_second_asarray(dpnp, array):
+def test_second_asarray_sees_work_since_the_first(dpnp, array):
     dpnp.asarray(array)
     ep.fill(array, 7)
     assert dpnp.asnumpy(dpnp.asarray(array)).tolist() == [[7, 7, 7], [7, 7, 7]]
 
 
-def test_the_shape_of_one_is_not_that_of_the_next(dpnp, array):
+def test_reshaping_one_result_leaves_the_next_unchanged(dpnp, array):
     first = dpnp.asarray(array)
     first.shape = (3, 2)
     assert dpnp.asarray(array).shape == (2, 3)
@@ -55,7 +55,7 @@ def test_dpnp_keeps_the_memory_and_not_the_array(dpnp):
     assert dpnp.asnumpy(taken).sum() == 30
 
 
-def test_asarray_keeps_the_queue_that_the_array_came_with(dpnp):
+def test_asarray_keeps_the_queue_of_an_imported_array(dpnp):
     import dpctl
 
     queue = dpctl.SyclQueue("opencl:cpu")
@@ -80,7 +80,7 @@ def test_asarray_keeps_the_queue_of_a_read_only_part(dpnp):
     assert dpnp.tensor.asnumpy(y).tolist() == [5, 3, 1]
 
 
-def test_asarray_keeps_the_queue_that_an_array_was_made_for(dpnp):
+def test_asarray_keeps_the_queue_of_a_created_array(dpnp):
     queue = ep.Queue("opencl:cpu")
     array = ep.zeros(4, "float32", queue=queue)
     y = dpnp.asarray(array)

@@ -1,4 +1,4 @@
-"""Spellings of a dtype: those of libraries, and what only looks like one."""
+"""Spellings of a dtype: those of libraries, and similar text that is refused."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.host
 
 
 class Shown:
-    """An object of somebody's module, with that text."""
+    """An object of some module, with that text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -29,7 +29,7 @@ def of_library(text: str) -> Any:
 
 
 @pytest.mark.parametrize("text", ["library.float32", "library.core.float32", "float32"])
-def test_a_library_s_own_is_known_by_what_it_shows(text: str) -> None:
+def test_library_dtype_is_recognized_by_its_text(text: str) -> None:
     assert ep.Dtype(of_library(text)) == ep.Dtype("float32")
 
 
@@ -43,14 +43,14 @@ def test_torch_s_own() -> None:
 @pytest.mark.parametrize(
     "spelling", [Path("weights.float32"), Path("float32"), Shown("weights.float32"), of_library("a.float32")]
 )
-def test_an_object_with_such_a_name_in_it_is_none(spelling: Any) -> None:
+def test_object_with_a_dtype_name_in_its_repr_is_refused(spelling: Any) -> None:
     with pytest.raises(TypeError, match="a dtype was expected"):
         ep.empty(2, spelling)
     assert ep.Dtype("float32") != spelling
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError])
-def test_what_the_program_ends_by_is_no_answer(raised: type[BaseException]) -> None:
+def test_interrupt_while_reading_a_dtype_propagates(raised: type[BaseException]) -> None:
     class Spelling:
         @property
         def name(self) -> str:
@@ -62,7 +62,7 @@ def test_what_the_program_ends_by_is_no_answer(raised: type[BaseException]) -> N
         _ = ep.Dtype("float32") == Spelling()
 
 
-def test_as_a_key_it_is_its_name() -> None:
+def test_dtype_hashes_like_its_name() -> None:
     assert {ep.Dtype("float32"): 1}.get("float32") == 1
 
 
@@ -84,14 +84,14 @@ def test_numpy_s_short_names(short: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["f3", "x4", "f", "4f", "f44", ""])
-def test_what_only_looks_like_a_short_name(text: str) -> None:
+def test_unknown_short_name_is_refused(text: str) -> None:
     with pytest.raises(TypeError, match="is unknown"):
         ep.Dtype(text)
 
 
 @pytest.mark.numpy
 @pytest.mark.parametrize("name", [name for name in dtype_names if ep.Dtype(name).typestr])
-def test_numpy_takes_it_where_it_takes_a_dtype(name: str) -> None:
+def test_numpy_accepts_dtype_objects(name: str) -> None:
     import numpy as np
 
     dtype = ep.Dtype(name)
@@ -110,7 +110,7 @@ def test_numpy_takes_those_of_ml_dtypes() -> None:
     assert np.dtype(ml_dtypes.float8_e4m3fn) == ep.Dtype("float8_e4m3fn")
 
 
-def test_a_type_that_numpy_has_not_is_no_attribute() -> None:
+def test_dtype_unknown_to_numpy_has_no_numpy_attribute() -> None:
     with pytest.raises(AttributeError, match=r"no numpy\.dtype of float32x4"):
         ep.Dtype("float32x4").dtype  # noqa: B018
     assert not hasattr(ep.Dtype("float32x4"), "__numpy_dtype__")

@@ -1,4 +1,4 @@
-"""``==`` and ``!=`` of Arrays: identity among Arrays, TypeError with the remedy for what cannot compare itself with an Array."""
+"""``==`` and ``!=`` of Arrays: identity among Arrays, else TypeError with advice."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_array_is_a_key_and_is_found_in_lists() -> None:
         assert 3 in [first]
 
 
-def test_other_object_that_compares_itself_with_arrays_does() -> None:
+def test_reflected_comparison_is_used() -> None:
     array = ep.zeros(2, "int32")
     assert array == mock.ANY
     assert mock.ANY == array

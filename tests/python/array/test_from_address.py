@@ -1,4 +1,5 @@
-"""Memory that is known by its address alone: what the drivers say of it, what is refused, and a deleter that is called once."""
+"""Memory known by its address: the drivers' answers, refusals, and a deleter that is called
+once."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class Lender:
-    """Memory in a place, and a deleter of it: it notes what it is called with, and where."""
+    """Memory in a place, and a deleter of it that records each call's address and thread."""
 
     def __init__(self, place: Place = HOST, count: int = 16) -> None:
         self.block = place.empty(count, "float32")
@@ -53,7 +54,7 @@ def elements(array: ep.Array) -> list[float]:
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was reported, as (type, text, object)."""
+    """The reported exceptions, as (type, text, object)."""
     reported: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda it: reported.append((it.exc_type, str(it.exc_value), it.object)))
     return reported
@@ -100,7 +101,7 @@ class TestWhatIsThere:
         assert ep.from_address(address, (), "int16", owner=data).item() == 0
         assert ep.from_address(address, 12, "int16", read_only=True, owner=data).read_only
 
-    def test_what_is_an_int_is_an_address(self) -> None:
+    def test_index_protocol_address_is_accepted(self) -> None:
         class Address:
             def __index__(self) -> int:
                 return ctypes.addressof(data)
@@ -109,7 +110,7 @@ class TestWhatIsThere:
         assert memoryview(ep.from_address(Address(), 3, "uint8", owner=data)).tolist() == [1, 2, 3]  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("address", [0, 4097])
-    def test_without_elements_nobody_is_asked(self, address: int) -> None:
+    def test_empty_array_asks_no_driver(self, address: int) -> None:
         calls: list[int] = []
         array = ep.from_address(address, (3, 0), "float64", deleter=calls.append)
         assert (array.shape, str(array.device)) == ((3, 0), "host")
@@ -117,7 +118,7 @@ class TestWhatIsThere:
         assert calls == [address]
 
     @pytest.mark.sycl
-    def test_without_elements_it_is_where_it_was_said_to_be(self) -> None:
+    def test_empty_array_is_on_the_named_device(self) -> None:
         assert str(ep.from_address(0, 0, "int8", device="opencl:cpu").device).startswith("opencl:cpu")
 
     @pytest.mark.sycl
@@ -133,7 +134,7 @@ class TestWhatIsThere:
     @pytest.mark.dpctl
     @pytest.mark.sycl
     @pytest.mark.parametrize("kind", ["Host", "Shared", "Device"])
-    def test_what_dpctl_allocated(self, kind: str) -> None:
+    def test_memory_allocated_by_dpctl_is_imported(self, kind: str) -> None:
         import dpctl
         import dpctl.memory
 
@@ -180,7 +181,7 @@ class TestRefused:
         ],
         ids=lambda part: part if isinstance(part, str) else "",
     )
-    def test_what_makes_no_sense(self, arguments: tuple[Any, Any, Any], error: type[Exception], words: str) -> None:
+    def test_invalid_arguments_are_refused(self, arguments: tuple[Any, Any, Any], error: type[Exception], words: str) -> None:
         self.refused(error, words, *arguments)
 
     @pytest.mark.parametrize(
@@ -195,11 +196,13 @@ class TestRefused:
         ],
         ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
     )
-    def test_what_goes_with_it(self, options: dict[str, Any], error: type[Exception], words: str) -> None:
+    def test_invalid_options_leave_the_deleter_uncalled(
+        self, options: dict[str, Any], error: type[Exception], words: str
+    ) -> None:
         self.refused(error, words, ADDRESS, 4, "float32", **options)
 
     def refused(self, error: type[Exception], words: str, *arguments: Any, **options: Any) -> None:
-        """And the deleter is not called, and not kept; nor is an owner."""
+        """Neither deleter nor owner is called or kept."""
         calls: list[int] = []
         references = sys.getrefcount(calls), sys.getrefcount(GOOD)
         for last in ({"deleter": calls.append}, {"owner": GOOD}, {"deleter": CALLBACK(calls.append)}):
@@ -211,7 +214,7 @@ class TestRefused:
         assert (sys.getrefcount(calls), sys.getrefcount(GOOD)) == references
 
     @pytest.mark.parametrize("deleter", ["free", 1.5, True, object(), ctypes.c_void_p(8)], ids=lambda given: type(given).__name__)
-    def test_what_is_no_deleter(self, deleter: Any) -> None:
+    def test_invalid_deleter_is_refused(self, deleter: Any) -> None:
         with pytest.raises(TypeError, match="a callable, a PyCapsule, a C function of ctypes or the address of one"):
             ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
 
@@ -225,7 +228,7 @@ class TestRefused:
         with pytest.raises(OverflowError, match="the deleter is no address"):
             ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
 
-    def test_both_ways_to_let_go(self) -> None:
+    def test_owner_and_deleter_together_are_refused(self) -> None:
         with pytest.raises(ValueError, match="owner and deleter"):
             ep.from_address(ADDRESS, 4, "float32", owner=GOOD, deleter=print)
 
@@ -247,7 +250,7 @@ class TestAnotherPlace:
         lender.address = ctypes.addressof(address)
         self.refused("unknown in the default context of opencl:cpu.*ordinary host memory", lender, device="opencl:cpu")
 
-    def test_it_is_anothers(self) -> None:
+    def test_memory_of_another_device_is_refused(self) -> None:
         (part, *_) = ep.device("opencl:cpu").sub_devices(equally=1)
         words = "is shared memory of opencl:cpu:0, in the default context.*memory of opencl:cpu:0/"
         self.refused(words, Lender(SYCL[2]), device=part)
@@ -262,11 +265,11 @@ class TestAnotherPlace:
         assert lender.calls == []
 
 
-# ---------------------------------------------------------------- who lets go
+# ---------------------------------------------------------------- release
 
 
 def drop_without_the_gil(array: ep.Array) -> None:
-    """The array's last export, by a deleter of DLPack's."""
+    """Drops the array's last export, by DLPack's deleter."""
     capsule = array.__dlpack__(max_version=(1, 0))
     managed = content(capsule, Versioned)
     deleter, tensor = managed.deleter, ctypes.addressof(managed)
@@ -277,7 +280,7 @@ def drop_without_the_gil(array: ep.Array) -> None:
 
 class TestDeleter:
     @every_place
-    def test_is_called_once_when_the_last_view_and_export_is_gone(self, place: Place) -> None:
+    def test_deleter_is_called_once_after_the_last_view_and_export(self, place: Place) -> None:
         lender = Lender(place)
         array = lender.lend()
         view = array[3:][::2]
@@ -337,12 +340,12 @@ class TestDeleter:
         array = ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
         if form != "address":
             del function, deleter
-            assert kept() is not None, "nobody else keeps what the function is compiled to"
+            assert kept() is not None, "only the array keeps the compiled function"
         del array
         assert calls == [ADDRESS]
 
     def test_no_bits_of_the_address_are_lost(self) -> None:
-        """ctypes passes an int as a C int where nobody has said otherwise; free() of half an address ends the process."""
+        """ctypes passes an int as a C int by default; free() of half an address crashes."""
         libc = ctypes.CDLL(None)
         libc.malloc.restype = ctypes.c_void_p
         for _ in range(3):
@@ -351,7 +354,7 @@ class TestDeleter:
             del array
         assert libc.free.argtypes is None
 
-    def test_what_it_raises_is_reported_and_does_no_harm(self, unraisable: list[Any]) -> None:
+    def test_deleter_exception_is_reported(self, unraisable: list[Any]) -> None:
         def fails(address: int) -> None:
             raise KeyError("no such block")
 
@@ -370,7 +373,7 @@ class TestDeleter:
             _ = ep.from_address(ADDRESS, 4, "float32", deleter=wrap(lambda address: sums.append(sum(range(10))))), 1 / 0
         assert sums == [45]
 
-    def test_may_make_and_drop_others(self) -> None:
+    def test_deleter_may_make_and_drop_arrays(self) -> None:
         calls: list[int] = []
 
         def another(address: int) -> None:
@@ -416,7 +419,7 @@ class TestDeleter:
         gc.collect()
         assert gone() is None
 
-    def test_an_array_in_a_cycle_is_given_back(self) -> None:
+    def test_array_in_a_cycle_is_released(self) -> None:
         lender = Lender()
         ring: list[Any] = [lender.lend()]
         ring.append(ring)
@@ -425,8 +428,8 @@ class TestDeleter:
         gc.collect()
         assert lender.addresses == [lender.address]
 
-    def test_a_deleter_that_leads_to_the_array_keeps_it(self) -> None:
-        """As with weakref.finalize: the collector would take the function to pieces before it is called."""
+    def test_deleter_that_refers_to_the_array_leaks_it(self) -> None:
+        """Like weakref.finalize. The collector would clear the function before it is called."""
 
         class Ring:
             array: ep.Array | None
@@ -485,12 +488,12 @@ class TestWork:
         array = lender.lend(deleter=wrap(lender))
         done = launch("slow", array, seconds=1, queue=ep.Queue(place.device))
         del array
-        assert not done.done, "letting go has waited"
+        assert not done.done, "the release has waited"
         assert lender.calls == []
         done.wait()
         assert settles(lambda: lender.addresses, [lender.address])
 
-    def test_on_host_memory_that_the_device_works_on(self) -> None:
+    def test_deleter_waits_for_device_work_on_host_memory(self) -> None:
         lender = Lender()
         array = lender.lend()
         done = launch("slow", array, seconds=1, queue=ep.Queue("opencl:cpu"))
@@ -500,7 +503,7 @@ class TestWork:
         done.wait()
         assert settles(lambda: lender.addresses, [lender.address])
 
-    def test_what_the_queue_held_is_work_on_the_memory(self) -> None:
+    def test_pending_work_of_the_queue_delays_the_deleter(self) -> None:
         queue = ep.Queue("opencl:cpu")
         lender, other = Lender(SYCL[2]), SYCL[2].empty(16, "int32")
         done = launch("slow", other, seconds=1, queue=queue)
@@ -530,7 +533,7 @@ def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
 
 
 class TestExtensions:
-    def test_lend_and_get_back(self, lending: ModuleType) -> None:
+    def test_array_of_c_memory_is_returned_to_its_deleter(self, lending: ModuleType) -> None:
         before, with_gil = lending.counts()
         array = lending.rows(3)
         assert memoryview(array).tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
@@ -550,7 +553,7 @@ class TestExtensions:
         del array
         assert settles(lending.counts, (before + 1, with_gil))
 
-    def test_what_is_refused_is_not_taken_back(self, lending: ModuleType) -> None:
+    def test_refused_memory_is_not_deleted(self, lending: ModuleType) -> None:
         counts = lending.counts()
         for arguments, error, words in [
             ((ADDRESS + 1, 4, 2, 32, 1, None), ValueError, "not aligned"),

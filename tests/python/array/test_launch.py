@@ -1,4 +1,5 @@
-"""Kernels on arrays: every kind of argument, index order, ordering between queues, and refusals that name the argument."""
+"""Kernels on arrays: every kind of argument, index order, order between queues, and errors that
+name the argument."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class TestArguments:
         "scalar", [np.float32(2), ep.Scalar(2, "float32"), ctypes.c_float(2)], ids=["numpy", "ours", "ctypes"]
     )
     def test_many_arguments_as_few(self, place: Place, scalar: object) -> None:
-        """More than there is room for without memory of their own."""
+        """More arguments than fit without an allocation."""
         count = 24
         names = ", ".join(f"float a{i}" for i in range(count))
         total = " + ".join(f"a{i}" for i in range(count))
@@ -101,7 +102,7 @@ class TestArguments:
         assert x.flat[0] == 16, "the kernel writes to the array itself"
 
 
-def test_a_kernel_without_a_range_is_no_launch(program: ep.Program) -> None:
+def test_kernel_call_without_a_range_is_refused(program: ep.Program) -> None:
     out = ep.zeros(2, "int32", device="opencl:cpu")
     with pytest.raises(
         TypeError, match=r"launch: the kernel slow was called without a range, .*: kernel\[global, local\]\(arguments"
@@ -129,8 +130,8 @@ class TestOrder:
         program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"))
         assert data.numpy()[0] == 42
 
-    def test_an_event_is_done_when_its_own_kernel_is(self, program) -> None:
-        """Though it is recorded late, as late as before the next piece of work."""
+    def test_event_is_done_with_its_own_kernel(self, program) -> None:
+        """Though it is recorded late, just before the next work."""
         data = ep.zeros(2, "int32", device="opencl:cpu")
         slow = program.kernel("slow")[1]
         for again in (lambda: slow(data, ep.Scalar(400_000_000, "int64")), lambda: ep.fill(data, 3)):
@@ -148,7 +149,7 @@ class TestOrder:
         done = program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"))
         started = time.perf_counter()
         del data
-        assert time.perf_counter() - started < 0.05, "letting go must not wait for the kernel"
+        assert time.perf_counter() - started < 0.05, "the release must not wait for the kernel"
         assert not done.done
         other = ep.zeros(2, "int32", kind="device", queue=ep.Queue(queue.device))
         assert other.copy_to_host().numpy().tolist() == [0, 0]
@@ -156,7 +157,7 @@ class TestOrder:
 
 
 class TestRefusals:
-    def test_a_keyword_that_is_none(self, program: ep.Program) -> None:
+    def test_unknown_keyword_is_refused(self, program: ep.Program) -> None:
         with pytest.raises(TypeError, match=r"launch\(\) got an unexpected keyword argument 'stream'; it takes queue"):
             program.kernel("slow")[1](stream=1)
         with pytest.raises(TypeError, match="keywords must be strings"):
@@ -166,7 +167,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match="this Kernel was never made"):
             ep.Kernel.__new__(ep.Kernel)[4]
 
-    def test_a_scalar_of_a_type_that_nobody_has(self, program: ep.Program) -> None:
+    def test_scalar_of_unsupported_dtype_is_refused(self, program: ep.Program) -> None:
         with pytest.raises(ep.ExchangeError, match="M8"):
             program.kernel("slow")[1](ep.zeros(2, "int32", device="opencl:cpu"), np.datetime64("2026-11-21"))
 

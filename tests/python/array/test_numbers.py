@@ -28,7 +28,7 @@ VALUES = [
 
 @pytest.mark.parametrize(("dtype", "value"), VALUES)
 @every_place
-def test_an_element_is_the_number_that_was_put_there(place: Place, dtype: str, value: complex) -> None:
+def test_element_has_its_stored_number(place: Place, dtype: str, value: complex) -> None:
     array = ep.full((2, 3), value, dtype, device=place.device, kind=place.kind)
     found = array[1, 2].item()
     assert type(found) is type(value)
@@ -62,7 +62,7 @@ def test_only_one_element_is_a_number(ask: object, shape: tuple[int, ...]) -> No
         ask(array)
 
 
-def test_a_type_that_python_has_no_number_for() -> None:
+def test_dtype_without_a_python_number_is_refused() -> None:
     array = ep.asarray(bytes(1)).view("float8_e4m3fn")
     with pytest.raises(ep.ExchangeError, match="Python has no number for float8_e4m3fn"):
         array.item()

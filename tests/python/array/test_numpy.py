@@ -1,5 +1,7 @@
-"""What NumPy makes of an Array, and what it must not make of it: NumPy swallows the refusals of buffers and interfaces, and then
-makes an array of objects with one Array in it, unless ``__array__`` says better.
+"""NumPy's views and arrays of an Array.
+
+If a buffer or an interface is refused, NumPy makes an array of objects with one Array in it.
+``__array__`` prevents that.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ def test_device_memory_is_refused(call):
 
 
 @pytest.mark.ml_dtypes
-def test_types_of_ml_dtypes_are_theirs():
+def test_ml_dtypes_types_are_used():
     array = ep.full(3, 1.5, "bfloat16")
     view = np.asarray(array)
     assert view.dtype.name == "bfloat16"
@@ -32,7 +34,7 @@ def test_types_of_ml_dtypes_are_theirs():
 
 
 @pytest.mark.parametrize("copy", [1, np.True_])
-def test_what_is_true_asks_for_a_copy(copy):
+def test_truthy_copy_argument_copies(copy):
     array = ep.zeros(3, "int32")
     assert array.__array__(copy=copy).ctypes.data != array.data_ptr
     assert array.__array__(copy=0).ctypes.data == array.__array__().ctypes.data == array.data_ptr
@@ -40,14 +42,14 @@ def test_what_is_true_asks_for_a_copy(copy):
 
 @pytest.mark.ml_dtypes
 @pytest.mark.parametrize("call", [np.asarray, lambda a: a.numpy()])
-def test_a_type_that_nobody_names_is_refused(call):
+def test_dtype_unknown_to_numpy_is_refused(call):
     array = ep.zeros(3, "float32x4")
     with pytest.raises(ep.ExchangeError, match=r"float32x4.*view\('float32'\)"):
         call(array)
     assert array.view("float32").numpy().tolist() == [0] * 12
 
 
-def test_numpy_converts_what_it_was_given_without_a_copy():
+def test_numpy_converts_a_view_without_a_copy():
     array = ep.full(3, 2, "int32")
     assert np.asarray(array).ctypes.data == array.numpy().ctypes.data == array.data_ptr
     assert np.asarray(array, "float64").tolist() == [2.0] * 3

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.numpy
 
 
 def same(array: ep.Array, expected: np.ndarray) -> None:
-    """The same elements at the same addresses."""
+    """Checks for equal elements at equal addresses."""
     assert array.shape == expected.shape
     assert array.dtype == expected.dtype
     assert array.size == expected.size
@@ -61,7 +61,7 @@ class TestIndexing:
             ep.zeros((3, 4), "float32")[index]
 
     @pytest.mark.parametrize("index", [[0, 1], True, 1.0, "a", np.array([True, False, True])])
-    def test_what_would_copy_is_refused(self, index: object) -> None:
+    def test_indices_that_would_copy_are_refused(self, index: object) -> None:
         with pytest.raises(TypeError, match="ints, slices"):
             ep.zeros(3, "float32")[index]
 
@@ -77,7 +77,7 @@ class TestIndexing:
 
 class TestReshape:
     @given(data=st.data())
-    def test_where_numpy_views_we_view(self, data: st.DataObject) -> None:
+    def test_reshape_views_where_numpy_does(self, data: st.DataObject) -> None:
         shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=4, max_side=4))
         base = np.arange(np.prod(shape), dtype="int64").reshape(shape)
         base = base.transpose(data.draw(st.permutations(range(base.ndim))))
@@ -120,7 +120,7 @@ class TestViewAs:
         old=st.sampled_from(["uint8", "int16", "float32", "complex128"]),
         new=st.sampled_from(["int8", "uint16", "float64", "complex64"]),
     )
-    def test_as_numpy_does(self, old: str, new: str) -> None:
+    def test_dtype_view_matches_numpy(self, old: str, new: str) -> None:
         base = np.zeros((3, 16), dtype=old)
         same(ep.asarray(base).view(new), base.view(new))
 
@@ -209,7 +209,7 @@ class TestLifetime:
         assert gone() is not None, "the view must keep its producer alive"
         del view
         gc.collect()
-        assert gone() is None, "and let it go"
+        assert gone() is None, "and release it"
 
     def test_arrays_have_weak_references(self) -> None:
         array = ep.zeros(3, "int8")

@@ -1,4 +1,4 @@
-"""Arrays where NumPy is not there: everything but what gives NumPy's own arrays."""
+"""Arrays without NumPy: everything but NumPy's own arrays."""
 
 from __future__ import annotations
 

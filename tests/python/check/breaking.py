@@ -1,4 +1,4 @@
-"""Proof that a clause can fail: somebody who violates it, and nothing else, is caught by it, and by nothing else."""
+"""Proof that a clause can fail: an object that violates only this clause fails this clause only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Take = Callable[[Any], Any]
 libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 
-# What is taken from the program for good: by breakers that keep what they should let go.
+# References that broken exporters and importers keep instead of releasing them.
 hoard: list[Any] = []
 
 
@@ -47,12 +47,13 @@ def of_importer(protocol: str, take: Take, device: str = "host") -> dict[str, Ou
 
 
 def is_caught(found: dict[str, Outcome], name: str, also: Iterable[str] = (), perhaps: Iterable[str] = ()) -> None:
-    """``also``: what cannot be violated without violating these too; ``perhaps``: what the interpreter's allocator decides."""
+    """``also``: clauses that necessarily fail as well. ``perhaps``: clauses whose result depends
+    on the interpreter's allocator."""
     assert failed(found).keys() - set(perhaps) == {name, *also} - set(perhaps), failed(found)
 
 
 def all_kept(found: dict[str, Outcome], unasked: Iterable[str] = ()) -> None:
-    """Every clause is passed, but for those that say nothing about this subject."""
+    """Every clause passes, except those that do not apply to this subject."""
     assert failed(found) == {}
     assert {name for name, outcome in found.items() if outcome.status != PASSED} == set(unasked)
 
@@ -62,7 +63,7 @@ def leak() -> None:
 
 
 class WrongOnce:
-    """Takes the first object for another."""
+    """Confuses the first object with another."""
 
     def __init__(self) -> None:
         self.done = False
@@ -75,7 +76,7 @@ class WrongOnce:
 
 
 class Described:
-    """Memory that nobody keeps."""
+    """Memory that the object does not keep alive."""
 
     def __init__(self, address: int) -> None:
         self.__array_interface__ = {"shape": (3, 4), "typestr": "<f4", "data": (address, False), "version": 3}

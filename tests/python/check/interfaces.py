@@ -1,4 +1,4 @@
-"""What breaks the clauses that the three dicts share: exporters whose dict is bent, importers that mend what they get."""
+"""Violations of the clauses that the three dicts share: false exporters and lenient importers."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ Entries = dict[str, Any]
 
 
 def speaking(attribute: str, entries: Callable[[], Entries], **others: Callable[[], Entries]) -> type:
-    """A type whose objects speak by dicts alone, made new at each access."""
+    """A type whose objects speak by dicts only, made anew at each access."""
     attributes = {attribute: entries, **others}
     return type("Speaking", (), {name: property(lambda self, make=make: make()) for name, make in attributes.items()})
 
 
 def exporters(attribute: str, truth: Callable[[], Entries], other: str, other_truth: Callable[[], Entries]) -> dict[str, type]:
-    """Clause → who breaks it; ``other`` is the attribute of another protocol, for clauses that hold two against each other."""
+    """Clause → its violator. ``other`` is the attribute of another protocol, for clauses that
+    compare two."""
 
     def bent(**changes: Any) -> type:
         return speaking(attribute, lambda: bend(truth(), changes))
@@ -66,7 +67,7 @@ def exporters(attribute: str, truth: Callable[[], Entries], other: str, other_tr
 
 
 class Proxy(Speaker):
-    """What another has said, mended, and that other kept."""
+    """A corrected dict of another object, which it keeps alive."""
 
     def __init__(self, attribute: str, entries: Entries, keep: Any) -> None:
         super().__init__(attribute, entries)
@@ -74,13 +75,13 @@ class Proxy(Speaker):
 
 
 class Importers:
-    """Importers of one protocol that mend its dicts, and leave the rest to one that is good."""
+    """Importers of one protocol that correct its dicts, and pass them on to a good importer."""
 
     def __init__(self, attribute: str, good: Callable[[Any], Any], truth: Callable[[], Entries]) -> None:
         self.attribute, self.good, self.truth = attribute, good, truth
 
     def mending(self, mend: Callable[[Entries], Entries | None], *, keep: bool = True) -> Callable[[Any], Any]:
-        """``mend`` may change the dict, or answer None: then the object is refused."""
+        """``mend`` may change the dict, or return None: then the object is refused."""
 
         def take(obj: Any) -> Any:
             entries = getattr(obj, self.attribute, None)
@@ -97,7 +98,7 @@ class Importers:
         return take
 
     def replacing(self, key: str, wrong: Callable[[Entries], Any], *values: Any) -> Callable[[Any], Any]:
-        """Puts a value for the key where the dict is wrong, or takes it away; more pairs may follow."""
+        """Replaces a wrong value of the key, or removes it; more pairs may follow."""
         pairs = dict(zip((key, *values[1::2]), values[0::2], strict=True))
         return self.mending(lambda entries: bend(entries, pairs) if wrong(entries) else entries)
 
@@ -106,7 +107,8 @@ class Importers:
         return self.replacing("strides", lambda e: e.get("strides") == scaled, tuple(unit * stride for stride in instead))
 
     def shared(self, unit: int, is_plain: Callable[[Entries], bool]) -> dict[str, Any]:
-        """Clause → who breaks it. ``is_plain`` tells a dict that is bent in nothing but its strides."""
+        """Clause → its violator. ``is_plain`` recognizes a dict that is false in its strides
+        only."""
         truth = self.truth()
 
         def moved(entries: Entries) -> Entries:

@@ -1,6 +1,8 @@
-// A Python type whose objects answer every request for a buffer in Python: they raise, or give what is to be filled in.
+// A Python type whose objects answer each buffer request in Python: they raise, or fill in the
+// request.
 //
-// `answer(flags)` returns the address of a Py_buffer to copy, and the object that the buffer owns, or None for a null one.
+// A call `answer(flags)` returns the address of a Py_buffer to copy and the object that the buffer
+// owns, or None for a null one.
 #include <Python.h>
 
 static int get_buffer(PyObject *self, Py_buffer *view, int flags) {

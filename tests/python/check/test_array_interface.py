@@ -1,4 +1,4 @@
-"""Each clause of the array interface catches who violates it."""
+"""Each clause of the array interface catches its violation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXPORTERS = exporters(ATTRIBUTE, truth, "__cuda_array_interface__", truth) | {
 
 
 def good(obj: Any) -> ep.Array:
-    """As Entrepot, and with later versions, which Entrepot refuses."""
+    """Imports like Entrepot, and also later versions, which Entrepot refuses."""
     entries = getattr(obj, ATTRIBUTE, None)
     if entries and entries.get("version") == 4:
         entries["version"] = 3
@@ -73,7 +73,7 @@ def test_a_good_exporter_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("array_interface", kind), name)
     hoard.clear()
 
@@ -83,6 +83,6 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("array_interface", take), name)
     hoard.clear()

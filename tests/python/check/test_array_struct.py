@@ -1,4 +1,4 @@
-"""Each clause of the array struct catches who violates it."""
+"""Each clause of the array struct catches its violation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ GROUND = Importer(lambda given: given)
 
 
 def bent(layout: Layout = PLAIN, name: bytes | None = None, **changes: Any) -> type:
-    """Objects whose struct is good but for these fields; the array interface says what it would be."""
+    """Objects whose struct is right but for these fields, and whose array interface gives the
+    right values."""
 
     class Bent(Fabricated):
         def __init__(self) -> None:
@@ -36,7 +37,7 @@ def bent(layout: Layout = PLAIN, name: bytes | None = None, **changes: Any) -> t
 
 
 class TwoTongues(bent()):  # type: ignore[misc]
-    """Speaks the array interface too."""
+    """Speaks the array interface, too."""
 
     changes: dict[str, Any] = {}  # noqa: RUF012 - shared on purpose
 
@@ -47,7 +48,7 @@ class TwoTongues(bent()):  # type: ignore[misc]
 
 
 class Hoarding:
-    """Keeps itself at each access."""
+    """Leaks a reference to itself at each access."""
 
     def __init__(self) -> None:
         self.given = Fabricated(GROUND)
@@ -86,7 +87,7 @@ EXPORTERS: dict[str, Any] = {
 
 
 class Copied:
-    """The struct of another object, changed, and the object kept if that is wanted."""
+    """A changed struct of another object, which is kept alive if requested."""
 
     def __init__(self, obj: Any, change: Callable[[Any], None], keep: bool) -> None:
         struct = ArrayStruct.from_buffer_copy(
@@ -112,7 +113,7 @@ def changing(change: Callable[[Any], None], *, keep: bool = True) -> Callable[[A
 
 
 def mending(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
-    """Puts the truth into structs that are wrong in this way."""
+    """Corrects structs that are wrong in this way."""
 
     def change(struct: Any) -> None:
         if wrong(struct):
@@ -182,12 +183,12 @@ def test_a_good_exporter_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("array_struct", kind), name)
     hoard.clear()
 
 
-def test_what_is_no_capsule_is_caught() -> None:
+def test_non_capsule_is_caught() -> None:
     assert of_exporter("array_struct", NoCapsule)["capsule"].asked == "a PyCapsule"
 
 
@@ -196,12 +197,12 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("array_struct", take), name)
     hoard.clear()
 
 
-def test_what_was_fabricated_lives_as_long_as_it_is_held() -> None:
+def test_fabricated_struct_lives_while_held() -> None:
     given = Fabricated(GROUND)
     lives = weakref.ref(given)
     view = ep.asarray(given)

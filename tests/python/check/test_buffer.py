@@ -1,4 +1,4 @@
-"""Each clause of the buffer protocol catches who violates it."""
+"""Each clause of the buffer protocol catches its violation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.host
 
 @pytest.fixture(scope="module")
 def raw_buffer(tmp_path_factory: pytest.TempPathFactory) -> type:
-    """The type of raw_buffer.c: an exception cannot be raised from a buffer's function that is written in ctypes."""
+    """The type of raw_buffer.c: functions written in ctypes cannot raise from a buffer request."""
     library = tmp_path_factory.mktemp("raw_buffer") / "raw_buffer.so"
     source = Path(__file__).with_name("raw_buffer.c")
     include = sysconfig.get_path("include")
@@ -55,7 +55,7 @@ def raw_buffer(tmp_path_factory: pytest.TempPathFactory) -> type:
 
 
 class Owner:
-    """What a buffer owns: the Array's own buffer, and the exporter."""
+    """Owner of a buffer: holds the Array's own buffer, and the exporter."""
 
     def __init__(self, view: Any, exporter: Any) -> None:
         self.view, self.exporter = view, exporter
@@ -65,7 +65,7 @@ class Owner:
 
 
 class Good:
-    """Answers as an Array does; ``instead`` changes the question, ``bend`` the answer."""
+    """Answers like an Array; ``instead`` changes the request, ``bend`` the answer."""
 
     owns = True
 
@@ -94,7 +94,7 @@ def bending(change: Callable[[Any, int], None]) -> type:
 
 
 def setting(when: Callable[[int], bool] = lambda flags: True, **fields: Any) -> type:
-    """Whose buffers have other fields for some requests."""
+    """Exports buffers with other fields for some requests."""
 
     def change(view: Any, flags: int) -> None:
         if when(flags):
@@ -111,7 +111,7 @@ def pointer(values: tuple[int, ...] | None) -> Any:
 
 
 def answering(change: dict[int, int], make: Callable[[], ep.Array] | None = None) -> type:
-    """That answers another question than the one that was asked."""
+    """Answers with the flags of another request."""
     members: dict[str, Any] = {"instead": lambda self, flags: change.get(flags, flags)}
     if make:
         members["make"] = lambda self: make()
@@ -131,7 +131,7 @@ def read_only() -> ep.Array:
 
 
 class Disowned(Good):
-    """Whose buffers own nothing; the last ones stay."""
+    """Exports buffers without an owner; the last ones stay alive."""
 
     owns = False
     last: deque[Any] = deque(maxlen=32)  # noqa: RUF012 - shared on purpose
@@ -152,7 +152,7 @@ class TwoTongues(Good):
 
 
 class Turning(Good):
-    """At another address each time."""
+    """Exports another address each time."""
 
     turn = 0
 
@@ -225,7 +225,7 @@ def test_one_of_two_protocols_keeps_them_all(raw_buffer: type) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type, raw_buffer: type) -> None:
+def test_violating_exporter_fails_its_clause(name: str, kind: type, raw_buffer: type) -> None:
     is_caught(of_exporter("buffer", exporting(kind, raw_buffer)), name)
     hoard.clear()
 
@@ -234,7 +234,7 @@ def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type, raw_
 
 
 class Relay(buffer._Raw):  # type: ignore[misc,name-defined]
-    """The buffer of another object, its fields changed, and held as long as a buffer of this one is."""
+    """A buffer of another object with changed fields, held as long as a buffer of this one."""
 
     def __init__(self, obj: Any, change: Callable[[dict[str, Any]], None]) -> None:
         self.tokens: list[Any] = []
@@ -258,7 +258,7 @@ class Relay(buffer._Raw):  # type: ignore[misc,name-defined]
 
 
 def mending(wrong: Callable[[dict[str, Any]], bool], **fields: Any) -> Callable[[Any], Any]:
-    """Puts the truth into buffers that are wrong in this way."""
+    """Corrects buffers that are wrong in this way."""
 
     def change(found: dict[str, Any]) -> None:
         if wrong(found):
@@ -276,7 +276,7 @@ def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[An
 
 
 def unkept(kind: type) -> Callable[[Any], Any]:
-    """Releases the buffers of this kind of object at once."""
+    """Releases the buffers of such an object at once."""
 
     def take(obj: Any) -> Any:
         array = ep.asarray(obj)
@@ -357,7 +357,7 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("buffer", take), name)
     hoard.clear()
 

@@ -1,4 +1,4 @@
-"""Each clause of the C exchange API catches who violates it."""
+"""Each clause of the C exchange API catches its violation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ GROUND = Importer(lambda given: given)
 
 
 class Taken:
-    """A tensor that was handed in: given back with the object that it has become."""
+    """An imported tensor, which is released with the object made of it."""
 
     def __init__(self, tensor: int) -> None:
         self.tensor: Any = Versioned.from_address(tensor)
@@ -47,7 +47,7 @@ class Taken:
 
 
 class Functions:
-    """The five functions of a table about one piece of memory, well-behaved; a breaker has one of them otherwise."""
+    """The five functions of a table over one piece of memory; a violator replaces one of them."""
 
     major, minor, name = 1, 3, EXCHANGE_API
     absent: tuple[str, ...] = ()
@@ -146,7 +146,7 @@ def breaking(**members: Any) -> type:
 
 
 def named_twice() -> type:
-    """With another table at every look."""
+    """Returns another table at each access."""
     kind = breaking()
     tables = [ExchangeApi.from_buffer_copy(kind.__dict__["table"]) for _ in range(2)]
     capsules = itertools.cycle([structs.new_capsule(ctypes.addressof(table), EXCHANGE_API) for table in tables])
@@ -163,7 +163,7 @@ def named_twice() -> type:
 
 
 def chained(*versions: tuple[int, int]) -> type:
-    """With older tables behind the first."""
+    """Links older tables from the first."""
     kind: Any = breaking()
     table = kind.table
     tables = [ExchangeApi.from_buffer_copy(table) for _ in versions]
@@ -191,7 +191,7 @@ def two_tongues(truth: dict[str, Any]) -> type:
 
 
 def to_another(self: Functions, tensor: int, out: Any) -> int:
-    """An object of the type, about other memory."""
+    """An object of the type, over other memory."""
     obj = self.kind()
     obj.taken = Taken(tensor)
     obj.tensors.fields["data"] = GROUND.ground.address + 64
@@ -200,7 +200,7 @@ def to_another(self: Functions, tensor: int, out: Any) -> int:
 
 
 def to_twice(self: Functions, tensor: int, out: Any) -> int:
-    """The tensor is given back twice."""
+    """Releases the tensor twice."""
     obj = self.kind()
     obj.taken, obj.also = Taken(tensor), Taken(tensor)
     return self.hand_out(obj, out)
@@ -253,14 +253,14 @@ def test_a_good_exporter_keeps_them_all() -> None:
     hoard.clear()
 
 
-def test_what_may_be_null_may_be() -> None:
+def test_optional_functions_may_be_null() -> None:
     kind = breaking(absent=("dltensor_from_py_object_no_sync",))
     all_kept(of_exporter("c_exchange_api", kind), {"agrees", "read-only", "lends", "lends nothing"})
     hoard.clear()
 
 
 @pytest.mark.parametrize(("name", "make"), EXPORTERS.items(), ids=EXPORTERS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, make: Callable[[], type]) -> None:
+def test_violating_exporter_fails_its_clause(name: str, make: Callable[[], type]) -> None:
     is_caught(of_exporter("c_exchange_api", make()), name)
     hoard.clear()
 
@@ -282,7 +282,7 @@ def importing(
     walk: bool = True,
     take: Callable[[Any], Any] = ep.asarray,
 ) -> Callable[[Any], Any]:
-    """Asks the table as it should, mends what it gets, and gives it to Entrepot in a capsule."""
+    """Calls the table correctly, corrects the result, and passes it to Entrepot in a capsule."""
 
     def load(obj: Any) -> Any:
         if not c_exchange_api.speaks(obj):
@@ -388,12 +388,12 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("c_exchange_api", take), name)
     hoard.clear()
 
 
-def test_what_a_table_gives_is_given_back() -> None:
+def test_tensors_of_a_table_are_released() -> None:
     obj = breaking()()
     managed = Managed(obj)
     managed.delete()

@@ -1,4 +1,4 @@
-"""Each clause of the CUDA array interface catches who violates it, on machines without CUDA too."""
+"""Each clause of the CUDA array interface catches its violation, also without CUDA."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ARRAY = ep.full((4, 4), 1, "float32", device="host")[:3]
 
 
 class Driver:
-    """In place of CUDA's: knows all pointers, or none."""
+    """Stands for CUDA's driver: knows all pointers, or none."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -53,7 +53,8 @@ EXPORTERS = exporters(ATTRIBUTE, truth, "__array_interface__", truth) | {
 
 
 def good(obj: Any) -> ep.Array:
-    """By the array interface of the same words, after a look at what that has not."""
+    """Imports by the array interface with the same entries, after a check of `mask` and
+    `stream`."""
     entries = getattr(obj, ATTRIBUTE, None)
     if entries is None:
         raise TypeError("no memory of CUDA")
@@ -90,7 +91,7 @@ def test_a_good_exporter_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("cai", kind), name)
     hoard.clear()
 
@@ -100,7 +101,7 @@ def test_a_pointer_that_the_driver_does_not_know_is_caught(monkeypatch: pytest.M
     is_caught(of_exporter("cai", bent()), "accessible")
 
 
-def test_without_a_driver_it_is_not_applicable_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_the_clause_is_not_applicable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(cai.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
     found = of_exporter("cai", bent())
@@ -112,6 +113,6 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("cai", take), name)
     hoard.clear()

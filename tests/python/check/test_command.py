@@ -1,4 +1,4 @@
-"""``entrepot check``: what it prints, and with which status it ends."""
+"""``entrepot check``: its output and exit status."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_table_has_every_clause_with_its_source() -> None:
     assert f"buffer: {len(clauses) - 2} passed, 0 failed, 2 not applicable" in done.stdout
 
 
-def test_a_failure_is_status_1_and_says_what_was_asked_and_found(tmp_path: Path) -> None:
+def test_failure_exits_with_1_and_shows_asked_and_found(tmp_path: Path) -> None:
     (tmp_path / "mylib.py").write_text(BROKEN)
     done = run("mylib:Broken()", cwd=tmp_path)
     assert done.returncode == 1
@@ -101,7 +101,7 @@ def test_the_side_can_be_said() -> None:
         (("builtins:memoryview", "--device", "cuda:77"), "--device: no device matches 'cuda:77'"),
     ],
 )
-def test_where_there_is_nothing_to_check_it_is_status_2(arguments: tuple[str, ...], words: str) -> None:
+def test_nothing_to_check_exits_with_status_2(arguments: tuple[str, ...], words: str) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert words in done.stderr
@@ -113,7 +113,7 @@ def test_the_list_has_all_clauses() -> None:
     assert [line.split("  ")[0] for line in done.stdout.splitlines()[2:]] == [clause.id for clause in every_clause()]
 
 
-def test_every_clause_has_a_name_of_its_own_a_sentence_and_a_source() -> None:
+def test_each_clause_has_a_unique_name_a_sentence_and_a_source() -> None:
     clauses = every_clause()
     assert len({clause.id for clause in clauses}) == len(clauses)
     for clause in clauses:
@@ -123,7 +123,7 @@ def test_every_clause_has_a_name_of_its_own_a_sentence_and_a_source() -> None:
 
 
 @pytest.mark.sycl
-def test_importers_are_handed_memory_of_the_device_that_is_named() -> None:
+def test_importers_get_memory_of_the_named_device() -> None:
     done = run("entrepot:asarray", "--device", "opencl:cpu", "--protocol", "suai", "--json")
     assert done.returncode == 0
     assert json.loads(done.stdout)["counts"]["suai"]["not applicable"] == 0

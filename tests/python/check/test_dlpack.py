@@ -1,4 +1,6 @@
-"""Each clause of DLPack catches who violates it: exporters that bend what an Array gives, importers that mend what it refuses."""
+"""Each clause of DLPack catches its violation.
+
+Exporters falsify an Array's tensor; importers accept what an Array's import refuses."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.host
 
 
 class Good:
-    """All that an Array says by DLPack, and nothing else; each answer passes through ``bend``."""
+    """Exports an Array by DLPack only; each answer passes through ``bend``."""
 
     device, kind, read_only = "host", "host", False
 
@@ -51,12 +53,12 @@ def managed_in(capsule: Any) -> Any:
 
 
 def bent(change: Callable[..., None], base: type = Good) -> type:
-    """An exporter whose tensors are changed."""
+    """An exporter with changed tensors."""
     return type("Bent", (base,), {"bend": lambda self, managed, **keywords: change(managed, **keywords)})
 
 
 def answering(give: Callable[..., Any], base: type = Good, **more: Any) -> type:
-    """An exporter whose __dlpack__ is another; ``give`` gets the object, too."""
+    """An exporter with another __dlpack__; ``give`` gets the object, too."""
     return type("Answering", (base,), {"give": give, **more})
 
 
@@ -111,7 +113,7 @@ class WithoutCopy(Good):
 
 
 class TwoTongues(Good):
-    """Speaks the array interface too, and is bent there."""
+    """Speaks the array interface, too, with changed entries."""
 
     changes: dict[str, Any] = {}  # noqa: RUF012 - shared on purpose
     says_read_only = False
@@ -141,7 +143,7 @@ def copied_to_host(flag: int) -> Callable[..., Any]:
 
 
 class OnCuda(Good):
-    """Says that its memory is CUDA's, and has CUDA's streams."""
+    """Claims CUDA memory and CUDA streams."""
 
     allowed: tuple[Any, ...] = (None, -1, 1, 2)
 
@@ -159,7 +161,8 @@ class OnCuda(Good):
 
 
 class HandMade(Fabricated):
-    """Written by hand down to the deleter: one tensor after the other of the same memory, none on another device, no copies."""
+    """Written by hand down to the deleter: a new tensor of the same memory each time, no other
+    device, no copies."""
 
     destructor: Any = structs.free_if_fresh
 
@@ -196,7 +199,7 @@ class NeverFrees(HandMade):
 
 
 class SharesItsShape(HandMade):
-    """All tensors have one shape, that goes with the first."""
+    """All tensors share one shape, which is freed with the first."""
 
     def managed(self, form: type | None = None) -> Any:
         managed = super().managed(form)
@@ -211,7 +214,7 @@ class SharesItsShape(HandMade):
 
 
 class GivesMemoryAway(Good):
-    """Its memory goes to the next of its kind when the object goes, whoever has a tensor."""
+    """Its memory is reused by the next object once it dies, even if a consumer has a tensor."""
 
     free: list[ep.Array] = []  # noqa: RUF012 - shared on purpose
 
@@ -239,7 +242,7 @@ def versioned_for_all(self: Good, **keywords: Any) -> Any:
 
 
 def other_for(asked: tuple[int, int], given: Any) -> Callable[..., Any]:
-    """Another max_version in place of the one that was asked for."""
+    """Passes another max_version than requested."""
 
     def give(self: Good, **keywords: Any) -> Any:
         if keywords.get("max_version") == asked:
@@ -250,7 +253,7 @@ def other_for(asked: tuple[int, int], given: Any) -> Callable[..., Any]:
 
 
 def without(keyword: str) -> Callable[..., Any]:
-    """The keyword is accepted, and ignored."""
+    """Accepts the keyword, and ignores it."""
 
     def give(self: Good, **keywords: Any) -> Any:
         keywords.pop(keyword, None)
@@ -306,7 +309,7 @@ EXPORTERS: dict[str, Any] = {
     "references": KeepsReferences,
     "leak": Leaks,
 }
-# The deleter that needs the GIL ends the process: tests of the runner show that.
+# The deleter that needs the GIL would crash: tests of the runner show that.
 ELSEWHERE = {"deleter thread"}
 
 
@@ -336,7 +339,7 @@ def test_a_good_exporter_keeps_them_all() -> None:
 
 
 @sycl
-def test_a_good_exporter_of_a_device_keeps_them_all() -> None:
+def test_good_device_exporter_passes_all_clauses() -> None:
     unasked = {"agrees", "read-only", "read-only legacy", "host stream", "no order", "ambiguous stream"}
     all_kept(of_exporter("dlpack", OnShared), unasked)
     all_kept(of_exporter("dlpack", OnDevice), unasked | {"host device", "host view"})
@@ -347,7 +350,7 @@ def test_one_written_by_hand_keeps_them_too() -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), cases(EXPORTERS))
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str, kind: type) -> None:
+def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("dlpack", kind), name)
     hoard.clear()
 
@@ -367,7 +370,8 @@ def importing(
     retry: bool = True,
     take: Callable[[Any], Any] = ep.asarray,
 ) -> Callable[[Any], Any]:
-    """An importer that asks as it should, mends the tensor, refuses some, and leaves the rest to Entrepot."""
+    """An importer that makes correct requests, corrects the tensor, refuses some, and passes the
+    rest to Entrepot."""
 
     def from_dlpack(obj: Any) -> Any:
         try:
@@ -393,7 +397,7 @@ def version_of(managed: Any) -> tuple[int, int]:
 
 
 def mends(**fields: Any) -> Callable[[Any], Any]:
-    """Puts the truth into the tensor, or into the managed tensor, so that Entrepot takes what is malformed."""
+    """Corrects the tensor or the managed tensor, so that Entrepot accepts malformed ones."""
 
     def mend(managed: Any) -> None:
         for name, value in fields.items():
@@ -410,7 +414,7 @@ def mends(**fields: Any) -> Callable[[Any], Any]:
 
 
 def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[Any], Any]:
-    """Does not follow these strides."""
+    """Ignores these strides."""
 
     def mend(managed: Any) -> None:
         tensor = managed.dl_tensor
@@ -460,7 +464,7 @@ def deletes_twice(capsule: Any) -> Any:
 
 
 def forgets(refused: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Renames the capsule of what it then refuses, and frees nothing."""
+    """Renames the capsule of a tensor that it then refuses, and does not free it."""
 
     def take(capsule: Any) -> Any:
         name = structs.name_of(capsule) or b""
@@ -498,7 +502,7 @@ def leaking(obj: Any) -> Any:
 
 
 def believes_its_question(obj: Any) -> Any:
-    """Expects the form that it has asked for."""
+    """Expects the form that it has requested."""
     try:
         capsule = obj.__dlpack__(max_version=(1, 3))
     except TypeError:
@@ -513,7 +517,7 @@ def has_null_strides(managed: Any) -> bool:
 
 
 def mends_if(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
-    """Puts the truth into tensors that are wrong in this way."""
+    """Corrects tensors that are wrong in this way."""
 
     def mend(managed: Any) -> None:
         if not wrong(managed.dl_tensor):
@@ -579,17 +583,17 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @sycl
-def test_a_good_importer_of_a_device_keeps_them_all() -> None:
+def test_good_device_importer_passes_all_clauses() -> None:
     all_kept(of_importer("dlpack", ep.asarray, "opencl:cpu"), {"host stream"})
 
 
 @pytest.mark.parametrize(("name", "take"), cases(IMPORTERS))
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str, take: Callable[[Any], Any]) -> None:
+def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("dlpack", take), name, perhaps={"leak"} if take is IMPORTERS["releases once"] else ())
     hoard.clear()
 
 
-def test_a_tensor_that_is_kept_for_good_is_caught() -> None:
+def test_leaked_tensor_is_caught() -> None:
     def keep(obj: Any) -> Any:
         hoard.append(ep.asarray(obj))
         return hoard[-1]
@@ -598,7 +602,7 @@ def test_a_tensor_that_is_kept_for_good_is_caught() -> None:
     hoard.clear()
 
 
-def test_what_is_held_is_a_capsule_of_a_tensor() -> None:
+def test_held_object_must_be_a_tensor_capsule() -> None:
     for wrong in (object(), structs.new_capsule(ctypes.addressof(MEMORY), b"something else")):
         with pytest.raises(Failed, match=r"a PyCapsule|a capsule named"):
             Held(wrong)

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.host
 
 @pytest.fixture(autouse=True)
 def no_other_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What else is installed takes most of a run to import."""
+    """Importing the other installed plugins would take most of a run."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
@@ -38,7 +38,7 @@ def test_bytearray(clause):
     done.stdout.fnmatch_lines(["*test_bytearray[[]buffer.export.length[]] PASSED*"])
 
 
-def test_a_named_target_is_left_to_its_own_process(pytester: pytest.Pytester) -> None:
+def test_named_target_runs_in_its_own_process(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(targets="import sys\nassert 'pytest' not in sys.modules\ndef make():\n    return bytearray(8)\n")
     done = run(
         pytester,
@@ -51,7 +51,7 @@ def test_make(clause):
     done.assert_outcomes(passed=1)
 
 
-def test_an_object_at_hand_is_checked_in_the_process(pytester: pytest.Pytester) -> None:
+def test_object_target_is_checked_in_process(pytester: pytest.Pytester) -> None:
     done = run(
         pytester,
         """
@@ -88,7 +88,7 @@ def test_tests_without_the_mark_are_left_alone(pytester: pytest.Pytester) -> Non
     done.assert_outcomes(passed=1)
 
 
-def test_a_target_that_is_not_there_is_an_error_with_its_reason(pytester: pytest.Pytester) -> None:
+def test_missing_target_is_an_error_with_the_reason(pytester: pytest.Pytester) -> None:
     done = run(pytester, '\n@pytest.mark.conformance("no_such:thing")\ndef test_it(clause):\n    clause.check()\n')
     assert done.ret != 0
     done.stdout.fnmatch_lines(["*module 'no_such' cannot be imported*"])
@@ -111,7 +111,7 @@ def test_a_target_that_is_not_there_is_an_error_with_its_reason(pytester: pytest
         ),
     ],
 )
-def test_a_mark_that_asks_nothing_is_an_error(pytester: pytest.Pytester, mark: str, words: str) -> None:
+def test_mark_without_a_target_is_an_error(pytester: pytest.Pytester, mark: str, words: str) -> None:
     done = run(pytester, f"\n@pytest.mark.conformance({mark})\ndef test_it(clause):\n    clause.check()\n")
     assert done.ret != 0
     done.stdout.fnmatch_lines([f"*{words}"])

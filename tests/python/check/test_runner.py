@@ -1,4 +1,5 @@
-"""A target runs in a process of its own: where it crashes or hangs the clause has failed, and the next one is asked."""
+"""A target runs in its own process: if it crashes or hangs, the clause fails and the next one is
+checked."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def statuses(request: Request) -> dict[str, str]:
     return {outcome.clause: outcome.status for outcome in check(request).outcomes}
 
 
-def test_a_crash_fails_the_clause_and_no_other(module: Write) -> None:
+def test_crash_fails_only_its_clause(module: Write) -> None:
     module(
         """
         import os, signal
@@ -102,7 +103,7 @@ def test_a_hang_fails_the_clause(module: Write, monkeypatch: pytest.MonkeyPatch)
     assert len(result.outcomes) == 4  # the plain one is always asked
 
 
-def test_nobody_waits_for_what_a_target_forked(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_child_of_a_target_is_not_waited_for(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "PATIENCE", 30.0)
     module(
         """
@@ -121,7 +122,7 @@ def test_nobody_waits_for_what_a_target_forked(module: Write, monkeypatch: pytes
     assert time.monotonic() - begin < 30
 
 
-def test_what_a_target_prints_disturbs_nobody(module: Write, capfd: pytest.CaptureFixture[str]) -> None:
+def test_output_of_a_target_is_ignored(module: Write, capfd: pytest.CaptureFixture[str]) -> None:
     module(
         """
         import os
@@ -146,7 +147,7 @@ def test_what_a_target_prints_disturbs_nobody(module: Write, capfd: pytest.Captu
         ("targets:dies()", "cannot be checked: the process ended by status 3"),
     ],
 )
-def test_what_cannot_be_checked_says_why(module: Write, target: str, words: str) -> None:
+def test_failed_target_is_reported_with_the_reason(module: Write, target: str, words: str) -> None:
     module(
         """
         import os
@@ -185,13 +186,13 @@ def test_the_side_is_seen_by_itself(target: str, side: str, repeatable: bool) ->
     assert (found.side, found.repeatable) == (side, repeatable)
 
 
-def test_an_object_that_cannot_be_made_again_is_asked_what_it_can_be() -> None:
+def test_single_object_skips_clauses_that_need_several() -> None:
     found = {outcome.clause: outcome for outcome in check(Request("entrepot.check.structs:EXCHANGE_API")).outcomes}
     assert found["buffer.export.keeps-the-memory"].found.startswith("only one object was named")
     assert found["buffer.export.length"].status == PASSED
 
 
-def test_a_protocol_that_is_asked_for_has_to_be_spoken() -> None:
+def test_requested_protocol_must_be_supported() -> None:
     result = check(Request("builtins:memoryview", protocols=("dlpack",)))
     assert [(outcome.clause, outcome.status) for outcome in result.outcomes] == [("dlpack.import.plain", FAILED)]
     assert "TypeError" in result.outcomes[0].found
@@ -203,7 +204,7 @@ def test_versions_are_those_of_the_distribution() -> None:
     assert imported.versions == {"pytest": pytest.__version__}, "what the expression imports"
 
 
-def test_an_importer_that_promises_a_copy_is_held_to_it() -> None:
+def test_importer_that_claims_copies_is_checked() -> None:
     only = ("buffer.import.zero-copy",)
     copier = "functools:partial(__import__('entrepot').asarray, copy=True)"
     view = "entrepot:asarray"
@@ -215,7 +216,7 @@ def test_an_importer_that_promises_a_copy_is_held_to_it() -> None:
     assert outcome == {(copier, True): PASSED, (copier, False): FAILED, (view, True): FAILED, (view, False): PASSED}
 
 
-def test_what_ctypes_shares_is_left_alone() -> None:
+def test_shared_ctypes_functions_are_not_modified() -> None:
     program = """
         import ctypes
         import entrepot.check.buffer, entrepot.check.c_exchange_api

@@ -1,4 +1,4 @@
-"""Each clause of the SYCL USM array interface catches who violates it."""
+"""Each clause of the SYCL USM array interface catches its violation."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def waiting() -> Entries:
 
 @functools.cache
 def export_breakers() -> dict[str, type]:
-    """Made when there is known to be a device."""
+    """Made once a device is known to exist."""
     capsule = array().queue._get_capsule()
     return exporters(ATTRIBUTE, truth, "__array_interface__", other_truth) | {
         "plain types": bent(typestr="|V4"),
@@ -65,7 +65,7 @@ def kind_of(entries: Entries) -> str:
 
 
 def is_plain(entries: Entries) -> bool:
-    """Bent in nothing but its strides: of the queue itself, of this memory, and with an offset."""
+    """True for the queue itself, this memory and no offset: at most the strides are false."""
     data = entries.get("data")
     return kind_of(entries) == "Queue" and isinstance(data, tuple) and data[0] != 0 and entries.get("offset") == 0
 
@@ -91,7 +91,7 @@ def form_of(entries: Entries) -> str:
 
 
 def uses_up(obj: Any) -> Any:
-    """Uses the capsule up, whatever becomes of the import."""
+    """Consumes the capsule, even if the import fails."""
     capsule = getattr(obj, ATTRIBUTE, {}).get("syclobj")
     try:
         return ep.asarray(obj)
@@ -103,7 +103,7 @@ def uses_up(obj: Any) -> Any:
 
 
 def leaves_fresh(obj: Any) -> Any:
-    """Takes the capsule, and does not say so."""
+    """Consumes the capsule without renaming it."""
     capsule = getattr(obj, ATTRIBUTE, {}).get("syclobj")
     if isinstance(capsule, structs.Capsule) and structs.name_of(capsule) == b"SyclQueueRef":
         return ep.asarray(changed(obj, syclobj=array().queue))
@@ -115,7 +115,7 @@ def changed(obj: Any, **changes: Any) -> Proxy:
 
 
 def takes_foreign(kind: str) -> Callable[[Any], Any]:
-    """Believes an address that no driver knows."""
+    """Accepts an address that no driver knows."""
 
     def take(obj: Any) -> Any:
         try:
@@ -188,7 +188,7 @@ def test_a_good_exporter_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize("name", SUAI_EXPORTS)
-def test_an_exporter_that_breaks_one_is_caught_by_it(name: str) -> None:
+def test_violating_exporter_fails_its_clause(name: str) -> None:
     is_caught(of_exporter("suai", export_breakers()[name]), name)
     hoard.clear()
 
@@ -198,7 +198,7 @@ def test_a_good_importer_keeps_them_all() -> None:
 
 
 @pytest.mark.parametrize("name", SUAI_IMPORTS)
-def test_an_importer_that_breaks_one_is_caught_by_it(name: str) -> None:
+def test_violating_importer_fails_its_clause(name: str) -> None:
     is_caught(of_importer("suai", import_breakers()[name], "opencl:cpu"), name)
     hoard.clear()
 

@@ -1,4 +1,4 @@
-"""``entrepot cache`` finds what the backends keep, in the place where they keep it, and takes it away."""
+"""``entrepot cache`` lists what the backends cache, with its folder, and removes it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def place(tmp_path, monkeypatch):
 
 
 @pytest.mark.host
-def test_what_the_host_compiled_is_listed_and_cleared(place):
+def test_compiled_program_is_listed_and_cleared(place):
     assert code_cache.kept("host") == []
     ep.Program(SOURCE, "host")
     assert len(code_cache.kept("host")) == 1
@@ -47,7 +47,7 @@ def test_what_the_host_compiled_is_listed_and_cleared(place):
 
 
 @pytest.mark.host
-def test_what_is_kept_is_used_and_right(place):
+def test_cached_program_is_used_and_correct(place):
     ep.Program(SOURCE, "host")
     (kept,) = code_cache.kept("host")
     written = kept.stat().st_mtime_ns
@@ -59,7 +59,7 @@ def test_what_is_kept_is_used_and_right(place):
 
 
 @pytest.mark.host
-def test_other_source_options_and_compilers_have_entries_of_their_own(place, monkeypatch):
+def test_source_options_and_compiler_are_part_of_the_key(place, monkeypatch):
     ep.Program(SOURCE, "host")
     ep.Program(SOURCE + "// changed\n", "host")
     ep.Program(SOURCE, "host", options="-DSOMETHING=1")
@@ -69,7 +69,7 @@ def test_other_source_options_and_compilers_have_entries_of_their_own(place, mon
 
 
 @pytest.mark.host
-def test_source_that_depends_on_files_is_not_kept(place, tmp_path):
+def test_source_with_includes_is_not_cached(place, tmp_path):
     (tmp_path / "one.h").write_text("")
     ep.Program(SOURCE, "host", options=f"-I{tmp_path}")
     assert code_cache.kept("host") == []
@@ -126,7 +126,7 @@ def test_options_that_name_no_file_are_kept(place, options):
 
 
 @pytest.mark.host
-def test_options_in_cxx_that_name_a_file_are_not_kept(place, tmp_path, monkeypatch):
+def test_cxx_options_with_a_file_are_not_cached(place, tmp_path, monkeypatch):
     (tmp_path / "by.h").write_text("")
     monkeypatch.setenv("CXX", f"g++ -include {tmp_path / 'by.h'}")
     ep.Program(SOURCE, "host")
@@ -146,7 +146,7 @@ def test_programs_named_by_the_environment_are_not_kept(place, tmp_path, monkeyp
 @pytest.mark.parametrize(
     ("options", "count"), [("-DX=1 -D Y=2 -cl-fast-relaxed-math -Werror", 1), ("-I{}", 0), ("-include {}/h", 0)]
 )
-def test_options_of_opencl_that_name_files_are_not_kept(place, tmp_path, options, count):
+def test_opencl_options_with_files_are_not_cached(place, tmp_path, options, count):
     (tmp_path / "h").write_text("")
     with contextlib.suppress(ep.KernelError, ValueError):  # a driver need not know the option
         ep.Program("kernel void f(global int *data) { data[0] = 1; }", "opencl:cpu", options=options.format(tmp_path))
@@ -154,7 +154,7 @@ def test_options_of_opencl_that_name_files_are_not_kept(place, tmp_path, options
 
 
 @pytest.mark.host
-def test_the_compilers_own_headers_are_no_files_unless_the_environment_adds_folders(place, tmp_path, monkeypatch):
+def test_compiler_headers_are_cached_unless_cpath_is_set(place, tmp_path, monkeypatch):
     (tmp_path / "by.h").write_text("#define BY 1\n")
     monkeypatch.setenv("CPATH", str(tmp_path))
     ep.Program("#include <by.h>\n" + SOURCE, "host")
@@ -176,7 +176,7 @@ def test_a_damaged_entry_is_compiled_again(place):
 
 @pytest.mark.host
 @pytest.mark.filterwarnings("ignore::entrepot.EntrepotWarning")
-def test_an_entry_that_cannot_be_read_is_compiled_again(place):
+def test_unreadable_entry_is_compiled_again(place):
     ep.Program(SOURCE, "host")
     (kept,) = code_cache.kept("host")
     kept.unlink()
@@ -214,7 +214,7 @@ def test_every_backend_has_its_kind():
     assert {kind_of.get(name, name) for name, _, _ in _core.backends()} <= set(code_cache.KINDS)
 
 
-def test_nothing_is_kept_where_the_place_is_empty(monkeypatch):
+def test_empty_folder_setting_disables_the_cache(monkeypatch):
     monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
     assert code_cache.directory() is None
     assert "Nothing is kept" in run()
@@ -222,7 +222,7 @@ def test_nothing_is_kept_where_the_place_is_empty(monkeypatch):
 
 @pytest.mark.host
 @pytest.mark.filterwarnings("ignore::entrepot.EntrepotWarning")
-def test_a_folder_that_others_may_write_is_no_cache(place):
+def test_world_writable_folder_is_no_cache(place):
     (place / "host").mkdir()
     (place / "host").chmod(0o777)
     ep.Program(SOURCE, "host")
@@ -247,7 +247,7 @@ def test_other_processes_write_and_remove_files_meanwhile(place, monkeypatch):
     assert not kept.exists() and not written.exists()
 
 
-def test_clear_leaves_files_of_others(place):
+def test_clear_leaves_other_files(place):
     folder = place / "cuda"
     folder.mkdir()
     name = "0123456789abcdef"
@@ -294,7 +294,7 @@ def unwritable(request, tmp_path):
 
 @pytest.mark.host
 class TestUnwritable:
-    def test_it_warns_once_with_path_and_reason(self, unwritable):
+    def test_unwritable_cache_warns_once_with_path_and_reason(self, unwritable):
         folder, reason = unwritable
         done = run_unwritable(folder)
         assert (done.returncode, done.stdout) == (0, "three programs\n"), done.stderr
@@ -327,12 +327,12 @@ class TestUnwritable:
         (said,) = [line for line in run().splitlines() if line.startswith("Nothing can be kept in ")]
         assert reason in said or "Not a directory" in said
 
-    def test_a_cache_that_can_be_written_is_not_warned_about(self, tmp_path):
+    def test_writable_cache_does_not_warn(self, tmp_path):
         done = run_unwritable(tmp_path / "new")
         assert (done.returncode, done.stderr) == (0, "")
         assert len(list((tmp_path / "new" / "host").iterdir())) == 3
 
-    def test_the_command_leaves_nothing_behind(self, tmp_path, monkeypatch):
+    def test_command_creates_no_folder(self, tmp_path, monkeypatch):
         monkeypatch.setenv("ENTREPOT_CACHE_DIR", str(tmp_path / "new" / "cache"))
         assert "Nothing can be kept" not in run()
         assert list(tmp_path.iterdir()) == []
@@ -352,8 +352,8 @@ for _ in range(int(sys.argv[1])):
 
 @pytest.mark.host
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
-def test_folder_that_another_user_exchanges_is_not_used(tmp_path):
-    """One who may write where the folder lies exchanges it for one of theirs, again and again."""
+def test_folder_replaced_by_another_user_is_not_used(tmp_path):
+    """A user with write access to the parent folder replaces the cache folder repeatedly."""
     import ctypes
     import tempfile
 

@@ -1,4 +1,4 @@
-"""The command ``entrepot``: what it prints, where to, and with which status."""
+"""The command ``entrepot``: its output, its streams and its exit status."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_command_has_help(command):
     [((), "required: COMMAND"), (("harbour",), "choose from"), (("devices", "--fast"), "unrecognized arguments: --fast")],
     ids=["none", "unknown", "option"],
 )
-def test_a_wrong_command_line_says_why_on_stderr(arguments, words):
+def test_wrong_command_line_prints_the_reason_on_stderr(arguments, words):
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
@@ -76,7 +76,7 @@ def bytes_of(cell: str) -> float:
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
-    """The cells of the first table by the names of their columns, which are underlined to their whole width."""
+    """Cells of the first table by column name. A name's underline has the column's width."""
     headers, underline, *lines = text.split("\n\n")[0].splitlines()
     columns = [slice(*found.span()) for found in re.finditer("-+", underline)]
     return [{headers[column].strip(): line[column].strip() for column in columns} for line in lines]
@@ -101,7 +101,7 @@ def test_devices_tells_what_each_can_do():
             assert row["sub-devices"] == "-"
 
 
-def test_a_reader_that_stops_reading_is_no_error():
+def test_closed_output_pipe_is_no_error():
     with subprocess.Popen(
         [sys.executable, "-m", "entrepot", "devices"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

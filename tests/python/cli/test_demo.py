@@ -1,4 +1,4 @@
-"""The demo shows every hand-over of this machine, and sees a copy or a missed write where there is one."""
+"""The demo shows every hand-over on this machine, and detects a copy or a missed write."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_nothing_is_copied_and_it_says_so():
 ROW = re.compile(r"(?P<what>\S.*?)  +\S.*?  +(?P<address>[0-9a-f]{6,})  +(yes|-)  +(?P<takes>[\d.]+ [nµm]?s)  +\S")
 
 
-def test_every_library_that_is_there_gives_and_takes(capsys):
+def test_every_installed_library_exports_and_imports(capsys):
     assert demo.main() == 0
     rows = {row["what"] for row in map(ROW.match, capsys.readouterr().out.splitlines()) if row}
     there = [name for module, name in demo.LIBRARY_NAMES.items() if importlib.util.find_spec(MODULES.get(module, module))]
@@ -35,7 +35,7 @@ def test_every_library_that_is_there_gives_and_takes(capsys):
     assert expected <= rows
 
 
-def test_it_runs_where_no_library_is_installed(monkeypatch, capsys):
+def test_demo_runs_without_libraries(monkeypatch, capsys):
     monkeypatch.setattr(demo, "installed", lambda name: None)
     assert demo.main() == 0
     printed = capsys.readouterr().out
@@ -43,7 +43,7 @@ def test_it_runs_where_no_library_is_installed(monkeypatch, capsys):
     assert "shown once they are: NumPy, PyTorch, JAX, dpctl, dpnp" in printed
 
 
-def test_it_runs_where_there_is_no_device(monkeypatch, capsys):
+def test_demo_runs_without_a_device(monkeypatch, capsys):
     monkeypatch.setattr(demo, "installed", lambda name: None)
     monkeypatch.setattr(demo, "demo_device", lambda: "host")
     assert demo.main() == 0
@@ -82,7 +82,7 @@ def test_a_missed_write_is_seen(ours):
     assert outcome.write_seen is False and outcome.failed
 
 
-def test_what_the_others_do_is_a_time_a_copy_or_the_error(ours):
+def test_direct_hand_over_shows_time_copy_or_error(ours):
     source = demo.BUILT_IN[1]
     plain = demo.Party("other", ours.make, ours.address, ours.write, ours.first)
     today = lambda call, consumer: demo.today(demo.HandOver(source, consumer, demo.IN, demo.Way("f(x)", call)))  # noqa: E731

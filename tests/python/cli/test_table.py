@@ -11,7 +11,7 @@ from entrepot import _table
 HEADERS, ROWS = ["name", "what"], [["[bold]", "a much longer cell"], ["b", ""]]
 
 
-def test_into_a_pipe_columns_are_aligned_and_nothing_is_interpreted(capsys):
+def test_piped_table_is_aligned_and_markup_is_literal(capsys):
     _table.show(HEADERS, ROWS)
     assert capsys.readouterr().out == (
         "name    what\n------  ------------------\n[bold]  a much longer cell\nb\n"

@@ -1,4 +1,4 @@
-"""CUDA devices in Python: programs in their forms, ranges that mean what they mean elsewhere, order, other people's CUDA."""
+"""CUDA devices in Python: forms of programs, ranges, order, and other users of CUDA."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def values(array: ep.Array) -> object:
 
 
 class TestDevice:
-    def test_it_is_what_its_selector_says(self):
+    def test_device_matches_its_selector(self):
         device = ep.device("cuda:0")
         assert str(device) == "cuda:0"
         assert (device.backend, device.device_type, device.vendor) == ("cuda", "gpu", "NVIDIA")
@@ -107,13 +107,13 @@ class TestLaunch:
 
 class TestRange:
     @pytest.mark.parametrize("local", [None, (1, 1), (2, 3), (6, 9)])
-    def test_global_counts_work_items_and_the_last_dimension_is_the_fastest(self, program, local):
+    def test_global_size_is_in_work_items_with_the_last_axis_fastest(self, program, local):
         out = ep.zeros((6, 9), "int32", device="cuda:0")
         program.kernel("places")[(6, 9), local](out).wait()
         rows, columns = np.indices((6, 9))
         np.testing.assert_array_equal(values(out), 1000 * rows + columns)
 
-    def test_it_is_the_same_range_as_on_the_host(self, program):
+    def test_range_matches_the_hosts(self, program):
         host = ep.Program(
             """extern "C" void places(const long long *range, void *const *arguments) {
                    int *out = (int *)arguments[0];
@@ -181,7 +181,7 @@ class TestProgram:
         with pytest.raises(ep.KernelError, match=r"nonsense.*undefined"):
             ep.Program("__global__ void bad() { nonsense; }", "cuda:0")
 
-    def test_a_missing_kernel_is_named_with_those_that_there_are(self, program):
+    def test_missing_kernel_error_lists_existing_ones(self, program):
         with pytest.raises(ep.KernelError, match=r"no kernel \"thrice\"; it has: .*axpy"):
             program.kernel("thrice")
 
@@ -210,7 +210,7 @@ class TestProgram:
 
 @pytest.mark.alone
 class TestOrder:
-    def test_a_launch_returns_while_it_runs_and_later_work_on_its_memory_waits(self, program):
+    def test_launch_is_asynchronous_and_later_accesses_wait(self, program):
         data, other = ep.zeros(2, "int32", device="cuda:0"), ep.Queue("cuda:0")
         kernel = program.kernel("slow")
         kernel[1](data, np.int64(1)).wait()
@@ -271,7 +271,7 @@ class TestFork:
         assert out.splitlines() == ["True"] * 3 + ["the parent lives"]
 
     @pytest.mark.torch
-    def test_a_child_of_somebody_who_used_cuda_is_told(self):
+    def test_forked_child_of_a_cuda_process_is_refused(self):
         out = fresh(
             "import os, torch; torch.zeros(4, device='cuda')\n"
             "import entrepot as ep\n"
@@ -287,7 +287,7 @@ class TestFork:
 @pytest.mark.two_cuda
 class TestTwoDevices:
     @pytest.mark.parametrize("kind", KINDS)
-    def test_arrays_go_to_and_fro_whatever_their_layout(self, kind):
+    def test_arrays_of_any_layout_move_between_devices(self, kind):
         numbers = np.arange(1000, dtype="float32")
         here = moved(numbers)
         there = here.to("cuda:1", kind=kind)
@@ -350,8 +350,8 @@ class TestBesideTorch:
 
 
 class TestWithoutACompiler:
-    def test_strided_copies_and_fills_need_none(self):
-        """Their kernels came with us as PTX: a process that makes them has not opened NVRTC."""
+    def test_strided_copies_and_fills_need_no_nvrtc(self):
+        """Their kernels are shipped as PTX: a process that launches them has not opened NVRTC."""
         out = fresh(
             "import entrepot as ep, numpy as np\n"
             "numbers = np.arange(24, dtype='int32').reshape(4, 6)\n"

@@ -1,4 +1,5 @@
-"""Why there is no CUDA: drivers that are not there, see nothing, are too old or are only to link with, each with its reason."""
+"""Reasons for the absence of CUDA: drivers that are missing, see no device, are too old, or are
+stubs."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def reason_with(library: Path | None, code: str = REASON) -> str:
 
 @pytest.fixture
 def driver(tmp_path):
-    """Makes a driver of the given source, which the loader finds first."""
+    """Makes a driver of the source, which the loader finds first."""
 
     def make(source: str) -> Path:
         (tmp_path / "cuda.c").write_text(source)
@@ -56,20 +57,20 @@ def driver(tmp_path):
         (999, "UNKNOWN", "what the driver says"),
     ],
 )
-def test_a_driver_that_does_not_start_is_quoted(driver, code, name, advice):
+def test_driver_initialization_error_is_quoted(driver, code, name, advice):
     library = driver(STUB.format(code=code, name=name))
     reason = reason_with(library)
     assert f"cuInit of {library} failed with CUDA_ERROR_{name} (what the driver says)" in reason
     assert re.search(advice, reason)
 
 
-def test_a_driver_that_is_too_old_is_named_by_what_it_lacks(driver):
+def test_old_driver_error_names_the_missing_function(driver):
     reason = reason_with(driver(STUB.format(code=0, name="NONE")))
     assert "has no function" in reason and "older than CUDA 12.0" in reason
     assert "has no function cuInit" in reason_with(driver("int nothing;"))
 
 
-def test_a_device_that_is_asked_for_says_why_there_is_none(driver):
+def test_missing_device_error_has_the_reason(driver):
     library = driver(STUB.format(code=100, name="NO_DEVICE"))
     code = "import entrepot as ep\ntry: ep.device('cuda:0')\nexcept ep.DeviceError as error: print(error)"
     assert "no device matches 'cuda:0'" in (said := reason_with(library, code))

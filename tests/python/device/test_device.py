@@ -1,4 +1,4 @@
-"""Devices: what they say of themselves, and how they are divided."""
+"""Devices: their properties and their division."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def cpu() -> ep.Device:
 
 @pytest.mark.parametrize("device", ep.devices(), ids=str)
 class TestEveryDevice:
-    def test_it_describes_itself(self, device):
+    def test_device_describes_itself(self, device):
         assert device.filter_string == device.get_filter_string() == str(device)
         assert device.name
         assert device.vendor
@@ -45,7 +45,7 @@ class TestEveryDevice:
         assert device.parent_device is None
         assert device.get_unpartitioned_parent_device() == device
 
-    def test_it_can_be_referred_to_weakly_and_goes(self, device):
+    def test_device_supports_weak_references(self, device):
         other = ep.device(str(device))
         gone = weakref.ref(other)
         del other
@@ -82,17 +82,17 @@ class TestSubDevices:
         (one,) = cpu.sub_devices(counts=[1])
         assert one.max_compute_units == 1
 
-    def test_the_same_division_gives_the_same_devices(self, cpu):
+    def test_equal_divisions_give_equal_devices(self, cpu):
         assert cpu.sub_devices(equally=1) == cpu.sub_devices(equally=1) == cpu.create_sub_devices(partition=1)
         assert cpu.create_sub_devices(partition=[1]) == cpu.sub_devices(counts=[1])
 
-    def test_a_sub_device_has_a_queue_and_a_context_that_is_made_once(self, cpu):
+    def test_sub_device_has_one_default_queue_and_context(self, cpu):
         sub = cpu.sub_devices(equally=1)[0]
         assert sub.queue.device == sub
         assert sub.context == sub.context
         sub.queue.wait()
 
-    def test_what_cannot_be_is_refused(self, cpu):
+    def test_impossible_divisions_are_refused(self, cpu):
         with pytest.raises(ValueError, match=r"ask for 10000 compute units, opencl:cpu:0 has \d+"):
             cpu.sub_devices(counts=[10000])
         with pytest.raises(ValueError, match="0 compute units"):
@@ -108,6 +108,6 @@ class TestSubDevices:
         with pytest.raises(TypeError, match="partition"):
             cpu.create_sub_devices(partition=1.5)
 
-    def test_a_sub_device_that_nobody_made_is_not_found(self, cpu):
+    def test_unknown_sub_device_is_not_found(self, cpu):
         with pytest.raises(ep.DeviceError, match="has handed out no sub-device 999"):
             ep.device(f"{cpu}/999")

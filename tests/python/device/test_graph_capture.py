@@ -1,4 +1,5 @@
-"""CUDA graph capture: what is captured and runs with the graph, whose memory is whose, what is refused, and what survives."""
+"""CUDA graph capture: captured work, memory owned by graphs, refusals, and captures that stay
+valid."""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ class TestWhatIsCaptured:
             assert values(c).tolist() == [7, 2 * value] * 50
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_memory_that_the_host_reaches_is_no_exception(self, mode: int, kind: str, stream: Stream, queue: ep.Queue) -> None:
+    def test_host_accessible_memory_is_captured_too(self, mode: int, kind: str, stream: Stream, queue: ep.Queue) -> None:
         a, b = numbers(1, kind=kind), numbers(0, kind=kind)
         with capture(stream, mode) as graph:
             ep.copy(b, a, queue=queue)
@@ -171,7 +172,7 @@ class TestWhatIsCaptured:
 
 
 class TestMemory:
-    def test_what_is_allocated_in_a_capture_belongs_to_the_graph(self, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_memory_allocated_in_a_capture_belongs_to_the_graph(self, stream: Stream, queue: ep.Queue, add: Any) -> None:
         a, b = numbers(1, size=1 << 20), numbers(0, size=1 << 20)
         with capture(stream) as graph:
             middle = ep.empty(1 << 20, "int32", queue=queue)
@@ -188,9 +189,7 @@ class TestMemory:
         assert content(b) == {3}
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_memory_that_the_host_reaches_belongs_to_it_as_well(
-        self, kind: str, stream: Stream, queue: ep.Queue, add: Any
-    ) -> None:
+    def test_host_accessible_memory_belongs_to_the_graph(self, kind: str, stream: Stream, queue: ep.Queue, add: Any) -> None:
         a, b = numbers(1), numbers(0)
         counted = memory.statistics(memory.pool())
         with memory.use_resource(counted), capture(stream) as graph:
@@ -229,7 +228,7 @@ class TestMemory:
         queue.wait()
         assert settles(lambda: gone() is None)
 
-    def test_the_pool_has_all_back_when_the_graph_is_gone(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_pool_regains_memory_after_the_graph_is_dropped(self, stream: Stream, queue: ep.Queue) -> None:
         numbers_of = memory.statistics(memory.pool())
         with memory.use_resource(numbers_of):
             with capture(stream) as graph:
@@ -239,7 +238,7 @@ class TestMemory:
             graph.drop()
             assert settles(lambda: numbers_of.current_bytes == 0)
 
-    def test_shared_memory_that_goes_meanwhile_is_closed_afterwards(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_shared_memory_released_in_a_capture_is_closed_after_it(self, stream: Stream, queue: ep.Queue) -> None:
         with memory.use_resource(memory.shareable()):
             shared = numbers(3)
         address = shared.data_ptr
@@ -269,7 +268,7 @@ class Owner:
 
 
 def settles(is_so: Any) -> bool:
-    """Whether it comes true: the driver lets go of what a graph has kept on a thread of its own."""
+    """True if it comes true in time: the driver releases a graph's references on its own thread."""
     for _ in range(200):
         ep.empty(1, "uint8", device="host")
         if is_so():
@@ -316,7 +315,7 @@ class TestWhatIsNot:
 
     @every_mode
     @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
-    def test_it_is_refused_by_name(self, call: Any, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_blocking_call_in_a_capture_is_refused(self, call: Any, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
         a, b = numbers(1), numbers(1)
         with capture(stream, mode) as graph:
             add(a, b, queue)
@@ -337,7 +336,7 @@ class TestWhatIsNot:
         with pytest.raises(ep.DeviceError, match="has ended"):
             other.wait_for(event)
 
-    def test_the_legacy_stream_while_one_that_it_waits_for_is_captured(self) -> None:
+    def test_legacy_stream_is_refused_while_a_blocking_one_captures(self) -> None:
         blocking, array = Stream(blocking=True), numbers(1)
         legacy = ep.Queue(Number(LEGACY))
         with capture(blocking) as graph, pytest.raises(ep.DeviceError, match="legacy default stream"):
@@ -356,7 +355,7 @@ class Number:
 
 
 def other_things() -> None:
-    """What a program does meanwhile, none of which may be allowed in its thread while another captures."""
+    """Calls of a program that are forbidden on a thread while another thread captures."""
     queue = ep.Queue(DEVICE)
     for kind in ("device", "host", "shared"):
         array = ep.full(1 << 16, 3, "int32", queue=queue, kind=kind)
@@ -395,7 +394,7 @@ class TestWhatOthersCapture:
 
     @every_mode
     @pytest.mark.parametrize("elsewhere", [False, True], ids=["this thread", "another thread"])
-    def test_nothing_of_ours_invalidates_it(self, mode: int, elsewhere: bool, stream: Stream, queue: ep.Queue) -> None:
+    def test_other_calls_do_not_invalidate_the_capture(self, mode: int, elsewhere: bool, stream: Stream, queue: ep.Queue) -> None:
         a = numbers(1)
         other_things()
         with capture(stream, mode) as graph:
@@ -410,7 +409,7 @@ class TestWhatOthersCapture:
         graph.run(stream)
         assert values(a).tolist() == [8] * 50 + [9] * 50
 
-    def test_what_waited_for_its_end_is_given_back(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_memory_released_during_a_capture_is_freed_after_it(self, stream: Stream, queue: ep.Queue) -> None:
         counted = memory.statistics(memory.pool())
         with memory.use_resource(counted):
             array = ep.full(1 << 16, 1, "int32", queue=queue)
@@ -481,7 +480,7 @@ class TestTorch:
         torch.cuda.synchronize()
         assert (content(array), tensor.unique().tolist()) == ({3}, [49])
 
-    def test_a_stream_that_nobody_here_has_seen(self, torch: Any) -> None:
+    def test_unknown_capturing_stream_is_left_alone(self, torch: Any) -> None:
         tensor = torch.zeros(100, dtype=torch.int32, device="cuda")
         ep.asarray(tensor)
         torch.cuda.synchronize()
@@ -521,7 +520,7 @@ class TestCupy:
         stream.synchronize()
         assert (content(array), set(theirs.get().tolist())) == ({2}, {1})
 
-    def test_its_allocator_is_ours(self, non_blocking: bool) -> None:
+    def test_cupy_allocations_in_a_capture_belong_to_the_graph(self, non_blocking: bool) -> None:
         import cupy
 
         stream, old = cupy.cuda.Stream(non_blocking=non_blocking), cupy.cuda.get_allocator()
@@ -549,7 +548,7 @@ class TestCupy:
 
 
 def test_graphs_are_dropped_after_the_module(stream: Stream, queue: ep.Queue) -> None:
-    """Nobody has to be there any more when a graph lets go of what it kept."""
+    """Graphs release their references on other threads, which run no Python code then."""
     graphs: list[Graph] = []
     for _ in range(20):
         with capture(stream) as graph:

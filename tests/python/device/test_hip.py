@@ -1,7 +1,7 @@
 """HIP devices: memory, copies, programs and the protocols, from a first use to the numbers that come out.
 
-On a machine whose GPU is NVIDIA's, ENTREPOT_HIP_LIBRARY names the library of tests/hip_over_cuda; CUDA's driver then claims the
-same memory, and a protocol's own word decides whose it is.
+On a machine with an NVIDIA GPU, ENTREPOT_HIP_LIBRARY names the library of ``tests/hip_over_cuda``.
+There, CUDA's driver claims the same memory, and the protocol decides between the two.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def test_a_program_in_hip_runs(device):
     assert (values_of(array) == np.arange(1000, dtype="float32") * 3 + 1).all()
 
 
-def test_a_program_that_is_wrong_leaves_its_log(device):
+def test_failed_build_has_the_log(device):
     with pytest.raises(ep.KernelError, match="nonsense"):
         ep.Program('extern "C" __global__ void bad() { nonsense }', device, dialect="hip")
 
@@ -106,7 +106,7 @@ def test_dlpack_names_the_kind(device):
 
 
 class Exported:
-    """An array as somebody else's: DLPack and nothing more."""
+    """An array of another library: it speaks DLPack only."""
 
     def __init__(self, array):
         self.array = array
@@ -119,7 +119,7 @@ class Exported:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_dlpack_goes_there_and_back_without_a_copy(device, kind):
+def test_dlpack_round_trip_makes_no_copy(device, kind):
     array = ep.zeros((3, 4), "int32", device=device, kind=kind)
     back = ep.from_dlpack(Exported(array))
     assert back.data_ptr == array.data_ptr
@@ -147,7 +147,7 @@ def test_cai_describes_the_memory(device):
     assert interface["stream"] is None
 
 
-def test_cai_is_taken_by_whoever_knows_the_pointer(device):
+def test_cai_belongs_to_the_driver_that_knows_the_pointer(device):
     class Described:
         def __init__(self, array):
             self.__cuda_array_interface__ = array.__cuda_array_interface__

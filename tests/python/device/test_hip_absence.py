@@ -1,4 +1,5 @@
-"""Why there is no HIP: runtimes that are not there, do not load, see nothing or are too old, each with its reason."""
+"""Reasons for the absence of HIP: runtimes that are missing, do not load, see no device or are
+too old."""
 
 from __future__ import annotations
 
@@ -41,30 +42,30 @@ def runtime(tmp_path):
 
 
 @pytest.mark.parametrize(("code", "name"), [(100, "NoDevice"), (101, "InvalidDevice")])
-def test_a_runtime_without_a_device_is_quoted_with_what_hides_devices(runtime, code, name):
+def test_runtime_without_a_device_names_hip_visible_devices(runtime, code, name):
     library = runtime(RUNTIME.format(code=code, name=name, text="what the runtime says"))
     reason = reason_with(library)
     assert f"hipInit of {library} failed with hipError{name} (what the runtime says)" in reason
     assert "HIP_VISIBLE_DEVICES" in reason
 
 
-def test_a_text_that_is_the_name_is_not_said_twice(runtime):
+def test_error_text_equal_to_its_name_is_not_repeated(runtime):
     reason = reason_with(runtime(RUNTIME.format(code=999, name="Unknown", text="hipErrorUnknown")))
     assert reason.count("hipErrorUnknown") == 1
 
 
-def test_a_runtime_that_lacks_functions_is_told_to_be_updated(runtime):
+def test_old_runtime_error_asks_for_an_update(runtime):
     reason = reason_with(runtime(RUNTIME.format(code=0, name="Success", text="no error")))
     assert "has no function hip" in reason
     assert "older than HIP 5.2" in reason
 
 
-def test_a_library_that_does_not_load_is_named_with_the_variable(tmp_path):
+def test_unloadable_library_error_names_the_variable(tmp_path):
     reason = reason_with(tmp_path / "nothing.so")
     assert reason.startswith(f"ENTREPOT_HIP_LIBRARY is {tmp_path}/nothing.so, which does not load:")
 
 
-def test_asking_for_a_hip_device_says_why_there_is_none(runtime):
+def test_missing_hip_device_error_has_the_reason(runtime):
     library = runtime(RUNTIME.format(code=100, name="NoDevice", text="no device"))
     code = "import entrepot as ep\ntry: ep.device('hip:0')\nexcept ep.DeviceError as error: print(error)"
     assert "hipErrorNoDevice" in reason_with(library, code)

@@ -1,7 +1,7 @@
-"""HIP streams that others capture into graphs: arrays of ours go into them, and nothing that we do beside them ends them.
+"""HIP streams that other libraries capture: Entrepot's work joins the graph without ending it.
 
-What the backend itself does for queues that are captured is in the contract that every backend passes, tests/cpp/backends; and
-what that is good for in the tests for CUDA, of the same sources.
+The contract of all backends, tests/cpp/backends, covers captured queues of the backend itself.
+The tests for CUDA, of the same sources, cover uses of captures.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def stream() -> Iterator[Any]:
 
 
 class Graph:
-    """What was captured; ``status`` is what ending the capture said, 0 where nobody invalidated it."""
+    """A captured graph; ``status`` is the capture's final status, 0 if valid."""
 
     def __init__(self) -> None:
         self.status: int | None = None
@@ -64,7 +64,7 @@ def capture(stream: Any, mode: int) -> Iterator[Graph]:
 
 
 def other_things() -> None:
-    """What a program does meanwhile, none of which may be allowed in its thread while another captures."""
+    """Calls of a program that are forbidden on a thread while another thread captures."""
     queue = ep.Queue(DEVICE)
     for kind in ("device", "host", "shared"):
         array = ep.full(1 << 16, 3, "int32", queue=queue, kind=kind)
@@ -85,7 +85,7 @@ def other_things() -> None:
 
 @every_mode
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["this thread", "another thread"])
-def test_nothing_of_ours_invalidates_what_others_capture(mode: int, elsewhere: bool, stream: Any) -> None:
+def test_other_calls_do_not_invalidate_a_capture(mode: int, elsewhere: bool, stream: Any) -> None:
     array = ep.zeros(16, "uint8", device=DEVICE)
     array.queue.wait()
     other_things()
@@ -104,7 +104,7 @@ def test_nothing_of_ours_invalidates_what_others_capture(mode: int, elsewhere: b
     graph.drop()
 
 
-def test_an_array_goes_over_to_a_stream_that_is_captured(stream: Any) -> None:
+def test_array_is_usable_on_a_capturing_stream(stream: Any) -> None:
     array = ep.zeros(16, "uint8", device=DEVICE)
     array.queue.wait()
     with capture(stream, modes.hipStreamCaptureModeGlobal) as graph:

@@ -1,4 +1,4 @@
-"""What only a process of its own can show: imports, variables, and which library came first.
+"""Tests that need their own process: imports, variables, and the order in which libraries load.
 
 Fork and the process's end are in tests/robustness.
 """
@@ -14,7 +14,7 @@ import pytest
 
 
 def run(code: str, **environment: str | None) -> str:
-    """What a fresh interpreter prints; it must end by itself and well."""
+    """Standard output of a fresh interpreter, which must exit by itself with status 0."""
     variables = {**os.environ, **{name: value for name, value in environment.items() if value is not None}}
     for name, value in environment.items():
         if value is None:
@@ -34,7 +34,7 @@ LISTED = "print(','.join(str(device) for device in ep.devices()))"
 
 
 class TestImport:
-    def test_it_loads_no_backend_and_nothing_heavy(self):
+    def test_import_loads_no_backend_and_nothing_heavy(self):
         out = run("""
 import sys
 before = set(sys.modules)
@@ -49,7 +49,7 @@ print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
         code = "import os, entrepot; print(os.environ['OCL_ICD_FILENAMES'])"
         assert run(code, OCL_ICD_FILENAMES="/mine.so") == "/mine.so"
 
-    def test_it_can_be_turned_off(self):
+    def test_opencl_cpu_can_be_turned_off(self):
         code = "import os, entrepot; print(os.environ.get('OCL_ICD_FILENAMES'))"
         assert run(code, OCL_ICD_FILENAMES=None, ENTREPOT_OPENCL_CPU="0") == "None"
 
@@ -57,7 +57,7 @@ print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
         code = "import entrepot as ep\ntry: ep.device()\nexcept ValueError as error: print(error)"
         assert run(code, ENTREPOT_DEVICE="metal").startswith("ENTREPOT_DEVICE: 'metal' is no device selector")
 
-    def test_the_default_device_is_the_host_or_what_the_variable_says(self):
+    def test_default_device_is_host_or_entrepot_device(self):
         code = "import entrepot as ep; print(ep.device())"
         assert run(code, ENTREPOT_DEVICE=None) == "host"
         assert run(code, ENTREPOT_DEVICE="HOST") == "host"
@@ -70,7 +70,7 @@ class TestFindingTheDevice:
 
     @pytest.mark.dpctl
     @pytest.mark.parametrize("imports", ["import dpctl, entrepot as ep", "import entrepot as ep, dpctl"])
-    def test_dpctl_finds_it_too_whoever_is_imported_first(self, imports):
+    def test_dpctl_finds_opencl_cpu_in_any_import_order(self, imports):
         out = run(f"{imports}; print(len(dpctl.get_devices())); {LISTED}", OCL_ICD_FILENAMES=None)
         assert out.splitlines() == ["1", "opencl:cpu:0,host"]
 
@@ -87,7 +87,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert out == "1"
 
     @pytest.mark.dpctl
-    def test_a_list_that_was_made_too_early_is_named(self):
+    def test_device_list_made_too_early_is_reported(self):
         out = run(
             "import dpctl; dpctl.get_devices(); import entrepot as ep, entrepot._core as core\n"
             "print(dict((name, reason) for name, _, reason in core.backends())['sycl'])",
@@ -104,7 +104,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert "OCL_ICD_FILENAMES is not set" in out
         assert "libintelocl.so" in out
 
-    def test_an_absent_plugin_is_named_and_the_host_stays(self, tmp_path):
+    def test_absent_plugin_is_reported_and_the_host_works(self, tmp_path):
         out = run(
             f"import entrepot as ep; {LISTED}\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)",
             ENTREPOT_PLUGIN_PATH=str(tmp_path),
@@ -112,7 +112,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert out.splitlines()[0] == "host"
         assert "libentrepot_sycl9.so is not there" in out
 
-    def test_a_backend_that_cannot_list_its_devices_is_absent_for_its_own_reason(self, tmp_path):
+    def test_backend_that_cannot_list_devices_is_absent_with_reason(self, tmp_path):
         source = tmp_path / "plugin.c"
         source.write_text("""
             #include <entrepot/device/backend.h>
@@ -150,7 +150,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert f"another generation of the SYCL runtime is in this process, {name} ({library})" in out
         assert "libsycl.so.9" in out
 
-    def test_an_old_tbb_that_was_mapped_first_is_named(self, tmp_path):
+    def test_old_tbb_loaded_first_is_reported(self, tmp_path):
         source = tmp_path / "tbb.c"
         version = 'const char *TBB_runtime_version(void) { return "2021.8"; }\n'
         source.write_text("int TBB_runtime_interface_version(void) { return 12080; }\n" + version)
@@ -162,7 +162,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         )
         assert f"oneTBB 2021.8 ({library}) was mapped first" in out
 
-    def test_another_opencl_loader_that_was_mapped_first_is_named(self, tmp_path):
+    def test_other_opencl_loader_loaded_first_is_reported(self, tmp_path):
         source = tmp_path / "opencl.c"
         source.write_text("int clGetPlatformIDs(unsigned n, void *p, unsigned *found) { *found = 0; return -1001; }\n")
         library = tmp_path / "libOpenCL.so.1"

@@ -1,4 +1,4 @@
-"""Programs and kernels: what is built, what is refused and with which words."""
+"""Programs and kernels: builds and refusals, with their messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPENCL = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
 
 @pytest.mark.sycl
 class TestOpenCl:
-    def test_it_is_built_and_described(self):
+    def test_program_is_built_and_described(self):
         device = ep.device("opencl:cpu")
         program = ep.Program(OPENCL, device)
         assert program.dialect == "opencl-c"
@@ -37,7 +37,7 @@ class TestOpenCl:
         with pytest.raises(ep.KernelError, match="thrice"):
             ep.Program(OPENCL, "opencl:cpu").kernel("thrice")
 
-    def test_another_dialect_is_refused_with_those_that_there_are(self):
+    def test_unsupported_dialect_error_lists_supported(self):
         with pytest.raises(ep.DeviceError, match=r"does not build PTX.*'opencl-c'"):
             ep.Program(OPENCL, "opencl:cpu", dialect="ptx")
 
@@ -53,7 +53,7 @@ def test_a_source_is_text_or_bytes(wrong):
         ep.Program(wrong, "host")
 
 
-# In a process of its own, because the mode would stay for all later tests.
+# In a process of its own, because the mode would persist for later tests.
 @pytest.mark.host
 def test_fast_math_of_a_program_leaves_subnormals_alone():
     run(
@@ -67,7 +67,7 @@ assert 2.2250738585072014e-308 / 2 != 0 and 5e-324 * 1.0 != 0
     )
 
 
-#: Of two 64-bit `min` with the number that is the same for all, and a barrier before them.
+#: Calls `min` twice on 64-bit numbers, with an operand uniform in the group, after a barrier.
 MINIMA = """
 kernel void minima(global long *out, global const long *given, long n) {
     local long shared[4];
@@ -85,8 +85,9 @@ kernel void minima(global long *out, global const long *given, long n) {
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("settings", [("core-avx2", ""), ("", "-g")], ids=["variable", "option"])
-def test_what_avoids_the_wrong_code_of_intels_compiler(monkeypatch, settings):
-    """In docs/concepts/devices.md. Without either the process ends with a segmentation fault where there is AVX-512."""
+def test_settings_avoid_intels_miscompilation(monkeypatch, settings):
+    """See docs/concepts/devices.md. Without either setting the process crashes on machines with
+    AVX-512."""
     processor, options = settings
     if processor:
         monkeypatch.setenv("CL_CONFIG_CPU_TARGET_ARCH", processor)

@@ -1,4 +1,4 @@
-"""Queues, events and the device that is current."""
+"""Queues, events and the current device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cpu() -> ep.Device:
 
 
 class Wrapper:
-    """Any library's object that gives its queue or context in a capsule."""
+    """An object of a library that passes its queue or context in a capsule."""
 
     def __init__(self, wrapped):
         self.wrapped = wrapped
@@ -85,14 +85,14 @@ class TestEveryQueue:
         with pytest.raises(TypeError, match="an event or a queue was expected"):
             first.wait_for(ep.Queue.__new__(ep.Queue))
 
-    def test_it_goes_with_its_last_reference(self, device):
+    def test_queue_dies_with_its_last_reference(self, device):
         queue = ep.Queue(device)
         gone = weakref.ref(queue)
         del queue
         gc.collect()
         assert gone() is None
 
-    def test_events_have_times_where_the_queue_measures_them(self, device):
+    def test_events_of_profiling_queues_have_times(self, device):
         if not device.has_aspect_queue_profiling:
             with pytest.raises(ep.DeviceError, match="cannot time"):
                 ep.Queue(device, profiling=True)
@@ -116,7 +116,7 @@ class TestEveryQueue:
 
 @pytest.mark.host
 class TestEvents:
-    """Their objects come from a free list: one that is made of an earlier one's has nothing of it."""
+    """Events come from a free list: a reused one has no state of its predecessor."""
 
     def test_weak_references_are_of_one_event(self) -> None:
         queue = ep.Queue("host")
@@ -138,11 +138,11 @@ class TestEvents:
         after = sys.getrefcount(ep.Event)  # not within the assertion, which holds the class
         assert after == before
 
-    def test_nobody_else_makes_one(self) -> None:
+    def test_event_cannot_be_constructed(self) -> None:
         with pytest.raises(TypeError, match=r"entrepot\.Event"):
             ep.Event()
 
-    def test_what_the_time_until_is_asked_of(self) -> None:
+    def test_seconds_until_needs_an_event(self) -> None:
         event = ep.Queue("host").record()
         with pytest.raises(TypeError, match=r"an event was expected .* not 3"):
             event.seconds_until(3)  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ class TestEvents:
 
 
 class TestCurrent:
-    def test_it_is_the_innermost(self):
+    def test_innermost_scope_is_current(self):
         host = ep.device("host")
         outer, inner = ep.Queue(host), ep.Queue(host)
         before = ep.empty(1, "uint8").queue
@@ -211,13 +211,13 @@ class TestCurrent:
         with ep.device_context("host") as queue:
             assert queue == ep.device("host").queue
 
-    def test_it_ends_with_an_error(self):
+    def test_scope_ends_on_an_exception(self):
         before = ep.empty(1, "uint8").queue
         with pytest.raises(KeyError), ep.Queue("host"):
             raise KeyError
         assert ep.empty(1, "uint8").queue == before
 
-    def test_scopes_end_innermost_first_on_the_thread_that_entered_them(self):
+    def test_scopes_exit_innermost_first_on_their_thread(self):
         queue, other = ep.Queue("host"), ep.Queue("host")
         with pytest.raises(ValueError, match="innermost first"):
             queue.__exit__(None, None, None)
@@ -308,17 +308,17 @@ class TestContexts:
         with pytest.raises(ValueError, match="two backends"):
             ep.Context([cpu, "host"])
 
-    def test_none_at_all_is_refused(self):
+    def test_context_without_devices_is_refused(self):
         with pytest.raises(ValueError, match="at least one"):
             ep.Context([])
 
-    def test_it_is_that_of_a_device_or_queue(self):
+    def test_context_of_a_device_or_queue(self):
         host = ep.device("host")
         assert ep.Context("host") == ep.Context(host) == ep.Context(host.queue) == host.context
 
 
 @pytest.mark.parametrize("wrong", [3, 1.5, b"cpu", [], object(), {}])
-def test_what_is_no_queue_is_a_type_error(wrong):
+def test_non_queue_is_a_type_error(wrong):
     with pytest.raises(TypeError, match="a queue was expected"):
         ep.Queue(wrong)
     with pytest.raises(TypeError, match=r"an event or a queue was expected \(an Event, dpctl's SyclEvent, or a Queue\), not "):
@@ -328,7 +328,7 @@ def test_what_is_no_queue_is_a_type_error(wrong):
 @pytest.mark.dpctl
 @pytest.mark.sycl
 class TestDpctl:
-    """Objects of dpctl for the same thing are equal to ours, and ours are taken by dpctl."""
+    """dpctl's objects for the same thing equal Entrepot's, and dpctl accepts Entrepot's."""
 
     @pytest.fixture
     def dpctl(self):
@@ -359,7 +359,7 @@ class TestDpctl:
         assert ours.context == theirs.sycl_context
         assert ep.Context(theirs) == ep.Context(theirs.sycl_context)
 
-    def test_what_is_equal_hashes_alike(self, dpctl, cpu):
+    def test_equal_objects_hash_alike(self, dpctl, cpu):
         theirs = dpctl.SyclQueue("opencl:cpu:0")
         assert hash(cpu) == hash(theirs.sycl_device)
         assert hash(ep.Queue(theirs)) == hash(theirs)
@@ -368,7 +368,7 @@ class TestDpctl:
     def test_the_default_context_is_the_same(self, dpctl, cpu):
         assert cpu.context == dpctl.SyclDevice("opencl:cpu:0").sycl_platform.default_context
 
-    def test_dpctl_takes_ours(self, dpctl, cpu):
+    def test_dpctl_accepts_queue_and_context(self, dpctl, cpu):
         queue = ep.Queue(cpu)
         theirs = dpctl.SyclQueue(queue._get_capsule())
         assert theirs.is_in_order
@@ -381,7 +381,7 @@ class TestDpctl:
         launch("slow", array, queue=ep.Queue(theirs))
         event, ours = theirs.submit_barrier(), ep.Queue(cpu)
         ours.wait_for(event)
-        # The same memory without its history, so that nothing but the event orders the two queues.
+        # An import without the memory's history, so that only the event orders the two queues.
         interface = {**array.__sycl_usm_array_interface__, "syclobj": cpu.sycl_context}
         ep.copy(copied, ep.asarray(Speaker("__sycl_usm_array_interface__", interface, array)), queue=ours).wait()
         assert memoryview(copied.copy_to_host())[0] == 42
@@ -393,7 +393,7 @@ class TestDpctl:
         theirs = Mine("opencl:cpu:0")
         assert ep.Queue(theirs) == theirs
 
-    def test_a_queue_that_is_gone_is_not_taken_for_a_new_one(self, dpctl):
+    def test_released_queue_is_not_confused_with_a_new_one(self, dpctl):
         for _ in range(50):
             theirs = dpctl.SyclQueue("opencl:cpu:0")
             assert ep.Context(theirs) == theirs.sycl_context

@@ -1,4 +1,4 @@
-"""Selectors: what names a device, what prints, and what is refused."""
+"""Selectors: names of devices, their text, and refusals."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_every_device_prints_what_finds_it():
         assert pickle.loads(pickle.dumps(device)) == device
 
 
-def test_a_device_is_taken_where_a_selector_is():
+def test_device_is_accepted_as_a_selector():
     host = ep.device("host")
     assert ep.device(host) == host == ep.Device("host")
 
@@ -62,12 +62,12 @@ def test_an_absent_backend_says_why(selector):
         ep.device(selector)
 
 
-def test_a_number_that_no_device_has_lists_those_that_there_are():
+def test_unknown_device_number_error_lists_devices():
     with pytest.raises(ep.DeviceError, match=r"there (is|are) .*host"):
         ep.device("1000")
 
 
 @pytest.mark.parametrize("wrong", [3, 1.5, b"cpu", [], object()])
-def test_what_is_no_device_is_a_type_error(wrong):
+def test_non_device_is_a_type_error(wrong):
     with pytest.raises(TypeError, match="a device was expected"):
         ep.device(wrong)

@@ -1,4 +1,4 @@
-// Compiles only if our structures are those of the official dlpack.h, member by member; test_dlpack.py compiles it.
+// Compiles only if our structures equal those of the official dlpack.h; test_dlpack.py compiles it.
 #include <dlpack/dlpack.h>
 
 #include <entrepot/core/dtype.hpp>

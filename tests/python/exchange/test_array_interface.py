@@ -44,7 +44,7 @@ class TestImport:
         assert view.strides == (-3, 1)
         assert memoryview(view).tolist() == [[3.0, 4.0, 5.0], [0.0, 1.0, 2.0]]
 
-    def test_the_object_is_kept_and_let_go(self) -> None:
+    def test_object_is_kept_and_released(self) -> None:
         producer = Speaker(ATTRIBUTE, valid())
         gone = weakref.ref(producer)
         view = ep.asarray(producer)
@@ -96,17 +96,17 @@ class TestImport:
             ({"version": None}, "'version' is missing"),
         ],
     )
-    def test_what_is_malformed_is_refused_in_words(self, changes: dict[str, object], words: str) -> None:
+    def test_malformed_dict_is_refused_with_the_reason(self, changes: dict[str, object], words: str) -> None:
         with pytest.raises(ep.InterfaceError, match=words) as raised:
             take(**changes)
         assert isinstance(raised.value, ValueError)
         assert isinstance(raised.value, BufferError)
 
-    def test_a_dict_that_is_none(self) -> None:
+    def test_non_dict_is_refused(self) -> None:
         with pytest.raises(ep.InterfaceError, match="must be a dict"):
             ep.asarray(Speaker(ATTRIBUTE, [1, 2]))
 
-    def test_exceptions_that_mean_something_else_pass(self) -> None:
+    def test_other_exceptions_propagate(self) -> None:
         class Stop:
             @property
             def __array_interface__(self) -> dict[str, object]:
@@ -154,7 +154,7 @@ class TestStruct:
             ep.asarray(self.producer(**changes))
 
     @pytest.mark.parametrize("value", [None, 5, "capsule"])
-    def test_what_is_no_capsule_is_refused(self, value: object) -> None:
+    def test_non_capsule_is_refused(self, value: object) -> None:
         with pytest.raises(ep.InterfaceError, match="capsule"):
             ep.asarray(Speaker("__array_struct__", value), protocol="array_struct")
 
@@ -213,7 +213,7 @@ class TestExport:
                 getattr(array, attribute)
 
     @pytest.mark.sycl
-    def test_memory_that_the_host_cannot_reach_has_no_interface(self) -> None:
+    def test_device_memory_has_no_array_interface(self) -> None:
         array = ep.empty(3, "float32", device="opencl:cpu", kind="device")
         for attribute in (ATTRIBUTE, "__array_struct__"):
             with pytest.raises(AttributeError, match=r"device memory of opencl:cpu"):

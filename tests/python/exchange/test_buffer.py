@@ -1,4 +1,4 @@
-"""The buffer protocol both ways: what is held and until when, and every flag that a consumer can ask with."""
+"""The buffer protocol both ways: lifetimes, and every flag of a request."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sources() -> Iterator[tuple[str, object]]:
 
 class TestImport:
     @pytest.mark.parametrize("source", [pytest.param(value, id=name) for name, value in sources()])
-    def test_is_seen_where_it_is_and_written_through(self, source: object) -> None:
+    def test_buffer_is_used_in_place_and_writable(self, source: object) -> None:
         view = ep.asarray(source)
         assert not view.read_only
         assert view.kind == "host"
@@ -119,7 +119,7 @@ class TestRefusal:
         with pytest.raises(ep.ExchangeError, match=words):
             ep.asarray(source)
 
-    def test_lets_go(self) -> None:
+    def test_refused_buffer_is_released(self) -> None:
         source = bytearray(17)
         part = memoryview(source)[1:].cast("d")
         before = sys.getrefcount(part)
@@ -131,7 +131,8 @@ class TestRefusal:
         source.clear()
 
     def test_release_in_python_keeps_the_error_of_an_option(self) -> None:
-        """A buffer whose release is Python code, as ctypes makes it, must not be released while an exception is set."""
+        """A buffer with a release in Python, as ctypes makes it, must not be released while an
+        exception is set."""
         backing = (ctypes.c_float * 12)()
         exporter = Exporter(backing, ctypes.addressof(backing))
         with pytest.raises(ValueError, match="no repr"):
@@ -144,7 +145,7 @@ class TestRefusal:
         with pytest.raises(ep.ExchangeError, match="released"):
             ep.asarray(released)
 
-    def test_rows_behind_pointers(self) -> None:
+    def test_suboffsets_are_refused(self) -> None:
         testbuffer = pytest.importorskip("_testbuffer")
         source = testbuffer.ndarray(list(range(6)), shape=[2, 3], format="i", flags=testbuffer.ND_PIL)
         with pytest.raises(ep.ExchangeError, match="through pointers"):
@@ -241,7 +242,7 @@ class TestFlags:
             pytest.param(ep.asarray(b"abcd"), id="read-only"),
         ],
     )
-    def test_one_that_asks_for_contiguity_sees_what_one_that_does_not_sees(self, exporter: ep.Array) -> None:
+    def test_contiguous_request_gets_the_same_fields(self, exporter: ep.Array) -> None:
         with Request(exporter, STRIDES | FORMAT) as any_strides, Request(exporter, C_CONTIGUOUS | FORMAT) as contiguous:
             for name in ("buf", "len", "itemsize", "readonly", "ndim", "format"):
                 assert getattr(any_strides, name) == getattr(contiguous, name)
@@ -256,7 +257,7 @@ class TestFlags:
         with pytest.raises(OverflowError):
             memoryview(floats(1).broadcast_to((1 << 62,)))
 
-    def test_every_view_of_an_array_sees_the_same_strides_and_keeps_them(self) -> None:
+    def test_views_share_and_keep_their_strides(self) -> None:
         exporter = ep.asarray(bytearray(96)).view("float32").reshape(4, 6)[::2, ::-1]
         views = [memoryview(exporter) for _ in range(3)]
         del exporter
@@ -311,7 +312,7 @@ class TestExport:
         assert memoryview(STRIDED).tolist() == [[5.0] * 4] * 3
 
     @pytest.mark.sycl
-    def test_memory_that_the_host_cannot_reach_is_refused_by_its_kind(self) -> None:
+    def test_device_memory_is_refused_with_its_kind(self) -> None:
         exporter = ep.empty(4, "float32", device="opencl:cpu", kind="device")
         with pytest.raises(ep.ExchangeError, match=r"device memory of opencl:cpu.*copy_to_host"):
             memoryview(exporter)

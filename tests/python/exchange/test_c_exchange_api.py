@@ -1,4 +1,4 @@
-"""The C exchange API both ways: tables of others, PyTorch's first of all, and the five functions of ours."""
+"""The C exchange API both ways: tables of other libraries, and Entrepot's five functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tensors import CPU, ONE_API, READ_ONLY, Deleter, DLDataType, DLDevice, DLTe
 
 pytestmark = pytest.mark.host
 
-METAL = 8  # of DLPack, and no backend of ours
+METAL = 8  # a device type of DLPack that no backend of Entrepot has
 
 OTHER_NAME = b"something else"  # capsules do not copy their names
 
@@ -61,7 +61,7 @@ class TestTorch:
                 assert view.data_ptr == tensor.data_ptr()
                 assert memoryview(view).tolist() == tensor.tolist()
 
-    def test_the_tensor_lives_as_long_as_the_view(self) -> None:
+    def test_view_keeps_the_tensor_alive(self) -> None:
         import torch
 
         tensor = torch.arange(3.0)
@@ -85,7 +85,7 @@ class TestTorch:
         ],
         ids=["requires_grad", "conj", "imag of conj", "neg", "neg int"],
     )
-    def test_what_the_bytes_do_not_say_is_refused_with_the_call_that_resolves_it(self, make: Callable, call: str) -> None:
+    def test_lazy_bits_are_refused_with_the_call_that_resolves_them(self, make: Callable, call: str) -> None:
         import torch
 
         tensor = make(torch)
@@ -104,7 +104,7 @@ class TestTorch:
         with pytest.raises(ep.ExchangeError, match="gradient"):
             ep.asarray(torch.nn.Parameter(torch.ones(3)))
 
-    def test_what_dlpack_cannot_say_is_refused_in_torchs_words(self) -> None:
+    def test_sparse_tensor_is_refused_with_torchs_error(self) -> None:
         import torch
 
         with pytest.raises(ep.EntrepotError, match="refused"):
@@ -140,25 +140,25 @@ class TestTables:
             take(tensor)
         assert tensor.producer.deleted == 1
 
-    def test_an_older_table_behind_a_newer_one_is_found(self) -> None:
+    def test_older_table_linked_from_a_newer_one_is_found(self) -> None:
         _, old = publish(floats())
         kind, _ = publish(floats(), major=2, older=old)
         assert take(kind()).shape == (4, 3)
 
-    def test_tables_that_are_all_too_new_are_none(self) -> None:
+    def test_too_new_tables_are_ignored(self) -> None:
         kind, _ = publish(floats(), major=2)
         with pytest.raises(ep.ExchangeError, match="does not speak"):
             take(kind())
 
     @pytest.mark.parametrize("capsule", [5, None, new_capsule(1, OTHER_NAME)])
-    def test_an_attribute_of_something_else_is_none(self, capsule: object) -> None:
+    def test_attribute_of_another_type_is_ignored(self, capsule: object) -> None:
         class Odd:
             __dlpack_c_exchange_api__ = capsule
 
         with pytest.raises(ep.ExchangeError, match="does not speak"):
             take(Odd())
 
-    def test_a_failure_without_an_exception_is_one(self) -> None:
+    def test_failure_without_an_exception_raises(self) -> None:
         kind, table = publish(floats())
         table.from_object = kind.fail = Table.FromObject(lambda obj, out: -1)
         with pytest.raises(ep.ExchangeError, match="set no exception"):
@@ -180,7 +180,8 @@ def ours() -> Table:
 
 
 def owned(out: py_object) -> ep.Array:
-    """The object that a function has written as a new reference, which ctypes takes for a borrowed one."""
+    """The object that a function has returned as a new reference, which ctypes treats as a
+    borrowed one."""
     value = out.value
     ctypes.pythonapi.Py_DecRef(out)
     return value
@@ -210,9 +211,9 @@ class TestOurTable:
         view = owned(back)
         assert (view.data_ptr, view.shape, view.owner) == (array.data_ptr, (3,), array.owner)
         del array, view
-        source.append(0)  # nobody holds it any more
+        source.append(0)  # no reference holds it any more
 
-    def test_read_only_is_flagged_and_never_lent(self, ours: Table) -> None:
+    def test_read_only_is_flagged_and_has_no_dltensor(self, ours: Table) -> None:
         array, out = ep.asarray(b"abc"), c_void_p()
         assert ours.from_object(array, out) == 0
         managed = Versioned.from_address(out.value)
@@ -226,18 +227,18 @@ class TestOurTable:
         assert ours.lend(array, ctypes.addressof(tensor)) == 0
         assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (array.data_ptr, 2, [4, 3], [1, 4])
 
-    def test_a_stranger_is_a_type_error(self, ours: Table) -> None:
+    def test_other_object_is_a_type_error(self, ours: Table) -> None:
         with pytest.raises(TypeError, match="look the table up"):
             ours.from_object(bytearray(3), c_void_p())
 
-    def test_a_malformed_tensor_is_freed_though_it_is_refused(self, ours: Table) -> None:
+    def test_refused_malformed_tensor_is_freed(self, ours: Table) -> None:
         producer = floats(ndim=-1)()
         managed = producer.tensor()
         with pytest.raises(BufferError, match="-1 dimensions"):
             ours.to_object(ctypes.addressof(managed), py_object())
         assert producer.deleted == 1
 
-    def test_allocates_what_a_prototype_describes(self, ours: Table) -> None:
+    def test_allocate_follows_the_prototype(self, ours: Table) -> None:
         out, errors = c_void_p(), []
         set_error = Table.SetError(lambda _, kind, message: errors.append((kind, message)))
         assert ours.allocate(ctypes.addressof(prototype((2, 3))), out, None, set_error) == 0
@@ -257,7 +258,7 @@ class TestOurTable:
             (prototype((2**40, 2**10)), b"MemoryError"),
         ],
     )
-    def test_what_cannot_be_allocated_is_told_to_set_error_once(self, ours: Table, tensor: DLTensor, kind: bytes | None) -> None:
+    def test_failed_allocation_calls_set_error_once(self, ours: Table, tensor: DLTensor, kind: bytes | None) -> None:
         out, errors = c_void_p(), []
         set_error = Table.SetError(lambda _, kind, message: errors.append((kind, message)))
         assert ours.allocate(ctypes.addressof(tensor), out, None, set_error) == -1
@@ -322,7 +323,7 @@ class TestOurTableOnSycl:
 
 @pytest.mark.sycl
 @pytest.mark.alone
-def test_our_work_comes_behind_the_producers_current_queue() -> None:
+def test_import_waits_for_the_producers_current_queue() -> None:
     far, near = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
     memory = ep.zeros(16, "int32", kind="device", queue=far)
     far.wait()
@@ -343,7 +344,7 @@ def test_our_work_comes_behind_the_producers_current_queue() -> None:
     done = launch("slow", memory, queue=far)
     copied = ep.zeros(16, "int32", kind="device", queue=near)
     ep.copy(copied, ep.asarray(kind()), queue=near)
-    assert not done.done, "somebody waited"
+    assert not done.done, "a host wait happened"
     assert memoryview(copied.copy_to_host())[0] == 42
     del keep
     given.clear()  # the type stays, as types with a table do

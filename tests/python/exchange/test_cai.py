@@ -1,4 +1,5 @@
-"""The CUDA array interface both ways: every key, every stream, and what is refused. Most of it needs a CUDA device."""
+"""The CUDA array interface both ways: every key, every stream, and refusals. Most of it needs a
+CUDA device."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ MEMORY = (ctypes.c_float * 12)(*range(12))
 
 
 def host_dict(**changes: object) -> dict[str, Any]:
-    """Of memory of the host, which no driver knows: what is refused before one is asked."""
+    """Host memory, which no driver knows: for refusals before a driver is asked."""
     return {"shape": (4, 3), "typestr": "<f4", "data": (ctypes.addressof(MEMORY), False), "strides": None, "version": 3} | changes
 
 
@@ -112,7 +113,7 @@ class TestImport:
         assert (view.strides, view.read_only) == ((-3, 1), True)
         assert values(view) == [[3, 4, 5], [0, 1, 2]]
 
-    def test_every_version_and_what_is_not_looked_at(self, memory: ep.Array) -> None:
+    def test_versions_and_ignored_keys_are_accepted(self, memory: ep.Array) -> None:
         for version in (0, 1, 2, 3, 4):
             assert take(memory, version=version, descr=[("", "<f4")], mask=None, stream=None).data_ptr == memory.data_ptr
 
@@ -157,10 +158,10 @@ class TestImport:
 @pytest.mark.cuda
 @pytest.mark.numpy
 class TestOrder:
-    """Each stream in turn: the import returns while its kernel spins, and what is read comes behind the kernel."""
+    """The import returns while the stream's kernel spins, and reads are ordered after it."""
 
     @pytest.mark.parametrize("stream", [LEGACY, PER_THREAD, "own"])
-    def test_our_work_comes_behind_the_producers_stream(self, stream: object) -> None:
+    def test_import_waits_for_the_producers_stream(self, stream: object) -> None:
         memory = ep.zeros((4, 3), "int32", device="cuda:0")
         memory.queue.wait()
         far = Stream() if stream == "own" else Default(stream)
@@ -172,7 +173,7 @@ class TestOrder:
         assert not done.done, "the copy waited"
         assert values(copied)[0][0] == cuda_kernels.RESULT
 
-    def test_a_stream_that_is_gone_is_not_touched(self) -> None:
+    def test_destroyed_stream_is_not_used(self) -> None:
         memory = ep.zeros((4, 3), "int32", device="cuda:0")
         memory.queue.wait()
         far, queue = Stream(), ep.Queue("cuda:0")
@@ -235,7 +236,7 @@ class TestExport:
         with pytest.raises(AttributeError, match=f"{dtype} has no typestr; use DLPack"):
             getattr(array, ATTRIBUTE)
 
-    def test_a_view_of_the_hosts_does_not_speak_it(self) -> None:
+    def test_host_view_has_no_cai(self) -> None:
         pinned = ep.zeros(3, "float32", device="cuda:0", kind="host")
         assert hasattr(pinned, ATTRIBUTE)
         assert not hasattr(pinned.host(), ATTRIBUTE)
@@ -249,5 +250,5 @@ class TestExport:
         assert not done.done, "the export waited"
         assert stream == array.queue.__cuda_stream__()[1]
         array.queue.wait()
-        assert done.done, "the stream that is named must come behind the other"
+        assert done.done, "the named stream must wait for the other one"
         assert getattr(array, ATTRIBUTE)["stream"] is None

@@ -1,4 +1,4 @@
-"""CuPy's arrays read in place, once they have been compared with what CuPy says of them."""
+"""CuPy's arrays are read in place, after a first comparison with CuPy's own answers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MEMORY = (ctypes.c_float * 12)(*range(12))
 
 
 def namesake(**attributes: Any) -> type:
-    """A class that is called as CuPy's."""
+    """A class with the name of CuPy's."""
     return type("ndarray", (), {"__module__": "cupy", **attributes})
 
 
-def test_a_namesake_is_taken_by_what_it_speaks() -> None:
+def test_namesake_of_cupys_class_is_imported_by_protocol() -> None:
     interface = {"shape": (4, 3), "typestr": "<f4", "data": (ctypes.addressof(MEMORY), False), "version": 3}
     kind = namesake(__array_interface__=interface)
     assert ep.asarray(kind()).data_ptr == ctypes.addressof(MEMORY)
@@ -30,8 +30,8 @@ def test_a_namesake_is_taken_by_what_it_speaks() -> None:
         ep.asarray(namesake()())
 
 
-def test_a_stream_of_another_signature_is_not_called() -> None:
-    """In a process of its own, where nothing is proved yet."""
+def test_stream_attribute_of_another_signature_is_not_called() -> None:
+    """In a process of its own, without an earlier comparison."""
     run("""
         import ctypes, sys, types
         import entrepot as ep
@@ -70,7 +70,7 @@ class TestArrays:
         """)
 
     def test_a_namesake_refutes_nothing(self) -> None:
-        """In a process of its own, where it comes first."""
+        """In a process of its own, where it is the first import."""
         run("""
             import cupy
             import entrepot as ep
@@ -80,8 +80,8 @@ class TestArrays:
             assert ep.asarray(cupy.zeros((4, 3)), protocol="cupy").shape == (4, 3)
         """)
 
-    def test_what_is_changed_in_its_class_counts(self) -> None:
-        """In a process of its own, because the class is everybody's."""
+    def test_changed_class_attribute_is_used(self) -> None:
+        """In a process of its own, because the class is shared by all tests."""
         run("""
             import cupy
             import entrepot as ep
@@ -94,7 +94,7 @@ class TestArrays:
             assert ep.asarray(array, protocol="cupy").shape == (4, 3)
         """)
 
-    def test_it_says_what_cai_says(self) -> None:
+    def test_cupy_import_agrees_with_cai(self) -> None:
         import cupy
 
         whole = cupy.arange(24, dtype="int32").reshape(4, 6)

@@ -1,4 +1,4 @@
-"""DLPack both ways: what is taken and what is refused, who frees what and when, and who waits for whom.
+"""DLPack both ways: imports and refusals, deleters, and the order of work.
 
 Tensors that lie are in tests/robustness/test_malformed.py.
 """
@@ -82,7 +82,7 @@ class TestImport:
         del view
         assert producer.deleted == 1
 
-    def test_a_capsule_needs_no_protocol_to_be_named(self) -> None:
+    def test_capsule_is_imported_without_a_protocol_argument(self) -> None:
         producer = floats()
         assert ep.asarray(producer.capsule()).shape == ep.from_dlpack(producer.capsule()).shape == (4, 3)
 
@@ -122,7 +122,7 @@ class TestImport:
     def test_read_only_is_kept(self) -> None:
         assert take(floats(flags=READ_ONLY)).read_only
 
-    def test_a_copy_that_nobody_asked_for_is_refused(self) -> None:
+    def test_unrequested_copy_is_refused(self) -> None:
         producer = floats(flags=IS_COPIED)
         with pytest.raises(ep.ExchangeError, match="made a copy"):
             take(producer)
@@ -168,7 +168,7 @@ class TestImport:
             assert view.read_only == (not source.flags.writeable)
 
     @pytest.mark.numpy
-    def test_the_producer_lives_as_long_as_the_view(self) -> None:
+    def test_view_keeps_the_producer_alive(self) -> None:
         import numpy as np
 
         source = np.arange(5.0)
@@ -213,7 +213,7 @@ class TestImport:
         assert source[2] == 9
 
 
-def test_from_dlpack_shows_the_keywords_that_it_takes() -> None:
+def test_from_dlpack_signature_has_its_keywords() -> None:
     def keywords(function: object) -> list[tuple[str, object]]:
         return [(p.name, p.default) for p in inspect.signature(function).parameters.values() if p.kind == p.KEYWORD_ONLY]
 
@@ -224,7 +224,7 @@ def test_from_dlpack_shows_the_keywords_that_it_takes() -> None:
 
 
 class TestProducersOfAllAges:
-    """Keywords are what ages: each producer here knows fewer than the one before."""
+    """Keywords of older producers: each one accepts fewer than the one before."""
 
     class NoCopy(Producer):
         def __dlpack__(self, *, stream: object = None, max_version: object = None) -> object:
@@ -261,7 +261,7 @@ class TestProducersOfAllAges:
         assert asked == [{"max_version": (1, 3), "copy": False}]
 
     @pytest.mark.parametrize("error", [BufferError, ValueError, TypeError])
-    def test_a_refusal_is_final_and_in_our_words(self, error: type[Exception]) -> None:
+    def test_producers_refusal_is_final_and_reported(self, error: type[Exception]) -> None:
         class Refuses:
             def __dlpack__(self, **_: object) -> object:
                 raise error("not today")
@@ -270,14 +270,14 @@ class TestProducersOfAllAges:
             ep.asarray(Refuses())
 
     @pytest.mark.parametrize("error", [AttributeError, NotImplementedError])
-    def test_what_is_not_there_falls_through(self, error: type[Exception]) -> None:
+    def test_missing_protocol_falls_through(self, error: type[Exception]) -> None:
         class Half(bytearray):
             def __dlpack__(self, **_: object) -> object:
                 raise error("not today")
 
         assert ep.asarray(Half(b"abc")).shape == (3,)
 
-    def test_an_interrupt_is_none_of_our_business(self) -> None:
+    def test_keyboard_interrupt_is_not_swallowed(self) -> None:
         class Interrupted:
             def __dlpack__(self, **_: object) -> object:
                 raise KeyboardInterrupt
@@ -285,7 +285,7 @@ class TestProducersOfAllAges:
         with pytest.raises(KeyboardInterrupt):
             ep.asarray(Interrupted())
 
-    def test_what_is_no_capsule(self) -> None:
+    def test_non_capsule_is_refused(self) -> None:
         class Odd:
             answer: object = 5
 
@@ -332,7 +332,7 @@ class TestExport:
     def test_device(self) -> None:
         assert self.array().__dlpack_device__() == (CPU, 0)
 
-    def test_a_capsule_that_nobody_takes_lets_go(self) -> None:
+    def test_unconsumed_capsule_releases_the_memory(self) -> None:
         source = bytearray(12)
         array = ep.asarray(source)
         capsules = [array.__dlpack__(), array.__dlpack__(max_version=(1, 0))]
@@ -353,7 +353,7 @@ class TestExport:
         with pytest.raises(BufferError, match=r"read-only.*max_version=\(1, 0\)"):
             array.__dlpack__()
 
-    def test_our_own_capsule_comes_back_as_our_own_memory(self) -> None:
+    def test_own_capsule_is_imported_as_the_same_memory(self) -> None:
         array = self.array()
         for capsule in (array.__dlpack__(), array.__dlpack__(max_version=(1, 3))):
             back = take(capsule)
@@ -387,13 +387,13 @@ class TestExport:
             ({"unknown": 1}, TypeError, "unknown"),
         ],
     )
-    def test_what_cannot_be_is_refused_with_the_reason(self, keywords: dict, error: type[Exception], words: str) -> None:
+    def test_impossible_export_is_refused_with_the_reason(self, keywords: dict, error: type[Exception], words: str) -> None:
         array = self.array()
         with pytest.raises(error, match=words):
             array.__dlpack__(**keywords)
         assert name_of(array.__dlpack__()) == b"dltensor"
 
-    def test_a_capsule_that_lost_its_name_is_left_alone(self) -> None:
+    def test_capsule_without_a_name_is_left_alone(self) -> None:
         producer = floats()
         capsule = take(producer).__dlpack__()
         set_name = ctypes.pythonapi.PyCapsule_SetName
@@ -401,7 +401,7 @@ class TestExport:
         set_name(capsule, None)
         del capsule
         gc.collect()
-        assert producer.deleted == 0, "nobody knows whose the tensor is now: it leaks"
+        assert producer.deleted == 0, "the tensor's owner is unknown now: it leaks"
 
     def test_keywords_only(self) -> None:
         with pytest.raises(TypeError, match="positional"):
@@ -436,7 +436,7 @@ class TestExport:
         assert not np.from_dlpack(ep.asarray(b"abc")).flags.writeable
 
     @pytest.mark.numpy
-    def test_the_memory_lives_as_long_as_the_consumer(self) -> None:
+    def test_consumer_keeps_the_memory_alive(self) -> None:
         import numpy as np
 
         source = np.arange(4.0)
@@ -536,13 +536,13 @@ class TorchXpu(Producer):
         return self.capsule()
 
     def order(self, stream: int | None) -> None:
-        """Has the queue wait for the work on the memory: there is none."""
+        """Makes the queue wait for the work on the memory; here there is no such work."""
 
 
 @pytest.mark.sycl
 class TestOneAPI:
     @every_sycl_place
-    def test_follows_the_device_whatever_the_kind(self, place: Place) -> None:
+    def test_dlpack_device_follows_the_device_for_every_kind(self, place: Place) -> None:
         array = place.empty(16, "float32")
         kind, number = array.__dlpack_device__()
         assert kind == ONE_API
@@ -565,7 +565,8 @@ class TestOneAPI:
         assert producer.deleted == 1
 
     def test_producers_like_torch_xpu(self) -> None:
-        """Data is the start of the storage, with an offset in bytes; one number in the capsule and another one announced."""
+        """The data pointer is the start of the storage, with a byte offset. The capsule and
+        __dlpack_device__ differ in the device number."""
 
         class Xpu(TorchXpu):
             def __dlpack_device__(self) -> tuple[int, int]:
@@ -577,7 +578,7 @@ class TestOneAPI:
         assert view.device == memory.device
 
     @pytest.mark.alone
-    def test_producers_that_are_told_the_queue_order_themselves(self) -> None:
+    def test_producer_that_gets_the_queue_orders_its_work(self) -> None:
         far, near = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
         memory, asked = ep.zeros(16, "int32", kind="device", queue=far), []
         far.wait()
@@ -594,7 +595,7 @@ class TestOneAPI:
         copied = ep.zeros(16, "int32", kind="device", queue=ep.Queue("opencl:cpu"))
         ep.copy(copied, view)
         assert asked == [near.addressof_ref()]
-        assert not done.done, "somebody waited"
+        assert not done.done, "a host wait happened"
         assert memoryview(copied.copy_to_host())[0] == 42
 
     def test_producers_like_tensorflow(self) -> None:
@@ -633,7 +634,7 @@ class TestOneAPI:
         number = usm().__dlpack_device__()
         assert take(Producer(None, shape=(0, 3), device=number)).size == 0
 
-    def test_memory_of_a_sub_device_is_refused_with_the_way_out(self) -> None:
+    def test_sub_device_memory_is_refused_with_advice(self) -> None:
         try:
             sub = ep.device("opencl:cpu").create_sub_devices(partition=1)[0]
         except (ep.DeviceError, AttributeError):
@@ -660,7 +661,7 @@ class TestOneAPI:
         managed = content(array.__dlpack__(max_version=(1, 0), dl_device=(CPU, 0), copy=True), Versioned)
         assert (managed.flags, managed.dl_tensor.device.device_type) == (IS_COPIED, CPU)
 
-    def test_host_memory_is_given_to_a_device_as_a_copy_only(self) -> None:
+    def test_host_memory_is_exported_to_a_device_as_a_copy_only(self) -> None:
         array, device = ep.full(4, 7, "float32", device="host"), usm().__dlpack_device__()
         with pytest.raises(BufferError, match="copy=True"):
             array.__dlpack__(dl_device=device)
@@ -676,7 +677,7 @@ class TestOneAPI:
         slow[1](array, ep.Scalar(TURNS, "int64"))
         assert np.from_dlpack(array, device="cpu")[0] == 42
 
-    def test_a_consumer_that_names_no_queue_is_waited_for(self, slow: ep.Kernel) -> None:
+    def test_export_without_a_queue_waits_on_the_host(self, slow: ep.Kernel) -> None:
         array = usm()
         slow[1](array, ep.Scalar(TURNS, "int64"))
         array.__dlpack__(max_version=(1, 0))
@@ -686,7 +687,7 @@ class TestOneAPI:
         array = usm()
         slow[1](array, ep.Scalar(TURNS, "int64"))
         array.__dlpack__(max_version=(1, 0), stream=-1)
-        assert not array.queue.is_idle, "nobody may have waited"
+        assert not array.queue.is_idle, "the export must not wait"
         array.queue.wait()
 
     def queues(self) -> list[tuple[str, object, object]]:

@@ -1,4 +1,4 @@
-"""NumPy's own arrays, read field by field: everything that the fields can say, and what cannot be taken."""
+"""NumPy's own arrays, read field by field: all values of the fields, and refusals."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TestImport:
         source = np.arange(4).view(Sub)
         assert_same(ep.asarray(source), source)
 
-    def test_a_stride_that_is_never_stepped_along(self) -> None:
+    def test_stride_of_an_extent_of_one_is_ignored(self) -> None:
         record = np.zeros(3, dtype=[("a", "f8"), ("b", "f4")])
         source = record["a"][:1]
         assert source.strides == (12,)
@@ -129,7 +129,7 @@ class TestRefusal:
 
 
 class TestMasks:
-    """None of the protocols that a MaskedArray speaks has a word for its mask."""
+    """No protocol of a MaskedArray can export its mask."""
 
     @pytest.fixture(params=["array", "subclass", "constant", "record's field"])
     def masked(self, request: pytest.FixtureRequest) -> np.ma.MaskedArray:
@@ -143,7 +143,7 @@ class TestMasks:
         ]
 
     @pytest.mark.parametrize("protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"])
-    def test_what_is_masked_is_refused(self, masked: np.ma.MaskedArray, protocol: str | None) -> None:
+    def test_masked_array_is_refused(self, masked: np.ma.MaskedArray, protocol: str | None) -> None:
         with pytest.raises(ep.ExchangeError, match=r"has a mask, .* use x.filled\(\)"):
             ep.asarray(masked, protocol=protocol)
 
@@ -163,7 +163,7 @@ class TestMasks:
 
     @pytest.mark.parametrize("protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"])
     @pytest.mark.parametrize("mask", [np.ma.nomask, [False, False]], ids=["no mask", "mask of nothing"])
-    def test_what_hides_nothing_is_taken(self, mask: object, protocol: str | None) -> None:
+    def test_masked_array_without_masked_items_is_taken(self, mask: object, protocol: str | None) -> None:
         array = np.ma.array([1, 2], mask=mask)
         assert ep.asarray(array, protocol=protocol).data_ptr == array.ctypes.data
 
@@ -173,7 +173,7 @@ class TestMasks:
         assert memoryview(ep.asarray(array.compressed())).tolist() == [1, 3]
         assert ep.asarray(array.data).data_ptr == array.ctypes.data
 
-    def test_a_class_of_that_name_that_is_not_numpys_is_taken(self) -> None:
+    def test_namesake_of_numpys_class_is_imported(self) -> None:
         class MaskedArray(np.ndarray):
             mask = True
 

@@ -1,4 +1,5 @@
-"""Streams of CUDA at every hand-over: DLPack's `stream` in all its values, the C exchange API's, and `__cuda_stream__`."""
+"""CUDA streams in every protocol: all values of DLPack's `stream`, the C exchange API's, and
+`__cuda_stream__`."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def tensor_in(capsule: object) -> Any:
 
 
 class Announced(Held):
-    """A producer of an Array's memory, which notes the streams that it is asked for and lets them wait for a queue of its own."""
+    """A producer of an Array's memory that records the requested streams and makes them wait for
+    its own queue."""
 
     def __init__(self, array: ep.Array, device: tuple[int, int], **changes: Any) -> None:
         super().__init__(
@@ -76,7 +78,7 @@ class TestDevices:
         assert (tensor.device.device_type, tensor.device.device_id) == (TYPES[kind], 0)
         assert tensor.data + tensor.byte_offset == array[1:, 1:].data_ptr
 
-    def test_the_hosts_way_to_memory_that_it_reaches(self) -> None:
+    def test_accessible_memory_is_exported_as_cpu_memory(self) -> None:
         for kind in ("host", "shared"):
             array = zeros(kind)
             for capsule in (
@@ -98,7 +100,7 @@ class TestDevices:
 
     @pytest.mark.parametrize("wanted", [(CPU, 0), (CUDA, 0), (CUDA_HOST, 0), (CUDA_MANAGED, 0)])
     @pytest.mark.parametrize("kind", TYPES)
-    def test_a_copy_goes_wherever_it_is_asked_to(self, kind: str, wanted: tuple[int, int]) -> None:
+    def test_copy_is_made_on_the_requested_device(self, kind: str, wanted: tuple[int, int]) -> None:
         array = zeros(kind)
         ep.fill(array, 7)
         copied = ep.asarray(array.__dlpack__(max_version=(1, 3), dl_device=wanted, copy=True), copy=True)
@@ -106,7 +108,7 @@ class TestDevices:
 
     @pytest.mark.parametrize("type", [CUDA, CUDA_HOST, CUDA_MANAGED])
     @pytest.mark.parametrize("kind", TYPES)
-    def test_what_comes_in_is_of_the_kind_that_the_driver_says(self, kind: str, type: int) -> None:
+    def test_imported_memory_has_the_drivers_kind(self, kind: str, type: int) -> None:
         array = zeros(kind)
         ep.fill(array, 3).wait()
         for form in (Legacy, Versioned):
@@ -114,7 +116,7 @@ class TestDevices:
             assert (view.kind, str(view.device), view.data_ptr) == (kind, "cuda:0", array.data_ptr)
             assert values(view) == [[3] * 3] * 4
 
-    def test_memory_that_no_driver_knows_and_devices_that_are_not_there(self) -> None:
+    def test_unknown_memory_and_device_numbers_are_refused(self) -> None:
         host = (ctypes.c_int * 12)()
         for type in (CUDA, CUDA_HOST, CUDA_MANAGED):
             with pytest.raises(ep.ExchangeError, match="its driver does not know"):
@@ -144,14 +146,14 @@ class TestConsumersStream:
         with pytest.raises(ep.ExchangeError, match=f"stream {stream} means nothing on kDLCUDA.*; pass 1 "):
             zeros(kind).__dlpack__(stream=stream)
 
-    def test_what_is_no_stream(self) -> None:
+    def test_invalid_stream_is_refused(self) -> None:
         with pytest.raises(TypeError, match="a queue was expected"):
             zeros().__dlpack__(stream=object())
         with pytest.raises(ep.ExchangeError, match="which has no streams"):
             zeros("host").__dlpack__(dl_device=(CPU, 0), stream=1)
 
     @pytest.mark.parametrize("name", ["None", "1", "2", "handle", "object", "queue"])
-    def test_it_waits_for_our_work_and_the_host_does_not(self, name: str) -> None:
+    def test_consumer_stream_waits_and_the_host_does_not(self, name: str) -> None:
         array, other = zeros(), ep.Queue("cuda:0")
         own = Stream()
         stream: Any = {"None": None, "1": LEGACY, "2": PER_THREAD, "handle": own.handle, "object": own, "queue": ep.Queue(own)}[
@@ -162,7 +164,7 @@ class TestConsumersStream:
         array.__dlpack__(max_version=(1, 3), stream=stream)
         assert not done.done, "the export waited"
         far.wait()
-        assert done.done, "the stream did not come behind our work"
+        assert done.done, "the stream did not wait for the array's work"
 
     def test_minus_one_asks_for_nothing(self) -> None:
         array, own = zeros(), Stream()
@@ -173,14 +175,14 @@ class TestConsumersStream:
         done.wait()
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_a_reader_on_the_host_names_none_and_is_waited_for(self, kind: str) -> None:
+    def test_export_without_a_stream_waits_on_the_host(self, kind: str) -> None:
         for keywords in ({}, {"dl_device": (CPU, 0)}):
             array = zeros(kind)
             done = cuda_kernels.launch(array)
             array.__dlpack__(max_version=(1, 3), **keywords)
             assert done.done
 
-    def test_our_work_comes_behind_what_a_default_stream_does_later(self) -> None:
+    def test_access_waits_for_later_work_of_a_default_stream(self) -> None:
         array, legacy = zeros(), ep.Queue(Number(LEGACY))
         capsule = array.__dlpack__(max_version=(1, 3))
         foreign = ep.asarray(capsule, queue=legacy).view("int32")
@@ -189,7 +191,7 @@ class TestConsumersStream:
         assert values(array)[0][0] == cuda_kernels.RESULT
         del foreign
 
-    def test_a_handle_is_not_touched_after_the_call(self) -> None:
+    def test_stream_handle_is_not_used_after_the_call(self) -> None:
         array, other = zeros(), ep.Queue("cuda:0")
         own = Stream()
         done = cuda_kernels.launch(array, other)
@@ -217,7 +219,7 @@ class Number:
 
 
 class TestProducersStream:
-    def test_it_is_given_a_stream_of_ours_and_our_work_comes_behind(self) -> None:
+    def test_import_passes_a_stream_and_later_work_waits(self) -> None:
         array = zeros()
         done = cuda_kernels.launch(array, ep.Queue("cuda:0"))
         producer = Announced(array, (CUDA, 0))
@@ -236,7 +238,7 @@ class TestProducersStream:
             assert producer.streams == [handle]
             assert view.queue.__cuda_stream__() == (0, handle)
 
-    def test_one_that_knows_no_streams_has_taken_the_legacy_one(self) -> None:
+    def test_producer_without_streams_uses_the_legacy_one(self) -> None:
         class Simple(Announced):
             def __dlpack__(self) -> object:
                 return self.capsule()
@@ -275,7 +277,7 @@ class TestExchangeApi:
             assert self.current_stream() == default.__cuda_stream__()[1]
         assert seen == [default.__cuda_stream__()[1]]
 
-    def test_a_consumer_works_behind_ours_and_nobody_waits(self) -> None:
+    def test_consumer_queue_waits_and_the_host_does_not(self) -> None:
         array, own = zeros(), Stream()
         done = cuda_kernels.launch(array, ep.Queue("cuda:0"))
         out = ctypes.c_void_p()
@@ -289,7 +291,7 @@ class TestExchangeApi:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(out.value)
 
     @pytest.mark.parametrize("name", ["NULL", "1", "2", "handle"])
-    def test_our_work_comes_behind_the_producers_current_stream(self, name: str) -> None:
+    def test_import_waits_for_the_producers_current_stream(self, name: str) -> None:
         array, own = zeros(), Stream()
         number = {"NULL": None, "1": LEGACY, "2": PER_THREAD, "handle": own.handle}[name]
         far = ep.Queue(own if name == "handle" else Number(number or LEGACY))
@@ -322,7 +324,7 @@ class TestExchangeApi:
             ep.asarray(liar())
 
     @pytest.mark.parametrize("kind", TYPES)
-    def test_allocations_are_of_the_kind_that_is_asked_for(self, kind: str) -> None:
+    def test_allocations_have_the_requested_kind(self, kind: str) -> None:
         producer = Producer(None, dtype=(0, 32, 1), device=(TYPES[kind], 0))
         prototype = producer.tensor().dl_tensor
         out, errors = ctypes.c_void_p(), []
@@ -335,7 +337,7 @@ class TestExchangeApi:
 
 
 class TestCudaStream:
-    def test_ours_are_cuda_streams(self) -> None:
+    def test_queue_implements_cuda_stream(self) -> None:
         queue = ep.Queue("cuda:0")
         version, handle = queue.__cuda_stream__()
         assert version == 0
@@ -354,7 +356,7 @@ class TestCudaStream:
             lambda stream: ep.device_context(stream),
         ],
     )
-    def test_streams_are_queues_wherever_one_is_asked_for(self, use: Callable[[Any], ep.Queue]) -> None:
+    def test_streams_are_accepted_as_queues(self, use: Callable[[Any], ep.Queue]) -> None:
         own = Stream()
         assert use(own).__cuda_stream__() == (0, own.handle)
 
@@ -367,7 +369,7 @@ class TestCudaStream:
         cuda_kernels.launch(copied, own).wait()
         assert values(copied)[1] == [5, 5, 5]
 
-    def test_they_are_kept_as_long_as_their_queue(self) -> None:
+    def test_queue_keeps_its_stream_object_alive(self) -> None:
         own = Stream()
         gone = weakref.ref(own)
         array = ep.asarray(zeros(), queue=own)
@@ -381,7 +383,7 @@ class TestCudaStream:
         assert gone() is None
 
     @pytest.mark.parametrize("answer", [None, (), (0,), (0, "1"), (1, 5), (0, -1), (0, 2**64), "01"])
-    def test_answers_that_are_none(self, answer: object) -> None:
+    def test_invalid_cuda_stream_answers_are_refused(self, answer: object) -> None:
         class Wrong:
             def __cuda_stream__(self) -> object:
                 return answer
@@ -389,15 +391,15 @@ class TestCudaStream:
         with pytest.raises(TypeError, match=r"__cuda_stream__\(\) returned .*; \(0, CUstream\) is expected"):
             ep.Queue(Wrong())
 
-    def test_queues_of_other_backends_are_none(self) -> None:
+    def test_queue_of_another_backend_is_not_a_cuda_stream(self) -> None:
         with pytest.raises(ep.DeviceError, match="is no CUDA stream: it belongs to the host backend"):
             ep.Queue("host").__cuda_stream__()
 
-    def test_what_a_queue_cannot_reach_is_refused(self) -> None:
+    def test_memory_unreachable_from_the_queue_is_refused(self) -> None:
         with pytest.raises(ep.ExchangeError, match="no work of the queue can use it"):
             ep.asarray(zeros(), queue=ep.Queue("host"))
 
-    def test_it_works_while_another_context_is_current(self) -> None:
+    def test_exchange_works_while_another_context_is_current(self) -> None:
         with inside(primary_context()):
             before = current_context()
             array = ep.asarray(Announced(zeros(), (CUDA, 0)))
@@ -407,7 +409,7 @@ class TestCudaStream:
 
 
 class Foreign:
-    """Somebody else's object for a stream that they have from elsewhere."""
+    """Another library's object for a stream that it did not create."""
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
@@ -426,7 +428,7 @@ class TestTwoDevices:
                 assert str(view.device) == f"cuda:{number}"
                 assert values(view) == [[number] * 3] * 4
 
-    def test_the_pointer_decides_where_the_number_is_another(self) -> None:
+    def test_pointer_decides_the_device_over_the_number(self) -> None:
         array = ep.full((4, 3), 7, "int32", device="cuda:1")
         view = ep.asarray(Announced(array, (CUDA, 0)))
         assert (str(view.device), view.context) == ("cuda:1", array.context)

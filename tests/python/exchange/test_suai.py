@@ -1,4 +1,5 @@
-"""SUAI both ways: every key, every form of ``syclobj``, the flag that producers invert, and whatever else a dict may say."""
+"""SUAI both ways: every key, every form of ``syclobj``, the flag that producers invert, and
+other values."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ class TestImport:
         empty = ep.asarray(Speaker(ATTRIBUTE, valid | {"shape": (0, 3), "data": (7, False)}))
         assert (empty.shape, empty.size, empty.device) == ((0, 3), 0, memory.device)
 
-    def test_the_object_is_kept_and_let_go(self, valid: dict[str, Any]) -> None:
+    def test_object_is_kept_and_released(self, valid: dict[str, Any]) -> None:
         producer = Speaker(ATTRIBUTE, valid)
         gone = weakref.ref(producer)
         view = ep.asarray(producer)
@@ -115,7 +116,7 @@ class TestImport:
         gc.collect()
         assert gone() is None
 
-    def test_an_attribute_that_is_not_there_after_all(self) -> None:
+    def test_getter_with_attribute_error_falls_through(self) -> None:
         class Shy(bytearray):
             @property
             def __sycl_usm_array_interface__(self) -> dict[str, Any]:
@@ -134,7 +135,7 @@ class TestImport:
 
 
 class TestBuffer:
-    """Without ``data`` the object's buffer is meant."""
+    """Without ``data`` the object's buffer is used."""
 
     class Source(bytearray):
         interface: dict[str, Any]
@@ -149,7 +150,7 @@ class TestBuffer:
         return source
 
     @pytest.mark.parametrize("changes", [{}, {"data": None}])
-    def test_of_the_host(self, changes: dict[str, Any], valid: dict[str, Any]) -> None:
+    def test_buffer_of_the_host_gives_missing_data(self, changes: dict[str, Any], valid: dict[str, Any]) -> None:
         source = self.source(offset=2, syclobj=valid["syclobj"], **changes)
         view = ep.asarray(source, protocol="suai")
         assert (view.kind, memoryview(view).tolist()) == ("host", [2, 3, 4, 5])
@@ -158,7 +159,7 @@ class TestBuffer:
         del view
         source.append(0)
 
-    def test_of_usm(self, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_buffer_of_usm_gives_missing_data(self, memory: ep.Array, valid: dict[str, Any]) -> None:
         import_of = (ctypes.c_char * 48).from_address(memory.data_ptr)
 
         class Source(type(import_of)):
@@ -174,7 +175,7 @@ class TestBuffer:
             with pytest.raises(ep.InterfaceError, match="leave it"):
                 ep.asarray(self.source(**changes), protocol="suai")
 
-    def test_of_an_object_without_one(self, valid: dict[str, Any]) -> None:
+    def test_missing_data_without_a_buffer_is_refused(self, valid: dict[str, Any]) -> None:
         valid.pop("data")
         with pytest.raises(ep.InterfaceError, match="'data' is missing"):
             ep.asarray(Speaker(ATTRIBUTE, valid))
@@ -212,7 +213,7 @@ class TestSyclObject:
         self.check(valid, capsule)
 
     @pytest.mark.parametrize("form", ["queue", "context"])
-    def test_an_object_that_makes_capsules_serves_again_and_again(self, form: str, valid: dict[str, Any]) -> None:
+    def test_capsule_provider_is_reusable(self, form: str, valid: dict[str, Any]) -> None:
         queue = valid["syclobj"]
         provider = Provider(queue if form == "queue" else queue.sycl_context)
         for _ in range(3):
@@ -221,7 +222,7 @@ class TestSyclObject:
         if form == "queue":
             assert view.queue.sycl_context == queue.sycl_context
 
-    def test_what_is_none_of_them(self, valid: dict[str, Any]) -> None:
+    def test_invalid_syclobj_is_refused(self, valid: dict[str, Any]) -> None:
         nameless = ctypes.pythonapi.PyCapsule_New
         nameless.restype = ctypes.py_object
         anonymous = nameless(ctypes.c_void_p(1), None, None)
@@ -263,7 +264,7 @@ class TestRefusal:
             ({"version": None}, "'version' is missing"),
         ],
     )
-    def test_what_is_malformed_is_refused_in_words(self, valid: dict[str, Any], changes: dict[str, Any], words: str) -> None:
+    def test_malformed_dict_is_refused_with_the_reason(self, valid: dict[str, Any], changes: dict[str, Any], words: str) -> None:
         producer = Speaker(ATTRIBUTE, valid | changes)
         with pytest.raises(ep.InterfaceError, match=words) as raised:
             ep.asarray(producer)
@@ -279,7 +280,7 @@ class TestRefusal:
         with pytest.raises(ep.InterfaceError, match="not USM memory of"):
             ep.asarray(Speaker(ATTRIBUTE, valid | {"data": (ctypes.addressof(host), False)}))
 
-    def test_another_context_is_an_error_that_says_so(self, valid: dict[str, Any]) -> None:
+    def test_memory_of_another_context_is_refused(self, valid: dict[str, Any]) -> None:
         sub_device = ep.device(SELECTOR).create_sub_devices(partition=1)[0]
         other = ep.Queue(sub_device)
         assert other.sycl_context != valid["syclobj"].sycl_context
@@ -309,7 +310,7 @@ class TestReadOnly:
         assert not ep.asarray(Sub(64)).read_only
 
     @pytest.mark.dpctl
-    def test_a_class_that_answers_for_itself_is_believed(self) -> None:
+    def test_overridden_interface_is_used(self) -> None:
         import dpctl.memory
 
         class Honest(dpctl.memory.MemoryUSMShared):
@@ -379,13 +380,13 @@ class TestExport:
         assert (view.data_ptr, view.shape, view.strides) == (array.data_ptr, array.shape, array.strides)
         assert view.context == array.context
 
-    def test_memory_of_the_host_has_none(self, memory: ep.Array) -> None:
+    def test_host_memory_has_no_suai(self, memory: ep.Array) -> None:
         for array in (ep.empty(3, "float32", device="host"), ep.asarray(b"abc"), memory.host()):
             assert not hasattr(array, ATTRIBUTE)
             with pytest.raises(AttributeError, match="SYCL USM only"):
                 array.__sycl_usm_array_interface__  # noqa: B018
 
-    def test_a_type_without_a_typestr_has_none(self) -> None:
+    def test_dtype_without_a_typestr_has_no_suai(self) -> None:
         array = ep.empty(3, "bfloat16", device=SELECTOR)
         with pytest.raises(AttributeError, match="bfloat16 has no typestr"):
             array.__sycl_usm_array_interface__  # noqa: B018
@@ -493,7 +494,7 @@ class TestDpctl:
         del view
         assert sys.getrefcount(producer) == before
 
-    def test_work_of_the_producers_queue_comes_first(self) -> None:
+    def test_access_waits_for_the_producers_queue(self) -> None:
         import dpctl
         import dpctl.memory
 
@@ -508,7 +509,7 @@ class TestDpctl:
             seen.release()
             event.wait()
 
-    def test_work_of_ours_waits_for_it(self) -> None:
+    def test_later_work_waits_for_the_producer(self) -> None:
         import dpctl
         import dpctl.memory
 

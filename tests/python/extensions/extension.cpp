@@ -1,4 +1,5 @@
-// Somebody else's extension, with nothing but Python and entrepot::Array: what it does, test_c_interface.py asks for.
+// An extension outside of Entrepot that uses Python and entrepot::Array only; test_c_interface.py
+// drives it.
 #include <entrepot/python/array.hpp>
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace {
 
-// Runs the body; of entrepot's own exception nothing is left to do, for Python has one already.
+// Runs the body. An entrepot exception needs no handling, for the Python exception is already set.
 template <class Body> PyObject *in_python(Body body) noexcept {
     try {
         return body();
@@ -21,7 +22,7 @@ PyObject *import_table(PyObject *, PyObject *) {
     return table ? PyLong_FromUnsignedLong(table->version) : nullptr;
 }
 
-// An Array of float; for the device None is the current one.
+// An Array of float; None is the current device.
 PyObject *empty(PyObject *, PyObject *arguments) {
     PyObject *extents;
     const char *device;
@@ -36,7 +37,7 @@ PyObject *empty(PyObject *, PyObject *arguments) {
 
 entrepot::Array kept;
 
-// Keeps a copy of a handle that is gone when the function returns.
+// Keeps a copy of a handle that is released when the function returns.
 PyObject *keep(PyObject *, PyObject *object) {
     return in_python([&] {
         const entrepot::Array array(object);

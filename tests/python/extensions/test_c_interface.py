@@ -1,4 +1,5 @@
-"""The table of functions that extensions call: its versions, and what examples/extensions has no use for."""
+"""The table of functions for extensions: its versions, and functions that examples/extensions
+does not use."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ FLOAT = (2, 32)  # DLPack's code and bits
 
 @pytest.fixture(scope="module")
 def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
-    """extension.cpp, against the header of the sources."""
+    """Builds extension.cpp against the headers of the sources."""
     here = Path(__file__)
     module = tmp_path_factory.mktemp("extension") / f"extension{sysconfig.get_config_var('EXT_SUFFIX')}"
     headers = [here.parents[3] / "include", sysconfig.get_path("include")]
@@ -48,7 +49,7 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
 
 
 class TestVersions:
-    """What an extension says at its import to a package of another version than its header."""
+    """Imports of an extension whose header has another version than the package."""
 
     def offer(self, version: int, monkeypatch: pytest.MonkeyPatch) -> CInterface:
         table = CInterface.from_buffer_copy(c_interface())
@@ -91,7 +92,7 @@ class TestEmpty:
         assert extension.empty((3, 4), place.selector, KINDS[place.kind]).data_ptr != array.data_ptr
 
     @pytest.mark.sycl
-    def test_of_the_current_device(self, extension: ModuleType) -> None:
+    def test_empty_uses_the_current_device(self, extension: ModuleType) -> None:
         with ep.device_context("opencl:cpu"):
             assert extension.empty((), None, KINDS["shared"]).device == ep.device("opencl:cpu")
 
@@ -112,7 +113,7 @@ class TestEmpty:
         ],
         ids=["selector", "device", "no kind", "unknown kind", "negative", "too large"],
     )
-    def test_what_cannot_be_is_refused(
+    def test_impossible_empty_is_refused(
         self, arguments: tuple[Any, ...], error: type[Exception], words: str, extension: ModuleType
     ) -> None:
         with pytest.raises(error, match=words):
@@ -121,7 +122,7 @@ class TestEmpty:
     @pytest.mark.parametrize(
         ("ndim", "dtype", "words"), [(-1, FLOAT, "-1 dimensions"), (1, (77, 8), "no dtype"), (1, (2, 7), "no dtype")]
     )
-    def test_what_only_c_can_ask_for_is_refused(self, ndim: int, dtype: tuple[int, int], words: str) -> None:
+    def test_arguments_only_c_can_pass_are_refused(self, ndim: int, dtype: tuple[int, int], words: str) -> None:
         with pytest.raises(ValueError, match=words):
             c_interface().empty(ndim, (ctypes.c_int64 * 1)(2), *dtype, b"host", KINDS["host"])
 
@@ -133,7 +134,7 @@ class TestHandles:
 
         owner = Owner(16)
         gone = weakref.ref(owner)
-        assert extension.keep(owner), "the copies are of the same memory, and who was moved from is empty"
+        assert extension.keep(owner), "the copies share the memory, and the moved-from Array is empty"
         del owner
         gc.collect()
         assert gone() is not None, "the kept one is the only one"
@@ -162,7 +163,7 @@ class TestHandles:
 
 
 class TestNativeQueue:
-    def test_the_host_has_none(self, extension: ModuleType) -> None:
+    def test_host_has_no_native_queue(self, extension: ModuleType) -> None:
         assert extension.native_queue(ep.zeros(4, "int8", device="host")) == 0
 
     @pytest.mark.sycl

@@ -1,4 +1,4 @@
-// A library to be called: a function for each way in which values go in and come out.
+// A library for tests of calls: a function for each kind of argument and result.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -92,7 +92,7 @@ typedef struct door_s *door;
 typedef struct key_s *key;
 door open_door(int number) { return (door)(intptr_t)number; }
 key cut_key(int number) { return (key)(intptr_t)number; }
-// By its address, from where it is taken away.
+// Takes the address of a door, and sets the door to NULL.
 int shut(door *it) {
     const int number = (int)(intptr_t)*it;
     *it = 0;
@@ -102,7 +102,7 @@ status find_door(door *out, int number) {
     *out = open_door(number);
     return SAMPLE_OK;
 }
-// As many as there is room for.
+// Fills all elements.
 int all_doors(door *out, uint64_t *count) {
     for (uint64_t i = 0; i < *count; ++i)
         out[i] = open_door((int)i + 1);
@@ -141,7 +141,7 @@ int many(int a, int b, int c, int d, int e, int f, int g, int h, double i, float
     return a + b + c + d + e + f + g + h + (int)i + (int)j;
 }
 static atomic_bool asleep, told;
-// Whether somebody woke it in that time.
+// Returns: true if another thread woke it in that time.
 bool sleep_until_told(int milliseconds) {
     extern int usleep(unsigned);
     told = false;
@@ -151,9 +151,9 @@ bool sleep_until_told(int milliseconds) {
     asleep = false;
     return told;
 }
-// Whether there was a sleeper to be woken.
+// Returns: true if a thread was asleep.
 bool tell_sleeper(void) { return asleep && (told = true); }
-// C's own threads, of which Python knows nothing until they call it.
+// Threads of C, unknown to Python until they call it.
 typedef struct {
     pthread_t thread;
     binary function;
@@ -185,7 +185,7 @@ static void *call_for_ever(void *context) {
     for (int time = 0;; ++time)
         function(0, time);
 }
-// They call until the process ends.
+// Threads that call until the process ends.
 void call_until_the_end(binary function, int threads) {
     for (pthread_t thread; threads > 0; --threads)
         if (pthread_create(&thread, 0, call_for_ever, (void *)function) || pthread_detach(thread))

@@ -1,4 +1,4 @@
-"""sample.c, compiled and declared by hand as bindings are."""
+"""sample.c, compiled, and declared by hand like bindings."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ from entrepot.ffi import (
 
 
 def _compiled() -> str:
-    """The library's path, made once a checkout; processes that find it missing at one time each make it, and one stays."""
+    """Path of the library, built once a checkout. Processes that need it at one time each build
+    it, and one result stays."""
     folder = Path(__file__).parents[3] / "build/tests/ffi"
     folder.mkdir(parents=True, exist_ok=True)
     source, library = Path(__file__).with_name("sample.c"), folder / "libentrepot_sample.so"
@@ -109,12 +110,12 @@ class span:
 
 @_library.opaque
 class door:
-    """What only C knows."""
+    """Opaque: only C knows its fields."""
 
 
 @_library.opaque
 class key:
-    """Something else that only C knows."""
+    """Another opaque record."""
 
 
 @_library.struct(size=16, alignment=8)
@@ -125,7 +126,7 @@ class house:
 
 @_library.callback
 def binary(a: c_int, b: c_int) -> c_int:
-    """Of two numbers one."""
+    """Makes one number of two."""
 
 
 @_library.callback
@@ -258,7 +259,7 @@ def all_doors(out: Out[ListOfPointer](count="count"), count: InOut[ListOfUInt64]
 
 
 def too_loud(words: ListOfBytes | None) -> str | None:
-    """What total_length cannot bear."""
+    """Reports words that total_length does not accept."""
     loud = [word for word in words or [] if word.isupper()]
     return f"{loud[0].decode()} is too loud; say it in small letters" if loud else None
 

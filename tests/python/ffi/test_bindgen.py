@@ -1,4 +1,5 @@
-"""tools/bindgen on a header of its own: what each rule makes of a declaration, and that the module does what the header says."""
+"""tools/bindgen on a header of its own: the result of each rule, and the behaviour of the
+module."""
 
 from __future__ import annotations
 
@@ -266,8 +267,8 @@ def test_no_line_is_too_long(folder, suffix):
     compile(text, suffix, "exec")  # it is broken where Python lets it be
 
 
-def test_what_no_rule_knows_is_reported(folder):
-    """And nothing else: what the settings, const or the documentation say is no guess."""
+def test_parameters_without_a_rule_are_reported(folder):
+    """Nothing else is reported: settings, const and documentation are no guesses."""
     assert (folder / "goods.report").read_text().splitlines() == [
         "make.out: Returned[box], allocated by the callee",
         "use.names: InOut[ListOfBytes], for want of a rule",
@@ -299,8 +300,8 @@ def test_a_declaration_is_shown_as_in_c(goods):
     assert "C: int use(box it, crate_t by_value, const crate_t *by_address" in goods.use.__doc__
 
 
-def test_what_each_rule_takes(goods):
-    """Of C's own functions: the arguments are made as the rule says, and what C writes comes back or is the caller's."""
+def test_arguments_follow_their_rules(goods):
+    """Each rule converts arguments to C as stated, and C's results are returned or written."""
     crate = goods.crate(label="abcd", b=7)
     names = goods.ListOfBytes([b"one", b"two"])
     assert goods.use(None, crate, crate, [5, 6], names) == 7 + 7 + 5 + ord("o")
@@ -318,7 +319,7 @@ def test_what_each_rule_takes(goods):
         goods.ruled([-1], [2], [None], [seen], seen, room, [3])
 
 
-def test_the_module_does_what_the_header_says(goods):
+def test_generated_module_follows_the_header(goods):
     assert (goods.ANSWER, goods.NAME, goods.RATIO, goods.ADDRESS, goods.NAMELESS) == (41, "goods", 0.5, 3, 7)
     assert goods.first(b"four") == (0, 4)
     assert goods.first("vier") == goods.LATER_first("vier")
@@ -346,7 +347,7 @@ NAMED = 'name = "x"\ntitle = "X"\n'
 
 
 def refusal(folder):
-    """What the tool says of x.toml there, which it refuses."""
+    """The tool's error message for x.toml, which it refuses."""
     command = [BINDGEN, folder / "x.toml", folder / "x.json", folder / "x.py", f"-I{folder}"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1

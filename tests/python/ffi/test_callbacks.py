@@ -1,4 +1,5 @@
-"""Pointers to functions: C calls Python, Python calls C; lifetimes, exceptions, the interpreter's end."""
+"""Pointers to functions: C calls Python, Python calls C; lifetimes, exceptions, interpreter
+shutdown."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ def test_a_function_of_another_type_is_refused():
     visitor = sample.visitor(lambda context, at, count: None)
     with pytest.raises(TypeError, match=r"keep\(\) argument '\w+': a binary was expected, not a visitor; Pointer\(…\) of it"):
         sample.keep(visitor)
-    sample.keep(Pointer(visitor))  # whoever says so
+    sample.keep(Pointer(visitor))  # an explicit cast is accepted
     sample.keep(None)
 
 
@@ -78,7 +79,7 @@ def test_an_exception_is_reported_and_c_gets_zero(monkeypatch):
     assert reported == [ZeroDivisionError, TypeError, TypeError]
 
 
-def test_the_callable_lives_as_long_as_its_wrapper():
+def test_wrapper_keeps_its_callable_alive():
     class Callable:
         def __call__(self, a, b):
             return a
@@ -129,7 +130,7 @@ def test_results_keep_their_signs():
     assert sample.apply(lambda a, b: a - b, 3, 5) == -2
 
 
-def test_of_an_address_and_of_ctypes():
+def test_callback_of_an_address_or_a_ctypes_function():
     prototype = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_int)
     function = prototype(lambda a, b: a - b)
     address = ctypes.cast(function, ctypes.c_void_p).value
@@ -138,7 +139,7 @@ def test_of_an_address_and_of_ctypes():
 
 
 class Producer:
-    """Of DLPack, and of nothing else."""
+    """Speaks DLPack only."""
 
     def __dlpack__(self, **keywords):
         return numbers.__dlpack__(**keywords)
@@ -181,7 +182,7 @@ def test_data_is_no_function(make):
         sample.apply(source, 1, 2)
 
 
-def test_what_a_function_may_be_at():
+def test_callback_of_any_address_is_accepted():
     code = bytearray(b"\xc3")
     assert int(sample.binary(code)) == int(Pointer(code)) == int(sample.binary(Pointer(code)))
     assert int(sample.binary(None)) == 0 and int(sample.binary(ctypes.c_void_p(16))) == int(sample.binary(16)) == 16
@@ -203,7 +204,8 @@ def test_from_threads_of_pythons():
 
 
 def test_from_threads_of_cs_own():
-    """Python had no state of these threads; in a callback, and no longer, each is one of its threads like any."""
+    """Python has no state for these threads before a callback. During one, and only then, each
+    is a Python thread."""
     callers, names = set(), set()
 
     def add(a, b):
@@ -218,7 +220,7 @@ def test_from_threads_of_cs_own():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_exception_on_a_thread_of_cs_own_is_reported(monkeypatch):
+def test_exception_on_a_thread_of_c_is_reported(monkeypatch):
     reported = []
     monkeypatch.setattr("sys.unraisablehook", lambda report: reported.append((report.exc_type, threading.get_native_id())))
     assert sample.call_on_threads(lambda a, b: 1 // b, 3, 2) == 3  # of b = 1 alone
@@ -226,8 +228,9 @@ def test_an_exception_on_a_thread_of_cs_own_is_reported(monkeypatch):
     assert len({thread for _, thread in reported} - {threading.get_native_id()}) == 3
 
 
-def test_a_thread_of_cs_own_keeps_what_the_others_hold():
-    """An exception that is on its way in the thread which waits for C's is not another thread's."""
+def test_thread_of_c_does_not_see_another_threads_exception():
+    """An exception being handled in the thread that waits for C's threads is not visible in
+    those."""
     try:
         raise KeyError("kept")
     except KeyError as raised:
@@ -237,7 +240,7 @@ def test_a_thread_of_cs_own_keeps_what_the_others_hold():
 
 @pytest.mark.parametrize("kept", ["f", "globals().setdefault('kept', f)"])
 def test_c_calls_after_the_interpreters_end(kept):
-    """The C library calls at exit what Python gave it; there is nobody left to answer."""
+    """The C library calls Python's function at exit, when the interpreter is finalized."""
     assert (
         run(f"""
         from ffi import sample
@@ -256,7 +259,7 @@ def test_c_calls_after_the_interpreters_end(kept):
     ids=["that returns", "that sleeps", "that waits for good", "that never returns"],
 )
 def test_threads_of_cs_own_call_while_the_interpreter_ends(body):
-    """What the callable does then, it does no further: its thread rests, and the process ends as if it were not there."""
+    """The callable stops in the middle: its thread blocks, and the process exits regardless."""
     for _ in range(3):
         assert (
             run(f"""

@@ -1,4 +1,5 @@
-"""Calls: values by every kind, names, out-parameters, statuses; what is refused, with the function and the argument."""
+"""Calls: every kind of value, names, out-parameters, statuses; errors name the function and the
+argument."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ class TestOutParameters:
         status, point = sample.make_point(7)
         assert (status, list(point)) == (0, [7, 8])
 
-    def test_what_the_caller_brings_is_not_returned(self):
+    def test_caller_provided_output_is_not_returned(self):
         quotient, point = ctypes.c_int(), sample.point()
         assert sample.divide(17, 5, quotient=quotient) == (0, 2)
         assert quotient.value == 3
@@ -81,18 +82,18 @@ class TestOutParameters:
         ids=["bytes", "column-major", "by another adapter"],
     )
     @pytest.mark.parametrize("release", [sample.release, sample.let_go], ids=["status", "nothing to look at"])
-    def test_memory_is_freed_whatever_its_strides(self, release, array):
+    def test_strided_memory_is_freed(self, release, array):
         _, memory = sample.allocate(40)
         assert release(array(memory)) == ((0,) if release is sample.release else None)
         assert memory.is_freed
 
-    def test_memory_that_a_status_refuses_is_not_freed(self):
+    def test_memory_is_not_freed_if_the_call_fails(self):
         _, memory = sample.allocate(40)
         assert sample.release_not(memory) == (3,)
         assert not memory.is_freed
         assert sample.release(memory) == (0,)
 
-    def test_memory_is_freed_beside_what_is_returned(self):
+    def test_freeing_call_may_return_values(self):
         _, memory = sample.allocate(40)
         (count,) = sample.free_and_count(memory)
         assert count > 0 and memory.is_freed
@@ -113,12 +114,13 @@ class TestOutParameters:
         assert not memory.is_freed
         assert sample.release(memory) == (0,)
 
-    def test_text_of_a_length_that_the_caller_says(self):
+    def test_text_output_of_the_callers_length(self):
         status, name = sample.name_of(16)
         assert (status, str(name)) == (0, "sample")
 
     def test_unknown_status_is_a_member_of_the_enum(self):
-        """Programs ask `isinstance(status, enum) and status != success`: a number would pass for success."""
+        """Programs test `isinstance(status, enum) and status != success`, for which a number
+        would mean success."""
         (status,) = sample.unknown_status()
         assert isinstance(status, sample.status)
         assert status == 77 and hash(status) == hash(77) and {77: "seen"}[status] == "seen"
@@ -180,17 +182,17 @@ class TestHandles:
         assert sample.number_of(sample.open_door(7)) == 7
         assert sample.number_of(type("Own", (sample.door,), {})(8)) == 8
 
-    def test_of_no_type_are_taken_as_they_are(self):
+    def test_untyped_handles_are_taken(self):
         for given in (7, ctypes.c_void_p(7), Pointer(7), Pointer(sample.cut_key(7)), type("Own", (Pointer,), {})(7)):
             assert sample.number_of(given) == 7
         assert sample.number_of(None) == 0
 
-    def test_of_a_module_that_declares_the_same(self):
+    def test_handle_of_an_equal_declaration_is_taken(self):
         twin = sample._library.opaque(type("door", (), {"__doc__": "The same."})).made()
         assert twin is not sample.door
         assert sample.number_of(twin(9)) == 9
 
-    def test_of_an_object_that_keeps_one(self):
+    def test_object_that_holds_a_handle_is_taken(self):
         class Kept:
             def __init__(self, handle):
                 self.handle = handle
@@ -200,7 +202,7 @@ class TestHandles:
             sample.number_of(Kept(sample.cut_key(7)))
 
     @pytest.mark.parametrize("other", [lambda: sample.cut_key(7), lambda: sample.point(), lambda: sample.multiplier()])
-    def test_of_another_type_are_refused(self, other):
+    def test_handle_of_another_type_is_refused(self, other):
         words = r"number_of\(\) argument 'it': a door was expected, not a \w+; Pointer\(…\) of it is taken as it is"
         with pytest.raises(TypeError, match=words):
             sample.number_of(other())
@@ -220,7 +222,7 @@ class TestHandles:
 
 
 class TestLifetimes:
-    def test_what_a_call_holds_is_let_go_when_it_returns(self):
+    def test_call_releases_its_arguments_on_return(self):
         class Numbers(array.array):
             pass
 

@@ -1,4 +1,5 @@
-"""Memory that is shorter than the call says, and handles where C takes the address of one: refused before C uses them."""
+"""Memory shorter than the call says, and handles in place of their addresses: refused before C
+uses them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ REFUSAL = "refusal='ffi.sample.too_loud'"
 
 
 def declared(text: str) -> types.ModuleType:
-    """A module with that function of the sample's."""
+    """A module with that function of the sample library."""
     module = types.ModuleType("lengths_of_its_own")
     sys.modules[module.__name__] = module
     head = "from __future__ import annotations\nfrom entrepot.ffi import *\nfrom entrepot.ffi import Library\n"
@@ -41,10 +42,10 @@ class TestCounts:
         with pytest.raises(ValueError, match=message):
             sample.total_length(count=2, words=words)
 
-    def test_a_list_that_is_longer_is_c_s_to_read_in_part(self):
+    def test_longer_list_is_accepted(self):
         assert sample.total_length([b"one", b"three"], 1) == 3
 
-    def test_null_is_a_list_of_none(self):
+    def test_null_has_no_elements(self):
         assert sample.total_length(None, 0) == 0
         for null in (None, Pointer(None)):
             with pytest.raises(ValueError, match="'words': is NULL, and 'count' says 1; pass as many, or 0 for count"):
@@ -55,7 +56,7 @@ class TestCounts:
         with pytest.raises(ValueError, match=r"total_length\(\) argument 'count': -1 is no number of elements for 'words'"):
             sample.total_length(words, -1)
 
-    def test_an_address_is_of_nobody_knows_how_many(self):
+    def test_address_is_taken_without_a_length_check(self):
         words = ListOfBytes([b"one", b"three"])
         assert sample.total_length(int(words), 2) == 8
         assert sample.total_length(ctypes.c_void_p(int(words)), 2) == 8
@@ -78,7 +79,7 @@ class TestCounts:
             sample.all_doors(bytearray(16), (ctypes.c_uint64 * 1)(3))
         assert sample.all_doors(None, [0]) == 0  # what C writes may not be wanted
 
-    def test_what_the_library_cannot_bear(self):
+    def test_refusal_function_rejects_arguments(self):
         assert sample.total_length([b"quiet"], 1) == 5
         loud = ListOfBytes([b"quiet", b"LOUD"])
         for given in ([b"quiet", b"LOUD"], loud, Pointer(loud), int(loud), ctypes.c_void_p(int(loud))):
@@ -90,7 +91,7 @@ class TestCounts:
 class TestRefusals:
     @pytest.fixture
     def seen(self, monkeypatch):
-        """What the refusal is asked about."""
+        """Arguments that the refusal function is called with."""
         found = []
         monkeypatch.setattr(sample, "too_loud", lambda what: found.append(what) or "no")
         return found
@@ -104,7 +105,7 @@ class TestRefusals:
             ("count='count'", 3, [1, 2, 3]),
         ],
     )
-    def test_a_list_has_as_many_elements_as_are_counted(self, seen, measure, count, values):
+    def test_refusal_function_gets_the_counted_elements(self, seen, measure, count, values):
         module = declared(f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: ...")
         with pytest.raises(ValueError, match=r"total\(\) argument 'values': no"):
             module.total(values, count)
@@ -113,7 +114,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("measure", "count"), [("bytes='count'", 2**63), ("count='count'", 2**62), ("count='count'", 2**64 - 1)]
     )
-    def test_of_more_than_there_can_be_the_length_is_not_known(self, seen, measure, count):
+    def test_impossible_count_gives_an_unknown_length(self, seen, measure, count):
         module = declared(f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: ...")
         with pytest.raises(ValueError, match=r"total\(\) argument 'values': no"):
             module.total(int(ListOfInt([1])), count)
@@ -151,7 +152,7 @@ class TestRefusals:
         ],
         ids=["number", "measured", "returned number", "returned address", "returned text"],
     )
-    def test_only_addresses_that_callers_give_have_one(self, declaration, words):
+    def test_refusal_functions_need_an_input_address(self, declaration, words):
         function = declaration[4 : declaration.index("(")]
         with pytest.raises(TypeError, match=words):
             getattr(declared(declaration), function)(0, 0, 0)
@@ -164,7 +165,7 @@ class TestRefusals:
         ):
             module.length(b"four")
 
-    def test_errors_of_its_own_name_whom_it_was_asked_for(self, monkeypatch):
+    def test_refusal_functions_own_error_names_the_argument(self, monkeypatch):
         module = declared(f"def length(text: In[CStr]({REFUSAL})) -> c_int: ...")
         monkeypatch.setattr(sample, "too_loud", lambda what: 1 / 0)
         with pytest.raises(
@@ -261,7 +262,7 @@ class TestBytes:
             sample.copy(to, self.SOURCE, 8)
         assert room[8:] == self.SOURCE[:8]
 
-    def test_text_that_is_written_where_the_caller_says(self):
+    def test_text_is_written_to_the_callers_memory(self):
         assert sample.name_of(out=bytearray(16), length=16) == (0,)
         with pytest.raises(ValueError, match=r"name_of\(\) argument 'out': has 4 bytes, and 'length' says 16"):
             sample.name_of(out=bytearray(4), length=16)
@@ -290,7 +291,7 @@ class TestHandles:
         with pytest.raises(TypeError, match=self.WORDS.format(r"it\.handle")):
             sample.shut(keeper)
 
-    def test_what_stands_for_an_address_is_taken(self):
+    def test_addresses_are_taken_for_a_list(self):
         door = sample.open_door(7)
         reference = door.createRef()
         for it in ([door], (door,), ListOfPointer([door])):
@@ -325,7 +326,7 @@ class TestStrings:
         ],
         ids=["bytes", "ints", "addresses"],
     )
-    def test_what_is_neither_is_told_of_lists_first(self, function, expected):
+    def test_invalid_list_error_names_lists_first(self, function, expected):
         for bad in (1.5, {1, 2}, object()):
             with pytest.raises(
                 TypeError, match=f"{expected} was expected, not a {type(bad).__name__}, which stands for no address"
@@ -346,7 +347,7 @@ class TestDeclarations:
         ],
         ids=["void", "float", "returned"],
     )
-    def test_what_cannot_be_measured_says_so(self, declaration, words):
+    def test_unmeasurable_declaration_is_refused(self, declaration, words):
         with pytest.raises(TypeError, match=rf"fill\(\), to: {words}"):
             declared(declaration).fill(*[0] * 3)
 
@@ -367,7 +368,7 @@ class TestDeclarations:
             (f"bytes='count')({REFUSAL}", "a parameter has one pair of parentheses"),
         ],
     )
-    def test_what_is_no_measure_says_so(self, measure, words):
+    def test_invalid_measure_is_refused(self, measure, words):
         module = declared(f"def fill(to: Out[Pointer]({measure}), byte: c_int, count: c_uint64): ...")
         with pytest.raises(TypeError, match=words):
             module.fill(bytearray(8), 0, 8)
@@ -385,6 +386,6 @@ class TestDeclarations:
         ],
         ids=["factor", "address"],
     )
-    def test_what_is_returned_has_bytes_of_a_number(self, declaration, words):
+    def test_returned_memory_needs_an_integer_bytes(self, declaration, words):
         with pytest.raises(TypeError, match=rf"allocate\(\), out: .*{words}"):
             declared(declaration).allocate(8)

@@ -1,4 +1,4 @@
-"""Libraries: found, missed with the list of what was tried, opened late; and a real one to the end."""
+"""Libraries: search, errors that list the attempts, lazy loading; and a real library to the end."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def declared(library: Library, name: str, result: object = c_int):
-    """A function of a library that is declared here."""
+    """A function of a library, declared here."""
 
     def declaration() -> None: ...
 
@@ -68,7 +68,7 @@ def test_a_symbol_that_is_not_there():
 
 @pytest.fixture(scope="module")
 def bindings():
-    """What tools/bindgen wrote of zlib's header."""
+    """Bindings that tools/bindgen wrote for zlib's header."""
     spec = importlib.util.spec_from_file_location("zlib_bindings", ROOT / "examples/bindings/zlib_bindings.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules["zlib_bindings"] = module
@@ -104,7 +104,7 @@ class TestZlib:
         assert bindings.deflateEnd(stream) == bindings.Z_OK
 
     def test_its_own_allocator_in_python(self, bindings):
-        """zlib asks Python for memory, and gives it back."""
+        """zlib allocates and frees by functions in Python."""
         import ctypes
 
         blocks = {}
@@ -125,14 +125,14 @@ class TestZlib:
         assert not blocks
 
 
-def test_a_name_that_is_not_there_is_answered_with_one_that_is_like_it():
+def test_unknown_module_attribute_suggests_a_similar_name():
     with pytest.raises(AttributeError, match=r"module 'entrepot.hip' has no attribute 'hipMaloc'; did you mean 'hipMalloc'"):
         hip.hipMaloc  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute 'quite_another'$"):
         hip.quite_another  # noqa: B018
 
 
-def test_a_member_of_an_enum_that_is_not_there_is_answered_likewise():
+def test_unknown_enum_member_suggests_a_similar_name():
     with pytest.raises(AttributeError, match="'hipMemcpyKind' has no attribute 'hipMemcpyHostToDevise'") as refusal:
         hip.hipMemcpyKind.hipMemcpyHostToDevise  # noqa: B018
     # Python suggests a name by these attributes from 3.12 on, and Entrepot before.
@@ -142,7 +142,7 @@ def test_a_member_of_an_enum_that_is_not_there_is_answered_likewise():
 
 
 @pytest.mark.parametrize("name", ["hipblas", "rccl"])
-def test_a_module_of_hip_python_s_that_is_not_there_says_which_are(name):
+def test_absent_hip_python_module_error_lists_existing_ones(name):
     words = rf"there is no entrepot\.{name}: .* there are (.*); .* TOML file.*docs/bindgen\.md"
     with pytest.raises(ModuleNotFoundError, match=words) as refusal:
         exec(f"from entrepot import {name}")
@@ -185,7 +185,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
         return made
 
     @pytest.mark.parametrize("name", ["outer", "inner"])
-    def test_one_waits_for_a_record_that_another_makes(self, module, name):
+    def test_thread_waits_for_a_record_made_by_another(self, module, name):
         begun, seen = threading.Event(), []
         declared = module.__getattr__
 
@@ -204,8 +204,9 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
         second.join()
         assert seen == [getattr(module, name)] and issubclass(seen[0], Record)
 
-    def test_a_module_that_is_imported_for_another_keeps_nobody_waiting(self, module, tmp_path, monkeypatch):
-        """A thread that imports it may be waiting for a declaration: no declaration waits for an import."""
+    def test_import_of_another_module_does_not_block_declarations(self, module, tmp_path, monkeypatch):
+        """A thread that imports the module may wait for a declaration, so no declaration may
+        wait for an import."""
         (tmp_path / "built_upon.py").write_text(
             "import threading\n"
             "import declared_for_threads\n"
@@ -221,7 +222,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
         assert declared(library, "getpid", "c_int")() == os.getpid()
         assert issubclass(sys.modules.pop("built_upon").seen[0], Record)
 
-    def test_a_child_of_a_fork_waits_for_no_thread_that_it_has_not(self, module):
+    def test_forked_child_does_not_wait_for_missing_threads(self, module):
         going, done = threading.Event(), threading.Event()
 
         def hold():

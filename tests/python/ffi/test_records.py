@@ -20,7 +20,7 @@ class TestConstructors:
         assert list(sample.point(y=2, x=1)) == [1, 2]
         assert list(sample.point(1, y=2)) == [1, 2]
 
-    def test_what_is_not_given_is_zero_or_the_default(self):
+    def test_omitted_fields_are_zero_or_default(self):
         assert list(sample.point()) == [0, 5]
         assert sample.record().tag == 0
 
@@ -68,19 +68,19 @@ class TestNames:
     @pytest.mark.parametrize(
         ("name", "words"), [("nmae", "'nmae'; did you mean `name`?"), ("quite_another", "'quite_another'; it has tag, ")]
     )
-    def test_one_that_is_assigned_to_and_not_there(self, name, words):
+    def test_assignment_to_an_unknown_field_is_refused(self, name, words):
         record = sample.record()
         for use in (lambda: setattr(record, name, 1), lambda: delattr(record, name)):
             with pytest.raises(AttributeError, match=re.escape(f"record has no field {words}")):
                 use()
 
-    def test_one_that_is_read_and_not_there_is_python_s_to_answer(self):
+    def test_unknown_field_raises_pythons_attribute_error(self):
         with pytest.raises(AttributeError) as caught:
             sample.record().nmae  # noqa: B018
         assert caught.value.name == "nmae" and isinstance(caught.value.obj, sample.record)
         assert "name" in dir(caught.value.obj)
 
-    def test_what_is_no_field_says_so_itself(self):
+    def test_attribute_that_is_no_field_is_read_only(self):
         with pytest.raises(AttributeError, match="attribute 'c_sizeof' is read-only"):
             sample.record().c_sizeof = 1
 
@@ -135,7 +135,7 @@ class TestFields:
         assert [list(corner) for corner in record.corners] == [[1, 2], [3, 4]]
 
     @pytest.mark.parametrize("raised", [KeyboardInterrupt, MemoryError, ZeroDivisionError])
-    def test_what_a_sequence_raises_is_the_callers_to_see(self, raised):
+    def test_exception_of_a_sequence_propagates(self, raised):
         class Sequence:
             def __len__(self):
                 return 2
@@ -155,7 +155,7 @@ class TestFields:
             null.tag = 1
         assert repr(null) == "<record at 0x0>"
 
-    def test_of_a_foreign_object(self):
+    def test_field_of_a_foreign_object_is_refused(self):
         with pytest.raises((TypeError, AttributeError)):
             sample.point.x.__get__(3)
         with pytest.raises(TypeError, match="cannot be deleted"):
@@ -178,7 +178,7 @@ def numbers_at(address, **changes):
 
 
 class TestAdapters:
-    """What a record is made of as an adapter, in place of values for its fields."""
+    """Records made of an adapter in place of values for their fields."""
 
     @pytest.mark.parametrize(
         "make",
@@ -191,7 +191,7 @@ class TestAdapters:
         ],
         ids=["int", "c_void_p", "CAI", "buffer", "Pointer"],
     )
-    def test_of_memory(self, make):
+    def test_record_from_memory_shares_it(self, make):
         memory = (ctypes.c_int32 * 2)(3, 4)
         source = make(memory)
         point = sample.point.fromObj(source)
@@ -225,7 +225,7 @@ class TestLifetimes:
         gc.collect()
         assert gone() is None
 
-    def test_what_a_field_points_to_lives_as_long_as_it_is_pointed_to(self):
+    def test_pointer_field_keeps_its_target_alive(self):
         class Held(bytearray):
             __slots__ = ("__weakref__",)
 
@@ -241,7 +241,7 @@ class TestLifetimes:
         assert gone() is None
         assert record.numbers is None
 
-    def test_a_view_gives_what_it_points_to_to_the_whole(self):
+    def test_view_shares_kept_objects_with_its_record(self):
         outer = sample.record()
         outer.text = b"kept"
         text = outer.text
@@ -255,7 +255,7 @@ class TestLifetimes:
         gc.collect()
         assert gone() is None
 
-    def test_a_record_at_somebody_elses_memory(self):
+    def test_record_at_borrowed_memory_holds_the_buffer(self):
         memory = bytearray(8)
         point = sample.point.fromObj(memory)
         point.x = 258
@@ -264,14 +264,14 @@ class TestLifetimes:
         with pytest.raises(BufferError):
             memory.extend(b"more")
 
-    def test_a_second_init_leaves_the_memory_to_its_views(self):
+    def test_second_init_reuses_the_memory(self):
         record = sample.record(tag=1)
         corner, address = record.corners[0], int(record)
         corner.x = 4
         record.__init__(tag=2)
         assert (int(record), record.tag, corner.x) == (address, 2, 0)
 
-    def test_memory_that_is_read_only_or_too_short(self):
+    def test_read_only_or_short_memory_is_refused(self):
         point = sample.point.fromObj(bytes(range(8)))
         assert point.x == 0x03020100
         with pytest.raises(ValueError, match="read-only"):

@@ -1,4 +1,4 @@
-"""What must not happen to memory: what records point to stays, and what is not known to be there is not read."""
+"""Memory safety: targets of records stay alive, and memory of unknown size is not read."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def same_uint64(a: ffi.In[outer]) -> ffi.c_uint64: ...
 
 @_library.enum(c_int)
 class bits:
-    """A name that entrepot.ffi has too."""
+    """A name that entrepot.ffi also has."""
 
     SOME = 3
 
@@ -85,7 +85,7 @@ def is_gone(reference) -> bool:
 
 
 class TestRecordsByValue:
-    def test_an_assigned_record_brings_what_it_points_to(self):
+    def test_assigned_record_keeps_its_targets_alive(self):
         memory = Held(b"memory")
         gone = weakref.ref(memory)
         whole = named("outer")()
@@ -108,7 +108,7 @@ class TestRecordsByValue:
         assert is_gone(gone[1])
 
     @pytest.mark.parametrize("make", [lambda *fields: fields, lambda *fields: sample.span(*fields)], ids=["tuple", "record"])
-    def test_what_an_argument_points_to_is_held_until_the_call_returns(self, make):
+    def test_target_of_an_argument_is_held_during_the_call(self, make):
         goods = bytearray(b"goods")
         refused = []
 
@@ -135,7 +135,7 @@ class TestRecordsByValue:
 
 
 class TestFreedMemory:
-    """A record that points to memory which has been given back since."""
+    """A record that points to memory that has since been freed."""
 
     MEMORY = (ctypes.c_char * 8)()
 
@@ -184,7 +184,7 @@ class TestReprs:
         whole = named("outer")((0x10, 0x20))
         assert "text=0x10 memory=0x20" in repr(whole)
 
-    def test_what_is_at_an_int_is_not_read(self):
+    def test_bare_address_is_not_read(self):
         assert repr(sample.point.fromObj(16)) == "<point at 0x10>"
 
     def test_one_member_of_a_union(self):
@@ -192,7 +192,7 @@ class TestReprs:
 
 
 class TestLengths:
-    def test_a_record_is_not_seen_as_a_longer_one(self):
+    def test_record_is_not_cast_to_a_longer_one(self):
         with pytest.raises(ValueError, match="8 bytes are fewer than the 56"):
             sample.record.fromObj(sample.point())
 
@@ -257,7 +257,7 @@ class TestDeclarations:
             ("taking", r"taking, at: C calls it"),
         ],
     )
-    def test_what_c_cannot_mean_is_refused(self, name, words):
+    def test_impossible_declaration_is_refused(self, name, words):
         with pytest.raises(TypeError, match=words):
             named(name)
 
@@ -268,7 +268,7 @@ class TestDeclarations:
         with pytest.raises(TypeError, match="int is no type of C"):
             _library.function(length)(1)
 
-    def test_what_a_module_declares_goes_before_what_entrepot_has(self):
+    def test_module_declarations_shadow_entrepots(self):
         assert _library._scope["bits"].form.size == 4
 
 
@@ -301,7 +301,7 @@ class TestViews:
         Pointer.__init__(record, None)
         assert not record
 
-    def test_what_is_made_of_a_view_keeps_it(self):
+    def test_pointer_to_a_view_keeps_its_record_alive(self):
         record = sample.record()
         gone = weakref.ref(record)
         pointer = Pointer(record.corners[0])
@@ -312,7 +312,7 @@ class TestViews:
 
 
 class TestNumbers:
-    def test_what_interrupts_a_conversion_is_raised(self):
+    def test_interrupt_in_a_conversion_is_raised(self):
         class Number:
             def __float__(self):
                 raise KeyboardInterrupt

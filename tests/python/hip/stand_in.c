@@ -1,5 +1,6 @@
-// A HIP library whose device is the host: memory is malloc's, work is done when it is enqueued, and there are two kernels. For
-// the examples of HIP Python's documentation on machines without a device.
+// A HIP library whose device is the host: memory comes from malloc, work runs when it is enqueued,
+// and there are two kernels. For the examples of HIP Python's documentation on machines without a
+// device.
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -94,7 +95,7 @@ int hipEventDestroy(struct timespec *event) { return hipFree(event); }
 
 // ---------------------------------------------------------------- the kernels
 
-// As a compiler lays the arguments out.
+// Arguments with the layout of a compiler.
 struct arguments {
     float factor;
     int n;
@@ -148,7 +149,7 @@ int hipModuleLaunchKernel(const char *function, uint32_t gx, uint32_t gy, uint32
 
 // ---------------------------------------------------------------- graphs
 
-// Copies, one behind the other.
+// Copies, one after the other.
 typedef struct graph {
     struct graph *next;
     void *to;

@@ -1,7 +1,8 @@
 """Calls every function of a HIP module once, with zeros, NULL and empty records, each in a process of its own.
 
-Run with the name of a module (entrepot.hip, rocm.bindings.hip), the path of HIP's runtime, and a JSON list of [function, [kind of
-each argument]] on its standard input; prints a JSON object of what came out: the status, or why there is none.
+Arguments: the name of a module (entrepot.hip, rocm.bindings.hip) and the path of HIP's runtime.
+Standard input: a JSON list of [function, [kind of each argument]]. Prints a JSON object of the
+outcomes: the status, or the reason for its absence.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def argument(module, kind):
 
 
 def outcome(module, name, kinds):
-    """The status of a call, of a child that says it by a pipe; of one that dies by which signal."""
+    """Status of a call in a child, sent by a pipe; or the signal that killed the child."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

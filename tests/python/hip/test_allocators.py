@@ -1,4 +1,4 @@
-"""What allocates gives a DeviceArray of as many bytes; what takes it back leaves one that is refused."""
+"""Allocators return a DeviceArray of the requested bytes; a freed one is refused afterwards."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from robustness.processes import run
 
-# The host's memory; `allocated` is what the last call was asked for, as bytes * 1000 + flags, a stream or a pool.
+# Host memory. `allocated` records the last request, as bytes * 1000 + flags, a stream or a pool.
 RUNTIME = """
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int hipFreeHost(void *memory) { return take_back(memory, 3); }
 int hipHostMalloc(void **out, size_t bytes, unsigned flags) { return allocate(out, bytes, flags); }
 """
 
-# The call, the bytes that it asks for, and what C is told besides.
+# The call, the bytes that it requests, and further arguments that C gets.
 ALLOCATORS = {
     "hipMalloc": ("hip.hipMalloc(60)", "size=60", 0),
     "hipExtMallocWithFlags": ("hip.hipExtMallocWithFlags(60, 3)", "sizeBytes=60, flags=3", 3),
@@ -110,12 +110,12 @@ def test_a_device_array_comes_back(library, name):
 
 
 @pytest.mark.parametrize("call", DEALLOCATORS)
-def test_what_is_taken_back_is_refused(library, call):
+def test_freed_memory_is_refused(library, call):
     assert run(PROLOGUE.format(library=library) + FREED.format(call=call, how=DEALLOCATORS[call])) == "done"
 
 
 def test_memory_of_the_host_is_a_pointer(library):
-    """As HIP Python has it: it is no device's."""
+    """A Pointer, like in HIP Python, as it is not a device's memory."""
     body = (
         "status, x = hip.hipHostMalloc(60, 1)\nprint(status.name, type(x) is Pointer, bool(x))\nhip.hip_check(hip.hipHostFree(x))"
     )

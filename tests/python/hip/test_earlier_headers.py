@@ -1,7 +1,8 @@
-"""Every record and every enumerator of entrepot.hip beside the headers of HIP 5.2, which Debian has: what a library of that
-version lays out by a name is what the name means where that library is.
+"""Compares every record and enumerator of entrepot.hip with the headers of HIP 5.2, from Debian.
 
-A compiler says first which names and members those headers have at all; what they have lies as ours, but for the table below.
+With a library of that version loaded, a name means the layout that the library has for it.
+A compiler first reports which names and members those headers have. These must be laid out like
+the bindings', except for the table below.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ HEADERS = Path("/usr/include/hip")
 BEYOND = 100_000  # every size
 INCLUDED = "".join(f"#include <{each}>\n" for each in ("hip/hip_runtime_api.h", "stddef.h", "stdio.h"))
 
-# Size, or place and size, here and there. Structs that a library of 5.2 reads and does not write: what came later stands at
-# their ends, or where 5.2 reserves zeros.
+# Size, or (offset, size), here and in 5.2. A library of 5.2 reads these structs and does not write
+# them. Later fields are at their ends, or where 5.2 reserves zeros.
 LONGER = {
     "hipExternalMemoryBufferDesc_st": (88, 24),
     "hipExternalMemoryHandleDesc_st": (104, 40),
     "hipExternalSemaphoreHandleDesc_st": (96, 32),
     "hipMemPoolProps.reserved": ((32, 56), (24, 64)),
 }
-# The members of those that came later; one that lies in 5.2's padding; and one that was called memoryType.
+# Members that came later; one that lies in 5.2's padding; and one that was called memoryType.
 LATER = {
     "hipArrayMapInfo.resource.mipmap.num_channels",
     "hipExternalMemoryBufferDesc_st.reserved",
@@ -44,7 +45,7 @@ LATER = {
     "hipMipmappedArray.num_channels",
     "hipPointerAttribute_t.type",
 }
-# How many there are is no option.
+# A count of enumerators is no option.
 GROWN = {"hipJitOptionNumOptions": (29, 17)}
 
 pytestmark = pytest.mark.skipif(
@@ -59,7 +60,7 @@ def described(what: str) -> list[dict]:
 
 @pytest.fixture(scope="module")
 def module(tmp_path_factory):
-    """A copy of the bindings of its own, which finds a library of HIP 5.2: none of the symbols that came later."""
+    """A copy of the bindings that finds a library of HIP 5.2, without later symbols."""
     folder = tmp_path_factory.mktemp("hip_5_2")
     (folder / "hip.c").write_text("void hipInit(void) {}\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libhip.so", folder / "hip.c"], check=True)
@@ -78,7 +79,7 @@ def is_clang(compiler: str) -> bool:
 
 
 def printed(expressions: dict[str, str], folder: Path) -> dict[str, int]:
-    """The numbers of those expressions that the headers know the names of."""
+    """Values of the expressions whose names the headers have."""
     known = dict(expressions)
     every_error = "-ferror-limit=0" if is_clang("cc") else "-fmax-errors=0"
     while True:
@@ -102,7 +103,8 @@ def printed(expressions: dict[str, str], folder: Path) -> dict[str, int]:
 
 
 def names_of_records() -> dict[str, str]:
-    """Ours → C's: those that C has a name for, and those that mean another struct in each version."""
+    """Entrepot's name → C's, for structs with a name in C, and for those whose meaning depends
+    on the version."""
     found = {each["name"]: each["c_name"] for each in described("records") if each.get("c_name")}
     found = {name: in_c for name, in_c in found.items() if in_c.split()[-1] == name and not re.search(r"R0\d\d\d$", name)}
     return found | {

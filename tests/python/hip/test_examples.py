@@ -1,4 +1,5 @@
-"""HIP Python's documented examples, with nothing changed but the import: as far as AMD's library goes without a device."""
+"""HIP Python's documented examples with only the import changed, as far as AMD's library goes
+without a device."""
 
 from __future__ import annotations
 
@@ -153,7 +154,7 @@ class TestCompiler:
 
     @pytest.mark.parametrize("arch", [b"gfx942", b"gfx9999"])
     def test_the_refusal_of_an_architecture_carries_the_log(self, arch):
-        """HIP 5.2 knows no gfx942. It says so where an architecture that it knows stands before."""
+        """HIP 5.2 does not know gfx942. It reports that if a known architecture precedes it."""
         if arch == b"gfx942" and hip_check(hip.hipRuntimeGetVersion()) >= 60_000_000:
             pytest.skip("this hipRTC compiles for gfx942")
         prog = hip_check(hiprtc.hiprtcCreateProgram(SOURCE, b"scale_vector", 0, None, None))
@@ -166,7 +167,8 @@ class TestCompiler:
         hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
 
     def test_an_unknown_architecture_alone(self):
-        """It is refused with words: by us where HIP 5 would end the process, as test_refusals.py has it, and by hipRTC itself."""
+        """It is refused with a message: by Entrepot where HIP 5 would crash (test_refusals.py),
+        else by hipRTC."""
         done = subprocess.run([sys.executable, "-c", UNKNOWN_ARCHITECTURE], capture_output=True, text=True, timeout=60)
         if hip_check(hip.hipRuntimeGetVersion()) < 60_000_000:
             assert done.returncode == 1 and done.stdout == "created\n" and "'gfx9999' is no architecture" in done.stderr, (

@@ -1,9 +1,9 @@
-"""The examples of HIP Python's documentation with nothing changed but their import, run to the end.
+"""The examples of HIP Python's documentation, with only their import changed, run to the end.
 
-On a HIP device, whose kernels AMD's GPUs run or, by the library of tests/hip_over_cuda, NVIDIA's; and on a stand-in whose device
-is the host. There two kernels are C's, and AMD's hipRTC compiles their text all the same.
-
-hipBLAS is not among our modules: the device array's rows are scaled by a kernel, and not by hipblasSscal.
+They run on a HIP device: AMD's, or NVIDIA's with the library of ``tests/hip_over_cuda``. They
+also run on a stand-in whose device is the host. Its two kernels are in C, and AMD's hipRTC still
+compiles their text. Entrepot has no hipBLAS module, so a kernel scales the array's rows, instead
+of hipblasSscal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def hip_check(call_result):
     return result
 """
 
-#: What the examples with a kernel have in common: theirs is compiled for the device that there is.
+#: Shared by the examples with a kernel: compiles it for the current device.
 COMPILED = """
 def compiled(source, name, headers=(), include_names=()):
     prog = hip_check(hiprtc.hiprtcCreateProgram(source, name, len(headers), headers or None, include_names or None))
@@ -89,7 +89,7 @@ for attrib in sorted(props.PROPERTIES()):
 print("ok")
 """
 
-#: The properties are those of the attributes, one by one.
+#: The properties equal the attributes, one by one.
 SAME_AS_ATTRIBUTES = """
 def attribute(name):
     return hip_check(hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t["hipDeviceAttribute" + name], 0))
@@ -144,7 +144,7 @@ hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
 print("ok")
 """
 
-#: Lists for headers and their names.
+#: Lists as headers and their names.
 LAUNCH_WITH_HEADERS = (
     LAUNCH_WITHOUT_ARGUMENTS.replace("extern", '#include "tid.h"\nextern', 1)
     .replace("threadIdx.x", "TID", 1)
@@ -188,7 +188,7 @@ for i, x_h_i in enumerate(x_h):
         raise RuntimeError(f"values do not match, {x_h[i]=} vs. {x_expected[i]=}, {i=}")
 """
 
-#: The other spelling of dim3, the block of arguments as an object, and an array that is no more.
+#: Another spelling of dim3, the arguments' block as an object, and an array that has been freed.
 LAUNCHED_AGAIN = """
 from entrepot.adapters import HipModuleLaunchKernel_extra
 
@@ -326,7 +326,7 @@ def stand_in(tmp_path_factory):
 
 @pytest.fixture
 def library(request, monkeypatch):
-    """Which one the example's process uses: of a device the one that this process does."""
+    """The library for the example's process: on a device the one that this process uses."""
     if request.param == "stand-in":
         monkeypatch.setenv("ENTREPOT_HIP_LIBRARY", request.getfixturevalue("stand_in"))
         monkeypatch.delenv("ENTREPOT_HIPRTC_LIBRARY", raising=False)  # AMD's own

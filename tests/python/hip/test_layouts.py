@@ -1,4 +1,5 @@
-"""Every record of the bindings beside the same header in a C compiler: sizes, offsets, the bits of bit-fields."""
+"""Every record of the bindings against the same header in a C compiler: sizes, offsets,
+bit-fields."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from hip_records import fields_of
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARIES = ROOT / "tools/bindgen/libraries"
 
-# Library → module, headers, and what the compiler is told.
+# Library → module, headers, and options of the compiler.
 CASES = {
     "hip": (
         "entrepot.hip",
@@ -52,7 +53,8 @@ def folders(library: str) -> list[str]:
 
 
 def module_of(library: str):
-    """A copy of its own, which finds no library: what HIP 5 and 6 lay out otherwise is then the headers'."""
+    """A copy that finds no library: structs that differ between HIP 5 and 6 then have the
+    headers' layout."""
     name, file = (CASES | WITH_ENUMS)[library][0], ROOT / "examples/bindings/zlib_bindings.py"
     if library != "zlib":
         file = Path(importlib.import_module(name).__file__)
@@ -113,8 +115,8 @@ def bytes_of(record: Record) -> bytes:
 
 
 @pytest.mark.parametrize("library", CASES)
-def test_records_are_as_long_as_the_description_says(library):
-    """The nested ones that C has no name for, too."""
+def test_record_sizes_match_the_description(library):
+    """Includes nested ones without a name in C."""
     module = module_of(library)
     for each in json.loads((LIBRARIES / f"{library}.json").read_text())["records"]:
         record = getattr(module, each["name"])

@@ -1,4 +1,5 @@
-"""hipRTC's linker on a stand-in that keeps what it is given: its statuses, and its options by keyword as HIP Python has them."""
+"""hipRTC's linker on a stand-in that records its arguments: statuses, and options by keyword
+like in HIP Python."""
 
 from __future__ import annotations
 
@@ -62,7 +63,7 @@ def run(library: Path, program: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-# As in the examples of HIP Python.
+# The function of HIP Python's examples.
 HIP_CHECK = """
 def hip_check(call_result):
     err, result = call_result[0], call_result[1:]

@@ -1,4 +1,4 @@
-"""Streams and events as objects, statuses as exceptions: what there is to know of them without a device."""
+"""Streams and events as objects, statuses as exceptions, as far as possible without a device."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class TestHandles:
             hip.hipEventSynchronize(event)
 
     @pytest.mark.hip_library
-    def test_no_stream_at_all_is_the_default_one(self):
+    def test_none_is_the_default_stream(self):
         (status,) = hip.hipStreamSynchronize(None)
         assert isinstance(status, hip.hipError_t)
 
 
 class TestStatuses:
-    def test_success_gives_what_there_is_besides(self):
+    def test_hip_check_returns_the_other_results(self):
         success = hip.hipError_t.hipSuccess
         assert hip.hip_check((success,)) == ()
         assert hip.hip_check((success, 1)) == 1
@@ -55,7 +55,8 @@ class TestStatuses:
 
     @pytest.mark.hip_library
     def test_a_name_is_said_once(self):
-        """Older libraries have nothing but names for words, and one of another status for those that they do not know."""
+        """Older libraries have only names as texts, and the name of another status for unknown
+        ones."""
         names = {*hip.hipError_t.__members__, *hiprtc.hiprtcResult.__members__}
         for status in (*hip.hipError_t, *hiprtc.hiprtcResult):
             name, _, words = str(hip.HipError(status)).partition(": ")
@@ -70,7 +71,7 @@ class TestStatuses:
             (hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION, r"hiprtcGetProgramLogSize\(prog\), hiprtcGetProgramLog\(prog, log\)"),
         ],
     )
-    def test_what_to_do_where_the_status_tells_half_of_it(self, status, advice, words, monkeypatch):
+    def test_hip_error_adds_advice_to_the_status(self, status, advice, words, monkeypatch):
         monkeypatch.setattr(hip, "hipGetErrorString", lambda status: (0, words))
         monkeypatch.setattr(hiprtc, "hiprtcGetErrorString", lambda status: (0, words))
         with pytest.raises(hip.HipError, match=rf"^{status.name} \({int(status)}\): {words}{'; ' if words else ''}.*{advice}"):
@@ -87,17 +88,18 @@ class TestStatuses:
         monkeypatch.setattr(hip, "hipGetErrorString", absent)
         assert str(hip.HipError(hip.hipError_t.hipErrorInvalidValue)) == "hipErrorInvalidValue (1)"
 
-    def test_a_status_that_the_header_does_not_know(self):
+    def test_unknown_status_is_reported(self):
         with pytest.raises(hip.HipError, match=r"^status 7777$"):
             hip.hip_check((7777,))
 
     @pytest.mark.parametrize("result", [None, 5, hip.hipError_t.hipSuccess, "text", (), ("text",)], ids=repr)
-    def test_what_no_call_returns_is_refused(self, result):
+    def test_hip_check_refuses_other_objects(self, result):
         with pytest.raises(TypeError, match=r"hip_check: what a call of hip or hiprtc returned was expected, .*, not "):
             hip.hip_check(result)
 
 
-# Streams and events of the host: what was done with them is in `done`, a letter and a flag or a handle's last digit each.
+# Streams and events of the host. `done` records each call as a letter and a flag or a handle's last
+# digit.
 RUNTIME = """
 #include <pthread.h>
 #include <stdio.h>
@@ -280,18 +282,18 @@ class TestReprs:
 
     @pytest.mark.parametrize("name", adapters.__all__)
     @pytest.mark.parametrize("source", [None, 0xBEEF0])
-    def test_of_an_address(self, name, source):
+    def test_repr_of_an_address(self, name, source):
         adapter = getattr(adapters, name)(source)
         assert repr(adapter).startswith(f"<{name} {source or 0:#x}")
         assert hex(int(adapter)) in repr(adapter)[:-1].split()
 
     @pytest.mark.parametrize("name", [name for name in adapters.__all__ if name.startswith(("ListOf", "PointerTo"))])
-    def test_of_memory_of_their_own(self, name):
+    def test_repr_of_owned_memory(self, name):
         element = {"ListOfBytes": b"one", "ListOfPointer": None}.get(name, 1)
         adapter = getattr(adapters, name)([element])
         assert repr(adapter) == f"<{name} {int(adapter):#x}>" and int(adapter)
 
-    def test_of_others_with_memory(self):
+    def test_repr_of_other_adapters_with_memory(self):
         for adapter in (adapters.CStr("text"), adapters.HipModuleLaunchKernel_extra([ctypes.c_int(3)]), hip.dim3(1, 2, 3)):
             assert int(adapter) and hex(int(adapter)) in re.split(r"[ >:]", repr(adapter))
 
@@ -301,12 +303,12 @@ class TestReprs:
         ids=["stream", "event", "graph", "function", "record"],
     )
     @pytest.mark.parametrize("source", [None, 0xBEEF0])
-    def test_of_generated_types(self, make, source):
+    def test_repr_of_generated_types(self, make, source):
         adapter = make(source)
         assert int(adapter) == (source or 0)
         assert hex(int(adapter)) in re.split(r"[ >:]", repr(adapter))
 
-    def test_of_a_callable(self):
+    def test_repr_of_a_callable(self):
         function = hip.hipHostFn_t(print)
         assert f"at {int(function):#x}: <built-in" in repr(function)
 
@@ -321,7 +323,7 @@ def test_a_star_brings_objects_along():
 
 
 class TestDim3OfFloats:
-    """`hip.dim3(n / block[0])`, as an example of HIP Python has it."""
+    """`hip.dim3(n / block[0])`, like an example of HIP Python."""
 
     def test_whole_floats_are_taken(self):
         block = hip.dim3(64)
@@ -340,6 +342,6 @@ class TestDim3OfFloats:
         with pytest.raises(OverflowError, match=r"dim3\.x"):
             hip.dim3(value)
 
-    def test_arguments_of_functions_take_none(self):
+    def test_function_arguments_refuse_floats(self):
         with pytest.raises(TypeError, match="an int was expected, not a float"):
             hip.hipMalloc(1e3)

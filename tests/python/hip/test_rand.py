@@ -1,7 +1,7 @@
 """The documentation's example of hipRAND with NumPy.
 
-On AMD's library as far as a machine without a device goes; to the end on a HIP device, NVIDIA's by the libraries of
-tests/hip_over_cuda, and on a stand-in of memory that is the host's and of a generator that is C's.
+It runs on AMD's library as far as a machine without a device allows. On a HIP device it runs to the
+end, or on NVIDIA's with tests/hip_over_cuda, or on a stand-in with host memory and C's generator.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ int hipFree(void *memory) { free(memory); return 0; }
 int hipMemcpy(void *to, const void *from, size_t bytes, int kind) { (void)kind; memcpy(to, from, bytes); return 0; }
 """
 
-#: hipRAND's host generators fill memory of the host, its others memory of the device; both are the same here.
+#: hipRAND's host generators fill host memory, the others device memory; both are the same here.
 GENERATOR = """
 #include <stdlib.h>
 struct generator { unsigned short state[3]; };
@@ -55,7 +55,7 @@ from entrepot import hip, hiprand
 from entrepot.hip import hip_check
 """
 
-#: But for the import, as the documentation of HIP Python has it.
+#: The documentation's example of HIP Python, but for the import.
 ESTIMATE_OF_PI = """
 def calculate_pi(n):
     xy = np.empty(shape=(2, n))
@@ -97,7 +97,7 @@ except ValueError as error:
 
 @pytest.fixture(scope="module")
 def stand_ins(tmp_path_factory):
-    """The variables that name them."""
+    """Variables that name the libraries."""
     folder = tmp_path_factory.mktemp("stand_ins")
     for name, source in {"hip": RUNTIME, "hiprand": GENERATOR}.items():
         (folder / f"{name}.c").write_text(source)
@@ -118,7 +118,7 @@ def test_to_the_end(stand_ins, monkeypatch, where, example):
 @pytest.mark.hip_library
 @pytest.mark.hiprand_library
 def test_on_amds_library_without_a_device():
-    """Debian's 5.3 has no generator for the host, either."""
+    """Debian's 5.3 has no host generator, either."""
     version = hip_check(hiprand.hiprandGetVersion())
     status = hiprand.hiprandStatus
     kind = hiprand.hiprandRngType.HIPRAND_RNG_PSEUDO_DEFAULT

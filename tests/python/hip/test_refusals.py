@@ -1,4 +1,4 @@
-"""What would end the process in AMD's library, and is refused before: with what was asked, what was found and what to do."""
+"""Calls that would crash in AMD's library are refused: asked, found, and what to do."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class TestHandles:
         with pytest.raises(TypeError, match=words + r" itself; pass prog\.createRef\(\)"):
             hiprtc.hiprtcDestroyProgram(program)
 
-    def test_the_address_is_that_of_its_place_or_of_a_list(self):
+    def test_address_of_a_handle_or_a_list_is_taken(self):
         made = [hip_check(hiprtc.hiprtcCreateProgram(SOURCE, b"one", 0, None, None)) for _ in range(4)]
         for given in (made[0].createRef(), Pointer(made[1].createRef()), int(made[2].createRef()), [made[3]]):
             assert hiprtc.hiprtcDestroyProgram(given) == (hiprtc.hiprtcResult.HIPRTC_SUCCESS,)
@@ -57,7 +57,7 @@ class TestHandles:
             (lambda graph: hip.hipGraphGetNodes(graph, graph, [0]), "nodes"),
         ],
     )
-    def test_what_is_created_is_written_where_a_handle_stands(self, call, name):
+    def test_handle_in_place_of_its_address_is_refused(self, call, name):
         kinds = {"stream": hip.hipStream_t, "module": hip.hipModule_t, "event": hip.hipEvent_t, "nodes": hip.hipGraph_t}
         with pytest.raises(TypeError, match=rf"argument '{name}': C takes the address of a handle .* pass {name}\.createRef\(\)"):
             call(kinds[name](16))
@@ -80,7 +80,7 @@ class TestHandles:
 class TestCounts:
     OPTION = b"--offload-arch=gfx90a"
 
-    def test_of_options(self, program):
+    def test_count_of_options_is_checked(self, program):
         with pytest.raises(
             ValueError, match=r"hiprtcCompileProgram\(\) argument 'options': has 1 element, and 'numOptions' says 2"
         ):
@@ -91,7 +91,7 @@ class TestCounts:
             hiprtc.hiprtcCompileProgram(program, -1, None)
         assert hiprtc.hiprtcCompileProgram(program, 1, [self.OPTION, b"-never read"]) == (0,)
 
-    def test_of_headers_and_their_names(self):
+    def test_count_of_headers_is_checked(self):
         create = hiprtc.hiprtcCreateProgram
         with pytest.raises(
             ValueError, match=r"hiprtcCreateProgram\(\) argument 'headers': has 1 element, and 'numHeaders' says 2"
@@ -100,7 +100,7 @@ class TestCounts:
         with pytest.raises(ValueError, match="argument 'includeNames': has 1 element, and 'numHeaders' says 2"):
             create(SOURCE, b"one", 2, [b"", b""], [b"a"])
 
-    def test_of_nodes_and_attributes(self):
+    def test_count_of_nodes_is_checked(self):
         with pytest.raises(ValueError, match="argument 'pDependencies': has 1 element, and 'numDependencies' says 2"):
             hip.hipGraphAddEmptyNode(None, [None], 2)
         with pytest.raises(ValueError, match="argument 'to': has 1 element, and 'numDependencies' says 2"):
@@ -119,7 +119,7 @@ class TestCounts:
 class TestBytes:
     HOST = hip.hipMemcpyKind.hipMemcpyHostToHost
 
-    def test_of_copies(self):
+    def test_sizes_of_copies_are_checked(self):
         with pytest.raises(ValueError, match=r"hipMemcpy\(\) argument 'dst': has 8 bytes, and 'sizeBytes' says 1000"):
             hip.hipMemcpy(bytearray(8), bytes(1000), 1000, self.HOST)
         with pytest.raises(ValueError, match="argument 'src': has 9 bytes, and 'sizeBytes' says 1000"):  # with the NUL behind it
@@ -127,7 +127,7 @@ class TestBytes:
         with pytest.raises(ValueError, match=r"hipMemsetD32\(\) argument 'dest': has 8 bytes, and 'count' says 3 of 4 bytes"):
             hip.hipMemsetD32(bytearray(8), 0, 3)
 
-    def test_of_text_that_c_writes(self):
+    def test_size_of_text_buffers_is_checked(self):
         with pytest.raises(ValueError, match=r"hipDeviceGetName\(\) argument 'name': has 4 bytes, and 'len' says 64"):
             hip.hipDeviceGetName(name=bytearray(4), len=64, device=0)
 
@@ -180,11 +180,11 @@ class TestArchitectures:
             [],
         ],
     )
-    def test_what_hiprtc_survives_it_answers(self, options):
+    def test_harmless_options_reach_hiprtc(self, options):
         done = compile_elsewhere(options)
         assert done.returncode == 0 and done.stdout.startswith("status "), done.stderr
 
-    def test_those_behind_the_count_are_not_read(self, program):
+    def test_options_past_the_count_are_not_read(self, program):
         assert hiprtc.hiprtcCompileProgram(program, 1, [b"--offload-arch=gfx90a", b"--offload-arch="]) == (0,)
 
     def test_an_option_that_is_null(self, program):
@@ -198,7 +198,7 @@ class TestArchitectures:
 
 
 def test_an_address_is_taken_as_it_is():
-    """A way out for who knows better: nothing is known of it."""
+    """Deliberate bypass: the size of memory at a bare address is unknown, and not checked."""
     room = bytearray(16)
     (status,) = hip.hipMemcpy(int(Pointer(room)), bytes(16), 16, TestBytes.HOST)
     assert isinstance(status, hip.hipError_t)
@@ -206,7 +206,8 @@ def test_an_address_is_taken_as_it_is():
 
 @of_hip_5
 def test_several_threads_compile_at_first():
-    """HIP 5's ends the process where a thread that has not called HIP waits for the compilation of one that has."""
+    """HIP 5's hipRTC crashes if a thread that has not called HIP waits for the compilation of
+    one that has."""
     program = """
         import threading
         from entrepot import hip, hiprtc

@@ -1,4 +1,5 @@
-"""The generated modules: functions whose C is not what its documentation, or a rule, makes of it, and how the files read."""
+"""The generated modules: functions whose C differs from the documentation or a rule, and the
+files' text."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ TO_ARRAYS = ["hipMemcpy2DToArray", "hipMemcpy2DToArrayAsync", "hipMemcpy2DArrayT
         *((name, "dst", "hipArray_t") for name in TO_ARRAYS),
     ],
 )
-def test_parameters_are_passed_as_c_has_them(function, parameter, passed):
+def test_parameters_match_c(function, parameter, passed):
     assert getattr(hip, function).declaration.__annotations__[parameter] == passed
 
 
@@ -55,7 +56,7 @@ def test_parameters_are_passed_as_c_has_them(function, parameter, passed):
         "python/entrepot/hipsparse.py",
     ],
 )
-def test_what_is_committed_reads_well(path):
+def test_committed_docstrings_have_no_markup(path):
     for suffix in ("", "i"):
         lines = (ROOT / (path + suffix)).read_text().splitlines()
         assert [line for line in lines if len(line) > 120] == []

@@ -1,5 +1,6 @@
-"""hipSPARSE, a library more for a file of settings: what it says where it is not, what AMD's own says without a device, and calls
-of a stand-in to the end.
+"""hipSPARSE, a further library that needs only a file of settings.
+
+Tested: its absence, AMD's library without a device, and calls of a stand-in to the end.
 
 AMD's library takes 1.3 GB, and CI does without. Not installed, but unpacked (`apt-get download libhipsparse0 librocsparse0`,
 `dpkg-deb -x` each into a folder), it is found by ENTREPOT_HIPSPARSE_LIBRARY, and what it needs by LD_LIBRARY_PATH.
@@ -18,14 +19,14 @@ from entrepot.hip import hip_check
 from robustness.processes import run
 
 
-def test_names_are_there_without_the_library():
+def test_names_exist_without_the_library():
     assert hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_SUCCESS == 0
     assert "hipsparseScsrmv" in hipsparse.__all__
     assert issubclass(hipsparse.hipsparseHandle_t, hipsparse.hipsparseMatDescr_t.__base__)
     assert hipsparse.hipsparseHandle_t is not hipsparse.hipsparseMatDescr_t
 
 
-def test_a_call_without_the_library_says_what_was_tried():
+def test_call_without_the_library_lists_attempts():
     if hipsparse._library.is_there():
         pytest.skip("hipSPARSE is here")
     with pytest.raises(LibraryError) as caught:
@@ -39,7 +40,7 @@ def test_a_call_without_the_library_says_what_was_tried():
 @pytest.mark.hip_library
 @pytest.mark.hipsparse_library
 class TestAmdsLibrary:
-    """Its descriptions of matrices and vectors are the host's: they need no device."""
+    """Descriptions of matrices and vectors are host objects: they need no device."""
 
     def test_a_matrix_is_described(self):
         assert hipsparse.hipsparseGetVersion(None)[0] == hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_NOT_INITIALIZED
@@ -82,8 +83,8 @@ class TestAmdsLibrary:
         hip_check(hipsparse.hipsparseDestroySpVec(sparse))
         hip_check(hipsparse.hipsparseDestroySpMat(matrix))
 
-    def test_what_needs_a_handle_says_so(self):
-        """5.3 says success without a device, and makes none."""
+    def test_calls_without_a_handle_return_a_status(self):
+        """Version 5.3 returns success without a device, and creates no handle."""
         if hip.hipGetDeviceCount()[0] == 0:
             pytest.skip("there is a HIP device here")
         status, handle = hipsparse.hipsparseCreate()
@@ -99,7 +100,7 @@ class TestAmdsLibrary:
         hip_check(hipsparse.hipsparseDestroyMatDescr(descr))
 
 
-#: One device less: y = alpha * A x + beta * y where the arrays are the host's.
+#: Without a device: y = alpha * A x + beta * y on host arrays.
 STAND_IN = """
 #include <stdlib.h>
 int hipsparseCreate(void **handle) { *handle = malloc(1); return 0; }

@@ -1,6 +1,6 @@
 """Every function of HIP and hipRTC, called once here and once through HIP Python, on AMD's library without a device.
 
-What is otherwise stands in the tables below, by name: whatever else comes to differ is red, and so is a row that holds no more.
+The tables below list the differences by name. Any other difference fails, and so does a stale row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 LIBRARIES = {"entrepot.hip": "rocm.bindings.hip", "entrepot.hiprtc": "rocm.bindings.hiprtc"}
 
-# The functions that have other arguments in HIP Python, and why; each is called there as it wants to be.
+# Functions with other arguments in HIP Python, with the reason; each is called there with its own.
 OTHER_ARGUMENTS = {
     "an array whose length is another argument is one result to it, and C writes any number of them there": (
         "hipDrvPointerGetAttributes hipGraphGetEdges hipGraphGetNodes hipGraphGetRootNodes hipGraphInstantiate "
@@ -41,32 +41,33 @@ OTHER_ARGUMENTS = {
     ),
 }
 
-# Where HIP Python has neither our status nor, like us, no such function in the library.
+# Functions of the library for which HIP Python raises instead of returning our status.
 DIFFERENT = {
-    # An enum of what it has not set and C has not written: no ValueError where that happens to be a value.
+    # HIP Python makes an enum of a value that neither side has set: ValueError, unless it happens
+    # to be valid.
     "ValueError": (
         "hipCtxGetCacheConfig hipCtxGetSharedMemConfig hipDeviceGetCacheConfig hipDeviceGetSharedMemConfig "
         "hipDrvPointerGetAttributes hipGraphExecUpdate hipMemPoolGetAccess hipMemRangeGetAttributes hipModuleLoadDataEx "
         "hipStreamGetCaptureInfo hipStreamGetCaptureInfo_v2 hipTexRefGetAddressMode hipThreadExchangeStreamCaptureMode"
     ),
-    # It calls HIP 5's functions by HIP 6's names alone.
+    # HIP Python calls HIP 5's functions by HIP 6's names only.
     "RuntimeError: failed to dlsym": "hipChooseDevice hipGetDeviceProperties",
-    # It asks for a class method that its class has not.
+    # HIP Python calls a class method that its class lacks.
     "AttributeError": "hipGetChannelDesc hipGraphKernelNodeCopyAttributes",
 }
 
-# The twins of HIP 6 and later: of what has another layout there, as it was before.
+# HIP 5's variants of functions whose structs have another layout since HIP 6.
 OURS_ALONE = {"hipChooseDeviceR0000", "hipGetDevicePropertiesR0000"}
 
-# The functions that do not bear NULL in HIP 5.2: the process ends.
+# Functions that crash on NULL in HIP 5.2.
 CRASHES = {
     "entrepot.hip": {"hipKernelNameRef"},
     "entrepot.hiprtc": {"hiprtcCompileProgram", "hiprtcCreateProgram", "hiprtcGetCodeSize", "hiprtcGetProgramLogSize"},
 }
 
-# What HIP Python has and we have not.
+# Functions of HIP Python that Entrepot lacks.
 ABSENT = {
-    # HIP 7.1, whose headers ours are made from, has these in none of its headers for users.
+    # HIP 7.1, the source of our headers, declares these in no public header.
     "entrepot.hip": set(
         # execution contexts, and what they divide
         "hipDevResource hipDevResourceDesc_t hipDevResourceGenerateDesc hipDevResourceType hipDevResource_st "
@@ -94,7 +95,7 @@ ABSENT = {
     "entrepot.hiprtc": set(),
 }
 
-# HIP Python's own, and what it imports.
+# HIP Python's own names, and its imports.
 NO_NAMES_OF_HIP = {"ctypes", "enum", "has_symbol"}
 
 
@@ -104,7 +105,7 @@ def words(table: dict[str, str]) -> dict[str, str]:
 
 
 def calls(module: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
-    """Function → what each argument is: of ours, and of HIP Python's, by the signature at the head of its text."""
+    """Function → kinds of its arguments: Entrepot's, and HIP Python's by its docstring."""
     described = json.loads((ROOT / f"tools/bindgen/libraries/{module.split('.')[1]}.json").read_text())["functions"]
     ours, theirs = {}, {}
     for each in described:
@@ -133,7 +134,8 @@ def _has(module: str, name: str) -> bool:
 
 
 def outcomes(module: str, runtime: str, arguments: dict[str, list[str]], folder: Path) -> dict[str, str]:
-    """HIP 5 has hipRTC in the runtime itself: HIP Python asks for a library of that name, and finds it in the folder."""
+    """HIP 5 has hipRTC in the runtime itself: HIP Python asks for a library of that name, and
+    finds it in the folder."""
     worker = Path(__file__).with_name("statuses.py")
     done = subprocess.run(
         [sys.executable, worker, module, runtime],
@@ -152,7 +154,7 @@ def is_missing(outcome: str) -> bool:
 
 
 def version() -> int:
-    """Of the runtime; 502 is HIP 5.2."""
+    """Version of the runtime; 502 is HIP 5.2."""
     return hip.hipRuntimeGetVersion()[1] // 100_000
 
 
@@ -190,7 +192,7 @@ def asked(request, tmp_path_factory):
 
 @pytest.mark.hip_library
 def test_no_call_ends_but_with_a_status(asked):
-    """Where C itself does not bear NULL, the process dies of it; nothing of ours does."""
+    """If C itself crashes on NULL, the process dies of it; Entrepot's code never crashes."""
     odd = {
         name: outcome
         for name, outcome in asked.ours.items()
@@ -205,7 +207,7 @@ def test_no_call_ends_but_with_a_status(asked):
 
 
 @pytest.mark.hip_library
-def test_what_is_missing_is_not_in_the_library(asked):
+def test_missing_functions_are_absent_from_the_library(asked):
     opened = ctypes.CDLL(library())
     missing = {name for name, outcome in asked.ours.items() if is_missing(outcome)}
     if asked.module == "entrepot.hiprtc" and version() >= 600:
@@ -216,7 +218,7 @@ def test_what_is_missing_is_not_in_the_library(asked):
 
 @pytest.mark.hip_library
 @pytest.mark.hip_python
-def test_the_same_as_hip_python(asked):
+def test_statuses_match_hip_python(asked):
     theirs, excused = asked.theirs(), words(DIFFERENT)
     different, equal = {}, 0
     for name, mine in asked.ours.items():
@@ -236,7 +238,7 @@ def test_the_same_as_hip_python(asked):
 
 @pytest.mark.hip_library
 @pytest.mark.hip_python
-def test_where_the_arguments_are_others(asked):
+def test_differing_arguments_are_listed(asked):
     of_this = "hiprtc" if asked.module == "entrepot.hiprtc" else "hip"
     assert asked.with_other_arguments() == {name for name in words(OTHER_ARGUMENTS) if re.match("hip(rtc)?", name)[0] == of_this}
 
@@ -255,8 +257,8 @@ def test_the_documentation_has_their_number():
 
 
 @pytest.mark.triton
-def test_the_names_that_are_not_here_came_later():
-    """Than the headers for users that the bindings are made from."""
+def test_missing_names_are_absent_from_public_headers():
+    """Missing from the public headers that the bindings are made from."""
     include = Path(importlib.util.find_spec("triton").origin).parent / "backends/amd/include/hip"
     for_users = [*include.glob("*.h"), include / "amd_detail/amd_hip_runtime.h", include / "amd_detail/host_defines.h"]
     known = set(re.findall(r"\w+", "\n".join(header.read_text() for header in for_users)))

@@ -1,4 +1,4 @@
-"""What versions of HIP have by one name and not alike: decided by the library that is there."""
+"""Names whose meaning differs between versions of HIP: the loaded library decides."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from entrepot import hip
 from robustness.processes import run
 
-#: Name of a struct → the symbol by which the library is told that lays it out anew.
+#: Name of a struct → symbol of the libraries that have its new layout.
 LAID_OUT_ANEW = {
     "HIP_MEMCPY3D": "hipGetDevicePropertiesR0600",
     "hipMemAllocationProp": "hipUserObjectCreate",
@@ -18,7 +18,7 @@ LAID_OUT_ANEW = {
     "hipExternalSemaphoreWaitParams": "hipGetDevicePropertiesR0600",
 }
 
-#: Of a version, what came with it and is a sign of it here.
+#: Version → symbols that it added, by which it is identified here.
 SIGNS = {
     "5.2": [],
     "5.3": ["hipUserObjectCreate"],
@@ -27,9 +27,10 @@ SIGNS = {
     "7.0": ["hipLaunchKernelExC"],
 }
 
-#: By version, as AMD's headers of it have them: Kernel and MemcpyFromSymbol of hipGraphNodeType, Host of hipMemoryType,
-#: hipIpcMemLazyEnablePeerAccess, sizes of HIP_MEMCPY3D and of hipExternalSemaphoreWaitParams, where the location is in
-#: hipMemAllocationProp and the width in HIP_MEMSET_NODE_PARAMS.
+#: By version, from AMD's headers of it: Kernel and MemcpyFromSymbol of hipGraphNodeType, Host of
+#: hipMemoryType, hipIpcMemLazyEnablePeerAccess, sizes of HIP_MEMCPY3D and of
+#: hipExternalSemaphoreWaitParams. The last two are offsets: of the location in
+#: hipMemAllocationProp, and of the width in HIP_MEMSET_NODE_PARAMS.
 MEANT = {
     "5.2": [1, 10, 0, 0, 128, 136, 4, 24],
     "5.3": [0, 10, 0, 0, 128, 136, 8, 24],
@@ -51,15 +52,16 @@ print(vars(hip.hipMemAllocationProp)["location"].offset, vars(hip.HIP_MEMSET_NOD
 
 @pytest.mark.parametrize("version", SIGNS)
 def test_a_library_of_each_version(tmp_path, version):
-    """A stand-in with the symbols that the version has, and those of all before it."""
+    """A stand-in with the symbols of the version and of all earlier ones."""
     signs = [each for earlier, names in SIGNS.items() if earlier <= version for each in names]
     (tmp_path / "hip.c").write_text("".join(f"void {each}(void) {{}}\n" for each in ["hipInit", *signs]))
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libhip.so", tmp_path / "hip.c"], check=True)
     assert [int(each) for each in run(PRINTED.format(library=tmp_path / "libhip.so")).split()] == MEANT[version]
 
 
-def test_the_nodes_of_a_graph_that_sets_memory(tmp_path):
-    """7.0 took hipMemsetParams for them; what 6 has lies otherwise, and is what its library gets."""
+def test_memset_nodes_get_the_librarys_layout(tmp_path):
+    """Version 7.0 used hipMemsetParams for them. HIP 6's struct has another layout, which its
+    library gets."""
     source = "#include <stdint.h>\nint hipGetDevicePropertiesR0600(void) { return 0; }\n"
     source += "int hipDrvGraphAddMemsetNode(void **node, void *graph, const void *on, uint64_t count, const uint64_t *params,"
     source += " void *context) { *node = (void *)params[3]; return 0; }\n"
@@ -97,8 +99,8 @@ def test_structs_by_the_library(name):
 
 
 @pytest.mark.parametrize("name", LAID_OUT_ANEW)
-def test_structs_of_hip_5_as_its_own_headers_have_them(tmp_path, name):
-    """Debian's headers are 5.2's."""
+def test_structs_of_hip_5_match_its_headers(tmp_path, name):
+    """Debian's headers are those of 5.2."""
     headers = Path("/usr/include/hip")
     if not (headers / "hip_version.h").exists() or "HIP_VERSION_MAJOR 5" not in (headers / "hip_version.h").read_text():
         pytest.skip("HIP 5's headers are not here: apt-get install libamdhip64-dev")
@@ -115,7 +117,7 @@ def test_structs_of_hip_5_as_its_own_headers_have_them(tmp_path, name):
     assert [int(each) for each in found] == [*expected, record.c_sizeof()]
 
 
-def test_without_a_library_as_the_headers_have_it():
+def test_layouts_without_a_library_match_the_headers():
     assert (
         run("""
         import os
@@ -131,8 +133,8 @@ def test_without_a_library_as_the_headers_have_it():
     )
 
 
-def test_a_library_that_answers_as_hip_6_does(tmp_path):
-    """A stand-in with the later symbol: the later struct and enum."""
+def test_stand_in_for_hip_6_uses_its_layouts(tmp_path):
+    """A stand-in with the later symbol uses the later struct and enum."""
     source = tmp_path / "hip.c"
     source.write_text(
         "int hipGetDevicePropertiesR0600(char *prop, int device) { prop[0] = 'x'; return 0; }\n"
@@ -175,7 +177,7 @@ def test_names_of_the_module():
 
 @pytest.mark.hip_python
 def test_the_files_are_a_fifth_of_hip_pythons():
-    """Our modules with their stubs, against the extensions alone."""
+    """The modules with their stubs, against the extensions alone."""
     import rocm.bindings.hip
 
     own, peer = Path(hip.__file__).parent, Path(rocm.bindings.hip.__file__).parent

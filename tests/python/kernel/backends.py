@@ -1,4 +1,4 @@
-"""Where the contract suite of kernels runs: each way that a Python function becomes work on a device, and the simulator."""
+"""Targets of the contract suite of kernels: each device and dialect, and the simulator."""
 
 from __future__ import annotations
 
@@ -39,14 +39,15 @@ class Backend:
         return array
 
     def launch(self, kernel: Any, global_range: Any, local_range: Any, *arguments: Any) -> None:
-        """Runs the kernel on Arrays and scalars, to its end."""
+        """Runs the kernel on Arrays and scalars, and waits for it."""
         if self.simulates:
             kernel.simulate[global_range, local_range](*arguments)
             return
         _through(kernel, self.dialect)[global_range, local_range](*arguments).wait()
 
     def run(self, kernel: Any, global_range: Any, local_range: Any, *arguments: Any) -> list[Any]:
-        """Runs the kernel on copies of the NumPy arrays among the arguments; gives their elements afterwards."""
+        """Runs the kernel on copies of the NumPy arrays among the arguments, and returns their
+        elements."""
         moved = [self.array(value) if isinstance(value, np.ndarray) else value for value in arguments]
         self.launch(kernel, global_range, local_range, *moved)
         return [values_of(value) for value in moved if isinstance(value, ep.Array)]
@@ -57,7 +58,8 @@ class Backend:
 
 @functools.cache
 def _through(kernel: Any, dialect: str) -> Any:
-    """The kernel compiled through that dialect; one object for all launches, as what it has compiled belongs to it."""
+    """The kernel for that dialect; one object for all launches, since it caches its compiled
+    code."""
     return kernel.options(dialect=dialect)
 
 
@@ -79,18 +81,19 @@ def _params(backends: list[Backend]) -> list[object]:
     return [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in backends]
 
 
-#: SYCL's own compiler takes up to a second a kernel: ENTREPOT_SYCL_SOURCE=1 for every test, else those of every_dialect only.
+#: SYCL's own compiler takes up to a second a kernel. It runs in every test with
+#: ENTREPOT_SYCL_SOURCE=1, else only in those of every_dialect.
 _QUICK = [each for each in BACKENDS if each.dialect != "sycl" or os.environ.get("ENTREPOT_SYCL_SOURCE")]
 
 #: Every backend, as parameters with their markers.
 every_backend = pytest.mark.parametrize("backend", _params(_QUICK))
 #: Those that compile.
 every_compiler = pytest.mark.parametrize("backend", _params([each for each in _QUICK if not each.simulates]))
-#: Every backend, and SYCL's dialect whatever it takes: for tests of what dialects say differently.
+#: Every backend and SYCL's dialect, for tests of differences between dialects.
 every_dialect = pytest.mark.parametrize("backend", _params(BACKENDS))
-#: The dialects that are compiled, that one too.
+#: The compiled dialects, SYCL's included.
 every_compiled_dialect = pytest.mark.parametrize("backend", _params([each for each in BACKENDS if not each.simulates]))
-#: The devices behind them, for what chooses the dialect by itself.
+#: The devices of these backends, for tests in which the device selects the dialect.
 every_device = pytest.mark.parametrize(
     "device",
     [

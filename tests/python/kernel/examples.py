@@ -1,4 +1,5 @@
-"""The examples as modules, what their kernels are in a dialect, and further kernels whose text compilers are shown."""
+"""The examples as modules, the text of their kernels in a dialect, and further kernels for
+compilers."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ FOLDER = Path(__file__).parents[3] / "examples" / "kernels"
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("*.py") if path.name != "example.py")
 
 
-# Kernels of the contract suite whose text the compilers of GPUs have not seen otherwise.
+# Kernels of the contract suite that GPU compilers would otherwise not compile.
 OF_THE_SUITE = [
     *[
         (mathematics.of_integers, f"void(int64[:, :], int64[:, :], {dtype}[::1], {dtype}[::1])")
@@ -81,7 +82,8 @@ def filling(size: int, with_group_function: bool):
 
 
 def looking_up(sizes: tuple[int, ...]):
-    """A kernel with constants of so many bytes each; its functions, and what it prints, may need some for themselves."""
+    """A kernel with constants of so many bytes each; its functions and its print may need some
+    of their own."""
     a, b, c, d = (np.zeros(sizes[i] if i < len(sizes) else 1, "u1") for i in range(4))
 
     @dppy.kernel("void(float64[::1], float64[::1])")
@@ -96,7 +98,7 @@ def looking_up(sizes: tuple[int, ...]):
 
 
 def texts_of(name: str, dialect: str) -> list[str]:
-    """Of each kernel that the example launches, as it is for the host's arguments."""
+    """Texts of the kernels that the example launches, for the host's arguments."""
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(str(FOLDER))
         shadowed = sys.modules.pop(name, None)

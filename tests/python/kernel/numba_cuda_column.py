@@ -1,7 +1,8 @@
-"""The left column of docs/kernels/numba_cuda.md, run by Numba, with the results that test_numba_cuda.py has of the right one.
+"""The left column of docs/kernels/numba_cuda.md, run by Numba, with the results of the right
+column in test_numba_cuda.py.
 
-Prints the rows that it has run, and with a dash before them those that Numba's simulator has not. A script, as
-NUMBA_ENABLE_CUDASIM counts before the import.
+Prints the rows that it has run, and with a dash those that Numba's simulator lacks. It is a
+script, as NUMBA_ENABLE_CUDASIM must be set before the import.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if not hasattr(np, "row_stack"):
 from numba import config, cuda, float32, vectorize
 
 CONSTANTS = np.array([3, 1, 4, 1], "f4")
-#: What Numba's simulator has not.
+#: Not supported by Numba's simulator.
 ON_A_GPU_ONLY = {
     "`cuda.laneid`",
     "`cuda.warpsize`",

@@ -1,16 +1,18 @@
 """Random kernels: Hypothesis strategies of the text of modules, and the arguments that the kernels in them are launched with.
 
-The kernels use every operator on integers of all widths, float16 to float64, conditions, loops, device functions, tuples,
-elements and parts of strided views, private and local arrays, barriers, atomics and group functions. Each program has one
-meaning only.
+The kernels use every operator on integers of all widths and float16 to float64. They use
+conditions, loops, device functions, tuples, elements and parts of strided views. They use private
+and local arrays, barriers, atomics and group functions. Each program has one meaning only.
+
 ``tests/python/kernel/test_random_programs.py`` and ``tools/fuzz_kernels.py`` run them.
 
-So that two correct compilers agree, what is assigned to a variable states its type, or is an integer of literals, which is int64
-where it meets one of a type, or takes the type of what the variable is assigned later; and floats are exact: a variable is a
-number of quarters, 1000 at most, and no expression needs more than 53 bits. So nothing is rounded, and neither one rounding for
-``a * b + c`` nor another order of additions, which compilers may choose, shows in a result. Each cell that atomics
-change knows one of them that may come in any order, and nobody looks at what it was before.
-float16 rounds after every operation, so a variable of that type is only kept within ±8.
+Two correct compilers must agree. So the value assigned to a variable states its type, or is an
+integer of literals. The latter is int64 where it meets an integer of a type, or takes the type that
+the variable is assigned later. Floats are exact: a variable is a number of quarters, 1000 at most,
+and no expression needs more than 53 bits. Nothing is rounded, so compilers may contract
+``a * b + c`` or reorder additions without a change of results. Each cell for atomics has one
+operation, for which any order is right, and its previous value is never used. A variable of type
+float16 is only kept within ±8, for it rounds after every operation.
 """
 
 from __future__ import annotations
@@ -33,20 +35,20 @@ SIZES = {
     (16, 8): ["16, 8", "(8, 2), (4, 2)", "(2, 2, 4), (1, 2, 4)"],
     (32, 8): ["32, 8", "(4, 8), (1, 8)"],
 }
-#: An index of 8 bits is within the table, whichever its sign.
+#: An index of 8 bits is within the table, with either sign.
 TABLE = 256
 COLUMNS = 4
 WIDE = 6
 CUBE = (3, 4, 5)
 PRIVATE = 4
-#: What an expression may be divided by before it becomes a number of quarters: none of its quotients is as near to a quarter,
-#: without being one, as rounding reaches.
+#: Divisors of an expression that is converted to quarters afterwards. A quotient that is not a
+#: quarter is farther from one than rounding reaches.
 INEXACT_DIVISORS = ["3.0", "-1.25", "7.0"]
-#: What atomics do to each of the cells, in global and in local memory.
+#: Operation of atomics on each of the cells, in global and in local memory.
 ATOMICS = ["add", "sub", "min", "max", "and_", "or_", "xor", "add"]
 CELLS = len(ATOMICS)
 
-#: What every program takes.
+#: Parameters of every program.
 PARAMETERS = "out, floats, cells, sums, grid, small, rounded, a, b, c, d, e, f, g, h, x, y, halves, flags, table, wide, cube, n"
 
 _HEAD = """\
@@ -73,7 +75,7 @@ def program({parameters}):
 
 @dataclass
 class _Writer:
-    """A program that is being drawn: its lines, and what may be named at this point."""
+    """A program under construction: its lines, and the names in scope."""
 
     draw: st.DrawFn
     lines: list[str] = field(default_factory=list)
@@ -109,7 +111,7 @@ class _Writer:
     # Expressions -----------------------------------------------------------------------------------------------------
 
     def typed_integer(self) -> str:
-        """A leaf that has a type."""
+        """A typed leaf of an expression."""
         kind = self.one_of(*INTEGERS)
         constant = f"({self.one_of('-', '~')}dppy.{kind}({self.one_of(0, 1, 5, 100, np.iinfo(kind).max)}))"
         if self.in_function:
@@ -154,7 +156,8 @@ class _Writer:
         return f"dppy.int64(x[{self.place()}] * x[i] {self.one_of('+', '-')} x[{self.place()}])"
 
     def place(self, extent: int = 0) -> str:
-        """An index that is an element itself, from the front or from the end; by default one of an element for each work-item."""
+        """An index that is itself an element, from the front or the end; by default of an array
+        with one element for each work-item."""
         extent = extent or self.items
         at = f"{self.one_of(*ARRAYS.values())}[{self.one_of('i', self.neighbour, f'-1 - {self.neighbour}')}]"
         if self.chance(3):
@@ -162,7 +165,7 @@ class _Writer:
         return self.one_of(f"{at} % {extent}", f"dppy.int64({at}) % {extent} - {extent}")
 
     def narrow(self, kind: str, depth: int) -> str:
-        """An integer of exactly that type, which wraps in it."""
+        """An integer expression of exactly that type, which wraps in it."""
         largest = int(np.iinfo(kind).max)
         leaves = [name for name in self.integers if self.types.get(name) == kind]
         leaves.append(f"dppy.{kind}({self.one_of(0, 1, 2, 77, largest)})")
@@ -277,7 +280,7 @@ class _Writer:
         return f"({left} + dppy.int8({self.integer(depth - 1)}))"
 
     def half(self, depth: int) -> str:
-        """Of float16, and rounded after each operation."""
+        """An expression of float16, which rounds after each operation."""
         leaves = ["halves[i]", f"halves[{self.place()}]", *self.halves, f"dppy.float16({self.one_of(0.1, 2.25, -7.5)})"]
         if depth == 0 or self.chance(4):
             return self.one_of(*leaves)
@@ -308,7 +311,7 @@ class _Writer:
         self.types[name] = kind
 
     def assign_untyped(self) -> None:
-        """A variable of literals, or of what is calculated of such."""
+        """A variable of literals, or of an expression of such variables."""
         name = self.one_of(*self.untyped) if self.untyped and self.chance(3) else f"w{self.made}"
         self.made += 1
         self.line(f"{name} = {self.of_literals()}")
@@ -336,7 +339,7 @@ class _Writer:
         return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {right})"
 
     def assign_typed_later(self) -> None:
-        """A variable that begins with a literal, or with an integer that is none any more, and meets elements then."""
+        """A variable that begins as a literal or an untyped integer, and meets elements later."""
         name, kind = f"l{self.made}", self.one_of(*INTEGERS)
         self.made += 1
         if self.untyped and self.chance(2):
@@ -351,7 +354,7 @@ class _Writer:
         self.integers.append(name)
 
     def assign_real(self) -> None:
-        """Kept small and whole in quarters, so that the products of the next one are exact."""
+        """Kept small and a whole number of quarters, so that later products are exact."""
         name = self.one_of(*self.floats) if self.floats and self.chance(3) else f"r{self.made}"
         self.made += 1
         self.line(f"{name} = {self.quarters()}")
@@ -365,7 +368,7 @@ class _Writer:
         return f"dppy.float64(dppy.int64(max(min(dppy.float64({value}), 1000.0), -1000.0) * 4.0)) / 4.0"
 
     def function(self) -> None:
-        """One of two integers of any type and a float; those that are already there may be called in it."""
+        """A function of two integers of any type and a float; it may call existing ones."""
         writer = _Writer(self.draw, integers=["p", "q"], floats=["z"], functions=dict(self.functions), in_function=True)
         writer.types = {}
         kind = self.one_of(*INTEGERS)
@@ -409,7 +412,7 @@ class _Writer:
         self.functions_of_pairs.append(f"\n@dppy.func\ndef {name}(p, q, z):\n    return {values}\n")
 
     def variable(self) -> str:
-        """One whose type is known, made now if there is none."""
+        """A variable of known type; makes one if there are too few."""
         known = [name for name in self.integers if name in self.types]
         if len(known) < 2 or self.chance(4):
             name, kind = f"v{self.made}", self.one_of(*INTEGERS)
@@ -421,7 +424,7 @@ class _Writer:
         return self.one_of(*known)
 
     def assign_tuple(self) -> None:
-        """To several variables and elements at once: every item is what it was before the assignment."""
+        """Assigns to several variables and elements simultaneously."""
         if self.pairs and self.chance(4):
             name = self.one_of(*self.pairs)
             targets = [f"v{self.made}", f"v{self.made + 1}"]
@@ -463,7 +466,7 @@ class _Writer:
             self.line(f"{left} = {right}")
 
     def learn(self) -> None:
-        """A condition that tells a compiler in what range a variable lies, and uses that depend on the range."""
+        """A condition from which a compiler derives a variable's range, and uses of that range."""
         name = self.variable()
         kind = self.types[name]
         bound = self.one_of("0", "1", "0", self.narrow(kind, 1), self.typed_integer())
@@ -496,7 +499,7 @@ class _Writer:
         self.indent -= 1
 
     def assign_hash(self) -> None:
-        """A sum that wraps, of all elements of an array."""
+        """A wrapping sum of all elements of an array."""
         kind, array, name = self.one_of(*INTEGERS), self.one_of(*ARRAYS.values()), f"v{self.made}"
         self.made += 1
         self.line(f"{name} = dppy.{kind}({self.one_of('0', '77', 'i')})")
@@ -513,7 +516,7 @@ class _Writer:
             self.halves.append(name)
 
     def store(self) -> None:
-        """Into an element that is the work-item's own."""
+        """Writes an element that belongs to the work-item."""
         form = self.one_of("out", "out", "grid", "small", "rounded", "own")
         if form == "out":
             target = self.one_of("out[i] += dppy.int64({})", "out[i] ^= dppy.int64({})", "out[i] = dppy.int64({})")
@@ -536,7 +539,7 @@ class _Writer:
         self.line(f"dppy.atomic.{ATOMICS[cell]}({cells}, {cell}, dppy.{kind}({self.integer(2)}))")
 
     def block(self, statements: int, depth: int) -> None:
-        """In a scope of its own: what it assigns first is not to be read behind it."""
+        """A scope of its own: variables that it introduces are not read after it."""
         names = self.names()
         self.indent += 1
         for _ in range(statements):
@@ -548,7 +551,7 @@ class _Writer:
         return [list(self.integers), list(self.floats), list(self.untyped), list(self.halves)]
 
     def forget(self, names: list[list[str]]) -> None:
-        """What has been assigned since ``names()`` was called."""
+        """Removes variables assigned since ``names()`` was called."""
         self.integers, self.floats, self.untyped, self.halves = names
 
     def statement(self, depth: int) -> None:
@@ -611,12 +614,12 @@ class _Writer:
         self.integers = integers
 
     def step(self) -> str:
-        """A range's, which is never 0."""
+        """A step of a range, never 0."""
         up = f"dppy.int64({self.one_of('b[i]', 'a[i]', 'n')} % 3) + 1"
         return self.one_of("1", "1", "2", "-1", "n - 3", up, f"-({up})")
 
     def phase(self) -> None:
-        """What all write to local memory, they read behind a barrier; now and then in a loop or a condition that is all's."""
+        """All write local memory and read it after a barrier; at times in a uniform loop or if."""
         form = self.one_of("plain", "plain", "for", "while", "if")
         names = self.names()
         if form != "plain":
@@ -646,7 +649,7 @@ class _Writer:
             self.forget(names)
 
     def together(self) -> None:
-        """What the work-items of a group find out about all their values."""
+        """A group function over the values of all work-items of a group."""
         form = self.one_of("reduce", "inclusive_scan", "exclusive_scan", "broadcast", "any", "all")
         name, kind = f"g{self.made}", self.one_of(*INTEGERS)
         self.made += 1
@@ -665,7 +668,7 @@ class _Writer:
         return str(self.draw(st.integers(0, self.group - 1))) if form == "broadcast" else f'"{self.one_of(*operations)}"'
 
     def all_enter(self, form: str) -> None:
-        """The head of a block with barriers: every work-item takes the same way."""
+        """The head of a block with barriers: every work-item takes the same branch."""
         name, count = f"t{self.made}", self.draw(st.integers(1, 3))
         self.made += 1
         if form == "if":
@@ -725,7 +728,7 @@ def programs(draw: st.DrawFn) -> str:
 
 
 def _number(which: str, ranges: str) -> str:
-    """The place of a work-item among all or in its group, in the order of the dimensions."""
+    """Number of a work-item in the range or in its group, in the order of the dimensions."""
     sizes = ast.literal_eval(ranges)[which == "local"]
     number = f"dppy.get_{which}_id(0)"
     for dimension, size in list(enumerate(sizes))[1:] if isinstance(sizes, tuple) else []:
@@ -785,7 +788,7 @@ def sums(draw: st.DrawFn) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """An array that is part of a larger one, whose other elements no program reads or writes."""
+    """An array that is part of a larger one, whose other elements no program accesses."""
 
     whole: np.ndarray
     slices: tuple[slice, ...]
@@ -820,7 +823,7 @@ def arguments(items: int, seed: int = 7) -> dict[str, View | np.generic]:
 
 
 def _integers(random: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Of the whole range, with its ends, small numbers and numbers near the ends among them."""
+    """Integers of the whole range: its ends, small numbers and numbers near the ends among them."""
     limits = np.iinfo(dtype)
     values = random.integers(limits.min, limits.max, shape, dtype, endpoint=True)
     flat = values.reshape(-1)

@@ -1,4 +1,5 @@
-"""Arguments: every dtype, any strides, memory from anywhere without a copy, where a kernel runs, and what is refused."""
+"""Arguments: every dtype, any strides, memory of any origin without a copy, selection of the
+device, refusals."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def scalars(out, i, f, b, n, s):
 
 
 @every_backend
-def test_scalars_of_python_numpy_and_ours(backend):
+def test_scalars_of_python_numpy_and_entrepot(backend):
     (out,) = backend.run(scalars, 1, None, np.zeros(5, "f8"), -(2**40), 0.1, True, np.float32(0.1), ep.Scalar(7, "uint8"))
     assert out.tolist() == [-(2.0**40), 0.1, 1.0, float(np.float32(0.1)), 7.0]
 
@@ -90,7 +91,7 @@ def attributes(out, x):
 
 
 @every_backend
-def test_what_an_array_says_of_itself(backend):
+def test_array_attributes_in_a_kernel(backend):
     (out, _) = backend.run(attributes, 1, None, np.zeros(5, "i8"), np.zeros((3, 7), "f4"))
     assert out.tolist() == [3, 7, 21, 2, 3]
 
@@ -102,7 +103,7 @@ def address_of_writes(x):
 
 
 def launch_without_a_copy(array):
-    """A copy would be memory that comes from the resource of the moment."""
+    """A copy would be allocated from the current resource."""
     counted = memory.statistics()
     with memory.use_resource(counted):
         address_of_writes[8](array).wait()
@@ -110,7 +111,7 @@ def launch_without_a_copy(array):
 
 
 class TestWithoutACopy:
-    """The kernel writes to the memory itself: what was there under another name has changed."""
+    """The kernel writes in place: the memory's other view shows the change."""
 
     @pytest.mark.host
     def test_numpy_on_the_host(self):
@@ -128,7 +129,7 @@ class TestWithoutACopy:
         assert not x[1::2].any()
 
     @every_device
-    def test_numpy_comes_back_and_is_copied_only_where_the_device_does_not_reach_it(self, device):
+    def test_numpy_argument_is_copied_only_if_unreachable(self, device):
         x = np.zeros(16, "i4")
         counted = memory.statistics()
         with ep.device_context(device) as queue, memory.use_resource(counted):
@@ -214,7 +215,7 @@ class TestWithoutACopy:
 
 @pytest.mark.cuda
 class TestArraysOfCuda:
-    """Of other libraries, whole and in part, on the device that they are on: nothing is copied."""
+    """Arrays of other libraries, whole and in part, on their own device: nothing is copied."""
 
     def test_an_object_with_the_interface(self):
         array = ep.zeros(16, "int32", device="cuda:0")
@@ -244,7 +245,7 @@ class TestArraysOfCuda:
 
     @pytest.mark.cupy
     @pytest.mark.torch
-    def test_of_two_libraries_in_one_launch(self):
+    def test_arrays_of_two_libraries_in_one_launch(self):
         import cupy
         import torch
 
@@ -261,7 +262,7 @@ class TestArraysOfCuda:
         assert x.copy_to_host()[::2].tolist() == list(range(1, 9))
 
     @pytest.mark.torch
-    def test_those_that_are_read_only_may_not_be_written(self):
+    def test_read_only_arguments_are_not_writable(self):
         import torch
 
         x = torch.zeros(8, dtype=torch.int32, device="cuda")
@@ -284,7 +285,7 @@ class TestWhereAKernelRuns:
         assert values_of(x).tolist() == list(range(1, 9))
 
     @pytest.mark.sycl
-    def test_contexts_that_disagree_are_refused_and_named(self):
+    def test_conflicting_contexts_are_refused_and_named(self):
         ours = ep.zeros(4, "float32", device="opencl:cpu", kind="device")
         elsewhere = ep.Queue("opencl:cpu", context=ep.Context([ep.device("opencl:cpu")]))
         other = ep.zeros(4, "float32", queue=elsewhere, kind="device")
@@ -298,7 +299,7 @@ class TestWhereAKernelRuns:
 
     @pytest.mark.sycl
     @pytest.mark.cuda
-    def test_devices_that_disagree_are_refused_and_named(self):
+    def test_conflicting_devices_are_refused_and_named(self):
         ours, other = ep.zeros(4, "float32", device="opencl:cpu"), ep.zeros(4, "float32", device="cuda:0")
         with pytest.raises(
             ep.KernelError, match=r"argument 0 \(out\) is in .* on opencl:cpu:0, and argument 1 \(x\) .* on cuda:0"
@@ -322,7 +323,7 @@ def frozen(backend, values):
 
 @every_backend
 def test_read_only_arrays_may_not_be_written(backend):
-    """Found by the compiler, which names the line; nothing has run."""
+    """Refused by the compiler, with the line; nothing has run."""
     array, under = frozen(backend, np.zeros(4, "i4"))
     assert array.read_only
     line = address_of_writes.function.__code__.co_firstlineno + 3
@@ -348,7 +349,7 @@ def test_the_number_of_arguments(backend, arguments):
 
 @every_compiler
 @pytest.mark.parametrize("wrong", ["text", None, {1: 2}, object()], ids=["str", "None", "dict", "object"])
-def test_what_is_no_argument_is_named(backend, wrong):
+def test_invalid_argument_is_named(backend, wrong):
     out = backend.array(np.zeros(4, "f4"))
     with pytest.raises((ep.EntrepotError, TypeError), match=r"x\b|argument"):
         backend.launch(scaled, 4, None, out, wrong, 2.0)
@@ -377,8 +378,8 @@ def shifted_sum(out, x, y):
 
 
 @every_compiler
-def test_the_same_array_given_twice(backend):
-    """Nothing may be assumed of arrays that overlap: what is written through one name is read through the other."""
+def test_overlapping_arguments_see_each_others_writes(backend):
+    """Arrays may overlap: a write through one name is seen by reads through the other."""
     array = backend.array(np.array([1, 2, 3, 4], "f8"))
     backend.launch(shifted_sum, 4, None, array, array, array)
     assert values_of(array).tolist() == [27, 54, 81, 108]
@@ -433,8 +434,8 @@ def of_bytes(out, kept, flags):
 
 
 @every_dialect
-def test_bytes_of_bools_that_are_neither_0_nor_1_are_true(backend):
-    """Compilers take a bool for 0 or 1, and do not say what becomes of others."""
+def test_bool_bytes_other_than_0_are_true(backend):
+    """Compilers assume that a bool is 0 or 1; other values are undefined."""
     raw = np.array([0, 1, 2, 128, 255, 0, 3, 1], "u1")
     flags, kept, out = backend.array(raw).view("bool"), backend.array(raw).view("bool"), backend.array(np.zeros((8, 8), "i8"))
     backend.launch(of_bytes, 8, 8, out, kept, flags)

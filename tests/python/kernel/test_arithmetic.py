@@ -1,4 +1,5 @@
-"""Types and operators: literals are weak, values of types meet by the rules of docs/kernels/types.md, integers follow Python."""
+"""Types and operators: weak literals, the type rules of docs/kernels/types.md, and Python's
+integer operators."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def add_literals(bytes_out, floats_out, bytes_in, floats_in):
 
 
 @every_dialect
-def test_literals_take_the_type_of_what_they_meet(backend):
+def test_literals_take_the_other_operands_type(backend):
     small = np.array([0, 1, 254, 255], "u1")
     floats = np.array([0.1, 1e-20, 3, -7], "f4")
     out = backend.run(add_literals, 4, None, np.zeros(4, "u8"), np.zeros(4, "f8"), small, floats)
@@ -83,7 +84,7 @@ def test_division_is_pythons(backend, dtype):
     assert out[1].tolist() == [x % y for x, y in numbers]
     single = dtype == "float32" or (not backend.fp64 and np.dtype(dtype).itemsize <= 4)
     exact = [x / y if not single else float(np.float32(x) / np.float32(y)) for x, y in numbers]
-    # OpenCL C lets a float32 that is divided be 2.5 units in the last place off.
+    # OpenCL C allows a float32 division an error of 2.5 units in the last place.
     assert out[2] == pytest.approx(exact, rel=2.5 * 2**-23 if single and backend.marker == "sycl" else 0, abs=0)
 
 
@@ -347,7 +348,7 @@ def complex_powers(out, z, exponents):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_powers_of_complex_numbers(backend, dtype):
-    """Whole ones are multiplied, as in Python: exactly, where the products are. Of 0, negative ones are none."""
+    """Whole exponents multiply, as in Python. 0 has no negative powers."""
     z = np.array([1j, 2 - 1j, -3, 1e-3 + 2j, 0], dtype)
     exponents = np.array([-3, -1, 0, 1, 2, 3, 20])
     out, *_ = backend.run(complex_powers, (5, 7), None, np.zeros((5, 7, 4), dtype), z, exponents)
@@ -440,7 +441,7 @@ def narrow_literals(out, x):
 @every_dialect
 @pytest.mark.ml_dtypes
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_literals_that_meet_narrow_floats_are_rounded_to_their_type(backend, dtype):
+def test_literals_are_rounded_to_the_narrow_float_type(backend, dtype):
     import ml_dtypes
 
     narrow = np.dtype(dtype if dtype == "float16" else ml_dtypes.bfloat16)
@@ -460,7 +461,7 @@ def store_each(out, x):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_doubles_are_rounded_once(backend, dtype):
-    """To float32 first they would be rounded to what lies in the middle, and from there to the even one."""
+    """Rounded to float32 first, they would be midpoints, which then round to even."""
     bits = 10 if dtype == "float16" else 7
     middle = 1 + 2.0**-bits * (np.arange(8) + 0.5)
     x = np.concatenate([[0.0, -0.0, np.inf, -np.inf, 1e-320, -1e-320], middle, middle + 2.0**-40, -middle + 2.0**-40])
@@ -504,7 +505,7 @@ def compare_all(out, left, right):
 
 @every_dialect
 @pytest.mark.parametrize("signed", ["int8", "int32", "int64"])
-def test_what_is_negative_is_less_than_any_uint64(backend, signed):
+def test_negative_int_is_less_than_any_uint64(backend, signed):
     numbers = np.array([1, -1, -1, 5, 5, -128, 0], signed)
     naturals = np.array([2**63, 2**64 - 1, 0, 5, 4, 2**64 - 128, 0], "u8")
     for left, right in ((numbers, naturals), (naturals, numbers)):
@@ -525,7 +526,7 @@ def accumulate(out, x):
 
 @every_backend
 @pytest.mark.parametrize("dtype", ["uint8", "float32", "int32"])
-def test_a_variable_that_began_as_a_literal_has_the_type_it_meets(backend, dtype):
+def test_literal_variable_takes_the_type_it_meets(backend, dtype):
     """uint8 wraps, and float32 rounds after each addition."""
     x = np.array([200, 100, 60, 3], dtype) / np.dtype(dtype).type(1)
     x = x.astype(dtype) if dtype != "float32" else np.array([0.1, 1e8, 3.3, -1e8], "f4")
@@ -590,8 +591,8 @@ DIVISIONS = """
 
 
 @every_dialect
-def test_a_division_by_what_has_wrapped_ends_no_process(backend, tmp_path):
-    """2**32 squared is 0, though neither factor is; and a processor cannot divide the least integer by -1."""
+def test_division_by_a_wrapped_zero_does_not_crash(backend, tmp_path):
+    """2**32 squared wraps to 0, and a processor cannot divide the least integer by -1."""
     script = tmp_path / "divisions.py"
     script.write_text(textwrap.dedent(DIVISIONS))
     most = 2**63 - 1
@@ -615,8 +616,8 @@ def narrowed(out, b):
 
 
 @every_backend
-def test_a_conversion_may_make_a_number_negative(backend):
-    """What is known of the operand, that it is not negative, does not hold behind it."""
+def test_conversion_may_make_a_number_negative(backend):
+    """The operand is known not to be negative; the result of the conversion is not."""
     b = np.array([1, 100, 128, 200, 255], "u1")
     (out, _) = backend.run(narrowed, 5, None, np.zeros((5, 2), "i8"), b)
     v = np.full(5, 5, "i8")
@@ -637,8 +638,8 @@ def compared_before(out, x, y):
 
 
 @every_backend
-def test_a_comparison_says_nothing_behind_it(backend):
-    """Of two values that differ nothing is known, though one of them is not negative."""
+def test_comparison_does_not_narrow_later_code(backend):
+    """If two values differ, nothing is known of either, though one of them is not negative."""
     x = np.array([-100, -1, 0, 50], "i1")
     (out, *_) = backend.run(compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8"))
     assert out.tolist() == [[v // 46, v % 46, int(v >= 0)] for v in x.tolist()]
@@ -653,8 +654,8 @@ def compared_without_a_sign(out, x, y):
 
 
 @every_backend
-def test_a_comparison_without_the_sign_says_nothing_of_it(backend):
-    """-1 is greater than 5 there, and still the last element's index."""
+def test_unsigned_comparison_does_not_narrow_the_sign(backend):
+    """Converted to uint64, -1 is greater than 5, and yet it is the index of the last element."""
     (out, *_) = backend.run(compared_without_a_sign, 3, None, np.zeros(3, "i8"), np.array([-1, 6, 3], "i4"), np.arange(10, 20))
     assert out.tolist() == [19, 16, 0]
 
@@ -704,7 +705,7 @@ def divide_above_wrapped_bounds(out, c, b):
 
 @every_dialect
 def test_division_above_a_wrapped_bound_rounds_down(backend):
-    """What wraps is no lower bound of what is compared to it: x is negative, and yet not less than y + y."""
+    """A wrapped sum is not a lower bound: x is negative, and yet not less than y + y."""
     c, b = np.array([2**31 - 1, -1, -7, -(2**31)], "i4"), np.array([100, -50], "i1")
     (out, *_) = backend.run(divide_above_wrapped_bounds, 1, None, np.zeros(6, "i8"), c, b)
     assert out.tolist() == [-1 // 2, -1 % 3, -7 // 2, -7 % 4, -50 // 3, -50 % 3]
@@ -726,8 +727,8 @@ def divide_in_int64(out, u, n):
 
 
 @every_dialect
-def test_division_of_what_turned_negative_rounds_down(backend):
-    """uint64 beside int64 is calculated in int64, where it may be negative though it was not."""
+def test_division_of_a_wrapped_negative_rounds_down(backend):
+    """uint64 with int64 is calculated in int64, where the result may be negative."""
     u, n = np.array([2**64 - 7, 2**64 - 3], "u8"), np.array([2**61], "i8")
     (out, *_) = backend.run(divide_in_int64, 1, None, np.zeros(5, "i8"), u, n)
     assert out.tolist() == [-7 // 2, -7 % 2, 14 // -3, 7 % -3, -(2**63) // 3]
@@ -796,7 +797,7 @@ def meets_integers_of_literals(out, u8, u32):
 
 
 @every_dialect
-def test_an_integer_that_is_no_literal_is_int64_whatever_it_meets(backend):
+def test_non_literal_integer_is_int64(backend):
     (out, *_) = backend.run(meets_integers_of_literals, 1, None, np.zeros(14, "i8"), np.array([200], "u1"), np.array([5], "u4"))
     assert out.tolist() == [500, 200, 1, 51200, 500, 46, 2**40 + 5, 1, 100_000, 144, 500, 700, 100, 500]
 
@@ -807,7 +808,7 @@ def that_the_compiler_refuses(out, u8):
     out[0] = u8[0] + limit
 
 
-def test_of_a_kernel_that_the_compiler_refuses_the_simulator_knows_no_types():
+def test_simulator_knows_no_types_of_an_uncompilable_kernel():
     with pytest.raises(ep.KernelError, match="300 is out of the range of uint8"):
         that_the_compiler_refuses.simulate[1](np.zeros(1, "i8"), np.array([200], "u1"))
 
@@ -860,7 +861,7 @@ def variables_of_integers(out, u8, u64):
 
 @every_dialect
 def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
-    """Only where all of it are literals is it the type of what it meets."""
+    """It takes the other operand's type only if all of it are literals."""
     arrays = np.zeros(11, "i8"), np.array([200], "u1"), np.array([7], "u8")
     (out, *_) = backend.run(variables_of_integers, 1, None, *arrays)
     assert out.tolist() == [500, 201, 401 - 256, 600 - 512, 3 - 200 + 256, 500, 500, 500, 6, 500 + 400 - 256, 600 - 512]
@@ -903,7 +904,7 @@ def sums_of_variables_of_literals(out):
 
 @every_dialect
 def test_sums_of_literal_variables_are_int64(backend):
-    """Python's number in a variable has the type of the whole variable, as a counter has."""
+    """A Python number in a variable has the type of the whole variable, like a counter."""
     (out,) = backend.run(sums_of_variables_of_literals, 1, None, np.zeros(8))
     first, second = 300, 3
     for _ in range(3):
@@ -969,7 +970,7 @@ def types_in_a_circle(out):
     out[0] = last
 
 
-def test_types_that_exclude_each_other_are_refused():
+def test_incompatible_types_are_refused():
     message = "the types of the variables of `types_in_a_circle` depend on each other in a circle"
     with pytest.raises(ep.KernelError, match=message):
         types_in_a_circle.source("c++", signature="void(int64[::1])")
@@ -997,8 +998,8 @@ def choices_of_types(out, u8, i8, f32):
 
 
 @every_dialect
-def test_what_is_chosen_has_one_type(backend):
-    """Whichever way it goes."""
+def test_conditional_expression_has_one_type(backend):
+    """For either branch."""
     arrays = np.zeros(11), np.array([200], "u1"), np.array([-7], "i1"), np.array([0.1], "f4")
     (out, *_) = backend.run(choices_of_types, 1, None, *arrays)
     single = float(np.float32(0.1) * np.float32(300 / 7))

@@ -1,4 +1,5 @@
-"""Atomics: no update is lost, and the old value comes back; of local memory in test_atomics_of_groups.py."""
+"""Atomics: no update is lost, and the old value is returned. For local memory see
+test_atomics_of_groups.py."""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ def of_bits(a):
 
 @every_backend
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64"])
-def test_of_bits(backend, dtype):
+def test_bitwise_atomics(backend, dtype):
     start = np.array([2**31 - 1, 0, 0], dtype)
     (a,) = backend.run(of_bits, 10, None, start)
     assert a.tolist() == [(2**31 - 1) & ~1023, 1023, 0b11]
@@ -129,7 +130,7 @@ def test_exchange(backend):
 
 @every_dialect
 def test_not_a_number_does_not_stop_additions_of_floats(backend):
-    """A compare-and-swap on the values instead of the bits would not end."""
+    """A compare-and-swap of values instead of bits would hang."""
     (out,) = backend.run(add, 8, None, np.array([np.nan], "f4"))
     assert np.isnan(out[0])
 
@@ -216,7 +217,7 @@ def test_load_of_an_unwritten_array_in_every_dialect(backend, dtype):
 @every_dialect
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_load_of_read_only_memory(backend, dtype, tmp_path):
-    """Memory that may not be written even with the value that it has: a mapped file."""
+    """Memory that must not be written, even with its present value: a mapped file."""
     np.arange(1024, dtype=dtype).tofile(tmp_path / "values")
     x = np.memmap(tmp_path / "values", dtype, mode="r")
     out = backend.array(np.zeros(10, dtype))

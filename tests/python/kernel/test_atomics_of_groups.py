@@ -1,4 +1,5 @@
-"""Atomics on elements of local memory, on arrays of one to three dimensions, of every dtype that has them; and by reference."""
+"""Atomics on elements of local memory, on arrays of one to three dimensions, of every dtype that
+has them; and by reference."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ SYCL = next(each for each in BACKENDS if each.dialect == "sycl")
 
 @functools.cache
 def in_local_memory(name: str):
-    """The same updates of a local array of three dimensions: the elements of a cell of its own for each operation."""
+    """The updates on a local array of three dimensions; each operation has elements of its own."""
     dtype = getattr(dppy, name)
 
     @dppy.kernel
@@ -152,7 +153,7 @@ def sub_in_three(a, x):
     ids=lambda each: getattr(each, "__name__", None),
 )
 def test_elements_of_one_to_three_dimensions(backend, kernel, extents, name):
-    """By work-items of as many dimensions; the elements stand apart in memory too."""
+    """Work-items and elements of as many dimensions, with gaps between the elements in memory."""
     ranges = [(20,), (6, 9), (4, 6, 4)][len(extents) - 1]
     start = np.full(extents, 1000, name)
     expected = start.copy()
@@ -192,8 +193,8 @@ def with_what_is_no_number(name: str):
 
 @every_backend
 @pytest.mark.parametrize("name", ["float32", "float64"])
-def test_what_is_no_number_stops_no_loop(backend, name):
-    """One that swaps values instead of bits would not end."""
+def test_nan_does_not_hang_atomic_loops(backend, name):
+    """A compare-and-swap of values instead of bits would hang."""
     (a,) = backend.run(with_what_is_no_number(name), 8, 8, np.full(4, np.nan, name))
     assert np.isnan(a).all()
 
@@ -275,7 +276,7 @@ SCOPES = ["work_item", "sub_group", "work_group", "device", "system"]
 @every_compiler
 @pytest.mark.parametrize("name", ["int32", "float64"])
 def test_every_order_and_scope(backend, name):
-    """As far as one group can tell, all are the same; no compiler refuses one."""
+    """Within one group all orders and scopes act alike; no compiler refuses any."""
     for order, scope in itertools.product(ORDERS, SCOPES):
         items = 1 if scope in ("work_item", "sub_group") else 8  # others may take no part
         a, out = backend.run(_ordered(order, scope), items, items, np.zeros(4, name), np.zeros(16, name))
@@ -294,7 +295,7 @@ def test_every_order_of_sycl(order):
 
 @dppy.kernel
 def sum_of_all_groups(out, parts, arrived, x):
-    """The group that comes last reads what all others wrote: what acq_rel is for."""
+    """The last group reads the writes of all others, which needs acq_rel."""
     lid, groups = dppy.get_local_id(0), dppy.get_num_groups(0)
     is_last = dppy.local.array(1, dppy.int32)
     total = dppy.group.reduce(x[dppy.get_global_id(0)], "add")
@@ -311,7 +312,7 @@ def sum_of_all_groups(out, parts, arrived, x):
 
 
 @every_compiler
-def test_what_a_release_shows_to_an_acquire(backend):
+def test_acquire_sees_writes_before_a_release(backend):
     groups = 500
     x = np.arange(groups * 32, dtype="i8")
     for _ in range(20):

@@ -1,4 +1,5 @@
-"""Compiled kernels are kept: in memory by types and captured values, on disk for the next process."""
+"""Compiled kernels are cached: in memory by types and captured values, on disk for the next
+process."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def times_factor(a):
 
 
 @every_compiler
-def test_a_global_that_changed_compiles_anew(backend, monkeypatch):
+def test_changed_global_is_compiled_anew(backend, monkeypatch):
     """Rule 7: captured values are part of the key."""
     assert backend.run(times_factor, 3, None, np.ones(3, "i4"))[0].tolist() == [2, 2, 2]
     monkeypatch.setitem(globals(), "factor", 5)
@@ -101,7 +102,7 @@ def test_a_second_process_does_not_compile(device, tmp_path):
 
 @pytest.mark.sycl
 def test_code_for_another_processor_is_other_code(tmp_path):
-    """Intel's driver takes the processor to compile for from the environment."""
+    """Intel's driver reads the target processor from the environment."""
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(PROGRAM))
     kept = []

@@ -35,7 +35,7 @@ def private_values(count):
 
 
 def elements(count):
-    """The same, in place in an array."""
+    """A kernel with these values, updated in place in an array."""
 
     @dppy.kernel
     def kernel(out, steps, rounds):

@@ -1,4 +1,4 @@
-"""Statements: conditions, loops and what leaves them, tuples, assignments."""
+"""Statements: conditions, loops and jumps, tuples, assignments."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def changes_the_variable(out):
 
 
 @every_backend
-def test_an_assignment_to_the_loops_variable_does_not_move_the_loop(backend):
+def test_assignment_to_loop_variable_does_not_move_the_loop(backend):
     (out,) = backend.run(changes_the_variable, 1, None, np.full(4, -1, "i8"))
     assert out.tolist() == [0, 1, 2, 3]
 
@@ -140,7 +140,7 @@ def counts_to_the_ends_of_32_bits(out, low, high):
 
 @every_dialect
 def test_loops_that_count_to_the_ends_of_32_bits(backend):
-    """In 32 bits where a dialect gains by it; everybody else sees numbers of 64."""
+    """A dialect may count in 32 bits, but the kernel sees numbers of 64."""
     low, high = -(2**31), 2**31 - 1
     (out,) = backend.run(counts_to_the_ends_of_32_bits, 1, None, np.zeros(12, "i8"), np.int32(low), np.int32(high))
     assert out.tolist() == [
@@ -175,8 +175,8 @@ def steps_beyond_the_ends(out, start, stop):
 
 
 @every_dialect
-def test_loops_whose_last_step_leads_beyond_the_ends(backend):
-    """Of 32 bits and of 64."""
+def test_loop_steps_past_the_integer_range_end(backend):
+    """The ends are those of 32 bits and of 64."""
     most, least = 2**63 - 1, -(2**63)
     (out,) = backend.run(steps_beyond_the_ends, 1, None, np.zeros(7, "i8"), np.int64(most - 5), np.int64(most))
     assert out.tolist() == [101, 2, most - 1, 2, least + 2, 3, most - 1]
@@ -345,7 +345,8 @@ def sums_of_spans(sums, x, spans):
     ("rounds", "more"), [(0, 0), (3, 0), (50, 0), (64, 1), (1, 30)], ids=["none", "few", "alike", "one more each", "not alike"]
 )
 def test_each_sum_has_the_order_of_its_loop(rounds, more):
-    """On the host, also where several work-items loop in step; Intel's OpenCL may add up in another order."""
+    """Exact on the host, also where several work-items are vectorized; Intel's OpenCL may add in
+    another order."""
     x = np.where(np.arange(500) % 7 == 0, 1e8, 1 / (1 + np.arange(500))).astype("f4")  # another order is another sum
     spans = np.array([(3 * i, 3 * i + rounds + more * i) for i in range(11)])
     for _ in range(2):  # shared out one by one, and then all in one call, as they are known to be quick
@@ -396,8 +397,9 @@ def products(sums, x, y):
 
 
 @pytest.mark.host
-def test_a_work_item_has_one_result_among_others_and_alone():
-    """Products that one text contracts with their sums, and another one not, differ in the last bits of some rows."""
+def test_result_does_not_depend_on_the_launch_size():
+    """Contracting a product with its sum in only one of two texts would change the last bits of
+    some rows."""
     numbers = np.random.default_rng(1)
     x, y = numbers.random((200, 333), "f4"), numbers.random(333, "f4")
     alone = [HOST.run(products, 1, None, np.zeros(1, "f4"), x[i : i + 1], y)[0][0] for i in range(len(x))]

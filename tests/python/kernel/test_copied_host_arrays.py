@@ -1,6 +1,8 @@
-"""The tests of host arrays again, with OpenCL's CPU device treated as one that cannot read host memory.
+"""Repeats the tests of host arrays with OpenCL's CPU device treated as unable to read host
+memory.
 
-Devices are listed once in a process, so the tests run in another one, with ENTREPOT_SYCL_HIDDEN_ASPECTS.
+Devices are listed once a process, so the tests run in another one, with
+ENTREPOT_SYCL_HIDDEN_ASPECTS.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""CUDA C++ that comes out of kernels: NVRTC, which needs no GPU, takes the text of every example as it stands."""
+"""CUDA C++ of kernels: NVRTC, which needs no GPU, compiles the text of every example."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def nvrtc():
 
 
 def compile_for_h100(nvrtc, text: str) -> str:
-    """What the compiler says against the text; empty where it takes it."""
+    """The compiler's log for the text; empty if it compiles."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None) == 0
     options = (ctypes.c_char_p * 2)(b"--gpu-architecture=sm_90", b"--std=c++17")
@@ -55,7 +55,7 @@ def test_the_compiler_is_heard(nvrtc):
 @pytest.mark.parametrize("with_group_function", [False, True], ids=["alone", "with a group function"])
 @pytest.mark.parametrize("size", [48 << 10, (48 << 10) + 1, 227 << 10])
 def test_local_memory_of_every_size_compiles(nvrtc, size, with_group_function):
-    """A kernel may declare 48 KiB, with what its group functions need."""
+    """A kernel may declare 48 KiB, including the memory of its group functions."""
     text = filling(size, with_group_function).source("cuda")
     assert compile_for_h100(nvrtc, text) == "", text
     assert ("launch_memory" in text) == (size > 48 << 10 or with_group_function)
@@ -63,7 +63,7 @@ def test_local_memory_of_every_size_compiles(nvrtc, size, with_group_function):
 
 @pytest.mark.parametrize("sizes", [(65_536,), (65_537,), (40_000, 40_000), (30_001, 30_001, 5_488, 9)], ids=str)
 def test_constants_of_every_size_compile(nvrtc, sizes):
-    """64 KiB of constant memory serve all arrays of a program."""
+    """All arrays of a program share 64 KiB of constant memory."""
     text = looking_up(sizes).source("cuda")
     assert compile_for_h100(nvrtc, text) == ""
     assert "__constant__" in text

@@ -1,4 +1,4 @@
-"""What programs of numba-dppy take from numba and from numba_dppy: numba's types as dtypes, func(debug=True), asarray."""
+"""Names that programs of numba-dppy import: numba's types as dtypes, func(debug=True), asarray."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ pytestmark = pytest.mark.numpy
 
 
 def _class_of_numba(name: str, module: str) -> type:
-    """A class with the name and the module of numba's, whose instances have its attributes and are callable as its are."""
+    """A class with the name and module of numba's, whose instances have the same attributes and
+    are callable."""
 
     def __init__(self: object, name: str) -> None:
         self.name = name  # type: ignore[attr-defined]
@@ -48,7 +49,7 @@ def _types(module: str) -> types.ModuleType:
 
 
 numba = _types("numba.core.types.scalars")
-# Older versions have them elsewhere.
+# Older versions have these names elsewhere.
 numba_of_old = _types("numba.types.scalars")
 DTYPES = [name for names in CLASSES.values() for name in names]
 
@@ -149,7 +150,7 @@ def test_func_with_debug_is_the_function():
     assert isinstance(dppy.func(lambda a: a, debug=True), dppy.DeviceFunction)
 
 
-def test_func_with_unknown_option_names_those_there_are():
+def test_unknown_option_of_func_error_lists_options():
     with pytest.raises(TypeError, match=r"func\(\) has no option fastmath: debug is its only option"):
         dppy.func(fastmath=True)
 

@@ -22,7 +22,7 @@ def on(device: str, values: np.ndarray) -> ep.Array:
 
 
 @every_device
-def test_of_arrays_and_numbers(device):
+def test_vectorize_mixes_arrays_and_numbers(device):
     x, y = np.arange(1000, dtype="f4"), np.linspace(0, 1, 1000, dtype="f4")
     result = axpy(2.0, on(device, x), on(device, y))
     assert result.device == ep.device(device)
@@ -146,7 +146,8 @@ def test_reductions(device, size):
 @every_device
 @pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
 def test_reductions_of_every_dtype(device, dtype):
-    """In the type that the function gives two elements: of bools int64, and small integers wrap."""
+    """The type is that of the function's result for two elements: int64 for bools, and small
+    integers wrap."""
     values = np.random.default_rng(5).integers(0, 2 if dtype in "?f2" else 100, 1001).astype(dtype)
     found = total(on(device, values))
     expected = values.sum(dtype="i8" if dtype == "?" else dtype)
@@ -158,7 +159,7 @@ def test_reductions_of_every_dtype(device, dtype):
 
 
 @pytest.mark.host
-def test_reductions_of_what_is_not_contiguous_and_of_nothing():
+def test_reductions_of_strided_and_empty_arrays():
     values = np.arange(24.0).reshape(4, 6)
     assert total(values[:, ::2]) == values[:, ::2].sum()
     assert total(np.zeros((0, 3))) == 0

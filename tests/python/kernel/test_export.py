@@ -1,4 +1,4 @@
-"""``kernel.export``: the header compiles in a program without Python, and computes what the kernel does."""
+"""``kernel.export``: the header compiles in a program without Python, with the kernel's results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scaled(x, out, by):
 
 @dppy.kernel
 def mirrored(data, scratch):
-    """Values live across the barrier, and the group's memory is sized by the caller."""
+    """Values live across the barrier, and the caller sizes the group's memory."""
     i, item = dppy.get_global_id(0), dppy.get_local_id(0)
     own = data[i]
     scratch[item] = own
@@ -85,7 +85,7 @@ def test_groups_with_barriers(tmp_path):
     assert output(tmp_path, program) == "right, and refused\n"
 
 
-def test_what_cannot_be_exported(tmp_path):
+def test_unexportable_kernels_are_refused(tmp_path):
     with pytest.raises(ep.KernelError, match="has not been launched, and has no signature"):
         dppy.kernel(scaled.function).export(tmp_path / "x.hpp")
     with pytest.raises(ep.KernelError, match="reports C\\+\\+ cannot read"):

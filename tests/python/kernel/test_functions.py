@@ -78,13 +78,13 @@ POSITIVE = [
 @every_backend
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 class TestMath:
-    def test_of_the_unit_interval(self, backend, dtype):
+    def test_functions_on_the_unit_interval(self, backend, dtype):
         x = np.array([-0.9, -0.5, -1e-3, 0, 0.25, 0.75, 0.99], dtype)
         (out, _) = backend.run(of_the_unit_interval, 7, None, np.zeros((7, len(UNIT)), dtype), x)
         expected = np.stack([function(x.astype("f8")) for function in UNIT], axis=1)
         assert np.allclose(out, expected, rtol=4e-6 if dtype == "float32" else 1e-13, atol=1e-7 if dtype == "float32" else 1e-15)
 
-    def test_of_what_is_positive(self, backend, dtype):
+    def test_functions_of_positive_numbers(self, backend, dtype):
         x, y = np.array([0.1, 0.5, 1, 2, 3.7, 10], dtype), np.array([2, -1, 0.3, 1.5, 3, -0.7], dtype)
         (out, *_) = backend.run(of_what_is_positive, 6, None, np.zeros((6, len(POSITIVE)), dtype), x, y)
         expected = np.stack([function(x.astype("f8"), y.astype("f8")) for function in POSITIVE], axis=1)
@@ -129,7 +129,7 @@ def rounding_to_digits(out, x):
 @every_backend
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "uint16", "int32", "int64", "uint64"])
 def test_integers_are_rounded_to_digits_before_the_point(backend, dtype):
-    """To an even multiple from the middle between two, as Python has it."""
+    """Rounds midpoints to an even multiple, as Python does."""
     numbers = [0, 4, 5, 6, 14, 15, 25, 50, 51, 99, 100, 120]
     if dtype != "int8":
         numbers += [149, 150, 151, 250]
@@ -182,7 +182,7 @@ def test_floats_are_rounded_to_digits(backend, dtype):
 @every_backend
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_small_floats_are_rounded_to_digits(backend, name):
-    """Of numbers that keep their places in so few bits."""
+    """Numbers whose digits fit in so few bits."""
     skip_what_the_device_has_not(backend, name)
     x = np.array([0.125, 0.375, 1.25, -1.75, -2.5, 25, 35, -45, 50, 150], dtype_of(name))
     (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), x.dtype), x)
@@ -260,8 +260,8 @@ def extremes(out, x, y):
 
 @every_dialect
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
-def test_what_is_not_a_number_stays_in_numpys_extremes(backend, dtype):
-    """In Python's the first stays."""
+def test_numpy_minimum_and_maximum_propagate_nan(backend, dtype):
+    """Python's min and max return the first argument instead."""
     ends = [np.nan, 1, -1, np.inf, -np.inf]
     pairs = np.array([(x, y) for x in ends for y in ends])
     x, y = np.ascontiguousarray(pairs.T).astype(dtype)
@@ -283,7 +283,7 @@ def remainders(out, floats, x, y):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["i1", "u4", "i8", "u8"])
 def test_numpys_remainder_of_integers_is_one(backend, dtype):
-    """And Python's is a float: of 2**63 - 1 by 2 it is 0, as that is no float64."""
+    """Python's result is a float: for 2**63 - 1 and 2 it is 0, as that is no float64."""
     limits = np.iinfo(dtype)
     numbers = [0, 1, 2, 7, 100, limits.max, limits.max - 1, limits.min, *([-1, -7, limits.min + 1] if limits.min else [])]
     x, y = np.ascontiguousarray(np.array([(a, b) for a in numbers for b in numbers], dtype).T)
@@ -393,7 +393,7 @@ def test_device_functions_take_arrays_and_parts_of_them(backend):
 
 
 def printed(capfd):
-    """What kernels have printed. C's stdout, which they print to, keeps what goes to no terminal until it has a block of it."""
+    """Output of kernels. C's stdout, which they print to, is flushed: it is block-buffered here."""
     ctypes.CDLL(None).fflush(None)
     return capfd.readouterr().out
 
@@ -446,7 +446,7 @@ def prints_large_ones(x):
 
 @every_dialect
 def test_print_of_numbers_with_more_digits_than_are_shown(backend, capfd):
-    """Seven of them on devices; what is left without decimal places is a float all the same."""
+    """Devices print seven digits; a float without decimal places is still shown as a float."""
     backend.run(prints_large_ones, 1, None, np.array([8388607.5, -1234567.9, 999999, 123456.7], "f4"))
     shown = printed(capfd).split()
     assert [np.float32(each) for each in shown] == pytest.approx([8388607.5, -1234567.9, 999999, 123456.7], rel=2e-7)
@@ -454,7 +454,7 @@ def test_print_of_numbers_with_more_digits_than_are_shown(backend, capfd):
 
 
 @pytest.mark.parametrize(("count", "arguments"), [(16, 32), (17, 17), (32, 32)])
-def test_print_gives_printf_of_cuda_no_more_than_it_takes(count, arguments, tmp_path):
+def test_print_respects_cudas_printf_argument_limit(count, arguments, tmp_path):
     path = tmp_path / "printing.py"
     path.write_text(f"import entrepot.kernel as k\n@k.kernel\ndef prints(x):\n    print({', '.join(['x[0]'] * count)})\n")
     spec = importlib.util.spec_from_file_location("printing", path)

@@ -1,4 +1,5 @@
-"""Device functions that the work-items of a group run together: barriers, group functions and local memory within @func."""
+"""Device functions that the work-items of a group run together: barriers, group functions and
+local memory in @func."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ GROUP = 8
 
 @dppy.func
 def sum_of_group(value, start):
-    """The sum of the values of a group, as everybody's; `start` is returned of a group of one."""
+    """The sum of the values of a group, in each work-item; `start` alone for a group of one."""
     lid, size = dppy.get_local_id(0), dppy.get_local_size(0)
     if size == 1:
         return start
@@ -127,7 +128,7 @@ def swaps(out):
 
 
 @every_backend
-def test_what_comes_back_may_go_where_it_came_from(backend):
+def test_returned_tuple_may_be_assigned_to_its_arguments(backend):
     (out,) = backend.run(swaps, 4, 2, np.zeros(4, "i8"))
     assert out.tolist() == [100 * (10 * i) + i for i in range(4)]
 
@@ -149,7 +150,7 @@ def two_calls(out):
 
 
 @every_backend
-def test_each_place_of_a_call_has_its_own_local_memory(backend):
+def test_each_call_site_has_its_own_local_memory(backend):
     (out,) = backend.run(two_calls, 8, 8, np.zeros(8, "i4"))
     assert out.tolist() == [(7 - i) * 1000 + 107 - i for i in range(8)]
 

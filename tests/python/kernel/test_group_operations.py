@@ -1,5 +1,7 @@
-"""Every operation of groups and of sub-groups against NumPy: of every dtype, in groups of one to three dimensions, and in groups
-that are no multiple of a warp."""
+"""Every operation of groups and of sub-groups against NumPy.
+
+Tested: every dtype, groups of one to three dimensions, and groups that fill no whole warp.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ UFUNCS = {
     "xor": np.bitwise_xor,
 }
 OF_NUMBERS, OF_BITS = ("add", "mul", "min", "max"), ("and", "or", "xor")
-#: How each kernel below writes its results: those of its operations, each by these three.
+#: Forms of an operation: each kernel below writes three results per operation.
 FORMS = ("reduce", "inclusive_scan", "exclusive_scan")
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
@@ -40,8 +42,8 @@ SHAPES = [
     ((6, 20), (3, 20)),
     ((4, 6, 10), (2, 3, 5)),
 ]
-#: Whose kernels are compiled for each number of dimensions. Those of the others have three, the first of which may be 1: the same
-#: groups in a third of the compiler's time.
+#: Dtypes whose kernels are compiled for each number of dimensions. Kernels of the others have three
+#: dimensions, the first of which may be 1: the same groups in a third of the compilation time.
 IN_ALL_DIMENSIONS = ("int16", "float32")
 
 
@@ -54,7 +56,7 @@ def shapes_of(name: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 @dppy.func
 def work_item():
-    """This one's number, the last dimension the fastest."""
+    """This work-item's number, the last dimension the fastest."""
     row = dppy.get_global_id(0) * dppy.get_global_size(1) + dppy.get_global_id(1)
     return row * dppy.get_global_size(2) + dppy.get_global_id(2)
 
@@ -139,7 +141,8 @@ def skip_what_the_device_has_not(backend: Backend, name: str) -> None:
 
 
 def values(name: str, size: int) -> np.ndarray:
-    """Such that no result of these operations is rounded: integers wrap around, where devices let them; the others stay small."""
+    """Values for which no result of these operations is rounded: integers wrap where devices
+    allow it; the others stay small."""
     dtype, random = dtype_of(name), np.random.default_rng(size)
     if name in INTEGERS and name != "int64":
         limits = np.iinfo(dtype)
@@ -150,14 +153,14 @@ def values(name: str, size: int) -> np.ndarray:
 
 
 def groups_of(shape: tuple[int, ...], local: tuple[int, ...]) -> list[np.ndarray]:
-    """The numbers of the work-items of each group, in their order."""
+    """Numbers of the work-items of each group, in order."""
     ids = np.arange(np.prod(shape)).reshape(shape)
     starts = itertools.product(*(range(0, whole, part) for whole, part in zip(shape, local, strict=True)))
     return [ids[tuple(slice(s, s + n) for s, n in zip(start, local, strict=True))].ravel() for start in starts]
 
 
 def sub_groups_of(shape: tuple[int, ...], local: tuple[int, ...], ids: np.ndarray) -> list[np.ndarray]:
-    """The same of sub-groups, whose size is the device's: they part a group in the order of its work-items."""
+    """Work-items of each sub-group, of the device's size. They split a group in its order."""
     parts = []
     for group in groups_of(shape, local):
         number, lane, size = ids[:, group]
@@ -183,7 +186,7 @@ def expected_of(operations: tuple[str, ...], parts: list[np.ndarray], x: np.ndar
 
 
 def identity(operation: str, dtype: np.dtype) -> np.ndarray:
-    """What an exclusive scan begins with: the value that changes no other."""
+    """Start of an exclusive scan: the operation's neutral element."""
     if operation in ("min", "max"):
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
@@ -218,8 +221,8 @@ def test_numbers_of_the_group(backend, name):
 
 @every_dialect
 @pytest.mark.parametrize("name", FLOATS)
-def test_what_is_not_a_number_stays_in_a_group(backend, name):
-    """Devices' own min and max give one of the others, or this, by the order in which they meet."""
+def test_group_min_and_max_propagate_nan(backend, name):
+    """The device's own min and max return NaN or another value, depending on the order."""
     skip_what_the_device_has_not(backend, name)
     for shape, local in (((66,), (33,)), ((4, 6, 10), (2, 3, 5))):
         x = values(name, int(np.prod(shape)))
@@ -255,7 +258,7 @@ def test_bits_of_the_sub_group(backend, name):
 @pytest.mark.sycl
 @pytest.mark.parametrize("name", ["int16", "float32"])
 def test_in_sycl_too(name):
-    """A few, as its compiler takes seconds for each kernel."""
+    """Only a few, as its compiler takes seconds for each kernel."""
     backend = next(each for each in BACKENDS if each.dialect == "sycl")
     check_of_the_group(backend, name, OF_NUMBERS, numbers_of_the_group)
     check_of_the_sub_group(backend, name, OF_NUMBERS, numbers_of_the_sub_group)
@@ -313,7 +316,7 @@ def shuffles(out, ids, x, n):
 
 
 def check_shuffles(backend: Backend, name: str) -> None:
-    """Only what comes from a work-item that the sub-group has is of a fixed value."""
+    """Only values from existing work-items of the sub-group are defined."""
     for (shape, local), n in itertools.product(shapes_of(name), [1, 2, 3, 5]):
         x = values(name, int(np.prod(shape)))
         if name in FLOATS:
@@ -364,7 +367,7 @@ def of_the_sub_group_before_the_group(of_x, of_y, ids, x, y):
 @pytest.mark.parametrize("of_the_group", ["int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("of_the_sub_group", ["int8", "int16", "int32", "int64"])
 def test_one_after_the_other_of_elements_of_other_sizes(backend, of_the_sub_group, of_the_group):
-    """A sub-group that is ahead of the others leaves alone what these still have to read."""
+    """A sub-group ahead of the others must not overwrite what they still have to read."""
     shape, local = (512,), (256,)
     x, y = values(of_the_sub_group, 512), values(of_the_group, 512)[::-1].copy()
     of_x, of_y, ids, *_ = backend.run(
@@ -412,8 +415,8 @@ def broadcasts_of_nobody(out, ids, x, n):
 
 @every_compiled_dialect
 @pytest.mark.parametrize("name", ["int16", "int32"])
-def test_broadcasts_of_an_index_that_the_group_has_not(backend, name):
-    """Give the first one's; what lies beside the group's memory is nobody's."""
+def test_broadcast_out_of_range_gives_the_first_value(backend, name):
+    """Returns the first one's value, without a read outside of the group's memory."""
     for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
         x = np.arange(1, 1 + np.prod(shape)).astype(name)
         out, ids, *_ = backend.run(
@@ -429,7 +432,7 @@ def test_broadcasts_of_an_index_that_the_group_has_not(backend, name):
 
 
 @pytest.mark.host
-def test_the_simulator_refuses_a_broadcast_of_nobody():
+def test_simulator_refuses_a_broadcast_out_of_range():
     x, ids = np.arange(64, dtype="i4"), np.zeros((3, 64), "i8")
     with pytest.raises(dppy.KernelError, match="of number 5000, where there are 32 work-items"):
         broadcasts_of_nobody.simulate[64, 32](np.zeros((8, 64), "i4"), ids, x, 1)
@@ -447,7 +450,7 @@ def test_the_simulator_refuses_a_broadcast_of_nobody():
         ("hip", "sub_group_lane(5000)"),
     ],
 )
-def test_the_text_of_broadcasts_looks_whether_the_group_has_the_index(dialect, text):
+def test_broadcast_text_checks_the_index(dialect, text):
     @dppy.kernel
     def of_nobody(x):
         i = dppy.get_global_id(0)
@@ -514,13 +517,13 @@ def three_of_the_group_and_four_barriers(x):
     ],
 )
 def test_many_group_functions_stay_out_of_the_kernel_in_opencl_c(kernel, outlined):
-    """Where Intel's compiler had them all in one function, some builds of one text ended the process."""
+    """With all of them in one function, Intel's compiler crashed in some builds of the text."""
     text = kernel.source("opencl-c", signature="void(int32[::1])")
     assert text.count("__attribute__((noinline)) int work_group_") == outlined
     assert text.count("noinline") == outlined
 
 
-def test_the_memory_of_a_sub_group_is_its_own_whatever_the_elements_size():
+def test_sub_groups_do_not_share_memory_for_any_element_size():
     @dppy.kernel
     def shuffling(x, y):
         i = dppy.get_global_id(0)

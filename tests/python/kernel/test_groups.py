@@ -1,4 +1,4 @@
-"""What work-items of a group, or of a sub-group, do together; of every operation, dtype and shape in test_group_operations.py."""
+"""Operations of a group or a sub-group; every dtype and shape is in test_group_operations.py."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def total_of_the_group(out, x):
 
 
 @every_dialect
-def test_a_group_that_nobody_gave_is_the_whole_range(backend):
+def test_default_group_is_the_whole_range(backend):
     (out, _) = backend.run(total_of_the_group, GROUP, None, np.zeros(GROUP), np.arange(GROUP, dtype="f8"))
     assert out.tolist() == [120] * GROUP
 
@@ -81,7 +81,7 @@ def of_the_sub_group(out, ids, x):
 
 @every_dialect
 def test_operations_of_a_sub_group(backend):
-    """The size is the device's: only how the numbers belong together is fixed."""
+    """The device chooses the size; only the relations between the numbers are fixed."""
     x = (np.arange(64) * 7 % 61).astype("i4")
     out, ids, _ = backend.run(of_the_sub_group, 64, 32, np.zeros((64, 5), "i4"), np.zeros((64, 4), "i8"), x)
     for group in range(2):

@@ -1,4 +1,4 @@
-"""HIP C++ that comes out of kernels: hipRTC, which needs no GPU, takes the text of every example as it stands."""
+"""HIP C++ of kernels: hipRTC, which needs no GPU, compiles the text of every example."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.numpy, pytest.mark.host, pytest.mark.hip_library]
 
 
 def compile_for_mi250(text: str) -> str:
-    """What the compiler says against the text; empty where it takes it."""
+    """The compiler's log for the text; empty if it compiles."""
     from entrepot import hiprtc
 
     _, program = hiprtc.hiprtcCreateProgram(text.encode(), b"kernel.hip", 0, None, None)
@@ -63,6 +63,6 @@ def least_and_greatest(found, values):
 
 @pytest.mark.parametrize("dtype", ["int32", "uint32", "int64", "uint64", "float32", "float64"])
 def test_atomics_of_every_type_compile(dtype):
-    """HIP 5.2 has no atomicMin and no atomicMax of signed integers of 64 bits."""
+    """HIP 5.2 has no atomicMin or atomicMax for signed 64-bit integers."""
     text = least_and_greatest.source("hip", signature=f"void({dtype}[::1], {dtype}[::1])")
     assert compile_for_mi250(text) == ""

@@ -169,7 +169,7 @@ class TestOneArray:
         plus_one[4](out, (ctypes.c_double * 4)(1, 2, 3, 4))
         assert list(out) == [2, 3, 4, 5]
 
-    def test_host_array_of_ours_has_results(self, queue):
+    def test_host_array_has_results(self, queue):
         out, x = ep.zeros(4, "float64", device="host"), ep.asarray(np.arange(4.0))
         plus_one[4](out, x).wait()
         assert out.numpy().tolist() == [1, 2, 3, 4]
@@ -180,7 +180,7 @@ class TestOneArray:
             plus_one[4](x, x)
         assert x.tolist() == [5] * 4
 
-    def test_results_are_there_when_event_is_done(self, queue):
+    def test_results_are_written_when_the_event_is_done(self, queue):
         out = np.zeros(4)
         plus_one[4](out, np.arange(4.0), wait=False).wait()
         assert out.tolist() == [1, 2, 3, 4]
@@ -280,7 +280,7 @@ class TestSharedElements:
         assert out.tolist() == [1.5, 2.5]
         assert raw[:4].tolist() == [0, 9, 9, 0]
 
-    def test_array_of_ours_beside_its_numpy_view(self, queue):
+    def test_array_beside_its_numpy_view(self, queue):
         array = ep.zeros(4, "float64", device="host")
         view = array.numpy()
         view[:] = 1
@@ -298,7 +298,7 @@ class TestSharedElements:
 
 @every_device
 class TestRepeatedElements:
-    """Arrays of which several elements share one place in memory."""
+    """Arrays with several elements at one address."""
 
     def test_sliding_windows_are_read(self, queue):
         windows = sliding_window_view(np.arange(6.0), 3)
@@ -346,7 +346,7 @@ class TestErrors:
         plus_one[4](x, x)
         assert x.tolist() == [1, 2, 3, 4]
 
-    def test_range_that_does_not_divide_leaves_arrays_alone(self, queue):
+    def test_refused_range_leaves_arrays_unchanged(self, queue):
         x = np.zeros(4)
         with pytest.raises(ep.KernelError, match="do not divide"):
             plus_one[4, 3](x, x)
@@ -367,7 +367,8 @@ class TestErrors:
 
 
 def written_slowly(x):
-    """The event of a kernel that sets x[0] to 7 at its end. Its queue is the host's, and knows x as another Array."""
+    """The event of a kernel that sets x[0] to 7 at its end, on a host queue and through another
+    Array of x."""
     queue = ep.Queue("host")
     fill_seven[1](ep.zeros(2, "int64", queue=queue), 1, queue=queue).wait()
     return fill_seven[1](ep.asarray(x), 100_000_000, queue=queue, wait=False)
@@ -434,7 +435,7 @@ class TestOtherLaunches:
 
 @pytest.mark.sycl
 class TestPrograms:
-    """Kernels of entrepot.Program take no copies: what the device cannot read is refused."""
+    """Kernels of entrepot.Program take no copies: memory that the device cannot read is refused."""
 
     @pytest.fixture
     def double_it(self):

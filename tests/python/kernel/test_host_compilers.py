@@ -1,4 +1,4 @@
-"""Kernels of the host by each compiler that it may have: the examples, checked against NumPy."""
+"""Host kernels with each of the supported compilers: the examples, checked against NumPy."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def of_groups(out, x, y):
 
 @dppy.kernel
 def of_items_that_add_to_one_place(out, x, y):
-    """A control: no compiler may make vectors of atomics."""
+    """A control: no compiler may vectorize atomics."""
     i = dppy.get_global_id(0)
     dppy.atomic.add(out, 0, x[i] * y[i])
 

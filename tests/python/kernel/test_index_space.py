@@ -1,4 +1,4 @@
-"""Ranges of one to three dimensions, the index functions, and what a launch may ask for."""
+"""Ranges of one to three dimensions, the index functions, and limits of launches."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def places(out):
 @every_compiler
 @pytest.mark.parametrize("shape", [(70_000, 1, 3), (1, 70_000, 3), (66_000, 2, 5)])
 def test_more_rows_than_a_grid_has_groups(backend, shape):
-    """CUDA and HIP number 65,535 groups in each dimension but the last; who names no group need not know."""
+    """CUDA and HIP allow 65,535 groups in dimensions 0 and 1. Without a local size it is no limit."""
     (out,) = backend.run(places, shape, None, np.full(shape, -1, "i8"))
     assert np.array_equal(out, np.arange(out.size).reshape(shape))
 
@@ -77,7 +77,7 @@ def ids_2d(out):
 
 @every_backend
 @pytest.mark.parametrize("local", [None, (1, 1), (2, 5), dppy.DEFAULT_LOCAL_SIZE], ids=["None", "ones", "some", "default"])
-def test_two_dimensions_whatever_the_groups(backend, local):
+def test_ids_in_two_dimensions_for_any_local_size(backend, local):
     (out,) = backend.run(ids_2d, (4, 5), local, np.zeros((4, 5), "i8"))
     assert np.array_equal(out, np.add.outer(np.arange(4) * 100, np.arange(5)))
 
@@ -102,7 +102,7 @@ def test_range_objects(backend):
 
 
 @every_compiler
-def test_a_group_larger_than_the_device_has_is_refused_with_both_numbers(backend):
+def test_too_large_group_error_has_both_sizes(backend):
     most = backend.device.max_work_group_size
     if not 0 < most < 2**24:
         pytest.skip(f"{backend.selector} limits groups at {most} work-items")
@@ -152,7 +152,7 @@ def marks_where_its_own_place_is_the_last(out, last):
 
 
 @every_compiler
-def test_an_id_where_the_same_place_is_asked_for(backend, request):
+def test_global_id_beyond_int32_beside_its_group_arithmetic(backend, request):
     """The first id that does not fit into an int32."""
     if backend.name == "sycl":
         pytest.skip("the same range as in OpenCL C, on the same device")
@@ -200,7 +200,7 @@ def test_groups_of_three_dimensions_beyond_two_to_the_31(backend):
 
 @pytest.fixture
 def trimmed():
-    """What the test has let go of goes back to the driver."""
+    """Returns memory that the test has released to the driver."""
     yield
     memory.trim()
 

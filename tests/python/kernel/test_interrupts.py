@@ -1,4 +1,5 @@
-"""Signals while the system's compiler runs: Ctrl-C ends it, is raised, and leaves nothing behind; a handler may launch."""
+"""Signals while the system's compiler runs: Ctrl-C ends it and raises, without leftovers; a
+handler may launch."""
 
 from __future__ import annotations
 

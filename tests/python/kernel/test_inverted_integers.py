@@ -1,4 +1,5 @@
-"""Inverted bits in programs of groups: Intel's compiler for the CPU makes wrong or invalid AVX-512 instructions of `~x`."""
+"""Inverted bits in kernels with groups: Intel's compiler for the CPU makes wrong or invalid
+AVX-512 instructions of `~x`."""
 
 from __future__ import annotations
 
@@ -41,7 +42,7 @@ def test_inverted_integer_is_right_after_a_barrier(backend, kernel, dtype):
     assert out.tolist() == (np.minimum(x, ~x) & np.array(255, dtype)).astype("i8").tolist()
 
 
-#: The instruction that is invalid ends the process.
+#: The invalid instruction crashes the process.
 ATOMIC = """
 import numpy as np
 

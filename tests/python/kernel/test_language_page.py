@@ -1,4 +1,4 @@
-"""docs/kernels/language.md lists the functions that kernels have: those of the compiler's table, and no others.
+"""docs/kernels/language.md lists the functions of the compiler's table, and no others.
 
 ``ENTREPOT_UPDATE_GOLDEN=1`` writes the list anew.
 """
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.numpy]
 PAGE = Path(__file__).resolve().parents[3] / "docs/kernels/language.md"
 BEGIN, END = "<!-- functions:", "<!-- end of functions -->"
 
-# What `format` is in the table for is print's f-strings; a kernel cannot call it.
+# Format is in the table for print's f-strings; a kernel cannot call it.
 NOT_CALLED = {"format"}
 
 
@@ -54,7 +54,7 @@ def test_the_page_lists_the_functions():
         assert listed == table(), "write it anew with ENTREPOT_UPDATE_GOLDEN=1"
 
 
-def test_the_table_has_what_it_is_known_to_have():
+def test_table_has_known_functions():
     found = functions_by_module()
     assert {"abs", "range", "print"} <= set(found[""])
     assert {"sqrt", "atan2", "isnan"} <= set(found["math"])
@@ -62,7 +62,7 @@ def test_the_table_has_what_it_is_known_to_have():
     assert all(hasattr(np, name) for name in found["numpy"])
 
 
-def test_an_unknown_function_of_math_lists_those_that_there_are():
+def test_unknown_math_function_error_lists_functions():
     import entrepot as ep
     import entrepot.kernel as dppy
 

@@ -1,4 +1,4 @@
-"""What a launch goes by: the source as it was decorated, the values that names have now, and arguments that are what they are."""
+"""Launches use the decorated source, the current values of names, and the actual arguments."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Colour(enum.IntEnum):
     RED = 7
 
 
-def test_a_zero_that_changes_its_sign_is_another_value(monkeypatch):
+def test_captured_zero_of_another_sign_is_another_value(monkeypatch):
     out = np.ones(1)
     store_zero[1](out)
     assert math.copysign(1, out[0]) == 1
@@ -53,7 +53,7 @@ def test_a_zero_that_changes_its_sign_is_another_value(monkeypatch):
     assert math.copysign(1, out[0]) == -1
 
 
-def test_the_source_is_that_of_the_decoration(tmp_path):
+def test_source_is_read_at_decoration(tmp_path):
     path = tmp_path / "edited.py"
     path.write_text("import entrepot.kernel as k\n@k.kernel\ndef f(a):\n    a[k.get_global_id(0)] = 1\n")
     spec = importlib.util.spec_from_file_location("edited", path)
@@ -137,7 +137,7 @@ def test_a_dimension_is_one_of_three():
             store.source(signature="void(float64[::1], float64)", dimensions=dimensions)
 
 
-def test_vectorized_functions_wait_for_memory_of_others():
+def test_vectorized_functions_wait_for_numpy_memory():
     slow = dppy.vectorize(lambda x, y: math.sin(math.exp(x)) + y)
     x, out = np.ones(3_000_000), np.zeros(3_000_000)
     slow(x, x, out=out)
@@ -159,7 +159,7 @@ def add_to(out, other, number):
     out[i] = other[i] + number
 
 
-def test_launches_that_are_alike_have_their_own_arrays_and_numbers():
+def test_repeated_launches_use_their_own_arguments():
     arrays = [np.full(8, value, "f4") for value in range(5)]
     out = np.zeros(8, "f4")
     for number, array in enumerate(arrays):
@@ -171,7 +171,7 @@ def test_launches_that_are_alike_have_their_own_arrays_and_numbers():
         assert out.tolist() == [2 * number] * 8
 
 
-def test_a_launch_that_overlaps_after_others_that_do_not():
+def test_overlapping_launch_is_compiled_separately():
     fresh = dppy.kernel(add_to.function)
     for _ in range(3):
         fresh[8](np.zeros(8), np.ones(8), 1.0)
@@ -190,7 +190,7 @@ def test_a_launch_that_overlaps_after_others_that_do_not():
 
 
 @pytest.mark.sycl
-def test_arrays_on_two_devices_are_refused_whatever_was_launched_before():
+def test_arrays_on_two_devices_are_refused_after_other_launches():
     device = ep.device("opencl:cpu")
     if device.max_compute_units < 2:
         pytest.skip("sub-devices take two compute units")
@@ -236,7 +236,7 @@ def store_item(out, other):
     out[dppy.get_global_id(0)] = table[0]
 
 
-def test_of_ever_new_values_only_the_last_are_kept():
+def test_old_captured_values_are_released():
     fresh, found = dppy.kernel(store_item.function), globals()["table"]
     alive = []
     try:
@@ -251,7 +251,8 @@ def test_of_ever_new_values_only_the_last_are_kept():
 
 
 def test_a_launch_keeps_what_it_launches():
-    """An argument whose conversion runs Python code, which makes the kernel forget the version that is being launched."""
+    """An argument whose conversion runs Python code that makes the kernel drop the version being
+    launched."""
     fresh, found, out = dppy.kernel(store_item.function), globals()["table"], np.zeros(2)
 
     class Busy:
@@ -281,7 +282,7 @@ def test_a_function_that_waits_is_no_kernel():
 
 
 @pytest.mark.parametrize("dialect", ["hsaco", "cubin", "fortran"])
-def test_a_dialect_that_kernels_are_not_written_in_is_refused_with_those_that_they_are(dialect):
+def test_unsupported_dialect_error_lists_supported(dialect):
     words = f"dialect: one of 'opencl-c', 'sycl', 'cuda', 'hip', 'c\\+\\+' was expected, not '{dialect}'"
     with pytest.raises(ValueError, match=f"^{words}$"):
 

@@ -1,4 +1,5 @@
-"""Local sizes of launches: the host compiles for those that it meets first, and every other one is right too."""
+"""Local sizes of launches: the host specialises for the first ones, and all others are right,
+too."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from kernel.backends import every_backend
 
 pytestmark = pytest.mark.numpy
 
-#: Local sizes that have code of their own (most_local_sizes), and the one code for all others.
+#: Local sizes with specialised code (most_local_sizes), and one for all others.
 ALL = 4 + 1
 
 
 @dppy.kernel
 def mixed(out, x):
-    """All that a group has on the host: kept variables and arrays, local memory, a loop around barriers, an early end."""
+    """Everything that a group may have on the host: kept variables and arrays, local memory, a
+    loop around barriers, an early return."""
     i, own, size = dppy.get_global_id(0), dppy.get_local_id(0), dppy.get_local_size(0)
     shared = dppy.local.array(64, dppy.int64)
     mine = dppy.private.array(2, dppy.int64)
@@ -57,7 +59,7 @@ def test_every_local_size_is_right(backend, local):
 
 @dppy.kernel
 def turned_in_tiles(out, x):
-    """Each tile is turned by half a turn."""
+    """Each tile is rotated by 180 degrees."""
     i, j = dppy.get_global_id(0), dppy.get_global_id(1)
     row, column = dppy.get_local_id(0), dppy.get_local_id(1)
     rows, columns = dppy.get_local_size(0), dppy.get_local_size(1)
@@ -78,7 +80,7 @@ def test_every_local_size_in_two_dimensions_is_right(backend, local):
 
 
 @pytest.mark.host
-def test_the_sizes_of_the_first_launches_are_compiled_for_and_no_more():
+def test_only_the_first_local_sizes_are_specialised():
     kernel = dppy.kernel(mixed.function)
     x = np.arange(840, dtype="i8") % 13
     for turn in range(2):  # and those of the first turn are found again in the second
@@ -90,7 +92,7 @@ def test_the_sizes_of_the_first_launches_are_compiled_for_and_no_more():
 
 
 @pytest.mark.host
-def test_a_size_that_nobody_gave_is_nobodys_own():
+def test_default_local_size_has_no_specialisation():
     kernel = dppy.kernel(mixed.function)
     for items in (12, 30, 42, 8):
         x, out = np.arange(items, dtype="i8"), np.zeros(items, "i8")
@@ -104,7 +106,7 @@ def test_a_size_that_nobody_gave_is_nobodys_own():
 
 
 @pytest.mark.host
-def test_a_size_that_does_not_divide_is_refused_before_and_after_others_were_compiled():
+def test_non_dividing_local_size_is_always_refused():
     kernel = dppy.kernel(mixed.function)
     x, out = np.arange(12, dtype="i8"), np.zeros(12, "i8")
     for _ in range(2):
@@ -122,7 +124,7 @@ def doubled(out, x):
 
 
 @pytest.mark.host
-def test_kernels_that_do_not_tell_groups_apart_have_one_code():
+def test_kernels_independent_of_groups_are_compiled_once():
     kernel = dppy.kernel(doubled.function)
     for local in (1, 2, 3, None):
         out = np.zeros(6)

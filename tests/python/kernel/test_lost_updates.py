@@ -1,4 +1,4 @@
-"""Elements that all work-items change at once without an atomic are refused where there is more than one."""
+"""Unsynchronized updates of one element by all work-items are refused if there are several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Python's math and cmath beyond functions of floats: integers, a float's parts, tuples, complex numbers; beside Python's own."""
+"""Python's math and cmath beyond functions of floats, against Python: integers, float parts,
+tuples, complex numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def of_integers(out, counted, a, b):
 
 
 def _counted(function, *numbers):
-    """What int64 holds of it; 0 of what Python refuses."""
+    """The result as int64; 0 if it does not fit, or Python refuses the arguments."""
     try:
         result = function(*numbers)
     except ValueError:
@@ -41,7 +42,7 @@ def _counted(function, *numbers):
 
 @every_dialect
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "int64"])
-def test_of_integers(backend, dtype):
+def test_integer_functions(backend, dtype):
     pairs = [(12, 18), (0, 0), (0, 5), (7, 3), (100, 10), (62, 31), (66, 33), (68, 20), (5, 6), (21, 21)]
     if dtype[0] == "i":
         pairs += [(-12, 18), (5, -10), (-7, -7)]
@@ -88,7 +89,7 @@ def of_parts(out, exponents, x, y, scale):
 
 @every_dialect
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_of_a_floats_parts(backend, dtype):
+def test_float_parts(backend, dtype):
     if dtype == "float16" and backend.marker == "sycl" and not backend.device.has_aspect_fp16:
         pytest.skip("the device has no float16")
     inf, nan, largest = math.inf, math.nan, float(np.finfo(dtype).max)
@@ -115,7 +116,7 @@ def test_of_a_floats_parts(backend, dtype):
 
 
 @every_backend
-def test_of_a_subnormal_floats_parts(backend):
+def test_float_parts_of_subnormals(backend):
     x = np.array([5e-324, -1e-310, 2.2250738585072014e-308])
     scale = np.array([1074, 52, -1], "i8")
     out, exponents, *_ = backend.run(of_parts, 3, None, np.zeros((3, 8)), np.zeros(3, "i8"), x, np.zeros(3), scale)
@@ -140,7 +141,7 @@ def of_tuples(out, x):
 
 
 @every_dialect
-def test_of_tuples(backend):
+def test_functions_of_tuples(backend):
     x = np.array([[1, 2, 3, 4], [1e16, 1, -1e16, 1], [0.1, 0.2, 0.3, -0.6], [1e100, 1, -1e100, 1e-3], [1, math.inf, 2, 3]])
     (out, _) = backend.run(of_tuples, 5, None, np.zeros((5, 6)), x)
     for values, row in zip(out.tolist(), x.tolist(), strict=True):
@@ -215,7 +216,7 @@ OF_COMPLEX = [
 
 @every_dialect
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_of_complex_numbers(backend, dtype):
+def test_complex_functions(backend, dtype):
     z = np.array(
         [1 + 2j, -1.5 + 0.25j, -2 - 1j, 0.3 - 0.7j, 3j, -3j, 2, -2, 0.5, -0.5, 1.01 + 0.1j, 25 + 1j, -30 - 2j, 1e-3j], dtype
     )
@@ -229,7 +230,7 @@ def test_of_complex_numbers(backend, dtype):
 
 
 @every_backend
-def test_of_complex_numbers_far_out_and_near(backend):
+def test_complex_functions_at_extreme_magnitudes(backend):
     z = np.array([1e200 + 1e200j, -1e200j, 1e-200 + 1e-200j, 1 + 1e-9j, 1 + 0j, 1e16 + 1j, -1e18j])
     (out, _) = backend.run(of_complex, len(z), None, np.zeros((len(z), len(OF_COMPLEX)), "c16"), z)
     for k in (1, 2, 15):  # log, sqrt, log10
@@ -261,7 +262,7 @@ def told_of_complex(out, z, w):
 
 
 @every_dialect
-def test_what_is_told_of_complex_numbers(backend):
+def test_complex_predicates(backend):
     z = np.array(
         [
             1 + 2j,
@@ -293,9 +294,9 @@ def weak_mathematics(out, k):
 
 
 @every_backend
-def test_of_literals(backend):
+def test_functions_of_literals(backend):
     (out, _) = backend.run(weak_mathematics, 2, None, np.zeros((2, 4)), np.array([1, 120], "i1"))
-    # An integer that is calculated is int64.
+    # A calculated integer is int64.
     assert out.tolist() == [[7, 11, 16, 7], [126, 130, 16, 7]]
 
 
@@ -309,7 +310,7 @@ def bfloats(out, x, y):
 
 
 @every_backend
-def test_of_bfloats(backend):
+def test_functions_of_bfloat16(backend):
     ml_dtypes = pytest.importorskip("ml_dtypes")
     x, y = (np.array(v, ml_dtypes.bfloat16) for v in ([1, -1, 0, 3e38, 100], [2, 0, -1, math.inf, -100]))
     (out, *_) = backend.run(bfloats, 5, None, np.zeros((5, 3)), x, y)
@@ -334,7 +335,7 @@ def test_remainder_is_to_the_nearest(backend):
 
 
 def test_no_function_of_pythons_is_missing():
-    """Every function of math and cmath, but for those that Python 3.15 has added."""
+    """Every function of math and cmath, except additions of Python 3.15."""
     from entrepot.kernel.simulator import mathematics
     from entrepot.kernel.simulator.arithmetic import MATHEMATICAL
 

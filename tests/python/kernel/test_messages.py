@@ -1,4 +1,6 @@
-"""What launches and signatures refuse, and files that messages name; programs that are refused are in test_refusals.py."""
+"""Refusals of launches and signatures, and files that messages name.
+
+Refused programs are in test_refusals.py."""
 
 from __future__ import annotations
 
@@ -81,7 +83,7 @@ def test_arguments_have_places():
     )
 
 
-def test_an_argument_may_be_called_as_an_option_is():
+def test_argument_may_have_the_name_of_an_option():
     @dppy.kernel
     def named(a, wait):
         a[0] = wait
@@ -124,7 +126,7 @@ def declared_twice(array, count, factor):
     ],
 )
 @pytest.mark.parametrize("kernel", [declared, declared_twice], ids=lambda kernel: kernel.function.__name__)
-def test_what_does_not_fit_a_signature_is_named(kernel, error, place, given, words):
+def test_argument_outside_the_signature_is_named(kernel, error, place, given, words):
     arguments = [np.zeros(4, "f4"), 1, 1.0]
     arguments[place] = given
     name = kernel.function.__name__
@@ -157,11 +159,11 @@ summed = dppy.reduce(lambda a, b: a + b)
         (ep.KernelError, lambda: summed(ep.zeros(3, "float8_e4m3fn", device="host")), "argument `array` is float8"),
     ],
 )
-def test_what_element_wise_functions_and_reductions_are_given_is_named(error, call, words):
+def test_element_wise_and_reduction_errors_name_the_argument(error, call, words):
     assert re.search(words, message_of(error, call))
 
 
-def test_a_vectorized_function_s_parameters_may_have_our_names():
+def test_vectorized_parameters_may_have_option_names():
     added = dppy.vectorize(lambda out, i0, function, get_global_id: out + i0 + function + get_global_id)
     ones = np.ones(3)
     assert added(ones, ones, 2, ones).tolist() == [5, 5, 5]
@@ -187,11 +189,11 @@ SIGNATURE = "void(float32[::1], int32)"
         (lambda: ep.zeros(4, "int8").reshape("ab"), "an int or a sequence of ints was expected, as a shape is, not 'ab'"),
     ],
 )
-def test_what_is_of_another_type_than_was_expected(call, words):
+def test_wrong_type_error_names_expected_and_found(call, words):
     assert re.search(words, message_of(TypeError, call))
 
 
-def test_local_memory_of_programs_is_none_of_kernels():
+def test_local_memory_error_suggests_local_accessor():
     message = message_of(TypeError, fills[3], ep.LocalMemory(16), 0)
     assert "argument 0 (a) is an entrepot.LocalMemory, which does not know its elements' type: give" in message
     assert "entrepot.kernel.LocalAccessor(shape, dtype)" in message
@@ -255,7 +257,7 @@ def by_an_item(item: dppy.Item, a):
     ],
     ids=lambda value: value.function.__name__ if hasattr(value, "function") else None,
 )
-def test_a_signature_has_the_dimensions_that_the_kernel_asks_about(kernel, signature, dimensions):
+def test_signature_infers_the_dimensions_that_the_kernel_uses(kernel, signature, dimensions):
     with ep.device_context("host"):
         inferred = kernel.source(signature=signature)
         assert inferred == kernel.source(signature=signature, dimensions=dimensions)
@@ -275,8 +277,8 @@ def test_too_few_dimensions_are_refused():
     )
 
 
-def test_what_a_signature_compiled_is_launched():
-    """And not compiled again at the first launch, in two dimensions."""
+def test_kernel_compiled_by_signature_is_launched():
+    """The first launch does not compile again, in two dimensions."""
     with ep.device_context("host"):
         made = dppy.kernel("void(int64[:, ::1])")(in_two_dimensions.function)
         a = ep.zeros((2, 3), "int64", device="host")
@@ -286,7 +288,7 @@ def test_what_a_signature_compiled_is_launched():
 
 
 def test_the_source_of_a_launch_has_its_dimensions():
-    """What was launched is shown, also where that had fewer dimensions than the kernel asks about."""
+    """The launched variant is shown, even if it had fewer dimensions than the kernel asks about."""
     made = dppy.kernel(in_two_dimensions.function)
     a = ep.zeros((3, 1), "int64", device="host")
     made[3](a).wait()
@@ -311,7 +313,8 @@ SAME = """
 
 
 def test_files_with_the_same_text_are_told_apart(tmp_path):
-    """Their functions' code is equal, as Python compares it, and messages name each function's own file."""
+    """The functions' code is equal by Python's comparison, and messages name each function's own
+    file."""
     modules = [imported(tmp_path / f"{name}.py", SAME) for name in ("one", "two", "three")]
     assert modules[0].program.function.__code__ == modules[1].program.function.__code__
     for name, module in zip(("one", "two", "three"), modules, strict=True):
@@ -367,7 +370,7 @@ def test_statements_are_called_as_in_python(statement, tmp_path):
     assert f"program.py:5: a kernel has no {STATEMENTS[statement]}; " in message
 
 
-def test_what_a_kernel_captures_is_not_written():
+def test_captured_variable_is_not_writable():
     def made():
         v = 1
 

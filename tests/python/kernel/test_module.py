@@ -34,7 +34,7 @@ def test_decorated_function_runs(decorate):
     assert memoryview(a).tolist() == [1] * 4
 
 
-def test_call_of_module_refuses_what_kernel_refuses():
+def test_module_call_refuses_like_kernel():
     with pytest.raises(TypeError, match="has no option nopython"):
         ep.kernel(nopython=True)
 

@@ -1,4 +1,5 @@
-"""Negated floats that live across a barrier: Intel's compiler for the CPU keeps one for all work-items of a group."""
+"""Negated floats that live across a barrier: Intel's compiler for the CPU keeps one value for
+the whole group."""
 
 from __future__ import annotations
 

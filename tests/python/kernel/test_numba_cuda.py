@@ -1,4 +1,5 @@
-"""Every row of the table of docs/kernels/numba_cuda.md: its right side, run; and its left one, run by Numba."""
+"""Every row of the table of docs/kernels/numba_cuda.md: its right cell, run; and its left cell,
+run by Numba."""
 
 from __future__ import annotations
 
@@ -267,7 +268,7 @@ def test_the_row(name, backend):
 
 
 def test_names_of_the_table_are_there():
-    """What the right column names exists."""
+    """Every name in the right column exists."""
     for line in TABLE.read_text(encoding="utf-8").splitlines()[5:]:
         if line.startswith("| "):
             for name in re.findall(r"`@?([a-z_]+(?:\.[a-z_]+)?)[(`\[]", line.split(" | ")[1]):
@@ -311,7 +312,7 @@ def test_unknown_name_is_refused_without_advice():
 @pytest.mark.numba
 @pytest.mark.parametrize("simulated", [pytest.param(False, marks=pytest.mark.cuda), True], ids=["cuda", "Numba's simulator"])
 def test_the_left_column_has_the_same_results(simulated):
-    """By Numba itself, with the results that the right sides have above."""
+    """Run by Numba itself, with the results of the right cells above."""
     pytest.importorskip("numba.cuda")
     script = Path(__file__).with_name("numba_cuda_column.py")
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": str(int(simulated))}

@@ -1,4 +1,4 @@
-"""When kernels run: a launch returns before its end, and work on an argument is in order, whoever's queue or stream has it."""
+"""When kernels run: launches return early, and work on an argument is in order across streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernel.backends import every_device, values_of
 
 pytestmark = [pytest.mark.numpy, pytest.mark.alone]
 
-#: Devices whose queues go on while the caller does something else.
+#: Devices whose queues run asynchronously to the caller.
 every_other_device = pytest.mark.parametrize(
     "device",
     [
@@ -62,7 +62,7 @@ def zeros(queue: ep.Queue) -> ep.Array:
 
 
 def starts_slowly(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
-    """A kernel that takes a moment; what it is compiled to is there before."""
+    """A slow kernel, already compiled."""
     slow[1](zeros(array.queue), 1).wait()
     return slow[1](array, TURNS, queue=queue)
 
@@ -83,8 +83,8 @@ def test_a_launch_returns_before_its_end(device):
     [lambda quick, slow: slow, lambda quick, slow: [quick, slow], lambda quick, slow: (slow, quick)],
     ids=["one", "a list", "a tuple"],
 )
-def test_a_launch_that_depends_on_others_comes_behind_them(device, chosen):
-    """Behind events of other queues, on memory that they have nothing to do with."""
+def test_launch_waits_for_depends_on(device, chosen):
+    """Waits for events of other queues that have nothing to do with its memory."""
     own, other, third = (zeros(ep.Queue(device)) for _ in range(3))
     marks[1](own).wait()
     quick, started = marks[1](third), starts_slowly(other)
@@ -93,13 +93,14 @@ def test_a_launch_that_depends_on_others_comes_behind_them(device, chosen):
     assert not started.done, "the kernel must be slow enough for the test to mean anything"
     last.wait()
     assert started.done
-    if behind is not started:  # else nobody has waited for the quick one
+    if behind is not started:  # else there was no wait for the quick one
         assert quick.done
 
 
 @every_device
-def test_the_first_arrays_queue_waits_for_the_others(device):
-    """The launch goes to the queue of its first array, and another one is still written on a queue of its own."""
+def test_queue_of_the_first_array_waits_for_the_others(device):
+    """The launch uses the queue of its first array, while a queue of its own still writes the
+    other array."""
     here, there = ep.Queue(device), ep.Queue(device)
     out, x = zeros(here), zeros(there)
     adds[1](out, zeros(here)).wait()
@@ -111,7 +112,7 @@ def test_the_first_arrays_queue_waits_for_the_others(device):
 
 
 @every_device
-def test_who_writes_waits_for_who_reads(device):
+def test_writer_waits_for_reader(device):
     here, there = ep.Queue(device), ep.Queue(device)
     out, x = zeros(here), zeros(there)
     slow_sum[1](out, x, 1).wait()
@@ -123,7 +124,7 @@ def test_who_writes_waits_for_who_reads(device):
 
 
 @every_device
-def test_a_copy_comes_behind_the_kernel(device):
+def test_copy_waits_for_the_kernel(device):
     array, other = zeros(ep.Queue(device)), zeros(ep.Queue(device))
     starts_slowly(array)
     ep.copy(other, array).wait()
@@ -131,8 +132,8 @@ def test_a_copy_comes_behind_the_kernel(device):
 
 
 @every_device
-def test_numpys_memory_is_as_it_was_at_the_launch_and_as_it_is_behind_it(device):
-    """Read and written where it lies or by copies: the call waits, as nobody else would."""
+def test_numpy_arguments_are_read_and_written_before_return(device):
+    """Accessed in place or by copies: the call waits, since no later access can."""
     x, out = np.ones(2, "i4"), np.zeros(2, "i4")
     with ep.device_context(device):
         slow_sum[1](out, x, TURNS // 10)
@@ -141,8 +142,8 @@ def test_numpys_memory_is_as_it_was_at_the_launch_and_as_it_is_behind_it(device)
 
 
 @every_other_device
-def test_a_kernel_and_the_copy_behind_it_wait_for_an_event(device):
-    """Of work that has nothing to do with their memory."""
+def test_kernel_and_later_copy_wait_for_an_event(device):
+    """The event's work has nothing to do with their memory."""
     queue = ep.Queue(device)
     there, gate = dppy.device_array(2, "int32", queue=queue), zeros(ep.Queue(device))
     into = np.zeros(2, "i4")
@@ -160,8 +161,8 @@ def test_a_kernel_and_the_copy_behind_it_wait_for_an_event(device):
 
 @pytest.mark.cuda
 class TestStreams:
-    def test_of_an_argument_that_speaks_cai(self):
-        """The kernel comes behind the stream that the dict names."""
+    def test_kernel_waits_for_the_stream_of_cai(self):
+        """The kernel waits for the stream that the dict names."""
         memory, far = zeros(ep.Queue("cuda:0")), Stream()
         out = zeros(ep.Queue("cuda:0"))
         adds[1](out, zeros(out.queue)).wait()
@@ -176,7 +177,7 @@ class TestStreams:
         event.wait()
         assert values_of(out)[0] == cuda_kernels.RESULT
 
-    def test_of_a_queue_that_the_launch_names(self):
+    def test_kernel_runs_on_the_named_stream(self):
         array, far = zeros(ep.Queue("cuda:0")), Stream()
         event = starts_slowly(array, ep.Queue(far))
         assert not event.done
@@ -185,7 +186,7 @@ class TestStreams:
         assert values_of(array)[0] == RESULT
 
     @pytest.mark.torch
-    def test_of_torch(self):
+    def test_kernel_waits_for_torchs_current_stream(self):
         """The kernel reads what torch's current stream is still writing."""
         import torch
 
@@ -202,7 +203,7 @@ class TestStreams:
         assert values_of(out)[0] == RESULT
 
     @pytest.mark.cupy
-    def test_of_cupy(self):
+    def test_kernel_waits_for_cupys_current_stream(self):
         import cupy
 
         side, out = cupy.cuda.Stream(non_blocking=True), zeros(ep.Queue("cuda:0"))

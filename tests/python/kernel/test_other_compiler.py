@@ -1,4 +1,4 @@
-"""The host's C++ compilers: the one that is not `c++` takes a part of the suite, too: arithmetic, groups, atomics."""
+"""The host's other C++ compiler runs a part of the suite, too: arithmetic, groups, atomics."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
 FOLDER = Path(__file__).parent
-#: Of the contract suite: arithmetic of all dtypes, control flow, groups with barriers, atomics.
+#: Files of the contract suite: arithmetic of all dtypes, control flow, barriers, atomics.
 OF_THE_SUITE = ["test_arithmetic.py", "test_control_flow.py", "test_groups.py", "test_atomics.py", "test_synchronisation.py"]
 
 
 def the_other_one() -> str | None:
-    """Clang where `c++`, which all other tests compile by, is GCC; else GCC."""
+    """Clang if `c++`, which all other tests use, is GCC; else GCC."""
     said = subprocess.run(["c++", "--version"], capture_output=True, text=True).stdout
     return shutil.which("g++" if "clang" in said else "clang++")
 

@@ -1,4 +1,4 @@
-"""Kernels in files whose paths have characters that mean something in a program: quotes, line breaks, wrong UTF-8."""
+"""Kernels in files whose paths have special characters: quotes, line breaks, invalid UTF-8."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def module(name: str, tmp_path: Path) -> ModuleType:
 
 
 def shown(path: str) -> str:
-    """The path as messages have it: bytes that are no UTF-8 are written as Python escapes them."""
+    """The path in messages: invalid UTF-8 is escaped as in Python."""
     return path.encode("utf-8", "backslashreplace").decode()
 
 

@@ -1,4 +1,5 @@
-"""Private arrays to which the work-items of a vector store at different places: Intel's compiler for the CPU gets them wrong."""
+"""Private arrays with stores at different indices within a vector: Intel's compiler for the CPU
+miscompiles them."""
 
 from __future__ import annotations
 
@@ -101,7 +102,7 @@ def test_store_at_a_place_of_its_own(backend, kernel, dtype):
 
 @every_dialect
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
-def test_store_at_a_place_of_its_own_in_every_dialect(backend, kernel):
+def test_divergent_store_in_every_dialect(backend, kernel):
     _as_simulated(backend, kernel, "int32")
 
 
@@ -116,7 +117,7 @@ def of_complex_numbers(out, a):
 
 
 @every_backend
-def test_store_of_a_complex_number_at_a_place_of_its_own(backend):
+def test_divergent_store_of_a_complex_number(backend):
     _as_simulated(backend, of_complex_numbers, "complex64")
 
 

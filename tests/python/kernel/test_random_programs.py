@@ -19,7 +19,8 @@ pytestmark = [pytest.mark.numpy, pytest.mark.host]
 SIMULATOR = next(each for each in BACKENDS if each.simulates)
 COMPILED = [each for each in BACKENDS if each.dialect not in ("", "sycl")]
 _numbers = itertools.count()
-#: ENTREPOT_EXAMPLES=500 is for long rounds: so many for each backend, and others each time, even where CI is set.
+#: ENTREPOT_EXAMPLES=500 is for long runs: so many for each backend, and new ones each time, even
+#: with CI set.
 EXAMPLES = int(os.environ.get("ENTREPOT_EXAMPLES", "0"))
 #: Every step of shrinking would compile a program.
 WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
@@ -36,7 +37,7 @@ def _loaded(folder: Path, text: str) -> ModuleType:
 
 
 def _results(backend: Backend, module: ModuleType) -> dict[str, list]:
-    """What the arrays that the program's arguments are part of hold after a launch."""
+    """Contents, after a launch, of the whole arrays that the program's arguments are part of."""
     given = arguments(module.ITEMS)
     wholes = {name: backend.array(each.whole) for name, each in given.items() if isinstance(each, View)}
     passed = [each.of(wholes[name]) if isinstance(each, View) else each for name, each in given.items()]
@@ -58,7 +59,7 @@ def _agree(backend: Backend, folder: Path, text: str, launches: int = 1) -> None
 )
 @settings(max_examples=EXAMPLES or 20, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=programs())
-def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
+def test_random_program_matches_the_simulator(backend, tmp_path, text):
     _agree(backend, tmp_path, text)
 
 
@@ -66,20 +67,21 @@ def test_a_program_gives_what_the_simulator_gives(backend, tmp_path, text):
 @settings(max_examples=EXAMPLES // 20 or 3, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=programs())
 def test_in_sycl_too(tmp_path, text):
-    """A few: its compiler takes seconds for each."""
+    """Only a few: its compiler takes seconds for each."""
     _agree(next(each for each in BACKENDS if each.dialect == "sycl"), tmp_path, text)
 
 
 @settings(max_examples=EXAMPLES or 10, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=sums())
 def test_sums_of_work_items_that_loop_in_step(tmp_path, text):
-    """On the host; a launch that is known to be quick is run by one thread, which has work-items enough for it."""
+    """On the host, one thread runs a quick launch, with all its work-items."""
     _agree(next(each for each in BACKENDS if each.dialect == "c++"), tmp_path, text, launches=3)
 
 
 @settings(max_examples=EXAMPLES or 100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(text=programs())
 def test_every_program_runs_in_the_simulator(tmp_path, text):
-    """Without a race, a divergent barrier or a literal out of range: then the comparison says something."""
+    """Without a race, a divergent barrier or a literal out of range: then the comparison is
+    meaningful."""
     note(text)
     _results(SIMULATOR, _loaded(tmp_path, text))

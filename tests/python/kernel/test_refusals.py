@@ -1,6 +1,8 @@
-"""Programs that are refused, each with its exact message: refused/NAME.py and, what is said of it, refused/NAME.txt.
+"""Refused programs, each with its exact message: refused/NAME.py, and the message in
+refused/NAME.txt.
 
-``ENTREPOT_UPDATE_GOLDEN=1`` writes the messages anew; read the difference before it is committed.
+``ENTREPOT_UPDATE_GOLDEN=1`` writes the messages anew; read the difference before it is
+committed.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ def _loaded(path: Path) -> ModuleType:
 
 
 def _golden(path: Path) -> Path:
-    """The file with the program's message. Before 3.12 Python knew no places inside an f-string, but the whole string's."""
+    """The file with the program's message. Before 3.12 Python had only the whole string's
+    position inside an f-string."""
     older = path.with_suffix(".before_3_12.txt")
     return older if sys.version_info < (3, 12) and older.exists() else path.with_suffix(".txt")
 

@@ -1,4 +1,5 @@
-"""The nine rules that docs/kernels/language.md gives, as far as no other file has them: what is compiled, and what that says."""
+"""The rules of docs/kernels/language.md that no other file tests: compiled programs and their
+messages."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def guarded(out, n):
 
 @every_backend
 def test_rule_4_no_work_item_is_left_out_before_a_barrier(backend):
-    """A kernel that guards its writes itself, with a range that is a multiple of the group."""
+    """A kernel that guards its writes itself, with a range that is a multiple of the group size."""
     (out,) = backend.run(guarded, 8, 4, np.full(6, -1, "i4"), 6)
     assert out.tolist() == [3, 2, 1, 0, 7, 6]
 
@@ -130,7 +131,7 @@ def test_local_memory_and_constants_outside_raise(backend):
 
 @every_backend
 def test_unguarded_id_within_the_array_runs(backend):
-    """The index may count from the end, and work-items beyond the range that fill a group count for nothing."""
+    """The index may count from the end, and work-items that pad the last group are not checked."""
     for items in (10, 10, 7, 0):  # the second launch is planned
         array = backend.array(np.zeros(10, "i4"))
         backend.launch(fill, items, None, array)
@@ -247,7 +248,7 @@ def adds_atomically(out, x, k):
     ids=lambda each: getattr(each, "__name__", each),
 )
 @pytest.mark.parametrize("beyond", [0, -1], ids=["the end", "the beginning"])
-def test_rule_9_bounds_of_whatever_is_indexed(backend, kernel, extent, beyond):
+def test_rule_9_index_bounds_are_checked(backend, kernel, extent, beyond):
     out, x = backend.array(np.zeros(1, "f4")), backend.array(np.zeros((2, 4), "f4") if kernel is not reads else np.zeros(2, "f4"))
     checked = kernel.options(debug=True)
     index = extent if beyond == 0 else -extent - 1
@@ -270,12 +271,14 @@ def test_rule_9_by_the_environment(device, monkeypatch):
 
 @every_compiled_dialect
 def test_compilers_name_lines_of_python(backend):
-    """Text that no compiler takes, in the place of a statement: what it says is of the statement's line in this file."""
+    """Invalid text in place of a statement: the error must name the statement's line in this
+    file."""
     line = over_the_end.function.__code__.co_firstlineno + 3
     source = over_the_end.source(backend.dialect, signature="void(float32[::1], int64)", device=backend.selector)
     broken = re.sub(r"^( *)a\[.*;$", r"\1there is no such statement;", source, flags=re.MULTILINE)
     assert broken != source
-    # SYCL's compiler in the process counts in the text when it names the place, and shows our line's number.
+    # SYCL's in-process compiler counts lines of the text in the position, and shows our line's
+    # number.
     place = rf"\n +{line} \| +there is no" if backend.dialect == "sycl" else rf"test_rules\.py\W{line}\b"
     with pytest.raises(ep.KernelError, match=place):
         ep.Program(broken, device=backend.selector, dialect=backend.dialect)

@@ -1,4 +1,5 @@
-"""The simulator: Python runs the kernel, and what a device would leave undefined is reported with the work-items' ids."""
+"""The simulator: Python runs the kernel, and undefined behaviour on a device is reported with
+the work-items' ids."""
 
 from __future__ import annotations
 
@@ -116,7 +117,7 @@ def test_races(kernel, local, message):
         (shifts_in_place, 1, r"of different groups: write to another array, or launch two kernels one after the other"),
     ],
 )
-def test_what_to_write_instead_of_a_race(kernel, local, instead):
+def test_race_error_suggests_a_fix(kernel, local, instead):
     with pytest.raises(ep.KernelError, match=rf"with no barrier between them; .*{instead}"):
         kernel.simulate[4, local](np.zeros(8, "i4"))
 
@@ -195,12 +196,12 @@ def first_group_writes(a):
     a[dppy.get_global_id(0)] = shared[0]
 
 
-def test_a_group_does_not_find_what_the_one_before_has_left():
+def test_local_memory_does_not_leak_between_groups():
     with pytest.raises(ep.KernelError, match=r"work-item \(1,\) of group \(1,\): shared\[0\] is read before it was written"):
         first_group_writes.simulate[2, 1](np.zeros(2, "i4"))
 
 
-def test_what_is_ordered_is_no_race():
+def test_ordered_accesses_are_no_race():
     @dppy.kernel
     def passes(a, b):
         i, lid = dppy.get_global_id(0), dppy.get_local_id(0)
@@ -264,7 +265,7 @@ def one_after_the_other(a, b):
 
 
 @pytest.mark.sycl
-def test_arrays_of_devices_that_share_memory_share_their_copy():
+def test_overlapping_device_arrays_share_a_simulated_copy():
     both, row = (ep.zeros(8, "int32", device="opencl:cpu") for _ in range(2))
     matrix = ep.zeros((4, 8), "int32", device="opencl:cpu")
     writes_through_both.simulate[8, 8](both, both)
@@ -355,7 +356,7 @@ def by_places_only(source, /, out):
 
 
 @pytest.mark.parametrize("kernel", [array_called_item, item_by_its_methods, by_places_only], ids=lambda it: it.function.__name__)
-def test_a_parameter_is_an_item_where_the_compiler_has_it_for_one(kernel):
+def test_simulator_binds_parameters_as_items_like_the_compiler(kernel):
     numbers, compiled, simulated = np.arange(4.0), np.zeros(4), np.zeros(4)
     with ep.device_context("host"):
         kernel[4, 1](numbers, compiled)
@@ -381,7 +382,7 @@ def multiplies_matrices(a, x):
 WRONG_LAUNCHES = {
     "too few arguments": lambda kernel, a: kernel[4](a),
     "an argument by name": lambda kernel, a: kernel[4](a, x=1),
-    "an option that is none": lambda kernel, a: kernel[4](a, 1, waitt=True),
+    "an unknown option": lambda kernel, a: kernel[4](a, 1, waitt=True),
     "a list": lambda kernel, a: kernel[4]([1, 2], 1),
     "an object": lambda kernel, a: kernel[4](object(), 1),
     "a great integer": lambda kernel, a: kernel[4](a, 1 << 70),
@@ -396,7 +397,7 @@ WRONG_LAUNCHES = {
 
 
 @pytest.mark.parametrize("launch", WRONG_LAUNCHES.values(), ids=WRONG_LAUNCHES)
-def test_what_a_launch_refuses_the_simulator_refuses_as_it_does(launch, monkeypatch):
+def test_simulator_refuses_like_a_launch(launch, monkeypatch):
     numbers, refusals = np.zeros(4), []
     with ep.device_context("host"):
         for simulated in "01":
@@ -422,7 +423,8 @@ def test_matrices_are_not_multiplied_in_place():
         multiplies_matrices.simulate[4](np.zeros(4), 1)
 
 
-#: Of `math` and `numpy`: what takes integers, tuples or three numbers, or gives two. The others take one number or two.
+#: Functions of `math` and `numpy` with integers, tuples or three numbers, or with two results.
+#: The others take one number or two.
 _OTHERWISE = {
     *("math.comb", "math.dist", "math.factorial", "math.fma", "math.frexp", "math.fsum", "math.gcd", "math.isqrt", "math.lcm"),
     *("math.ldexp", "math.modf", "math.perm", "math.prod", "math.sumprod"),
@@ -436,7 +438,7 @@ _OF_TWO = {
 
 
 def kernel_of(calls: list[str], folder) -> dppy.KernelFunction:
-    """A kernel that writes each call's result beside the last one's."""
+    """A kernel that writes each call's result beside the previous one."""
     lines = ["def calls(out, x, y):", "    i = dppy.get_global_id(0)"]
     lines += [f"    out[i, {place}] = {call}" for place, call in enumerate(calls)]
     path = folder / "calls.py"
@@ -447,7 +449,7 @@ def kernel_of(calls: list[str], folder) -> dppy.KernelFunction:
 
 
 def results_of(kernel, calls: list[str], dtype: str, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The simulator's and the host's."""
+    """The results of the simulator and of the host."""
     simulated, compiled = np.zeros((x.size, len(calls)), dtype), np.zeros((x.size, len(calls)), dtype)
     with np.errstate(all="ignore"):
         kernel.simulate[x.size](simulated, x, y)
@@ -471,7 +473,7 @@ def test_functions_of_floats_are_the_hosts_at_their_edges(tmp_path):
     x, y = np.ascontiguousarray(np.array([(a, b) for a in edges for b in edges]).T)
     simulated, compiled = results_of(kernel_of(calls, tmp_path), calls, "f8", x, y)
     for place, call in enumerate(calls):
-        # What int64 does not hold, C converts as it likes.
+        # Outside of int64, C's conversion is undefined.
         compared = abs(x) < 2**63 if call.startswith(("math.ceil", "math.floor", "math.trunc")) else slice(None)
         np.testing.assert_allclose(simulated[compared, place], compiled[compared, place], rtol=1e-12, err_msg=call)
 

@@ -1,4 +1,5 @@
-"""Slices whose start, stop and step are at the ends of int64, in kernels and of Arrays, against Python's."""
+"""Slices with start, stop and step at the ends of int64, in kernels and of Arrays, against
+Python's."""
 
 from __future__ import annotations
 

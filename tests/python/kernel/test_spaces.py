@@ -1,4 +1,4 @@
-"""Memory of a work-group, of a work-item, and memory that nobody writes; local memory sized at launch; limits."""
+"""Memory of a work-group, of a work-item, and constant memory; sizes at launch; limits."""
 
 from __future__ import annotations
 
@@ -73,7 +73,8 @@ def test_constant_integers_of_every_value(backend):
 
 
 def floats_at_the_ends(dtype: str) -> np.ndarray:
-    """Not a number, infinities, zeros of both signs, and the largest and the smallest; each with each, where they are complex."""
+    """NaN, infinities, zeros of both signs, the largest and the smallest numbers; for complex
+    dtypes all pairs of them."""
     part = np.zeros(0, dtype).real.dtype
     limits = np.finfo(part)
     values = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 0.1, -1.5, limits.max, limits.smallest_normal], part)
@@ -96,7 +97,7 @@ def test_constant_floats_of_every_value(backend, dtype):
 
 
 @pytest.mark.host
-def test_an_array_that_is_named_twice_is_compiled_in_once():
+def test_array_named_twice_is_one_constant():
     @dppy.kernel
     def twice(out):
         out[0] = WEIGHTS[0, 1] + WEIGHTS[dppy.get_global_id(0), 2]
@@ -156,7 +157,7 @@ def too_much_local_memory(out):
 
 
 @every_compiler
-def test_local_memory_beyond_the_devices_is_refused_with_both_numbers(backend):
+def test_too_much_local_memory_error_has_both_sizes(backend):
     array = backend.array(np.zeros(4, "f8"))
     with pytest.raises(ep.KernelError, match=rf"800.?000.?000.*{backend.device.local_mem_size}"):
         backend.launch(too_much_local_memory, 4, 4, array)
@@ -180,7 +181,7 @@ def all_local_memory(size):
 
 @every_compiler
 def test_local_memory_as_large_as_the_devices(backend):
-    """Of CUDA's compilers a kernel may declare 48 KiB; the rest is the launch's."""
+    """CUDA's compilers let a kernel declare 48 KiB; the launch asks for the rest."""
     most = backend.device.local_mem_size
     (out,) = backend.run(all_local_memory(most), 4, 4, np.zeros(4, "i8"))
     filled = np.arange(most) % 251
@@ -217,7 +218,7 @@ def large_local_memory(first, second):
 @every_compiler
 @pytest.mark.parametrize("share", [0.25, 0.75], ids=["a quarter", "most"])
 def test_several_arrays_of_the_devices_local_memory(backend, share):
-    """Declared ones, one that the launch sizes, and what a group function needs beside them."""
+    """Declared arrays, one that the launch sizes, and the memory of a group function."""
     most = int(backend.device.local_mem_size * share)
     first, second, sized = most // 2 + 1, most // 16, most // 32
     scratch = dppy.LocalAccessor(sized, dppy.float64)
@@ -261,7 +262,7 @@ def constants_of(values):
 
 @every_compiler
 def test_constants_that_do_not_fit_constant_memory_together(backend):
-    """Three times 40 KiB: CUDA has 64 KiB for all of a program's."""
+    """Three times 40 KiB: CUDA has 64 KiB for all constants of a program."""
     (out,) = backend.run(large_constants, 10_240, None, np.zeros(10_240, "f4"))
     assert np.array_equal(out, FIRST + SECOND[::-1] + THIRD)
 
@@ -347,7 +348,8 @@ def indices_that_wrapped(out, whole, small, large):
 
 @every_dialect
 def test_index_that_wrapped_below_zero_counts_from_the_end(backend):
-    """A learned bound holds for the value, not for what is calculated of it: int8(100) + int8(100) is -56."""
+    """A learned bound holds for the value, not for expressions of it: int8(100) + int8(100) is
+    -56."""
     small, large = np.array([100, -128], "i1"), np.array([2**63 - 1, -1, 64, 2**62])
     whole = np.arange(4096)
     out, after, *_ = backend.run(indices_that_wrapped, 1, None, np.zeros(12, "i8"), whole, small, large)

@@ -1,4 +1,4 @@
-"""Local memory and barriers: what a work-item wrote before one, all others of its group read behind it."""
+"""Local memory and barriers: writes before a barrier are visible to the group after it."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def reverse_array(A):
 
 @every_dialect
 def test_the_documented_example(backend):
-    """numba-dppy's: with the default local size one group runs it all."""
+    """An example of numba-dppy: with the default local size one group runs it all."""
     (out,) = backend.run(reverse_array, BLOCK, dppy.DEFAULT_LOCAL_SIZE, np.arange(BLOCK, dtype="f4"))
     assert out.tolist() == [9] * BLOCK
 
 
 @every_device
-def test_the_documented_example_as_it_is_documented(device, capsys):
+def test_documented_example_runs_unchanged(device, capsys):
     """An array of NumPy's, a device that the context names, and what is printed."""
     arr = np.arange(BLOCK).astype(np.float32)
     with ep.device_context(device):
@@ -127,7 +127,7 @@ def test_two_barriers_in_a_loop_in_two_dimensions(backend):
 
 @dppy.kernel
 def lives_across(out, x):
-    """What a work-item has in variables stays its own over barriers: numbers, tuples, private memory."""
+    """Variables of a work-item stay its own over barriers: numbers, tuples, private memory."""
     i, lid = dppy.get_global_id(0), dppy.get_local_id(0)
     shared = dppy.local.array(4, dppy.int64)
     mine = dppy.private.array(2, dppy.int64)
@@ -144,7 +144,7 @@ def lives_across(out, x):
 
 
 @every_dialect
-def test_what_a_work_item_keeps_over_barriers(backend):
+def test_variables_are_kept_over_barriers(backend):
     x = np.arange(8, dtype="i8")
     (out, _) = backend.run(lives_across, 8, 4, np.zeros(8, "i8"), x)
     flipped = x.reshape(2, 4)[:, ::-1].ravel()
@@ -167,7 +167,7 @@ def uniform_condition(out, flag):
 
 @every_dialect
 @pytest.mark.parametrize("flag", [1, 0])
-def test_a_barrier_under_a_condition_that_is_the_same_for_all(backend, flag):
+def test_barrier_under_a_uniform_condition(backend, flag):
     (out,) = backend.run(uniform_condition, 4, 4, np.zeros(4, "i4"), flag)
     assert out.tolist() == ([3, 2, 1, 0] if flag else [0, 1, 2, 3])
 
@@ -181,7 +181,7 @@ def fence_only(out):
 
 
 @every_dialect
-def test_a_fence_waits_for_nobody(backend):
+def test_fence_is_not_a_barrier(backend):
     (out,) = backend.run(fence_only, 8, None, np.zeros(8, "i4"))
     assert out.tolist() == [2] * 8
 
@@ -201,7 +201,7 @@ def kept_in_a_uniform_block(out, n):
 
 @every_dialect
 @pytest.mark.parametrize("n", [5, 1])
-def test_what_is_kept_in_a_block_that_all_enter(backend, n):
+def test_variables_are_kept_in_a_uniform_block(backend, n):
     (out,) = backend.run(kept_in_a_uniform_block, 8, 4, np.zeros(8, "i8"), n)
     v = np.arange(8) + 10
     expected = v.reshape(2, 4)[:, ::-1].ravel() + 2 * v if n > 3 else v
@@ -238,8 +238,9 @@ def waits_by_a_flag(out, flags):
 
 
 @every_compiler
-def test_a_condition_that_another_argument_may_change(backend):
-    """`flags` is not written by its name. That it may be by another one is known when it is launched."""
+def test_barrier_condition_aliased_by_another_argument(backend):
+    """`flags` is not written under its name. The launch finds out if it is written under
+    another."""
     out, flags = backend.array(np.zeros(8, "i4")), backend.array(np.ones(8, "i4"))
     backend.launch(waits_by_a_flag, 8, 4, out, flags)
     assert values_of(out).tolist() == [i + 1 for i in range(8)]

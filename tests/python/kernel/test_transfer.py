@@ -1,4 +1,5 @@
-"""Explicit transfer: memory of a device alone is made, filled, worked on and read, at once and with events."""
+"""Explicit transfer: device memory is made, filled, computed on and read, synchronously and with
+events."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def test_there_and_back(device):
 
 
 @every_device
-def test_the_current_device_is_meant_where_none_is_named(device):
+def test_current_device_is_the_default(device):
     with ep.device_context(device) as queue:
         assert dppy.device_array(3, "int32").device == queue.device
         assert dppy.to_device(np.ones(3)).device == queue.device
@@ -86,8 +87,9 @@ def adds_pairs(a, b, c, d):
 
 
 @every_device
-def test_arrays_that_are_given_twice_are_brought_once(device):
-    """Two pairs that share nothing with each other, each of one array: where copies are made, one of each."""
+def test_repeated_arrays_are_copied_once(device):
+    """Two pairs of arguments that share no memory, each pair of one array: copies must keep them
+    as pairs."""
     a, b = np.zeros(4), np.full(4, 5.0)
     with ep.device_context(device):
         adds_pairs[4](a, a, b, b)

@@ -1,4 +1,4 @@
-"""Entrepot as the allocator of CuPy and PyTorch: what they get, what comes back when, and what is refused."""
+"""Entrepot as the allocator of CuPy and PyTorch: allocations, releases and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MIB = 1 << 20
 
 
 def run(source: str) -> str:
-    """What a program of its own prints: an allocator is chosen once for a process."""
+    """Standard output of a new process: a process chooses its allocator once."""
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -29,13 +29,13 @@ def run(source: str) -> str:
 
 @pytest.mark.host
 class TestWithoutADevice:
-    def test_the_functions_are_where_they_are_said_to_be(self) -> None:
+    def test_allocator_functions_exist_in_the_library(self) -> None:
         library = ctypes.CDLL(allocators.library_path())
         assert getattr(library, allocators.MALLOC)
         assert getattr(library, allocators.FREE)
         getattr(library, allocators.FREE)(None, 0, 0, None)  # nothing, as C's free takes it
 
-    def test_cupy_is_given_functions_that_know_its_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cupy_allocator_uses_its_stream(self, monkeypatch: pytest.MonkeyPatch) -> None:
         given: list[Any] = []
         stream = SimpleNamespace(ptr=77)
         lent: list[tuple[Any, ...]] = []
@@ -78,7 +78,7 @@ def cupy(numbers: memory.statistics) -> Iterator[Any]:
 @pytest.mark.cuda
 @pytest.mark.cupy
 class TestCupy:
-    def test_its_arrays_are_ours(self, cupy: Any, numbers: memory.statistics) -> None:
+    def test_cupy_arrays_use_the_resource(self, cupy: Any, numbers: memory.statistics) -> None:
         array = cupy.arange(1000, dtype="float64")
         assert numbers.current_bytes >= 8000
         assert float((array * 2).sum()) == 999_000
@@ -92,7 +92,7 @@ class TestCupy:
         gc.collect()
         assert numbers.current_bytes == 0
 
-    def test_the_limit_is_ours(self, cupy: Any) -> None:
+    def test_cupy_respects_the_limit(self, cupy: Any) -> None:
         memory.set_resource("cuda:0", memory.limit(10 * MIB))
         kept = cupy.zeros(6 * MIB, "uint8")
         with pytest.raises(MemoryError, match="would exceed the limit"):
@@ -238,7 +238,7 @@ TORCH = """
 @pytest.mark.cuda
 @pytest.mark.torch
 class TestTorch:
-    def test_its_tensors_are_ours(self) -> None:
+    def test_torch_tensors_use_the_resource(self) -> None:
         run(
             TORCH
             + """
@@ -320,7 +320,7 @@ class TestTorch:
             """
         )
 
-    def test_it_comes_too_late_after_the_first_allocation(self) -> None:
+    def test_use_in_torch_after_an_allocation_is_refused(self) -> None:
         run(
             """
             import torch, entrepot as ep
@@ -336,7 +336,8 @@ class TestTorch:
 
 @pytest.mark.two_cuda
 class TestOnTheSecondDevice:
-    """Each device has a resource of its own, and what is asked for on one comes from there, whichever is current."""
+    """Each device has a resource of its own, which serves its allocations, whichever device is
+    current."""
 
     @pytest.fixture
     def there(self) -> Iterator[memory.statistics]:

@@ -1,4 +1,5 @@
-"""The pool on a CUDA device: reuse in the order of streams, what goes back to the driver, and the company of other pools."""
+"""The pool on a CUDA device: stream-ordered reuse, memory returned to the driver, and other
+pools beside it."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def hold(spin: Any, array: ep.Array, queue: ep.Queue, value: int = 1, cycles: in
 
 
 class Watched:
-    """A pool, and the addresses that came out of it: asking an array for its own tells the pool that somebody else knows it."""
+    """A pool and its addresses. Asking an array for its address would mark it as escaped."""
 
     def __init__(self) -> None:
         self.pool = memory.pool()
@@ -61,18 +62,18 @@ def watched() -> Iterator[Watched]:
 
 @SIZES
 class TestReuse:
-    def test_the_same_queue_has_a_block_again_at_once(self, spin: Any, watched: Watched, nbytes: int) -> None:
+    def test_same_queue_reuses_a_block_at_once(self, spin: Any, watched: Watched, nbytes: int) -> None:
         queue = ep.Queue(DEVICE)
         array, address = watched.empty(nbytes, queue)
         hold(spin, array, queue)
         del array
         again, second = watched.empty(nbytes, queue)
         assert second == address
-        assert not queue.is_idle, "nobody waited for it"
+        assert not queue.is_idle, "there was no wait for it"
         ep.fill(again, 9).wait()
         assert memoryview(again.copy_to_host())[0] == 9, "the later work came later"
 
-    def test_another_queue_has_it_when_the_work_is_done(self, spin: Any, watched: Watched, nbytes: int) -> None:
+    def test_other_queue_reuses_a_block_after_its_work(self, spin: Any, watched: Watched, nbytes: int) -> None:
         busy, other = ep.Queue(DEVICE), ep.Queue(DEVICE)
         array, address = watched.empty(nbytes, busy)
         hold(spin, array, busy)
@@ -160,7 +161,7 @@ class TestFreeing:
 
 
 class TestTheBudgetOfADevice:
-    def test_a_limit_counts_for_everybody_on_it(self) -> None:
+    def test_limit_counts_all_allocations(self) -> None:
         limit = memory.limit(GIB)
         memory.set_resource(DEVICE, limit)
         try:
@@ -186,7 +187,7 @@ def total() -> int:
 @pytest.mark.alone  # each takes most of the device's memory
 @pytest.mark.torch
 class TestBesideOtherPools:
-    def test_what_we_cached_serves_ourselves_in_another_length(self) -> None:
+    def test_cached_memory_is_freed_for_another_size(self) -> None:
         memory.trim()
         first = ep.empty(total() * 6 // 10, "uint8", device=DEVICE)
         del first

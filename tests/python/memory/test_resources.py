@@ -1,4 +1,5 @@
-"""Resources from Python: what each of them says, which one is current, and what becomes of memory that kernels still use."""
+"""Resources in Python: their statistics, the current resource, and memory that kernels still
+use."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class TestResources:
         assert isinstance(resource.upstream, memory.direct)
         assert resource.upstream.upstream is None
 
-    def test_one_resource_is_one_however_it_is_reached(self) -> None:
+    def test_resource_identity_is_preserved(self) -> None:
         pool = memory.pool()
         limit = memory.limit(1000, pool)
         assert limit.upstream == pool
@@ -79,7 +80,7 @@ class TestResources:
             place.empty(5000, "uint8")
         assert (limit.limit, limit.used_bytes) == (10_000, 0)
 
-    def test_what_pools_have_cached_is_given_back_before_memory_is_refused(self) -> None:
+    def test_cached_memory_is_reclaimed_before_an_allocation_fails(self) -> None:
         pool = memory.pool(memory.limit(8 << 20, memory.direct()))
         with memory.use_resource(pool):
             ep.empty(6 << 20, "uint8", device="host")
@@ -106,7 +107,7 @@ class TestResources:
             "deallocate host host 500 bytes",
         ]
 
-    def test_a_sink_is_not_told_what_it_allocates(self) -> None:
+    def test_log_sink_does_not_log_its_own_allocations(self) -> None:
         lines: list[str] = []
         others: list[str] = []
 
@@ -143,7 +144,7 @@ class TestResources:
             (lambda: ep.Dtype(None), TypeError, "a dtype was expected.*NoneType"),
         ],
     )
-    def test_what_is_no_argument_is_refused_in_words(
+    def test_invalid_arguments_are_refused_with_the_reason(
         self, make: Callable[[], object], error: type[Exception], words: str
     ) -> None:
         with pytest.raises(error, match=words) as refused:
@@ -161,14 +162,14 @@ class TestResources:
         with pytest.raises(TypeError, match="sink"):
             memory.log(sink="stderr")  # type: ignore[arg-type]
 
-    def test_a_sink_that_raises_does_not_stop_the_allocation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_raising_sink_does_not_fail_the_allocation(self, monkeypatch: pytest.MonkeyPatch) -> None:
         raised: list[object] = []
         monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_type))
         with memory.use_resource(memory.log(sink=lambda line: 1 / 0)):
             ep.empty(500, "uint8", device="host")
         assert raised == [ZeroDivisionError, ZeroDivisionError]
 
-    def test_a_sink_is_let_go_with_its_log(self) -> None:
+    def test_sink_is_released_with_its_log(self) -> None:
         class Sink:
             def __call__(self, line: str) -> None: ...
 
@@ -240,7 +241,7 @@ class TestTrack:
         assert track.live[0].stack.count("File") == 1
         del array
 
-    def test_what_is_left_at_exit_is_reported(self) -> None:
+    def test_leaks_at_exit_are_reported(self) -> None:
         done = run_python("""
             import entrepot as ep
             ep.memory.set_resource("host", ep.memory.track())

@@ -1,4 +1,4 @@
-"""Memory shared between processes: what the other side sees, who keeps what alive, what is refused, and what a crash leaves."""
+"""Memory shared between processes: contents, lifetime, refusals, and cleanup after a crash."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def values(array: ep.Array) -> Any:
 
 
 class Other:
-    """A process that runs Python as it is told: `run(source)` with the names that earlier ones left, and gives what `_` is."""
+    """A process that runs Python source: `run(source)` keeps earlier names, and returns the
+    value of `_`."""
 
     def __init__(self) -> None:
         program = """
@@ -149,7 +150,7 @@ class TestTheSameMemory:
         with pytest.raises(RuntimeError, match=r"ValueError: .*read-only"):
             other.run("ep.fill(array, 1)")
 
-    def test_the_sharer_waits_for_what_was_submitted(self, device: str, other: Other) -> None:
+    def test_share_waits_for_pending_work(self, device: str, other: Other) -> None:
         array = shareable(np.zeros(1 << 22, "int32"), device)
         queue = ep.Queue(device)
         for value in range(400):
@@ -168,13 +169,13 @@ class TestTheSameMemory:
         ep.fill(here[0], 4).wait()
         assert values(array).tolist() == values(here[1]).tolist() == [4] * 5
 
-    def test_what_was_opened_is_shared_on(self, device: str, other: Other) -> None:
+    def test_opened_memory_can_be_shared_again(self, device: str, other: Other) -> None:
         array = shareable(np.arange(6), device)
         other.run("array = handle.open()[1:4]; _ = None", handle=array.share())
         onward = other.run("_ = array.share()")
         assert values(onward.open()).tolist() == [1, 2, 3]
 
-    def test_it_is_exchanged_like_any_memory(self, device: str, other: Other) -> None:
+    def test_opened_memory_is_exchanged_by_dlpack(self, device: str, other: Other) -> None:
         array = shareable(np.arange(6.0), device)
         found = other.run("view = ep.from_dlpack(handle.open()); _ = (view.kind, view.copy_to_host().numpy().tolist())",
                           handle=array.share())  # fmt: skip
@@ -191,7 +192,7 @@ class TestTheSameMemory:
 
 @every_device
 class TestLifetime:
-    def test_it_outlives_the_process_that_shared_it(self, device: str) -> None:
+    def test_memory_outlives_the_sharing_process(self, device: str) -> None:
         owner = Other()
         handle = owner.run(
             """
@@ -213,14 +214,14 @@ class TestLifetime:
         ):
             handle.open()
 
-    def test_it_outlives_the_name_that_shared_it(self, device: str, other: Other) -> None:
+    def test_memory_outlives_the_shared_array(self, device: str, other: Other) -> None:
         array = shareable(np.full(100, 7), device)
         other.run("array = handle.open(); _ = None", handle=array.share())
         del array
         gc.collect()
         assert other.run("_ = set(array.copy_to_host().numpy().tolist())") == {7}
 
-    def test_what_was_let_go_of_before_it_was_opened_is_gone(self, device: str, other: Other) -> None:
+    def test_released_memory_cannot_be_opened(self, device: str, other: Other) -> None:
         array = shareable(np.full(100, 7), device)
         handle = array.share()
         data = bytes(handle)
@@ -239,8 +240,8 @@ class TestLifetime:
         queue.wait()
         assert (values(handle.open()) == 19).all()
 
-    def test_nothing_is_left_when_all_let_go(self, device: str, other: Other) -> None:
-        """Of the host there are mappings and files of it, of a device its free memory: see TestCuda."""
+    def test_no_memory_is_left_after_all_release(self, device: str, other: Other) -> None:
+        """On the host these are mappings and files; for a device see TestCuda."""
 
         def share_once() -> None:
             other.run("handle.open(); _ = None", handle=shareable(np.zeros(1000), device).share())
@@ -266,14 +267,14 @@ def shared_mappings(process: int | str = "self") -> int:
 
 
 def shm() -> set[str]:
-    """What of ours has a name: none has, and others on this machine come and go."""
+    """Named shared memory of Entrepot: there must be none. Other processes' names may change."""
     return {name for name in os.listdir("/dev/shm") if "entrepot" in name} if os.path.isdir("/dev/shm") else set()
 
 
 @pytest.mark.host
 class TestCrashes:
     @pytest.mark.alone  # it measures what the whole machine has in use, where other programs come and go too
-    def test_a_killed_owner_leaves_nothing_behind(self) -> None:
+    def test_killed_owner_leaks_nothing(self) -> None:
         half = shared_memory() + (1 << 27)
         owner = Other()
         handle = owner.run(
@@ -290,10 +291,10 @@ class TestCrashes:
         del array
         gc.collect()
         assert shared_mappings() == 0
-        assert shared_memory() < half, "the pages went with the last who had them"
+        assert shared_memory() < half, "the pages are freed with the last mapping"
         assert not shm()
 
-    def test_a_killed_opener_leaves_nothing_behind(self) -> None:
+    def test_killed_opener_leaks_nothing(self) -> None:
         files = len(open_files())
         array = shareable(np.arange(1 << 20), "host")
         other = Other()
@@ -306,7 +307,7 @@ class TestCrashes:
         assert (shm(), shared_mappings()) == (set(), 0)
         assert len(open_files()) <= files + 1
 
-    def test_an_owner_that_is_killed_while_it_is_asked(self) -> None:
+    def test_owner_killed_during_a_request_is_reported(self) -> None:
         for _ in range(5):
             owner = Other()
             handle = owner.run(
@@ -322,7 +323,7 @@ class TestCrashes:
                 while time.monotonic() < deadline:
                     handle.open()
 
-    def test_an_owner_that_is_stopped_is_given_up(self) -> None:
+    def test_stopped_owner_times_out(self) -> None:
         owner = Other()
         handle = owner.run(
             "with memory.use_resource(memory.shareable()):\n    array = ep.zeros(100, 'uint8', device='host')\n_ = array.share()"
@@ -374,7 +375,8 @@ class TestCrashes:
 
 
 class Server:
-    """A process's sender as the test has it: answers the first client with bytes and files, or not at all."""
+    """A stand-in for a process's sender: answers the first client with bytes and files, or not
+    at all."""
 
     def __init__(self, text: bytes = b"", files: list[int] | None = None) -> None:
         self.handle = shareable(np.arange(3), "host").share()
@@ -446,7 +448,7 @@ class TestOpening:
             signal.signal(signal.SIGALRM, before)
 
     @pytest.mark.parametrize("count", [2, 3, 100])
-    def test_several_files_in_an_answer_leak_none(self, count: int) -> None:
+    def test_answer_with_several_files_leaks_none(self, count: int) -> None:
         reading, writing = os.pipe()
         server = Server(b"\1", [reading] * count)
         files = len(open_files())
@@ -465,14 +467,14 @@ class TestOpening:
 
 
 def server_name(process: int) -> str:
-    """Of the abstract socket on which the process hands out its files."""
+    """Name of the abstract socket on which the process hands out its files."""
     lines = Path("/proc/net/unix").read_text().splitlines()
     (name,) = {line.split()[-1] for line in lines if f"@entrepot.{process}." in line}
     return "\0" + name[1:]
 
 
 def has_stopped(process: int) -> bool:
-    """Whether all threads of the process have, which takes them a moment."""
+    """True once all threads of the process have stopped, which takes a moment."""
     states = [stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{process}/task").glob("*/stat")]
     return set(states) == {"T"}
 
@@ -499,7 +501,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("wrap", [lambda up: memory.limit(1 << 20, up), memory.statistics, memory.track,
                                       lambda up: memory.log(up, sink=print)])  # fmt: skip
-    def test_resources_that_only_watch_change_nothing(self, wrap: Any, other: Other) -> None:
+    def test_observing_resources_do_not_affect_sharing(self, wrap: Any, other: Other) -> None:
         with memory.use_resource(wrap(memory.shareable())):
             array = ep.full(10, 3, "uint8", device="host")
         assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=array.share()) == [3] * 10
@@ -508,7 +510,7 @@ class TestRefusals:
         with pytest.raises(ep.ExchangeError, match=r"private to the process.*shareable"):
             ep.asarray(np.zeros(10)).share()
 
-    def test_a_view_that_numpy_has_of_shareable_memory(self, other: Other) -> None:
+    def test_numpy_view_of_shareable_memory_is_shared(self, other: Other) -> None:
         array = shareable(np.arange(8), "host")
         view = array.numpy()[2:5]
         assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=ep.asarray(view).share()) == [2, 3, 4]
@@ -561,7 +563,7 @@ class TestForgeries:
                     opened += 1
                 except (ep.EntrepotError, ValueError, OverflowError):
                     pass
-        assert opened < 300, "names that nobody checks are few"
+        assert opened < 300, "unchecked names are few"
 
     @pytest.mark.parametrize(
         ("shape", "strides", "offset"),
@@ -605,7 +607,7 @@ class TestMultiprocessing:
         ("method", "device"),
         [
             *((method, "host") for method in ("spawn", "forkserver", "fork")),
-            # CUDA does not outlive a fork, but the fork server has not used it.
+            # CUDA does not survive a fork, but the fork server has not used it.
             *(pytest.param(method, "cuda:0", marks=pytest.mark.cuda) for method in ("spawn", "forkserver")),
         ],
     )
@@ -628,7 +630,7 @@ class TestMultiprocessing:
         assert worker.exitcode == 0
         assert values(opened).tolist() == list(range(10))
 
-    def test_a_forked_child_has_the_memory_and_shares_it_itself(self) -> None:
+    def test_forked_child_can_share_inherited_memory(self) -> None:
         array = shareable(np.arange(4), "host")
         handle = array.share()
         reading, writing = os.pipe()
@@ -684,7 +686,7 @@ class TestCuda:
         with memory.use_resource(memory.shareable()), pytest.raises(ep.DeviceError, match="only device memory can be shared"):
             ep.empty(100, "uint8", device="cuda:0", kind=kind)
 
-    def test_a_killed_opener_leaves_no_device_memory_behind(self) -> None:
+    def test_killed_opener_leaks_no_device_memory(self) -> None:
         nbytes = 1 << 30
         array = shareable(np.zeros(nbytes // 8), "cuda:0")
         other = Other()
@@ -702,7 +704,7 @@ class TestCuda:
 
     @pytest.mark.alone  # it measures what the whole device has in use
     @pytest.mark.parametrize("device", [CUDA, SECOND])
-    def test_a_killed_owner_leaves_no_device_memory_behind(self, device: str) -> None:
+    def test_killed_owner_leaks_no_device_memory(self, device: str) -> None:
         nbytes = 1 << 30
         owner, watcher = Other(), Other()
         free = "import ctypes\nep.zeros(1, 'uint8', device=device)\n" + FREE + "_ = free(int(device[-1]))"
@@ -723,13 +725,13 @@ class TestCuda:
         del array
         gc.collect()
         memory.trim()
-        assert watcher.run(free, device=device) - with_array > nbytes * 0.9, "the memory went with the last who had it"
+        assert watcher.run(free, device=device) - with_array > nbytes * 0.9, "the memory is freed with the last handle"
         watcher.end()
         owner.end()
 
     @pytest.mark.alone
     @pytest.mark.parametrize("device", [CUDA, SECOND])
-    def test_no_device_memory_is_left_when_all_let_go(self, device: str) -> None:
+    def test_no_device_memory_is_left_after_all_release(self, device: str) -> None:
         nbytes = 256 << 20
         other = Other()
         free = "import ctypes\nep.zeros(1, 'uint8', device=device)\n" + FREE + "_ = free(int(device[-1]))"
@@ -757,14 +759,14 @@ class TestCuda:
         other.run("del array, again, Speaker; _ = None")
         return found
 
-    def test_where_opened_memory_is_the_driver_says(self, other: Other) -> None:
-        """Memory of IPC origin, by the files of virtual memory: asked as somebody else's."""
+    def test_opened_memory_has_the_drivers_device(self, other: Other) -> None:
+        """Memory shared by files of virtual memory, imported as another library's."""
         found = self.as_the_driver_says(other, shareable(np.arange(6), "cuda:0").share())
         assert found == ("cuda:0", "device", True, [0, 1, 2, 3, 4, 5])
 
     @pytest.mark.torch
-    def test_where_torchs_opened_memory_is_the_driver_says(self, other: Other) -> None:
-        """The same by the driver's own handles."""
+    def test_opened_torch_memory_has_the_drivers_device(self, other: Other) -> None:
+        """Memory shared by the driver's own handles."""
         import torch
 
         tensor = torch.arange(6, device="cuda")
@@ -805,7 +807,7 @@ class TestCuda:
         with pytest.raises(ep.ExchangeError, match="this process shared it"):
             handle.open()
 
-    def test_bytes_that_are_no_handle_of_the_driver(self) -> None:
+    def test_invalid_driver_handle_is_refused(self) -> None:
         array = shareable(np.arange(3), "cuda:0")
         good = bytes(array.share())
         for place in range(0, len(good), 3):

@@ -40,7 +40,7 @@ def kind_of(cls: type[Memory]) -> str:
 
 
 class Speaker:
-    """An object whose interface is another one's, with some entries changed."""
+    """An object with the interface of another, with some entries changed."""
 
     def __init__(self, source: object, **entries: object) -> None:
         self.source, self.entries = source, entries
@@ -103,7 +103,7 @@ class TestAllocation:
             cls(1 << 70)
 
     @pytest.mark.parametrize("other", [3.5, "12", b"abc", None])
-    def test_refuses_what_is_neither_number_nor_memory(self, cls: type[Memory], other: object) -> None:
+    def test_other_arguments_are_refused(self, cls: type[Memory], other: object) -> None:
         with pytest.raises(ValueError, match=type(other).__name__):
             cls(other)
 
@@ -180,7 +180,7 @@ class TestCopies:
         assert bytearray(content) == memory.copy_to_host()
 
     @pytest.mark.numpy
-    def test_to_the_host_gives_an_array_of_its_own(self, cls: type[Memory]) -> None:
+    def test_copy_to_host_returns_a_new_array(self, cls: type[Memory]) -> None:
         import numpy as np
 
         memory = counted(cls, 100)
@@ -298,8 +298,8 @@ class TestBuffer:
 
 
 @pytest.mark.numpy
-def test_numpy_is_refused_memory_that_the_host_does_not_reach() -> None:
-    """It would make an array of objects of what gives it no answer."""
+def test_numpy_view_of_device_memory_is_refused() -> None:
+    """NumPy makes an array of objects of anything without an array protocol."""
     import numpy as np
 
     memory = MemoryUSMDevice(8)
@@ -311,7 +311,7 @@ def test_numpy_is_refused_memory_that_the_host_does_not_reach() -> None:
 
 @every_class
 class TestWrapping:
-    def test_memory_of_ours_is_shared(self, cls: type[Memory]) -> None:
+    def test_usm_memory_of_usm_memory_shares_it(self, cls: type[Memory]) -> None:
         memory = counted(cls, 100)
         other = cls(memory)
         assert other is not memory and other._pointer == memory._pointer
@@ -338,7 +338,7 @@ class TestWrapping:
         assert memory.tobytes() == bytes(range(100))
         del memory
         gc.collect()
-        assert gone() is None, "and let it go"
+        assert gone() is None, "and release it"
 
     @pytest.mark.parametrize("entries, lowest, count", [
         ({"shape": (10,), "strides": (2,), "offset": 8}, 8, 19),
@@ -384,7 +384,7 @@ class TestWrapping:
             assert copy.reference_obj is None
             assert memory.tobytes() == bytes(range(100))
 
-    def test_a_copy_goes_to_the_queue_that_was_asked_for(self, cls: type[Memory]) -> None:
+    def test_copy_uses_the_requested_queue(self, cls: type[Memory]) -> None:
         queue = ep.Queue(sub_devices()[0])
         copy = cls(counted(cls, 100), queue=queue, copy=True)
         assert copy.sycl_queue is queue and copy.tobytes() == bytes(range(100))
@@ -457,7 +457,7 @@ class TestRefusedInterfaces:
             with pytest.raises(ValueError, match="__sycl_usm_array_interface__"):
                 as_usm_memory(wrong)
 
-    def test_an_error_of_the_producer_passes_through(self) -> None:
+    def test_producers_error_propagates(self) -> None:
         class Broken:
             @property
             def __sycl_usm_array_interface__(self) -> dict[str, object]:
@@ -507,7 +507,7 @@ class TestInterface:
 
 
 class Tagged(MemoryUSMShared):
-    """A subclass with arguments of its own."""
+    """A subclass with further arguments."""
 
     def __new__(cls, nbytes: object, tag: str = "", **options: object) -> Tagged:
         return super().__new__(cls, nbytes, **options)
@@ -517,7 +517,7 @@ class Tagged(MemoryUSMShared):
 
 
 class Second(MemoryUSMShared):
-    """A subclass that stands for the second half of its memory only."""
+    """A subclass that exports only the second half of its memory."""
 
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, object]:
@@ -534,7 +534,7 @@ class TestSubclasses:
         assert Tagged(memory, "too")._pointer == memory._pointer
         assert type(as_usm_memory(memory)) is MemoryUSMShared
 
-    def test_arguments_that_nobody_takes_are_refused(self) -> None:
+    def test_unknown_arguments_are_refused(self) -> None:
         class Careless(MemoryUSMShared):
             def __init__(self, nbytes: int, extra: int) -> None:
                 self.extra = extra
@@ -654,7 +654,7 @@ def slow() -> Callable[[Memory], ep.Event]:
 
 @pytest.fixture
 def running() -> Iterator[Callable[[], int]]:
-    """Counts on another thread, for as long as the GIL lets it; says how far it has come since it was asked last."""
+    """Counts on another thread while the GIL is free; returns the progress since the last call."""
     counted, stop = [0], threading.Event()
 
     def count() -> None:
@@ -688,7 +688,7 @@ class TestOrder:
         assert time.perf_counter() - start < 0.1, "dropping must not wait for the kernel"
         assert gone() is not None, "the kernel still uses the memory"
         others = [cls(4096, queue=ep.Queue(ep.device("opencl:cpu"))) for _ in range(20)]
-        assert address not in [other._pointer for other in others], "and it must not be given to anybody else"
+        assert address not in [other._pointer for other in others], "and it must not be reused"
         for event in events:
             event.wait()
         deadline = time.perf_counter() + 5
@@ -718,12 +718,12 @@ class TestOrder:
         producer.source.memset(0)
         gone = weakref.ref(producer)
         event = slow(producer.source)
-        assert as_usm_memory(producer).tobytes()[1] == 42, "reading must come behind it"
+        assert as_usm_memory(producer).tobytes()[1] == 42, "reading must wait for it"
         event.wait()
         event = slow(producer.source)
         memory = as_usm_memory(producer)
         del memory, producer
-        assert gone() is None, "letting go must not: the producer keeps what its work needs"
+        assert gone() is None, "the release must not: the producer keeps its memory alive"
         event.wait()
 
     @every_class
@@ -864,7 +864,7 @@ class TestWithDpctl:
             ep.memory.set_resource(device, before)
 
     @every_class
-    def test_its_memory_is_taken_and_ours_given(self, cls: type[Memory]) -> None:
+    def test_dpctl_memory_is_exchanged_both_ways(self, cls: type[Memory]) -> None:
         import dpctl.memory
 
         theirs = getattr(dpctl.memory, cls.__name__)(100)
@@ -908,7 +908,7 @@ class TestWithDpctl:
             other = as_usm_memory(Speaker(memory, syclobj=form))
             assert other._pointer == memory._pointer and other.sycl_context == context
 
-    def test_a_wrong_context_is_an_error_and_no_abort(self) -> None:
+    def test_wrong_context_raises(self) -> None:
         import dpctl
 
         device = dpctl.SyclDevice("opencl:cpu")

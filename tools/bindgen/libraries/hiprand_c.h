@@ -1,4 +1,4 @@
-/* What hipRAND's headers need besides themselves where C reads them: they name two types as only C++ may. */
+/* Definitions that hipRAND's headers need in C: they name two types as only C++ allows. */
 #ifndef HIPRAND_C_H
 #define HIPRAND_C_H
 

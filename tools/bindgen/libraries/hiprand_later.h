@@ -1,4 +1,4 @@
-/* What hipRAND has since ROCm 5.5 and 6.0, as ROCm documents it, for headers that are older. */
+/* Additions to hipRAND since ROCm 5.5 and 6.0, from ROCm's documentation, for older headers. */
 #ifndef HIPRAND_LATER_H
 #define HIPRAND_LATER_H
 

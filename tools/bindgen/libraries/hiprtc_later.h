@@ -1,4 +1,4 @@
-/* What hipRTC has since HIP 5.3, as ROCm documents it, for headers that are older. */
+/* Additions to hipRTC since HIP 5.3, from ROCm's documentation, for older headers. */
 #ifndef HIPRTC_LATER_H
 #define HIPRTC_LATER_H
 

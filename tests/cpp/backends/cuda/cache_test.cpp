@@ -1,4 +1,5 @@
-// The cache on disk: what was kept is found, what was damaged is not, and writers at the same time do not meet.
+// The cache on disk: kept entries are found, damaged ones are not, and concurrent writers do not
+// clash.
 #include "backends/cache.hpp"
 
 #include <doctest/doctest.h>
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 fs::path place() { return fs::path(std::getenv("ENTREPOT_CACHE_DIR")) / "cuda"; }
 
-// Points the cache somewhere else while it lives.
+// Points the cache to another folder while it lives.
 struct Variable {
     Variable(const char *of, const char *value)
         : name(of), before(std::getenv(of) ? std::getenv(of) : ""), was_set(std::getenv(of)) {
@@ -35,7 +36,7 @@ struct Variable {
 
 }  // namespace
 
-TEST_CASE("what was kept is found by its key alone") {
+TEST_CASE("an entry is found by its key only") {
     const std::string content("a\0b\nc", 5);
     CHECK_FALSE(cached("cuda", "some key"));
     keep_cached("cuda", "some key", content);
@@ -45,7 +46,7 @@ TEST_CASE("what was kept is found by its key alone") {
     CHECK(cached("cuda", "some key") == "newer");
 }
 
-TEST_CASE("a file is stamped anew by what changes it in its place") {
+TEST_CASE("a file modified in place gets a new stamp") {
     const fs::path file = fs::path(std::getenv("ENTREPOT_CACHE_DIR")) / "library";
     std::ofstream(file) << "first";
     const std::string first = stamp_of(file);
@@ -61,7 +62,7 @@ TEST_CASE("a file is stamped anew by what changes it in its place") {
     CHECK(stamp_of(file).empty());
 }
 
-TEST_CASE("source that names files is told from source that does not, however it is written") {
+TEST_CASE("source that includes files is recognized in every spelling") {
     for (const char *const source : {"#include \"k.h\"",
                                      "#include\"k.h\"",
                                      "# include \"k.h\"",
@@ -95,7 +96,7 @@ TEST_CASE("source that names files is told from source that does not, however it
     CHECK_FALSE(names_files("#define include", Angled::anywhere));
 }
 
-TEST_CASE("where the environment adds folders to the compiler's, every header is a file") {
+TEST_CASE("with extra include folders in the environment, every header counts as a file") {
     for (const char *const name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}) {
         const Variable added(name, "/some/where");
         CHECK(names_files("#include <cmath>"));
@@ -185,7 +186,7 @@ TEST_CASE("options_name_files: true unless each option is known to name no file"
     CHECK_FALSE(options_name_files(own, known));
 }
 
-TEST_CASE("a file or folder of the cache that others may write is not used") {
+TEST_CASE("a file or folder of the cache that other users may write is not used") {
     keep_cached("cuda", "guarded", "x");
     for (const fs::directory_entry &entry : fs::directory_iterator(place()))
         fs::permissions(entry.path(), fs::perms::group_write, fs::perm_options::add);
@@ -200,7 +201,7 @@ TEST_CASE("a file or folder of the cache that others may write is not used") {
     CHECK(cache_obstacle("cuda").empty());
 }
 
-TEST_CASE("the folder of one kind is not read as another's") {
+TEST_CASE("a folder of one kind is not read for another") {
     keep_cached("cuda", "moved", "x");
     fs::rename(place(), place().parent_path() / "hip");
     CHECK_FALSE(cached("hip", "moved"));
@@ -208,7 +209,7 @@ TEST_CASE("the folder of one kind is not read as another's") {
     CHECK(cached("cuda", "moved") == "x");
 }
 
-TEST_CASE("a file that was cut short or changed is as if it were not there") {
+TEST_CASE("a truncated or changed file is ignored") {
     keep_cached("cuda", "damaged", std::string(1000, 'x'));
     for (const fs::directory_entry &entry : fs::directory_iterator(place())) {
         std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
@@ -248,7 +249,7 @@ TEST_CASE("writers of one key at the same time leave one whole file, and readers
         CHECK(entry.path().extension().empty());
 }
 
-TEST_CASE("the place follows the variables, and may be none") {
+TEST_CASE("the cache's folder follows the variables, and may be disabled") {
     const std::string base = std::getenv("ENTREPOT_CACHE_DIR");
     {
         const Variable off("ENTREPOT_CACHE_DIR", "");

@@ -1,4 +1,4 @@
-// NVRTC: what is compiled for which device and driver, what is refused with which words, and what comes from the cache.
+// NVRTC: targets for each device and driver, error messages, and use of the cache.
 #include "backends/gpu/compiler.hpp"
 
 #include "backends/cache.hpp"
@@ -60,7 +60,7 @@ TEST_CASE("code is made for the device itself") {
     CHECK(code.lowered_name.empty());
 }
 
-TEST_CASE("a device that the compiler does not know yet gets PTX, one that it no longer knows a refusal") {
+TEST_CASE("a newer device gets PTX, and one that the compiler dropped is refused") {
     std::string log;
     Request newer = request();
     newer.target.compute_capability = 990;
@@ -128,14 +128,14 @@ TEST_CASE("an equal request is taken from the cache, any other is compiled") {
     CHECK(files_in_cache() == before + 4);
 }
 
-TEST_CASE("a compiler that is updated in its place is another one") {
+TEST_CASE("a compiler updated in place has another key") {
     CHECK(newest_rtc().stamp == stamp_of(newest_rtc().path));
     Rtc updated = newest_rtc();
     updated.stamp += " later";
     CHECK(identity(updated) != identity(newest_rtc()));
 }
 
-TEST_CASE("what depends on files of the user's is not kept") {
+TEST_CASE("programs that include files are not cached") {
     std::string log;
     const std::size_t before = files_in_cache();
     CHECK(is_cubin(compile(request(source + "\n// not cached", {"-I/nowhere"}), log)));

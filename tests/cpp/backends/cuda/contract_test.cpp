@@ -1,4 +1,4 @@
-// The CUDA backend keeps the contract, with programs in CUDA C++.
+// The CUDA backend passes the contract, with programs in CUDA C++.
 #include "../gpu/graphs.hpp"
 #include "../gpu/kernels.hpp"
 #include "functions.hpp"

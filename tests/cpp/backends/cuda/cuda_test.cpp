@@ -1,5 +1,5 @@
-// What is particular to CUDA: other people's contexts, streams and memory, default streams, programs in three forms, launches
-// whose groups work together.
+// Behaviour particular to CUDA: foreign contexts, streams and memory, default streams, programs in
+// three forms, and cooperative launches.
 #include "backends/gpu/compiler.hpp"
 
 #include "functions.hpp"
@@ -55,7 +55,8 @@ ep_allocation query(const Bench &bench, const void *pointer, std::size_t bytes =
     return found;
 }
 
-// Some work of each kind, through the table alone; true if it came out right. Needs no context of the caller's.
+// Runs work of each kind through the table alone; true if the results are right. The caller needs
+// no current context.
 bool works(const ep_backend &table) {
     const std::uint32_t item = 0x01020304;
     std::vector<std::uint32_t> out(1000);
@@ -121,7 +122,7 @@ void run(const Bench &bench, const Kernel &kernel, const ep_range &range, const 
 
 // ---------------------------------------------------------------- contexts
 
-TEST_CASE("the primary context is retained while somebody holds it, and released after") {
+TEST_CASE("the primary context is retained while it is held, and released after") {
     CUdevice device = 0;
     const auto is_active = [&] {
         unsigned flags = 0;
@@ -150,7 +151,7 @@ TEST_CASE("a thread without a context has none after") {
     CHECK(after == nullptr);
 }
 
-TEST_CASE("another's current context stays the current one, and is no hindrance") {
+TEST_CASE("a foreign current context stays current, and calls work") {
     const Bench bench = first_device();
     std::thread([&] {
         const OwnContext other(ordinal_of(bench));
@@ -184,7 +185,7 @@ TEST_CASE("a context that a program made is wrapped as it is") {
 
 // ----------------------------------------------------------------- streams
 
-TEST_CASE("somebody else's stream is used as it is, known again, and left to its owner") {
+TEST_CASE("a foreign stream is used as it is, recognized again, and never destroyed") {
     const Bench bench = first_device();
     CUstream stream = nullptr;
     {
@@ -205,7 +206,7 @@ TEST_CASE("somebody else's stream is used as it is, known again, and left to its
     driver().cuStreamDestroy(stream);
 }
 
-TEST_CASE("our streams do not wait for the legacy default stream, which is wrapped by its numbers") {
+TEST_CASE("created streams do not wait for the legacy default stream") {
     const Bench bench = first_device();
     const backends::cuda::Current current(native_context(bench, bench.context));
     const Slow slow(bench);
@@ -219,7 +220,7 @@ TEST_CASE("our streams do not wait for the legacy default stream, which is wrapp
     bench.wait(legacy);
 }
 
-TEST_CASE("the per-thread default stream is another one in every thread") {
+TEST_CASE("the per-thread default stream differs in every thread") {
     const Bench bench = first_device();
     const backends::cuda::Current current(native_context(bench, bench.context));
     const Slow slow(bench);
@@ -326,7 +327,7 @@ TEST_CASE("virtual memory has no context, and is recognised all the same") {
     driver_function<decltype(&::cuMemRelease)>("cuMemRelease")(block);
 }
 
-TEST_CASE("memory is freed in a queue's order, without waiting for the work before") {
+TEST_CASE("memory is freed in stream order, without a wait") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue();
@@ -339,7 +340,7 @@ TEST_CASE("memory is freed in a queue's order, without waiting for the work befo
     bench.wait(queue);
 }
 
-TEST_CASE("copies from and to ordinary memory take their turn in a busy queue without holding the caller up") {
+TEST_CASE("copies from and to ordinary memory are ordered in a busy queue without blocking the caller") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue();
@@ -506,7 +507,7 @@ TEST_CASE("PTX and cubins are programs too") {
     }
 }
 
-TEST_CASE("a program that goes during a capture is unloaded when that is over") {
+TEST_CASE("a program released during a capture is unloaded after it") {
     if (driver().cuCtxRecordEvent == nullptr) {
         MESSAGE("skipped: the driver marks no contexts, and a program stays as long as its context");
         return;
@@ -541,7 +542,7 @@ TEST_CASE("a program that goes during a capture is unloaded when that is over") 
     CHECK(free_bytes() + half > before);
 }
 
-TEST_CASE("a kernel tells what it takes of the device") {
+TEST_CASE("a kernel reports its use of the device's resources") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(
         extern "C" __global__ void __launch_bounds__(128) takes(float *x) {
@@ -641,7 +642,7 @@ TEST_CASE("the groups of a cooperative launch may wait for each other, and must 
             atomicAdd(arrived, 1);
             while (atomicAdd(arrived, 0) < gridDim.x) {}
             out[blockIdx.x] = *reinterpret_cast<volatile unsigned *>(arrived);
-            unsigned high, low;  // the address of what the groups of such a launch meet in; there is none in any other
+            unsigned high, low;  // address of the groups' grid barrier; 0 in any other launch
             asm("mov.u32 %0, %%envreg1;" : "=r"(high));
             asm("mov.u32 %0, %%envreg2;" : "=r"(low));
             out[gridDim.x] = (high | low) != 0;

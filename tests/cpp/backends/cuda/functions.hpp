@@ -1,4 +1,4 @@
-// The driver's own functions for what the table does not do: other people's contexts, streams and graphs.
+// Functions of the driver that the table does not use: for foreign contexts, streams and graphs.
 #pragma once
 #include "../gpu/table.hpp"
 

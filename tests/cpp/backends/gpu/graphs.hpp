@@ -1,4 +1,4 @@
-// Graphs as a program has them that captures streams by itself: the functions of CUDA's driver, and their twins in HIP.
+// Graph capture by a program itself: the functions of CUDA's driver, and their counterparts in HIP.
 #pragma once
 #include <backends/contract.hpp>
 
@@ -7,8 +7,9 @@
 
 namespace entrepot::contract {
 
-// `find` gives a function of the driver by its name, `prefix` and the rest; `begin` is the name of the one that begins. `inside`
-// runs its second argument with the context of the stream current.
+// The argument `find` returns a driver's function by name: `prefix` and the rest. Name `begin` is
+// that of the function that begins a capture. Function `inside` runs its second argument with the
+// stream's context current.
 inline Graphs graphs_of(const std::function<void *(const std::string &)> &find, const std::string &prefix,
                         const std::string &begin, const std::function<void(void *, const std::function<void()> &)> &inside) {
     const auto call = [find, prefix](const std::string &name, auto... arguments) {

@@ -1,4 +1,4 @@
-// The kernels of the contract's subject in what CUDA C++ and HIP C++ have in common.
+// The kernels of the contract, in the common subset of CUDA C++ and HIP C++.
 #pragma once
 
 namespace entrepot::contract::gpu_kernels {

@@ -1,4 +1,5 @@
-// Two devices: copies between them, access of one's kernels to the other's memory, and work on whichever is not the current one.
+// Two devices: copies between them, kernels on peer memory, and work on a device that is not
+// current.
 #include "backends/gpu/code.hpp"
 
 #include "kernels.hpp"
@@ -16,8 +17,8 @@ const Subject &subject() {
     return only;
 }
 
-// body(first, second). Where there is one device only, CTest knows by the message that the suite is skipped, and where two are
-// required it is a failure.
+// Runs body(first, second). With one device only, the message tells CTest that the suite is
+// skipped; if two devices are required, the test fails.
 template <class Body> void with_two(Body &&body) {
     const std::vector<ep_device> devices = devices_of(subject());
     if (devices.size() < 2) {
@@ -53,7 +54,7 @@ TEST_CASE("blocks are copied between devices by a queue of either, in order") {
     });
 }
 
-TEST_CASE("a copy between devices waits for the producer's event, and does not hold the caller up") {
+TEST_CASE("a copy between devices waits for the producer's event without blocking the caller") {
     with_two([](const Bench &first, const Bench &second) {
         const Slow slow(first);
         const Memory there(second, EP_USM_DEVICE, 8);
@@ -69,7 +70,7 @@ TEST_CASE("a copy between devices waits for the producer's event, and does not h
     });
 }
 
-TEST_CASE("a pointer tells whose it is in either context") {
+TEST_CASE("a pointer's device is found in either context") {
     with_two([](const Bench &first, const Bench &second) {
         const Memory there(second, EP_USM_DEVICE, 1000);
         for (const Bench *bench : {&first, &second}) {

@@ -1,4 +1,4 @@
-// The table under test, CUDA's or HIP's, for tests that hold for both: ENTREPOT_GPU says which, as in the sources.
+// The table under test, CUDA's or HIP's. ENTREPOT_GPU selects it, as in the sources.
 #pragma once
 #include "backends/gpu/driver.hpp"
 
@@ -6,7 +6,7 @@
 
 namespace entrepot::contract {
 
-// Opened by main, which ends the program where there is no device.
+// Opened by main, which ends the program if there is no device.
 const ep_backend &gpu_table();
 
 inline auto current_context() {

@@ -1,4 +1,4 @@
-// Runs the tests of the HIP backend that need no device; those of hipRTC are left out where there is none, with the reason.
+// Runs the HIP tests that need no device. Without hipRTC, its tests are skipped with the reason.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "backends/gpu/compiler.hpp"
 

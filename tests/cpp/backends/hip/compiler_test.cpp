@@ -1,4 +1,4 @@
-// hipRTC: what is compiled for which architecture, what is refused with which words, and our own kernels.
+// hipRTC: targets for each architecture, error messages, and the package's own kernels.
 #include "backends/gpu/compiler.hpp"
 
 #include <backends/contract.hpp>
@@ -32,7 +32,7 @@ void check_refused(ep_status status, const std::string &words, const Request &as
     }
 }
 
-// Of a code object or a bundle: it names the kernel.
+// True if a code object or a bundle names the kernel.
 bool holds(const Code &code, const std::string &name) { return code.image.find(name) != std::string::npos; }
 
 }  // namespace
@@ -72,7 +72,7 @@ TEST_CASE("a template has the name that the compiler gave it") {
     CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name, "the second time it comes from the cache");
 }
 
-TEST_CASE("the environment's options are part of what the cache knows the compiler by") {
+TEST_CASE("the environment's options are part of the cache's key") {
     const std::string before = identity(newest_rtc());
     setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "-DONE=1", 1);
     CHECK(identity(newest_rtc()) != before);
@@ -80,7 +80,7 @@ TEST_CASE("the environment's options are part of what the cache knows the compil
     CHECK(identity(newest_rtc()) == before);
 }
 
-// HIP 5.2's hipRTC ends the process over one, so it is not asked.
+// HIP 5.2's hipRTC crashes on it, so it is not called.
 TEST_CASE("an architecture that the compiler does not know is refused with those that it knows") {
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999:xnack-"));
@@ -93,7 +93,7 @@ TEST_CASE("an architecture that the compiler does not know is refused with those
                       request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));
 }
 
-TEST_CASE("an unknown architecture that is named in another way does not end the process, either") {
+TEST_CASE("an unknown architecture in another spelling does not crash, either") {
     for (const char *option : {"--offload-arch", "--gpu-architecture", "-arch"})
         check_refused(EP_BUILD_FAILED, "", request(source, {option, "gfx9999"}));
     setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "--offload-arch=gfx9999", 1);

@@ -1,4 +1,4 @@
-// The HIP backend keeps the contract, with programs in HIP C++.
+// The HIP backend passes the contract, with programs in HIP C++.
 #include "../gpu/graphs.hpp"
 #include "../gpu/kernels.hpp"
 #include "../gpu/table.hpp"

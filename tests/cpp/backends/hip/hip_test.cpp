@@ -1,4 +1,5 @@
-// What is particular to HIP: the default stream, errors that stay ours, devices of other people's streams, code objects.
+// Behaviour particular to HIP: default stream, own error state, devices of foreign streams, code
+// objects.
 #include "../gpu/table.hpp"
 
 #include "../gpu/kernels.hpp"
@@ -30,7 +31,7 @@ Queue wrap(const Bench &bench, void *stream) {
 
 }  // namespace
 
-TEST_CASE("the default stream is NULL, and works") {
+TEST_CASE("the default stream is NULL and usable") {
     const Bench bench = first_device();
     const Queue queue = wrap(bench, nullptr);
     CHECK(native_stream(bench, queue) == nullptr);
@@ -55,7 +56,7 @@ TEST_CASE("another program's stream has its own device") {
     CHECK(driver().cuStreamDestroy(stream) == 0);
 }
 
-TEST_CASE("what we ask leaves no error behind for others to find") {
+TEST_CASE("our calls leave no pending error in the runtime") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue();

@@ -1,5 +1,5 @@
-// What backends/hip declares of HIP's binary interface, against HIP's own header of one version: compiled, there is nothing to
-// run.
+// Compares HIP's binary interface as backends/hip declares it with HIP's own header of one version.
+// Compiling is the test; there is nothing to run.
 #include <hip/hip_runtime_api.h>
 
 #define CHECK_SAME(ours, theirs) static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs), #ours)

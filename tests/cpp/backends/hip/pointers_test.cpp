@@ -1,4 +1,4 @@
-// What a pointer is, as HIP 5 says it and as HIP 6 does: the runtime's answers are fabricated.
+// Pointer attributes as HIP 5 and as HIP 6 report them: the runtime's answers are fabricated.
 #include "backends/gpu/native.hpp"
 
 #include <doctest/doctest.h>
@@ -45,7 +45,7 @@ constexpr int version_5 = 50221153, version_6 = 60140093, version_7 = 70125424;
 
 }  // namespace
 
-TEST_CASE("HIP 5 counts kinds of memory from 0, and refuses what it does not know") {
+TEST_CASE("HIP 5 numbers kinds of memory from 0, and refuses unknown pointers") {
     const Fabricated runtime(version_5);
     Fabricated::answer.type = 0;
     CHECK(asked().is_of_host());
@@ -63,7 +63,7 @@ TEST_CASE("HIP 5 counts kinds of memory from 0, and refuses what it does not kno
     CHECK_MESSAGE(Fabricated::forgotten == 1, "the error is ours, and no other library is to find it");
 }
 
-TEST_CASE("HIP 6 and 7 count them from 1, and say 0 of what they do not know") {
+TEST_CASE("HIP 6 and 7 number kinds from 1, and return 0 for unknown pointers") {
     for (const int version : {version_6, version_7}) {
         const Fabricated runtime(version);
         Fabricated::answer.type = 0;
@@ -79,7 +79,7 @@ TEST_CASE("HIP 6 and 7 count them from 1, and say 0 of what they do not know") {
     }
 }
 
-TEST_CASE("an allocation's range is told where the runtime knows it") {
+TEST_CASE("an allocation's range is reported if the runtime knows it") {
     Fabricated runtime(version_7);
     Fabricated::answer.type = 2;
     CHECK(asked().base == 0x1000);

@@ -1,4 +1,4 @@
-// The SYCL backend keeps the contract, with programs in OpenCL C and with programs in SYCL source.
+// The SYCL backend passes the contract, with programs in OpenCL C and with programs in SYCL source.
 #include "plugin.hpp"
 
 namespace entrepot::contract {
@@ -68,7 +68,7 @@ const Subject &sycl_source() {
 
 ENTREPOT_BACKEND_CONTRACT("sycl, OpenCL C", opencl_c())
 
-// What depends on the language; the rest has been tried above.
+// Cases that depend on the language; the others have run above.
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), programs_are_built_or_say_why_not)
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), launches_number_their_work_items)
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), impossible_launches_are_refused)

@@ -1,4 +1,5 @@
-// What is particular to SYCL: native objects in and out, out-of-order queues, several contexts, asynchronous errors.
+// Behaviour particular to SYCL: native objects, out-of-order queues, several contexts, asynchronous
+// errors.
 #include "plugin.hpp"
 
 #include <sycl/backend.hpp>
@@ -13,7 +14,7 @@
 #include <set>
 #include <stdexcept>
 
-// Whether the device of every queue is lost. The plugin asks this process's own definition below, before the runtime's.
+// True if the device of every queue is lost. The plugin calls this definition, not the runtime's.
 static std::atomic<bool> is_lost{false};
 
 bool sycl::queue::ext_oneapi_empty() const {
@@ -66,7 +67,8 @@ Context wrap(const Bench &bench, const sycl::context &native) {
     return {handle, bench.table.context_release};
 }
 
-// The wrapper should hold the last copy: it knows how to let an out-of-order queue go (queues.cpp), the runtime alone does not.
+// The wrapper should hold the last copy: it can release an out-of-order queue safely (queues.cpp),
+// unlike the runtime.
 Queue wrap(const Bench &bench, const sycl::queue &native) {
     ep_queue handle = nullptr;
     CONTRACT_OK(bench.table.queue_from_native(nullptr, const_cast<sycl::queue *>(&native), &handle));
@@ -104,7 +106,7 @@ TEST_CASE("devices are numbered as sycl::device::get_devices() lists them") {
     }
 }
 
-TEST_CASE("the same context has the same handle, and only while somebody holds it") {
+TEST_CASE("a context keeps one handle while it is held") {
     const Bench bench = first_device();
     const sycl::context native(native_device(bench));
     const Context first = wrap(bench, native), second = wrap(bench, sycl::context(native));
@@ -164,7 +166,7 @@ TEST_CASE("a partition gives the same sub-devices every time, numbered apart fro
     CONTRACT_OK(bench.table.device_from_native(&copy, &again));
     CHECK(again == halves[1]);
 
-    // Somebody else's sub-device is a device of its own, with the right parent, and keeps its handle.
+    // A foreign sub-device is a device of its own, with the right parent, and keeps its handle.
     const auto theirs = native_device(bench).create_sub_devices<sycl::info::partition_property::partition_equally>(1);
     CONTRACT_OK(bench.table.device_from_native(const_cast<sycl::device *>(&theirs[0]), &again));
     ep_device parent = nullptr, once_more = nullptr;
@@ -276,7 +278,7 @@ TEST_CASE("work on a wrapped out-of-order queue follows what others submitted be
         bench.wait(reader);
         CHECK(values[0] == 22);
     }
-    SUBCASE("later work of theirs follows an event that it was made to wait for") {
+    SUBCASE("later foreign work follows an event that its queue waits for") {
         values[0] = -1;
         const Queue producer = bench.queue();
         slow.submit(producer, 23);
@@ -288,7 +290,7 @@ TEST_CASE("work on a wrapped out-of-order queue follows what others submitted be
     }
 }
 
-TEST_CASE("who waits for an out-of-order queue keeps nobody from asking, nor for longer than an event takes") {
+TEST_CASE("a wait for an out-of-order queue blocks neither polls nor waits for events") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue(EP_QUEUE_OUT_OF_ORDER);
@@ -342,7 +344,7 @@ TEST_CASE("events order queues of different contexts, wrapped events too, withou
             }
             const auto start = Clock::now();
             CONTRACT_OK(bench.table.event_wait_in_queue(consumer.get(), event.get()));
-            native.memcpy(copied, slow.result(), 8);  // somebody else's later work waits too
+            native.memcpy(copied, slow.result(), 8);  // later foreign work waits too
             CONTRACT_OK(bench.table.memory_copy(consumer.get(), copied + 1, slow.result(), 8));
             CHECK(seconds_since(start) < Slow::seconds / 4);
             CONTRACT_OK(bench.table.queue_wait(consumer.get()));
@@ -377,7 +379,7 @@ TEST_CASE("a chain of waits through three contexts holds, also where the runtime
     wait_through(wrap(bench, sycl::queue(third, native_device(bench), sycl::property::queue::in_order{})), 44);
 }
 
-TEST_CASE("an asynchronous error is reported by the next wait, once, and ends nothing") {
+TEST_CASE("an asynchronous error is reported once by the next wait, and is not fatal") {
     const Bench bench = first_device();
     const Queue queue = bench.queue();
     const auto fail = [&](const char *words) {
@@ -396,7 +398,7 @@ TEST_CASE("an asynchronous error is reported by the next wait, once, and ends no
     CHECK(last_error().find("again") != std::string::npos);
     bench.wait(queue);
 
-    {  // nobody waits, and the work outlives the queue's last reference
+    {  // no wait, and the work outlives the queue's last reference
         const Queue forgotten = bench.queue();
         native_queue(bench, forgotten).submit([](sycl::handler &handler) {
             handler.host_task([] {
@@ -409,7 +411,7 @@ TEST_CASE("an asynchronous error is reported by the next wait, once, and ends no
     bench.wait(bench.queue());
 }
 
-TEST_CASE("a lost device's queue that nobody has any more keeps no other from being made") {
+TEST_CASE("an unreferenced queue of a lost device does not block new queues") {
     const Bench bench = first_device();
     {
         const Queue forgotten = bench.queue();

@@ -1,5 +1,5 @@
-// Whether memory is CUDA's or HIP's is asked, whatever the protocol or the producer calls it: two drivers in one machine, one
-// that sees no device, and none.
+// The drivers are asked if memory is CUDA's or HIP's; the protocol or producer does not decide.
+// Machines: with both drivers, with one that sees no device, and with neither.
 #include "core/refusal.hpp"
 #include "exchange/hip/fake_drivers.hpp"
 
@@ -17,7 +17,7 @@ using namespace entrepot::dlpack;
 
 namespace {
 
-// The machine of the suite. To be called before anything else.
+// Sets up the suite's machine. Requires: no earlier call.
 void both() { fake::cuda(), fake::hip(); }
 void alone() {
     fake::cuda_driver.has_device = false;
@@ -69,7 +69,7 @@ void check_on(const Array &array, const fake::Block &block, ep_usm_kind kind) {
 
 TEST_SUITE_BEGIN("both");
 
-TEST_CASE("CAI is of whoever knows the pointer; HIP is asked where CUDA does not") {
+TEST_CASE("CAI belongs to the driver that knows the pointer; CUDA is asked before HIP") {
     both();
     for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
         const fake::Block cudas(fake::cuda(), kind), hips(fake::hip(), kind);
@@ -82,7 +82,7 @@ TEST_CASE("CAI is of whoever knows the pointer; HIP is asked where CUDA does not
     }
 }
 
-TEST_CASE("DLPack's names are where the search begins: kDLCUDA may be HIP's, and kDLROCM CUDA's") {
+TEST_CASE("DLPack's device type is only a hint: kDLCUDA may be HIP's, and kDLROCM CUDA's") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     for (const DLDeviceType named : {kDLCUDA, kDLROCM}) {
@@ -95,14 +95,14 @@ TEST_CASE("DLPack's names are where the search begins: kDLCUDA may be HIP's, and
     CHECK(dlpack::device_of(by_dlpack(pinned.data, kDLROCMHost)) == DLDevice{kDLROCMHost, 0});
 }
 
-TEST_CASE("an address is of whoever knows it") {
+TEST_CASE("an address belongs to the driver that knows it") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     check_on(by_address(cudas.data), cudas, EP_USM_DEVICE);
     check_on(by_address(hips.data), hips, EP_USM_DEVICE);
 }
 
-TEST_CASE("memory that both claim is CUDA's by CAI, and by DLPack that of the driver which is named") {
+TEST_CASE("memory that both claim is CUDA's by CAI, and the named driver's by DLPack") {
     both();
     const fake::Block block(fake::cuda());
     fake::hip_driver.claims_all = true;
@@ -120,7 +120,7 @@ TEST_CASE("a pointer that neither knows is refused by both names") {
         CHECK_REFUSED(ErrorKind::exchange, "its driver does not know", by_dlpack(host, named));
 }
 
-TEST_CASE("by DLPack the other's driver is asked even where the one that is named has no device of that number") {
+TEST_CASE("DLPack asks the other driver even if the named one lacks that device") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     check_on(by_dlpack(hips.data, kDLCUDA, 7), hips, EP_USM_DEVICE);
@@ -129,10 +129,11 @@ TEST_CASE("by DLPack the other's driver is asked even where the one that is name
     CHECK_REFUSED(ErrorKind::exchange, "numbered from 0", by_dlpack(hips.data, kDLROCM, 7));
 }
 
-TEST_CASE("a stream is the memory's device's, and the default one has a number") {
+TEST_CASE("a stream belongs to the memory's device, and the default one has a number") {
     both();
     const fake::Block hips(fake::hip());
-    // The legacy default stream, on which a producer that names no stream works: the fake has no stream of number 0.
+    // The legacy default stream, which a producer without a stream uses: the fake has no stream of
+    // number 0.
     static const Queue legacy = Queue::create(hips.device);
     const Queue *unset = nullptr;
     hips.device.record()->legacy_stream.compare_exchange_strong(unset, &legacy);
@@ -153,7 +154,7 @@ TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("alone");
 
-TEST_CASE("where CUDA's driver lists no device, HIP's is the first to be asked") {
+TEST_CASE("if CUDA lists no device, HIP is asked first") {
     alone();
     const fake::Block hips(fake::hip());
     const int asked = fake::cuda_driver.asked;
@@ -163,7 +164,7 @@ TEST_CASE("where CUDA's driver lists no device, HIP's is the first to be asked")
     CHECK(fake::cuda_driver.asked == asked);
 }
 
-TEST_CASE("what has no elements is on HIP's device") {
+TEST_CASE("empty memory is on HIP's device") {
     alone();
     Dict dict(nullptr);
     dict.shape = {0, 4};

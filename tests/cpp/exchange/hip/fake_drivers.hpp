@@ -1,5 +1,6 @@
-// Two fakes in one machine: CUDA's driver, whose device is the first, and HIP's, whose is the second. Each knows the memory of
-// its own device alone, for all contexts; or that of both, as HIP's runtime on top of CUDA does.
+// Two fakes in one machine: CUDA's driver with the first device, and HIP's with the second. Each
+// knows the memory of its own device only, in all contexts. Optionally each knows both, like HIP's
+// runtime on CUDA.
 #pragma once
 #include "fake_backend.hpp"
 

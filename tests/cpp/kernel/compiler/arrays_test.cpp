@@ -1,4 +1,5 @@
-// Arrays: elements, counting from the end, sub-arrays, spaces; the whole typed form that comes of each.
+// Arrays: elements, indices from the end, sub-arrays, address spaces; each with its whole typed
+// form.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/bounds.hpp"
@@ -61,7 +62,7 @@ TEST_CASE("an index of narrow integers that may wrap is counted from the end") {
         CHECK(indexed(index).find("< 0) ? (") == std::string::npos);
 }
 
-TEST_CASE("what is read from memory is no count, whatever a condition told of it") {
+TEST_CASE("arithmetic on a value read from memory may wrap, even after a condition") {
     const auto indexed = [](Tree index) {
         return lowered({"a", "k"}, {array(f32), array(i64)},
                        {assign("v", at("k", 0)), if_(compare("v", ">=", 0), {assign(at("a", std::move(index)), 1)})})
@@ -85,7 +86,7 @@ TEST_CASE("a bound of a slice that may wrap is counted from the end") {
     CHECK(length(binary(global_id(), "+", 1)).find("t_extent0 = min(global_id0 + 1, a.extent0)\n") != std::string::npos);
 }
 
-TEST_CASE("what a loop adds up is a count, what it doubles is none") {
+TEST_CASE("a variable that a loop increments is a count, one that it doubles is not") {
     const auto growing = [](Tree next) {
         return lowered({"a", "n"}, {array(f32), scalar(i64)},
                        {assign("s", 1), assign("t", 1),
@@ -112,7 +113,7 @@ TEST_CASE("an index that computes is computed once") {
           "  a[(index < 0) ? (index + a.extent0) : index] = 1.0:float32\n");
 }
 
-TEST_CASE("conditions tell what an index is at least") {
+TEST_CASE("conditions give lower bounds of an index") {
     CHECK(lowered({"a", "b", "n"}, {array(f32), array(f32), scalar(i64)},
                   {assign("i", global_id()),
                    if_(boolean("and", {compare("i", ">", 0), compare("i", "<", binary("n", "-", 1))}),
@@ -132,7 +133,7 @@ TEST_CASE("conditions tell what an index is at least") {
                                                                            "  a[i] = a[i - 1]\n");
 }
 
-TEST_CASE("that a variable differs from something tells nothing, but of the least that it can be") {
+TEST_CASE("`!=` only narrows a range at its lower bound") {
     const auto after = [](Tree other) {
         return lowered({"k", "n", "m"}, {array(i64), scalar(i64), scalar(u64)},
                        {if_(compare("n", "==", other), {returns()}), assign(at("k", 0), binary("n", "//", 4))});
@@ -142,7 +143,7 @@ TEST_CASE("that a variable differs from something tells nothing, but of the leas
     CHECK(after(call("len", {"k"})).ends_with("k[0] = n // 4\n"));
 }
 
-TEST_CASE("what a condition told is forgotten where the variable changes") {
+TEST_CASE("a condition's range ends where the variable changes") {
     CHECK(lowered({"a", "i"}, {array(f32), scalar(i64)},
                   {if_(compare("i", ">", 0), {assign(at("a", "i"), 0), augment("i", "-", 2), assign(at("a", "i"), 1)})}) ==
           "kernel k(a: float32[::1], i: int64)\n"
@@ -213,7 +214,7 @@ TEST_CASE("slices of an array whose shape is known are known") {
     CHECK(with(at("p", node(Kind::ellipsis))) == head + "  o[0] = 6\n  p[9] = 1.0:float32\n");
 }
 
-TEST_CASE("a name that is bound to another part each time has variables for what differs") {
+TEST_CASE("a name rebound to several views has variables for what differs") {
     CHECK(lowered(
               {"a"}, {array(f32)},
               {assign("rest", "a"), while_(compare(call("len", {"rest"}), ">", 1),
@@ -229,7 +230,7 @@ TEST_CASE("a name that is bound to another part each time has variables for what
           "    rest_extent0 = rest_extent0 - min(1, rest_extent0)\n");
 }
 
-TEST_CASE("the element of an assignment in place is found once") {
+TEST_CASE("an in-place assignment computes its element once") {
     CHECK(lowered({"a", "b"}, {array(f32), array(i32)}, {augment(at("a", at("b", 0)), "*", 2)}) ==
           "kernel k(a: float32[::1], b: int32[::1])\n"
           "  index: int64\n"
@@ -281,7 +282,7 @@ TEST_CASE("debug builds check each index that is not a constant of a known shape
           "  a[checked(global_id0, a.extent0)] = 1.0:float32\n");
 }
 
-TEST_CASE("what is read and written is known of each root, through device functions too") {
+TEST_CASE("reads and writes of each root are tracked through device functions") {
     const auto put = function("put", {"v"}, {assign(at("v", 0), 1)});
     const ir::Module module = lower(function("k", {"a", "b", "c"}, {assign(at("a", 0), at("b", 0)), evaluate(call(put, {"c"}))}),
                                     {array(f32), array(f32), array(f32)}, {});

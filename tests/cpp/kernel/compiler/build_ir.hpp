@@ -1,4 +1,4 @@
-// Typed forms written by hand, for tests of the back that are not to depend on the front.
+// Typed forms written by hand, for tests of the back end that do not depend on the front end.
 #pragma once
 #include <entrepot/kernel/compiler/compiler.hpp>
 
@@ -41,7 +41,7 @@ inline Expression id(std::string which, std::uint32_t dimension = 0) {
     return expression;
 }
 
-// A kernel that grows: each function adds a variable, a root or a statement.
+// A kernel under construction: each function adds a variable, a root or a statement.
 class Building {
 public:
     explicit Building(std::string name) {

@@ -1,4 +1,5 @@
-// Control flow and variables: loops, lazy operators, tuples, types that settle; the whole typed form that comes of each.
+// Control flow and variables: loops, lazy operators, tuples, type inference; each with its whole
+// typed form.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"
@@ -8,7 +9,7 @@ using namespace entrepot;
 using namespace entrepot::kernel;
 using namespace entrepot::kernel::tree;
 
-TEST_CASE("a literal that a variable begins with takes the type that comes later") {
+TEST_CASE("a variable's initial literal takes the later type") {
     CHECK(lowered({"a", "out"}, {array(f32), array(f32)},
                   {assign("acc", 0), for_range("k", {call("len", {"a"})}, {augment("acc", "+", at("a", "k"))}),
                    assign(at("out", 0), "acc")}) == "kernel k(a: float32[::1], out: float32[::1])\n"
@@ -20,7 +21,7 @@ TEST_CASE("a literal that a variable begins with takes the type that comes later
                                                     "  out[0] = acc\n");
 }
 
-TEST_CASE("types go round through several variables until they settle") {
+TEST_CASE("type inference iterates over variables to a fixed point") {
     CHECK(lowered({"a"}, {array(f32)},
                   {assign("x", 0), assign("y", 0), assign("z", 0),
                    for_range("i", {8}, {assign("z", "y"), assign("y", "x"), assign("x", at("a", "i"))}),
@@ -72,7 +73,7 @@ TEST_CASE("a sum that starts with a converted sum of a narrow type is compiled")
                                                                       "  a[0] = x\n");
 }
 
-TEST_CASE("a loop's variable is the loop's own, unless it is assigned or read behind the loop") {
+TEST_CASE("a loop's variable is local unless it is assigned, or read after the loop") {
     CHECK(lowered({"a"}, {array(i64)},
                   {for_range("i", {3}, {assign(at("a", "i"), 1)}), for_range("i", {5}, {assign(at("a", "i"), 2)})}) ==
           "kernel k(a: int64[::1])\n"
@@ -94,7 +95,7 @@ TEST_CASE("a loop's variable is the loop's own, unless it is assigned or read be
           "  a[0] = i\n");
 }
 
-TEST_CASE("a step that may be 0 leaves the loop out; one that is a size may not") {
+TEST_CASE("a step that may be 0 skips the loop; a size is never 0") {
     CHECK(lowered({"a", "s"}, {array(f32), scalar(i32)}, {for_range("i", {0, 10, "s"}, {assign(at("a", 0), 0)})}) ==
           "kernel k(a: float32[::1], s: int32)\n"
           "  step: int64\n"
@@ -111,7 +112,7 @@ TEST_CASE("a step that may be 0 leaves the loop out; one that is a size may not"
           "    a[i] = 0.0:float32\n");
 }
 
-TEST_CASE("what a condition of while computes first is computed in every round") {
+TEST_CASE("statements of a while condition run in every iteration") {
     CHECK(lowered({"a", "b"}, {array(i32), array(i32)},
                   {assign("i", 0), while_(compare(at("a", at("b", "i")), "<", 3), {augment("i", "+", 1)})}) ==
           "kernel k(a: int32[::1], b: int32[::1])\n"
@@ -125,7 +126,7 @@ TEST_CASE("what a condition of while computes first is computed in every round")
           "    i = i + 1\n");
 }
 
-TEST_CASE("conditions that are known leave the other branch out") {
+TEST_CASE("a known condition removes the other branch") {
     const Tree flag = syntax::Constant{false};
     CHECK(lowered({"a"}, {array(f32)}, {if_(flag, {assign(at("a", "nowhere"), 1)}, {assign(at("a", 0), 2)})}) ==
           "kernel k(a: float32[::1])\n"
@@ -139,7 +140,7 @@ TEST_CASE("conditions that are known leave the other branch out") {
           "  a[0] = 1.0:float32\n");
 }
 
-TEST_CASE("what stands behind a return or a jump is left out") {
+TEST_CASE("code after a return or a jump is removed") {
     CHECK(lowered({"a"}, {array(f32)}, {returns(), assign(at("a", 0), 1)}) == "kernel k(a: float32[::1])\n  return\n");
 }
 
@@ -152,7 +153,7 @@ TEST_CASE("a chain of comparisons computes its middle once, and its end only if 
           "    a[0] = 0:int32\n");
 }
 
-TEST_CASE("what an operand of `and` does first is done only if the operand is evaluated") {
+TEST_CASE("statements of an `and` operand run only if it is evaluated") {
     CHECK(lowered({"a", "n"}, {array(i32), scalar(i64)},
                   {if_(boolean("and", {compare("n", ">", 0), compare(call("atomic.add", {"a", 0, 1}), ">", 5)}),
                        {assign(at("a", 1), 0)})}) == "kernel k(a: int32[::1], n: int64)\n"
@@ -175,7 +176,7 @@ TEST_CASE("`and` and `or` give the operand that decides, not its truth") {
           "  a[1] = bool(value) ? value : 7:int32\n");
 }
 
-TEST_CASE("what was read before an effect is read before it") {
+TEST_CASE("reads before an effect are not moved past it") {
     CHECK(lowered({"a"}, {array(i32)}, {assign(at("a", 1), binary(at("a", 0), "+", call("atomic.add", {"a", 0, 1})))}) ==
           "kernel k(a: int32[::1])\n"
           "  old: int32\n"
@@ -201,7 +202,7 @@ TEST_CASE("tuples are their items") {
           "  a[0] = float32(p_1 + float64(shape_1))\n");
 }
 
-TEST_CASE("targets are assigned as if at once") {
+TEST_CASE("tuple targets are assigned simultaneously") {
     CHECK(lowered({"a"}, {array(f32)},
                   {assign("x", at("a", 0)), assign("y", at("a", 1)), assign(tuple({"x", "y"}), tuple({"y", "x"})),
                    assign(tuple({at("a", 0), at("a", 1)}), tuple({at("a", 1), at("a", 0)}))}) == "kernel k(a: float32[::1])\n"
@@ -219,7 +220,7 @@ TEST_CASE("targets are assigned as if at once") {
                                                                                                  "  a[1] = item_2\n");
 }
 
-TEST_CASE("parts of an array change places as numbers do") {
+TEST_CASE("views can be swapped like numbers") {
     CHECK(lowered({"a", "n"}, {array(f32), scalar(u8)},
                   {assign("t", at("a", slice("n", none(), none()))), assign("u", at("a", slice(3, none(), none()))),
                    assign(tuple({"t", "u"}), tuple({"u", "t"})), assign(at("t", 0), at("u", 0))}) ==

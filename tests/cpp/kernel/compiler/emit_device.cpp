@@ -1,4 +1,4 @@
-// Text of the device dialects. That their compilers take it is shown where kernels run, in tests/python/kernel.
+// Text of the device dialects. tests/python/kernel shows that their compilers accept it.
 #include "kernel/compiler/build_ir.hpp"
 
 #include <doctest/doctest.h>
@@ -28,7 +28,7 @@ Building copying(bool restricted) {
 
 }  // namespace
 
-TEST_CASE("dimensions are counted from where the dialect counts them") {
+TEST_CASE("dimensions are numbered as in the dialect") {
     const auto source = [](Dialect dialect) {
         Building build("where");
         const RootId out = build.array("out", int64, false, true);
@@ -41,7 +41,7 @@ TEST_CASE("dimensions are counted from where the dialect counts them") {
     CHECK(has(source(Dialect::sycl), "nd_range_kernel<2>"));
 }
 
-TEST_CASE("SYCL source includes the headers of what it names") {
+TEST_CASE("SYCL source includes the headers that it needs") {
     Building build = copying(true);
     const Compiled copies = build.emitted(target_of(Dialect::sycl));
     CHECK(copies.source.starts_with("#if __has_include(<sycl/ext/oneapi/free_function_kernel_properties.hpp>) && "
@@ -54,14 +54,14 @@ TEST_CASE("SYCL source includes the headers of what it names") {
     CHECK(has(build.emitted(target_of(Dialect::sycl)), "#include <sycl/group_barrier.hpp>"));
 }
 
-TEST_CASE("what is only read is const, and only what overlaps nothing is restrict") {
+TEST_CASE("read-only arrays are const, and arrays without overlap are restrict") {
     CHECK(has(copying(true).emitted(target_of(Dialect::cuda)), "float *__restrict__ to, const float *__restrict__ from"));
     CHECK(has(copying(false).emitted(target_of(Dialect::cuda)), "float *to, const float *from"));
     CHECK(
         has(copying(true).emitted(target_of(Dialect::opencl_c)), "global float *restrict to, global const float *restrict from"));
 }
 
-TEST_CASE("CUDA launches of kernels without groups may have more work-items than were asked for; others have just those") {
+TEST_CASE("CUDA launches without groups may be rounded up; others are exact") {
     const Compiled open = copying(true).emitted(target_of(Dialect::cuda));
     CHECK(open.parameters.back().what == CompiledParameter::What::global_size);
     CHECK(has(open, "if ((long long)blockIdx.x * blockDim.x + threadIdx.x >= global_size0)\n        return;"));
@@ -72,7 +72,7 @@ TEST_CASE("CUDA launches of kernels without groups may have more work-items than
     CHECK(!has(grouped, "global_size0"));
 }
 
-TEST_CASE("integers of 32 bits wrap where no option says so") {
+TEST_CASE("32-bit integers wrap without an option of the compiler") {
     const auto source = [](Dialect dialect, bool fast_math = false) {
         Building build("wrapping");
         const RootId x = build.array("x", int32, true, true);
@@ -89,7 +89,7 @@ TEST_CASE("integers of 32 bits wrap where no option says so") {
             CHECK(source(dialect, fast_math).options.find("-fwrapv") != std::string::npos);
 }
 
-TEST_CASE("powers of 16 bits are multiplied without a sign in every dialect") {
+TEST_CASE("16-bit powers use unsigned multiplication in every dialect") {
     for (const Dtype dtype : {int16, uint16})
         for (const Dialect dialect : {Dialect::opencl_c, Dialect::cuda, Dialect::hip, Dialect::sycl, Dialect::cpp}) {
             Building build("raised");
@@ -104,7 +104,7 @@ TEST_CASE("powers of 16 bits are multiplied without a sign in every dialect") {
         }
 }
 
-TEST_CASE("local arrays that CUDA's launch sizes follow each other") {
+TEST_CASE("local arrays that a CUDA launch sizes are adjacent") {
     Building build("two");
     const RootId a = build.array("a", float32, true, true), b = build.array("b", float64, true, true);
     for (const RootId root : {a, b})
@@ -117,7 +117,7 @@ TEST_CASE("local arrays that CUDA's launch sizes follow each other") {
     CHECK(compiled.parameters[0].what == CompiledParameter::What::local);
 }
 
-TEST_CASE("local arrays that CUDA cannot declare for their size are the launch's, in front of those that it sizes") {
+TEST_CASE("local arrays too large to declare in CUDA are sized at launch, before the others") {
     const auto of_sizes = [](std::int64_t first, std::int64_t second, Dialect dialect, bool combines = false) {
         Building build("large");
         const RootId sized = build.array("sized", float32, true, true);
@@ -183,7 +183,7 @@ TEST_CASE("arrays of constants are in the device's constant memory as long as th
     CHECK(has(of_sizes(Dialect::opencl_c, {65537}), "constant uchar tables_table65537[65537]"));
 }
 
-TEST_CASE("atomics of floats are native or swap the bits, and orders are fences where the dialect has none") {
+TEST_CASE("float atomics are native or compare bits; orders become fences where needed") {
     const auto source = [](Dialect dialect, std::string which) {
         Building build("adding");
         const RootId x = build.array("x", float32, true, true);
@@ -203,7 +203,7 @@ TEST_CASE("atomics of floats are native or swap the bits, and orders are fences 
     CHECK(has(source(Dialect::sycl, "add"), ".fetch_add(1.0f, sycl::memory_order::acq_rel);"));
 }
 
-TEST_CASE("an atomic subtraction negates without an overflow that C leaves open") {
+TEST_CASE("an atomic subtraction negates without undefined overflow") {
     const auto source = [](Dtype dtype) {
         Building build("subtracting");
         const RootId x = build.array("x", dtype, true, true);
@@ -238,7 +238,7 @@ TEST_CASE("an atomic load of an array that is not written takes a pointer to con
     CHECK(has(source(Dialect::cpp, float64, false), "atomic_load_float64(&x[0]);"));
 }
 
-TEST_CASE("atomics that a device has not are refused where they stand") {
+TEST_CASE("unsupported atomics are refused at their line") {
     Building build("wide");
     const RootId x = build.array("x", int64, true, true);
     Statement statement = Building::block(Act::evaluate, {operation(Op::atomic, int64, {number(0), number(1)})}, {});

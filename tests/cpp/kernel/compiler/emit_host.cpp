@@ -1,4 +1,4 @@
-// Host C++ that comes out of the emitter: compiled by the system's compiler, loaded and run.
+// Host C++ from the emitter, compiled by the system's compiler, loaded and run.
 #include "kernel/compiler/build_ir.hpp"
 
 #include <doctest/doctest.h>
@@ -19,7 +19,7 @@ using namespace entrepot::kernel::ir;
 
 namespace {
 
-// A folder that goes with its scope, by a failed REQUIRE as well.
+// A folder that is removed with its scope, also after a failed REQUIRE.
 class Folder {
 public:
     Folder() { REQUIRE(mkdtemp(path_.data()) != nullptr); }
@@ -169,7 +169,7 @@ TEST_CASE("a loop around barriers stays around loops over the work-items, and it
     build.add(Building::block(Act::while_, {operation(Op::greater, boolean, {build.read(step), number(0)})}, std::move(body)));
     build.add(Building::block(Act::if_, {operation(Op::equal, boolean, {build.read(i), number(0)})},
                               {Building::store(out, id("group_id"), build.load(lm, number(0)))}));
-    // What one work-item has read before all barriers comes back behind them.
+    // A value that a work-item read before all barriers is used after them.
     build.add(Building::store(lm, build.read(i), build.read(mine)));
     build.add(build.barrier());
     Target any, fixed;
@@ -210,7 +210,7 @@ TEST_CASE("group functions go through the work-items") {
     }
 }
 
-TEST_CASE("a work-item that has returned stays away from what comes behind") {
+TEST_CASE("a work-item that has returned runs no later code") {
     Building build("early");
     const RootId out = build.array("out", float32, true, true);
     std::vector<Statement> body;
@@ -227,7 +227,7 @@ TEST_CASE("a work-item that has returned stays away from what comes behind") {
     CHECK(values == std::vector<float>{1, 1, 0, 0, 1, 1, 0, 0});
 }
 
-TEST_CASE("three dimensions, part of the work-items") {
+TEST_CASE("a range of the work-items in three dimensions") {
     Building build("place");
     const RootId out = build.array("out", int64, false, true);
     const auto plus = [](Expression a, Expression b) { return operation(Op::add, int64, {std::move(a), std::move(b)}); };
@@ -284,7 +284,7 @@ TEST_CASE("the ids of a region within a group's loop and condition are those of 
         CHECK(values[static_cast<std::size_t>(i)] == 112 + i % 4);
 }
 
-TEST_CASE("private arrays that live across a barrier are one for each work-item") {
+TEST_CASE("private arrays across a barrier exist once per work-item") {
     Building build("keeping");
     const RootId out = build.array("out", int64, false, true), mine = build.own_array("mine", int64, Space::private_, 3);
     build.add(Building::store(mine, number(2), id("local_id")));
@@ -297,7 +297,7 @@ TEST_CASE("private arrays that live across a barrier are one for each work-item"
     CHECK(values == std::vector<long long>{0, 1, 2, 0, 1, 2});
 }
 
-TEST_CASE("names of the program that surrounds a kernel are not the kernel's") {
+TEST_CASE("names of the surrounding program do not clash with the kernel's") {
     Building build("names");
     const RootId out = build.array("range", int64, false, true);
     const VariableId left = build.parameter("left", int64), own = build.variable("global_id0", int64),
@@ -312,7 +312,7 @@ TEST_CASE("names of the program that surrounds a kernel are not the kernel's") {
     CHECK(values == std::vector<long long>{7, 8, 9});
 }
 
-TEST_CASE("index arithmetic that a loop does not change stands before it") {
+TEST_CASE("loop-invariant index arithmetic is hoisted") {
     Building build("rows");
     const RootId a = build.array("a", float32, true, false), sums = build.array("sums", float32, false, true);
     const VariableId width = build.parameter("width", int64), i = build.variable("i", int64), k = build.variable("k", int64),
@@ -337,7 +337,7 @@ TEST_CASE("index arithmetic that a loop does not change stands before it") {
     CHECK(out == std::vector<float>{6, 22, 38});
 }
 
-TEST_CASE("floats are divided to the floor as Python does") {
+TEST_CASE("floor division of floats matches Python") {
     Building build("floors");
     const RootId x = build.array("x", float64, true, true), y = build.array("y", float64, true, false);
     build.add(
@@ -375,7 +375,7 @@ TEST_CASE("print shows floats by the fewest digits that read back as them") {
     CHECK(shown == "0.0 0.1\n0.1 3.0\n-2.5 16777216.0\n1e+16 1e+20\n123456.0 -0.0\n1e-05 0.33333334\n");
 }
 
-TEST_CASE("private arrays that no work-item has room for are refused with both numbers") {
+TEST_CASE("too large private arrays are refused with both sizes") {
     Building build("large");
     const RootId mine = build.own_array("mine", float64, Space::private_, 40'000);
     build.add(Building::store(mine, number(0), number(1, float64)));
@@ -391,7 +391,7 @@ TEST_CASE("private arrays that no work-item has room for are refused with both n
                          CompileError);
 }
 
-TEST_CASE("a loop whose step passes over the end of all numbers ends") {
+TEST_CASE("a loop whose step overflows ends") {
     Building build("stepping");
     const RootId out = build.array("out", int64, true, true);
     const VariableId start = build.parameter("start", int64), stop = build.parameter("stop", int64),
@@ -436,7 +436,7 @@ bool goes_in_step(Building build, const Target &target = {}) {
 
 }  // namespace
 
-TEST_CASE("work-items whose loops add floats go in step, and add in the order of their loops") {
+TEST_CASE("work-items with float sums are vectorized, and keep their order of additions") {
     using Bounds = std::vector<std::pair<long long, long long>>;
     const auto alike = [](long long rounds, long long more) {
         Bounds bounds;
@@ -470,7 +470,7 @@ TEST_CASE("work-items whose loops add floats go in step, and add in the order of
     }
 }
 
-TEST_CASE("in more dimensions those of the last one go in step") {
+TEST_CASE("in several dimensions the last one is vectorized") {
     Building build("sums");
     const RootId out = build.array("out", float32, false, true);
     const VariableId n = build.parameter("n", int64), total = build.variable("total", float32), k = build.variable("k", int64);
@@ -497,7 +497,7 @@ TEST_CASE("in more dimensions those of the last one go in step") {
         CHECK(found[at] == (at >= 1 && at < 50 ? 20.f * static_cast<float>(at) : -1.f));
 }
 
-TEST_CASE("what gains nothing in step does not go in it") {
+TEST_CASE("kernels without a gain are not vectorized") {
     CHECK(goes_in_step(sums(1)));
     CHECK(goes_in_step(sums(1, float64)));
     CHECK_FALSE(goes_in_step(sums(1, int64)));  // compilers add integers in any order

@@ -1,4 +1,5 @@
-// Text of what work-items of a device do together: orders and scopes of atomics, fences, barriers of sub-groups, group functions.
+// Text of cooperative operations: orders and scopes of atomics, fences, sub-group barriers, group
+// functions.
 #include "kernel/compiler/build_ir.hpp"
 
 #include <doctest/doctest.h>
@@ -37,7 +38,7 @@ Compiled atomic(Dialect dialect, Dtype dtype, std::string which, Order order, Sc
 
 }  // namespace
 
-TEST_CASE("an order is a fence before what releases and behind what acquires; SYCL and the host have the word") {
+TEST_CASE("memory order lowers to fences; SYCL and the host use native orders") {
     const std::string change = "    atomicAdd(&x[0], 1);\n", wait = "    __threadfence();\n";
     const auto cuda = [](Order order) { return atomic(Dialect::cuda, int32, "add", order, Scope::device); };
     CHECK_FALSE(has(cuda(Order::relaxed), "__threadfence"));
@@ -65,7 +66,7 @@ TEST_CASE("an order is a fence before what releases and behind what acquires; SY
     }
 }
 
-TEST_CASE("a scope is a suffix of CUDA's atomics, one of HIP's beyond the device, and a word of SYCL's") {
+TEST_CASE("a scope is a suffix in CUDA, one in HIP beyond the device, and a word in SYCL") {
     const auto relaxed = [](Dialect dialect, Scope scope, Dtype dtype = int32) {
         return atomic(dialect, dtype, "add", Order::relaxed, scope);
     };
@@ -90,7 +91,7 @@ TEST_CASE("a scope is a suffix of CUDA's atomics, one of HIP's beyond the device
                       ", sycl::access::address_space::global_space>(x[0]).fetch_add(1, sycl::memory_order::seq_cst);"));
 }
 
-TEST_CASE("fences say what they order, and for whom where the dialect has a word for it") {
+TEST_CASE("fences state their order, and their scope if the dialect has one") {
     const auto source = [](Dialect dialect, Scope scope, Order order, int fences) {
         Building build("waits");
         const RootId x = build.array("x", float32, true, true);
@@ -126,7 +127,7 @@ TEST_CASE("fences say what they order, and for whom where the dialect has a word
     CHECK(has(host(Order::release), "__atomic_thread_fence(__ATOMIC_RELEASE);"));
 }
 
-TEST_CASE("work-items of a warp that a condition parted wait for each other, not only those that are there by chance") {
+TEST_CASE("a diverged warp reconverges before a warp-level operation") {
     Building waiting("waiting");
     Statement barrier = waiting.barrier();
     barrier.scope = Scope::sub_group;
@@ -166,7 +167,7 @@ TEST_CASE("work-items of a warp that a condition parted wait for each other, not
     }
 }
 
-TEST_CASE("groups add integers without an overflow that C leaves open") {
+TEST_CASE("group sums of integers have no undefined overflow") {
     const auto source = [](Dialect dialect, Dtype dtype, const char *which) {
         Building build("wrapping");
         const RootId x = build.array("x", dtype, true, true);
@@ -182,7 +183,7 @@ TEST_CASE("groups add integers without an overflow that C leaves open") {
     CHECK_FALSE(has(source(Dialect::cpp, int64, "add"), "unsigned long long"));
 }
 
-TEST_CASE("a group function of OpenCL C leaves its memory when all have read it") {
+TEST_CASE("a group function of OpenCL C ends after all have read its memory") {
     Building build("leaving");
     const RootId x = build.array("x", int32, true, true);
     const VariableId result = build.variable("result", int32);

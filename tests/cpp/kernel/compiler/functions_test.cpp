@@ -1,4 +1,4 @@
-// Functions: the table, device functions, math, conversions; and work-items together.
+// Functions: the table, device functions, math, conversions, and cooperative operations.
 #include <doctest/doctest.h>
 
 #include <entrepot/kernel/compiler/functions.hpp>
@@ -20,7 +20,7 @@ TEST_CASE("every row of the table is found by its name, and nothing else") {
     CHECK(find_function("") == nullptr);
 }
 
-// Every row that takes numbers only, or tuples of them, is called with as many as it needs.
+// Calls every function that takes numbers only, or tuples of them, with as many as it needs.
 TEST_CASE("every function of numbers can be called") {
     constexpr Rule of_numbers[] = {Rule::floating, Rule::whole,    Rule::predicate, Rule::numeric,    Rule::integral,
                                    Rule::counting, Rule::analytic, Rule::complex,   Rule::conversion, Rule::expanded};
@@ -52,7 +52,7 @@ TEST_CASE("every function of numbers can be called") {
     }
 }
 
-TEST_CASE("functions of integers keep their type, those that count give int64") {
+TEST_CASE("integer functions keep their type, and counting ones return int64") {
     CHECK(lowered({"k", "s", "o"}, {array(i32), array(u8), array(i64)},
                   {assign(at("k", 0), call("math.gcd", {at("k", 0), at("k", 1), 12})),
                    assign(at("s", 0), call("math.isqrt", {at("s", 0)})), assign(at("o", 0), call("math.comb", {at("s", 0), 2})),
@@ -117,7 +117,7 @@ TEST_CASE("Python's own functions") {
           "  k[4] = 2:int32\n");
 }
 
-TEST_CASE("C's division is taken where it is Python's") {
+TEST_CASE("C's division is used where it equals Python's") {
     CHECK(lowered({"k"}, {array(i64)},
                   {assign("i", global_id()), assign(at("k", binary("i", "//", 4)), binary("i", "%", 4)),
                    assign(at("k", 0), binary(at("k", 0), "//", 4)), assign(at("k", 1), binary("i", "//", at("k", 0)))}) ==
@@ -129,7 +129,7 @@ TEST_CASE("C's division is taken where it is Python's") {
           "  k[1] = i // k[0]\n");
 }
 
-TEST_CASE("C's division is not taken of what may have wrapped") {
+TEST_CASE("C's division is not used on a value that may have wrapped") {
     CHECK(lowered({"k"}, {array(i64)},
                   {assign("h", 7), for_range("i", {9}, {assign("h", binary(binary("h", "*", 31), "+", "i"))}),
                    assign(at("k", binary("h", "%", 16)), binary("h", "//", 16)), assign("j", global_id()),
@@ -150,7 +150,7 @@ TEST_CASE("C's division is not taken of what may have wrapped") {
           "  k[1] = ((j * j) * j) // 2\n");
 }
 
-TEST_CASE("C's division is not taken of what a wrapped bound tells") {
+TEST_CASE("C's division is not used on a range from a wrapped bound") {
     const auto divided = [](Tree condition, Tree quotient) {
         const std::string text =
             lowered({"k", "x", "y", "u", "w"}, {array(i64), scalar(i64), scalar(i64), scalar(u64), scalar(u8)},
@@ -182,7 +182,7 @@ TEST_CASE("a counter that starts at a large number is not small") {
     CHECK(loop(binary(binary("i", "*", 4), "//", 3)).find("(i * 4) // 3") != std::string::npos);
 }
 
-TEST_CASE("a chain of variables of any length settles") {
+TEST_CASE("type inference of a long chain of variables terminates") {
     std::vector<NodePtr> body{assign("v0", global_id())};
     for (int i = 1; i <= 100; ++i)
         body.push_back(assign(("v" + std::to_string(i)).c_str(), binary(("v" + std::to_string(i - 1)).c_str(), "//", 2)));
@@ -223,7 +223,7 @@ TEST_CASE("a device function is compiled once for the types of a call, literals 
           "  d[0] = scale_3(d[0])\n");
 }
 
-TEST_CASE("an array goes to a device function as root, offset, extents and strides; a tuple comes back item by item") {
+TEST_CASE("device functions take root, offset, extents and strides, and return tuples by item") {
     const auto ends = function("ends", {"v", "i"}, {assign(at("v", "i"), 3.0), returns(tuple({at("v", 0), at("v", -1)}))});
     CHECK(lowered({"a"}, {array(f32, 2)},
                   {assign(tuple({"p", "q"}), call(ends, {at("a", global_id(0)), global_id(1)})),
@@ -261,7 +261,7 @@ TEST_CASE("a function without effects may stand in an expression, one with effec
           "  writes(a, 0, a.extent0)\n");
 }
 
-TEST_CASE("a function with a barrier is put in the place of its call") {
+TEST_CASE("a function with a barrier is inlined") {
     const auto sums =
         function("sums", {"v", "by"},
                  {assign("s", call("local.array", {4, dtype(f32)})), assign("i", call("get_local_id", {0})),
@@ -292,7 +292,7 @@ TEST_CASE("a function with a barrier is put in the place of its call") {
           "  a[(q < 0) ? (q + a.extent0) : q] = p\n");
 }
 
-TEST_CASE("functions that were called for types of an earlier walk are not kept") {
+TEST_CASE("functions for types of an earlier pass are dropped") {
     const auto twice = function("twice", {"x"}, {returns(binary("x", "+", "x"))});
     CHECK(lowered({"a"}, {array(f32)},
                   {assign("x", 1), for_range("i", {4}, {assign("x", call(twice, {"x"})), augment("x", "+", at("a", "i"))}),
@@ -356,7 +356,7 @@ TEST_CASE("print: text, numbers and f-strings") {
           "  print(\"{{x}} = {} <{}>\\n\", a[0], a[1])\n");
 }
 
-TEST_CASE("what a kernel tells of itself") {
+TEST_CASE("properties that a kernel reports") {
     const auto module_of = [](std::vector<NodePtr> body) { return lower(function("k", {"a"}, body), {array(f32)}, {}); };
     const auto plain = module_of({assign(at("a", global_id()), 1)});
     CHECK_FALSE(plain.uses_groups);

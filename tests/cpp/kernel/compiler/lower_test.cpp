@@ -1,4 +1,4 @@
-// Lowering: small kernels, and the whole typed form that comes of each.
+// Lowering: small kernels, each with its whole typed form.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"

@@ -1,4 +1,4 @@
-// Narrow: counters of 32 bits, and signed arithmetic that OpenCL C may be given as it is.
+// Narrowing: 32-bit counters, and signed arithmetic that is written plainly in OpenCL C.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"
@@ -13,7 +13,7 @@ using namespace entrepot::kernel::tree;
 
 namespace {
 
-// Of a kernel of an array and numbers of 64 and 32 bits.
+// Source of a kernel of an array and numbers of 64 and 32 bits.
 std::string source(const std::vector<NodePtr> &body, Dialect dialect = Dialect::opencl_c) {
     Target target;
     target.dialect = dialect;
@@ -22,7 +22,7 @@ std::string source(const std::vector<NodePtr> &body, Dialect dialect = Dialect::
 
 bool has(const std::string &source, const std::string &text) { return source.find(text) != std::string::npos; }
 
-// a[0] becomes what the loop has counted.
+// Writes the loop's final count to a[0].
 std::string counting(Tree condition, int by, Dialect dialect = Dialect::opencl_c) {
     return source({assign("v", 0), while_(std::move(condition), {augment("v", "+", by)}), assign(at("a", 0), "v")}, dialect);
 }
@@ -32,7 +32,7 @@ std::string looping(std::initializer_list<Tree> bounds, Dialect dialect = Dialec
 
 }  // namespace
 
-TEST_CASE("a counter that stays within 32 bits is kept in them, and read in 64") {
+TEST_CASE("a counter within 32 bits is stored in 32, and read in 64") {
     const std::string text = counting(boolean("and", {compare("v", "<", 100), compare(at("a", 0), "<", 4)}), 1);
     CHECK(has(text, "    int v = 0;\n"));
     CHECK(has(text, "while (v < 100 && a[0] < 4)"));
@@ -59,7 +59,7 @@ TEST_CASE("a loop over a range counts in 32 bits where its end fits as well") {
     CHECK(has(looping({0, binary(call_of(dtype(i64), {"m"}), "+", 1)}), "for (long v = 0; v < "));
 }
 
-TEST_CASE("a loop whose last step may pass over the end of all numbers counts its rounds") {
+TEST_CASE("a loop whose last step may overflow counts its iterations") {
     CHECK(has(looping({100, -1, -2147483647 - 1}), "for (int v = 100; v > -1; v -= 2147483648) {"));
     const auto below_most = [](std::int64_t by) { return Tree(syntax::Constant{std::numeric_limits<std::int64_t>::max() - by}); };
     CHECK(has(looping({below_most(3), below_most(0), 2}), "v_left = range_length_int64(v, 9223372036854775807L, 2); v_left != 0; "
@@ -69,10 +69,10 @@ TEST_CASE("a loop whose last step may pass over the end of all numbers counts it
     CHECK(has(looping({"n", call("len", {"a"}), 2}), "v_left"));
     CHECK(has(looping({"m", "n", 2}), "for (long v = (long)m; v < n; v += 2) {"));
     CHECK(has(looping({"n", -1, -2}), "for (long v = n; v > -1; v -= 2) {"));
-    CHECK_MESSAGE(has(looping({global_id(), call("len", {"a"}), 32}), "v < a_extent0; v += 32) {"), "nobody waits so long");
+    CHECK_MESSAGE(has(looping({global_id(), call("len", {"a"}), 32}), "v < a_extent0; v += 32) {"), "no test runs that long");
 }
 
-TEST_CASE("what counts elements stays wide, and so does all where nothing is gained by it") {
+TEST_CASE("element counts stay wide, as does all else without a gain") {
     CHECK(has(source({for_range("v", {10}, {assign(at("a", "v"), "v")})}), "for (long v = 0; v < 10; ++v) {"));
     CHECK(has(source({for_range("v", {10}, {assign("w", binary("v", "*", 3)), assign(at("a", binary("w", "+", 1)), 0)})}),
               "for (long v = 0; v < 10; ++v) {"));
@@ -80,7 +80,7 @@ TEST_CASE("what counts elements stays wide, and so does all where nothing is gai
     CHECK(has(looping({100}, Dialect::cpp), "for (long long v = 0; v < 100; ++v) {"));
 }
 
-TEST_CASE("arithmetic of 64 bits wraps where no option says so") {
+TEST_CASE("64-bit arithmetic wraps without an option of the compiler") {
     const std::string text = source({assign("v", at("a", 1)), assign(at("a", 0), binary(binary("v", "*", "n"), "+", 1)),
                                      assign(at("a", 2), unary("-", "v")), assign(at("a", 3), binary("v", "<<", 3)),
                                      augment("v", "-", "n"), assign(at("a", 4), "v")});
@@ -103,7 +103,7 @@ TEST_CASE("arithmetic of 64 bits wraps where no option says so") {
     CHECK(has(source({product}, Dialect::sycl), "a[0] = a[1] * n;"));
 }
 
-TEST_CASE("arithmetic that fits, and that of an access's own offset, is written as it was meant") {
+TEST_CASE("arithmetic that fits, and that of an access's offset, is written plainly") {
     CHECK(has(source({assign(at("a", 0), binary(global_id(), "+", 1))}), "a[0] = (long)get_global_id(0) + 1;"));
     const Tree place = binary(global_id(), "*", call("len", {"a"}));
     CHECK(has(source({assign(at("a", binary(place, "+", 1)), 0)}), "a[(long)get_global_id(0) * a_extent0 + 1] = 0;"));
@@ -120,7 +120,7 @@ TEST_CASE("arithmetic that fits, and that of an access's own offset, is written 
     CHECK(has(text, "x[x_offset + 1]"));
 }
 
-TEST_CASE("an offset that is calculated where no access may follow wraps") {
+TEST_CASE("an offset without a certain access wraps") {
     const Tree place = binary(binary(global_id(), "*", call("len", {"a"})), "+", "v");
     const NodePtr guarded = if_(compare("n", "<", 9), {assign(at("a", place), 0)});
     const std::string hoisted = source({for_range("v", {7}, {guarded})});
@@ -133,7 +133,7 @@ TEST_CASE("an offset that is calculated where no access may follow wraps") {
     CHECK(has(stepping, "p = (long)((ulong)p + (ulong)a_extent0);"));
 }
 
-TEST_CASE("what is made of ids becomes float64 without its sign where it has none") {
+TEST_CASE("unsigned expressions of ids convert to float64 as unsigned") {
     const auto converted = [](Tree value, Dtype to = f64, Dialect dialect = Dialect::opencl_c) {
         return source({assign("i", global_id()), assign(at("a", 0), call_of(dtype(to), {std::move(value)}))}, dialect);
     };

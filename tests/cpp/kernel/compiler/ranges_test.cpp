@@ -1,4 +1,4 @@
-// Ranges: what variables are at least and at most, by everything that is assigned to them.
+// Ranges: lower and upper bounds of variables, from all assignments to them.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/ranges.hpp"
@@ -21,7 +21,7 @@ constexpr std::int64_t least64 = std::numeric_limits<std::int64_t>::min(), most6
 constexpr std::int64_t least32 = std::numeric_limits<std::int32_t>::min(), most32 = std::numeric_limits<std::int32_t>::max();
 constexpr Range all64{least64, most64}, all32{least32, most32};
 
-// Of the variable `v` of a kernel of two arrays of 64 and 8 bits, and numbers of 64, 32 and 8.
+// Range of the variable `v` in a kernel of arrays of 64 and 8 bits, and numbers of 64, 32 and 8.
 Range of_v(const std::vector<NodePtr> &body) {
     const ir::Module module =
         lower(function("k", {"a", "b", "n", "m", "u"}, body), {array(i64), array(i8), scalar(i64), scalar(i32), scalar(u8)}, {});
@@ -31,7 +31,7 @@ Range of_v(const std::vector<NodePtr> &body) {
     return Ranges(module.kernel()).of(static_cast<ir::VariableId>(v - variables.begin())).value();
 }
 
-// Behind `v = 0`.
+// Range after `v = 0`.
 Range of_v_from_0(std::vector<NodePtr> body) {
     body.insert(body.begin(), assign("v", 0));
     return of_v(body);
@@ -43,7 +43,7 @@ NodePtr keep() { return assign(at("a", 0), "v"); }
 
 }  // namespace
 
-TEST_CASE("an expression's range comes of its operands'") {
+TEST_CASE("an expression's range follows from its operands'") {
     CHECK(of_v({assign("v", binary(at("b", 0), "+", "u"))}) == Range{-128, 127 + 255});
     CHECK(of_v({assign("v", binary(converted(i64, at("b", 0)), "+", "u"))}) == Range{-128, 127 + 255});
     CHECK(of_v({assign("v", binary(converted(i64, "u"), "-", at("b", 0)))}) == Range{-127, 255 + 128});
@@ -68,13 +68,13 @@ TEST_CASE("an expression's range comes of its operands'") {
     CHECK(of_v({assign("v", converted(i64, converted(f64, "n")))}) == all64);
 }
 
-TEST_CASE("a variable's range is that of all its values together") {
+TEST_CASE("a variable's range covers all its values") {
     CHECK(of_v_from_0({if_(compare("n", ">", 0), {assign("v", 7)}), keep()}) == Range{0, 7});
     CHECK(of_v_from_0({assign("w", "v"), assign("v", binary("w", "+", 1)),
                        while_(true, {assign("v", binary("w", "*", 3)), assign("w", "v")})}) == all64);
 }
 
-TEST_CASE("a chain of variables may be longer than the stack is deep") {
+TEST_CASE("a long chain of variables does not overflow the stack") {
     ir::Building build("chain");
     ir::VariableId last = build.variable("v", i64);
     build.add(ir::Building::assign(last, ir::number(0)));
@@ -101,7 +101,7 @@ TEST_CASE("a loop's counter is within the loop's range") {
     CHECK(counts({0, 100, "n"}) == Range{0, 99});
 }
 
-TEST_CASE("a variable that a loop counts on goes no further than the rounds take it") {
+TEST_CASE("an incremented variable is bounded by the iterations") {
     CHECK(of_v_from_0({for_range("k", {100}, {grows()}), keep()}) == Range{0, 100});
     CHECK(of_v_from_0({for_range("k", {100}, {for_range("l", {0, 10, 3}, {grows(2), augment("v", "-", 5)})}), keep()}) ==
           Range{-5 * 400, 2 * 400});
@@ -114,7 +114,7 @@ TEST_CASE("a variable that a loop counts on goes no further than the rounds take
     CHECK(of_v_from_0({for_range("k", {3, 1}, {grows()}), keep()}) == Range{0, 0});
 }
 
-TEST_CASE("a variable that a condition stops goes one step beyond it") {
+TEST_CASE("a variable that a condition stops exceeds it by one step") {
     const auto stops = [](Tree condition, std::vector<NodePtr> body) {
         return of_v_from_0({while_(std::move(condition), std::move(body)), keep()});
     };

@@ -1,4 +1,5 @@
-// Reach: indices of which a launch can tell whether they leave an array, because every work-item uses them.
+// Reach: indices that a launch can check against an array's bounds, since every work-item uses
+// them.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"
@@ -30,7 +31,7 @@ NodePtr fill_at(Tree index) { return assign(at("v", std::move(index)), 1); }
 
 }  // namespace
 
-TEST_CASE("an index that is affine in ids is known, whatever names lead to it") {
+TEST_CASE("an index that is affine in ids is known, also through variables") {
     CHECK(reach_of({fill_at(global_id(0))}) == "v0: 0 + 1i + 0j\n");
     CHECK(reach_of({assign("i", global_id(0)), assign("j", global_id(1)),
                     assign(at("m", {binary("j", "+", 2), binary(binary(3, "*", "i"), "-", "j")}), at("v", "i"))}) ==
@@ -52,7 +53,7 @@ TEST_CASE("an index of anything else is not known") {
     CHECK(reach_of({assign("part", at("v", slice(2, none(), none()))), assign(at("part", global_id(0)), 1)}).empty());
 }
 
-TEST_CASE("an access that a work-item may leave out is none of every work-item") {
+TEST_CASE("a conditional access does not count as one of every work-item") {
     const Tree is_within = compare(global_id(0), "<", "n");
     const NodePtr store = fill_at(global_id(0));
     const Tree load = at("v", global_id(0));

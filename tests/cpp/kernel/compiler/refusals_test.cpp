@@ -1,4 +1,4 @@
-// Refusals: each check of the language has a program that it refuses, and says what to write instead.
+// Refusals: a program for each check of the language, with the message and its advice.
 #include <doctest/doctest.h>
 
 #include "core/refusal.hpp"
@@ -103,7 +103,7 @@ TEST_CASE("definite assignment") {
     });
 }
 
-TEST_CASE("what is assigned on every way, or in a loop that runs, is assigned") {
+TEST_CASE("a variable assigned on every path, or in a loop that runs, is defined") {
     CHECK_NOTHROW(compiled({if_(compare("n", ">", 0), {assign("x", 1.0)}, {assign("x", 2.0)}), put("x")}));
     CHECK_NOTHROW(compiled({if_(compare("n", ">", 0), {assign("x", 1.0)}, {returns()}), put("x")}));
     CHECK_NOTHROW(compiled({for_range("i", {4}, {assign("x", 1.0)}), put("x")}));
@@ -193,7 +193,7 @@ TEST_CASE("calls") {
     });
 }
 
-TEST_CASE("device functions: ways without a value, things for kernels only, circles") {
+TEST_CASE("device functions: paths without a value, kernel-only calls, recursion") {
     const auto half = function("half", {"x"}, {if_(compare("x", ">", 0), {returns("x")})});
     CHECK_REFUSED(ErrorKind::kernel, "`half` ends without a value here", compiled({put(call(half, {at("a", 0)}))}));
     CHECK_REFUSED(ErrorKind::kernel, "\nkernels.py:3: called here\n    statement 3\n",
@@ -221,7 +221,7 @@ TEST_CASE("device functions: ways without a value, things for kernels only, circ
     ping->body.clear();  // the circle owns itself
 }
 
-TEST_CASE("variables whose types exclude each other") {
+TEST_CASE("variables of incompatible types") {
     const Tree chosen =
         choose(compare(attribute("y", "dtype"), "==", dtype(f32)), call_of(dtype(i32), {1}), call_of(dtype(f32), {1}));
     check_all({{"the types of the variables of `k` depend on each other in a circle; give them by casts such as float32(...)",
@@ -246,7 +246,7 @@ TEST_CASE("atomics and group functions") {
     });
 }
 
-TEST_CASE("barriers that only some work-items reach") {
+TEST_CASE("barriers in divergent control flow") {
     const NodePtr barrier = evaluate(call("barrier"));
     const Tree local = call("get_local_id", {0});
     check_all({
@@ -265,7 +265,7 @@ TEST_CASE("barriers that only some work-items reach") {
     });
 }
 
-TEST_CASE("what is read may be what another argument writes, unless it is known to lie apart") {
+TEST_CASE("a read may alias another argument's write, unless known to be apart") {
     const std::vector<NodePtr> body{assign(at("a", gid()), 0), if_(compare(at("k", 0), "==", 0), {evaluate(call("barrier"))})};
     const auto apart = [](ArgumentType argument) {
         argument.restrict_ = true;
@@ -276,7 +276,7 @@ TEST_CASE("what is read may be what another argument writes, unless it is known 
     CHECK_NOTHROW(lowered({"a", "k"}, {apart(array(f32)), array(i32)}, body));
 }
 
-TEST_CASE("barriers within a device function are judged where it is called, and told with the call") {
+TEST_CASE("barriers in a device function are checked at its calls, and reported there") {
     const auto waits = function("waits", {"n"}, {if_(compare("n", ">", 1), {evaluate(call("barrier"))})});
     const auto calls = function("calls", {"m"}, {assign("t", 0), evaluate(call(waits, {"m"}))});
     CHECK_NOTHROW(compiled({evaluate(call(calls, {"n"}))}));
@@ -291,20 +291,20 @@ TEST_CASE("barriers within a device function are judged where it is called, and 
                   compiled({if_(compare(call("get_local_id", {0}), "<", 4), {evaluate(call(calls, {"n"}))})}));
 }
 
-TEST_CASE("barriers that all work-items of a group reach") {
+TEST_CASE("barriers in uniform control flow") {
     const NodePtr barrier = evaluate(call("barrier"));
     const Tree local = call("get_local_id", {0});
     CHECK_NOTHROW(compiled({if_(compare("n", "<", 4), {barrier})}));
     CHECK_NOTHROW(compiled({if_(compare(call("get_group_id", {0}), "<", 4), {barrier})}));
     CHECK_NOTHROW(compiled({if_(compare(local, "<", 4), {put(0)}), barrier}));
-    CHECK_NOTHROW(compiled({if_(compare(at("k", 0), "==", 0), {barrier})}));  // nobody writes k
+    CHECK_NOTHROW(compiled({if_(compare(at("k", 0), "==", 0), {barrier})}));  // k is never written
     CHECK_NOTHROW(compiled({for_range("i", {10}, {if_(compare("n", "==", "i"), {breaks()}), barrier})}));
     CHECK_NOTHROW(
         compiled({for_range("j", {10}, {for_range("i", {10}, {if_(compare("i", "==", local), {breaks()})}), barrier})}));
     CHECK_NOTHROW(compiled({assign("s", call("group.reduce", {at("a", gid())})), if_(compare("s", ">", 0), {barrier})}));
 }
 
-TEST_CASE("what the device does not have") {
+TEST_CASE("features that the device lacks") {
     Target target;
     target.fp64 = target.atomic64 = target.sub_groups = target.fp16 = target.bf16 = false;
     target.local_memory = 1024;

@@ -1,5 +1,5 @@
-// Trees of Python functions, written without a parser: each call is a line of its own in the text that goes with the tree, so
-// that messages have something to show.
+// Trees of Python functions, written without a parser. Each call is a line of its own in the text
+// that goes with the tree, so that messages can show it.
 #pragma once
 #include <entrepot/kernel/compiler/compiler.hpp>
 
@@ -143,7 +143,8 @@ inline NodePtr for_range(Tree target, std::initializer_list<Tree> bounds, std::v
 
 using FunctionPtr = std::shared_ptr<const syntax::Function>;
 
-// Statements stand on lines of their own from line 2 on; a statement's nodes are all at its line, `line N` is its text.
+// Statements are on lines of their own from line 2 on. All nodes of a statement have its line; the
+// line's text is `line N`.
 class Places {
 public:
     std::vector<NodePtr> placed(const std::vector<NodePtr> &statements) {
@@ -206,7 +207,7 @@ inline ArgumentType read_only(ArgumentType argument) {
     return argument;
 }
 
-// The typed form's text of a kernel `k` with those parameters.
+// Text of the typed form of a kernel `k` with those parameters.
 inline std::string lowered(std::vector<std::string> names, const std::vector<ArgumentType> &types,
                            const std::vector<NodePtr> &body, const Target &target = {}) {
     return ir::text_of(lower(function("k", std::move(names), body), types, target));

@@ -1,4 +1,5 @@
-// Typing: which type two numbers have together, and what Python's own arithmetic gives when a kernel is compiled.
+// Typing: the common type of two numbers, and arithmetic that is done like Python's at compile
+// time.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/fold.hpp"
@@ -47,7 +48,7 @@ TEST_CASE("signed with unsigned is signed, never a float") {
     CHECK(met(u8, u32) == u32);
 }
 
-TEST_CASE("floats win over integers as they are, complex numbers over both") {
+TEST_CASE("floats win over integers without widening, complex numbers over both") {
     CHECK(met(i64, f32) == f32);
     CHECK(met(i64, f16) == f16);
     CHECK(met(f16, bf16) == f32);
@@ -57,7 +58,7 @@ TEST_CASE("floats win over integers as they are, complex numbers over both") {
     CHECK(met(b1, i8) == i8);
 }
 
-TEST_CASE("an integer that is no literal is int64 whatever it meets, and in whatever variable") {
+TEST_CASE("an untyped integer that is not a literal is int64") {
     Scalar counter = weak_scalar(Weak::integer, everything);
     counter.varies = true;
     const Scalar literal = weak_scalar(Weak::integer, everything), half = weak_scalar(Weak::floating, everything);
@@ -169,7 +170,7 @@ TEST_CASE("ints beyond int64 are uint64 as long as they fit") {
     CHECK_FALSE(folded("<<", number(UINT64_MAX), Number(std::int64_t{1})));
 }
 
-TEST_CASE("literals whose result fits nothing have none") {
+TEST_CASE("literals whose result fits no type are not folded") {
     CHECK_FALSE(folded("*", Number(INT64_MAX), Number(std::int64_t{3})));
     CHECK_FALSE(folded("-", Number(INT64_MIN), Number(std::int64_t{1})));
     CHECK_FALSE(folded("**", Number(std::int64_t{10}), Number(std::int64_t{20})));

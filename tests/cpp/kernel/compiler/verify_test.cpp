@@ -1,4 +1,4 @@
-// verify(): a typed form that breaks an invariant is found, whichever it breaks.
+// verify(): finds a typed form that breaks any invariant.
 #include <doctest/doctest.h>
 
 #include "kernel/compiler/tree.hpp"
@@ -39,7 +39,7 @@ ir::Expression &stored(ir::Module &module) { return statement(module, 2).body.at
 
 }  // namespace
 
-TEST_CASE("what the front makes is sound") { CHECK_NOTHROW(ir::verify(sound())); }
+TEST_CASE("the front end makes valid modules") { CHECK_NOTHROW(ir::verify(sound())); }
 
 TEST_CASE("broken invariants") {
     const Type f64_type = scalar_type(f64);

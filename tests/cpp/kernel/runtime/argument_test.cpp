@@ -1,4 +1,4 @@
-// Arguments: what tells specialisations apart, which arrays overlap, and local memory that no machine has.
+// Arguments: keys of specialisations, overlapping arrays, and impossible sizes of local memory.
 #include <entrepot/kernel/runtime/argument.hpp>
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
@@ -10,7 +10,7 @@
 namespace entrepot::kernel {
 namespace {
 
-// An array of the host's memory, from the element of that number on.
+// An array in the host's memory that begins at that element.
 Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent, std::int64_t stride = 1) {
     const std::int64_t shape[] = {extent}, strides[] = {stride};
     return Array(Memory::borrow_host(memory.data(), memory.size() * sizeof(float), Owner()), memory.data() + first,
@@ -19,7 +19,7 @@ Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent,
 
 }  // namespace
 
-TEST_CASE("arguments that other code serves have other keys") {
+TEST_CASE("arguments that need other code have other keys") {
     std::vector<float> memory(16);
     const Array whole = floats(memory, 0, 8), gaps = floats(memory, 0, 8, 2);
     const std::uint64_t key = Argument(whole).key();
@@ -31,7 +31,7 @@ TEST_CASE("arguments that other code serves have other keys") {
     CHECK(key != Argument::local(dtypes::float32, std::array<std::int64_t, 1>{8}).key());
 }
 
-TEST_CASE("arrays are apart that share no element") {
+TEST_CASE("arrays without a common element are apart") {
     std::vector<float> memory(16), other(16);
     const Array first = floats(memory, 0, 8), last = floats(memory, 8, 8), middle = floats(memory, 7, 2),
                 far = floats(other, 0, 16);
@@ -55,7 +55,7 @@ TEST_CASE("local memory has a size, and one that fits 64 bits") {
     CHECK_THROWS_AS((void)Argument::local(dtypes::float64, std::array<std::int64_t, 4>{1, 1, 1, 1}), Error);
 }
 
-TEST_CASE("every dialect that a device's programs may be in is one of kernels, or refused by name") {
+TEST_CASE("every dialect of a device is supported by kernels, or refused by name") {
     for (const DialectRow &row : dialect_table) {
         const bool is_source =
             row.dialect != EP_SPIRV && row.dialect != EP_PTX && row.dialect != EP_CUBIN && row.dialect != EP_HSACO;

@@ -15,7 +15,8 @@ namespace {
 
 using Extents = std::array<std::uint64_t, 3>;
 
-// What a launch of that many work-items gets, of a kernel whose work-items beyond the range do nothing.
+// Global size of a launch over so many work-items, for a kernel that ignores those beyond the
+// range.
 Extents rounded(const Device &device, const Extents &global) {
     Specialisation made;
     made.kernel = Program("scale", device).kernel("scale");
@@ -26,7 +27,7 @@ Extents rounded(const Device &device, const Extents &global) {
     return std::to_array(fitted(made, range, device).local);
 }
 
-// What kernels do here, until the test ends, be it by a failure.
+// Sets what kernels do until the scope ends, also by a failure.
 class KernelRuns {
 public:
     explicit KernelRuns(decltype(fake::World::kernel) kernel) { fake::world().kernel = std::move(kernel); }
@@ -47,7 +48,7 @@ TEST_CASE("groups that are rounded up keep to the device's limits in each dimens
     CHECK(rounded(device, {1, 5'000'000, 1}) == Extents{1, 128, 2});
 }
 
-TEST_CASE("a device's kernels are in the best dialect that it builds: OpenCL C, or SYCL source where it has none") {
+TEST_CASE("kernels use the best dialect that the device builds: OpenCL C, else SYCL source") {
     const auto chosen = [](std::uint32_t mask) {
         fake::world().dialects = mask;
         const Device device = fake::device();
@@ -67,7 +68,7 @@ TEST_CASE("a device's kernels are in the best dialect that it builds: OpenCL C, 
     fake::world().dialects = bit(EP_OPENCL_C);
 }
 
-TEST_CASE("local arrays that are the launch's are given their bytes") {
+TEST_CASE("local arrays sized at launch get their bytes") {
     const Device device = fake::device();
     Specialisation made;
     made.kernel = Program("scale", device).kernel("scale");
@@ -91,7 +92,7 @@ TEST_CASE("local arrays that are the launch's are given their bytes") {
                          doctest::Contains("needs 32784 bytes of local memory"), Error);
 }
 
-TEST_CASE("an array that is read and written by one launch comes behind who reads it, in whatever order it is given") {
+TEST_CASE("a launch that reads and writes an array waits for its readers, in any argument order") {
     const Device device = fake::device();
     const Kernel kernel = Program("scale", device).kernel("scale");
     const Queue reader = Queue::create(device), queue = Queue::create(device);

@@ -1,4 +1,4 @@
-// Plans: which launches are like one that was made, and that each of them says its arrays and numbers anew.
+// Plans: which launches may reuse a plan, and the arrays and numbers that each of them passes anew.
 #include <entrepot/kernel/runtime/launch.hpp>
 #include <entrepot/kernel/runtime/plan.hpp>
 
@@ -17,7 +17,8 @@ namespace {
 
 using What = CompiledParameter::What;
 
-// A kernel of two arrays, a number and local memory, which is told an extent and a stride, on a device of the fake backend.
+// A kernel of two arrays, a number and local memory, which takes an extent and a stride, on a fake
+// device.
 struct Launches {
     Device device = fake::device();
     Queue queue = Queue::create(device);
@@ -74,7 +75,7 @@ struct Launches {
 
     bool is_planned() { return static_cast<bool>(plans.find(queue, range, arguments())); }
 
-    // As a launch from Python goes. Whether there was a plan for it.
+    // Launches as Python does. Returns: true if there was a plan.
     bool launch() {
         const std::vector<Argument> all = arguments();
         const Plans::Use plan = plans.find(queue, range, all);
@@ -89,7 +90,7 @@ struct Launches {
 
 }  // namespace
 
-TEST_CASE("a launch that is like another one needs nothing found out, and has its own arrays and numbers") {
+TEST_CASE("a repeated launch uses the plan, with its own arrays and numbers") {
     Launches launches;
     CHECK_FALSE(launches.launch());
     for (int turn = 0; turn < 2; ++turn) {
@@ -106,7 +107,7 @@ TEST_CASE("a launch that is like another one needs nothing found out, and has it
     CHECK(launches.pointers == std::vector<const void *>{launches.first.data(), launches.second.data()});
 }
 
-TEST_CASE("a launch is not like another one that differs in what is found out") {
+TEST_CASE("a launch with other properties needs a plan of its own") {
     Launches launches;
     launches.launch();
     REQUIRE(launches.is_planned());
@@ -137,7 +138,7 @@ TEST_CASE("a launch is not like another one that differs in what is found out") 
     CHECK_FALSE(launches.is_planned());
 }
 
-TEST_CASE("a launch on another device of the context is another one") {
+TEST_CASE("a launch on another device of the context needs a plan of its own") {
     Launches launches;
     const std::array both{launches.device, registry::devices(launches.device.backend())[1]};
     const Context context = Context::create(both);
@@ -151,7 +152,7 @@ TEST_CASE("a launch on another device of the context is another one") {
     CHECK_FALSE(launches.is_planned());
 }
 
-TEST_CASE("nothing is kept of launches that cannot be told by their arguments") {
+TEST_CASE("launches that their arguments do not identify have no plan") {
     Launches launches;
     SUBCASE("arrays that overlap") { launches.second = launches.first; }
     SUBCASE("no work-items") { launches.range.global[0] = 0; }
@@ -159,7 +160,7 @@ TEST_CASE("nothing is kept of launches that cannot be told by their arguments") 
     CHECK_FALSE(launches.is_planned());
 }
 
-TEST_CASE("nothing is kept of a launch with memory of another context, which the next one need not reach") {
+TEST_CASE("a launch with memory of another context has no plan") {
     Launches launches;
     const Array own = launches.second;
     launches.second = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32, UsmKind::host, launches.elsewhere());
@@ -170,7 +171,7 @@ TEST_CASE("nothing is kept of a launch with memory of another context, which the
     CHECK(launches.is_planned());
 }
 
-TEST_CASE("a plan serves one at a time, and one that is not used makes room for another") {
+TEST_CASE("a plan serves one launch at a time, and an unused one is replaced") {
     Launches launches;
     launches.launch();
     {
@@ -183,7 +184,7 @@ TEST_CASE("a plan serves one at a time, and one that is not used makes room for 
     }
     REQUIRE(launches.is_planned());
 
-    // Of a type with as many bits, it has the same place.
+    // A type of the same width has the same place.
     launches.first = launches.on_device(8, dtypes::int32);
     CHECK_FALSE(launches.launch());
     CHECK_FALSE(launches.launch());
@@ -192,7 +193,7 @@ TEST_CASE("a plan serves one at a time, and one that is not used makes room for 
     CHECK_FALSE(launches.is_planned());
 }
 
-TEST_CASE("threads that launch the same have the plan one at a time, and the other ones do without") {
+TEST_CASE("concurrent equal launches share one plan, and the others go without") {
     Launches launches;
     launches.launch();
     const std::vector<Argument> arguments = launches.arguments();
