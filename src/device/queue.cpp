@@ -372,6 +372,7 @@ Queue Queue::past(const Context &context, const Device &device, Event event) {
     record->number = ++queues_made;
     record->context = context;
     record->device = device;
+    record->completed = event ? 0 : 1;  // no event means that the work is done
     record->last_event = std::move(event);
     record->last_event_position = 1;
     const std::lock_guard locked(live().mutex);

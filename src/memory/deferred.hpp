@@ -69,7 +69,7 @@ public:
     // The item waits for what is pending on memory of `context`.
     void add(const Context &context, Pending pending, Item item) {
         Waiting waiting{std::move(item), std::move(pending.uses), pending.escaped ? context : Context()};
-        ENTREPOT_ASSERT(std::ranges::all_of(waiting.uses, [](const Use &use) { return use.queue && use.position != 0; }));
+        ENTREPOT_ASSERT(are_submitted(waiting.uses));
         const std::lock_guard lock(mutex_);
         place(std::move(waiting), finished_);
         count_.fetch_add(1, std::memory_order_relaxed);
@@ -129,6 +129,11 @@ private:
         std::uint64_t number = 0;  // of the batch
         bool sealed = false;
     };
+
+    // For ENTREPOT_ASSERT: position 0 is never pending.
+    static bool are_submitted(const std::vector<Use> &uses) noexcept {
+        return std::all_of(uses.begin(), uses.end(), [](const Use &use) { return use.queue && use.position != 0; });
+    }
 
     std::vector<Item> taken_finished(bool may_block) {
         while (pass_finished_uses()) {
