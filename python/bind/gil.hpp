@@ -1,20 +1,39 @@
-// The GIL: given up for as long as a scope lasts, around everything that waits for a device or moves many bytes; the state that
-// it guards, and what guards that in interpreters without one. No other file asks which of the two this is compiled for.
+// The GIL: scopes that release and acquire it, and what guards shared state in interpreters with
+// and without a GIL.
+//
+// Overview
+//   ReleaseGil and without_gil() are for code that waits for a device or moves many bytes. The core
+//   releases the GIL itself where a driver may block (InterpreterLock). No other file asks if the
+//   interpreter has a GIL.
+//
+// Lock order
+//   A thread that acquires or reacquires the GIL holds no mutex of the core
+//   (core/checked_mutex.hpp). GilMutex is locked with the GIL held. Nothing of Python is called
+//   while GilMutex is held.
+//
+// Lifetime
+//   Before 3.14, CPython unwinds the stack of a thread that acquires the GIL after interpreter
+//   shutdown. The process would die at the first noexcept function. Such a thread rests until
+//   process exit instead, as in CPython itself from 3.14 on. At interpreter shutdown, references
+//   that a thread without the GIL holds leak.
 #pragma once
 #include <Python.h>
+
+#include <entrepot/core/checked_mutex.hpp>
 
 #include <unistd.h>
 
 #include <exception>
 #include <mutex>
 
-// ENTREPOT_GIL_GUARDED: of state that the GIL guards. Where there is none, each thread has its own; such state holds objects as
-// CachedReference (reference.hpp), because a thread may end before the interpreter does.
+// ENTREPOT_GIL_GUARDED: marks state that the GIL guards. Without a GIL each thread has its own.
+// Such state holds objects as CachedReference (reference.hpp), because a thread may end before the
+// interpreter does.
 //
-// GilMutex: the lock of state that the GIL guards and all threads share. Nothing of Python's is called while it is held.
+// GilMutex: guards state that all threads share. With a GIL it is a no-op.
 //
-// Exclusive: while it lives, no other thread looks into the object or changes it, as far as both ask. Given up, as the GIL is,
-// wherever this thread waits.
+// Exclusive: a critical section of the object, which excludes other Exclusive scopes of it. Like
+// the GIL, it is released where this thread waits.
 #ifdef Py_GIL_DISABLED
 
 #define ENTREPOT_GIL_GUARDED thread_local
@@ -64,8 +83,7 @@ struct Exclusive {
 
 namespace entrepot::python {
 
-// Before 3.14, CPython ends a thread that asks for the GIL after the interpreter's end: it unwinds the stack, and the process
-// dies at the first C++ function that lets nothing through. Such a thread rests instead, as in CPython itself from 3.14 on.
+// For a thread that asks for the GIL after interpreter shutdown: see Lifetime.
 [[noreturn]] inline void rest_for_ever() noexcept {
     for (;;)
         pause();
@@ -79,20 +97,21 @@ inline bool is_finalizing() noexcept {
 #endif
 }
 
-// Whether this thread has the GIL. (PyGILState_Check() says yes to every thread once there was a subinterpreter, or once the
-// interpreter has let go of its threads.)
+// True if this thread holds the GIL. The function PyGILState_Check() is no help: once a
+// subinterpreter has existed, or the interpreter has cleared its thread states, it is true for
+// every thread.
 inline bool holds_gil() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyThreadState_GetUnchecked() != nullptr;
 #elif PY_VERSION_HEX >= 0x030C0000
-    return _PyThreadState_UncheckedGet() != nullptr;  // this thread's; before, that of whoever has the GIL
+    return _PyThreadState_UncheckedGet() != nullptr;  // this thread's; before 3.12, that of the thread with the GIL
 #else
     return _PyThreadState_UncheckedGet() && _PyThreadState_UncheckedGet() == PyGILState_GetThisThreadState();
 #endif
 }
 
-// Whether this thread may let go of objects. One that is unwound as above has no GIL: what it holds leaks, like everything at the
-// interpreter's end.
+// True if this thread may drop references. A thread that is unwound as above has no GIL, and its
+// references leak.
 inline bool may_let_go() noexcept {
 #if PY_VERSION_HEX < 0x030E0000
     if (is_finalizing()) [[unlikely]]
@@ -101,7 +120,8 @@ inline bool may_let_go() noexcept {
     return true;
 }
 
-// Around CPython's own functions that may take the GIL, where no C++ function above may be unwound. They throw no exception.
+// Put around CPython functions that may acquire the GIL and throw no exception. If they unwind the
+// stack, the thread rests.
 class RestAfterTheEnd {
 public:
     RestAfterTheEnd() noexcept = default;
@@ -117,12 +137,13 @@ private:
     bool came_back_ = false;
 };
 
-// The same around calls that run Python code, whose exceptions are ours by the time that they come out.
+// Put around calls that run Python code and may throw C++ exceptions. If they unwind without one,
+// the thread rests.
 class RestUnlessThrown {
 public:
     RestUnlessThrown() noexcept = default;
     ~RestUnlessThrown() {
-        if (!came_back_ && std::uncaught_exceptions() == exceptions_)  // then it is no exception that unwinds
+        if (!came_back_ && std::uncaught_exceptions() == exceptions_)  // no exception unwinds the stack: CPython ends the thread
             rest_for_ever();
     }
     RestUnlessThrown(const RestUnlessThrown &) = delete;
@@ -134,7 +155,10 @@ private:
     int exceptions_ = std::uncaught_exceptions();
 };
 
+// Requires: this thread holds no mutex and does not hold the GIL.
 inline void take_gil_again(PyThreadState *state) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    ENTREPOT_ASSERT(!has_gil || !holds_gil());
     RestAfterTheEnd rest;
     PyEval_RestoreThread(state);
     rest.came_back();
@@ -142,7 +166,8 @@ inline void take_gil_again(PyThreadState *state) {
 
 class ReleaseGil {
 public:
-    ReleaseGil() noexcept : state_(PyEval_SaveThread()) {}
+    // Requires: this thread holds the GIL and no mutex.
+    ReleaseGil() noexcept : state_(PyEval_SaveThread()) { ENTREPOT_ASSERT(HeldMutexes::is_empty()); }
     ~ReleaseGil() noexcept(false) { take_gil_again(state_); }
     ReleaseGil(const ReleaseGil &) = delete;
     ReleaseGil &operator=(const ReleaseGil &) = delete;
@@ -151,10 +176,12 @@ private:
     PyThreadState *state_;
 };
 
-// On any thread, also one that Python knows nothing of. The interpreter must exist.
+// Works on any thread, also one that Python has not seen.
+// Requires: the interpreter exists, and this thread holds no mutex.
 class AcquireGil {
 public:
     AcquireGil() {
+        ENTREPOT_ASSERT(HeldMutexes::is_empty() || holds_gil());
         RestAfterTheEnd rest;
         state_ = PyGILState_Ensure();
         rest.came_back();
@@ -167,7 +194,7 @@ private:
     PyGILState_STATE state_;
 };
 
-// Lets the core give the GIL up around what may block there: InterpreterLock.
+// Lets the core release the GIL around calls that may block: InterpreterLock.
 void set_interpreter_lock() noexcept;
 
 template <class Body> auto without_gil(Body &&body) {
@@ -175,14 +202,17 @@ template <class Body> auto without_gil(Body &&body) {
     return body();
 }
 
-// Calls `body`, with the GIL if it `needs` it, which is acquired where this thread does not hold it.
+// Calls `body`, with the GIL if it `needs` it, which is acquired where this thread does not hold
+// it.
 // Requires: the caller holds no mutex.
-// Returns: what `body` returns; a value-initialised result, without a call, once the interpreter is finalizing.
+// Returns: what `body` returns; a value-initialised result, without a call, once the interpreter is
+//          finalizing.
 template <class Body> auto with_gil_if(bool needs, Body &&body) -> decltype(body()) {
     if (!needs || holds_gil())
         return body();
     if (is_finalizing())
         return {};
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const AcquireGil acquired;
     return body();
 }

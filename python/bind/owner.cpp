@@ -1,4 +1,5 @@
-// Owners that are Python objects, and the list of those that were let go on threads without the GIL.
+// Owners that are Python objects, and the list of those that were released on threads without the
+// GIL.
 #include "owner.hpp"
 
 #include "exchange/held_buffer.hpp"
@@ -11,7 +12,7 @@ struct LetGo {
     LetGo *next;
 };
 
-// Pushed by any thread, taken whole by the thread that holds the GIL.
+// Any thread pushes. A thread that holds the GIL takes the whole list.
 std::atomic<LetGo *> released_list{nullptr};
 
 namespace {
@@ -34,16 +35,19 @@ void enqueue_release(void *handle, void (*release)(void *)) noexcept {
     LetGo *others = released_list.load(std::memory_order_relaxed);
     auto *entry = new (std::nothrow) LetGo{handle, release, others};
     if (!entry)
-        return;  // out of memory: leaked, as at the end of the interpreter
+        return;  // out of memory: leaked, as at interpreter shutdown
     while (!released_list.compare_exchange_weak(others, entry, std::memory_order_release, std::memory_order_relaxed))
         entry->next = others;
-    // From here on the entry belongs to whoever drains. One call drains all; where the interpreter's list of pending calls is
-    // full, our next entry does it.
+    // From here on the entry belongs to the thread that drains. One pending call drains the whole
+    // list. If the interpreter's queue of pending calls is full, the next call into Entrepot drains
+    // it.
     if (!others)
         Py_AddPendingCall(drain_pending_call, nullptr);
 }
 
 void drop_released() noexcept {
+    ENTREPOT_ASSERT(holds_gil());
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs any Python code
     const Release inside;
     while (LetGo *entry = released_list.exchange(nullptr, std::memory_order_acquire))
         while (entry) {

@@ -1,4 +1,20 @@
-// Owners that are Python objects: kept by a reference, let go with the GIL held and never inside a driver's callback.
+// Owners that are Python objects: a reference that is dropped with the GIL held, and never inside a
+// driver's callback.
+//
+// Overview
+//   The last view of borrowed memory may be released on any thread. On a thread with the GIL, the
+//   owner is released at once. On another one, enqueue_release() queues it. A pending call of the
+//   interpreter or the next call into Entrepot then releases it.
+//
+// Lock order
+//   A release runs any Python code, so its thread holds no mutex. The list of queued releases is
+//   lock-free: any thread pushes, and a thread with the GIL takes the whole list.
+//
+// Fast paths
+//   drain_released() is one load if nothing is queued.
+//
+// Lifetime
+//   At interpreter shutdown owners leak.
 #pragma once
 #include <Python.h>
 
@@ -10,27 +26,28 @@
 
 namespace entrepot::python {
 
-// The object that `keep` keeps, or whose buffer is held, borrowed; nullptr where the owner is something else. Where a handle is
-// another's, as in an adapter, it is asked about with its release.
+// Returns: a borrowed reference to the object that `keep` refers to, or whose buffer is held;
+//          nullptr for another kind of owner.
 PyObject *kept_object(Owner::Release release, void *handle) noexcept;
 inline PyObject *kept_object(const Owner &owner) noexcept { return kept_object(owner.release_function(), owner.handle()); }
 
-// Drops what was queued. Called with the GIL held at the entry of the import, export and allocation functions: a load when there
-// is nothing.
+// Runs the queued releases. Called by the import, export and allocation functions.
+// Requires: this thread holds the GIL and no mutex.
 struct LetGo;
-extern std::atomic<LetGo *> released_list;
+extern std::atomic<LetGo *> released_list;  // atomic
 void drop_released() noexcept;
 inline void drain_released() noexcept {
     if (released_list.load(std::memory_order_relaxed)) [[unlikely]]
         drop_released();
 }
 
-// Releases that run inside one another, by one letting go of the next. Beyond the deepest, the rest waits for the first to
-// return.
+// Counts releases that run inside one another, as one object drops the next. Beyond a depth,
+// further ones are queued and run when the outermost has returned.
 class Release {
 public:
     Release() noexcept { ++depth; }
     ~Release() {
+        ENTREPOT_ASSERT(depth != 0);
         if (--depth == 0)
             drain_released();
     }
@@ -40,26 +57,30 @@ public:
     static bool is_deepest() noexcept { return depth >= 50; }  // as in CPython's own containers
 
 private:
-    static inline ENTREPOT_GIL_GUARDED unsigned depth = 0;
+    static inline ENTREPOT_GIL_GUARDED unsigned depth = 0;  // guarded by the GIL, or thread-local
 };
 
+// Queues a release. Callable on any thread, with or without the GIL.
 void enqueue_release(void *handle, void (*release)(void *)) noexcept;
 
 // The `release` of one reference.
 inline void decref(void *object) { Py_DECREF(static_cast<PyObject *>(object)); }
 
-// On a thread that holds the GIL.
+// Releases now, or queues if too many releases are nested.
+// Requires: this thread holds the GIL and no mutex.
 template <auto release> void release_holding_gil(void *handle) noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     if (is_finalizing()) [[unlikely]]
         return;
+    ENTREPOT_ASSERT(holds_gil());
     if (Release::is_deepest()) [[unlikely]]
         return enqueue_release(handle, release);
     const Release inside;
     release(handle);
 }
 
-// For owners that are more than a reference (a held Py_buffer, a managed tensor): runs `release(handle)` with the GIL held,
-// at once or queued as above.
+// Owner::Release for owners that are more than a reference (a held Py_buffer, a managed tensor).
+// Runs `release(handle)` with the GIL held, at once or queued.
 template <auto release> void release_with_gil(void *handle) noexcept {
     if (holds_gil()) [[likely]]
         return release_holding_gil<release>(handle);
@@ -67,12 +88,12 @@ template <auto release> void release_with_gil(void *handle) noexcept {
         enqueue_release(handle, release);
 }
 
-// Keeps `object` alive. Released at once on a thread that holds the GIL, though no deeper inside one another than the stack
-// bears; elsewhere it is queued, and dropped by a pending call or at our next entry, whichever comes first. When the interpreter
-// is finalising, it is leaked.
+// Returns: an owner that holds a new reference to `object`.
+// GIL: must be held here. The release is callable on any thread.
 inline Owner keep(PyObject *object) noexcept { return Owner(Py_NewRef(object), release_with_gil<decref>); }
 
-// Lets go of any owner on a thread that holds the GIL, which need not be asked for what `keep` keeps.
+// Releases any owner. Saves the question for the GIL if it is one of keep().
+// Requires: this thread holds the GIL and no mutex.
 inline void release_here(Owner &&owner) noexcept {
     if (owner.release_function() == release_with_gil<decref>) [[likely]]
         return release_holding_gil<decref>(owner.detach());

@@ -25,14 +25,15 @@ ErrorKind kind_of(ep_status status) noexcept {
 
 }  // namespace
 
-// The devices that the backend has handed out. Readers take a snapshot without a lock: a row once written never changes,
-// and a snapshot that was replaced is kept, because a reader may still be in it. Machines have few devices.
+// The devices that the backend has handed out. Readers load a snapshot without a lock. A row never
+// changes. A replaced snapshot is kept, because a reader may still use it: machines have few
+// devices.
 struct Backend::DeviceTable {
     using Snapshot = std::vector<const Device::Record *>;
-    std::mutex mutex;  // guards the next two for writers
-    std::deque<Snapshot> snapshots{1};
-    std::deque<std::unique_ptr<const Device::Record>> records;
-    std::atomic<const Snapshot *> current{&snapshots.back()};
+    LeafMutex mutex;
+    std::deque<Snapshot> snapshots{1};                          // guarded by mutex; published snapshots are constant
+    std::deque<std::unique_ptr<const Device::Record>> records;  // guarded by mutex
+    std::atomic<const Snapshot *> current{&snapshots.back()};   // atomic; written with mutex held
 
     const Device::Record *find(ep_device handle) const noexcept {
         for (const Device::Record *row : *current.load(std::memory_order_acquire))

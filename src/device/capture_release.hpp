@@ -1,4 +1,6 @@
-// The interpreter's lock around calls that ask whether anything of a device's is being captured into a graph.
+// CaptureRelease: releases the GIL around calls that ask if work of a device is being captured.
+//
+// Lock order: the query may acquire the GIL, so the caller holds no mutex (interpreter_lock.hpp).
 #pragma once
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/device.hpp>
@@ -7,14 +9,15 @@
 
 namespace entrepot {
 
-// Before it gives the lock up, other libraries are asked for the stream that they work with on this thread: who has answered
-// once is asked without the lock as well, as the backend does next.
+// Queries other libraries' current stream while the GIL is held, since a first query may need it. A
+// library that has answered once can be queried without the GIL, as the backend does next.
 class CaptureRelease : InterpreterLock::Released {
 public:
     explicit CaptureRelease(const Device &device) : Released((ask(device), true)) {}
 
 private:
     static void ask(const Device &device) {
+        ENTREPOT_ASSERT(HeldMutexes::is_empty());
         if (device.has(EP_GRAPH_CAPTURE) && fork_guard::is_usable(device.backend()))
             registry::foreign_queue(device.backend().name(), device.info().number);
     }

@@ -68,7 +68,7 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
             return Context(known);
         }
     }
-    // Asked without the lock, because the answers may come from a driver.
+    // The driver is asked without the table's mutex.
     auto record = std::make_unique<Record>();
     try {
         record->backend = &backend;
@@ -90,6 +90,7 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
 }
 
 void Context::destroy(Record *record) noexcept {
+    ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
         const std::lock_guard locked(live().mutex);
         if (!live().remove_if_dead(record))

@@ -8,7 +8,7 @@
 namespace entrepot {
 namespace {
 
-// Whether the runtime lets the device work in the context: the only way to know is to try.
+// True if the runtime lets the device work in the context, which only an attempt can tell.
 bool serves(const Context &context, const Device &device) {
     ep_queue probe;
     if (device.backend().status_of(&ep_backend::queue_create, context.handle(), device.handle(), 0, &probe) != EP_OK)
@@ -76,7 +76,7 @@ const Queue &Device::make_default_queue() const {
     ep_queue queue;
     backend().call(&ep_backend::queue_create, default_context().handle(), handle(), std::uint32_t{0}, &queue);
     const Queue &made = publish(record_->default_queue, Queue::adopt(backend(), queue, false));
-    made.make_immortal();  // not before: ours goes where another thread was faster
+    made.make_immortal();  // not before: if another thread was faster, this queue is destroyed
     return made;
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 constinit thread_local bool ends_the_process = false;
 
-// Makes what every thread has written visible here, and what was written here to them: they need no barriers of their own.
+// Makes what every thread has written visible here, and what was written here to them: they need no
+// barriers of their own.
 void pass_barrier_on_all_threads() noexcept {
 #ifdef __linux__
     if (syscall(__NR_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) == 0)
@@ -29,7 +30,7 @@ constexpr auto patience = std::chrono::milliseconds(200);
 
 }  // namespace
 
-// Gives the slot back when its thread ends.
+// Releases the slot when its thread ends.
 struct DriverCall::SlotEnd {
     ~SlotEnd() {
         if (own)

@@ -13,10 +13,11 @@ namespace {
 
 std::atomic<bool> armed{false};
 
-// Filled when the first records are made, read by forks. Never freed: a fork may come at any time.
+// Filled when the first records are made, read by forks. Never destroyed, because a fork may come
+// at any time.
 struct Holds {
     std::mutex mutex;
-    std::vector<Hold> rows;
+    std::vector<Hold> rows;  // guarded by mutex
 };
 Holds &holds() {
     static Holds *all = new Holds;
@@ -24,11 +25,13 @@ Holds &holds() {
 }
 
 void before_fork() {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a mutex that this thread holds could not be taken again
     holds().mutex.lock();
     for (const Hold &hold : holds().rows)
         hold.take();
 }
 
+// Runs on the thread that forked, in the parent and in the child.
 void after_fork() {
     for (auto hold = holds().rows.rbegin(); hold != holds().rows.rend(); ++hold)
         hold->let_go();
@@ -41,8 +44,8 @@ void after_fork_in_child() {
         in_child.store(true, std::memory_order_relaxed);
 }
 
-// Runs before the runtimes' own ends, because they are destructors of libraries. In a child those wait for work that it has
-// inherited and nobody does: it ends without them.
+// Runs before the runtimes' own exit handlers, which are destructors of libraries. In a child those
+// would wait for inherited work that never finishes, so the child exits without them.
 [[maybe_unused]] void end_process(int status, void *) {
     if (!is_child())
         return DriverCall::end_all();

@@ -1,9 +1,17 @@
-// LiveTable: the records of contexts or queues that are alive, by the backend's handle, so that one handle has one record.
+// LiveTable: the live records of contexts or queues, by the backend's handle, so that one handle
+// has one record.
 //
-// A record may be handed out again between the moment its last holder let go and the moment it is destroyed. So a record
-// is destroyed only while the table is locked, only if it is still in the table, and only if nobody holds it; whoever
-// comes second to destroy it finds it gone or held, and leaves.
+// Overview
+//   find() may hand out a record between the drop of its last reference and its destruction. So a
+//   record is removed only with the table locked, and only if it is still in the table and has no
+//   reference. A second thread that wants to destroy it finds it gone or referenced, and does
+//   nothing.
+//
+// Lock order
+//   Everything is guarded by `mutex`. While it is held, a backend's handle may be released, and no
+//   other mutex is locked. A fork takes it (fork_guard.hpp).
 #pragma once
+#include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/device/backend.hpp>
 
 #include <atomic>
@@ -17,10 +25,12 @@ template <class Record> class LiveTable {
 public:
     using Handle = decltype(Record::handle);
 
-    std::mutex mutex;
+    CheckedMutex mutex;
 
-    // Adds a reference to what it finds. All that follow need `mutex`.
+    // Returns: the record of the handle with one more reference, or nullptr.
+    // Requires: the caller holds `mutex`, here and in the functions below.
     Record *find(const Backend &backend, Handle handle) {
+        ENTREPOT_ASSERT(mutex.held());
         for (auto [row, end] = records_.equal_range(handle); row != end; ++row)
             if (row->second->backend == &backend)
                 return hold(row->second);
@@ -28,27 +38,37 @@ public:
     }
 
     void insert(Record *record) {
+        ENTREPOT_ASSERT(mutex.held());
+        ENTREPOT_ASSERT(record->backend && record->references.load(std::memory_order_relaxed) == 1);
+        ENTREPOT_ASSERT(!alive_.contains(record));
         alive_.insert(record);
         records_.emplace(record->handle, record);
     }
 
-    // Whether the caller now has to destroy it. `record` is not looked at unless it is in the table.
+    // Returns: true if the record was removed, and the caller has to destroy it. It is not
+    //          dereferenced unless it is in the table.
     bool remove_if_dead(Record *record) {
+        ENTREPOT_ASSERT(mutex.held());
         if (!alive_.contains(record) || record->references.load(std::memory_order_acquire) != 0)
             return false;
         alive_.erase(record);
-        auto [row, end] = records_.equal_range(record->handle);
-        while (row->second != record)
+        ENTREPOT_ASSERT(!record->immortal);
+        [[maybe_unused]] auto [row, end] = records_.equal_range(record->handle);
+        while (row->second != record) {
+            ENTREPOT_ASSERT(row != end);
             ++row;
+        }
         records_.erase(row);
         return true;
     }
 
     template <class Visit> void for_each(Visit &&visit) {
+        ENTREPOT_ASSERT(mutex.held());
         for (Record *record : alive_)
             visit(*record);
     }
 
+    // Adds a reference. It may be the first one again.
     static Record *hold(Record *record) noexcept {
         if (!record->immortal)
             record->references.fetch_add(1, std::memory_order_relaxed);

@@ -67,7 +67,8 @@ constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION,      set_error, 
 
 // ---------------------------------------------------------- the SYCL runtime
 
-// What the plugin was linked with. The wheels of one generation are named for the year: 2026 has libsycl.so.9.
+// The libraries of the plugin's generation. The wheels of one generation are named for the year:
+// 2026 has libsycl.so.9.
 constexpr const char *sycl_soname = "libsycl.so.9";
 constexpr const char *sycl_plugin = "libentrepot_sycl9.so";
 constexpr const char *sycl_packages = "pip install \"entrepot[sycl]\" (in a clone of its sources \".[sycl]\")";
@@ -92,7 +93,8 @@ std::string other_generation() {
     return {};
 }
 
-// Maps the runtime where it is not mapped yet, so that the plugin finds it by SONAME. Returns why it could not.
+// Maps the runtime where it is not mapped yet, so that the plugin finds it by SONAME. Returns why
+// it could not.
 std::string map_sycl_runtime(const std::vector<std::string> &directories) {
     if (dlopen(sycl_soname, RTLD_NOLOAD | RTLD_NOW))
         return {};
@@ -127,7 +129,8 @@ Loaded open_plugin(const std::string &path) {
 
 // ------------------------------------------------ why there may be no device
 
-// Before this interface version (oneTBB 2022.0) the OpenCL CPU device fails to start and is left out of the list.
+// Before this interface version (oneTBB 2022.0) the OpenCL CPU device fails to start and is left
+// out of the list.
 constexpr int needed_tbb_interface = 12140;
 
 std::string old_tbb() {
@@ -196,7 +199,7 @@ Loaded load_sycl(const std::vector<std::string> &library_directories) {
     if (std::string why = other_generation(); !why.empty())
         return {nullptr, why};
     const std::string plugin = plugin_path(sycl_plugin);
-    if (!exists(plugin))  // before anybody is told to install a runtime for it
+    if (!exists(plugin))  // before the message that asks for its runtime
         return {nullptr,
                 "this build has no SYCL backend (" + plugin + " is not there): install entrepot without ENTREPOT_SYCL=OFF"};
     if (std::string why = map_sycl_runtime(library_directories); !why.empty())

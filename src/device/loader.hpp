@@ -1,4 +1,5 @@
-// The loader: finds a backend's table, in this library or in a plugin, and says why where there is none.
+// The loader: finds a backend's table, in this library or in a plugin, or the reason why it is
+// absent.
 #pragma once
 #include <entrepot/device/backend.hpp>
 
@@ -16,7 +17,8 @@ struct Loaded {
     std::string reason;               // what was loaded, or why nothing was
 };
 
-// Where packages may have put shared libraries, in the order in which they are searched; the registry keeps them.
+// Directories of packages with shared libraries, in the order of the search. The registry holds
+// them.
 std::vector<std::string> library_directories();
 
 Loaded load_host();
@@ -24,7 +26,8 @@ Loaded load_cuda();
 Loaded load_hip();
 Loaded load_sycl(const std::vector<std::string> &library_directories);
 
-// Why a SYCL runtime that is there lists no device: what is known to make devices vanish without a word.
+// Why a SYCL runtime that is there lists no device: what is known to make devices vanish without a
+// word.
 std::string explain_no_sycl_device(const std::vector<std::string> &library_directories);
 
 }  // namespace entrepot

@@ -26,7 +26,8 @@ std::string_view soname_of(const dl_phdr_info &library) {
     }
     if (!strings || !soname)
         return {};
-    // glibc relocates the address of the strings in place; other loaders, and the vdso, leave the offset.
+    // glibc relocates the address of the strings in place; other loaders, and the vdso, leave the
+    // offset.
     if (reinterpret_cast<ElfW(Addr)>(strings) < library.dlpi_addr)
         strings += library.dlpi_addr;
     return strings + *soname;

@@ -1,4 +1,5 @@
-// The shared libraries that are mapped in this process, by SONAME: who came first decides which copy everybody gets.
+// The shared libraries that are mapped in this process, by SONAME. The copy that is mapped first
+// serves the whole process.
 #pragma once
 #include <optional>
 #include <string>
@@ -18,7 +19,7 @@ std::optional<MappedLibrary> mapped_library(std::string_view soname);
 
 // The directory of the library that this code is in.
 std::string own_directory();
-// Without its last part; `.` where there is none.
+// The path without its last part; `.` if it has only one.
 std::string directory_of(const std::string &path);
 
 }  // namespace entrepot

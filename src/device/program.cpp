@@ -66,7 +66,7 @@ const ep_sink sink_into(std::string &log) {
             [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
 }
 
-// Of a range, or a group: its extents multiplied, and whether that is 2**64 or more.
+// The product of the extents of a range or group, and if it overflows 64 bits.
 struct Count {
     std::uint64_t items = 1;
     bool overflows = false, is_empty = false;
@@ -84,7 +84,8 @@ std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
     return text;
 }
 
-// Whether the range has work-items. Throws where it has too many, or groups that do not fit it or the kernel.
+// Returns: true if the range has work-items.
+// Throws: Error(kernel) if it has too many, or groups that do not fit it or the kernel.
 bool check_range(const Kernel &kernel, const ep_range &range) {
     if (range.ndim < 1 || range.ndim > 3) [[unlikely]]
         throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a range has 1 to 3 dimensions, this one ", range.ndim);

@@ -1,4 +1,4 @@
-// What a device has once, made when it is first asked for.
+// Objects that a device has once, made at the first request.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -6,7 +6,8 @@
 
 namespace entrepot {
 
-// Publishes what was made for a device; where another thread was faster, its own counts and ours goes.
+// Publishes `made`, unless another thread was faster. Returns what is published.
+// Lifetime: a published object is never destroyed.
 template <class Made> const Made &publish(std::atomic<const Made *> &slot, Made made) {
     const Made *earlier = nullptr;
     auto own = std::make_unique<Made>(std::move(made));

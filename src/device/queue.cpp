@@ -14,14 +14,14 @@
 
 namespace entrepot {
 
-// Of what a record guards. It is held while the runtime marks the queue, which may take for as long as others wait there for the
-// device: CUDA's driver marks no stream while memory is being freed, SYCL's none that somebody waits for.
-class Queue::Lock : InterpreterLock::Released, public std::unique_lock<std::mutex> {
+// Locks Record::mutex and releases the GIL first. The mutex is held while the driver records an
+// event, which can block. CUDA blocks it while another thread is in a call that frees memory, SYCL
+// while another thread waits for the queue.
+class Queue::Lock : InterpreterLock::Released, public Queue::Locked {
 public:
-    explicit Lock(Record &record) : Released(!record.backend->is_host()), std::unique_lock<std::mutex>(record.mutex) {}
-    // The same unless another thread may have it for long.
-    Lock(Record &record, std::try_to_lock_t)
-        : Released(!record.backend->is_host()), std::unique_lock<std::mutex>(record.mutex, std::defer_lock) {
+    explicit Lock(Record &record) : Released(!record.backend->is_host()), Locked(record.mutex) {}
+    // Fails if another thread may hold the mutex for long. The host's queues hold it for moments.
+    Lock(Record &record, std::try_to_lock_t) : Released(!record.backend->is_host()), Locked(record.mutex, std::defer_lock) {
         if (record.backend->is_host())
             lock();
         else
@@ -33,7 +33,7 @@ public:
 
 struct Event::Record {
     const Backend *backend;
-    std::atomic<bool> done{false};
+    std::atomic<bool> done{false};  // atomic, never reset: an answer that needs no driver call
 
     explicit Record(const Backend &of) noexcept : backend(&of) {}
     virtual ~Record() = default;
@@ -57,11 +57,11 @@ struct Event::Native : Event::Record {
     void wait() override { backend->call(&ep_backend::event_wait, handle_); }
 
 private:
-    const Context context_;  // goes after the event, which has one of the backend's: its end may block, and gives the GIL up
+    const Context context_;  // destroyed after the handle, which uses it in the backend; that may block, and releases the GIL
     const ep_event handle_;
 };
 
-// An event of the runtime that belongs to a graph: queues wait for it, and nobody else can.
+// An event of the runtime that belongs to a graph: queues can wait for it, the host cannot.
 struct Event::Captured final : Event::Native {
     Captured(const Queue &queue, ep_event adopted, std::uint64_t capture) noexcept
         : Native(queue.backend(), adopted, queue.context()), capture_(capture) {}
@@ -80,9 +80,16 @@ private:
     const std::uint64_t capture_;
 };
 
-// A position of a queue, until it is recorded; from then on it is what was recorded.
+// A lazy event: a position of a queue, until it is recorded; from then on the recorded event.
+//
+// States
+//   Unrecorded, and in Record::promised: no other thread can reach it. Swapped out: another thread
+//   holds Record::mutex and calls keep(). Recorded: `is_kept_` is set with release order, and
+//   `kept_` does not change any more.
 struct Event::Promised final : Event::Record {
-    explicit Promised(const Queue &queue) noexcept : Record(queue.backend()), queue_(queue), position_(queue.position()) {}
+    explicit Promised(const Queue &queue) noexcept : Record(queue.backend()), queue_(queue), position_(queue.position()) {
+        ENTREPOT_ASSERT(!queue.is_past() && position_ != 0);
+    }
     ~Promised() override;
 
     ep_event handle() override {
@@ -90,6 +97,7 @@ struct Event::Promised final : Event::Record {
             fork_guard::require_usable(*backend);
             keep(Queue::Lock(*queue_.record_));
         }
+        ENTREPOT_ASSERT(is_kept_.load(std::memory_order_relaxed));
         return kept_.handle();
     }
     bool ask_done() override { return is_kept_.load(std::memory_order_acquire) ? kept_.is_done() : queue_.is_done(position_); }
@@ -100,36 +108,42 @@ struct Event::Promised final : Event::Record {
             queue_.wait_at(position_);
     }
 
-    void keep(const std::unique_lock<std::mutex> &locked) {
+    // Records the event, unless it is recorded already.
+    // Requires: `locked` holds the mutex of the queue.
+    void keep(const Queue::Locked &locked) {
+        Queue::require_lock(*queue_.record_, locked);
         if (is_kept_.load(std::memory_order_relaxed))
             return;
         Queue::Record &record = *queue_.record_;
         if (position_ > record.completed.load(std::memory_order_acquire))
             kept_ = position_ <= record.last_event_position ? record.last_event : queue_.mark(locked, EP_EVENT_EXACT);
         leave_place();
-        is_kept_.store(true, std::memory_order_release);  // last: whoever sees it may end this
+        is_kept_.store(true, std::memory_order_release);  // last: a thread that sees it may destroy this
     }
 
 private:
-    // Whether it was there.
+    // Returns: true if Record::promised pointed here.
     bool leave_place() noexcept {
         Promised *self = this;
         return queue_.record_->promised.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
     }
 
-    Queue queue_;
-    Queue::Position position_;
-    Event kept_;
-    std::atomic<bool> is_kept_{false};
+    const Queue queue_;
+    const Queue::Position position_;
+    Event kept_;                        // guarded by the queue's Record::mutex until is_kept_ is set, then constant
+    std::atomic<bool> is_kept_{false};  // atomic; written with the queue's Record::mutex held
 };
 
-// Whoever keeps a promise of the queue's takes it out of its place first: one that is still there is nobody else's, and most go
-// so, unasked for. One that has been taken is kept, with the lock held; in the child of a fork nobody does that any more, and the
-// lock may be another thread's for ever.
+// Record::promised points to the newest lazy event. A thread that records it first swaps the slot
+// to null. If the slot still points to this one, no other thread can reach it, and it may die
+// without a lock: the common case. Otherwise a thread is recording it with Record::mutex held: lock
+// the mutex to wait for that. Not in the child of a fork, where the thread that holds the mutex may
+// not exist.
 [[gnu::hot]] Event::Promised::~Promised() {
     if (is_kept_.load(std::memory_order_acquire) || leave_place() || !fork_guard::is_usable(*backend))
         return;
     const Queue::Lock locked(*queue_.record_);
+    ENTREPOT_ASSERT(is_kept_.load(std::memory_order_relaxed));
 }
 
 Event Event::adopt(const Backend &backend, ep_event handle, const Context &context) {
@@ -147,7 +161,8 @@ Event Event::from_native(const Backend &backend, void *native) {
     return adopt(backend, handle, Context());
 }
 
-// In the child of a fork even an event that is known to be done is refused, so that it does not depend on who has asked before.
+// In the child of a fork even an event that is known to be done is refused. So the result does not
+// depend on earlier calls.
 bool Event::is_done() const {
     if (!record_)
         return true;
@@ -206,7 +221,8 @@ using Table = LiveTable<Queue::Record>;
 
 Table &live();
 
-// The child goes on using the host's queues, so their locks go over the fork too; a device's are of no use there.
+// The child goes on using the host's queues, so a fork takes their mutexes. Those of a device's
+// queues are useless in the child.
 template <class Visit> void for_each_of_host(Visit &&visit) {
     live().for_each([&](Queue::Record &record) {
         if (record.backend->is_host())
@@ -216,11 +232,17 @@ template <class Visit> void for_each_of_host(Visit &&visit) {
 
 void take_locks() noexcept {
     live().mutex.lock();
-    for_each_of_host([](Queue::Record &record) { std::lock(record.owners_mutex, record.mutex); });
+    // Without HeldMutexes, which has room for a few mutexes.
+    for_each_of_host([](Queue::Record &record) {
+        std::lock(static_cast<std::mutex &>(record.owners_mutex), static_cast<std::mutex &>(record.mutex));
+    });
 }
 
 void let_locks_go() noexcept {
-    for_each_of_host([](Queue::Record &record) { record.mutex.unlock(), record.owners_mutex.unlock(); });
+    for_each_of_host([](Queue::Record &record) {
+        record.mutex.std::mutex::unlock();
+        record.owners_mutex.std::mutex::unlock();
+    });
     live().mutex.unlock();
 }
 
@@ -251,7 +273,7 @@ ep_event record_event(const Backend &backend, ep_queue queue, std::uint32_t flag
 std::optional<Event> record_all(const Context &context) {
     const Backend &backend = context.backend();
     fork_guard::require_usable(backend);
-    if (backend.is_host())  // which marks queues only, and would be asked for nothing
+    if (backend.is_host())  // it records events of queues only
         return std::nullopt;
     const CaptureRelease released(context.devices().front());
     ep_event event = nullptr;
@@ -266,6 +288,7 @@ std::vector<Queue> live_queues(const Context &context) {
     std::vector<Queue> queues;
     const std::lock_guard locked(live().mutex);
     live().for_each([&](Queue::Record &record) {
+        ENTREPOT_ASSERT(record.context);
         if (record.handle && record.context == context)
             queues.push_back(Queue(Table::hold(&record)));
     });
@@ -291,12 +314,15 @@ Queue Queue::create(const Context &context, const Device &device, Options option
 
 namespace {
 
-// Queues of ours in contexts that are no platform's default one, the latest few: one queue a context is enough to order its
-// consumers.
+// A cache of queues in contexts that are not a platform's default one, the latest few. One queue a
+// context is enough to order its consumers.
+//
+// Lock order: `mutex_` guards all fields and is held while a queue is created. The caller has
+//             released the GIL.
 class ContextQueues {
 public:
     Queue find(const Context &context, const Device &device) {
-        Queue displaced;  // let go of without the lock
+        Queue displaced;  // dropped after the mutex
         const std::lock_guard locked(mutex_);
         for (const Queue &queue : queues_)
             if (queue && queue.context() == context && queue.device() == device)
@@ -307,19 +333,19 @@ public:
     }
 
 private:
-    std::mutex mutex_;
-    std::array<Queue, 8> queues_;
-    std::size_t next_ = 0;
+    CheckedMutex mutex_;
+    std::array<Queue, 8> queues_;  // guarded by mutex_
+    std::size_t next_ = 0;         // guarded by mutex_
 };
 
 }  // namespace
 
 Queue Queue::in(const Context &context, const Device &device) {
-    fork_guard::require_usable(device.backend());  // the lock of the kept ones is not carried over a fork
+    fork_guard::require_usable(device.backend());  // a fork does not take the mutex of the cache
     const Queue &usual = device.default_queue();
     if (usual.context() == context) [[likely]]
         return usual;
-    static auto *const others = new ContextQueues;  // not destroyed: the runtime may be gone before us
+    static auto *const others = new ContextQueues;  // never destroyed: the runtime may be gone at process exit
     const InterpreterLock::Released released;
     return others->find(context, device);
 }
@@ -332,18 +358,21 @@ Queue Queue::apart(const Context &context, const Device &device) {
 }
 
 Queue Queue::from_native(const Backend &backend, void *native, const Context &context) {
-    const InterpreterLock::Released released(!backend.is_sycl());  // a thread's own stream is marked; SYCL's is only copied
+    // CUDA and HIP may block, because an event is recorded in a per-thread stream. SYCL only copies.
+    const InterpreterLock::Released released(!backend.is_sycl());
     ep_queue handle;
     backend.call(&ep_backend::queue_from_native, context ? context.handle() : nullptr, native, &handle);
     return adopt(backend, handle, true);
 }
 
 Queue Queue::past(const Context &context, const Device &device, Event event) {
+    ENTREPOT_ASSERT(context && device);
     auto record = std::make_unique<Record>();
     record->backend = &context.backend();
     record->number = ++queues_made;
     record->context = context;
     record->device = device;
+    record->completed = event ? 0 : 1;  // no event means that the work is done
     record->last_event = std::move(event);
     record->last_event_position = 1;
     const std::lock_guard locked(live().mutex);
@@ -398,22 +427,31 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign) {
 }
 
 void Queue::destroy(Record *record) noexcept {
+    ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
         const std::lock_guard locked(live().mutex);
         if (!live().remove_if_dead(record))
             return;
     }
+    // A lazy event holds a reference to its queue, so none is left.
+    ENTREPOT_ASSERT(!record->promised.load(std::memory_order_acquire));
+    ENTREPOT_ASSERT(!record->mutex.held() && !record->owners_mutex.held());
     record->last_event = Event();
-    if (record->handle) {  // else it is of the past
+    if (record->handle) {  // else it is a queue of the past
         const InterpreterLock::Released released(!record->is_wrapped && !record->backend->is_host());
         record->backend->drop(&ep_backend::queue_release, record->handle);
     }
     delete record;
 }
 
-void Queue::take(Position next) const noexcept { raise_to(record_->submitted, next); }
+void Queue::take(Position next) const noexcept {
+    ENTREPOT_ASSERT(next != 0);
+    ENTREPOT_ASSERT(!is_past() || next == 1);
+    raise_to(record_->submitted, next);
+}
 
 void *Queue::native() const {
+    ENTREPOT_ASSERT(!is_past());
     submitting();
     void *native;
     backend().call(&ep_backend::queue_native, handle(), &native);
@@ -422,6 +460,7 @@ void *Queue::native() const {
 }
 
 void Queue::wait() const {
+    ENTREPOT_ASSERT(!is_past());
     const InterpreterLock::Released released;
     const Position before = position();
     backend().call(&ep_backend::queue_wait, handle());
@@ -429,6 +468,7 @@ void Queue::wait() const {
 }
 
 bool Queue::is_idle() const {
+    ENTREPOT_ASSERT(!is_past());
     fork_guard::require_usable(backend());
     const Position before = position();
     if (!is_foreign() && before <= record_->completed.load(std::memory_order_acquire))
@@ -441,29 +481,43 @@ bool Queue::is_idle() const {
     return idle != 0;
 }
 
-// Records an event behind everything that was submitted so far, and keeps it for whoever asks next.
-Queue::Marked Queue::try_mark(const std::unique_lock<std::mutex> &, std::uint32_t flags) const {
-    const Position covered = position();  // read first: what is submitted from here on may or may not be behind the event
+void Queue::require_lock([[maybe_unused]] const Record &record, [[maybe_unused]] const Locked &locked) noexcept {
+    ENTREPOT_ASSERT(locked.owns_lock() && locked.mutex() == &record.mutex);
+    ENTREPOT_ASSERT(record.mutex.held());
+}
+
+// Records an event that covers everything submitted so far, and keeps it in `last_event`.
+Queue::Marked Queue::try_mark(const Locked &locked, std::uint32_t flags) const {
+    require_lock(*record_, locked);
+    ENTREPOT_ASSERT(!is_past());
+    const Position covered = position();  // read first: the event may not cover what is submitted from here on
     const ep_event marked = record_event(backend(), handle(), flags);
     if (!marked)
         return {};
     Event event = Event::adopt(backend(), marked, context());
     if (const std::uint64_t captured = capture())
         return {false, captured};
+    ENTREPOT_ASSERT(event.capture() == 0);
+    // Another thread's submission may have been covered already; a later event never covers less.
+    ENTREPOT_ASSERT(covered >= record_->last_event_position.load(std::memory_order_relaxed));
     record_->last_event = std::move(event);
     record_->last_event_position = covered;
     return {true, 0};
 }
 
-// The work of a foreign queue is not all ours, and the time of a profiling queue's event is that of the call that records it.
+// Foreign code submits to a foreign queue as well, and an event of a profiling queue measures the
+// time of its own recording.
 bool Queue::is_known() const noexcept { return !is_foreign() && !is_profiling(); }
 
 bool Queue::is_known_idle() const noexcept {
     return is_known() && position() <= record_->completed.load(std::memory_order_acquire);
 }
 
-// Not kept: what comes later in the queue, when the capture has ended, is not behind it.
+// The event is not kept in `last_event`: work that is submitted after the capture has ended does
+// not wait for it.
 Event Queue::mark_captured(std::uint64_t capture) const {
+    ENTREPOT_ASSERT(capture != 0);
+    ENTREPOT_ASSERT(!record_->mutex.held());
     const ep_event event = record_event(backend(), handle(), 0);
     try {
         return Event(std::make_shared<Event::Captured>(*this, event, capture));
@@ -476,13 +530,14 @@ Event Queue::mark_captured(std::uint64_t capture) const {
 namespace {
 
 [[noreturn]] void refuse_captured() {
-    throw Error(ErrorKind::device, "the work is in a queue that is being captured into a graph, and nobody can wait for its ",
-                "end: what is captured runs when the graph does; wait before the capture, or end it first");
+    throw Error(ErrorKind::device,
+                "cannot wait for work of a queue that is being captured into a graph: captured work runs only when the graph ",
+                "is launched. Wait before the capture begins or after it ends");
 }
 
 }  // namespace
 
-const Event &Queue::mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags) const {
+const Event &Queue::mark(const Locked &locked, std::uint32_t flags) const {
     if (!try_mark(locked, flags).is_kept)
         refuse_captured();
     return record_->last_event;
@@ -491,10 +546,11 @@ const Event &Queue::mark(const std::unique_lock<std::mutex> &locked, std::uint32
 Queue::Position Queue::submitted_and_marked() const {
     const Lock locked(*record_);
     mark(locked, EP_EVENT_EXACT);
-    return record_->last_event_position = submitted();  // nobody marks in between, so it covers that one, too
+    return record_->last_event_position = submitted();  // the mutex is held, so this event is still the newest: it covers it
 }
 
 std::uint64_t Queue::ask_capture() const {
+    ENTREPOT_ASSERT(!is_past());
     std::uint64_t capture = 0;
     backend().call(&ep_backend::queue_capture, handle(), &capture);
     return capture;
@@ -508,10 +564,12 @@ std::uint64_t Queue::capture_of_work() const {
 }
 
 void Queue::keep(void *user, void (*let_go)(void *user)) const {
+    ENTREPOT_ASSERT(!is_past() && let_go);
     backend().call(&ep_backend::queue_keep, handle(), user, let_go);
 }
 
 Event Queue::record() const {
+    ENTREPOT_ASSERT(!is_past());
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
@@ -526,6 +584,7 @@ Event Queue::record() const {
 }
 
 std::optional<Event> Queue::try_record() const {
+    ENTREPOT_ASSERT(!is_past());
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
@@ -541,7 +600,8 @@ std::optional<Event> Queue::try_record() const {
 }
 
 [[gnu::hot]] Event Queue::promise() const {
-    if (is_profiling())  // whose event measures this very moment
+    ENTREPOT_ASSERT(!is_past());
+    if (is_profiling())  // its event measures the time of this call
         return record();
     if (is_foreign() && !is_default_stream()) {
         const Event known = known_event_at(position());
@@ -556,11 +616,14 @@ std::optional<Event> Queue::try_record() const {
     return Event(std::move(promised));
 }
 
-// Of another thread, who submitted beside us.
+// The slot holds the lazy event of another thread that has submitted at the same time. It is
+// recorded now.
 void Queue::take_place_of_promised(Event::Promised &promised) const {
     const Lock locked(*record_);
-    if (Event::Promised *const other = record_->promised.exchange(&promised, std::memory_order_acq_rel))
+    if (Event::Promised *const other = record_->promised.exchange(&promised, std::memory_order_acq_rel)) {
+        ENTREPOT_ASSERT(other != &promised);
         other->keep(locked);
+    }
 }
 
 void Queue::keep_promise() const {
@@ -571,6 +634,7 @@ void Queue::keep_promise() const {
 }
 
 Event Queue::event_at(Position position) const {
+    ENTREPOT_ASSERT(position <= this->position() || is_past());
     fork_guard::require_usable(backend());
     if (position <= record_->completed.load(std::memory_order_acquire))
         return Event();
@@ -582,13 +646,17 @@ Event Queue::event_at(Position position) const {
     return mark(locked);
 }
 
-bool Queue::is_past_last_event(const std::unique_lock<std::mutex> &) const {
+// True if the work that `last_event` covers is done. The event is then dropped, and `completed`
+// raised.
+bool Queue::is_past_last_event(const Locked &locked) const {
+    require_lock(*record_, locked);
+    ENTREPOT_ASSERT(record_->last_event);
     try {
         if (!record_->last_event.is_done())
             return false;
     } catch (...) {
-        // A capture may have begun and ended while the event was recorded, which then marks nothing for ever: the next who asks
-        // gets a new one.
+        // A capture may have begun and ended while the event was recorded. The event is then
+        // invalid for good, and the next question needs a new one.
         if (is_foreign()) {
             record_->last_event = Event();
             record_->last_event_position = record_->completed.load(std::memory_order_acquire);
@@ -605,10 +673,10 @@ bool Queue::ask_done(Position position) const {
     const Lock locked(*record_, std::try_to_lock);
     if (!locked)
         return false;
-    // A hand-over in a graph is none that anybody outside of it has to come behind.
+    // A dependency recorded during capture does not order work outside the graph.
     if (record_->last_event.capture() != 0)
         return true;
-    // While the last event is pending, so is what came after it; at most one event of a queue is ever polled.
+    // While the last event is pending, so is later work. At most one event of a queue is polled.
     if (record_->last_event) {
         if (!is_past_last_event(locked))
             return false;
@@ -617,16 +685,17 @@ bool Queue::ask_done(Position position) const {
     }
     if (is_past() || capture() != 0)
         return false;
-    if (!is_foreign() && is_idle())  // of a queue that others submit to meanwhile, not every driver can be asked
+    if (!is_foreign() && is_idle())  // not every driver can be asked about a queue that other code submits to
         return true;
     return try_mark(locked, EP_EVENT_PROMPT).is_kept && is_past_last_event(locked);
 }
 
 void Queue::wait_until(Position position) const {
+    ENTREPOT_ASSERT(position <= this->position() || is_past());
     fork_guard::require_usable(backend());
     const InterpreterLock::Released released;
-    // Our last submission: no marker is needed. What others have in the queue meanwhile is before ours, or a moment's worth
-    // behind, where it is in order.
+    // The last submission needs no event: the driver waits for everything in the queue. In an
+    // in-order queue, foreign work is before it or follows closely.
     if (!is_past() && (!is_foreign() || is_in_order()) && position == this->position() && capture() == 0) {
         backend().call(&ep_backend::queue_wait_submitted, handle());
         raise_to(record_->completed, position);
@@ -648,6 +717,7 @@ void Queue::wait_until(Position position) const {
 }
 
 void Queue::wait_for(const Event &event) const {
+    ENTREPOT_ASSERT(!is_past());
     fork_guard::require_usable(backend());
     const std::uint64_t theirs = event.capture();
     if (theirs == 0 && event.is_done())
@@ -676,10 +746,11 @@ void Queue::wait_for(const Event &event) const {
                     "wait_for: the event belongs to a graph capture that has ended, and marks nothing any more (",
                     Backend::last_error(), ")");
     backend().check(status);
-    submitted();  // later events of this queue are not the earlier ones: they come after the wait
+    submitted();  // the wait counts as a submission, because no earlier event covers it
 }
 
 [[gnu::hot]] void Queue::wait_for(const Queue &other) const {
+    ENTREPOT_ASSERT(!is_past());
     fork_guard::require_usable(backend());
     if (other.is_past())
         return wait_for(other.event_at(1));
@@ -693,9 +764,11 @@ void Queue::wait_for(const Event &event) const {
         remember_wait_for(other, covered);
 }
 
-// Nothing is remembered of this queue's stream where others have it: they may destroy it, and the next at its address has waited
-// for nothing. Of what others submit to, no position but the one that was asked for is known to be behind the wait.
+// If this queue is foreign, nothing is remembered: its stream may be destroyed, and a new one at
+// its address has waited for nothing. If `other` is foreign, the wait is known to cover the
+// requested position only.
 [[gnu::hot]] void Queue::wait_for(const Queue &other, Position position) const {
+    ENTREPOT_ASSERT(!is_past());
     fork_guard::require_usable(backend());
     if ((other == *this && is_in_order()) || position <= other.record_->completed.load(std::memory_order_acquire))
         return;
@@ -715,7 +788,11 @@ void Queue::wait_for(const Event &event) const {
     remember_wait_for(other, covered);
 }
 
+// Makes this queue wait for all that `other` holds now, in one driver call.
 [[gnu::hot]] void Queue::take_over(const Queue &other) const {
+    ENTREPOT_ASSERT(other != *this || !is_in_order());
+    ENTREPOT_ASSERT(!other.is_past() && &other.backend() == &backend());
+    ENTREPOT_ASSERT(!record_->mutex.held() && !other.record_->mutex.held());
     const InterpreterLock::Released released;
     submitting();
     const ep_status status = backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
@@ -726,6 +803,7 @@ void Queue::wait_for(const Event &event) const {
 }
 
 void Queue::remember_wait_for(const Queue &other, Position position) const noexcept {
+    ENTREPOT_ASSERT(!is_foreign());  // the stream at its address may become another one, which has waited for nothing
     const std::uint64_t number = other.record_->number;
     const bool has_room = number >> 32 == 0 && position >> 32 == 0;
     record_->waited_for.store(has_room ? number << 32 | position : 0, std::memory_order_release);

@@ -20,7 +20,7 @@ struct Row {
     std::string name;
     Loaded (*load)(const std::vector<std::string> &library_directories);  // nullptr: the program added it
     std::mutex loading;
-    std::atomic<bool> asked{false};  // guards what follows
+    std::atomic<bool> asked{false};  // set with `loading` held, when what follows is written and constant
     std::unique_ptr<Backend> backend;
     std::vector<Device> devices;
     std::string reason;
@@ -28,12 +28,13 @@ struct Row {
     Row(std::string_view of, decltype(load) how) : name(of), load(how) {}
 };
 
-// Never freed: devices live as long as the process. The lock is for the lists and held for moments only, so that it can be
-// carried over a fork; loading has a lock for each row, which is carried over a fork for the host only.
+// Never destroyed, because devices live as long as the process. The mutex is held for moments only,
+// and a fork takes it. Each row has a mutex for loading, which may take long. A fork takes that of
+// the host only.
 struct Registry {
     std::mutex mutex;
-    std::vector<std::string> library_directories;
-    std::list<Row> rows;
+    std::vector<std::string> library_directories;  // guarded by mutex
+    std::list<Row> rows;                           // the list is guarded by mutex; rows are never removed
     Row *host;
 
     Registry() {
@@ -64,7 +65,7 @@ Registry &all() {
     return *registry;
 }
 
-// Whether loading the row brings in a vendor's runtime. That takes too long for a fork to wait for.
+// True if loading the row loads a vendor's runtime, for which a fork cannot wait.
 bool brings_runtime(const Row &row) { return &row != all().host; }
 
 std::vector<Device> root_devices(const Backend &backend) {
@@ -79,7 +80,7 @@ std::vector<Device> root_devices(const Backend &backend) {
     return devices;
 }
 
-// What a row becomes: a backend with its devices, or a reason.
+// Completes a row with a backend and its devices.
 void fill(Row &row, const ep_backend *api, std::string reason) {
     auto backend = std::make_unique<Backend>(api);
     if (!backend->is_host()) {
@@ -149,8 +150,9 @@ bool some_row_uses_word(std::string_view word) {
                                [&](Row *row) { return row->asked.load(std::memory_order_acquire) && uses_word(*row, word); });
 }
 
-// The backends to ask, in order: for a word those of the table, then those that the program added and that use it. Without a
-// word all but the host, which is a device of its own kind and answers to its name.
+// The backends to ask, in order: for a word those of the table, then those that the program added
+// and that use it. Without a word all but the host, which is a device of its own kind and answers
+// to its name.
 std::vector<Row *> rows_of(const Selector &selector) {
     std::vector<Row *> rows;
     for (std::string_view name : backends_of_word(selector.backend))
@@ -230,8 +232,9 @@ const Queue &named_queue() {
     }
 }
 
-// Read once: what programs change in between is the context, not the variable. No static initialisation, which a thread that
-// loads a backend would leave unfinished in a forked child: two threads find the same queue.
+// Read once: what programs change in between is the context, not the variable. No static
+// initialisation, which a thread that loads a backend would leave unfinished in a forked child: two
+// threads find the same queue.
 const Queue &initial_queue() {
     static std::atomic<const Queue *> known{nullptr};
     if (const Queue *const queue = known.load(std::memory_order_acquire))

@@ -1,4 +1,5 @@
-// Selectors: the words that name devices. One table says which backends there are words for and how their devices print.
+// Selectors: the words that name devices. One table says which backends there are words for and how
+// their devices print.
 #pragma once
 #include <entrepot/device/device.hpp>
 
@@ -24,7 +25,8 @@ Selector parse_selector(std::string_view text, bool (*knows)(std::string_view wo
 // The selector that finds a device again.
 std::string selector_of(const Backend &backend, const ep_device_info &info, const Device &parent);
 
-// The backends that may have devices of that word, in the order in which they are asked; empty for words outside the table.
+// The backends that may have devices of that word, in the order in which they are asked; empty for
+// words outside the table.
 std::vector<std::string_view> backends_of_word(std::string_view word);
 
 }  // namespace entrepot

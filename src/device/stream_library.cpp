@@ -17,13 +17,13 @@ bool legacy_current_stream(const StreamLibrary &, const Device &device, std::uin
 }
 constexpr StreamLibrary legacy{.name = "the legacy default stream", .current_stream = legacy_current_stream};
 
-// Append-only, in two parts: those that take exports come first. A slot is written once, before the count of its part covers it;
-// readers load the count with acquire order first.
+// Append-only, in two parts: those that take exports come first. A slot is written once, before the
+// count of its part covers it; readers load the count with acquire order first.
 struct Part {
     const unsigned first, end;
     std::atomic<unsigned> next;
 };
-std::mutex registering;
+LeafMutex registering;  // guards writes to what follows
 std::array<const StreamLibrary *, max_stream_libraries> libraries{&legacy};
 Part consumers{0, max_consumer_libraries, 1}, others{max_consumer_libraries, max_stream_libraries, max_consumer_libraries};
 
@@ -38,6 +38,7 @@ unsigned register_stream_library(const StreamLibrary &library) noexcept {
             return number;
     if (next == part.end)
         return legacy_library;
+    ENTREPOT_ASSERT(!libraries[next] && library.current_stream);
     libraries[next] = &library;
     part.next.store(next + 1, std::memory_order_release);
     return next;
@@ -65,6 +66,7 @@ CurrentStream wrap_current(const Device &device, std::uintptr_t stream) {
 [[gnu::hot]] std::optional<CurrentStream> current_stream_of(unsigned library, const Device &device) {
     const StreamLibrary &asked = stream_library(library);
     std::uintptr_t stream = 0;
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the library may acquire the GIL
     if (!asked.current_stream(asked, device, stream))
         return std::nullopt;
     if (stream <= legacy_stream && !device.backend().is_sycl()) [[likely]]
@@ -74,8 +76,8 @@ CurrentStream wrap_current(const Device &device, std::uintptr_t stream) {
     } catch (const Error &error) {
         if (error.kind() != ErrorKind::device)
             throw;
-        // The stream was destroyed while it was current, so that nothing can be submitted to it. A sticky error of the driver
-        // looks the same: the operation that asks meets it again when it submits its own work.
+        // The stream was destroyed while it was current, so nothing can be submitted to it. A sticky
+        // error of the driver looks the same: the operation's own submission meets it again.
         return std::nullopt;
     }
 }

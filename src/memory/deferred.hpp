@@ -1,6 +1,21 @@
-// Deferred: items that wait for the uses of a piece of memory, and then for a quarantine if foreign code has seen it.
+// Deferred: items that wait for the pending accesses of some memory, and then for a quarantine if
+// foreign code has seen it.
 //
-// It is polled, not notified: a notification would come on a driver's thread, where neither a driver nor Python may be called.
+// Overview
+//   It is polled, not notified: a notification would come on a driver's thread, where neither a
+//   driver nor Python may be called.
+//
+// States
+//   An item waits in the line of one queue after the other. If the memory has escaped, it then
+//   waits in the ward of its context. Then it is finished. A ward has one batch at a time, guarded
+//   by events recorded when it is sealed. Later items gather for the next batch.
+//
+// Lock order
+//   The owner's mutex, a leaf, guards all fields. It is never held while a device is asked or an
+//   item is released. Queues are dropped after it is unlocked.
+//
+// Fast paths
+//   is_empty() is one load.
 #pragma once
 #include <entrepot/memory/release.hpp>
 #include <entrepot/memory/resource.hpp>
@@ -16,14 +31,15 @@
 
 namespace entrepot {
 
-// Without asking the device: whether the use is already known to be done.
+// True if the work is known to be done. The device is not asked.
 inline bool is_known_done(const Queue &queue, Queue::Position position) noexcept {
     return queue.identity()->completed.load(std::memory_order_acquire) >= position;
 }
 
-// Whether the work is done, asking the device if need be. A device that cannot answer has not finished: what its work may
-// still touch is kept for good rather than given to somebody else.
+// True if the work is done. The device is asked if needed. If it cannot answer, the work counts as
+// pending: the memory leaks rather than being reused too early.
 inline bool is_done_for_sure(const Queue &queue, Queue::Position position) noexcept {
+    ENTREPOT_ASSERT(!HeldMutexes::has_leaf());
     if (is_known_done(queue, position))
         return true;
     try {
@@ -43,7 +59,7 @@ inline void keep_latest(std::vector<Use> &uses, const Use &use) {
     uses.push_back(use);
 }
 
-// Every member may be called from any thread; the mutex (its owner's) is never held while a device is asked.
+// Thread safety: thread-safe. The caller does not hold the mutex.
 template <class Item> class Deferred {
 public:
     explicit Deferred(ForkSafeMutex &mutex) noexcept : mutex_(mutex) {}
@@ -53,18 +69,21 @@ public:
     // The item waits for what is pending on memory of `context`.
     void add(const Context &context, Pending pending, Item item) {
         Waiting waiting{std::move(item), std::move(pending.uses), pending.escaped ? context : Context()};
+        ENTREPOT_ASSERT(are_submitted(waiting.uses));
         const std::lock_guard lock(mutex_);
         place(std::move(waiting), finished_);
         count_.fetch_add(1, std::memory_order_relaxed);
     }
 
-    // The items whose work is done. Never blocks.
+    // Returns: the items whose work is done. Never blocks.
     std::vector<Item> take_finished() { return taken_finished(false); }
 
-    // Blocks until all that waits is done, and returns it. What failed work holds stays.
+    // Returns: all items, once their work is done. Items of failed work stay.
+    // Blocks: until then.
     std::vector<Item> wait_for_all() {
         std::vector<Item> all = taken_finished(true);
-        // One round may bring an item no further than from its uses into quarantine; two that bring nothing never will.
+        // One round may only move items from their lines into quarantine. After two rounds without
+        // a result, none will follow.
         for (int fruitless = 0; fruitless < 2 && !is_empty() && wait_for_some(); ++fruitless)
             for (Item &item : taken_finished(true)) {
                 all.push_back(std::move(item));
@@ -73,7 +92,7 @@ public:
         return all;
     }
 
-    // All that anything waits for: for an owner that ends and passes the duty on.
+    // Returns: everything that an item waits for, for an owner that ends and passes the items on.
     Pending outstanding() const {
         const std::lock_guard lock(mutex_);
         Pending all;
@@ -90,17 +109,18 @@ public:
 private:
     struct Waiting {
         Item item;
-        std::vector<Use> uses;  // for the last one first
-        Context quarantine;     // afterwards; none: nobody else has seen the memory
+        std::vector<Use> uses;  // the last one is waited for first
+        Context quarantine;     // waited for afterwards; empty if foreign code has not seen the memory
     };
-    // What waits for positions of one queue, as a heap with the lowest position in front.
+    // Items that wait for positions of one queue, as a heap with the lowest position in front.
+    // Never empty.
     struct Line {
         Queue queue;
         std::vector<Waiting> waiting;
     };
-    // The memory of one context that foreign code has seen. One batch at a time is guarded by an event of all that is in the
-    // context, or, where the runtime has none, of every queue of ours in it; what comes meanwhile gathers for the next batch, so
-    // that a barrier serves many blocks.
+    // Memory of one context that foreign code has seen. A batch is guarded by an event of
+    // everything in the context. If the runtime has no such event, by one of every live queue in
+    // it. Later items gather for the next batch, so one barrier serves many.
     struct Ward {
         Context context;
         std::vector<Item> gathering;
@@ -110,21 +130,29 @@ private:
         bool sealed = false;
     };
 
+    // For ENTREPOT_ASSERT: position 0 is never pending.
+    static bool are_submitted(const std::vector<Use> &uses) noexcept {
+        return std::all_of(uses.begin(), uses.end(), [](const Use &use) { return use.queue && use.position != 0; });
+    }
+
     std::vector<Item> taken_finished(bool may_block) {
         while (pass_finished_uses()) {
         }
         do {
             seal_quarantines(may_block);
-        } while (end_quarantines());  // then what gathered behind a batch has its turn
+        } while (end_quarantines());  // then the next batch is sealed
         const std::lock_guard lock(mutex_);
+        ENTREPOT_ASSERT(finished_.size() <= count_.load(std::memory_order_relaxed));
         count_.fetch_sub(finished_.size(), std::memory_order_relaxed);
         return std::exchange(finished_, {});
     }
 
     static bool is_later(const Waiting &a, const Waiting &b) noexcept { return a.uses.back().position > b.uses.back().position; }
 
-    // To the next stop: a line, a quarantine, or the end. The mutex is held.
+    // Moves an item to the next line, to its ward, or to `finished`.
+    // Requires: the caller holds the mutex.
     void place(Waiting &&waiting, std::vector<Item> &finished) {
+        ENTREPOT_ASSERT(mutex_.held());
         if (!waiting.uses.empty()) {
             const Queue &queue = waiting.uses.back().queue;
             auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) { return each.queue == queue; });
@@ -143,19 +171,22 @@ private:
         }
     }
 
-    // Asks every line for its front, and lets pass what is done. True if anything passed.
+    // Asks for the front of every line, and moves on the items whose work is done.
+    // Returns: true if an item was moved.
     bool pass_finished_uses() {
         std::vector<Use> fronts;
         {
             const std::lock_guard lock(mutex_);
-            for (const Line &line : lines_)
+            for (const Line &line : lines_) {
+                ENTREPOT_ASSERT(!line.waiting.empty());
                 fronts.push_back(line.waiting.front().uses.back());
+            }
         }
         std::erase_if(fronts, [](const Use &use) { return !is_done_for_sure(use.queue, use.position); });
         if (fronts.empty())
             return false;
 
-        std::vector<Queue> left;  // dropped after the mutex: the last reference may go with it
+        std::vector<Queue> left;  // dropped after the mutex: the last reference calls the driver
         const std::lock_guard lock(mutex_);
         bool passed = false;
         for (const Use &front : fronts) {
@@ -184,7 +215,7 @@ private:
         return passed;
     }
 
-    // Guards what has gathered in wards that have no batch.
+    // Makes a batch of the items that have gathered in wards without one, and records its guards.
     void seal_quarantines(bool may_block) {
         std::vector<std::pair<Context, std::uint64_t>> fresh;
         {
@@ -201,6 +232,7 @@ private:
             const bool guarded = record_guards(context, may_block, guards);
             const std::lock_guard lock(mutex_);
             const auto ward = find_batch(context, number);
+            ENTREPOT_ASSERT(ward != wards_.end() && !ward->sealed);  // only this thread has the number of the batch
             if (guarded) {
                 ward->guards = std::move(guards);
                 ward->sealed = true;
@@ -225,7 +257,7 @@ private:
                 if (!queue.is_foreign() && queue.is_idle())
                     continue;
                 std::optional<Event> event = may_block ? queue.record() : queue.try_record();
-                if (!event || event->capture() != 0)  // another thread waits for the queue, or has begun a capture
+                if (!event || event->capture() != 0)  // another thread waits for the queue or has begun a capture
                     return false;
                 guards.push_back(*std::move(event));
             }
@@ -235,7 +267,7 @@ private:
         }
     }
 
-    // True if a batch has ended.
+    // Returns: true if a batch is finished.
     bool end_quarantines() {
         struct Batch {
             Context context;
@@ -282,7 +314,8 @@ private:
         }
     }
 
-    // Blocks for what the lines and the batches wait for now. False if some of it cannot be waited for, or nothing is left.
+    // Waits for what the lines and the batches wait for now.
+    // Returns: false if some of it cannot be waited for, or there is nothing.
     bool wait_for_some() {
         std::vector<Use> uses;
         std::vector<Event> guards;
@@ -311,15 +344,16 @@ private:
     }
 
     typename std::vector<Ward>::iterator find_batch(const Context &context, std::uint64_t number) {
+        ENTREPOT_ASSERT(mutex_.held());
         return std::find_if(wards_.begin(), wards_.end(),
                             [&](const Ward &ward) { return ward.context == context && ward.number == number; });
     }
 
     ForkSafeMutex &mutex_;
-    std::vector<Line> lines_;
-    std::vector<Ward> wards_;
-    std::vector<Item> finished_;
-    std::atomic<std::size_t> count_{0};
+    std::vector<Line> lines_;            // guarded by mutex_
+    std::vector<Ward> wards_;            // guarded by mutex_
+    std::vector<Item> finished_;         // guarded by mutex_
+    std::atomic<std::size_t> count_{0};  // atomic: all items
 };
 
 }  // namespace entrepot

@@ -12,7 +12,8 @@
 namespace entrepot {
 namespace {
 
-// In the order of a queue the driver gives device memory at once; else it may have to wait for who waits for the device.
+// In stream order the driver allocates device memory at once. Otherwise it may wait for a thread
+// that waits for the device.
 bool is_prompt(const Place &place, bool ordered) noexcept { return ordered && place.kind == UsmKind::device; }
 
 bool free_by_driver(const Place &place, void *data) noexcept {
@@ -52,7 +53,7 @@ Keepers &keepers() {
     return *made;
 }
 
-// What fails here is the error of earlier work, which whoever waits for that is told.
+// A failure here is an error of earlier work, which a wait for that work reports.
 void trim_driver(const Device &device) noexcept {
     try {
         if (!may_call(device.backend()))

@@ -1,4 +1,7 @@
-// DriverBlocks: allocations of the driver that came back, until their uses are done and they can be freed.
+// DriverBlocks: allocations of the driver that wait for their pending accesses before they are
+// freed.
+//
+// Lock order: `mutex_`, a leaf, guards all lists. The driver is called with it unlocked.
 #pragma once
 #include <memory/deferred.hpp>
 
@@ -9,8 +12,8 @@ namespace entrepot {
 
 class DriverBlocks {
 public:
-    // Frees at once: nothing is pending any more. False: not now, and it is tried again at a later entry. A failure has no one
-    // left to be told, and the block is lost.
+    // Frees a block that has no pending access. Returns false if that is not possible now: it is
+    // tried again by a later call. After a failure the block leaks.
     using Free = bool (*)(const Place &place, void *data) noexcept;
 
     explicit DriverBlocks(Free free) noexcept : free_(free) {}
@@ -49,6 +52,7 @@ private:
     };
 
     void free_all(const std::vector<Condemned> &blocks) {
+        ENTREPOT_ASSERT(HeldMutexes::is_empty());
         for (const Condemned &block : blocks)
             if (may_call(block.place.context.backend()) && !free_(block.place, block.data))
                 try_again(block);
@@ -69,8 +73,8 @@ private:
     const Free free_;
     ForkSafeMutex mutex_;
     Deferred<Condemned> blocks_{mutex_};
-    std::vector<Condemned> refused_;
-    std::atomic<bool> has_refused_{false};
+    std::vector<Condemned> refused_;        // guarded by mutex_
+    std::atomic<bool> has_refused_{false};  // atomic; written with mutex_ held
 };
 
 }  // namespace entrepot

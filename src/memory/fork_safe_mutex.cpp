@@ -1,4 +1,4 @@
-// ForkSafeMutex: the list of them all, and the handlers around a fork.
+// ForkSafeMutex: the list of all, and the fork handlers.
 #include <memory/fork_safe_mutex.hpp>
 
 #include <entrepot/device/fork_guard.hpp>
@@ -11,13 +11,13 @@ namespace {
 
 struct Registry {
     std::mutex mutex;
-    std::vector<std::mutex *> all;
+    std::vector<std::mutex *> all;  // guarded by mutex; as std::mutex, because HeldMutexes has room for a few
 };
 
 void lock_all() noexcept;
 void unlock_all() noexcept;
 
-// Never destroyed: threads may still let memory go while the process ends.
+// Never destroyed: threads may release memory until the process exits.
 Registry &registry() {
     static Registry *const made = [] {
         fork_guard::hold_over_fork({lock_all, unlock_all});
@@ -41,11 +41,13 @@ void unlock_all() noexcept {
 }  // namespace
 
 ForkSafeMutex::ForkSafeMutex() {
+    ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // a fork locks the registry first, then all in it
     const std::lock_guard lock(registry().mutex);
     registry().all.push_back(this);
 }
 
 ForkSafeMutex::~ForkSafeMutex() {
+    ENTREPOT_ASSERT(!held() && !HeldMutexes::has_leaf());
     const std::lock_guard lock(registry().mutex);
     std::erase(registry().all, this);
 }

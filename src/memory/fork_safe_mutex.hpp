@@ -1,14 +1,22 @@
-// ForkSafeMutex: a mutex that no other thread of the parent can leave locked in a forked child.
+// ForkSafeMutex: a leaf mutex that no thread of the parent can leave locked in a forked child
+// (fork_guard.hpp).
 //
-// All of them are taken, in the order in which they were made, around a fork. While one is held nothing outside this room may
-// be called (a device's lock taken at the same time by another fork handler would be the wrong way round), nor another one.
+// Lock order
+//   A fork locks all of them in the order in which they were made. While one is held, no other
+//   mutex is locked and no driver is called, because the fork may take their locks in another
+//   order.
+//
+// Lifetime
+//   Those of static objects are never destroyed, because threads may release memory until the
+//   process exits.
 #pragma once
-#include <mutex>
+#include <entrepot/core/checked_mutex.hpp>
 
 namespace entrepot {
 
-class ForkSafeMutex : public std::mutex {
+class ForkSafeMutex : public LeafMutex {
 public:
+    // Requires: the thread holds no ForkSafeMutex, here and in the destructor.
     ForkSafeMutex();
     ~ForkSafeMutex();
 };

@@ -1,4 +1,4 @@
-// FreeBlock: a block that nobody has, and the queue that its last work may still be running on.
+// FreeBlock: a cached block, and the queue on which its last access may be pending.
 #pragma once
 #include <entrepot/memory/resource.hpp>
 #include <memory/deferred.hpp>
@@ -7,22 +7,24 @@
 
 namespace entrepot {
 
-// A block that work of `queue` may use at once, and anything else once the queue has reached `position`.
+// A block that work of `queue` may use at once, and anything else once the queue has reached
+// `position`.
 struct FreeBlock {
     void *data = nullptr;
-    Queue queue;  // none: free for all
+    Queue queue;  // empty: any work may use it
     Queue::Position position = 0;
 
     bool is_bound() const noexcept { return queue && !is_known_done(queue, position); }
     bool is_free_for(const Queue &other) const noexcept { return !is_bound() || queue == other; }
-    // The queue of work that is known to be done goes to `dropped`, whose owner holds no lock when the last reference ends.
+    // Moves the queue to `dropped` if its work is known to be done. The caller drops it without a
+    // lock.
     void unbind_if_done(std::vector<Queue> &dropped) {
         if (queue && !is_bound())
             dropped.push_back(std::move(queue));
     }
 };
 
-// What goes back to the upstream.
+// A block for the upstream's deallocate.
 struct Returned {
     Block block;
     Pending pending;

@@ -1,4 +1,5 @@
-// Lending: what is out, by address, and what came back on the wrong thread.
+// Lending: the table of lent blocks by address, and blocks that were returned on another thread
+// than their stream's.
 #include <entrepot/memory/lend.hpp>
 
 #include <core/thread_number.hpp>
@@ -22,12 +23,12 @@ namespace {
 
 class ThreadStream;
 
-// Only `end` gives the block back: one whose loan is dropped, for nobody can say how far its stream is, leaks rather than being
-// given to two.
+// A lent block. Only `end` returns it. If a Loan is dropped because the progress of its stream is
+// unknown, the block leaks rather than being reused too early.
 struct Loan {
     Memory memory;
     Queue queue;
-    std::shared_ptr<ThreadStream> of_thread;  // none: the stream is of no thread in particular
+    std::shared_ptr<ThreadStream> of_thread;  // set if the stream is a per-thread one
 
     Loan(Memory lent, Queue stream, std::shared_ptr<ThreadStream> thread_stream)
         : memory(std::move(lent)), queue(std::move(stream)), of_thread(std::move(thread_stream)) {}
@@ -44,25 +45,29 @@ struct Loan {
     }
 };
 
-// The block is free once the queue has come to `position(queue)`.
+// Returns the block to its resource. It is free once the queue has completed `position(queue)`.
 template <class TakePosition> void end(Loan loan, const Queue &queue, TakePosition &&position) noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    ENTREPOT_ASSERT(loan.memory && !loan.memory.is_shared());
     try {
         if (!may_call(queue.backend()))
             return;
         queue.submitting();
         loan.memory.after(Access::write, queue, position(queue));
         loan.memory = Memory();
-    } catch (...) {  // what cannot be ordered
+    } catch (...) {  // the block cannot be ordered, and leaks
     }
 }
 
-// As far as the queue has been given work by now.
-Queue::Position last(const Queue &queue) { return queue.submitted(); }
+// A position after everything in the queue. A queue of the past has only one.
+Queue::Position last(const Queue &queue) { return queue.is_past() ? 1 : queue.submitted(); }
 
-// A thread's own stream, and the blocks of it that another thread let go of. Only the first can say how far its stream is, and
-// does so when it lets go of a block itself, at its next allocation, or for the last time when it ends; until the last block of
-// it is back, that is remembered. What the stream is given by others is marked there and then, for no other thread can do it
-// later; while it is captured nothing can be marked, and the block waits for the next time.
+// A per-thread default stream, and blocks of it that were freed on other threads. Only the owning
+// thread can record an event in it, so such blocks are parked until that thread next frees,
+// allocates or exits. At its exit it records a last event, which serves all blocks that return
+// later. A capturing stream records nothing, and the blocks wait for the next opportunity.
+//
+// Lock order: `mutex_`, a leaf, guards `left_` and `past_`. Blocks are returned without it.
 class ThreadStream {
 public:
     ThreadStream(Queue queue, std::uint64_t thread) : queue_(std::move(queue)), thread_(thread) {}
@@ -70,7 +75,7 @@ public:
     bool is_of(const Queue &queue) const noexcept { return queue_ == queue; }
 
     void take_back(Loan loan) {
-        loan.of_thread = nullptr;  // which keeps this, and is kept by it next
+        loan.of_thread = nullptr;  // else a parked loan and this object would own each other
         if (thread_ == number_of_this_thread() && queue_.capture() == 0)
             return end(std::move(loan), queue_, marked);
         Queue past;
@@ -85,8 +90,10 @@ public:
         end(std::move(loan), past, last);
     }
 
-    // On the thread itself. What cannot be marked now is left for the next time.
+    // Returns the parked blocks. If no event can be recorded now, they stay for the next time.
+    // Requires: this is the stream's own thread.
     void end_left() noexcept {
+        ENTREPOT_ASSERT(thread_ == number_of_this_thread());
         try {
             if (!has_left() || queue_.capture() != 0)
                 return;
@@ -102,8 +109,9 @@ public:
         }
     }
 
-    // The same, for the last time. What cannot be marked any more stays.
+    // Called when the stream's thread ends. Records the last event.
     void end_thread() noexcept {
+        ENTREPOT_ASSERT(thread_ == number_of_this_thread());
         try {
             if (!may_call(queue_.backend()))
                 return;
@@ -131,11 +139,11 @@ private:
     const Queue queue_;
     const std::uint64_t thread_;
     ForkSafeMutex mutex_;
-    std::vector<Loan> left_;
-    Queue past_;  // none: the thread lives
+    std::vector<Loan> left_;  // guarded by mutex_
+    Queue past_;              // guarded by mutex_; empty while the thread lives
 };
 
-// Those of this thread, one for each device.
+// The streams of this thread, one for each device.
 class ThreadStreams {
 public:
     std::shared_ptr<ThreadStream> of(const Queue &queue) {
@@ -156,8 +164,8 @@ private:
     std::vector<std::shared_ptr<ThreadStream>> all_;
 };
 
-// Whoever ends on this thread after us may still allocate: nobody marks the stream for such a block later, and it comes back if
-// its own thread lets go of it.
+// Destructors that run later on this thread may still allocate. Such a block returns only if its
+// own thread frees it, because no event of the stream is recorded any more.
 constinit thread_local bool thread_has_ended = false;
 thread_local ThreadStreams own_streams;
 
@@ -173,17 +181,18 @@ std::shared_ptr<ThreadStream> own_stream(const Queue &queue) {
     return own_streams.of(queue);
 }
 
-// Several tables, so that threads seldom meet.
+// Lent blocks by address, in several tables to reduce contention.
 class Loans {
 public:
     static Loans &only() {
-        static Loans *const made = new Loans;  // never destroyed: blocks come back until the very end
+        static Loans *const made = new Loans;  // never destroyed: blocks return until process exit
         return *made;
     }
 
     void enter(void *pointer, Loan loan) {
         Part &part = part_of(pointer);
         const std::lock_guard lock(part.mutex);
+        ENTREPOT_ASSERT(!part.rows.contains(pointer));  // an address is lent once at a time
         part.rows.insert_or_assign(pointer, std::move(loan));
     }
 
@@ -200,7 +209,7 @@ public:
 private:
     struct Part {
         ForkSafeMutex mutex;
-        std::unordered_map<void *, Loan> rows;
+        std::unordered_map<void *, Loan> rows;  // guarded by mutex
     };
 
     Part &part_of(void *pointer) noexcept {
@@ -217,7 +226,7 @@ Queue wrap(const Device &device, std::uintptr_t stream) {
     return queue;
 }
 
-// No static initialisation: a thread that loads the backend at a fork would leave it unfinished in
+// Not a static local: if another thread initialised it during a fork, it would stay unfinished in
 // the child, which would hang.
 const std::vector<Device> &cuda_devices() {
     static std::atomic<const std::vector<Device> *> known{nullptr};
@@ -263,7 +272,7 @@ void take_back(void *pointer) noexcept {
             const Queue queue = loan->queue;
             end(std::move(*loan), queue, last);
         }
-    } catch (...) {  // no memory for the list: the block stays out
+    } catch (...) {  // no memory for the list: the block leaks
     }
 }
 

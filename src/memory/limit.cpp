@@ -1,4 +1,5 @@
-// LimitResource: counts before it asks, so that threads at the same time cannot exceed the limit together.
+// LimitResource: counts before it asks, so that threads at the same time cannot exceed the limit
+// together.
 #include <entrepot/memory/limit.hpp>
 
 #include <memory/text.hpp>

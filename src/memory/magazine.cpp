@@ -1,4 +1,4 @@
-// Magazines: the part of the pool that each thread has for itself, made at its first allocation and handed back at its end.
+// Magazines: made at a thread's first allocation, absorbed by the pool when the thread ends.
 #include <memory/pool_state.hpp>
 
 namespace entrepot {
@@ -32,7 +32,7 @@ ThreadMagazines::~ThreadMagazines() {
     }
 }
 
-// A magazine outlives its pool until its thread looks.
+// Deletes this thread's magazines of pools that have ended.
 void forget_ended_pools() {
     latest = nullptr;
     const std::lock_guard lock(magazine_mutex());
@@ -78,7 +78,8 @@ Magazine *PoolResource::State::magazine_of(const Place &place) {
     return latest = made.release();
 }
 
-// The ones that came first go, half of them, so that neither a burst of requests nor one of returns locks each time.
+// Moves the older half to the shelf, so that neither a burst of allocations nor one of frees locks
+// each time.
 void PoolResource::State::empty_bin(Magazine &magazine, std::size_t index) {
     const std::lock_guard lock(mutex);
     magazine.drain(index, magazine.bins[index].size() / 2,
@@ -100,6 +101,7 @@ void PoolResource::State::empty_own_magazines() {
 }
 
 void PoolResource::State::absorb(Magazine &magazine) {
+    ENTREPOT_ASSERT(magazine.state == this);
     empty_magazine(magazine);
     {
         const std::lock_guard lock(mutex);

@@ -18,7 +18,7 @@
 namespace entrepot {
 namespace {
 
-// Records that this thread will use again.
+// Free list of this thread.
 struct Recycled {
     RecordList<256> list;
     enum class State : std::uint8_t { unused, open, closed } state = State::unused;
@@ -27,11 +27,12 @@ struct Recycled {
 constinit thread_local Recycled recycled;
 
 void delete_record(Memory::Record *record) noexcept {
+    ENTREPOT_ASSERT(!record->home && !record->owner.release_function());
     delete record->ordering.load(std::memory_order_relaxed);
     delete record;
 }
 
-// Ends what the thread keeps; from then on records are not kept, for nobody would end those.
+// Drains the free list when the thread ends. Later records of the thread are deleted at once.
 struct RecycledEnd {
     ~RecycledEnd() {
         recycled.state = Recycled::State::closed;
@@ -88,7 +89,7 @@ void require_kind(const Device &device, UsmKind kind) {
     throw Error(ErrorKind::value, "memory of kind ", kind, " cannot be allocated: a kind is host, device or shared");
 }
 
-// What would have been there, had nobody taken it.
+// Completes deferred frees and trims all pools, before an allocation is tried again.
 void free_what_is_free(Resource &resource) {
     wait_and_release();
     resource.trim();
@@ -131,7 +132,7 @@ Block allocate_block(Resource &resource, const Place &place, std::size_t bytes, 
     return allocate_again(resource, place, bytes, alignment, queue);
 }
 
-// Gives a record back, should the rest of making it fail.
+// Recycles a record if the rest of the allocation fails.
 struct RecordGuard {
     Memory::Record *record;
     ~RecordGuard() {
@@ -156,6 +157,9 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     Memory::Record &record = *made.record;
     Place place{queue.context(), device, kind};
     Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
+    ENTREPOT_ASSERT(block.data);
+    ENTREPOT_ASSERT(alignment == 0 || reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0);
+    ENTREPOT_ASSERT(!record.home && record.noted.load(std::memory_order_relaxed) == 0);
     record.kind.store(kind, std::memory_order_relaxed);
     record.alignment = packed_alignment(alignment);
     record.data = block.data;
@@ -166,12 +170,13 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     if (block.queue) {
         record.home = std::move(block.queue);
         record.available = block.available;
-        record.noted.store(record.home.identity()->number, std::memory_order_relaxed);  // nobody else has it yet
+        record.noted.store(record.home.identity()->number, std::memory_order_relaxed);  // the memory is not shared yet
     }
     return Memory::attach(made.detach());
 }
 
-// Of a queue that no capture holds, and ready before it is given out: a graph cannot wait for what it does not hold.
+// Allocates for a capturing queue. A graph cannot wait for work outside it. So the block is
+// allocated for a queue that is in no capture, and the host waits until it is ready.
 [[gnu::noinline]] Memory allocated_for_graph(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment,
                                              Resource *resource) {
     const Queue apart = Queue::apart(queue.context(), queue.device());
@@ -186,6 +191,7 @@ void release_kept(void *memory) { Memory::attach(memory); }
 }  // namespace
 
 void Memory::keep_for_graph(const Queue &queue) const {
+    ENTREPOT_ASSERT(queue.capture() != 0);
     Memory kept = *this;
     queue.keep(kept.record(), let_go_later<release_kept>);
     kept.detach();
@@ -233,7 +239,8 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
     return ordering ? ordering->take_all() : std::vector<Use>();
 }
 
-// As empty_borrowed says, in what order things go and what leaks.
+// Like empty_borrowed: the record is recycled before anything is released. Memory that may not be
+// released leaks.
 [[gnu::noinline]] void let_go_after_uses(Memory::Record *record) noexcept {
     std::vector<Use> of_consumers = may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
     std::vector<Use> uses = take_uses(*record);
@@ -255,6 +262,7 @@ void let_go(Memory::Record *record) noexcept {
 }
 
 void give_back(Memory::Record *record) noexcept {
+    ENTREPOT_ASSERT(record->resource && !record->owner.release_function() && !record->owner_queue);
     std::vector<Use> uses = take_uses(*record);
     const Place place{std::move(record->context), record->device, record->kind.load(std::memory_order_relaxed)};
     Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
@@ -295,6 +303,8 @@ UsmKind Memory::ask_kind() const noexcept {
 }
 
 void Memory::destroy(Record *record) noexcept {
+    ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs foreign code
     release_finished_owners();
     if (record->resource)
         give_back(record);

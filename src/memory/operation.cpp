@@ -15,6 +15,7 @@ using PeerBits = Memory::PeerBits;
 
 void Memory::set_owner_library(unsigned library) const noexcept {
     static_assert(max_stream_libraries <= PeerBits::owner_library >> PeerBits::owner_shift);
+    ENTREPOT_ASSERT(library < max_stream_libraries);
     ENTREPOT_ASSERT(is_borrowed() && !is_shared());
     ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_library) == 0);
     record_->peers.fetch_or((library + 1) << PeerBits::owner_shift, std::memory_order_relaxed);
@@ -23,6 +24,7 @@ void Memory::set_owner_library(unsigned library) const noexcept {
 void Memory::set_owner_queue(const Queue &queue) const noexcept {
     ENTREPOT_ASSERT(is_borrowed() && !is_shared());
     ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_queue) == 0);
+    ENTREPOT_ASSERT(queue && !queue.is_past());
     record_->owner_queue = queue;
     record_->peers.fetch_or(PeerBits::owner_queue, std::memory_order_release);
 }
@@ -50,13 +52,16 @@ void Memory::add_consumers(LibrarySet libraries, Consumer holder) const noexcept
 }
 
 void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
-    // From here on the oldest ones are dropped: consumers of so many queues are ordered by their exports alone.
+    ENTREPOT_ASSERT(holder != Consumer::none && !queue.is_past());
+    // Above this many, the oldest ones are dropped. Their consumers are ordered with the export
+    // alone.
     constexpr std::size_t most = 16;
     Ordering &ordering = Ordering::of(*record_);
     Queue dropped;  // released after the lock
     {
         const std::lock_guard lock(ordering.mutex);
-        // First, so that drop_released_consumers(), which locks the mutex as well, sees an export before its queue.
+        // First, so that drop_released_consumers(), which also locks the mutex, sees an export
+        // before its queue.
         add_export(*record_, PeerBits::consumer_queues, holder);
         std::vector<Ordering::ConsumerQueue> &consumers = ordering.consumers;
         const auto known = std::ranges::find(consumers, queue, &Ordering::ConsumerQueue::queue);
@@ -84,7 +89,7 @@ Queue Memory::owner_queue() const {
         return record_->owner_queue;
     if (const unsigned library = PeerBits::owner_of(peers))
         if (std::optional<CurrentStream> current = current_stream_of(library - 1, device()))
-            if (current->queue.device() == device())  // CuPy's is that of the device which is current for CuPy
+            if (current->queue.device() == device())  // CuPy may work on another device now
                 return std::move(current->queue);
     return {};
 }
@@ -99,6 +104,7 @@ const PeerStreams::Stream *PeerStreams::find(const Queue &queue) const noexcept 
 }
 
 void PeerStreams::insert(Stream stream) {
+    ENTREPOT_ASSERT(stream.queue);
     for (std::size_t i = 0; i < size(); ++i) {
         Stream &known = (*this)[i];
         if (known.queue == stream.queue) {
@@ -137,12 +143,14 @@ bool PeerStreams::has_stream_of(unsigned library) const noexcept {
 
 namespace {
 
-// A queue that an object names lasts as long as the object. The log of other memory may outlast both.
+// A queue that an object names lives as long as the object. The log of other memory may outlive
+// both.
 bool outlives_call(const Queue &named) noexcept { return named.backend().is_sycl() || named.is_default_stream(); }
 
 }  // namespace
 
 void PeerStreams::add(const Memory &memory, Which which) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a library that is asked for its stream may acquire the GIL
     const Memory::Record &record = *memory.record();
     const std::uint32_t peers = record.peers.load(std::memory_order_acquire);
     if (peers & PeerBits::owner_queue)
@@ -170,8 +178,8 @@ void PeerStreams::add(const Memory &memory, Which which) {
 
 namespace {
 
-// True if the stream is captured into that graph (0: into none). False if the driver refuses to say,
-// as it does of a destroyed stream.
+// True if the stream is captured into that graph (0: into none). False if the driver refuses to
+// say, as it does of a destroyed stream.
 bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
     try {
         return stream.capture() == capture;
@@ -184,6 +192,7 @@ bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
 
 std::vector<Use> order_release(Memory::Record *record) noexcept {
     ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
     if ((peers & (PeerBits::owner_library | PeerBits::owner_queue)) == 0 || (peers & PeerBits::consumers) == 0)
         return {};
@@ -232,8 +241,10 @@ void Operation::add_peers(const Memory &memory, std::uint32_t peers) {
         exported_.push_back({memory.record(), peers});
 }
 
-// Capturing streams come first: they take the queue into their graph, and what is not in it is waited for on the host then.
+// Capturing streams come first: they take the queue into their graph, and what is not in it is
+// waited for on the host then.
 [[gnu::hot]] void Operation::wait_for_peers() {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const auto wait_for = [&](PeerStreams::Stream &stream) {
         queue_.wait_for(stream.queue);
         stream.is_waited_for = true;
@@ -255,6 +266,7 @@ void Operation::add_peers(const Memory &memory, std::uint32_t peers) {
 }
 
 Operation::Logged Operation::how_to_log(const Memory &memory, const PeerStreams::Stream &own) const noexcept {
+    ENTREPOT_ASSERT(own.queue == queue_);
     const std::uint32_t peers = memory.record()->peers.load(std::memory_order_relaxed);
     const unsigned owner = PeerBits::owner_of(peers);
     if (owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order &&
@@ -273,8 +285,9 @@ void Operation::wait_unlogged(std::uint64_t capture) const noexcept {
     }
 }
 
-// Drops the consumers that hold a reference to the memory, if only one reference is left. They have released theirs, and this
-// write waits for what they had submitted. A later export has changed Record::peers, and then nothing is dropped.
+// Drops the consumers that hold a reference to the memory, if only one reference is left. They have
+// released theirs, and this write waits for what they had submitted. A later export has changed
+// Record::peers, and then nothing is dropped.
 void Operation::drop_released_consumers(const Memory &memory) const noexcept {
     const auto found = std::ranges::find(exported_, memory.record(), &Exported::record);
     if (found == exported_.end() || memory.is_shared())
@@ -287,11 +300,13 @@ void Operation::drop_released_consumers(const Memory &memory) const noexcept {
     std::vector<Memory::Ordering::ConsumerQueue> dropped;  // released after the lock
     Memory::Ordering &ordering = Memory::Ordering::of(record);
     const std::lock_guard lock(ordering.mutex);
+    ENTREPOT_ASSERT((seen & PeerBits::lasting_consumer) == 0);  // its consumer holds an object, and may go on working
     if (record.peers.compare_exchange_strong(seen, seen & ~PeerBits::consumers, std::memory_order_acq_rel))
         dropped.swap(ordering.consumers);
 }
 
 void Operation::order_peers(std::uint64_t capture) const {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     for (std::size_t i = 0; i < streams_.size(); ++i) {
         const Queue &stream = streams_[i].queue;
         if (!is_queue_itself(stream) && (capture == 0 || is_in_capture(stream, capture)))

@@ -14,13 +14,14 @@
 namespace entrepot {
 namespace {
 
-// From there on what is known to be done is dropped.
+// Above this many entries, those that are known to be done are dropped.
 constexpr std::size_t few_entries = 4;
 
-// From there on the queues of those who were given the memory, and have done nothing that we know of since, are forgotten.
+// Above this many entries, consumers with no known activity since the export are dropped.
 constexpr std::size_t most_consumers = 16;
 
-// Takes out those that are to go, the others stay in their order. Each is whole at any time, for `keep` may throw.
+// Removes the entries for which `goes` is true, and keeps the order of the others. If `keep`
+// throws, no entry is lost.
 template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, Memory::LeftQueues &left) {
     auto stay = entries.begin();
     for (auto entry = entries.begin(); entry != entries.end(); ++entry)
@@ -36,19 +37,21 @@ bool is_done(const Memory::Ordering::Entry &entry) noexcept {
     return entry.consumer == Memory::Consumer::none && is_known_done(entry.queue, entry.position);
 }
 
-// The ordering of a record that has anything noted; nullptr where there is nothing to wait for.
+// Returns: the log of a record that is not quiet; else nullptr.
 Memory::Ordering *busy_ordering(Memory::Record &record) {
     return record.noted.load(std::memory_order_acquire) != 0 ? &Memory::Ordering::of(record) : nullptr;
 }
 
-// With the lock held, or nobody else who has the memory.
+// Summarizes the log in Record::noted.
 void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
+    ENTREPOT_ASSERT(ordering.mutex.held());
+    ENTREPOT_ASSERT(!record.home);  // begin() has moved it into the log
     const auto is_all_of = [&](std::uint64_t queue) {
         return std::ranges::all_of(ordering.entries, [&](const Memory::Ordering::Entry &entry) {
             return entry.queue.identity()->number == queue || entry.waited_by == queue;
         });
     };
-    std::uint64_t of = 0;  // of who has waited for the last, if anybody's, else of who did it
+    std::uint64_t of = 0;  // the queue that waits for the newest entry, else the queue of that entry
     if (!ordering.entries.empty()) {
         const Memory::Ordering::Entry &last = ordering.entries.back();
         const std::uint64_t its = last.queue.identity()->number;
@@ -67,6 +70,7 @@ Memory::Ordering &Memory::Ordering::make(Record &record) {
     Ordering *found = nullptr;
     if (record.ordering.compare_exchange_strong(found, fresh.get(), std::memory_order_acq_rel))
         return *fresh.release();
+    ENTREPOT_ASSERT(found);
     return *found;  // another thread was faster
 }
 
@@ -77,17 +81,28 @@ ForkSafeMutex &Memory::Ordering::next_mutex() {
     return (*mutexes)[made++ / in_a_row % mutexes->size()];
 }
 
-inline void Memory::Ordering::begin(Record &record) {
+inline void Memory::Ordering::begin(Record &record, Lock &lock) {
+    ENTREPOT_ASSERT(lock.mutex() == &mutex && mutex.held());
     if (record.home)
-        take_over_home(record);
+        take_over_home(record, lock);
 }
 
-void Memory::Ordering::take_over_home(Record &record) {
+void Memory::Ordering::take_over_home(Record &record, Lock &lock) {
     const bool is_producers = record.resource == nullptr;
-    if (is_producers)
+    std::uint64_t capture = 0;
+    if (is_producers) {
+        {
+            const Queue producer = record.home;
+            lock.unlock();  // the question locks the queue's mutex or calls the driver
+            capture = producer.capture_of_work();
+        }
+        lock.lock();
+        if (!record.home)
+            return;  // another thread was faster
         record.home.take(record.available);
-    const std::uint64_t capture = is_producers ? record.home.capture_of_work() : 0;
+    }
     entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers, capture});
+    ENTREPOT_ASSERT(!record.home);
 }
 
 inline bool Memory::Ordering::Entry::is_remembered_by(const Queue &by) const noexcept {
@@ -95,15 +110,16 @@ inline bool Memory::Ordering::Entry::is_remembered_by(const Queue &by) const noe
 }
 
 inline bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept {
-    if (capture == 0 && in_capture != 0)  // nobody outside waits for what is captured, but for what runs
+    if (capture == 0 && in_capture != 0)  // work outside the graph still waits for what runs, and not for what is captured
         return false;
-    if (later == Access::write)  // comes after all that the queue did or has waited for
+    if (later == Access::write)  // ordered after all that the queue has done or waited for
         return queue == by || waited_by == by.identity()->number || by.has_waited_for(queue, position);
     return queue == by && access == Access::read;
 }
 
 inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                                      Consumer consumer) noexcept {
+    ENTREPOT_ASSERT(mutex.held());
     if (entries.empty())
         return false;
     Entry &last = entries.back();
@@ -120,14 +136,17 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
 
 [[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                                          Consumer consumer, LeftQueues &left) {
+    ENTREPOT_ASSERT(mutex.held());
+    ENTREPOT_ASSERT(queue && position != 0);
     const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
-    if (entries.size() == 1 && entries.front().queue != queue && is_behind(entries.front())) {  // what two queues do in turns
+    if (entries.size() == 1 && entries.front().queue != queue && is_behind(entries.front())) {  // two queues alternate
         Entry &only = entries.front();
         left.keep(only.queue);
         only = {.queue = queue, .position = position, .access = access, .capture = capture, .consumer = consumer};
         return;
     }
-    // Another thread may have noted a later position of the queue already: it is still running when this one is done.
+    // Another thread may have logged a later position of the queue already. That work is still
+    // pending when this one is done.
     for (const Entry &entry : entries)
         if (entry.queue == queue && is_behind(entry)) {
             position = std::max(position, entry.position);
@@ -143,7 +162,9 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
 }
 
 void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
-    const auto is_seen = [&](const Entry &entry) {  // else he, or the next one, has been given the memory again
+    ENTREPOT_ASSERT(mutex.held());
+    // A later position means that a consumer has received the memory again.
+    const auto is_seen = [&](const Entry &entry) {
         return std::ranges::any_of(seen, [&](const Blocker &use) {
             return use.is_over && use.queue == entry.queue && use.capture == entry.capture && entry.position <= use.position;
         });
@@ -153,8 +174,9 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
 
 [[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses,
                                                   const PeerStreams *waited_for) {
-    const std::lock_guard lock(mutex);
-    begin(record);
+    ENTREPOT_ASSERT(uses.size() == 0);
+    Lock lock(mutex);
+    begin(record, lock);
     uses.reserve(entries.size());
     bool is_marked = false;
     for (Entry &entry : entries) {
@@ -183,10 +205,12 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
 }
 
 Queue::Position Memory::Ordering::Blocker::to_come_behind() const {
+    ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // capture() may call the driver
     return consumer != Consumer::none && queue.capture() == 0 ? queue.submitted() : position;
 }
 
 void Memory::Ordering::mark_waited(const Blockers &uses, const Queue &queue) {
+    ENTREPOT_ASSERT(mutex.held() && queue);
     for (Entry &entry : entries)
         for (const Blocker &use : uses)
             if (use.is_waited_for && entry.queue == use.queue && entry.capture == use.capture && entry.position <= use.position)
@@ -194,6 +218,7 @@ void Memory::Ordering::mark_waited(const Blockers &uses, const Queue &queue) {
 }
 
 std::vector<Use> Memory::Ordering::take_all() {
+    ENTREPOT_ASSERT(!mutex.held());
     std::vector<Use> uses;
     for (Entry &entry : entries)
         if (!entry.is_producers && !is_known_done(entry.queue, entry.position))
@@ -205,15 +230,18 @@ std::vector<Use> Memory::Ordering::take_all() {
 
 namespace {
 
-// Whether all later work of the queue, whose capture is given, is behind the use now.
+// Makes the queue, which is in `capture` (0: none), wait for the use.
+// Returns: true if all later work of the queue waits for it now.
 bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, std::uint64_t capture) {
+    ENTREPOT_ASSERT(use.queue != queue);
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const bool is_ours = &use.queue.backend() == &queue.backend();
     if (is_ours && capture == 0 && use.capture == 0 && !use.queue.is_past()) [[likely]] {
         queue.wait_for(use.queue, use.to_come_behind());
         return true;
     }
     const std::uint64_t captured = use.capture != 0 ? use.queue.capture_of_work() : 0;
-    if (captured != 0 && captured != capture)  // what is captured into another graph does not run now
+    if (captured != 0 && captured != capture)  // work of another graph does not run now
         return false;
     const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
     const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.to_come_behind());
@@ -221,7 +249,7 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
         queue.wait_for(event);
     else if (!event.is_done())
         event.wait();
-    return capture == 0 || use.capture != 0;  // else in the graph only: what the queue does after it is not behind what runs now
+    return capture == 0 || use.capture != 0;  // else only the graph waits: later work of the queue outside it does not
 }
 
 }  // namespace
@@ -238,12 +266,14 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
     if (uses.size() == 0)
         return;
     {
-        const InterpreterLock::Released released;  // once for all of them
+        const InterpreterLock::Released released;  // once for all uses
         const std::uint64_t capture = queue.capture();
         for (Ordering::Blocker &use : uses)
             use.is_waited_for = come_behind_one(use, queue, capture);
     }
-    // The queue remembers for itself whom it waited for last, and what it writes is all that is noted then.
+    // The write replaces the entry when it is logged, because note() asks has_waited_for as well.
+    // If the queue has waited for another one by then, the entry stays in the log, and later work
+    // waits for it once more.
     if (access == Access::write && uses.size() == 1 && queue.has_waited_for(uses[0].queue, uses[0].position)) [[likely]]
         return;
     const std::lock_guard lock(ordering->mutex);
@@ -252,8 +282,9 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
 }
 
 [[gnu::hot, gnu::noinline]] void Memory::After::lock(Ordering &ordering) {
-    lock_ = {};  // one at a time
-    lock_ = std::unique_lock<std::mutex>(ordering.mutex);
+    lock_ = {};  // a leaf mutex is never locked together with another one
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    lock_ = std::unique_lock<LeafMutex>(ordering.mutex);
 }
 
 [[gnu::hot]] void Memory::After::note(Access access, const Memory &memory) {
@@ -261,13 +292,14 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
     Ordering *const ordering = &Ordering::of(record);
     if (lock_.mutex() != &ordering->mutex)
         lock(*ordering);
+    ENTREPOT_ASSERT(ordering->mutex.held());
     if (!record.home && ordering->repeat(access, queue_, position_, capture_, consumer_)) [[likely]]
         return;
     note_anew(access, record, *ordering);
 }
 
 [[gnu::hot, gnu::noinline]] void Memory::After::note_anew(Access access, Record &record, Ordering &ordering) {
-    ordering.begin(record);
+    ordering.begin(record, lock_);
     ordering.note(access, queue_, position_, capture_, consumer_, left_);
     publish(record, ordering);
 }
@@ -277,6 +309,7 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position, 
 }
 
 void Memory::after_event(Access access, const Queue &event) const {
+    ENTREPOT_ASSERT(event.is_past());
     Ordering &ordering = Ordering::of(*record_);
     for (bool is_done = true; is_done;) {
         Use oldest;
@@ -289,27 +322,31 @@ void Memory::after_event(Access access, const Queue &event) const {
                 break;
             oldest = {ordering.entries.front().queue, ordering.entries.front().position};
         }
-        is_done = oldest.queue.is_done(oldest.position);  // without the lock: the driver may block
+        is_done = oldest.queue.is_done(oldest.position);  // without the mutex: the driver may block
     }
     after(access, event, 1);
 }
 
 void Memory::after_consumer(Access access, const Queue &queue, Consumer consumer) const {
+    ENTREPOT_ASSERT(consumer != Consumer::none && !queue.is_past());
     After(queue, queue.submitted(), queue.capture_of_work(), consumer).note(access, *this);
 }
 
 void Memory::after_producer_too(const Queue &queue) const {
-    ENTREPOT_ASSERT(!is_shared());  // so the lock is not needed
+    ENTREPOT_ASSERT(!is_shared());
     Ordering *const ordering = &Ordering::of(*record_);
-    ordering->begin(*record_);
-    ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, queue.capture_of_work()});
+    const std::uint64_t capture = queue.capture_of_work();
+    Ordering::Lock lock(ordering->mutex);
+    ordering->begin(*record_, lock);
+    ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, capture});
     publish(*record_, *ordering);
 }
 
 namespace {
 
-// Of what others submit to as well. An event that is recorded now is hardly ever done now, so the queue is asked, where it may
-// be: of one that is not in order, SYCL's runtime may not, while others submit to it.
+// For a queue that foreign code submits to as well. An event recorded now is rarely done now, so
+// the driver is asked if the queue is idle. SYCL's runtime cannot be asked about an out-of-order
+// queue while another thread submits to it.
 bool is_empty(const Queue &queue) {
     return queue.capture() == 0 && (queue.is_in_order() ? queue.is_idle() : queue.is_done(queue.submitted()));
 }
@@ -330,7 +367,7 @@ void Memory::wait_for_host(Access access) const {
     ordering->find_blocking(*record_, access, {}, uses);
     for (Ordering::Blocker &use : uses)
         if (use.consumer != Consumer::none && use.queue.capture() == 0) {
-            use.queue.wait();  // for what others have in it, too
+            use.queue.wait();  // also for work of foreign code
         } else {
             use.queue.wait_at(use.position);
             use.is_over = false;

@@ -1,4 +1,30 @@
-// Ordering: which accesses to a piece of memory may still be running.
+// Ordering: the access log of one Memory.
+//
+// Overview
+//   The entries are the last write and the accesses since. A queue has at most one entry of each
+//   kind of access, and as many in a captured graph. An access asks find_blocking() what it has to
+//   wait for. After its submission, note() adds it and removes the entries that it is ordered
+//   after. The entries are summarized in Record::noted (publish).
+//
+// States
+//   An entry is pending until its position is known to be done. Its `waited_by` names another queue
+//   that waits for it. A consumer's entry (Consumer) has no last position: the consumer may submit
+//   more at any time. A producer's entry (is_producers) is older than the import, and the release
+//   of the memory does not wait for it. An entry with a `capture` is in that graph, and runs when
+//   the graph does.
+//
+// Lock order
+//   The leaf `mutex` guards `entries`, `consumers`, Record::home and Record::available, and writes
+//   to Record::noted. Drivers are asked with it unlocked. Queues taken out of the log are dropped
+//   after it is unlocked.
+//
+// Fast paths
+//   Memory::before does nothing if Record::noted is 0 or the number of the queue. It does not lock
+//   again to mark its waits if the coming write replaces the only entry (has_waited_for) anyway.
+//   Memory::After updates the newest entry in place if the queue repeats its last access (repeat).
+//
+// Lifetime
+//   Made at the first access, kept by the recycled record, deleted with it.
 #pragma once
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/memory/resource.hpp>
@@ -10,8 +36,8 @@
 namespace entrepot {
 
 struct Memory::Ordering {
-    // Returns: the record's ordering, made at the first call and kept with the record.
-    // Thread safety: thread-safe.
+    // Returns: the record's log, made at the first call and kept with the record.
+    // Thread safety: thread-safe. The caller holds no mutex.
     static Ordering &of(Record &record) {
         Ordering *const made = record.ordering.load(std::memory_order_acquire);
         return made ? *made : make(record);
@@ -21,29 +47,34 @@ struct Memory::Ordering {
         Queue queue;
         Queue::Position position;
         Access access;
-        std::uint64_t waited_by = 0;  // number of the queue whose work comes after it, besides its own; nothing keeps it alive
-        bool is_producers = false;    // from before the memory was borrowed
-        std::uint64_t capture = 0;    // of the graph that it went into; 0 for what runs, though its queue be captured by now
-        Consumer consumer = Consumer::none;  // whose it is, if more of it may come, which no position tells
+        std::uint64_t waited_by = 0;  // number of another queue that waits for it, or 0; holds no reference to that queue
+        bool is_producers = false;    // older than the import of the memory
+        std::uint64_t capture = 0;    // the graph that the access is in; 0 if it runs, even if its queue is capturing by now
+        Consumer consumer = Consumer::none;  // not none: the queue of a consumer, which may submit more at any time
 
-        // Whether who waits for a later access of that queue, captured or not, need not wait for this one.
+        // True if waiting for a `later` access of `by` includes this entry. That access is in the
+        // graph `in_capture` (0: none).
         bool is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept;
-        // Whether the queue, which nobody captures, has come behind it for another memory's sake already. Not behind a
-        // consumer's, who may have submitted more since.
+        // True if `by` (not capturing) waits for this entry already, because it waited for the same
+        // queue on behalf of another memory. False for a consumer's entry, which may stand for
+        // later work.
         bool is_remembered_by(const Queue &by) const noexcept;
     };
 
-    // What an access has to come behind: the latest of one queue, of what runs or of what one graph has.
+    // Something that an access has to wait for: the entries of one queue that run, or are in one
+    // graph.
     struct Blocker {
         Queue queue;
         Queue::Position position;
         std::uint64_t capture;
         Consumer consumer;
         bool is_waited_for = false;
-        bool is_over = false;  // a consumer's who has let go: what his queue holds now is all
+        bool is_over = false;  // the consumer has dropped its last reference, so its queue holds all of its work
 
-        // The position to come behind. What a consumer may have submitted by now has a new one: an event of the queue that was
-        // taken before does not stand for it. While his queue is captured, he submits nothing that runs.
+        // Returns: the position to wait for. For a consumer's queue a new position is taken,
+        //          because an event recorded earlier
+        // may not cover its latest work. A capturing queue runs nothing, so there the stored
+        // position suffices.
         Queue::Position to_come_behind() const;
         void join(const Entry &entry) noexcept {
             position = std::max(position, entry.position);
@@ -52,51 +83,65 @@ struct Memory::Ordering {
     };
     using Blockers = SmallVector<Blocker, 2>;
 
-    // The last write and what came since, at most one of each kind for a queue, and as many in its capture; and what other
-    // threads do at the same time.
+    // Guarded by `mutex`. Oldest first. Accesses that threads submit at the same time may add
+    // further entries.
     std::vector<Entry> entries;
 
-    // Queues that consumers of exports work on; guarded by `mutex`. Unlike their entries above, they stay when an operation of
-    // ours has waited for them: the consumer may go on working.
+    // Queues that consumers of exports work on. Unlike their entries above, they stay when an
+    // operation has waited for them: the consumer may go on working.
     struct ConsumerQueue {
         Queue queue;
         Consumer holder;
     };
-    std::vector<ConsumerQueue> consumers;
+    std::vector<ConsumerQueue> consumers;  // guarded by `mutex`
 
-    // The lock of one ordering in so many: they need one each too rarely for its room. Those that a thread makes in a row often
-    // have the same, for what is made together is used together.
+    // Striped lock: 16 mutexes shared by all logs. Logs made in a row by one thread share a stripe,
+    // so an operation on several memories usually locks once.
     ForkSafeMutex &mutex = next_mutex();
+    using Lock = std::unique_lock<LeafMutex>;
 
-    // Each with the lock held. `begin` comes first: it takes over what the memory was allocated with.
-    void begin(Record &record);
+    // Requires: the caller holds `mutex`, for begin() and all functions up to drop_done().
+    //
+    // Moves Record::home into the log. Called before the other functions. It unlocks `lock` while
+    // it asks the producer's queue for its capture, and the log may have changed then.
+    void begin(Record &record, Lock &lock);
+    // Adds an access. Queues that leave the log go to `left`.
     void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer,
               LeftQueues &left);
-    // The same where the queue does again what was done last: most launches write what they wrote, and read what was written
-    // once. Else false. Of which queue everything is stays as it was published.
+    // Updates the newest entry in place, if it is the same kind of access of the same queue.
+    // Record::noted stays correct, because no queue enters or leaves the log.
+    // Returns: false if note() is needed.
     bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer) noexcept;
-    // Drops what is known to be done. The uses are those that the caller has seen the end of.
+    // Drops entries that are known to be done. `seen` are those that the caller has found done.
     void drop_done(LeftQueues &left, const Blockers &seen = {});
 
-    // What an access has to wait for, of queues other than `queue` that has not waited for it before. Takes the lock itself, so
-    // that the caller drops what it gets without it.
+    // Adds to `uses` what an access of `queue` has to wait for. Without a queue: an access of the
+    // host.
+    // Requires: the caller does not hold `mutex`, which is locked here, and drops `uses` without
+    //           it. `uses` is empty.
     void find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses,
                        const PeerStreams *waited_for = nullptr);
+    // Marks the entries that `queue` waits for now.
+    // Requires: the caller holds `mutex`.
     void mark_waited(const Blockers &uses, const Queue &queue);
 
-    // What letting go has to wait for. Without the lock: nobody else has the memory any more. Leaves nothing.
+    // Returns: what the release of the memory has to wait for. The log is empty afterwards.
+    // Requires: nothing else refers to the memory, so `mutex` is not needed.
     std::vector<Use> take_all();
 
 private:
     [[gnu::noinline]] static Ordering &make(Record &record);
-    void take_over_home(Record &record);
+    void take_over_home(Record &record, Lock &lock);
     static ForkSafeMutex &next_mutex();
 };
 
-// Before borrowed memory is released: makes the owner's stream wait for those of the consumers of exports, which may still work
-// on the memory that the owner reuses next. On this thread, whose current streams those are.
-// Requires: nothing else refers to the record.
-// Returns: work of consumers that the release has to wait for, because the owner's stream is captured and cannot.
+// Makes the owner's stream wait for the streams of consumers, before borrowed memory is released.
+// The owner may reuse the memory at once, while a consumer still works on it. Streams are the
+// current ones of this thread.
+//
+// Requires: nothing else refers to the record. The caller holds no mutex.
+// Returns: work of consumers that the release has to wait for, because the owner's stream is
+//          captured and cannot.
 std::vector<Use> order_release(Memory::Record *record) noexcept;
 
 }  // namespace entrepot

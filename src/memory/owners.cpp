@@ -7,24 +7,26 @@
 namespace entrepot {
 namespace {
 
-// As it is kept here an owner that gets lost leaks, instead of being released under a kernel.
+// Without a destructor: an owner that cannot be listed leaks, instead of being released under a
+// running kernel.
 struct Kept {
     void *handle;
     Owner::Release release;
 };
 
 struct Waiting {
-    ForkSafeMutex mutex;
+    ForkSafeMutex mutex;  // guards owners
     Deferred<Kept> owners{mutex};
 };
 
-// Never destroyed: at the end of the process owners leak.
+// Never destroyed: owners leak at process exit.
 Waiting &waiting() {
     static Waiting *const made = new Waiting;
     return *made;
 }
 
 void release(const std::vector<Kept> &owners) noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs foreign code
     owners_waiting.fetch_sub(owners.size(), std::memory_order_relaxed);
     for (const Kept &owner : owners)
         owner.release(owner.handle);
@@ -39,7 +41,7 @@ void release_after(const Context &context, std::vector<Use> uses, Owner owner) n
     try {
         std::erase_if(uses, [](const Use &use) { return is_done_for_sure(use.queue, use.position); });
         if (uses.empty())
-            return;  // the owner goes with the parameter
+            return;  // the parameter releases the owner
         owner.detach();
         waiting().owners.add(context, {std::move(uses), false}, kept);
         owners_waiting.fetch_add(1, std::memory_order_relaxed);
@@ -49,6 +51,7 @@ void release_after(const Context &context, std::vector<Use> uses, Owner owner) n
 
 void release_later(Owner owner) noexcept {
     const Kept kept{owner.handle(), owner.release_function()};
+    ENTREPOT_ASSERT(kept.release);
     owner.detach();
     try {
         waiting().owners.add({}, {}, kept);
@@ -60,7 +63,7 @@ void release_later(Owner owner) noexcept {
 void release_owners_of_finished_work() noexcept {
     try {
         release(waiting().owners.take_finished());
-    } catch (...) {  // no memory for the list: at the next entry
+    } catch (...) {  // no memory for the list: tried again by a later call
     }
 }
 

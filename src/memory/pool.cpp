@@ -1,4 +1,5 @@
-// PoolResource: from the thread's magazine, else from the shelf of the place, else from the upstream; and back the same way.
+// PoolResource: blocks come from the thread's magazine, else from the shelf of the place, else from
+// the upstream.
 #include <memory/pool_state.hpp>
 
 #include <entrepot/device/backend.hpp>
@@ -20,7 +21,7 @@ constexpr std::size_t chunk_size(std::size_t index) noexcept {
     return std::clamp(size_class::bytes_of(index) * blocks_of_a_chunk, shortest_chunk, longest_chunk);
 }
 
-// One block, and what its alignment costs where the upstream aligns to a granule only.
+// Room for one block and its alignment, if the upstream aligns to a granule only.
 constexpr std::size_t shortest_chunk_size(std::size_t index) noexcept {
     return size_class::bytes_of(index) + size_class::alignment_of(index) - size_class::granule;
 }
@@ -33,13 +34,14 @@ std::size_t large_size(std::size_t bytes) {
     return rounded_up(bytes, Segments::step);
 }
 
-// Blocks that are not very long share segments, of an eighth of what there is already: so they can be joined, and cost no more.
+// Blocks that are not very long share segments of an eighth of the reserved memory, so that they
+// can be joined.
 std::size_t segment_size(std::size_t block, std::size_t reserved) {
     const std::size_t shared = block > longest_shared_segment / 4 ? 0 : std::min(reserved / 8, longest_shared_segment);
     return std::max(block, rounded_up(shared, Segments::step));
 }
 
-// Calls `allocate` with the first size, and with the second where there is not so much.
+// Calls `allocate` with the preferred size, and with the needed one if that fails.
 template <class Allocate> Block allocate_either(std::size_t preferred, std::size_t needed, Allocate &&allocate) {
     try {
         return allocate(preferred);
@@ -56,7 +58,8 @@ Block given(FreeBlock block, std::size_t bytes, std::size_t alignment) noexcept 
     return {block.data, bytes, alignment};
 }
 
-// Whether the host has nothing to do with the memory, and the only queue that has will see the next user's work come later.
+// True if the block may be bound: the host cannot access the memory, and one queue has all its
+// pending accesses.
 bool may_be_bound(UsmKind kind, const Pending &pending) noexcept {
     return kind == UsmKind::device && std::all_of(pending.uses.begin(), pending.uses.end(),
                                                   [&](const Use &use) { return use.queue == pending.uses.front().queue; });
@@ -71,7 +74,7 @@ FreeBlock bound_to(void *data, const std::vector<Use> &uses) {
     return block;
 }
 
-// The host's queues answer faster than a list can be kept.
+// The host's queues are asked, because that is faster than listing the block.
 bool is_over(const Queue &queue, Queue::Position position) noexcept {
     return queue.backend().is_host() ? is_done_for_sure(queue, position) : is_known_done(queue, position);
 }
@@ -81,10 +84,10 @@ bool may_end(const Shelf &shelf) noexcept { return !shelf.place.context.record()
 
 struct Registered {
     ForkSafeMutex mutex;
-    std::vector<PoolResource *> pools;
+    std::vector<PoolResource *> pools;  // guarded by mutex; holds no references
 };
 
-// Never destroyed: pools may end after it would be.
+// Never destroyed, because pools may end at process exit.
 Registered &registered() {
     static Registered *const made = new Registered;
     return *made;
@@ -152,7 +155,7 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
     return block;
 }
 
-// From the shelf, with some more for the magazine.
+// Takes a block from the shelf, and some more for the magazine.
 Block PoolResource::State::allocate_small(const Place &place, std::size_t index, const Queue &queue, Magazine *magazine) {
     if (!waiting.is_empty())
         take_finished(waiting.take_finished());
@@ -174,6 +177,7 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
             set_aside(*shelf, index, block.data, {{Use{std::move(block.queue), block.position}}, false});
         if (found.empty())
             continue;
+        ENTREPOT_ASSERT(magazine || found.size() == 1);
         for (std::size_t i = found.size(); --i > 0;)
             magazine->push(index, std::move(found[i]));
         return given(std::move(found.front()), 0, 0);
@@ -181,9 +185,11 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
 }
 
 void PoolResource::State::add_chunk(const Place &place, std::size_t index, const Queue &queue) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the upstream is called
     give_back_abandoned();
     const Block chunk = allocate_either(chunk_size(index), shortest_chunk_size(index),
                                         [&](std::size_t bytes) { return source().allocate(place, bytes, 0, queue); });
+    ENTREPOT_ASSERT(chunk.data && chunk.bytes >= shortest_chunk_size(index));
     const std::lock_guard lock(mutex);
     shelf_of(place).add_chunk(index, chunk);
 }
@@ -194,7 +200,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
         take_finished(waiting.take_finished());
     for (bool asked = false;; asked = true) {
         std::vector<Use> bound;
-        std::vector<Queue> dropped;  // after the mutex, as the queue of the block: the last reference may go with them
+        std::vector<Queue> dropped;  // destroyed after the mutex is unlocked: the last reference calls the driver
         std::optional<FreeBlock> block;
         {
             const std::lock_guard lock(mutex);
@@ -213,8 +219,9 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
     }
 }
 
-// What is free in pieces that are too short goes back for it, as much as is asked for: so programs that ask for ever more, or
-// for other lengths each time, do not pile up what they no longer use.
+// Free segments that are too short are returned to the upstream first, as many bytes as are asked
+// for. So a program that asks for growing or varying lengths does not accumulate memory that it no
+// longer uses.
 Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
     give_back_abandoned();
     ask_about_bindings(every_shelf);
@@ -231,6 +238,7 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
     give_back(place, std::move(returned));
     const Block segment = allocate_either(segment_size(size, reserved), bytes,
                                           [&](std::size_t length) { return source().allocate(place, length, alignment, queue); });
+    ENTREPOT_ASSERT(segment.data && segment.bytes >= bytes);
     const std::lock_guard lock(mutex);
     shelf_of(place).large.add(segment, std::min(size, segment.bytes));
     return {segment.data, bytes, alignment, segment.available, segment.queue};
@@ -241,7 +249,7 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
 void PoolResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     try {
         const std::size_t index = size_class::serving(block.bytes, block.alignment);
-        if (block.queue && !is_over(block.queue, block.available)) {  // as it was allocated, or nearly so
+        if (block.queue && !is_over(block.queue, block.available)) {  // no access has been logged since the allocation
             if (pending.uses.empty() && !pending.escaped && place.kind == UsmKind::device) [[likely]]
                 return state_->put_back(place, index, {block.data, std::move(block.queue), block.available});
             keep_latest(pending.uses, {std::move(block.queue), block.available});
@@ -251,14 +259,17 @@ void PoolResource::deallocate(const Place &place, Block block, Pending pending) 
             state_->put_back(place, index, bound_to(block.data, pending.uses));
         else
             state_->set_aside(state_->shelf_that_is_there(place), index, block.data, std::move(pending));
-    } catch (...) {  // no memory for the lists: a block that leaks is better than one that is given to two
+    } catch (...) {  // no memory for the lists: the block leaks rather than being reused too early
     }
 }
 
-// Of a block that was given out: as long as `place` holds its context, nobody takes the shelf away.
+// The shelf of a block in use. `place` holds a reference to its context, so no thread removes the
+// shelf.
 Shelf &PoolResource::State::shelf_that_is_there(const Place &place) {
     const std::lock_guard lock(mutex);
-    return *find_shelf(place);
+    Shelf *const shelf = find_shelf(place);
+    ENTREPOT_ASSERT(shelf);
+    return *shelf;
 }
 
 void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBlock block) {
@@ -271,12 +282,14 @@ void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBl
     } else {
         std::vector<Queue> dropped;
         const std::lock_guard lock(mutex);
+        ENTREPOT_ASSERT(find_shelf(place));
         put_on_shelf(*find_shelf(place), index, std::move(block), dropped);
     }
     keep_to_limit();
 }
 
 void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block, std::vector<Queue> &dropped) {
+    ENTREPOT_ASSERT(mutex.held());
     if (index == size_class::none)
         shelf.large.put(std::move(block), dropped);
     else
@@ -300,8 +313,10 @@ void PoolResource::State::take_finished(std::vector<Waiting> finished) {
     {
         const std::lock_guard lock(mutex);
         for (const Waiting &each : finished) {
-            each.shelf->waiting -=
+            const std::size_t bytes =
                 each.index == size_class::none ? each.shelf->large.size_of(each.data) : size_class::bytes_of(each.index);
+            ENTREPOT_ASSERT(each.shelf->waiting >= bytes);
+            each.shelf->waiting -= bytes;
             put_on_shelf(*each.shelf, each.index, {each.data, {}, 0}, dropped);
         }
     }
@@ -314,7 +329,7 @@ void PoolResource::take_finished() noexcept {
     try {
         if (has_waiting())
             state_->take_finished(state_->waiting.take_finished());
-    } catch (...) {  // no memory for the lists: at the next entry
+    } catch (...) {  // no memory for the lists: tried again by a later call
     }
 }
 
@@ -328,6 +343,7 @@ void PoolResource::wait_for_all() noexcept {
 // -------------------------------------------------------------------- shelves
 
 Shelf *PoolResource::State::find_shelf(const Place &place) const noexcept {
+    ENTREPOT_ASSERT(mutex.held());
     const auto found = std::find_if(shelves.begin(), shelves.end(), [&](const auto &shelf) { return shelf->place == place; });
     return found == shelves.end() ? nullptr : found->get();
 }
@@ -338,7 +354,8 @@ Shelf &PoolResource::State::shelf_of(const Place &place) {
     return *shelves.emplace_back(std::make_unique<Shelf>(place));
 }
 
-// A queue that only free blocks have keeps its context: it goes with its last work.
+// A queue that only free blocks refer to keeps its context alive. It is dropped when its work is
+// done.
 void PoolResource::State::drop_done_queues() {
     ask_about_bindings(may_end);
     std::vector<Queue> dropped;  // after the mutex
@@ -348,7 +365,8 @@ void PoolResource::State::drop_done_queues() {
             shelf->unbind_done(dropped);
 }
 
-// Contexts come and go; what is cached for one that only its shelves still hold is of no more use to anybody.
+// Returns cached memory of a context that only its shelves refer to: no allocation can use it any
+// more.
 void PoolResource::State::give_back_abandoned() {
     drop_done_queues();
     std::vector<std::unique_ptr<Shelf>> abandoned;
@@ -384,8 +402,8 @@ std::size_t PoolResource::trim() {
     return state_->give_back_free() + upstream()->trim();
 }
 
-// Whether the work is done that free blocks of such shelves are bound to. Nobody else asks this of a queue that its users have
-// let go.
+// Asks if the work is done that free blocks of such shelves are bound to. If the users of a queue
+// have dropped it, no other code asks.
 void PoolResource::State::ask_about_bindings(bool (*of)(const Shelf &shelf)) {
     std::vector<Use> bindings;
     {
@@ -422,6 +440,7 @@ std::size_t PoolResource::State::give_back_free() {
 }
 
 std::size_t PoolResource::State::give_back(const Place &place, std::vector<Returned> returned) noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the upstream is called
     std::size_t bytes = 0;
     for (Returned &each : returned) {
         bytes += each.block.bytes;
@@ -430,7 +449,8 @@ std::size_t PoolResource::State::give_back(const Place &place, std::vector<Retur
     return bytes;
 }
 
-// Looks for what can go only where enough has come since the last time, because chunks that are partly in use stay.
+// Trims only if enough has been cached since the last time, because chunks that are partly in use
+// stay.
 void PoolResource::State::keep_to_limit() {
     if (max_cached == unlimited)
         return;
@@ -445,8 +465,10 @@ void PoolResource::State::keep_to_limit() {
     give_back_free();
 }
 
-// Nothing is out any more. What waits goes back with all that anything waits for, and the upstream does the waiting.
+// No block is in use. Waiting blocks go to the upstream with all pending accesses, and the upstream
+// waits for them.
 void PoolResource::State::end() {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     take_from_all_magazines();
     Pending pending = waiting.outstanding();
     for (const auto &shelf : shelves)
@@ -472,7 +494,7 @@ PoolResource::Statistics PoolResource::statistics() const {
     }
     for (const Magazine *magazine : state_->magazines)
         sum.cached += magazine->cached.load(std::memory_order_relaxed);
-    const std::size_t free = sum.cached + sum.waiting + waste;  // threads that are at work may be counted a little late
+    const std::size_t free = sum.cached + sum.waiting + waste;  // bytes that threads cache now may be counted late
     sum.used = sum.reserved > free ? sum.reserved - free : 0;
     return sum;
 }

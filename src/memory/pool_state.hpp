@@ -1,4 +1,4 @@
-// What a pool consists of: shelves that all threads share, and magazines, of which each thread has its own.
+// State of a pool: shelves that all threads share, and magazines, one for each thread and place.
 #pragma once
 #include <entrepot/memory/pool.hpp>
 #include <memory/deferred.hpp>
@@ -11,17 +11,23 @@
 
 namespace entrepot {
 
-// The free blocks of one place that one thread keeps for itself. The bins are that thread's alone as long as the pool lives.
+// Free blocks of one place that belong to one thread.
+//
+// States
+//   In use by its thread; then either the thread ends and the pool absorbs it, or the pool ends and
+//   the thread forgets it. If both end at once, `thread_is_gone` tells the pool to delete it.
 struct Magazine {
-    PoolResource *pool;  // under magazine_mutex: nullptr once the pool is gone
-    PoolResource::State *state;
-    Shelf *shelf;
-    std::uint64_t pool_number;
-    const Context::Record *context;  // of a context that is never destroyed: its address cannot become another's
-    Device device;
-    UsmKind kind;
-    bool thread_is_gone = false;         // under magazine_mutex
-    std::atomic<std::size_t> cached{0};  // bytes; written by the thread, read by statistics
+    PoolResource *pool;                  // guarded by magazine_mutex; nullptr once the pool has ended
+    PoolResource::State *state;          // constant
+    Shelf *shelf;                        // constant; shelves of immortal contexts live as long as the pool
+    std::uint64_t pool_number;           // constant
+    const Context::Record *context;      // constant; of an immortal context, so the address is not reused
+    Device device;                       // constant
+    UsmKind kind;                        // constant
+    bool thread_is_gone = false;         // guarded by magazine_mutex
+    std::atomic<std::size_t> cached{0};  // bytes; written by the thread alone, read by statistics
+    // Used by the thread alone, without a lock. When the pool ends no block is in use, and it
+    // empties the bins itself.
     std::array<Bin, size_class::count> bins;
 
     static constexpr std::size_t bin_bytes = std::size_t{512} << 10;
@@ -35,18 +41,22 @@ struct Magazine {
     }
 
     FreeBlock pop(std::size_t index) noexcept {
+        ENTREPOT_ASSERT(!bins[index].empty());
+        ENTREPOT_ASSERT(cached.load(std::memory_order_relaxed) >= size_class::bytes_of(index));
         FreeBlock block = std::move(bins[index].back());
         bins[index].pop_back();
         count(-size_class::bytes_of(index));
         return block;
     }
     void push(std::size_t index, FreeBlock block) {
+        ENTREPOT_ASSERT(block.data);
         bins[index].push_back(std::move(block));
         count(size_class::bytes_of(index));
     }
     // Hands all but the latest `kept` blocks to `put`.
     template <class Put> void drain(std::size_t index, std::size_t kept, Put &&put) {
         Bin &bin = bins[index];
+        ENTREPOT_ASSERT(kept <= bin.size());
         const std::size_t surplus = bin.size() - kept;
         for (std::size_t i = 0; i < surplus; ++i)
             put(std::move(bin[i]));
@@ -55,13 +65,13 @@ struct Magazine {
     }
 
 private:
-    // Not an addition of the processor's: nobody else writes.
+    // No atomic addition, because only one thread writes.
     void count(std::size_t added) noexcept {
         cached.store(cached.load(std::memory_order_relaxed) + added, std::memory_order_relaxed);
     }
 };
 
-// Guards what a thread that ends and a pool that ends have in common. Never destroyed.
+// Guards Magazine::pool and Magazine::thread_is_gone of all magazines. Never destroyed.
 ForkSafeMutex &magazine_mutex();
 
 struct PoolResource::State {
@@ -78,18 +88,18 @@ struct PoolResource::State {
     PoolResource &pool;
     const std::size_t max_cached;
     const std::size_t magazine_bytes;  // of one thread for one place
-    const std::uint64_t number;        // no other pool of the process had or will have it
+    const std::uint64_t number;        // unique in the process
 
-    mutable ForkSafeMutex mutex;  // guards the shelves
-    std::vector<std::unique_ptr<Shelf>> shelves;
-    std::vector<Magazine *> magazines;
-    std::size_t cached_after_trim = 0;
-    Deferred<Waiting> waiting{mutex};
-    std::atomic<std::size_t> deferrals{0};
+    mutable ForkSafeMutex mutex;
+    std::vector<std::unique_ptr<Shelf>> shelves;  // the list and the shelves are guarded by mutex
+    std::vector<Magazine *> magazines;            // guarded by mutex
+    std::size_t cached_after_trim = 0;            // guarded by mutex
+    Deferred<Waiting> waiting{mutex};             // locks mutex itself
+    std::atomic<std::size_t> deferrals{0};        // atomic
 
     Resource &source() const noexcept { return *pool.upstream(); }
 
-    // The calling thread's store for the place; nullptr where it may have none.
+    // Returns: the calling thread's magazine for the place; nullptr if it can have none.
     Magazine *magazine_of(const Place &place);
     void empty_bin(Magazine &magazine, std::size_t index);
     void empty_magazine(Magazine &magazine);
@@ -97,6 +107,7 @@ struct PoolResource::State {
     void absorb(Magazine &magazine);  // of a thread that ends
     void take_from_all_magazines();   // when the pool ends
 
+    // Requires (shelf_of, find_shelf): the caller holds the mutex.
     Shelf &shelf_of(const Place &place);
     Shelf *find_shelf(const Place &place) const noexcept;
     Shelf &shelf_that_is_there(const Place &place);
@@ -109,7 +120,8 @@ struct PoolResource::State {
     Block large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue);
 
     void put_back(const Place &place, std::size_t index, FreeBlock block);
-    // With the mutex held. Queues that bindings were to are left to the caller, to be dropped without it.
+    // Queues of bindings go to `dropped`. The caller drops them without the mutex.
+    // Requires: the caller holds the mutex.
     void put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block, std::vector<Queue> &dropped);
     void set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending);
     void take_finished(std::vector<Waiting> finished);

@@ -1,4 +1,4 @@
-// What is let go late: all the lists of what waits.
+// Deferred release: polls the owners and the blocks of every resource.
 #include <entrepot/memory/release.hpp>
 
 #include <entrepot/memory/direct.hpp>
@@ -14,7 +14,7 @@ void release_finished() noexcept {
             static_cast<PoolResource &>(*pool).take_finished();
         direct_resource()->take_finished();
         shareable_resource()->take_finished();
-    } catch (...) {  // no memory for the lists: at the next entry
+    } catch (...) {  // no memory for the lists: tried again by a later call
     }
 }
 

@@ -1,4 +1,4 @@
-// Segments: cutting, joining, and finding what is wholly free.
+// Segments: cuts and joins pieces, and finds segments that are wholly free.
 #include <memory/segments.hpp>
 
 #include <algorithm>
@@ -11,10 +11,10 @@ bool is_aligned(const void *data, std::size_t alignment) noexcept {
     return alignment == 0 || reinterpret_cast<std::uintptr_t>(data) % alignment == 0;
 }
 
-// Whether work may use both as soon as it may use the later one of them.
+// True if the two can be one piece: at most one is bound, or both are bound to one queue.
 bool may_join(const FreeBlock &a, const FreeBlock &b) noexcept { return !a.is_bound() || !b.is_bound() || a.queue == b.queue; }
 
-// What both are bound to together goes to `a`.
+// Binds `a` to what both were bound to.
 void join_bindings(FreeBlock &a, FreeBlock &b, std::vector<Queue> &dropped) {
     if (b.is_bound() && (!a.is_bound() || a.position < b.position)) {
         std::swap(a.queue, b.queue);
@@ -34,11 +34,12 @@ std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment
             bound.push_back({piece->second.free.queue, piece->second.free.position});
             continue;
         }
+        ENTREPOT_ASSERT(piece->second.is_free && piece->second.bytes >= bytes);
         const std::size_t rest = piece->second.bytes - bytes;
         auto node = free_.extract(row);
         if (rest != 0) {
             char *const behind = piece->first + bytes;
-            FreeBlock remaining{behind, {}, 0};  // of a queue that is done, only the piece that is taken says so
+            FreeBlock remaining{behind, {}, 0};  // if the queue is done, only the piece that is taken keeps it
             if (piece->second.free.is_bound())
                 remaining = {behind, piece->second.free.queue, piece->second.free.position};
             pieces_.emplace_hint(std::next(piece), behind, Piece{rest, piece->second.segment, true, std::move(remaining)});
@@ -54,6 +55,7 @@ std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment
 }
 
 void Segments::add(Block segment, std::size_t bytes) {
+    ENTREPOT_ASSERT(bytes != 0 && bytes <= segment.bytes);
     Queue bound = std::move(segment.queue);
     char *const start = static_cast<char *>(segment.data);
     const auto row = segments_.emplace(start, segment).first;
@@ -70,6 +72,7 @@ void Segments::add(Block segment, std::size_t bytes) {
 
 void Segments::put(FreeBlock block, std::vector<Queue> &dropped) {
     auto piece = pieces_.find(static_cast<char *>(block.data));
+    ENTREPOT_ASSERT(piece != pieces_.end() && !piece->second.is_free);  // else: freed twice
     cached_ += piece->second.bytes;
     piece->second.is_free = true;
     piece->second.free = std::move(block);
@@ -79,13 +82,14 @@ void Segments::put(FreeBlock block, std::vector<Queue> &dropped) {
         join_with_next(std::prev(piece), dropped);
 }
 
-// The piece that comes next then; pieces that may not be joined stay as they are.
+// Joins a piece with its next neighbour if possible. Returns the piece to continue with.
 Segments::Pieces::iterator Segments::join_with_next(Pieces::iterator piece, std::vector<Queue> &dropped) {
     const auto next = std::next(piece);
     if (next == pieces_.end() || next->second.segment != piece->second.segment || !piece->second.is_free ||
         !next->second.is_free || !may_join(piece->second.free, next->second.free))
         return next;
     join_bindings(piece->second.free, next->second.free, dropped);
+    ENTREPOT_ASSERT(piece->first + piece->second.bytes == next->first);  // the pieces of a segment cover it
     free_.erase({next->second.bytes, next->first});
     auto node = free_.extract({piece->second.bytes, piece->first});
     piece->second.bytes += next->second.bytes;
@@ -118,6 +122,7 @@ void Segments::remove(const Block &segment, std::vector<Queue> &dropped) {
         dropped.push_back(std::move(piece->second.free.queue));
         piece = pieces_.erase(piece);
     }
+    ENTREPOT_ASSERT(cached_ >= segment.bytes && reserved_ >= cached_);
     reserved_ -= segment.bytes;
     cached_ -= segment.bytes;
 }

@@ -1,7 +1,8 @@
-// Segments: large blocks, cut from blocks of the upstream where they are needed, and joined again with their neighbours when they
-// come back, so that what was freed in one size is given again in another.
+// Segments: large blocks, cut from blocks of the upstream on demand, and joined with their free
+// neighbours when they return. So memory that was freed in one size can be reused in another.
 //
-// A plain container: its owner locks, and calls the upstream when nothing is locked.
+// A plain container, guarded by the pool's State::mutex. The pool calls the upstream without the
+// mutex.
 #pragma once
 #include <memory/free_block.hpp>
 
@@ -15,30 +16,31 @@ namespace entrepot {
 
 class Segments {
 public:
-    static constexpr std::size_t step = std::size_t{64}
-                                        << 10;  // what lengths are multiples of, where the upstream could afford it
+    // Lengths are multiples of this, unless the upstream had too little memory.
+    static constexpr std::size_t step = std::size_t{64} << 10;
 
     std::size_t reserved() const noexcept { return reserved_; }  // bytes of the upstream
     std::size_t cached() const noexcept { return cached_; }      // of those, free here
 
-    // A block of `bytes`, of the shortest piece that is long enough and free for the queue. `bound` says what those wait for that
-    // are bound to another queue.
+    // Takes a block of `bytes` from the shortest piece that is long enough and free for the queue.
+    // Adds to `bound` what pieces that are bound to another queue wait for.
     std::optional<FreeBlock> take(std::size_t bytes, std::size_t alignment, const Queue &queue, std::vector<Use> &bound);
-    // A block of the upstream: its first `bytes` are given out, the rest is free.
+    // Adds a block of the upstream. Its first `bytes` are in use, the rest is free.
     void add(Block segment, std::size_t bytes);
-    // A block that came back. Queues that bindings were to are left to the caller to drop.
+    // Returns a block in use. Queues of bindings go to `dropped`, and the caller drops them.
     void put(FreeBlock block, std::vector<Queue> &dropped);
     std::size_t size_of(void *data) const { return pieces_.at(static_cast<char *>(data)).bytes; }
 
-    // Joins what has come to be free for the same queue, or for all, since it came back.
+    // Joins neighbours that have become free for the same queue, or for all, since they returned.
     void join(std::vector<Queue> &dropped);
-    // Removes segments that are wholly free, those of the fewest bytes first, until they have `bytes` together; with `idle`, only
-    // such as no work is bound to.
+    // Removes segments that are wholly free, the shortest first, until they have `bytes` together.
+    // With `idle`, only segments that are not bound.
     void collect(std::size_t bytes, bool idle, std::vector<Returned> &returned, std::vector<Queue> &dropped);
-    // Removes everything. `pending` is what those blocks may still be used by that nobody has.
+    // Removes everything. `pending` are the accesses that may still use blocks that are free or
+    // waiting.
     void collect_all(const Pending &pending, std::vector<Returned> &returned) const;
     void add_bindings(std::vector<Use> &uses) const;
-    // Unbinds what is known to be done. The queues are left to the caller to drop.
+    // Unbinds pieces whose work is known to be done. Their queues go to `dropped`.
     void unbind_done(std::vector<Queue> &dropped);
 
 private:
@@ -46,12 +48,12 @@ private:
         std::size_t bytes;
         const Block *segment;
         bool is_free;
-        FreeBlock free;  // of a free one
+        FreeBlock free;  // valid if is_free
     };
     using Pieces = std::map<char *, Piece>;
 
     Pieces::iterator join_with_next(Pieces::iterator piece, std::vector<Queue> &dropped);
-    // Adds what is bound, if all pieces of the segment are free.
+    // Returns: true if all pieces of the segment are free. Adds what they are bound to.
     bool is_wholly_free(const Block &segment, std::vector<Use> &bindings) const;
     void remove(const Block &segment, std::vector<Queue> &dropped);
 

@@ -51,7 +51,7 @@ struct Client {
 
 struct Owner {
     std::mutex mutex;  // guards what follows
-    int socket = -1;   // listening; -1: nobody has been offered anything in this process
+    int socket = -1;   // listening; -1: this process has offered nothing
     std::int32_t process = 0;
     std::array<std::uint8_t, 16> address{};
     std::unordered_map<const void *, Offer> offers;
@@ -70,7 +70,8 @@ struct Owner {
 Owner &owner() {
     static Owner *const made = [] {
         auto *const only = new Owner;
-        // A child has the memory, but not the thread: it begins anew, and leaves the parent's offers to the parent.
+        // A child has the memory, but not the thread: it begins anew, and leaves the parent's
+        // offers to the parent.
         fork_guard::hold_over_fork({[]() noexcept { owner().mutex.lock(); },
                                     []() noexcept {
                                         if (owner().process != getpid())
@@ -111,7 +112,7 @@ struct Address {
     const sockaddr *get() const noexcept { return reinterpret_cast<const sockaddr *>(&name); }
 };
 
-// Whether the process at the other end is of this user, or may do as it likes anyhow.
+// True if the process at the other end belongs to this user or to root.
 bool is_of_this_user(int socket) {
     ucred other{};
     socklen_t size = sizeof other;
@@ -215,7 +216,7 @@ void start(Owner &of) {
     if (listening.number() < 0 || bind(listening.number(), address.get(), address.length) != 0 ||
         listen(listening.number(), 128) != 0)
         refuse("there is no socket to hand its file out by");
-    of.clients.reserve(most_clients);  // the thread has nobody to tell about a shortage of memory
+    of.clients.reserve(most_clients);  // the thread cannot report a shortage of memory
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -231,7 +232,7 @@ void start(Owner &of) {
     of.socket = listening.detach();
 }
 
-// Of this very process, as it was not forked since.
+// Returns: a file that this process has offered itself, if it has not forked since.
 int own_file(const Sender &sender) {
     const std::lock_guard hold(owner().mutex);
     if (owner().socket < 0 || owner().process != sender.process || owner().address != sender.address)

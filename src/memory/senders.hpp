@@ -1,20 +1,24 @@
-// Senders: how the open file of shared memory comes from the process that has it to the one that opens it.
+// Senders: how the open file of shared memory comes from the process that has it to the one that
+// opens it.
 //
-// The owner answers on a Unix socket, from a thread of its own that calls neither a driver nor Python. The alternatives need
-// more: pidfd_getfd and /proc/PID/fd the right to trace the owner, which containers and Ubuntu's default withhold from all but
-// parents; a name in /dev/shm outlives a crash. The socket is abstract, so nothing is left of it either.
+// The owner answers on a Unix socket, from a thread of its own that calls neither a driver nor
+// Python. The alternatives are worse. pidfd_getfd and /proc/PID/fd need the right to trace the
+// owner, which containers and Ubuntu's default give to parents only. A name in /dev/shm outlives a
+// crash. The socket is abstract, so it leaves nothing behind.
 #pragma once
 #include <entrepot/memory/share.hpp>
 
 namespace entrepot::senders {
 
-// From now on whoever has the ticket, and is the same user, is sent the file, until `memory` is withdrawn. Offered again,
-// `memory` has the same ticket. Throws Error(exchange) where there can be no socket.
+// Sends the file to every process of the same user that has the ticket, until `memory` is
+// withdrawn. Offered again, `memory` has the same ticket.
+// Throws: Error(exchange) if no socket can be created.
 Sender offer(const void *memory, int file);
 void withdraw(const void *memory) noexcept;
 
-// A file that the caller closes. Blocks, for some seconds at most. Throws Error(exchange) where the process has ended, has let
-// go of the memory or does not answer.
+// Ownership: the caller closes the returned file.
+// Throws: Error(exchange) if the process has ended, has released the memory or does not answer.
+// Blocks: for some seconds at most.
 int fetch(const Sender &sender);
 
 }  // namespace entrepot::senders

@@ -15,7 +15,8 @@ namespace {
 constexpr const char *advice =
     "allocate it from entrepot.memory.shareable() (`with use_resource(shareable()):`), or copy it there";
 
-// Of our own memory, what is a whole allocation alone: of a pool, a process would see its neighbours, and whatever comes next.
+// Memory of Entrepot is shared only if it is a whole allocation. In a pool, a process would see
+// neighbouring and later blocks.
 void require_own_allocation(const Memory &memory) {
     if (memory.is_borrowed() || &memory.resource()->origin() == shareable_resource())
         return;
@@ -31,7 +32,8 @@ Place place_of(const SharedMemory &shared) {
     return {device.default_context(), device, shared.kind};
 }
 
-// A handle that calls device memory the host's would have the host read it. The host itself has one kind of memory.
+// A handle that calls device memory the host's would have the host read it. The host itself has one
+// kind of memory.
 void require_kind(const Memory &memory) {
     if (memory.context().backend().is_host())
         return;

@@ -1,4 +1,4 @@
-// ShareableResource: allocation by the backends' IPC functions, and deferred letting go.
+// ShareableResource: allocation by the backends' IPC functions, and deferred release.
 #include <entrepot/memory/shareable.hpp>
 
 #include <device/capture_release.hpp>

@@ -1,4 +1,4 @@
-// Shelf: taking, putting back, and finding what is wholly free.
+// Shelf: takes and returns blocks, and finds chunks that are wholly free.
 #include <memory/shelf.hpp>
 
 #include <algorithm>
@@ -12,11 +12,13 @@ std::optional<FreeBlock> Shelf::take(std::size_t index) {
         return std::nullopt;
     FreeBlock block = std::move(bin.back());
     bin.pop_back();
+    ENTREPOT_ASSERT(cached_ >= size_class::bytes_of(index));
     cached_ -= size_class::bytes_of(index);
     return block;
 }
 
 void Shelf::put(std::size_t index, FreeBlock block) {
+    ENTREPOT_ASSERT(block.data && index < size_class::count);
     bins_[index].push_back(std::move(block));
     cached_ += size_class::bytes_of(index);
 }
@@ -26,12 +28,13 @@ void Shelf::add_chunk(std::size_t index, Block chunk) {
     char *const begin = static_cast<char *>(chunk.data);
     const std::size_t skipped = -reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
     const std::size_t count = (chunk.bytes - skipped) / size;
+    ENTREPOT_ASSERT(count != 0);  // else the pool would ask for chunks without end
     const Queue bound = std::move(chunk.queue);
 
     Bin &bin = bins_[index];
     bin.reserve(bin.size() + count);
     chunks_[index].push_back({chunk, begin + skipped, count});
-    for (std::size_t i = count; i-- > 0;)  // so that they are taken in the order of their addresses
+    for (std::size_t i = count; i-- > 0;)  // so that blocks are taken by ascending address
         bin.push_back({begin + skipped + i * size, bound, chunk.available});
     reserved_ += chunk.bytes;
     cached_ += count * size;
@@ -47,7 +50,8 @@ void Shelf::collect_free(std::vector<Returned> &returned, std::vector<Queue> &dr
     large.collect(large.reserved(), false, returned, dropped);
 }
 
-// Sorted by address, the free blocks of a chunk follow each other: a chunk is wholly free where it has as many as were cut.
+// Sorted by address, the free blocks of a chunk are adjacent. The chunk is wholly free if there are
+// as many as were cut.
 void Shelf::collect_chunks(std::size_t index, std::vector<Returned> &returned) {
     if (chunks_[index].empty())
         return;

@@ -1,6 +1,8 @@
-// Shelf: the free blocks of one place that every thread may take, and the blocks of the upstream that they are parts of.
+// Shelf: the cached blocks of one place that all threads share, and the chunks of the upstream that
+// they are parts of.
 //
-// A plain container: its owner locks, and calls the upstream when nothing is locked.
+// A plain container, guarded by the pool's State::mutex. The pool calls the upstream without the
+// mutex.
 #pragma once
 #include <memory/segments.hpp>
 #include <memory/size_class.hpp>
@@ -20,8 +22,8 @@ public:
 
     const Place place;
     Segments large;
-    std::size_t waiting = 0;  // bytes given back, but perhaps in use; counted by the owner
-    std::size_t waste = 0;    // left over where chunks were cut
+    std::size_t waiting = 0;  // bytes of waiting blocks; counted by the pool
+    std::size_t waste = 0;    // bytes left over where chunks were cut
 
     std::size_t reserved() const noexcept { return reserved_ + large.reserved(); }  // bytes of the upstream
     std::size_t cached() const noexcept { return cached_ + large.cached(); }        // of those, free here
@@ -32,13 +34,15 @@ public:
     // Cuts a block of the upstream into blocks of the class.
     void add_chunk(std::size_t index, Block chunk);
 
-    // Removes what is wholly free. Queues that free blocks were bound to are left to the caller to drop.
+    // Removes chunks and segments that are wholly free. Queues of bindings go to `dropped`, and the
+    // caller drops them.
     void collect_free(std::vector<Returned> &returned, std::vector<Queue> &dropped);
-    // Removes everything. `pending` is what those blocks may still be used by that nobody has.
+    // Removes everything. `pending` are the accesses that may still use blocks that are free or
+    // waiting.
     void collect_all(const Pending &pending, std::vector<Returned> &returned);
-    // Adds what the free blocks are bound to.
+    // Adds the queues and positions that free blocks are bound to.
     void add_bindings(std::vector<Use> &uses) const;
-    // Unbinds free blocks whose work is known to be done. The queues are left to the caller to drop.
+    // Unbinds free blocks whose work is known to be done. Their queues go to `dropped`.
     void unbind_done(std::vector<Queue> &dropped);
 
 private:

@@ -1,4 +1,5 @@
-// Size classes: multiples of 64 bytes, four to each doubling, so that rounding wastes a fifth at most from 320 bytes on.
+// Size classes: multiples of 64 bytes, four to each doubling, so that rounding wastes a fifth at
+// most from 320 bytes on.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -25,7 +26,7 @@ constexpr std::size_t holding(std::size_t bytes) noexcept {
 inline constexpr std::size_t count = holding(longest) + 1;
 inline constexpr std::size_t none = count;
 
-// What every block of the class is aligned to.
+// The alignment of every block of the class.
 constexpr std::size_t alignment_of(std::size_t index) noexcept {
     const std::size_t natural = bytes_of(index) & -bytes_of(index);
     return natural < page ? natural : page;

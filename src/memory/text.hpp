@@ -4,7 +4,7 @@
 
 namespace entrepot::text {
 
-// What an upstream adds to a report.
+// The report of an upstream, as it is appended to another one.
 inline std::string continued(const std::string &further) { return further.empty() ? further : "; " + further; }
 
 }  // namespace entrepot::text

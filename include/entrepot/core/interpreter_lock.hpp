@@ -1,7 +1,22 @@
-// The lock of an interpreter that calls us, as Python's GIL is one: given up around everything that a runtime may keep a thread
-// for, because what the runtime waits for may be a callback that wants it. Who has such a lock says how it is given up and taken
-// again; in a program of C++ there is none.
+// InterpreterLock: releases the lock of an interpreter, such as Python's GIL, around calls that can
+// block inside a driver.
+//
+// Overview
+//   A driver call may wait for a callback that needs the GIL. A thread that made the call with the
+//   GIL held would deadlock. The interpreter registers how its lock is released and reacquired
+//   (set). A program without an interpreter registers nothing.
+//
+// Lock order
+//   The GIL comes before every mutex. Release it before locking a mutex that is held across a
+//   driver call, and reacquire it after unlocking. Released asserts that its thread holds no mutex
+//   (core/checked_mutex.hpp) at both moments.
+//
+// Lifetime
+//   At interpreter shutdown `acquire` may never return: the thread rests until the process exits
+//   (python/bind/gil.hpp).
 #pragma once
+#include <entrepot/core/checked_mutex.hpp>
+
 #include <atomic>
 
 namespace entrepot {
@@ -9,22 +24,29 @@ namespace entrepot {
 class InterpreterLock {
 public:
     struct Functions {
-        void *(*release)() noexcept;      // nullptr where this thread does not have it, else what it is taken again with
-        void (*acquire)(void *released);  // throws nothing, though it may never return
+        // Returns: what `acquire` needs; nullptr if this thread does not hold the lock, which is
+        //          then not acquired either.
+        void *(*release)() noexcept;
+        // Throws: nothing. It may never return.
+        void (*acquire)(void *released);
     };
-    // The functions live as long as the process.
+    // Lifetime: the functions must live as long as the process.
     static void set(const Functions *functions) noexcept { functions_.store(functions, std::memory_order_release); }
 
-    // While it lives, this thread does not have the lock. It comes before mutexes that are held while a runtime is called, and
-    // goes after them: nobody waits for the interpreter with one of those, nor for one of those with the interpreter.
+    // Releases the lock for its own lifetime. A no-op if this thread does not hold the lock, so
+    // scopes nest.
     class Released {
     public:
         explicit Released(bool is_needed = true) noexcept
             : functions_(is_needed ? InterpreterLock::functions_.load(std::memory_order_acquire) : nullptr),
-              released_(functions_ ? functions_->release() : nullptr) {}
+              released_(functions_ ? functions_->release() : nullptr) {
+            ENTREPOT_ASSERT(!released_ || HeldMutexes::is_empty());
+        }
         ~Released() {
-            if (released_)
+            if (released_) {
+                ENTREPOT_ASSERT(HeldMutexes::is_empty());  // else: deadlock with the thread that holds the GIL
                 functions_->acquire(released_);
+            }
         }
         Released(const Released &) = delete;
         Released &operator=(const Released &) = delete;

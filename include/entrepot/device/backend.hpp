@@ -1,5 +1,6 @@
 // Backend: a loaded backend's table, and the one place where its statuses become exceptions.
 #pragma once
+#include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/error.hpp>
 #include <entrepot/device/backend.h>
 #include <entrepot/device/driver_call.hpp>
@@ -25,33 +26,42 @@ public:
     const ep_backend &api() const noexcept { return *api_; }
     bool is_host() const noexcept { return is_host_; }
     bool is_sycl() const noexcept { return is_sycl_; }
-    // Whether event_hand_over takes less than to ask an event whether it is done, and to wait for it.
+    // True if event_hand_over is cheaper than polling an event and waiting for it.
     bool hands_over_quickly() const noexcept { return !is_sycl_ && !is_host_; }
 
-    // Throws what the status says (DeviceError, KernelError, USMAllocationError, ValueError) with the backend's sentence.
+    // Throws: the error that the status names (DeviceError, KernelError, USMAllocationError,
+    //         ValueError), with the backend's text.
     void check(ep_status status) const {
         if (status != EP_OK) [[unlikely]]
             raise(status);
     }
 
-    // Calls a function of the table: `backend.call(&ep_backend::queue_wait, queue)`. Refused in a forked child.
+    // Calls a function of the table: `backend.call(&ep_backend::queue_wait, queue)`.
+    // Requires: the caller holds no leaf mutex (core/checked_mutex.hpp), for any function of the
+    //           table.
+    // Throws: as check(); DeviceError in a marked child of fork().
     template <class... Parameters>
     void call(ep_status (*ep_backend::*function)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
         fork_guard::require_usable(*this);
         check(status_of(function, arguments...));
     }
 
-    // The same for those who know better what to make of a status than an exception; fit for use only where `call` is.
+    // Returns the status instead of throwing.
+    // Requires: the backend may be called in this process (fork_guard::require_usable).
     template <class... Parameters>
     ep_status status_of(ep_status (*ep_backend::*function)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
+        ENTREPOT_ASSERT(!HeldMutexes::has_leaf());
         if (is_host_)
             return (api_->*function)(arguments...);
+        ENTREPOT_ASSERT(!fork_guard::is_child());
         const DriverCall inside;
         return (api_->*function)(arguments...);
     }
 
-    // Lets go of a handle: `backend.drop(&ep_backend::queue_release, queue)`. In a forked child it leaks instead.
+    // Releases a handle: `backend.drop(&ep_backend::queue_release, queue)`. In a marked child of
+    // fork() it leaks instead.
     template <class Handle> void drop(void (*ep_backend::*release)(Handle), std::type_identity_t<Handle> handle) const noexcept {
+        ENTREPOT_ASSERT(!HeldMutexes::has_leaf());
         if (is_host_) {
             (api_->*release)(handle);
         } else if (!fork_guard::is_child()) {
@@ -60,9 +70,10 @@ public:
         }
     }
 
-    // The device of a handle that the backend gave out; none for nullptr.
+    // The device of a handle of the backend; no device for nullptr.
     Device device(ep_device handle) const;
-    // The sub-device of that number that the parent has handed out in this process; none if it has not.
+    // The sub-device of that number that the parent has created in this process; no device if it
+    // has not.
     Device sub_device(const Device &parent, std::uint32_t number) const;
 
     // The sentence that the backend set last on this thread.

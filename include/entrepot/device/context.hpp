@@ -1,4 +1,10 @@
-// Context: what memory is bound to. Counted; two handles of the same native context are equal.
+// Context: the native context that queues and memory belong to. Counted; one native context has one
+// record.
+//
+// Lock order
+//   The table of live contexts (src/device/live_table.hpp) is locked to find, add and remove
+//   records. Constant fields need no lock. The last reference destroys the record without the GIL
+//   and without the table's mutex.
 #pragma once
 #include <entrepot/device/device.hpp>
 
@@ -13,11 +19,12 @@ class Context {
 public:
     Context() noexcept = default;
 
-    // Throws ValueError for no devices and for devices of two backends.
+    // Throws: ValueError for no devices, and for devices of two backends.
     static Context create(std::span<const Device> devices);
-    // Wraps the runtime's own (`sycl::context *`, copied; `CUcontext`). The same native context gives an equal Context.
+    // Wraps a native context (`sycl::context *`, copied; `CUcontext`). One native context gives
+    // equal Contexts.
     static Context from_native(const Backend &backend, void *native);
-    // Takes over one reference to a backend's handle.
+    // Ownership: takes one reference to the backend's handle, also if it throws.
     static Context adopt(const Backend &backend, ep_context handle);
 
     Context(const Context &other) noexcept : record_(other.record_) { retain(); }
@@ -34,7 +41,8 @@ public:
     bool is_default() const noexcept { return record_->is_default; }  // of its platform
     void *native() const;
 
-    // What the pointer is, for the whole range [pointer, pointer + bytes). `flags` of ep_query_flag.
+    // Returns: what the driver knows of the range [pointer, pointer + bytes). `flags` of
+    //          ep_query_flag.
     ep_allocation query(const void *pointer, std::size_t bytes, std::uint32_t flags = 0) const {
         ep_allocation found{};
         backend().call(&ep_backend::memory_query, record_->handle, pointer, bytes, flags, &found);
@@ -45,11 +53,12 @@ public:
     bool operator==(const Context &) const noexcept = default;
 
     struct Record {
-        std::atomic<std::uint32_t> references{1};
-        bool immortal = false;  // default contexts are; their handles are copied on the hottest paths
+        std::atomic<std::uint32_t> references{1};  // atomic; 0 becomes 1 again only under the table's mutex
+        // Constant from here on: written before the record is in the table of live contexts.
+        bool immortal = false;  // true for default contexts, whose handles the hot paths copy; not counted then
         bool is_default = false;
         const Backend *backend = nullptr;
-        ep_context handle = nullptr;  // one reference
+        ep_context handle = nullptr;  // the record owns one reference
         std::vector<Device> devices;
     };
     const Record *record() const noexcept { return record_; }
@@ -64,7 +73,7 @@ private:
         if (record_ && !record_->immortal && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             destroy(record_);
     }
-    static void destroy(Record *record) noexcept;  // unless the table of live contexts has just handed it out again
+    static void destroy(Record *record) noexcept;  // a no-op if the table of live contexts has handed the record out again
 
     Record *record_ = nullptr;
 };

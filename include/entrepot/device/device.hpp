@@ -1,4 +1,5 @@
-// Device: one device or sub-device of a backend. A value that is one pointer wide; devices live as long as the process.
+// Device: one device or sub-device of a backend. A value that is one pointer wide; devices live as
+// long as the process.
 #pragma once
 #include <entrepot/core/error.hpp>
 #include <entrepot/device/backend.hpp>
@@ -20,8 +21,8 @@ class Device {
 public:
     Device() noexcept = default;  // none; every question but == and bool is undefined
 
-    // The selector that finds this device again: `opencl:cpu:0`, `cuda:1`, `host`; a sub-device is `opencl:cpu:0/1`,
-    // numbered among the sub-devices that its parent has handed out in this process.
+    // The selector that finds this device again: `opencl:cpu:0`, `cuda:1`, `host`. A sub-device is
+    // `opencl:cpu:0/1`, numbered among the sub-devices that its parent has created in this process.
     const std::string &selector() const noexcept;
     const ep_device_info &info() const noexcept;
     const Backend &backend() const noexcept;
@@ -29,20 +30,21 @@ public:
 
     bool has(ep_aspect aspect) const noexcept;
     Device parent() const noexcept;  // none for a root device
-    Device root() const noexcept;    // itself, of a root device
+    Device root() const noexcept;    // itself for a root device
 
-    // Throws DeviceError: the device cannot be divided that way; ValueError: counts that it does not have.
+    // Throws: DeviceError if the device cannot be divided that way; ValueError for counts that it
+    //         does not have.
     std::vector<Device> partition_equally(std::uint32_t compute_units_each) const;
     std::vector<Device> partition_by_counts(std::span<const std::uint32_t> compute_units) const;
     std::vector<Device> partition_by_affinity(ep_affinity domain) const;
 
-    // The platform's default context; made once. Of a sub-device: that of its root, if the runtime serves it there,
-    // else one of its own, made once.
+    // The platform's default context, made once. A sub-device has that of its root, if the runtime
+    // supports it there, else one of its own.
     const Context &default_context() const;
     // In order, in the default context; made once.
     const Queue &default_queue() const;
 
-    // Whether kernels here can be given memory of the other device, once access to it is enabled.
+    // True if kernels of this device can use memory of `peer`, once access is enabled.
     bool can_access(const Device &peer) const;
 
     void *native() const;  // sycl::device *, CUdevice * …; lives as long as the process
@@ -62,7 +64,8 @@ private:
     const Record *record_ = nullptr;
 };
 
-// What is known of a device; made when its handle is first seen, and never freed.
+// Facts about a device. Made when its handle is first seen, and never freed. Constant but for the
+// atomics, each set once.
 struct Device::Record {
     const Backend *backend = nullptr;
     ep_device handle = nullptr;

@@ -1,14 +1,17 @@
-// Calls into drivers are known by thread, so that a process can end while threads still use devices: when it does, the runtimes'
-// libraries take themselves down, and a thread that is inside one then crashes. From the end on nobody enters any more, and who
-// is inside is given a moment to come out.
+// DriverCall: counts the driver calls that each thread is inside of, so that a process can exit
+// while threads use devices.
+//
+// At process exit the runtimes' libraries run their destructors, and a thread inside one of them
+// would crash. From then on no thread enters a driver, and threads inside one get a moment to leave
+// it.
 #pragma once
 #include <atomic>
 #include <cstdint>
 
 namespace entrepot {
 
-// Lasts as long as a call. Where the process is ending, it rests for ever instead of coming to be, unless on the thread that
-// ends the process.
+// Lives as long as a call. At process exit its constructor never returns, except on the thread that
+// runs the exit handlers.
 class DriverCall {
 public:
     DriverCall() noexcept : slot_(own ? *own : take_slot()) {
@@ -21,11 +24,11 @@ public:
     DriverCall(const DriverCall &) = delete;
     DriverCall &operator=(const DriverCall &) = delete;
 
-    // On the thread that ends the process, before the libraries of the runtimes go.
+    // Called by the exit handler, before the destructors of the runtimes' libraries run.
     static void end_all() noexcept;
 
 private:
-    // A thread's: how many calls it is inside of. Only the thread writes it.
+    // The number of calls that a thread is inside of. Only that thread writes `depth`.
     struct Slot {
         std::atomic<std::uint32_t> depth{0};
         std::atomic<bool> is_taken{true};
@@ -38,7 +41,7 @@ private:
 
     static inline constinit thread_local Slot *own = nullptr;
     static inline std::atomic<bool> is_ending{false};
-    static inline std::atomic<Slot *> all{nullptr};  // never freed; those of threads that have ended are taken again
+    static inline std::atomic<Slot *> all{nullptr};  // never freed; a new thread reuses the slot of one that has ended
 
     Slot &slot_;
 };

@@ -1,9 +1,24 @@
-// The fork guard: in a child of a process that had used a device, every device entry is an error instead of a hang.
+// The fork guard: in the child of a process that has used a device, device calls raise DeviceError
+// instead of hanging.
 //
-// After fork the vendors' runtimes report nothing: polling an event waits for ever, inherited work never finishes. The
-// mark is set by a handler of pthread_atfork, so reading it costs one load. A child that calls exit() ends without the exit
-// handlers and destructors of the process's libraries that were registered before the first device was used: the runtimes'
-// own would wait for inherited work, too.
+// Overview
+//   After fork() the vendors' runtimes do not work in the child: polling an event never ends, and
+//   inherited work never finishes. A pthread_atfork handler marks the child, so the check costs one
+//   load. The host backend keeps working.
+//
+// States
+//   A process is armed before the first backend other than the host's is loaded (arm). A child of
+//   an armed process is marked (in_child) for good. Handles of devices leak in a marked child.
+//
+// Lock order
+//   Before the fork, the handler takes the locks of all Hold rows in the order of hold_over_fork().
+//   It releases them in reverse order, in parent and child. The thread that forks holds none of
+//   them before.
+//
+// Lifetime
+//   A marked child that calls exit() skips the exit handlers and destructors registered before
+//   guard_the_end(). They belong to the runtimes and would wait for inherited work. In any other
+//   process, no thread is inside a driver when they run (driver_call.hpp).
 #pragma once
 #include <atomic>
 #include <string_view>
@@ -14,34 +29,35 @@ class Backend;
 
 namespace fork_guard {
 
-// Set in the child of a process that had loaded a backend other than the host's, or was about to.
+// Set by the pthread_atfork handler of an armed process, before the child has a second thread.
 inline std::atomic<bool> in_child{false};
 
 inline bool is_child() noexcept { return in_child.load(std::memory_order_relaxed); }
 
-// Whether calls into the backend still mean anything: always, except in such a child; the host's always do.
+// True if the backend may be called: always outside of a marked child, and always for the host's.
 bool is_usable(const Backend &backend) noexcept;
 
 [[noreturn]] void refuse(const Backend &backend);
-// Of a backend that has not been loaded, and may have no runtime on this machine.
+// For a backend that has not been loaded, and may have no runtime on this machine.
 [[noreturn]] void refuse_to_load(std::string_view backend);
 
-// Throws DeviceError where the backend cannot be used in this process any more.
+// Throws: DeviceError if the backend cannot be used in this process any more.
 inline void require_usable(const Backend &backend) {
     if (is_child() && !is_usable(backend)) [[unlikely]]
         refuse(backend);
 }
 
-// From now on a fork marks its child. Called before the first backend other than the host's is loaded: a child that is forked
-// meanwhile is as badly off.
+// Makes forks mark their child from now on. Called before the first backend other than the host's
+// is loaded, because a child that is forked during the load cannot use the runtime either.
 void arm();
 
-// From now on a marked child that exits leaves out the handlers that are there by now, and in any other process no thread is
-// inside a driver when they run. Called when libraries of such a backend have been loaded.
+// Installs the exit handler described under Lifetime. Called when the libraries of such a backend
+// have been loaded.
 void guard_the_end();
 
-// Locks that the child will need are taken before the fork and let go on both sides; otherwise a lock that another thread
-// holds at that moment would stay locked in the child for ever. `take` must not block for long.
+// A lock that the child needs. It is taken before the fork and released on both sides, so that no
+// other thread of the parent leaves it locked in the child.
+// Requires: `take` blocks for moments only.
 struct Hold {
     void (*take)() noexcept;
     void (*let_go)() noexcept;

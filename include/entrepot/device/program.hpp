@@ -1,4 +1,5 @@
-// Program and Kernel: source in one of a backend's dialects, and a function of it that a queue can run.
+// Program and Kernel: source in one of a backend's dialects, and a function of it that a queue can
+// run.
 #pragma once
 #include <entrepot/device/queue.hpp>
 
@@ -34,16 +35,18 @@ inline constexpr DialectMask every_dialect = (DialectMask{1} << EP_DIALECT_COUNT
 const char *name_of(ep_dialect dialect) noexcept;
 // "'opencl-c', 'spirv'", or "none".
 std::string names_of(DialectMask dialects);
-// The dialect of that name. Throws ValueError where it is none of those that may be asked for, naming them.
+// The dialect of that name. Throws: ValueError if the name is unknown, with the names that are
+// known.
 ep_dialect dialect_from(std::string_view name, DialectMask among = every_dialect);
 
 class Kernel;
 
 class Program {
 public:
-    // Builds for the device, in `context` (none: its default one). Without a dialect, the device's only or first one in the
-    // order of dialect_table. Blocks for as long as the compiler takes.
-    // Throws KernelError with the build log; DeviceError where the device does not speak the dialect, naming those it does.
+    // Builds for the device, in `context` (none: its default one). Without a dialect, the device's
+    // only or first one in the order of dialect_table. Blocks for as long as the compiler takes.
+    // Throws KernelError with the build log; DeviceError where the device does not speak the
+    // dialect, naming those it does.
     Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect = {},
             const std::string &options = {}, const Context &context = {});
 
@@ -69,14 +72,15 @@ public:
 
     Kernel() noexcept = default;
 
-    // Hands the kernel to the queue and returns its position there; the memory that arguments point to is ordered by the
-    // array room, not here. With a cooperation, the groups work together.
-    // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are named. DeviceError: the
-    // device's groups do not work together in that way.
+    // Hands the kernel to the queue and returns its position there; the memory that arguments point
+    // to is ordered by the array room, not here. With a cooperation, the groups work together.
+    // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are
+    // named. DeviceError: the device's groups do not work together in that way.
     Queue::Position launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
                            const ep_cooperation *cooperation = nullptr) const;
-    // The same for a range with work-items, and arguments of kinds and sizes, that have been launched in the queue's context
-    // before: nothing of that is looked at again.
+    // Launches without checks.
+    // Requires: this range with work-items, and arguments of these kinds and sizes, have been
+    //           launched in the queue's context.
     Queue::Position relaunch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const {
         return submit(queue, range, arguments, nullptr);
     }

@@ -1,8 +1,45 @@
-// Queue and Event: work in order, positions in it, and the marks that other queues or the host wait for.
+// Queue and Event: work of a device in order, positions in it, and events that other queues and the
+// host wait for.
 //
-// Every submission of ours advances the queue's position; "is the work at position p done?" and "wait for position p" are
-// answered lazily: an event is recorded only when somebody asks, and one event serves every position before it.
+// Overview
+//   Each submission advances Record::submitted by one; its number is a Position. A submission
+//   records no event.
+//
+//   An event is recorded (mark, try_mark) when record(), event_at(), is_done() or wait_at() needs
+//   one. It covers every position submitted before it and is kept in `last_event`, which then
+//   serves all of them. To a foreign queue, foreign code may submit as well. Positions do not tell
+//   all that it holds, so record() always records a new event.
+//
+//   promise() returns a lazy event (Event::Promised). Record::promised points to the newest one. It
+//   is recorded when its native handle is needed, or before the next submission (submitting). A
+//   thread that records it first swaps the slot to null. If it dies while the slot still points to
+//   it, no other thread can reach it, and nothing is recorded or locked: the common case.
+//
+// States
+//   A position is submitted, then completed. Neither number ever decreases.
+//   A queue of the past (Queue::past) has no handle and takes no work: position 1 is done when its
+//   event is. A capturing queue writes work down instead of running it. No position completes
+//   meanwhile, and the host cannot wait for one.
+//
+// Lock order
+//   Queue::Lock releases the GIL and then locks Record::mutex, which is held while the driver
+//   records an event. That can block. CUDA blocks it while another thread is in a call that frees
+//   memory, SYCL while another thread waits for the queue. The table of live contexts may be locked
+//   while Record::mutex is held. Record::owners_mutex is not. A fork locks the table of live queues
+//   first, then both mutexes of each queue of the host (fork_guard.hpp).
+//
+// Fast paths
+//   is_done: `position <= completed`, no lock. submitting: `promised` is null, no lock.
+//
+//   wait_for(other, position): skipped if `other` has completed the position or `waited_for` covers
+//   it (has_waited_for).
+//
+// Lifetime
+//   Queues are counted. The last one destroys the record, unless the table of live queues has
+//   handed it out again. Immortal queues are not counted. In a marked child of fork()
+//   (fork_guard.hpp) native handles leak.
 #pragma once
+#include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/device/context.hpp>
 
 #include <atomic>
@@ -19,16 +56,22 @@ public:
     static Event adopt(const Backend &backend, ep_event handle, const Context &context);
     static Event from_native(const Backend &backend, void *native);
 
-    // Both throw DeviceError for an event of a capture: what it marks runs when the graph does.
+    // Throws: DeviceError for an event of a captured graph, whose work runs when the graph does.
+    //         Also in a marked child of fork(), even if the event is known to be done.
+    // Thread safety: thread-safe.
     bool is_done() const;
-    void wait() const;  // blocks the thread. Throws DeviceError for failed work
-    // Seconds from this event to `later`, both done and of profiling queues; throws DeviceError otherwise.
+    // Throws: DeviceError for failed work.
+    // Blocks: until the work is done, without the GIL.
+    void wait() const;
+    // Returns: the seconds from this event to `later`.
+    // Throws: DeviceError unless both are done and of profiling queues.
     double seconds_until(const Event &later) const;
     void *native() const;                    // nullptr for the done event
-    std::uint64_t capture() const noexcept;  // as Queue::capture, of the moment it was recorded
+    std::uint64_t capture() const noexcept;  // Queue::capture at the time it was recorded
 
     const Backend *backend() const noexcept;
-    ep_event handle() const;  // recorded now if it was only promised; nullptr for the done event
+    // Records a lazy event. Returns nullptr for the done event.
+    ep_event handle() const;
 
     explicit operator bool() const noexcept { return record_ != nullptr; }  // false: the done event
 
@@ -56,13 +99,13 @@ public:
     static Queue create(const Device &device) { return create(device, Options{}); }
     static Queue create(const Device &device, Options options);
     static Queue create(const Context &context, const Device &device, Options options);
-    // Wraps the runtime's own (`sycl::queue *`, copied; `const CUstream *`), in order or not. Where the backend knows the
-    // native queue again and gives the same handle, so is the Queue. `context` is that of a queue which does not say it (CUDA's
-    // default streams); none: the current one of this thread.
+    // Wraps a native queue (`sycl::queue *`, copied; `const CUstream *`), in order or not. One
+    // native queue has one record, if the backend recognizes it. CUDA's default streams do not name
+    // their context: it is `context`, or else the current one of this thread.
     static Queue from_native(const Backend &backend, void *native, const Context &context = {});
 
-    // What is left of a queue that may not be touched any more: one piece of work, done when the event is, at position 1. It
-    // takes no further work.
+    // Stands for the work of a queue that may be destroyed: position 1 is done when the event is.
+    // It takes no work.
     static Queue past(const Context &context, const Device &device, Event event);
 
     Queue(const Queue &other) noexcept : record_(other.record_) { retain(); }
@@ -73,82 +116,123 @@ public:
     }
     ~Queue() { release(); }
 
-    // One that is in order, of the device, in the context: the device's default queue where that is in it, else one of a few
-    // that are kept for such contexts.
+    // Returns: an in-order queue of the device in the context. It is the device's default queue if
+    //          that is in the context, else one of a few cached queues.
+    // Blocks: may create a queue, without the GIL.
     static Queue in(const Context &context, const Device &device);
-    // The same, and nobody else's: no graph capture ever holds it.
+    // Like in(), but from a cache that no user sees, so the queue is never captured.
     static Queue apart(const Context &context, const Device &device);
 
     const Device &device() const noexcept { return record_->device; }
     const Context &context() const noexcept { return record_->context; }
     const Backend &backend() const noexcept { return record_->context.backend(); }
     ep_queue handle() const noexcept { return record_->handle; }
-    // Gives the runtime's queue out; the queue is foreign from then on. Lives as long as this Queue.
+    // Returns: the native queue. The Queue is foreign from then on.
+    // Lifetime: as long as this Queue.
     void *native() const;
     bool is_in_order() const noexcept { return !(record_->flags & EP_QUEUE_OUT_OF_ORDER); }
     bool is_profiling() const noexcept { return (record_->flags & EP_QUEUE_PROFILING) != 0; }
-    // Keeps what the native queue belongs to until the last Queue of it is gone; more than a few owners of one are not kept.
+    // Holds a reference to `owner`, to which the native queue belongs, until the record is
+    // destroyed. Holds at most four.
     void keep_alive(const std::shared_ptr<void> &owner) const;
-    // For a queue that is kept for ever: its references are not counted any more.
+    // The queue lives until process exit, and its references are not counted any more.
+    // Requires: the caller holds a reference, which it never drops.
     void make_immortal() const noexcept { record_->immortal.store(true, std::memory_order_relaxed); }
-    // For the legacy default stream of a device, which its driver never destroys and never captures. Immortal as well.
+    // Marks the legacy default stream of a device, which the driver never destroys or captures. It
+    // becomes immortal as well.
     void make_default_stream() const noexcept {
         record_->default_stream.store(true, std::memory_order_relaxed);
         make_immortal();
     }
     bool is_default_stream() const noexcept { return record_->default_stream.load(std::memory_order_relaxed); }
-    // Foreign code submits to it too: positions do not tell the whole story, so idleness is asked, never remembered.
+    // True if foreign code may submit to the queue, too. Its idleness is asked of the driver and
+    // never remembered.
     bool is_foreign() const noexcept { return record_->foreign.load(std::memory_order_relaxed); }
 
-    void wait() const;  // blocks; throws DeviceError for errors of asynchronous work
+    // Throws: DeviceError for errors of asynchronous work.
+    // Blocks: until all work in the queue is done, without the GIL.
+    void wait() const;
     bool is_idle() const;
-    Event record() const;  // done when all that the queue holds now is done
-    // The same for those whom nobody may keep waiting; nullopt where another thread would, or the queue is captured.
+    // Returns: an event that is done when everything in the queue now is done. If the queue is
+    //          known to be idle, the done event. If the queue is capturing, the event belongs to
+    //          the graph.
+    // Blocks: inside the driver, while another thread frees memory or waits for the queue; not for
+    //         device work.
+    Event record() const;
+    // Like record(), but never blocks. Returns nullopt if it would, or if the queue is capturing.
     std::optional<Event> try_record() const;
-    // Like record(), but recorded when the native event is needed, and before the next submission at the latest: an event that is
-    // dropped costs nothing. For what was submitted just now. On the legacy default stream it then also covers what
-    // others have submitted meanwhile. On other foreign queues it is recorded at once, because their owner may destroy them.
+    // Returns: a lazy event for the work just submitted. It is recorded when its native event is
+    //          needed, and before the next submission at the latest, so an event that is dropped
+    //          costs nothing. On the legacy default stream it then also covers what others have
+    //          submitted meanwhile. On other foreign queues it is recorded at once, because their
+    //          owner may destroy them.
     Event promise() const;
-    // Later work waits; on the host only where the event is another backend's, or comes from outside of the capture that the
-    // queue is in, for no graph can wait for that. An event of a capture takes the queue into it; throws DeviceError once that
-    // has ended.
+    // Makes later work of this queue wait for the event. An event of a capture takes the queue into
+    // that capture.
+    // Throws: DeviceError if the event's capture has ended, or is another one than the queue is in.
+    // Blocks: on the host if the event belongs to another backend, or does not belong to the
+    //         capture that the queue is in.
     void wait_for(const Event &event) const;
-    // The same for all that the other queue holds now, which is not asked first whether it is done: seldom so soon.
+    // Overload for all work that `other` holds now. It is not asked first if it is idle, which is
+    // rare so soon.
     void wait_for(const Queue &other) const;
-    // The same for what it held at a position of it, of a queue that is not captured. What was waited for before costs a look.
+    // Overload for the work of `other` up to a position. A no-op if that is done, or this queue
+    // waits for it already.
     void wait_for(const Queue &other, Position position) const;
-    // Whether it is known to have: only the queue that it waited for last is remembered, and of one that nobody else has.
+    // True if this queue is known to wait for that position. Only its latest wait is remembered,
+    // and none while this queue is foreign.
     bool has_waited_for(const Queue &other, Position position) const noexcept {
         const std::uint64_t last = record_->waited_for.load(std::memory_order_acquire);
         return last >> 32 == other.record_->number && position <= static_cast<std::uint32_t>(last);
     }
 
-    // Graph capture: what is submitted to a captured queue is written down, and runs when the graph does. The capture's number, 0
-    // while work runs. A queue that was never given out, and never waited for one that was, is not captured, which costs nothing
-    // to know; nor is one of a device without EP_GRAPH_CAPTURE. For what a captured queue holds nobody can wait: to ask for its
-    // end throws DeviceError, and a position of it is not done before the capture has ended.
-    // A default stream is in no capture; while one that it waits for is captured, its backend refuses the work itself.
+    // Graph capture: work submitted to a capturing queue is written down, and runs when the graph
+    // is launched.
+    //
+    // Returns: the number of the capture that the queue is in; 0 if submitted work runs. The driver
+    //          is asked only if the queue is foreign and its device supports capture. Another queue
+    //          was never given out and never waited for an event of a capture, so it cannot be in
+    //          one. A legacy default stream is in no capture; its backend refuses work that would
+    //          join one.
+    // Throws: DeviceError if the driver refuses, as for a destroyed stream.
     std::uint64_t capture() const { return record_->may_be_captured && is_foreign() && !is_default_stream() ? ask_capture() : 0; }
-    // The same; of what is left of a queue, the capture that its event belongs to, though it may have ended.
+    // Like capture(). For a queue of the past, the capture that its event belongs to, even if that
+    // has ended.
+    // Blocks: as record() if the queue is of the past.
     std::uint64_t capture_of_work() const;
-    // Of a captured queue: `let_go(user)` is called once when the graph, and all that was made of it, is gone; on any thread,
-    // where no runtime may be called.
+    // Calls `let_go(user)` once when the captured graph, and everything made from it, is destroyed.
+    // The call may come on any thread, and must not call a runtime.
+    // Requires: the queue is capturing.
     void keep(void *user, void (*let_go)(void *user)) const;
 
-    // Positions. `submitting` is called before each piece of work of ours is handed over, and `submitted` once after it.
+    // Call submitting() before each submission to the driver, and submitted() once after it.
+    // Returns (submitted): the position of the submission.
+    // Thread safety: thread-safe. Two threads may take positions in another order than the driver
+    //                has their submissions in. An event covers only positions that were taken
+    //                before it was recorded, so it is correct for both.
+    // Blocks (submitting): as record(), if a lazy event is to be recorded.
     void submitting() const {
         if (record_->promised.load(std::memory_order_acquire)) [[unlikely]]
             keep_promise();
     }
-    Position submitted() const noexcept { return record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1; }
-    // The same, and an event of it at once: for a queue whose end this thread alone can mark, as a thread's own stream, of which
-    // other threads know no later work than what was marked. Throws DeviceError where it is captured.
+    Position submitted() const noexcept {
+        const Position position = record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1;
+        ENTREPOT_ASSERT(!is_past() || position == 1);  // a queue of the past takes no work
+        return position;
+    }
+    // Like submitted(), and records an event that covers the position. For CUDA's per-thread
+    // stream, in which only its own thread can record: other threads then find the event and need
+    // no new one.
+    // Throws: DeviceError if the queue is capturing.
     Position submitted_and_marked() const;
     Position position() const noexcept { return record_->submitted.load(std::memory_order_acquire); }
-    // The position after the last one, for what others may have submitted; it is taken when there is need to know of it.
+    // The next position, for work that foreign code has submitted. take() makes sure that it counts
+    // as submitted.
     Position next_position() const noexcept { return position() + 1; }
     void take(Position next) const noexcept;
-    bool is_done(Position position) const {  // false may be late, true never is; does not block
+    // Returns: true if the work at the position is done. False may be outdated, or mean that
+    //          another thread holds the lock.
+    bool is_done(Position position) const {
         return position <= record_->completed.load(std::memory_order_acquire) || ask_done(position);
     }
     Event event_at(Position position) const;
@@ -159,32 +243,39 @@ public:
 
     explicit operator bool() const noexcept { return record_ != nullptr; }
     bool is_past() const noexcept { return record_->handle == nullptr; }
-    bool operator==(const Queue &) const noexcept = default;  // the same Queue of ours
+    bool operator==(const Queue &) const noexcept = default;  // the same record
 
+    // The comment of each field names its guard. Constant: written before the record is in the
+    // table of live queues, and never again.
     struct Record {
-        std::atomic<std::uint32_t> references{1};
-        std::atomic<bool> immortal{false};  // default queues of devices are; their handles are copied on the hottest paths
-        std::uint64_t number = 0;           // no other queue of the process had or will have it; an address may become another's
-        const Backend *backend = nullptr;
-        std::atomic<bool> foreign{false};  // wrapped, or given out
-        std::atomic<bool> default_stream{false};
-        bool is_wrapped = false;       // somebody else made it; of CUDA and HIP he ends it, too
-        bool may_be_captured = false;  // into a graph, by those whom it is shared with
-        std::uint32_t flags = 0;
-        ep_queue handle = nullptr;  // one reference
-        Device device;
-        Context context;
-        std::atomic<Position> submitted{0};
-        std::atomic<Position> completed{0};
-        // The queue that this one has waited for last, and its position then: the number above 32 bits of position. 0 where
-        // either has more.
+        std::atomic<std::uint32_t> references{1};  // atomic; 0 becomes 1 again only under the table's mutex
+        std::atomic<bool> immortal{false};  // atomic, never reset; true for default queues, whose handles the hot paths copy
+        std::uint64_t number = 0;           // constant; unique in the process, while an address may be reused
+        const Backend *backend = nullptr;   // constant
+        std::atomic<bool> foreign{false};   // atomic, never reset; true if wrapped, given out, or taken into a capture
+        std::atomic<bool> default_stream{false};  // atomic, never reset
+        bool is_wrapped = false;             // constant; foreign code created the native queue. CUDA and HIP: and destroys it
+        bool may_be_captured = false;        // constant; the device supports graph capture
+        std::uint32_t flags = 0;             // constant
+        ep_queue handle = nullptr;           // constant; the record owns one reference. nullptr: a queue of the past
+        Device device;                       // constant
+        Context context;                     // constant
+        std::atomic<Position> submitted{0};  // atomic, never decreases
+        std::atomic<Position> completed{0};  // atomic, never decreases
+        // Atomic. The latest wait_for(other, position): the number of `other` in the upper half,
+        // the position in the lower half. It is 0 if there was none, or if either needs more than
+        // 32 bits.
         std::atomic<std::uint64_t> waited_for{0};
-        std::atomic<Event::Promised *> promised{nullptr};  // of the last position
-        std::mutex owners_mutex;                           // apart, for the other one is held while the runtime marks the queue
-        std::vector<std::shared_ptr<void>> owners;
-        std::mutex mutex;                              // guards what follows
-        Event last_event;                              // serves every position up to this one
-        std::atomic<Position> last_event_position{0};  // read without the lock, too: who misses the latest asks for an event
+        // Atomic. The newest lazy event. A thread that swaps the pointer out records the event with
+        // `mutex` held.
+        std::atomic<Event::Promised *> promised{nullptr};
+        CheckedMutex owners_mutex;                  // separate, because `mutex` is held during driver calls
+        std::vector<std::shared_ptr<void>> owners;  // guarded by owners_mutex
+        CheckedMutex mutex;
+        Event last_event;  // guarded by mutex; serves every position up to last_event_position
+        // Written with `mutex` held. Read without it by known_event_at(), where an outdated value
+        // costs one more event.
+        std::atomic<Position> last_event_position{0};
     };
     const Record *identity() const noexcept { return record_; }
 
@@ -202,39 +293,45 @@ private:
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
     static Queue adopt(const Backend &backend, ep_queue handle, bool foreign);
-    static void destroy(Record *record) noexcept;  // unless the table of live queues has just handed it out again
+    static void destroy(Record *record) noexcept;  // a no-op if the table of live queues has handed the record out again
     bool ask_done(Position position) const;
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
     void take_over(const Queue &other) const;
     void remember_wait_for(const Queue &other, Position position) const noexcept;
-    // The event that serves the position, where one has been recorded already and may not be done.
+    // Returns: the event that serves the position, if one has been recorded; else the done event.
     Event known_event_at(Position position) const;
-    bool is_known_idle() const noexcept;  // nothing of ours is in it, and nobody else's can be
-    bool is_known() const noexcept;       // positions tell all that there is to know of it, and events no times
+    bool is_known_idle() const noexcept;  // is_known(), and every position is completed
+    bool is_known() const noexcept;       // not foreign and not profiling, so an earlier event may serve for a new one
     class Lock;
+    using Locked = std::unique_lock<CheckedMutex>;  // an argument that shows that the caller holds Record::mutex
+    // Asserts that `locked` holds the mutex of the record.
+    static void require_lock(const Record &record, const Locked &locked) noexcept;
     void keep_promise() const;
     void take_place_of_promised(Event::Promised &promised) const;
     friend struct Event::Promised;
-    const Event &mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
-    // What became of an event of try_mark: kept, or the graph's that the queue is captured into by now, or nothing, as one that
-    // may keep nobody waiting.
+    const Event &mark(const Locked &locked, std::uint32_t flags = 0) const;
+    // Result of try_mark. Either the event is kept in `last_event`, or the queue is in a capture.
+    // Neither is true if EP_EVENT_PROMPT was asked for and the driver would have blocked.
     struct Marked {
         bool is_kept = false;
         std::uint64_t capture = 0;
     };
-    Marked try_mark(const std::unique_lock<std::mutex> &locked, std::uint32_t flags = 0) const;
-    bool is_past_last_event(const std::unique_lock<std::mutex> &locked) const;
+    Marked try_mark(const Locked &locked, std::uint32_t flags = 0) const;
+    bool is_past_last_event(const Locked &locked) const;
     Event mark_captured(std::uint64_t capture) const;
 
     Record *record_ = nullptr;
 };
 
-// An event that is done when all that the context holds now is done, also in queues that are not ours; nullopt where the runtime
-// cannot tell. Throws DeviceError while a queue of the context is known to be captured, for no capture survives it.
+// Returns: an event that is done when everything in the context now is done, foreign queues
+//          included; nullopt if the runtime has no such event.
+// Throws: DeviceError while a queue of the context is known to be capturing, because the capture
+//         would be invalidated.
 std::optional<Event> record_all(const Context &context);
 
-// All queues of ours that are alive in a context, those of the past left out: what a quarantine barrier has to cover.
+// Returns: all live queues in a context but those of the past: what a quarantine barrier has to
+//          cover.
 std::vector<Queue> live_queues(const Context &context);
 
 }  // namespace entrepot

@@ -1,4 +1,5 @@
-// The registry: which backends there are, which of them are absent and why, and the selector grammar that names devices.
+// The registry: which backends there are, which of them are absent and why, and the selector
+// grammar that names devices.
 #pragma once
 #include <entrepot/device/device.hpp>
 
@@ -11,13 +12,13 @@ namespace entrepot {
 struct BackendReport {
     std::string name;
     bool present;
-    std::string reason;  // why it is absent; or what was loaded (driver, library, version)
+    std::string reason;  // why it is absent, or what was loaded (driver, library, version)
 };
 
 namespace registry {
 
-// Where the runtimes' own libraries may lie (for Python `<prefix>/lib`), searched in the order of the calls before the
-// system's places. Counts for backends that are not loaded yet.
+// Adds a directory with libraries of runtimes (for Python `<prefix>/lib`). Directories are searched
+// in the order of the calls, before those of the system, by backends that are not loaded yet.
 void add_library_directory(std::string directory);
 
 // Loads backends on first use and lists them all; never throws for an absent one.
@@ -26,16 +27,18 @@ std::vector<BackendReport> report();
 // Throws DeviceError with the reason where the backend is absent.
 const Backend &backend(std::string_view name);
 
-// All root devices of all present backends, the host last, in each backend's own order. Loads every backend.
+// All root devices of all present backends, the host last, in each backend's own order. Loads every
+// backend.
 std::vector<Device> devices();
 // The root devices of a backend of the list, in its own order: what the runtime's numbers count.
 const std::vector<Device> &devices(const Backend &backend);
 
-// Selector grammar: `backend:type:number`, each part optional and at least one present (SYCL's filter selector), plus
-// `cuda:N`, `hip:N`, `host`, `default`, and `/N` for sub-devices. Case does not matter. Among several matches, the
-// backend's default selector decides (highest score), then the lowest number.
-// Throws ValueError for a malformed selector; DeviceError where nothing matches, listing what there is and, when the
-// backend is absent, why.
+// Selector grammar: `backend:type:number`, each part optional and at least one present (SYCL's
+// filter selector), plus `cuda:N`, `hip:N`, `host`, `default`, and `/N` for sub-devices. Case does
+// not matter. Among several matches, the backend's default selector decides (highest score), then
+// the lowest number.
+// Throws ValueError for a malformed selector; DeviceError where nothing matches, listing what there
+// is and, when the backend is absent, why.
 Device select(std::string_view selector);
 
 // No device named: the innermost device_context of this thread, then ENTREPOT_DEVICE, then `host`.
@@ -45,18 +48,21 @@ Device current_device();
 // The host; always there.
 const Device &host() noexcept;
 
-// SYCL's default device: what its default selector finds. Throws DeviceError where there is none.
+// SYCL's default device: what its default selector finds. Throws: DeviceError if no device
+// qualifies.
 Device default_sycl_device();
 
-// Puts a backend of the caller's own in the list, in the place of a known one where that has not been asked for yet (tests do
-// both). Throws ValueError where the name is taken or the version differs.
+// Adds a backend of the caller. It replaces a known one of that name that has not been asked for
+// yet. Tests do both.
+// Throws: ValueError if the name is taken or the version differs.
 const Backend &add(const ep_backend *api);
-// What every backend is given when it is loaded.
+// The functions that every backend gets when it is loaded.
 const ep_loader *loader() noexcept;
 
-// The stream that another library works with on this thread, on the device of that number of the backend ("cuda", "hip");
-// nullptr: none is known. Backends ask before what would invalidate a graph that is being captured in it. Called with Python's
-// lock or without it, which who has not answered yet may need: see CaptureRelease.
+// Returns: the stream that another library works with on this thread, for device `device` of the
+//          backend ("cuda", "hip"); nullptr if none is known. Backends ask before calls that would
+//          invalidate a graph that is captured in it.
+// GIL: callable with or without it. The first query of a library may need it: see CaptureRelease.
 using ForeignQueue = void *(*)(const char *backend, std::uint32_t device);
 void set_foreign_queue(ForeignQueue of) noexcept;
 void *foreign_queue(const char *backend, std::uint32_t device);

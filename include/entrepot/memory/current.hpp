@@ -1,4 +1,5 @@
-// Which resource serves an allocation that names none: the innermost scope of the thread, then the device's, then the default.
+// Which resource serves an allocation that names none: the innermost scope of the thread, then the
+// device's, then the default.
 #pragma once
 #include <entrepot/memory/resource.hpp>
 
@@ -7,13 +8,13 @@ namespace entrepot {
 // A pool over the driver; as old as the process.
 Resource *default_resource();
 
-// What allocations for the device use from now on, on every thread; nullptr: the default again.
+// Sets the resource for allocations of the device on every thread. nullptr: the default resource.
 void set_resource(const Device &device, Resource *resource);
 
 ResourceRef current_resource(const Device &device);
 
-// For every device, on this thread, until it is popped again; scopes nest. `pop_resource` throws ValueError where that one is not
-// the innermost of the thread.
+// Sets the resource for every device on this thread until it is popped. Scopes nest.
+// Throws (pop_resource): ValueError if that resource is not the innermost of the thread.
 void push_resource(Resource *resource);
 void pop_resource(const Resource *resource);
 

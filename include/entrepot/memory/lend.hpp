@@ -1,4 +1,19 @@
-// Lending: our resources as the allocator of another library, which knows blocks by their address and the streams of CUDA.
+// Lending: Entrepot's resources as the allocator of another library, which names blocks by address
+// and streams by handle.
+//
+// Overview
+//   lend() allocates a block for a CUDA stream. take_back() returns it: its next use waits for the
+//   stream's work so far. On a per-thread default stream only its own thread can record an event. A
+//   block of it that another thread returns is parked until that thread allocates, returns a block
+//   or ends.
+//
+// Lock order
+//   The table of blocks and the parked blocks are guarded by leaf mutexes. The caller holds no
+//   mutex.
+//
+// Lifetime
+//   Tables are never destroyed, because blocks return until process exit. In a marked child of
+//   fork() and at process exit, returned blocks leak.
 #pragma once
 #include <entrepot/memory/memory.hpp>
 
@@ -6,23 +21,29 @@
 
 namespace entrepot {
 
-// A stream of another library's, in whose order a block is used.
+// The stream of another library in whose order a block is used.
 struct LentStream {
     Queue queue;
-    bool is_of_thread = false;  // another one in each thread: only its own can mark it
+    bool is_of_thread = false;  // the per-thread default stream: only its own thread can record an event in it
 };
 
-// `stream` as the runtime has it: 0 and 1 legacy, 2 per-thread, else a cudaStream_t, which lasts as long as blocks of it are out
-// or kept: as the streams of PyTorch do, and others that the queue keeps alive (Queue::keep_alive). Throws Error(device) where
-// the device is not there, Error(value) where the stream is another device's.
+// Wraps a stream: 0 and 1 are the legacy default stream, 2 is the per-thread one, others are a
+// cudaStream_t.
+//
+// Throws: Error(device) if the device does not exist, Error(value) if the stream belongs to another
+//         device.
+// Lifetime: the stream must live as long as its blocks are lent or cached. Those of PyTorch do, and
+//           those that the queue keeps alive (Queue::keep_alive).
 LentStream cuda_stream(int device, void *stream);
 
-// Device memory of the resource that is current for the device, ready for work of the stream; nullptr for 0 bytes. Throws as
-// `allocate` does, which gets it.
+// Returns: device memory of the device's current resource, ready for work of the stream; nullptr
+//          for 0 bytes.
+// Throws: what `allocate` throws.
 void *lend(std::size_t bytes, const LentStream &stream, Memory::Allocate allocate = Memory::allocate);
 
-// All that the stream of `lend` has been given so far comes before the next user. Whoever works with the block on another
-// stream has made that one wait, as for the pools of CuPy and PyTorch. Never blocks; an address that was not lent is ignored.
+// Returns a block to its resource. Its next use waits for all work that the stream of lend() holds
+// now. Work on the block in another stream must be waited for by the stream of lend(), as for the
+// pools of CuPy and PyTorch. Never blocks. An address that was not lent is ignored.
 void take_back(void *pointer) noexcept;
 
 }  // namespace entrepot

@@ -1,9 +1,43 @@
-// Memory: one allocation, owned or borrowed, and the state of ordering that all views of it share.
+// Memory: one allocation, owned or borrowed, and the log of pending accesses that all its views
+// share.
 //
-// There is exactly one way to let go: a block goes back to its resource, or an owner is released. Letting go never blocks and is
-// deferred until the recorded uses are done, so dropping the last reference while a kernel runs is safe.
+// Overview
+//   The access log (Ordering) holds the accesses that later work may have to wait for: the last
+//   write and the reads since. A queue has at most one entry of each kind. before() makes a queue
+//   wait for the conflicting ones. after() adds an access. A host access waits for them itself.
+//   Peers are other libraries that work on the memory in their own streams (operation.hpp).
+//
+// States
+//   - Quiet: nothing is logged.
+//   - Home: Record::home tells one pending write that is not in the log yet. It is the earlier use
+//     of an allocated block, or the producer's work on borrowed memory. The first access moves it
+//     into the log (Ordering::begin).
+//   - Logged: Ordering::entries has the pending accesses.
+//   Record::noted summarizes the state and is read without a lock.
+//   After an export, the consumer may submit work on the memory at any time while it holds its
+//   reference or object, without telling Entrepot. The work goes to the queue that it named, or to
+//   its library's current stream. Later operations wait for that work (Consumer, peers). Work in
+//   other streams has to be ordered with that one by the consumer itself.
+//
+// Lock order
+//   Ordering::mutex guards the log of one Memory. It is a leaf (core/checked_mutex.hpp): while it
+//   is held, no driver is called, and neither the GIL nor another mutex is acquired. Queues taken
+//   out of the log are dropped after it is unlocked (LeftQueues), because dropping the last
+//   reference calls the driver.
+//
+// Fast paths
+//   Calls of before() are skipped if is_free_for(queue): every pending access is on the queue or
+//   ordered before it. Logging is skipped only for memory that was imported for one operation, if
+//   the operation's stream orders its release, too (Operation::Logged::nowhere).
+//
+// Lifetime
+//   The last reference returns the block to its resource, or releases the owner. That never blocks:
+//   it is deferred until the logged accesses are done, so the last reference may be dropped while a
+//   kernel runs. In a marked child of fork() and at process exit, memory of devices leaks instead
+//   (may_call, release.hpp).
 #pragma once
 #include <entrepot/core/assert.hpp>
+#include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/device/queue.hpp>
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/usm_kind.hpp>
@@ -23,7 +57,8 @@ class Resource;
 struct Place;
 struct Block;
 
-// What keeps borrowed memory alive. `release` may be called on any thread, once; it must not throw.
+// Keeps borrowed memory alive. `release` is called once, on any thread, without a mutex held. It
+// must not throw.
 class Owner {
 public:
     using Release = void (*)(void *handle);
@@ -42,8 +77,8 @@ public:
     }
 
     void *handle() const noexcept { return handle_; }
-    Release release_function() const noexcept { return release_; }  // tells what kind of handle it is
-    // Gives the duty to release to the caller.
+    Release release_function() const noexcept { return release_; }  // identifies the kind of handle
+    // Ownership: the caller has to release the returned handle.
     void *detach() noexcept {
         release_ = nullptr;
         return handle_;
@@ -62,25 +97,30 @@ class Memory {
 public:
     Memory() noexcept = default;
 
-    // From `resource` (nullptr: the one that is current for the device). The block is ready for work of `queue`; other
-    // queues and the host are ordered behind it like behind any use. What is allocated for a queue that is being captured belongs
-    // to the graph too, as keep_for_graph says; it may wait on the host.
-    // Throws USMAllocationError (after the pools were trimmed and it was tried once more) with the bytes asked for and what
-    // there was; ValueError for an alignment that is no power of two; DeviceError where the device lacks that kind.
+    // Allocates from `resource` (nullptr: the current one of the device). Work of `queue` may use
+    // the block at once. Other queues and the host wait for the block's earlier use as for any
+    // access. If `queue` is capturing, the graph holds a reference to the memory (keep_for_graph).
+    //
+    // Throws: USMAllocationError, after cached memory was released and the allocation was tried
+    //         again. ValueError if the alignment is not a power of two. DeviceError if the device
+    //         lacks that kind of memory.
+    // Blocks: only for the second try, or if `queue` is capturing.
     static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource);
     static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
-    // The latter, or what stands for it: callers from Python wait without the GIL.
+    // Type of the function above. Python passes one that releases the GIL.
     using Allocate = Memory (*)(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment);
-    // The same from the current resource, tried once: none where there is no such memory left, without waiting for any.
+    // Tries the current resource once, without waiting for memory.
+    // Returns: an empty Memory if the resource is exhausted.
     static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
 
-    // A block that the resource has given out already: goes back to it as one that `allocate` took.
+    // Owns a block that the resource has allocated already, and returns it there.
     static Memory of_block(Resource *resource, const Place &place, const Block &block);
 
-    // Memory that somebody else allocated; `owner` is released when the last view is gone and the recorded uses are done.
+    // Borrows memory of another library. `owner` is released after the last reference, once the
+    // logged accesses are done.
     static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner);
 
-    // Ordinary host memory of somebody else's: the shortest way in, for the buffers and arrays of the host.
+    // Borrows ordinary host memory.
     static Memory borrow_host(void *data, std::size_t bytes, Owner owner);
 
     Memory(const Memory &other) noexcept : record_(other.record_) {
@@ -99,103 +139,123 @@ public:
 
     void *data() const noexcept { return record_->data; }
     std::size_t nbytes() const noexcept { return record_->bytes; }
-    // Of borrowed memory the driver is asked here, the first time; `unknown` where it cannot be asked any more.
+    // Returns: the kind. For borrowed memory the first call asks the driver; `unknown` if it cannot
+    //          be asked any more.
     UsmKind kind() const noexcept {
         const UsmKind known = record_->kind.load(std::memory_order_relaxed);
         return known != kind_unasked ? known : ask_kind();
     }
-    static constexpr auto kind_unasked = static_cast<UsmKind>(EP_USM_UNASKED);  // for `borrow`; nobody else sees it
+    static constexpr auto kind_unasked = static_cast<UsmKind>(EP_USM_UNASKED);  // an argument of `borrow` only
     const Device &device() const noexcept { return record_->device; }
     const Context &context() const noexcept { return record_->context; }
     bool is_borrowed() const noexcept { return record_->resource == nullptr; }
     Resource *resource() const noexcept { return record_->resource; }  // nullptr of borrowed memory
-    const Owner &owner() const noexcept { return record_->owner; }     // of borrowed memory
+    const Owner &owner() const noexcept { return record_->owner; }     // empty unless the memory is borrowed
 
-    // Ordering. `before` makes the queue wait for what its access must see: a read for the last write, a write for the
-    // uses since as well. `after` notes the access once it has been submitted at `position`. Between the two, the caller
-    // holds nothing: two threads that race on one memory get one of the two orders, as with any library.
-    // `before` blocks for what no queue of this backend can be made to wait for, or no graph that the queue is captured into.
-    // The peers below are not part of this: an operation orders itself with them as well (operation.hpp). `waited_for` are
-    // streams that the queue has been made to wait for already, whole as they are now.
+    // Makes the queue wait for the logged accesses that conflict: a read waits for the last write,
+    // a write also for the reads since. The peers below are not part of this (operation.hpp). The
+    // queue waits for the streams of `waited_for` already.
+    //
+    // Throws: DeviceError if the driver refuses.
+    // Thread safety: thread-safe. The caller holds nothing between before() and after(). Two
+    //                threads that race on one memory get one of the two orders.
+    // Blocks: on the host for work of another backend, or of no capture if the queue is capturing.
     void before(Access access, const Queue &queue, const PeerStreams *waited_for = nullptr) const;
+    // Logs an access that was submitted at `position`. It was captured into the graph `capture` (0:
+    // none).
+    //
+    // Thread safety: thread-safe.
     void after(Access access, const Queue &queue, Queue::Position position) const {
         after(access, queue, position, queue.capture_of_work());
     }
-    // The same where the caller has asked already whether the access was captured into a graph: into which, 0 for none.
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
-    // Records the access by an event (Queue::past), for a stream that may be destroyed before the access is waited for. No such
-    // event stands for an earlier one, so the driver is asked about the oldest ones when there are more than a few. Blocks: as
-    // Queue::is_done.
+    // Logs the access by an event (Queue::past), for a stream that may be destroyed before the
+    // access is waited for. Such an event stands for no earlier one, so the driver is asked about
+    // the oldest ones when there are more than a few.
     void after_event(Access access, const Queue &event) const;
-    // The same where a consumer has the memory, who submits to the queue when he likes: what comes behind him, the first work of
-    // each other queue and the host each time, comes behind all that his queue holds then.
-    // Where he holds a Memory of it, as exports by DLPack do, that ends with the last of those: what he has submitted then is
-    // all. Whoever hands it to him holds one from before this until he does.
+    // Logs that a consumer may submit work to `queue` without telling Entrepot. Later accesses wait
+    // for everything in `queue` at the time of the access, not for a fixed position.
+    //
+    // With holds_memory (exports by DLPack) this ends once the consumer has dropped its last
+    // reference to the memory.
+    // Requires: the caller holds a reference until the consumer has its own.
     enum class Consumer : std::uint8_t { none, holds_memory, holds_object };
     void after_consumer(Access access, const Queue &queue, Consumer consumer = Consumer::holds_object) const;
     class After;
     class LeftQueues;
-    // Of memory that is being borrowed, and that nobody else has yet: all that its producer has submitted to `queue` counts as a
-    // write that accesses come behind. Letting go does not: what its own work needs, the producer keeps, with or without us.
+    // Treats all work that the producer has submitted to `queue` as one pending write. The release
+    // of the memory does not wait for it, because the producer keeps its own allocation alive.
+    // Requires: nothing else refers to the memory.
     void after_producer(const Queue &queue) const {
         if (!is_borrowed() || !is_quiet()) [[unlikely]]
             return after_producer_too(queue);
         Record &record = *record_;
-        ENTREPOT_ASSERT(!is_shared() && !record.home);
-        new (&record.home) Queue(queue);  // over none: memory that is quiet has been asked for its own
+        ENTREPOT_ASSERT(!is_shared());
+        ENTREPOT_ASSERT(!record.home);  // memory that is quiet has none, so nothing is overwritten
+        new (&record.home) Queue(queue);
         record.available = queue.next_position();
         record.noted.store(queue.identity()->number, std::memory_order_release);
     }
-    // Whether somebody else has the memory too.
+    // True if there is another reference to the memory.
     bool is_shared() const noexcept { return record_->references.load(std::memory_order_acquire) != 1; }
-    // Whether nothing is noted that anybody could have to wait for; costs a load.
+    // True if no access is logged. Costs one load.
     bool is_quiet() const noexcept { return record_->noted.load(std::memory_order_acquire) == 0; }
-    // The host's turn: blocks until it may read or write; nothing to wait for costs a load.
+    // Waits until the host may read or write the memory. Costs a load if it is quiet and has no
+    // peers.
+    // Blocks: until the conflicting accesses are done, without the GIL.
     void wait_for_host(Access access) const;
-    // True if the host may access the memory now, without waiting; false may be late. May call the driver, and acquire the GIL.
+    // True if the host may access the memory now, without waiting; false may be late. May call the
+    // driver, and acquire the GIL.
     bool is_ready_for_host(Access access) const { return (is_quiet() && !has_peers()) || has_done_for_host(access, true); }
-    // True if a consumer of an export may read without waiting. Other consumers are ignored: see order_export (operation.hpp).
+    // True if a consumer of an export may read without waiting. Other consumers are ignored: see
+    // order_export (operation.hpp).
     bool is_ready_for_export(Access access) const {
         return (is_quiet() && !has_owner_stream()) || has_done_for_host(access, false);
     }
 
-    // Peers: other libraries that work on the memory in streams of their own, without telling us. They are the owner of borrowed
-    // memory, by its library or by the queue that it names, and the consumers of exports. Each operation of ours is ordered with
-    // their streams as they are when it is submitted: see operation.hpp.
+    // Peers: other libraries that work on the memory in streams of their own, without telling
+    // Entrepot. They are the owner of borrowed memory, by its library or by the queue that it
+    // names, and the consumers of exports. Each operation is ordered with the streams that they use
+    // when it is submitted: see operation.hpp.
     //
-    // Requires (set_…): borrowed memory that nothing else refers to yet. Its library and its queue are set once.
+    // Requires (set_…): borrowed memory that nothing else refers to yet. Its library and its queue
+    //                   are set once.
     // Thread safety: the others are thread-safe.
     void set_owner_library(unsigned library) const noexcept;
     void set_owner_queue(const Queue &queue) const noexcept;
     // The memory was imported for one operation, and is released when that has been submitted.
     void set_for_one_operation() const noexcept;
-    // Consumers of an export. With Consumer::holds_memory they are dropped once nothing but one view of ours refers to the
-    // memory, after the next operation has waited for them.
+    // Consumers of an export. With Consumer::holds_memory they are dropped once a single reference
+    // to the memory is left, after the next operation has waited for them.
     void add_consumers(LibrarySet libraries, Consumer holder) const noexcept;  // of libraries
     void add_consumer_queue(const Queue &queue, Consumer holder) const;
     bool has_peers() const noexcept { return (record_->peers.load(std::memory_order_relaxed) & PeerBits::any_peer) != 0; }
     bool has_owner_stream() const noexcept {
         return (record_->peers.load(std::memory_order_relaxed) & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
     }
-    // True if the memory belongs to a library that uses and frees it in stream order, as PyTorch and CuPy do. The program waits
-    // for that library's stream before the host reads managed memory of it.
+    // True if the memory belongs to a library that uses and frees it in stream order, as PyTorch
+    // and CuPy do. The program waits for that library's stream before the host reads managed memory
+    // of it.
     bool is_used_in_stream_order() const noexcept;
-    // Returns: the queue that the owner of borrowed memory works on now: its library's current stream on this thread, or the
-    //          queue that it names. No queue if it has neither.
+    // Returns: the queue that the owner of borrowed memory works on now: its library's current
+    //          stream on this thread, or the queue that it names. No queue if it has neither.
     // GIL: as StreamLibrary::current_stream.
     Queue owner_queue() const;
 
-    // Whether `before` has nothing to do for the queue: nothing is noted, or nothing but the queue's own work.
+    // True if before() has nothing to do for the queue: every logged access belongs to it or is
+    // ordered before it.
     bool is_free_for(const Queue &queue) const noexcept {
         const std::uint64_t noted = record_->noted.load(std::memory_order_acquire);
         return noted == 0 || noted == queue.identity()->number;
     }
 
-    // The queue is captured into a graph, which has the memory from now on too: the block is nobody else's, and borrowed memory
-    // keeps its owner, for as long as the graph, or what was made of it, may run.
+    // Gives a reference to the graph that the queue is captured into. The memory lives as long as
+    // the graph, or what was made from it, may run.
+    // Requires: the queue is capturing.
     void keep_for_graph(const Queue &queue) const;
 
-    // Foreign code has seen the pointer: uses that we do not know of may follow. Freeing goes through quarantine.
+    // Foreign code has seen the pointer and may use it without telling Entrepot. Freeing then goes
+    // through quarantine (Deferred).
     void mark_escaped() const noexcept { record_->escaped.store(true, std::memory_order_relaxed); }
     bool has_escaped() const noexcept { return record_->escaped.load(std::memory_order_relaxed); }
 
@@ -204,7 +264,7 @@ public:
 
     struct Ordering;
 
-    // Record::peers, a word that changes as a whole.
+    // Bits of Record::peers, which changes as a whole.
     struct PeerBits {
         static constexpr std::uint32_t consumer_libraries = 0xff;  // a LibrarySet
         static constexpr unsigned owner_shift = 8;                 // 1 + the owner's library, in 4 bits; 0: none
@@ -218,32 +278,37 @@ public:
         static constexpr unsigned owner_of(std::uint32_t peers) noexcept { return (peers & owner_library) >> owner_shift; }
         static constexpr std::uint32_t of_owner_library = owner_library | for_one_operation;
         static constexpr std::uint32_t lasting_consumer = 1u << 15;  // a consumer holds an object, so its end is not seen
-        // Exports are counted, so that one that comes while consumers are being dropped is seen: the word has changed.
+        // Exports are counted, so that one that comes while consumers are being dropped is seen:
+        // the word has changed.
         static constexpr std::uint32_t one_export = 1u << 16;
     };
+    // The comment of each field names its guard. Constant: written before a second reference
+    // exists, and never again while the record is in use.
     struct Record {
-        std::atomic<std::uint32_t> references{1};
-        std::atomic<bool> escaped{false};
-        mutable std::atomic<UsmKind> kind{UsmKind::unknown};
-        std::atomic<std::uint32_t> peers{0};  // bits of PeerBits
-        std::uint8_t alignment = 0;           // as asked for: 0, or 1 + its binary logarithm
-        // Of which queue everything is that is noted in `ordering`, or in `home`, or which has waited for it: its number,
-        // `by_several` where that is no one queue, or 0 where nothing is noted. To be read without the lock.
+        std::atomic<std::uint32_t> references{1};             // atomic
+        std::atomic<bool> escaped{false};                     // atomic, never reset while in use
+        mutable std::atomic<UsmKind> kind{UsmKind::unknown};  // atomic; every thread that asks the driver gets the same answer
+        std::atomic<std::uint32_t> peers{0};                  // atomic; bits of PeerBits
+        std::uint8_t alignment = 0;                           // constant; as asked for: 0, or 1 + its binary logarithm
+        // Summary of `home` and of the log. 0: no pending access. The number of a queue: every
+        // logged access is on that queue or ordered before it. `by_several`: neither of these.
+        // Written with Ordering::mutex held or by the only reference, read without a lock.
         std::atomic<std::uint64_t> noted{0};
         static constexpr std::uint64_t by_several = ~std::uint64_t{0};
-        void *data = nullptr;
-        std::size_t bytes = 0;
-        Device device;
-        Context context;
-        Resource *resource = nullptr;  // counted
-        Owner owner;
-        // As Block has them: of memory that nothing has been noted of since it was allocated. Of memory that was borrowed, its
-        // producer's queue and the next position there. Later they are part of the ordering.
+        void *data = nullptr;          // constant
+        std::size_t bytes = 0;         // constant
+        Device device;                 // constant
+        Context context;               // constant
+        Resource *resource = nullptr;  // constant, owns a reference; nullptr for borrowed memory
+        Owner owner;                   // constant
+        // A pending write before the first logged access: Block::queue and Block::available of an
+        // allocation, or the producer's queue and next position. Written by the only reference,
+        // then guarded by Ordering::mutex; the log takes it over.
         Queue home;
-        std::uint64_t available = 0;
-        Queue owner_queue;                          // set before the memory is shared, and never changed: read without a lock
-        std::atomic<Ordering *> ordering{nullptr};  // made at the first use that a queue makes of it; kept by recycled records
-        Record *next = nullptr;                     // in a list of recycled records
+        std::uint64_t available = 0;                // guarded like `home`
+        Queue owner_queue;                          // constant
+        std::atomic<Ordering *> ordering{nullptr};  // atomic; set once, stays with a recycled record
+        Record *next = nullptr;                     // guarded by the owner of the list of recycled records
     };
     Record *record() const noexcept { return record_; }
 
@@ -257,7 +322,7 @@ private:
     bool has_done_for_host(Access access, bool with_consumers) const;
     friend class PeerStreams;
     explicit Memory(Record *record) noexcept : record_(record) {}
-    // Whether that was the last reference. Who holds the only one shares it with nobody, and needs no atomic subtraction.
+    // Returns: true if that was the last reference. The only reference needs no atomic subtraction.
     static bool drop(Record *record) noexcept {
         return record->references.load(std::memory_order_acquire) == 1 ||
                record->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
@@ -267,11 +332,11 @@ private:
     Record *record_ = nullptr;
 };
 
-// Keeps queues that are dropped with a lock held from going before it is free: the last reference may be among them. Most of them
-// are one and the same.
+// Queues that were taken out of a log. They are dropped after Ordering::mutex is unlocked: the last
+// reference calls the driver. Most of them are the same queue.
 class Memory::LeftQueues {
 public:
-    // Takes it; where that throws, the queue is still there.
+    // Moves the queue here. If that throws, the queue is unchanged.
     void keep(Queue &queue) {
         if (!first_)
             first_ = std::move(queue);
@@ -285,8 +350,12 @@ private:
     std::vector<Queue> others_;
 };
 
-// `after` of all the memory that one piece of work has used. A lock that several pieces have in common is taken once, and held
-// until this ends: meanwhile the caller does nothing else.
+// Logs the accesses of one operation to several memories.
+//
+// It holds the mutex of the memory logged last until it is destroyed, because memories often share
+// one (Ordering::mutex).
+// Requires: the thread locks no other mutex while this object lives, and has one of these at a
+//           time.
 class Memory::After {
 public:
     After(const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer = Consumer::none) noexcept
@@ -305,7 +374,7 @@ private:
     const std::uint64_t capture_;
     const Consumer consumer_;
     LeftQueues left_;
-    std::unique_lock<std::mutex> lock_;
+    std::unique_lock<LeafMutex> lock_;
 };
 
 }  // namespace entrepot

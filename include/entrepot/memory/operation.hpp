@@ -51,14 +51,14 @@ public:
         bool is_waited_for = false;   // the queue of the operation waits for all that it holds now
     };
 
-    // Adds the streams of the memory's peers, or of its owner alone, that are not there yet. A stream that is there and turns out
-    // to be an owner's becomes one.
+    // Adds the streams of the memory's peers, or of its owner alone, that are not there yet. A
+    // stream that is there and turns out to be an owner's becomes one.
     // GIL: as StreamLibrary::current_stream.
     enum class Which { owner, all };
     void add(const Memory &memory, Which which = Which::all);
 
-    // True if add() has nothing to add for memory of the device with these Memory::Record::peers. Its one peer is then a library
-    // that has been asked for its stream as an owner already.
+    // True if add() has nothing to add for memory of the device with these Memory::Record::peers.
+    // Its one peer is then a library that has been asked for its stream as an owner already.
     bool covers(std::uint32_t peers, const Device &device) const noexcept {
         const unsigned owner = Memory::PeerBits::owner_of(peers);
         return (peers & ~Memory::PeerBits::of_owner_library) == 0 && (asked_owners_ << 1 >> owner & 1) != 0 &&
@@ -84,12 +84,14 @@ private:
     std::optional<Stream> first_;
     std::vector<Stream> others_;
     Device asked_device_;
-    // A bit for each library that has been asked for its stream for `asked_device_`, and for those asked as an owner.
+    // A bit for each library that has been asked for its stream for `asked_device_`, and for those
+    // asked as an owner.
     std::uint32_t asked_ = 0, asked_owners_ = 0;
 };
 
-// Makes `consumer` wait for Entrepot's conflicting accesses and for the owner's current stream. Other consumers are not waited
-// for, unless they named a queue: two consumers order their work between themselves.
+// Makes `consumer` wait for Entrepot's conflicting accesses and for the owner's current stream.
+// Other consumers are not waited for, unless they named a queue: two consumers order their work
+// between themselves.
 //
 // Throws: as Operation::before.
 // Blocks: as Operation::before.
@@ -102,13 +104,17 @@ public:
     Operation(const Operation &) = delete;
     Operation &operator=(const Operation &) = delete;
 
-    // Makes the queue wait for Entrepot's accesses that the uses conflict with, and for the current streams of the memories'
-    // peers.
+    // Makes the queue wait for Entrepot's accesses that the uses conflict with, and for the current
+    // streams of the memories' peers.
     //
     // `for_each_use(add)` calls add(access, memory) for each use. It may be called twice.
-    // Throws: DeviceError if the driver refuses; if the queue or a stream is captured in a way that no graph can express.
-    // Blocks: on the host if the queue belongs to another backend than what it has to wait for, or is captured alone.
+    // Throws: DeviceError if the driver refuses; if the queue or a stream is captured in a way that
+    //         no graph can express.
+    // Blocks: on the host if the queue belongs to another backend than what it has to wait for, or
+    //         is captured alone.
     template <class ForEachUse> void before(ForEachUse &&for_each_use) {
+        ENTREPOT_ASSERT(HeldMutexes::is_empty());
+        ENTREPOT_ASSERT(streams_.empty());  // before() is called once
         bool is_any_pending = false;
         for_each_use([&](Access, const Memory &memory) {
             is_any_pending |= !memory.is_free_for(queue_);
@@ -131,11 +137,14 @@ public:
     // Adds the streams of the memory's peers for submitted(), if another Operation ran before().
     void resume(const Memory &memory) { streams_.add(memory); }
 
-    // Records the accesses of the operation and makes the peers' streams wait for it. It was submitted at `position` and captured
-    // into the graph `capture` (0: none).
+    // Records the accesses of the operation and makes the peers' streams wait for it. It was
+    // submitted at `position` and captured into the graph `capture` (0: none).
     // `for_each_use(record)` calls record(access, memory) for each use. It may be called twice.
-    // Throws: DeviceError if the driver refuses, bad_alloc. The host has waited for the operation then.
+    // Throws: DeviceError if the driver refuses, bad_alloc. The host has waited for the operation
+    //         then.
     template <class ForEachUse> void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
+        ENTREPOT_ASSERT(HeldMutexes::is_empty());
+        ENTREPOT_ASSERT(position != 0);
         // The stream of a peer in which the operation itself is, if it is in one.
         const PeerStreams::Stream *const own = streams_.empty() ? nullptr : streams_.find(queue_);
         try {

@@ -1,9 +1,33 @@
-// PoolResource: keeps the blocks that come back and gives them out again, most of them without a lock or a call of the driver.
+// PoolResource: caches freed blocks and allocates from them, usually without a lock or a driver
+// call.
 //
-// Blocks up to 1 MiB come in size classes and are carved from larger ones of the upstream; longer ones are cut from the shortest
-// free piece that is long enough, and joined with their neighbours when they come back. Each thread has a small store of its own
-// in front. A block of device memory whose last uses are all on one queue is given again for that queue at once; anything else
-// only when its uses are done.
+// Overview
+//   Blocks up to 1 MiB come in size classes and are cut from chunks of the upstream (Shelf). Larger
+//   ones are cut from the shortest free piece that is long enough, and joined with their free
+//   neighbours when they return (Segments). Each thread has a small cache of its own in front
+//   (Magazine).
+//
+// States
+//   A returned block is reused in one of three ways:
+//   - free: its accesses are known to be done, so any queue and the host may use it.
+//   - bound to a queue: device memory that foreign code has not seen, with pending accesses on one
+//     queue only. Work of that queue may reuse it at once, because it is ordered after them. Other
+//     queues get it once the position is known to be done.
+//   - waiting: all other blocks. They are free once their accesses are done, and after a quarantine
+//     if foreign code has seen them (Deferred).
+//
+// Lock order
+//   State::mutex guards the shelves, the list of magazines and the waiting blocks. The global
+//   magazine_mutex guards the fields that a magazine's thread and pool use when either ends. Both
+//   are leaves: neither is held while the upstream or a device is called.
+//
+// Fast paths
+//   The bins of a magazine belong to one thread and need no lock while the pool lives.
+//
+// Lifetime
+//   The pool ends with its last reference, when no block is in use. It returns waiting blocks to
+//   the upstream together with the accesses that they wait for. Magazines outlive the pool until
+//   their thread looks at them.
 #pragma once
 #include <entrepot/memory/resource.hpp>
 
@@ -16,29 +40,31 @@ class PoolResource final : public Resource {
 public:
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-    // Keeps at most `max_cached` bytes that are not in use, as far as the blocks in use allow.
+    // Caches at most `max_cached` free bytes. Chunks that are partly in use stay, so it may be
+    // more.
     explicit PoolResource(Resource *upstream, std::size_t max_cached = unlimited);
     ~PoolResource() override;
 
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
-    // Reaches what the calling thread stores, and what no thread does.
+    // Frees blocks of the shelves and of the calling thread's magazines. Magazines of other threads
+    // stay.
     std::size_t trim() override;
     std::string name() const override { return "pool"; }
     std::string report() const override;
 
     struct Statistics {
-        std::size_t reserved = 0;  // bytes taken from the upstream
-        std::size_t used = 0;      // in blocks that are given out, rounded as they are
-        std::size_t cached = 0;    // free, to be given again
-        std::size_t waiting = 0;   // given back, but perhaps still in use by a device
+        std::size_t reserved = 0;  // bytes allocated from the upstream
+        std::size_t used = 0;      // bytes of blocks in use, rounded up to their size class
+        std::size_t cached = 0;    // bytes of blocks that are free or bound
+        std::size_t waiting = 0;   // bytes of returned blocks that a device may still use
     };
     Statistics statistics() const;
 
-    // Takes back what waited for work that is done by now; the second blocks until nothing waits.
+    // Frees waiting blocks whose work is done by now. wait_for_all() blocks until all of it is.
     void take_finished() noexcept;
     void wait_for_all() noexcept;
-    bool has_waiting() const noexcept;  // whether there is anything for them
+    bool has_waiting() const noexcept;  // True if a block waits. Needs no lock.
 
     struct State;
 
@@ -46,9 +72,9 @@ private:
     const std::unique_ptr<State> state_;
 };
 
-// All pools that are alive.
+// All live pools, each with a reference.
 std::vector<ResourceRef> live_pools();
-// Those where blocks wait for work: seldom any, and then it costs no list.
+// The live pools with waiting blocks. There is rarely one, and then nothing is allocated.
 std::vector<ResourceRef> waiting_pools();
 
 }  // namespace entrepot

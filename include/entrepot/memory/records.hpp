@@ -1,5 +1,16 @@
-// Borrowing and letting go with everything in sight: for those who keep the records themselves, because a call and the thread's
-// own list take as long as the work.
+// Records of Memory: recycling, and the inline fast paths of import and release.
+//
+// Fast paths
+//   A caller that holds its own RecordList imports and releases memory without a function call and
+//   without a thread-local list.
+//
+// Lock order
+//   Nothing here locks a mutex, and the caller holds none: an owner that is released may run any
+//   code.
+//
+// Lifetime
+//   A record is recycled before its owner is released, because the release may reenter. Host
+//   objects are never destroyed, because memory is released until the process exits.
 #pragma once
 #include <entrepot/core/assert.hpp>
 #include <entrepot/device/registry.hpp>
@@ -11,14 +22,20 @@
 
 namespace entrepot {
 
-// Records for the next memory, with their orderings; who has the list has it alone. Without a destructor: it is a static
-// object's, or somebody else ends it.
+// Free list of Memory::Record, each with its access log.
+//
+// Thread safety: not thread-safe.
+// Lifetime: trivially destructible. Its owner drains it, or lives until the process exits.
 template <std::uint32_t capacity> class RecordList {
 public:
-    // One reference, nothing noted; nullptr where there is none.
+    // Returns: a record with one reference and no logged access; nullptr if the list is empty.
     Memory::Record *take() noexcept {
         Memory::Record *const record = first_;
         if (record) [[likely]] {
+            ENTREPOT_ASSERT(count_ != 0);
+            ENTREPOT_ASSERT(record->noted.load(std::memory_order_relaxed) == 0);
+            ENTREPOT_ASSERT(!record->home && !record->owner_queue && !record->context);
+            ENTREPOT_ASSERT(!record->owner.release_function());
             first_ = record->next;
             --count_;
             record->references.store(1, std::memory_order_relaxed);
@@ -27,8 +44,11 @@ public:
         }
         return record;
     }
-    // Whether the list kept it.
+    // Returns: true if the list has taken the record; false if it is full.
+    // Requires: the record is empty (no owner, context, queue or logged access) and nothing refers
+    //           to it.
     bool give(Memory::Record *record) noexcept {
+        ENTREPOT_ASSERT(record != first_);
         if (count_ >= capacity) [[unlikely]]
             return false;
         record->next = first_;
@@ -42,23 +62,28 @@ private:
     std::uint32_t count_ = 0;
 };
 
-// Of the list of this thread, from which Memory itself takes records; new where there is none. And back to it.
+// Takes a record from this thread's list, or allocates one; recycle() puts it back.
 Memory::Record *recycled_record();
 void recycle(Memory::Record *record) noexcept;
 
-// Where ordinary host memory is.
+// Device and context of ordinary host memory.
 struct HostPlace {
     Device device = registry::host();
     Context context = device.default_context();
 };
 inline const HostPlace &host_place() {
-    static const HostPlace *const host = new HostPlace;  // never destroyed: memory is let go until the very end
+    static const HostPlace *const host = new HostPlace;  // never destroyed: memory is released until process exit
     return *host;
 }
 
-// Of a record that is new or has been emptied: what is made over has nothing to let go of.
+// Makes the record one of borrowed memory.
+// Requires: the record is new or recycled, so its context and owner are empty and are overwritten
+//           without being destroyed.
 inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, UsmKind kind, const Device &device,
                          const Context &context, Owner &&owner) noexcept {
+    ENTREPOT_ASSERT(!record.context && !record.owner.release_function());
+    ENTREPOT_ASSERT(!record.home && !record.owner_queue);
+    ENTREPOT_ASSERT(record.references.load(std::memory_order_relaxed) == 1);
     record.kind.store(kind, std::memory_order_relaxed);
     record.data = data;
     record.bytes = bytes;
@@ -68,8 +93,8 @@ inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, 
     new (&record.owner) Owner(std::move(owner));
 }
 
-// True if the record must be released by the slow path: it logs accesses since the memory was allocated or borrowed, or has had
-// consumers.
+// True if the record must be released by the slow path: it logs accesses since the memory was
+// allocated or borrowed, or has had consumers.
 // Requires: nothing else refers to the record.
 inline bool has_uses(const Memory::Record &record) noexcept {
     ENTREPOT_ASSERT(record.references.load(std::memory_order_relaxed) <= 1);
@@ -78,13 +103,18 @@ inline bool has_uses(const Memory::Record &record) noexcept {
            (record.peers.load(std::memory_order_relaxed) & consumers) != 0;
 }
 
-// Of a borrowed record without uses, which nobody else has: `recycle(record)` has it again before anything is let go, for that
-// may run anybody's code, which may let go of more memory. The memory of a device that may not be called any more leaks, and with
-// it whoever holds it. The owner is the caller's to release.
+// Empties and recycles a record. `recycle(record)` is called before anything is released, because
+// releasing may reenter.
+//
+// Requires: nothing else refers to the record; it is borrowed and has no uses (has_uses).
+// Ownership: the caller releases the returned owner. It is empty, and leaks, if the backend may not
+//            be called any more.
 template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&recycle) noexcept {
-    ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
+    ENTREPOT_ASSERT(!record->resource);
+    ENTREPOT_ASSERT(!has_uses(*record));
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     record->noted.store(0, std::memory_order_relaxed);
-    const Queue home = std::move(record->home);  // the producer's, which nobody has asked about
+    const Queue home = std::move(record->home);  // the producer's, unused: the release does not wait for the producer
     const Queue owner_queue = std::move(record->owner_queue);
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
@@ -94,7 +124,7 @@ template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&
     return owner;
 }
 
-// Memory::borrow with a record of the list's, as far as it has any.
+// Memory::borrow with a record of the list, if it has one.
 template <std::uint32_t capacity>
 [[gnu::always_inline]] inline Memory borrow(RecordList<capacity> &records, void *data, std::size_t bytes, UsmKind kind,
                                             const Device &device, const Context &context, Owner &&owner) {
@@ -106,15 +136,16 @@ template <std::uint32_t capacity>
     return Memory::attach(record);
 }
 
-// Memory::borrow_host likewise.
+// Memory::borrow_host with a record of the list, if it has one.
 template <std::uint32_t capacity>
 [[gnu::always_inline]] inline Memory borrow_host(RecordList<capacity> &records, void *data, std::size_t bytes, Owner &&owner) {
     const HostPlace &host = host_place();
     return borrow(records, data, bytes, UsmKind::host, host.device, host.context, std::move(owner));
 }
 
-// What ~Memory does, with the list for the record. Where that leaves an owner to be released at once, it is the caller's to
-// release.
+// Releases the memory as ~Memory does, and recycles its record to the list.
+// Ownership: the caller releases the returned owner. It is empty if the release is deferred or has
+//            happened.
 template <std::uint32_t capacity> Owner let_go(RecordList<capacity> &records, Memory &&memory) noexcept {
     Memory::Record *const record = memory.record();
     if (capacity == 0 || !record || memory.is_shared() || !memory.is_borrowed() || has_uses(*record)) [[unlikely]] {

@@ -1,4 +1,18 @@
-// What is let go late: memory whose uses are still running waits, and is released at a later entry of ours.
+// Deferred release: memory with pending accesses is released by a later call into Entrepot.
+//
+// Overview
+//   A release is polled and not notified, because a driver's callback may call neither the driver
+//   nor Python. Every allocation, import and release polls the owners of borrowed memory.
+//   Allocations poll the lists of their resource.
+//
+// Lock order
+//   The caller holds no mutex: a release runs foreign code. Lists are locked by leaf mutexes, and
+//   never while a device is asked or something is released.
+//
+// Lifetime
+//   may_call() is false for devices in a marked child of fork() (fork_guard.hpp) and after
+//   leak_from_now_on(), at process exit. From then on memory of devices leaks, and so do its
+//   owners. Memory of the host is released as before.
 #pragma once
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/memory.hpp>
@@ -8,32 +22,36 @@
 
 namespace entrepot {
 
-// Releases what has waited for work that is done by now: owners of borrowed memory, blocks of every resource. Never blocks.
-// Allocating and letting go do it by themselves; whoever has waited for a queue does well to call it.
+// Releases owners and blocks whose pending work is done by now. Never blocks. Worth a call after
+// waiting for a queue.
 void release_finished() noexcept;
 
-// The owners alone, at every entry that borrows or lets go.
+// Releases owners alone, at every import and release.
 void release_owners_of_finished_work() noexcept;
-inline std::atomic<std::size_t> owners_waiting{0};  // nearly always 0: then nothing is called
+inline std::atomic<std::size_t> owners_waiting{0};  // atomic; nearly always 0, and then nothing is called
 inline void release_finished_owners() noexcept {
     if (owners_waiting.load(std::memory_order_relaxed) != 0) [[unlikely]]
         release_owners_of_finished_work();
 }
 
-// Releases the owner at a later entry of ours: from threads that may do nothing but note it.
+// Releases the owner in a later call into Entrepot, for threads that may neither block nor release
+// it now.
 void release_later(Owner owner) noexcept;
 
-// For Queue::keep, of what release(handle) lets go.
+// For Queue::keep: calls release(handle) as release_later does.
 template <void (*release)(void *handle)> void let_go_later(void *handle) noexcept { release_later({handle, release}); }
 
-// Blocks until everything that waits now is released. What failed work holds stays.
+// Releases everything that is deferred now. Memory of failed work is kept.
+// Blocks: until that work is done.
 void wait_and_release() noexcept;
 
-// The process ends: from now on nothing is asked of, or given back to, any runtime but the host's; the system takes it all.
+// At process exit: from now on no runtime but the host's is called, and the system reclaims all
+// memory.
 inline std::atomic<bool> process_ends{false};
 inline void leak_from_now_on() noexcept { process_ends.store(true, std::memory_order_relaxed); }
 
-// Whether the backend's runtime may be called: the host's always, others neither in a forked child nor once the process ends.
+// True if the backend's runtime may be called. The host's always may; others neither in a marked
+// child of fork() nor at exit.
 inline bool may_call(const Backend &backend) noexcept {
     return backend.is_host() || !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());
 }

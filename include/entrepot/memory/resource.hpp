@@ -1,5 +1,5 @@
-// Resource: where blocks of memory come from and go back to. `direct` talks to the driver; pool, limit, log, track and
-// statistics wrap an upstream.
+// Resource: where blocks of memory come from and go back to. `direct` talks to the driver; pool,
+// limit, log, track and statistics wrap an upstream.
 #pragma once
 #include <entrepot/memory/memory.hpp>
 
@@ -12,7 +12,7 @@
 
 namespace entrepot {
 
-// Where a block lives. Blocks of one place are interchangeable.
+// The context, device and kind of a block. Blocks of one place are interchangeable.
 struct Place {
     Context context;
     Device device;
@@ -25,8 +25,9 @@ struct Block {
     void *data = nullptr;
     std::size_t bytes = 0;      // as asked for
     std::size_t alignment = 0;  // as asked for
-    // Work of `queue` may use it at once, all others once that queue has reached `available`; without one, everybody may. So it
-    // is when a block is allocated; given back, it comes with what it was allocated with, if nobody has used it.
+    // Work of `queue` may use the block at once, other work once `queue` has completed `available`.
+    // Without a queue, all work may use it at once. A block that is deallocated without having been
+    // used has the values of its allocation.
     Queue::Position available = 0;
     Queue queue{};
 };
@@ -39,10 +40,10 @@ struct Use {
     bool is_done() const { return queue.is_done(position); }
 };
 
-// What is known of a block when it comes back: the work that may still touch it.
+// The work that may still use a block when it is deallocated.
 struct Pending {
     std::vector<Use> uses;
-    bool escaped = false;  // foreign code may use it on queues that we do not know
+    bool escaped = false;  // foreign code may use it on unknown queues
 };
 
 class Resource;
@@ -52,7 +53,7 @@ class ResourceRef {
 public:
     ResourceRef() noexcept = default;
     inline explicit ResourceRef(Resource *resource) noexcept;
-    // Takes over a reference that the caller holds.
+    // Ownership: takes a reference of the caller.
     static ResourceRef adopt(Resource *resource) noexcept {
         ResourceRef reference;
         reference.resource_ = resource;
@@ -70,7 +71,7 @@ public:
     Resource &operator*() const noexcept { return *resource_; }
     Resource *operator->() const noexcept { return resource_; }
     explicit operator bool() const noexcept { return resource_ != nullptr; }
-    // Gives the reference to the caller.
+    // Ownership: the caller gets the reference.
     Resource *detach() noexcept { return std::exchange(resource_, nullptr); }
 
 private:
@@ -83,31 +84,37 @@ public:
     Resource &operator=(const Resource &) = delete;
     virtual ~Resource() = default;
 
-    // A block ready for work of `queue`. Throws Error(allocation) when there is none left.
+    // Returns: a block that work of `queue` may use at once.
+    // Throws: Error(allocation) if the resource is exhausted.
+    // Thread safety: thread-safe, like all functions of a resource. The caller holds no mutex.
     virtual Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) = 0;
-    // Never blocks, never throws; the resource keeps the block back until `pending` is done.
+    // Frees the block once `pending` is done. Never blocks.
     virtual void deallocate(const Place &place, Block block, Pending pending) noexcept = 0;
-    // Gives memory that is free, here and upstream, back to the driver; returns the bytes given back.
+    // Returns cached memory of this resource and its upstreams to the driver.
+    // Returns: the number of bytes.
     virtual std::size_t trim() { return upstream_ ? upstream_->trim() : 0; }
 
     virtual std::string name() const = 0;
-    // What it and its upstreams hold, as messages about a failed allocation show it; empty where there is nothing to say.
+    // Returns: a sentence about the memory that it and its upstreams hold, for messages about
+    //          failed allocations; may be empty.
     virtual std::string report() const { return upstream_ ? upstream_->report() : std::string(); }
     Resource *upstream() const noexcept { return upstream_.get(); }
-    // Whose blocks come out of here: its own, or those of an upstream that it hands through as they are.
+    // The resource that makes the blocks: this one, or an upstream whose blocks it passes on
+    // unchanged.
     virtual const Resource &origin() const noexcept { return *this; }
 
     void retain() noexcept {
         if (!immortal_)
             references_.fetch_add(1, std::memory_order_relaxed);
     }
-    // Whether there was anything left to retain: for lists that hold resources without keeping them.
+    // Returns: false if the last reference is gone. For lists that hold no reference.
     bool try_retain() noexcept;
     void release() noexcept {
         if (!immortal_ && references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
             delete this;
     }
-    // Lives as long as the process from now on, and is not counted: what every allocation takes by default.
+    // The resource lives until process exit, and its references are not counted any more.
+    // Requires: no other thread knows the resource yet.
     void make_immortal() noexcept { immortal_ = true; }
 
 protected:

@@ -1,4 +1,4 @@
-// Sharing: memory by which another process sees what this one sees, and how it opens it.
+// Sharing: memory that several processes map, and the data by which another process opens it.
 #pragma once
 #include <entrepot/device/backend.h>
 #include <entrepot/memory/memory.hpp>
@@ -9,14 +9,14 @@
 
 namespace entrepot {
 
-// Where the open file of shared memory can be fetched. Plain data.
+// The process from which the open file of shared memory can be fetched. Plain data.
 struct Sender {
     std::int32_t process = 0;
-    std::array<std::uint8_t, 16> address{};  // of the process's socket; drawn by lot, as the next
+    std::array<std::uint8_t, 16> address{};  // of the process's socket; random, like the ticket
     std::array<std::uint8_t, 16> ticket{};   // for this file
 };
 
-// What another process opens memory by. Plain data: what `ipc.file` says here means nothing there.
+// The data by which another process opens memory. The number in `ipc.file` has no meaning there.
 struct SharedMemory {
     std::string backend;
     UsmKind kind = UsmKind::unknown;
@@ -24,14 +24,17 @@ struct SharedMemory {
     ep_ipc_handle ipc{};
 };
 
-// By what to open the allocation in which `pointer`, of `memory`, lies. Blocks until all that was submitted to write it is done:
-// the other process can wait for nothing of ours. Memory must stay until it has been opened; from then on each side has it
-// for itself, except for EP_IPC_DRIVER, where it must stay as long as the other side uses it.
-// Throws Error(exchange) for memory that cannot be shared, naming the resource whose memory can.
+// Returns: the data to open the allocation that holds `pointer`, which lies in `memory`.
+// Throws: Error(exchange) for memory that cannot be shared, naming a resource whose memory can.
+// Lifetime: the memory must live until the other process has opened it. With EP_IPC_DRIVER, as long
+//           as that process uses it.
+// Blocks: until all submitted writes are done, because the other process cannot wait for them.
 SharedMemory share(const Memory &memory, const void *pointer, ep_ipc_form form = EP_IPC_ANY);
 
-// The whole allocation, of the shareable resource. Throws Error(exchange): the process that shared it has ended or let go of it;
-// Error(value): the handle is not true of the memory; Error(device): the device or its backend is not in this process.
+// Returns: the whole allocation, as memory of the shareable resource.
+// Throws: Error(exchange) if the process that shared it has ended or released it. Error(value) if
+//         the handle does not match the memory. Error(device) if this process lacks the device or
+//         its backend.
 Memory open(const SharedMemory &shared, bool read_only);
 
 }  // namespace entrepot

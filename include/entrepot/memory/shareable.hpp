@@ -1,7 +1,8 @@
 // ShareableResource: memory that other processes can open, each block an allocation of its own.
 //
-// On the host a block is a file without a name, on CUDA virtual memory with a file of the driver's: either is there as long as
-// any process has it mapped, and gone without a trace when the last one lets go or dies.
+// On the host a block is an unnamed file, on CUDA virtual memory with a file of the driver. It
+// lives while a process has it mapped, and leaves nothing behind when the last one unmaps it or
+// dies.
 #pragma once
 #include <entrepot/memory/resource.hpp>
 
@@ -17,12 +18,12 @@ public:
     std::size_t trim() override;  // nothing is kept; blocks whose uses are done by now are freed
     std::string name() const override { return "shareable"; }
 
-    // Frees what waited for work that is done by now; the second blocks until nothing waits.
+    // Frees blocks whose work is done by now. wait_for_all() blocks until all of it is.
     void take_finished() noexcept;
     void wait_for_all() noexcept;
 };
 
-// The one that there is.
+// The only instance.
 ShareableResource *shareable_resource();
 
 }  // namespace entrepot

@@ -14,7 +14,8 @@ public:
     const Resource &origin() const noexcept override { return upstream()->origin(); }
     std::string report() const override;
 
-    // While it is there, this thread asks again for what has failed: that is not counted as one more failure.
+    // While it is there, this thread asks again for what has failed: that is not counted as one
+    // more failure.
     class SecondTry {
     public:
         SecondTry() noexcept;
@@ -23,7 +24,8 @@ public:
         SecondTry &operator=(const SecondTry &) = delete;
     };
 
-    // Bytes as they were asked for. Each number is exact; taken together while threads are at work they may be a moment apart.
+    // Bytes as they were asked for. Each number is exact; taken together while threads are at work
+    // they may be a moment apart.
     struct Numbers {
         std::size_t current_bytes = 0, peak_bytes = 0, total_bytes = 0;
         std::size_t current_count = 0, peak_count = 0, total_count = 0;

@@ -1,4 +1,4 @@
-// TrackResource: remembers where every live allocation was made, and reports those that nobody let go of.
+// TrackResource: remembers where every live allocation was made, and reports leaks.
 #pragma once
 #include <entrepot/memory/resource.hpp>
 
@@ -9,7 +9,7 @@ namespace entrepot {
 
 class TrackResource final : public Resource {
 public:
-    // Says where the calling thread is: its stack, a line for each frame. What it throws is ignored.
+    // Returns the stack of the calling thread, a line for each frame. Its exceptions are ignored.
     using Capture = std::function<std::string()>;
 
     struct Allocation {
@@ -28,9 +28,9 @@ public:
     std::string name() const override { return "track"; }
     const Resource &origin() const noexcept override { return upstream()->origin(); }
 
-    // What has been allocated and not let go, in the order of allocation.
+    // Live allocations, in the order of allocation.
     std::vector<Allocation> live() const;
-    // The same for a person to read, with the stacks; empty where nothing is left.
+    // Live allocations as text, with their stacks; empty if there are none.
     std::string leak_report() const;
 
 private:

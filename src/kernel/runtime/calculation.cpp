@@ -1,4 +1,3 @@
-#include <kernel/compiler/typing.hpp>
 #include <kernel/runtime/calculation.hpp>
 
 #include <algorithm>
@@ -11,6 +10,10 @@ namespace {
 using ir::Expression;
 using ir::Op;
 using Known = Calculation::Known;
+
+bool is_boolean(Dtype dtype) { return dtype.code == TypeCode::boolean; }
+bool is_unsigned(Dtype dtype) { return dtype.code == TypeCode::unsigned_integer; }
+bool is_integer(Dtype dtype) { return dtype.code == TypeCode::integer || is_unsigned(dtype); }
 
 template <class Value> Known read(const Scalar &scalar) {
     Value value;

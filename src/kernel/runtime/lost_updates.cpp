@@ -1,4 +1,3 @@
-#include <kernel/compiler/typing.hpp>
 #include <kernel/compiler/walk.hpp>
 #include <kernel/runtime/calculation.hpp>
 #include <kernel/runtime/lost_updates.hpp>
@@ -49,7 +48,8 @@ private:
     static constexpr std::size_t most_values = 16;
 
     void collect(const Expression &expression) {
-        const bool is_number = is_integer(expression.type.dtype);
+        const bool is_number =
+            (expression.type.dtype.code == TypeCode::integer || expression.type.dtype.code == TypeCode::unsigned_integer);
         if (const Known value = is_number ? calculation_(expression, nullptr) : std::nullopt) {
             if (values_.size() < most_values)
                 values_.insert(*value);

@@ -293,6 +293,13 @@ TEST_CASE("a queue waits for pending work of a released one; for another backend
     later.join();
 }
 
+TEST_CASE("work of a queue of the past is done at once if there is no event") {
+    const Queue queue = Queue::create(fake::device());
+    const Event done = queue.record();
+    REQUIRE_FALSE(done);
+    CHECK(Queue::past(queue.context(), queue.device(), done).is_done(1));
+}
+
 TEST_CASE("an event of another backend is waited for on the host") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);

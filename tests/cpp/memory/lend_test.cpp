@@ -132,6 +132,22 @@ TEST_CASE("a block is reused after its thread and its work have ended") {
     CHECK(pool.statistics().used == 0);
 }
 
+TEST_CASE("several blocks of a thread's stream are reused after the thread has ended") {
+    const OwnPool pool;
+    const Queue stream = Queue::create(fake::device());
+    std::vector<void *> blocks;
+    on_a_thread([&] {
+        for (int i = 0; i < 3; ++i)
+            blocks.push_back(lend_for_good(stream));
+    });
+    std::ranges::for_each(blocks, take_back);
+    wait_and_release();
+    CHECK(pool.statistics().used == 0);
+    CHECK(pool.statistics().waiting == 0);
+    for (void *const block : blocks)
+        CHECK(is_given_out(block));
+}
+
 TEST_CASE("a returned block waits for foreign work in its per-thread stream") {
     const OwnPool pool;
     const HeldQueue stream;

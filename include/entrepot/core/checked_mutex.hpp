@@ -1,0 +1,103 @@
+// CheckedMutex and LeafMutex: std::mutex, with a list of the mutexes that each thread holds in
+// builds with assertions.
+//
+// Lock order
+//   1. The GIL (InterpreterLock). A thread that acquires it holds no mutex.
+//   2. CheckedMutex: may be held during a driver call, so the GIL is released before it is locked.
+//   3. LeafMutex: while it is held, no other mutex is locked, and no driver, Python code or release
+//   function is called.
+//
+// The layout is that of std::mutex in every build, so code with and without assertions can be
+// linked together.
+#pragma once
+#include <entrepot/core/assert.hpp>
+
+#include <mutex>
+
+namespace entrepot {
+
+// The mutexes of this file that the calling thread holds. For ENTREPOT_ASSERT alone: without
+// assertions the functions are declared and not defined.
+class HeldMutexes {
+public:
+    static bool is_empty() noexcept;
+    static bool has_leaf() noexcept;
+    static bool has(const std::mutex &mutex) noexcept;
+
+private:
+    template <bool is_leaf> friend class TrackedMutex;
+    static void add(const std::mutex &mutex, bool is_leaf) noexcept;
+    static void remove(const std::mutex &mutex) noexcept;
+
+#ifdef ENTREPOT_ASSERTIONS
+    static constexpr unsigned most = 8;
+    struct List {
+        const std::mutex *all[most];
+        unsigned count;
+        const std::mutex *leaf;
+    };
+    static inline constinit thread_local List list{};
+#endif
+};
+
+template <bool is_leaf> class TrackedMutex : public std::mutex {
+public:
+    // True if the calling thread holds the mutex. For ENTREPOT_ASSERT alone.
+    bool held() const noexcept { return HeldMutexes::has(*this); }
+
+#ifdef ENTREPOT_ASSERTIONS
+    void lock() {
+        HeldMutexes::add(*this, is_leaf);  // first, so that a mutex that is locked twice is reported instead of a hang
+        std::mutex::lock();
+    }
+    bool try_lock() {
+        const bool is_locked = std::mutex::try_lock();
+        if (is_locked)
+            HeldMutexes::add(*this, is_leaf);
+        return is_locked;
+    }
+    void unlock() {
+        HeldMutexes::remove(*this);
+        std::mutex::unlock();
+    }
+#endif
+};
+
+using CheckedMutex = TrackedMutex<false>;
+using LeafMutex = TrackedMutex<true>;
+static_assert(sizeof(CheckedMutex) == sizeof(std::mutex));
+
+#ifdef ENTREPOT_ASSERTIONS
+
+inline bool HeldMutexes::is_empty() noexcept { return list.count == 0; }
+inline bool HeldMutexes::has_leaf() noexcept { return list.leaf != nullptr; }
+
+inline bool HeldMutexes::has(const std::mutex &mutex) noexcept {
+    for (unsigned i = 0; i < list.count; ++i)
+        if (list.all[i] == &mutex)
+            return true;
+    return false;
+}
+
+inline void HeldMutexes::add(const std::mutex &mutex, bool is_leaf) noexcept {
+    ENTREPOT_ASSERT(!has(mutex));  // else: deadlock
+    ENTREPOT_ASSERT(!list.leaf);   // no mutex is locked while a leaf is held
+    ENTREPOT_ASSERT(list.count < most);
+    list.all[list.count++] = &mutex;
+    if (is_leaf)
+        list.leaf = &mutex;
+}
+
+inline void HeldMutexes::remove(const std::mutex &mutex) noexcept {
+    ENTREPOT_ASSERT(has(mutex));  // a mutex is unlocked by the thread that locked it
+    unsigned i = 0;
+    while (list.all[i] != &mutex)
+        ++i;
+    list.all[i] = list.all[--list.count];
+    if (list.leaf == &mutex)
+        list.leaf = nullptr;
+}
+
+#endif
+
+}  // namespace entrepot
