@@ -22,7 +22,7 @@ class EntrepotError(Exception):
     """The root of all errors that Entrepot defines."""
 
 class ExchangeError(EntrepotError, BufferError):
-    """Memory cannot be taken in or given out as asked: the message names the protocol, the reason and what to do."""
+    """Memory cannot be imported or exported as asked: the message names the protocol, the reason and what to do."""
 
 class InterfaceError(ExchangeError, ValueError):
     """A SUAI, CAI or NumPy array interface says something malformed or untrue."""
@@ -49,7 +49,7 @@ class Dtype:
 
     def __init__(self, spelling: object) -> None:
         """
-        From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for what is none of them.
+        From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for any other object.
         """
 
     @property
@@ -462,7 +462,9 @@ class Program:
     def __repr__(self) -> str: ...
 
     def kernel(self, name: str) -> Kernel:
-        """The kernel of that name. Raises KernelError where there is none."""
+        """
+        The kernel of that name. Raises KernelError if the program has no such kernel.
+        """
 
     @property
     def log(self) -> str:
@@ -790,7 +792,7 @@ def from_address(
     deleter: Callable[[int], object] | CapsuleType | int | None = None,
 ) -> Array:
     """
-    An Array of memory that somebody else allocated, known by its address; nothing is copied.
+    An Array of memory that another library allocated, given by its address; nothing is copied.
 
     ``address`` is the first element, an int; ``shape`` an int or a sequence of ints, ``strides`` as many, in elements, none
     of which leads below the address. The drivers are asked which device and kind of memory it is; what none of them knows
@@ -798,9 +800,10 @@ def from_address(
     takes whatever the host reaches. What the queue holds now counts as work on the memory, and it becomes the array's default
     queue.
 
-    ``owner`` is any object: it is kept until the memory is let go. ``deleter`` is called then, once, with the address: a
-    callable; a C function ``void (*)(void *)``, of ctypes or as its address, an int, which is called without the GIL; or a
-    PyCapsule, which is kept like an owner, as its destructor is the deleter. Memory is let go when the last array, view and
+    ``owner`` is any object: it is kept until the memory is released. ``deleter`` is called then, once, with the address:
+    a callable; a C function ``void (*)(void *)``, of ctypes or as its address, an int, which is called without the GIL; or a
+    PyCapsule, which is kept like an owner, as its destructor is the deleter. The memory is released when its last array,
+    view and export is gone and the work that was submitted on it is done, on any thread. What a deleter raises goes to
     export of it is gone and the work that was submitted on it is done, on any thread. What a deleter raises goes to
     ``sys.unraisablehook``. Without either, the memory must outlive the array.
 
@@ -897,7 +900,7 @@ class ArrayHandle:
 
         May be called any number of times, in any process of the same user, while the process that shared it has the memory.
 
-        Raises ExchangeError where that process has ended or let go of the memory, ValueError for a handle that is not true of it,
+        Raises ExchangeError where that process has ended or released the memory, ValueError for a handle that is not true of it,
         DeviceError where its device is not there in this process.
         """
 
@@ -1030,12 +1033,12 @@ class LocalAccessor:
 
 def cache_directory() -> bytes:
     """
-    The directory of compiled code, by the environment as it is now; empty where nothing is kept.
+    The directory of compiled code, by the current environment; empty if caching is off.
     """
 
 def cache_obstacle(kind: str) -> bytes:
     """
-    What keeps the folder of a kind of code from being written, and which folder; empty where nothing does.
+    The reason why the folder of a kind of code cannot be written, with the folder; empty if it can.
     """
 
 c_api: CapsuleType
@@ -1101,7 +1104,7 @@ class shareable(Resource):
     Memory that other processes can open, by ``Array.share``: each block an allocation of its own, in whole pages of the device.
 
     On the host, a file without a name; on CUDA, device memory with a file of the driver's. Nothing is left of either when
-    the last process that has it lets go, or dies. Devices without such memory raise DeviceError.
+    the last process that has it releases it, or dies. Devices without such memory raise DeviceError.
     """
 
     def __init__(self) -> None: ...
@@ -1131,7 +1134,7 @@ class log(Resource):
     def __init__(self, upstream: Resource | None = None, *, sink: Callable[[str], object] | None = None) -> None: ...
 
 class TrackedAllocation:
-    """An allocation that has not been let go."""
+    """An allocation that has not been freed."""
 
     @property
     def address(self) -> int:
@@ -1166,7 +1169,7 @@ class track(Resource):
 
     @property
     def live(self) -> list[TrackedAllocation]:
-        """What has not been let go, in the order of allocation."""
+        """The allocations that have not been freed, in the order of allocation."""
 
     def report(self) -> str:
         """

@@ -56,8 +56,7 @@ _RANGES = {_UNSIGNED: (0, 2**32 - 1), _SIGNED: (-(2**31), 2**31 - 1), _SIZE: (0,
 
 
 def _value(name: str, kind: Any, value: Any) -> Any:
-    """The entry in the list of values: an address or a number. Raises TypeError and OverflowError.
-    """
+    """The entry in the list of values: an address or a number. Raises TypeError and OverflowError."""
     if kind is _BOOL:
         return int(bool(value))
     if kind not in _RANGES:

@@ -449,8 +449,7 @@ class Library:
         return self._foreign.is_there()
 
     def has(self, symbol: str) -> bool:
-        """True if the library has a function of that name. Raises LibraryError if it was not found.
-        """
+        """True if the library has a function of that name. Raises LibraryError if it was not found."""
         return self._foreign.find(symbol) is not None
 
     # Declarations.

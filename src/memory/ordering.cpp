@@ -137,7 +137,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
 [[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                                          Consumer consumer, LeftQueues &left) {
     ENTREPOT_ASSERT(mutex.held());
-    ENTREPOT_ASSERT(queue && position != 0);
+    ENTREPOT_ASSERT(queue);
     const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
     if (entries.size() == 1 && entries.front().queue != queue && is_behind(entries.front())) {  // two queues alternate
         Entry &only = entries.front();

@@ -144,7 +144,6 @@ public:
     //         then.
     template <class ForEachUse> void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
-        ENTREPOT_ASSERT(position != 0);
         // The stream of a peer in which the operation itself is, if it is in one.
         const PeerStreams::Stream *const own = streams_.empty() ? nullptr : streams_.find(queue_);
         try {

@@ -81,8 +81,7 @@ def described(obj: Any, *, sound: bool = True) -> Iterator[Any]:
 
 
 def dtype_of(format: bytes | None, itemsize: int) -> str | None:
-    """Entrepot's name of the type; None for structures and other types that are not plain numbers.
-    """
+    """Entrepot's name of the type; None for structures and other types that are not plain numbers."""
     text = (format or b"B").decode()
     kind = text.lstrip("@=<>!^")
     if itemsize > 1 and text.startswith((SWAPPED, "!" if SWAPPED == ">" else SWAPPED)):

@@ -1,5 +1,4 @@
-"""Clauses shared by the three protocols that are dicts, with each protocol's own names and units.
-"""
+"""Clauses shared by the three protocols that are dicts, with each protocol's own names and units."""
 
 from __future__ import annotations
 

@@ -101,8 +101,7 @@ class Result:
 
 
 def ask_target(target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]) -> Iterator[Outcome]:
-    """Yields the outcomes of clauses that are not in ``done``; calls ``begin`` before each clause.
-    """
+    """Yields the outcomes of clauses that are not in ``done``; calls ``begin`` before each clause."""
     asked = ask_exporter if target.side == EXPORT else ask_importer
     yield from asked(target, request, done, begin)
 

@@ -327,8 +327,7 @@ class Importer:
             require(view.data_ptr == self.ground.address, f"the memory itself, at {own}", f"a copy, at {view.data_ptr:#x}")
 
     def is_raw(self, view: ep.Array) -> bool:
-        """True for memory without a type, as of dpctl.memory and mpi4py, whose bytes are compared.
-        """
+        """True for memory without a type, as of dpctl.memory and mpi4py, whose bytes are compared."""
         return view.ndim == 1 and view.itemsize == 1
 
     def shows(self, result: Any, layout: Layout) -> str | None:

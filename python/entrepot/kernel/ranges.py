@@ -12,8 +12,7 @@ DEFAULT_LOCAL_SIZE: tuple[()] = ()
 
 
 class Range(tuple[int, ...]):
-    """Number of work-items in 1 to 3 dimensions, the first being the slowest: ``Range(480, 640)``.
-    """
+    """Number of work-items in 1 to 3 dimensions, the first being the slowest: ``Range(480, 640)``."""
 
     __slots__ = ()
 

@@ -35,8 +35,7 @@ class Types:
     choices: dict[Span, Any] = field(default_factory=dict)
 
     def kept(self, names: Any, value: Any) -> Any:
-        """The value in the type of the variable of that name; for a tuple of names, item by item.
-        """
+        """The value in the type of the variable of that name; for a tuple of names, item by item."""
         if isinstance(names, str):
             return _held(self.names.get(names), value)
         if names is None or not isinstance(value, tuple) or len(names) != len(value):
@@ -49,8 +48,7 @@ class Types:
 
 
 def types_of(functions: list[tuple[Place, dict[str, Any], dict[Span, Any]]]) -> dict[Place, Types]:
-    """The compiler's types by function. Types that differ between calls of a function are unknown.
-    """
+    """The compiler's types by function. Types that differ between calls of a function are unknown."""
     found: dict[Place, Types] = {}
     for place, names, choices in functions:
         types = found.setdefault(place, Types())
