@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 
-ADOPTED = "a1c3eb9"
+ADOPTED = "6646ca17d2"
 LONGEST = 72  # characters
 SUBJECT = re.compile(r"[a-z][\w.+-]*(?:, [a-z][\w.+-]*)*: \S")
 
