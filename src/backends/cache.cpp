@@ -309,8 +309,13 @@ std::optional<std::string> cached(std::string_view kind, std::string_view key) {
 void keep_cached(std::string_view kind, std::string_view key, std::string_view content) noexcept {
     try {
         const fs::path place = directory(kind);
-        if (place.empty())
+        if (place.empty()) {
+            if (loader && loader->cache_unwritable && !std::getenv("ENTREPOT_CACHE_DIR"))
+                loader->cache_unwritable("compiled code cannot be kept: ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set. "
+                                         "Each process compiles it again; set ENTREPOT_CACHE_DIR to a folder, or to nothing to "
+                                         "keep none");
             return;
+        }
         try {
             std::error_code failed;
             fs::create_directories(place.parent_path(), failed);

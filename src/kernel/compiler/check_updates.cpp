@@ -547,7 +547,9 @@ std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t 
     constexpr std::pair<Space, Among> shared[] = {
         {Space::global, Among::launch}, {Space::global, Among::group}, {Space::local, Among::group}};
     for (const auto &[space, among] : shared) {
-        const auto may_be_updated = [&](const ir::Root &root) { return root.type.space == space && root.read && root.written; };
+        const auto may_be_updated = [in = space](const ir::Root &root) {
+            return root.type.space == in && root.read && root.written;
+        };
         if (std::ranges::any_of(kernel.roots, may_be_updated))
             for (const Round round : {Round::any, Round::first})
                 LostUpdates(module, space, among, round, dimensions, found).run();

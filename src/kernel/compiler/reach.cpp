@@ -46,14 +46,14 @@ Known scaled(const Known &a, std::int64_t factor) {
     return overflows ? std::nullopt : Known(product);
 }
 
-using Values = std::map<ir::VariableId, Expression>;
+using KnownValues = std::map<ir::VariableId, Expression>;
 using Places = std::map<ir::RootId, std::uint32_t>;  // of the arguments that roots are
 
 // The accesses of one function: of the kernel, or of a device function at one of its calls.
 class Reaching {
 public:
     // `values`: known parameters.
-    Reaching(const ir::Module &module, const ir::Function &function, Places places, Values values, std::vector<Reach> &reach,
+    Reaching(const ir::Module &module, const ir::Function &function, Places places, KnownValues values, std::vector<Reach> &reach,
              std::vector<CertainAccess> &accesses)
         : module_(module), function_(function), places_(std::move(places)), values_(std::move(values)), reach_(reach),
           accesses_(accesses) {
@@ -116,7 +116,7 @@ private:
         for (ir::RootId id = 0; id < callee.roots.size(); ++id)
             if (callee.roots[id].parameter)
                 arrays[*callee.roots[id].parameter] = id;
-        Values values;
+        KnownValues values;
         std::size_t next = 0;
         for (const auto &[place, id] : scalars)
             if (auto value = known(call.operands.at(next++)))
@@ -281,7 +281,7 @@ private:
     const ir::Module &module_;
     const ir::Function &function_;
     const Places places_;
-    Values values_;  // of parameters, and of variables with one assignment, once assigned
+    KnownValues values_;  // of parameters, and of variables with one assignment, once assigned
     std::map<ir::VariableId, int> assignments_;
     std::shared_ptr<const syntax::Function> source_;  // of the statement that is being looked at
     std::vector<Reach> &reach_;

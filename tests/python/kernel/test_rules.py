@@ -113,6 +113,62 @@ def test_unguarded_id_outside_raises_before_launch(backend, kernel, work_items, 
         assert all(not values_of(array).any() for array in arrays)
 
 
+@dppy.func
+def put(a, i):
+    a[i] = 1
+
+
+@dppy.kernel
+def by_function(a):
+    put(a, dppy.get_global_id(0))
+
+
+@dppy.kernel
+def by_view(a):
+    part = a[2:]
+    part[dppy.get_global_id(0) - 2] = 1
+
+
+@dppy.kernel
+def by_group(a):
+    a[dppy.get_group_id(0) * dppy.get_local_size(0) + dppy.get_local_id(0)] = 1
+
+
+@dppy.kernel
+def by_narrow_integer(a):
+    a[dppy.int32(dppy.get_global_id(0))] = 1
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", [by_function, by_view, by_group, by_narrow_integer], ids=lambda kernel: kernel.__name__)
+def test_unguarded_id_outside_by_other_ways_raises_before_launch(backend, kernel):
+    a = backend.array(np.zeros(8, "i8"))
+    with pytest.raises(IndexError, match=r"test_rules\.py:\d+: work-item \(9,\) .*\(10,\) .*offset 9 of 'a', which has 8 elem"):
+        backend.launch(kernel, 10, 5 if kernel is by_group else None, a)
+    assert not values_of(a).any()
+    backend.launch(kernel, 8, 4 if kernel is by_group else None, backend.array(np.zeros(8, "i8")))
+
+
+@dppy.kernel
+def by_transposed(a):
+    a.T[0, dppy.get_global_id(0)] = 1
+
+
+@dppy.kernel
+def by_row(a):
+    row = a[dppy.get_global_id(0)]
+    row[0] = 1
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", [by_transposed, by_row], ids=lambda kernel: kernel.__name__)
+def test_unguarded_row_outside_raises_before_launch(backend, kernel):
+    a = backend.array(np.zeros((4, 3), "i8"))
+    with pytest.raises(IndexError, match=r"work-item \(4,\) .*offset 12 of 'a', which has 12 elements"):
+        backend.launch(kernel, 5, None, a)
+    backend.launch(kernel, 4, None, a)
+
+
 @every_compiled_dialect
 def test_unguarded_id_far_outside_names_index_and_extent(backend):
     with pytest.raises(IndexError, match=r"index 999 is out of bounds for axis 0 of 'a', which has 10 elements; .* \(1000,\) "):
