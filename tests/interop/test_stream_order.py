@@ -70,6 +70,8 @@ def check(libraries: list[Any], form: str, protocol: str, op: Op, how: str, late
     """
     device = libraries[0].device
     operands = [library.operand(form, protocol) for library in libraries]
+    if form == "view" and op.name != "program":  # a program gets a pointer, and no strides
+        operands = [(x, given[::-1]) for x, given in operands]
     for library, (x, _) in zip(libraries, operands, strict=True):
         library.wait()  # until the zeros are there
         library.spin(x)
