@@ -1712,8 +1712,8 @@ class PointerToUInt64(ListOfUInt64):
 
 class HipModuleLaunchKernel_extra(Pointer):
     """
-    The arguments of a kernel as hipModuleLaunchKernel takes them: from a list or tuple of ctypes data, passed by value, and of what
-    Pointer takes; each lies where the C ABI puts it.
+    The arguments of a kernel as hipModuleLaunchKernel takes them, from a list or tuple. Its items are ctypes data, which are
+    passed by value, and whatever Pointer takes. Each lies where the C ABI puts it.
 
     Raises TypeError with the index of an argument that is neither: wrap numbers in ctypes.
     """
@@ -1780,7 +1780,7 @@ class Field:
         """The width of a bit-field; 0 for others."""
     @property
     def first_bit(self) -> int:
-        """Of a bit-field: where it begins in its unit."""
+        """The position of a bit-field in its unit."""
 
 def make_record(
     name: str,
@@ -1808,7 +1808,7 @@ class FunctionPointer(Pointer):
     """
     A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer takes.
 
-    Call it from Python as C would. What a callable raises is reported by sys.unraisablehook, and C gets zero.
+    Call it from Python as C would. An exception of a callable is reported by sys.unraisablehook, and C gets zero.
     """
 
     def __new__(cls, pyobj: object, /) -> Self: ...
@@ -1832,14 +1832,14 @@ class ForeignLibrary:
         advice: str = "",
     ) -> Self: ...
     def find(self, symbol: str, /) -> int | None:
-        """The address of a symbol, or None. Raises LibraryError where there is no library."""
+        """The address of a symbol, or None. Raises LibraryError if the library is not found."""
     def require(self, symbol: str, /) -> int:
-        """The address of a symbol. Raises LibraryError where there is none."""
+        """The address of a symbol. Raises LibraryError if it is not found."""
     def is_there(self) -> bool:
-        """Whether the library is found and loads."""
+        """True if the library is found and loads."""
     @property
     def path(self) -> str:
-        """The file that was opened. Raises LibraryError where there is none."""
+        """The file that was opened. Raises LibraryError if there is no such library."""
 
 class ForeignFunction:
     def __new__(cls, library: object, declaration: Any, symbol: str | None = None) -> Self: ...
@@ -1848,5 +1848,5 @@ class ForeignFunction:
         """The Python function that declares it."""
     @property
     def symbol(self) -> str | None:
-        """What older libraries call it; None: as it is called."""
+        """The name of the function in older libraries; None: the same name."""
     def __call__(self, *args: object, **kwargs: object) -> Any: ...

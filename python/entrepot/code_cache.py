@@ -80,9 +80,10 @@ def main(chosen: argparse.Namespace) -> int:
     """Lists the kinds with their files and obstacles to writing them, or removes the files."""
     place = directory()
     if place is None:
-        is_chosen = "ENTREPOT_CACHE_DIR" in os.environ
-        reason = "is set and empty" if is_chosen else ", XDG_CACHE_HOME and HOME are not set; set one of them to a folder"
-        print(f"Nothing is kept: ENTREPOT_CACHE_DIR{' ' if is_chosen else ''}{reason}.")
+        if "ENTREPOT_CACHE_DIR" in os.environ:
+            print("Nothing is kept: ENTREPOT_CACHE_DIR is set and empty.")
+        else:
+            print("Nothing is kept: ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set; set one of them to a folder.")
         return 0
     if chosen.action == "clear":
         print(f"Removed {_cleared()} from {place}.")

@@ -101,24 +101,12 @@ def handle_of(queue: ep.Queue) -> int:
     return queue.__cuda_stream__()[1]
 
 
-@pytest.mark.cuda
-@pytest.mark.torch
-def test_queue_of_a_torch_array_is_the_current_stream() -> None:
-    peer = made(TorchCuda)
+@both_cuda
+def test_queue_of_an_array_is_the_current_stream(library: tuple[type]) -> None:
+    peer = made(library[0])
     array, side = ep.asarray(peer.zeros()), peer.stream()
     with peer.on(side):
-        assert handle_of(array.queue) == side.cuda_stream
-    with peer.on(None):
-        assert handle_of(array.queue) in (0, 1)
-
-
-@pytest.mark.cuda
-@pytest.mark.cupy
-def test_queue_of_a_cupy_array_is_the_current_stream() -> None:
-    peer = made(CupyCuda)
-    array, side = ep.asarray(peer.zeros()), peer.stream()
-    with peer.on(side):
-        assert handle_of(array.queue) == side.ptr
+        assert handle_of(array.queue) == (side.ptr if isinstance(peer, CupyCuda) else side.cuda_stream)
     with peer.on(None):
         assert handle_of(array.queue) in (0, 1)
 

@@ -50,9 +50,9 @@ constexpr const char *numbers_doc =
 constexpr const char *number_doc = "The address of one C integer: from a list of one int, from allocate(), or what Pointer "
                                    "takes; ``value`` reads and writes it.";
 constexpr const char *launch_doc = "HipModuleLaunchKernel_extra(pyobj)\n--\n\n"
-                                   "The arguments of a kernel as hipModuleLaunchKernel takes them: from a list or tuple of "
-                                   "ctypes data, passed by value, and of what\n"
-                                   "Pointer takes; each lies where the C ABI puts it.\n\n"
+                                   "The arguments of a kernel as hipModuleLaunchKernel takes them, from a list or tuple. Its "
+                                   "items are ctypes data, which are\n"
+                                   "passed by value, and whatever Pointer takes. Each lies where the C ABI puts it.\n\n"
                                    "Raises TypeError with the index of an argument that is neither: wrap numbers in ctypes.";
 constexpr const char *device_array_doc =
     "DeviceArray(pyobj)\n--\n\n"

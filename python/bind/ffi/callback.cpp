@@ -187,7 +187,7 @@ PyObject *pointer_repr(PyObject *self) {
 constexpr const char *pointer_doc =
     "A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer "
     "takes but for arrays (CAI, DLPack, SUAI), which are data.\n\n"
-    "Call it from Python as C would. What a callable raises is reported by sys.unraisablehook, and C gets zero.";
+    "Call it from Python as C would. An exception of a callable is reported by sys.unraisablehook, and C gets zero.";
 
 // make_callback(name, result, parameters, dict): a parameter is (name, form).
 PyObject *make_callback(PyObject *, PyObject *args) {

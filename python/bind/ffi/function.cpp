@@ -683,7 +683,8 @@ PyGetSetDef attributes[] = {
 };
 PyMemberDef members[] = {
     {"declaration", T_OBJECT, offsetof(FunctionObject, declaration), READONLY, "The Python function that declares it."},
-    {"symbol", T_OBJECT, offsetof(FunctionObject, symbol), READONLY, "What older libraries call it; None: as it is called."},
+    {"symbol", T_OBJECT, offsetof(FunctionObject, symbol), READONLY,
+     "The name of the function in older libraries; None: the same name."},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY, nullptr},
     {},

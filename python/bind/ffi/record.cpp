@@ -218,7 +218,7 @@ PyMemberDef field_members[] = {
     {"name", T_OBJECT, offsetof(FieldObject, name), READONLY, "Its name in C."},
     {"offset", T_PYSSIZET, offsetof(FieldObject, offset), READONLY, "Bytes from the record's first to the field's."},
     {"bits", T_INT, offsetof(FieldObject, bits), READONLY, "The width of a bit-field; 0 for others."},
-    {"first_bit", T_INT, offsetof(FieldObject, first_bit), READONLY, "Of a bit-field: where it begins in its unit."},
+    {"first_bit", T_INT, offsetof(FieldObject, first_bit), READONLY, "The position of a bit-field in its unit."},
     {},
 };
 

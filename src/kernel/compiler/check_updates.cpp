@@ -203,8 +203,8 @@ Expression negated(const Expression &condition) {
 
 using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
 
-// Collects the updates of arrays in `space` that several work-items of a group, or of the launch, may
-// make at once, each with the conditions on its path.
+// Collects the updates of arrays in `space` that several work-items may make at once: those of one
+// group, or those of the launch. Each has the conditions on its path.
 //
 // A loop is analysed in one of two ways. In `Round::first` the values of variables in the first
 // round are known. In `Round::any` only variables that no round changes are known.
@@ -396,14 +396,10 @@ private:
         const ir::Function &callee = module_.functions[call.id];
         if (std::ranges::none_of(callee.roots, [&](const ir::Root &root) { return root.written && root.type.space == space_; }))
             return;
-        std::map<std::uint32_t, ir::VariableId> places;
-        for (ir::VariableId id = 0; id < callee.variables.size(); ++id)
-            if (callee.variables[id].parameter)
-                places[*callee.variables[id].parameter] = id;
         Uniformity::Variables parameters(callee.variables.size());
         Values given;
         std::size_t next = 0;
-        for (const auto &[place, id] : places) {
+        for (const ir::VariableId id : ir::parameters_in_order(callee.variables)) {
             Expression operand = replaced(frame, call.operands.at(next++), values);
             parameters[id] = frame.uniformity.differs(operand);
             if (is_known(operand) && nodes_of(operand) <= most_nodes)

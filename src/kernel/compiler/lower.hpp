@@ -354,8 +354,9 @@ private:
     void keep_before(Value &earlier, const Mark &mark);  // evaluates it there if there have been effects since
     ir::Statement &emit(ir::Act act, Position at, std::vector<ir::Expression> expressions = {}, std::uint32_t id = 0);
 
-    // A variable that is assigned two types has the first of them in the next walk. Variables that pass two types among
-    // each other may so exchange them for ever. From here on the variable has both types' common one, which only widens.
+    // A variable that is assigned two types has the first of them in the next walk. Variables that pass
+    // two types among each other may thus swap them in every walk. From this walk on, such a variable
+    // has the common type of both, which only widens.
     static constexpr int walks_before_joining = 20;
 
     Unit &unit_;

@@ -47,12 +47,12 @@ Known scaled(const Known &a, std::int64_t factor) {
 }
 
 using KnownValues = std::map<ir::VariableId, Expression>;
-using Places = std::map<ir::RootId, std::uint32_t>;  // of the arguments that roots are
+using Places = std::map<ir::RootId, std::uint32_t>;  // roots that are arguments of the launch, with their places
 
 // The accesses of one function: of the kernel, or of a device function at one of its calls.
 class Reaching {
 public:
-    // `values`: known parameters.
+    // `values` has the scalar parameters whose values a launch knows.
     Reaching(const ir::Module &module, const ir::Function &function, Places places, KnownValues values, std::vector<Reach> &reach,
              std::vector<CertainAccess> &accesses)
         : module_(module), function_(function), places_(std::move(places)), values_(std::move(values)), reach_(reach),
@@ -108,22 +108,14 @@ private:
 
     void follow(const Expression &call) {
         const ir::Function &callee = module_.functions[call.id];
-        std::map<std::uint32_t, ir::VariableId> scalars;
-        std::map<std::uint32_t, ir::RootId> arrays;
-        for (ir::VariableId id = 0; id < callee.variables.size(); ++id)
-            if (callee.variables[id].parameter)
-                scalars[*callee.variables[id].parameter] = id;
-        for (ir::RootId id = 0; id < callee.roots.size(); ++id)
-            if (callee.roots[id].parameter)
-                arrays[*callee.roots[id].parameter] = id;
         KnownValues values;
         std::size_t next = 0;
-        for (const auto &[place, id] : scalars)
+        for (const ir::VariableId id : ir::parameters_in_order(callee.variables))
             if (auto value = known(call.operands.at(next++)))
                 values.emplace(id, std::move(*value));
         Places places;
         next = 0;
-        for (const auto &[place, id] : arrays)
+        for (const ir::RootId id : ir::parameters_in_order(callee.roots))
             if (const auto argument = places_.find(call.roots.at(next++)); argument != places_.end())
                 places[id] = argument->second;
         Reaching(module_, callee, std::move(places), std::move(values), reach_, accesses_).run();
@@ -186,7 +178,7 @@ private:
             found->axes.push_back(axis);
     }
 
-    // Returns: the expression by what a launch knows; nullopt if it depends on anything else.
+    // Rewrites the expression in terms known to a launch. Returns: nullopt if it has any other term.
     std::optional<Expression> known(const Expression &expression) const {
         if (expression.op == Op::variable) {
             const auto value = values_.find(expression.id);
@@ -283,7 +275,7 @@ private:
     const Places places_;
     KnownValues values_;  // of parameters, and of variables with one assignment, once assigned
     std::map<ir::VariableId, int> assignments_;
-    std::shared_ptr<const syntax::Function> source_;  // of the statement that is being looked at
+    std::shared_ptr<const syntax::Function> source_;  // has the current statement
     std::vector<Reach> &reach_;
     std::vector<CertainAccess> &accesses_;
 };

@@ -3,6 +3,8 @@
 #include <entrepot/kernel/compiler/ir.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <vector>
 
 namespace entrepot::kernel::ir {
@@ -35,6 +37,19 @@ template <class Trees, class Visit> void for_each_expression(Trees &statements, 
         for (auto &expression : statement.expressions)
             for_each_within(expression, visit);
     });
+}
+
+// Returns: those of a function's variables or roots that are parameters, in the order of their
+//   places. A call has its operands and its roots in this order.
+template <class Items> std::vector<std::uint32_t> parameters_in_order(const Items &items) {
+    std::map<std::uint32_t, std::uint32_t> by_place;
+    for (std::uint32_t id = 0; id < items.size(); ++id)
+        if (items[id].parameter)
+            by_place[*items[id].parameter] = id;
+    std::vector<std::uint32_t> ids;
+    for (const auto &[place, id] : by_place)
+        ids.push_back(id);
+    return ids;
 }
 
 // Variables that the statement itself assigns.

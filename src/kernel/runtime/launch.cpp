@@ -1,3 +1,4 @@
+#include <entrepot/core/assert.hpp>
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
 #include <kernel/runtime/calculation.hpp>
@@ -8,10 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <functional>
-#include <numeric>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace entrepot::kernel {
@@ -113,32 +111,17 @@ private:
 
 // ------------------------------------------------------- indices that every work-item uses
 
-std::int64_t size_of(const Argument &argument) {
-    const Extents shape =
-        argument.kind == Argument::Kind::array ? argument.array->shape() : Extents(argument.extents, argument.ndim);
-    return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-}
-
-// Returns: the least and the greatest offset of an element from the first; {0, -1} if there is none.
-std::pair<std::int64_t, std::int64_t> offsets_of(const Argument &argument) {
-    const std::int64_t size = size_of(argument);
-    if (argument.kind != Argument::Kind::array || size == 0)
-        return {0, size - 1};
-    std::int64_t lowest = 0, highest = 0;
-    for (std::size_t axis = 0; axis < argument.array->ndim(); ++axis) {
-        const std::int64_t span = argument.array->strides()[axis] * (argument.array->shape()[axis] - 1);
-        (span < 0 ? lowest : highest) += span;
-    }
-    return {lowest, highest};
+std::string text_of(const ep_range &range) {
+    std::int64_t global[std::size(range.global)];
+    std::ranges::copy(range.global, global);
+    return tuple_text({global, range.ndim});
 }
 
 [[noreturn, gnu::cold]] void refuse(const Reach::Axis &axis, std::int64_t index, std::int64_t extent,
                                     const syntax::Function &function, const ep_range &asked) {
-    const std::int64_t global[] = {static_cast<std::int64_t>(asked.global[0]), static_cast<std::int64_t>(asked.global[1]),
-                                   static_cast<std::int64_t>(asked.global[2])};
     throw Error(ErrorKind::index, function.file, ":", axis.at.line, ": index ", index, " is out of bounds for axis ", axis.axis,
                 " of '", function.parameters[axis.argument].name, "', which has ", extent, extent == 1 ? " element" : " elements",
-                "; every work-item of the range ", tuple_text({global, asked.ndim}),
+                "; every work-item of the range ", text_of(asked),
                 " makes this access: launch fewer, or guard it with a condition",
                 source_line(function, axis.at.line, static_cast<std::size_t>(axis.at.column)));
 }
@@ -147,7 +130,7 @@ std::pair<std::int64_t, std::int64_t> offsets_of(const Argument &argument) {
 //   range do nothing.
 [[gnu::hot]] void check_reach(const Specialisation &made, const syntax::Function &function, const ep_range &asked,
                               std::span<const Argument> arguments) {
-    if (std::find(asked.global, asked.global + asked.ndim, 0u) != asked.global + asked.ndim)
+    if (is_empty(asked))
         return;
     for (const Reach &reach : made.compiled.reach) {
         std::int64_t least = reach.constant, most = reach.constant;
@@ -171,33 +154,30 @@ std::pair<std::int64_t, std::int64_t> offsets_of(const Argument &argument) {
 }
 
 [[noreturn, gnu::cold]] void refuse(const CertainAccess &access, const Calculation::Id &item, std::int64_t offset,
-                                    const Argument &argument, const syntax::Function &function, const ep_range &asked) {
-    std::int64_t global[3];
-    std::copy_n(asked.global, 3, global);
-    const std::span<const std::int64_t> range(global, asked.ndim);
+                                    std::int64_t size, const syntax::Function &function, const ep_range &asked) {
     throw Error(ErrorKind::index, access.source->file, ":", access.at.line, ": work-item ", tuple_text({item.data(), asked.ndim}),
-                " of the range ", tuple_text(range), " accesses offset ", offset, " of '",
-                function.parameters[access.argument].name, "', which has ", size_of(argument),
-                size_of(argument) == 1 ? " element" : " elements",
+                " of the range ", text_of(asked), " accesses offset ", offset, " of '", function.parameters[access.argument].name,
+                "', which has ", size, size == 1 ? " element" : " elements",
                 "; every work-item makes this access: launch fewer, or guard it with a condition",
                 source_line(*access.source, access.at.line, static_cast<std::size_t>(access.at.column)));
 }
 
+// Requires: the range is not empty.
 // Throws: IndexError if a work-item at a corner of the range certainly leaves an array.
 [[gnu::cold]] void check_accesses(const Specialisation &made, const syntax::Function &function, const ep_range &asked,
                                   const ep_range &chosen, std::span<const Argument> arguments) {
-    if (std::find(asked.global, asked.global + asked.ndim, 0u) != asked.global + asked.ndim)
-        return;
+    ENTREPOT_ASSERT(!is_empty(asked));
     const Calculation calculation(asked, chosen, arguments);
     for (const CertainAccess &access : made.compiled.accesses) {
-        const auto [lowest, highest] = offsets_of(arguments[access.argument]);
+        const Layout layout = layout_of(arguments[access.argument]);
+        const ByteRange offsets = layout.byte_range(1);
         for (unsigned corner = 0; corner < 1u << asked.ndim; ++corner) {
             Calculation::Id item{};
             for (std::uint32_t axis = 0; axis < asked.ndim; ++axis)
                 item[axis] = (corner >> axis & 1) != 0 ? static_cast<std::int64_t>(asked.global[axis]) - 1 : 0;
             const Calculation::Known offset = calculation(access.offset, &item);
-            if (offset && (*offset < lowest || *offset > highest))
-                refuse(access, item, *offset, arguments[access.argument], function, asked);
+            if (offset && (*offset < offsets.begin || *offset >= offsets.end))
+                refuse(access, item, *offset, layout.size(), function, asked);
         }
     }
 }
@@ -249,7 +229,7 @@ Queue::Position launch(const Specialisation &made, const syntax::Function &funct
     const ep_range chosen = fitted(made, range, queue.device());
     const std::uint64_t group = group_of(chosen);
     check_reach(made, function, range, arguments);
-    if (!made.compiled.accesses.empty()) [[unlikely]]
+    if (!made.compiled.accesses.empty() && !is_empty(range)) [[unlikely]]
         check_accesses(made, function, range, chosen, arguments);
     if (!made.compiled.lost_updates.empty()) [[unlikely]]
         refuse_lost_updates(made.compiled.lost_updates, range, chosen, arguments);

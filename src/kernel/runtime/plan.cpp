@@ -22,22 +22,11 @@ bool can_be_planned(const Specialisation &made, const Queue &queue, const ep_ran
         return each.kind != Kind::array || (each.apart && each.array->context() == queue.context());
     };
     return !made.reports && !depends_on_scalars(made.compiled.lost_updates) && std::ranges::all_of(arguments, is_plain) &&
-           std::find(range.global, range.global + range.ndim, 0u) == range.global + range.ndim;
+           !is_empty(range);
 }
 
 bool is_same(const ep_range &one, const ep_range &other) noexcept {
     return one.ndim == other.ndim && std::ranges::equal(one.global, other.global) && std::ranges::equal(one.local, other.local);
-}
-
-Layout layout_of(const Argument &argument) {
-    switch (argument.kind) {
-    case Kind::array:
-        return argument.array->layout();
-    case Kind::local:
-        return Layout(Extents(argument.extents, argument.ndim));
-    default:
-        return Layout();
-    }
 }
 
 }  // namespace

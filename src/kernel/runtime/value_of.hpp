@@ -2,12 +2,30 @@
 #pragma once
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <numeric>
 #include <span>
 
 namespace entrepot::kernel {
+
+// True if the range has no work-items.
+inline bool is_empty(const ep_range &range) noexcept {
+    return std::find(range.global, range.global + range.ndim, 0u) != range.global + range.ndim;
+}
+
+// Layout of an array or of local memory; of a scalar that of one element.
+inline Layout layout_of(const Argument &argument) {
+    switch (argument.kind) {
+    case Argument::Kind::array:
+        return argument.array->layout();
+    case Argument::Kind::local:
+        return Layout(Extents(argument.extents, argument.ndim));
+    default:
+        return Layout();
+    }
+}
 
 // Work-items of a group; 0 if the device chooses.
 inline std::uint64_t group_of(const ep_range &range) noexcept {

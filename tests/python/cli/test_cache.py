@@ -277,6 +277,9 @@ print("three programs")
 """
 
 
+FOLDERS = ("ENTREPOT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
+
+
 def run_unwritable(folder, *options: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, *options, "-c", UNWRITABLE],
@@ -301,6 +304,21 @@ class TestUnwritable:
         assert done.stderr.count("EntrepotWarning") == 1
         assert f"compiled code cannot be kept in {folder / 'host'}: {reason}" in done.stderr
         assert "ENTREPOT_CACHE_DIR" in done.stderr
+
+    def test_cache_without_folder_warns_once_with_remedy(self):
+        without = {name: value for name, value in os.environ.items() if name not in FOLDERS}
+        done = subprocess.run(
+            [sys.executable, "-c", UNWRITABLE], env=without, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, "three programs\n"), done.stderr
+        assert done.stderr.count("EntrepotWarning") == 1
+        assert "compiled code cannot be kept: ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set" in done.stderr
+        assert "set ENTREPOT_CACHE_DIR to a folder" in done.stderr
+
+    def test_command_without_folder_names_the_variables(self, monkeypatch):
+        for name in FOLDERS:
+            monkeypatch.delenv(name, raising=False)
+        assert "ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set" in run()
 
     def test_filter_makes_it_an_error(self, tmp_path):
         (tmp_path / "file").write_text("")
