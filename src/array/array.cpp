@@ -60,7 +60,7 @@ Array Array::as_read_only() const {
 
 Array Array::on(Queue queue) const {
     Array result = *this;
-    result.queue_ = std::move(queue);
+    result.queue_ = unless_destroyed(std::move(queue));
     return result;
 }
 

@@ -4,6 +4,7 @@
 #include "device/capture_release.hpp"
 #include "device/live_table.hpp"
 #include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/device/stream.hpp>
 
 #include <algorithm>
 #include <array>
@@ -362,7 +363,10 @@ Queue Queue::from_native(const Backend &backend, void *native, const Context &co
     const InterpreterLock::Released released(!backend.is_sycl());
     ep_queue handle;
     backend.call(&ep_backend::queue_from_native, context ? context.handle() : nullptr, native, &handle);
-    return adopt(backend, handle, true);
+    // The wrapper of a SYCL queue holds a reference to it.
+    const bool may_be_destroyed =
+        !backend.is_sycl() && !backend.is_host() && *static_cast<const std::uintptr_t *>(native) >= lowest_handle;
+    return adopt(backend, handle, true, may_be_destroyed);
 }
 
 Queue Queue::past(const Context &context, const Device &device, Event event) {
@@ -386,9 +390,11 @@ void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
     std::vector<std::shared_ptr<void>> &owners = record_->owners;
     if (owners.size() < most_owners && std::ranges::find(owners, owner) == owners.end())
         owners.push_back(owner);
+    promise_never_destroyed();
 }
 
-Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign) {
+Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool may_be_destroyed) {
+    ENTREPOT_ASSERT(foreign || !may_be_destroyed);
     {
         const std::lock_guard locked(live().mutex);
         if (Record *known = live().find(backend, handle)) {
@@ -405,6 +411,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign) {
         record->number = ++queues_made;
         record->foreign.store(foreign, std::memory_order_relaxed);
         record->is_wrapped = foreign;
+        record->may_be_destroyed.store(may_be_destroyed, std::memory_order_relaxed);
         ep_context context;
         backend.call(&ep_backend::queue_context, handle, &context);
         record->context = Context::adopt(backend, context);

@@ -53,32 +53,23 @@ LibrarySet consumer_libraries() noexcept {
     return static_cast<LibrarySet>((1u << consumers.next.load(std::memory_order_acquire)) - 1);
 }
 
-namespace {
-
-CurrentStream wrap_current(const Device &device, std::uintptr_t stream) {
-    if (device.backend().is_sycl())
-        return {Queue::from_native(device.backend(), reinterpret_cast<void *>(stream)), true};
-    return {wrap_stream(device, stream), stream == thread_stream};
-}
-
-}  // namespace
-
-[[gnu::hot]] std::optional<CurrentStream> current_stream_of(unsigned library, const Device &device) {
+[[gnu::hot]] Queue current_stream_of(unsigned library, const Device &device) {
     const StreamLibrary &asked = stream_library(library);
     std::uintptr_t stream = 0;
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the library may acquire the GIL
     if (!asked.current_stream(asked, device, stream))
-        return std::nullopt;
+        return {};
     if (stream <= legacy_stream && !device.backend().is_sycl()) [[likely]]
-        return CurrentStream{legacy_stream_of(device), true};
+        return legacy_stream_of(device);
     try {
-        return wrap_current(device, stream);
+        return device.backend().is_sycl() ? Queue::from_native(device.backend(), reinterpret_cast<void *>(stream))
+                                          : wrap_stream(device, stream);
     } catch (const Error &error) {
         if (error.kind() != ErrorKind::device)
             throw;
         // The stream was destroyed while it was current, so nothing can be submitted to it. A sticky
         // error of the driver looks the same: the operation's own submission meets it again.
-        return std::nullopt;
+        return {};
     }
 }
 

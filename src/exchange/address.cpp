@@ -131,7 +131,7 @@ Array verify(Descriptor asked, Owner owner) {
     const std::optional<Place> place = asked.device && !as_host ? find_named(asked, reach) : find_anywhere(reach);
     const auto note_use = [&](const Memory &memory) {
         if (asked.queue)
-            memory.after(Access::write, asked.queue, asked.queue.submitted());
+            memory.after_submitted(Access::write, asked.queue);
     };
     if (!place) {
         Array array = exchange::view_host(speaker, asked.data, asked.dtype, std::move(asked.layout), asked.read_only,

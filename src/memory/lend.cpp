@@ -247,7 +247,9 @@ LentStream cuda_stream(int device, void *stream) {
     const auto number = reinterpret_cast<std::uintptr_t>(stream);
     if (number <= legacy_stream)
         return {legacy_stream_of(on), false};
-    return {wrap(on, number), number == thread_stream};
+    LentStream lent{wrap(on, number), number == thread_stream};
+    lent.queue.promise_never_destroyed();
+    return lent;
 }
 
 void *lend(std::size_t bytes, const LentStream &stream, Memory::Allocate allocate) {

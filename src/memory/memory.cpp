@@ -168,6 +168,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     record.context = std::move(place.context);
     record.resource = source.detach();
     if (block.queue) {
+        ENTREPOT_ASSERT(!block.queue.may_be_destroyed());  // the block keeps it when the memory is released
         record.home = std::move(block.queue);
         record.available = block.available;
         record.noted.store(record.home.identity()->number, std::memory_order_relaxed);  // the memory is not shared yet
@@ -197,10 +198,20 @@ void Memory::keep_for_graph(const Queue &queue) const {
     kept.detach();
 }
 
-Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+// A pool keeps the queue of a block, so a queue that may be destroyed is replaced by one of Entrepot's.
+template <auto allocate_from>
+inline Memory allocated_for(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
     if (queue.capture() != 0) [[unlikely]]
         return allocated_for_graph(bytes, kind, queue, alignment, resource);
-    return allocated<allocate_block>(bytes, kind, queue, alignment, resource);
+    if (!queue.may_be_destroyed()) [[likely]]
+        return allocated<allocate_from>(bytes, kind, queue, alignment, resource);
+    Memory memory = allocated<allocate_from>(bytes, kind, Queue::in(queue.context(), queue.device()), alignment, resource);
+    memory.before(Access::write, queue);
+    return memory;
+}
+
+Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+    return allocated_for<allocate_block>(bytes, kind, queue, alignment, resource);
 }
 
 Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
@@ -209,9 +220,7 @@ Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std
 
 Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
     try {
-        if (queue.capture() != 0) [[unlikely]]
-            return allocated_for_graph(bytes, kind, queue, alignment, nullptr);
-        return allocated<allocate_once>(bytes, kind, queue, alignment, nullptr);
+        return allocated_for<allocate_once>(bytes, kind, queue, alignment, nullptr);
     } catch (const Error &error) {
         if (error.kind() != ErrorKind::allocation)
             throw;

@@ -88,9 +88,8 @@ Queue Memory::owner_queue() const {
     if (peers & PeerBits::owner_queue)
         return record_->owner_queue;
     if (const unsigned library = PeerBits::owner_of(peers))
-        if (std::optional<CurrentStream> current = current_stream_of(library - 1, device()))
-            if (current->queue.device() == device())  // CuPy may work on another device now
-                return std::move(current->queue);
+        if (Queue current = current_stream_of(library - 1, device()); current && current.device() == device())
+            return current;  // else CuPy works on another device now
     return {};
 }
 
@@ -109,7 +108,6 @@ void PeerStreams::insert(Stream stream) {
         Stream &known = (*this)[i];
         if (known.queue == stream.queue) {
             known.is_owners |= stream.is_owners;
-            known.outlives_call &= stream.outlives_call;
             known.libraries |= stream.libraries;
             return;
         }
@@ -130,8 +128,8 @@ void PeerStreams::insert_current(unsigned library, const Device &device, bool is
         return;
     asked_ |= bit;
     asked_owners_ |= is_owners ? bit : 0;
-    if (std::optional<CurrentStream> current = current_stream_of(library, device))
-        insert({std::move(current->queue), current->outlives_call, is_owners, bit});
+    if (Queue current = current_stream_of(library, device))
+        insert({std::move(current), is_owners, bit});
 }
 
 bool PeerStreams::has_stream_of(unsigned library) const noexcept {
@@ -141,20 +139,12 @@ bool PeerStreams::has_stream_of(unsigned library) const noexcept {
     return false;
 }
 
-namespace {
-
-// A queue that an object names lives as long as the object. The log of other memory may outlive
-// both.
-bool outlives_call(const Queue &named) noexcept { return named.backend().is_sycl() || named.is_default_stream(); }
-
-}  // namespace
-
 void PeerStreams::add(const Memory &memory, Which which) {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a library that is asked for its stream may acquire the GIL
     const Memory::Record &record = *memory.record();
     const std::uint32_t peers = record.peers.load(std::memory_order_acquire);
     if (peers & PeerBits::owner_queue)
-        insert({record.owner_queue, outlives_call(record.owner_queue), true});
+        insert({record.owner_queue, true});
     else if (const unsigned owner = PeerBits::owner_of(peers))
         insert_current(owner - 1, memory.device(), true);
     if (which == Which::owner)
@@ -172,7 +162,7 @@ void PeerStreams::add(const Memory &memory, Which which) {
                 queues.push_back(consumer.queue);
         }
         for (Queue &queue : queues)
-            insert({std::move(queue), true, false});
+            insert({std::move(queue), false});
     }
 }
 
@@ -265,14 +255,14 @@ void Operation::add_peers(const Memory &memory, std::uint32_t peers) {
     }
 }
 
-Operation::Logged Operation::how_to_log(const Memory &memory, const PeerStreams::Stream &own) const noexcept {
-    ENTREPOT_ASSERT(own.queue == queue_);
+Operation::Logged Operation::how_to_log(const Memory &memory, const PeerStreams::Stream *own) const noexcept {
+    ENTREPOT_ASSERT(!own || own->queue == queue_);
     const std::uint32_t peers = memory.record()->peers.load(std::memory_order_relaxed);
     const unsigned owner = PeerBits::owner_of(peers);
-    if (owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order &&
+    if (own && owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order &&
         streams_.has_stream_of(owner - 1))
         return Logged::nowhere;
-    return own.outlives_call ? Logged::by_position : Logged::by_event;
+    return queue_.may_be_destroyed() ? Logged::by_event : Logged::by_position;
 }
 
 // The operation runs and is in no log, so the host waits for it in place of later work.

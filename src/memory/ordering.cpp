@@ -137,7 +137,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
 [[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                                          Consumer consumer, LeftQueues &left) {
     ENTREPOT_ASSERT(mutex.held());
-    ENTREPOT_ASSERT(queue);
+    ENTREPOT_ASSERT(queue && !queue.may_be_destroyed());  // an entry is asked for events until the memory is released
     const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
     if (entries.size() == 1 && entries.front().queue != queue && is_behind(entries.front())) {  // two queues alternate
         Entry &only = entries.front();
@@ -308,6 +308,12 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position, 
     After(queue, position, capture).note(access, *this);
 }
 
+void Memory::after_submitted(Access access, const Queue &queue) const {
+    if (queue.may_be_destroyed()) [[unlikely]]
+        return after_event(access, Queue::past(queue.context(), queue.device(), queue.record()));
+    after(access, queue, queue.submitted());
+}
+
 void Memory::after_event(Access access, const Queue &event) const {
     ENTREPOT_ASSERT(event.is_past());
     Ordering &ordering = Ordering::of(*record_);
@@ -333,7 +339,7 @@ void Memory::after_consumer(Access access, const Queue &queue, Consumer consumer
 }
 
 void Memory::after_producer_too(const Queue &queue) const {
-    ENTREPOT_ASSERT(!is_shared());
+    ENTREPOT_ASSERT(!is_shared() && !queue.may_be_destroyed());
     Ordering *const ordering = &Ordering::of(*record_);
     const std::uint64_t capture = queue.capture_of_work();
     Ordering::Lock lock(ordering->mutex);

@@ -18,13 +18,13 @@ public:
     Array() noexcept = default;
 
     // Operations on the array run on `queue` unless they name another; none: the device's default
-    // queue.
+    // queue. A queue that may be destroyed counts as none.
     //
     // Requires: `data` is the first element (index 0 in every axis), and all elements lie inside
     //           `memory`.
     Array(Memory memory, void *data, Dtype dtype, Layout &&layout, bool read_only = false, Queue queue = {}) noexcept
         : memory_(std::move(memory)), data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only),
-          layout_(std::move(layout)), queue_(std::move(queue)) {}
+          layout_(std::move(layout)), queue_(unless_destroyed(std::move(queue))) {}
     Array(Memory memory, void *data, Dtype dtype, const Layout &layout, bool read_only = false, Queue queue = {})
         : Array(std::move(memory), data, dtype, Layout(layout), read_only, std::move(queue)) {}
 
@@ -74,12 +74,14 @@ public:
     Array broadcast_to(Extents shape) const;
     Array viewed_as(Dtype dtype) const;
     Array as_read_only() const;
-    Array on(Queue queue) const;  // the same memory with another default queue
+    Array on(Queue queue) const;  // the same memory with another queue, as for the constructor
     // A view of the memory for the host. Each use of it waits for pending work of devices.
     // Throws ValueError for memory that the host cannot reach.
     Array host() const;
 
 private:
+    // The array may outlive the stream of a queue that may be destroyed.
+    static Queue unless_destroyed(Queue queue) noexcept { return queue && queue.may_be_destroyed() ? Queue() : std::move(queue); }
     Queue queue_of_memory() const;
     Array with(void *data, Dtype dtype, Layout layout) const;
 

@@ -135,6 +135,12 @@ public:
     // Holds a reference to `owner`, to which the native queue belongs, until the record is
     // destroyed. Holds at most four.
     void keep_alive(const std::shared_ptr<void> &owner) const;
+    // The caller promises that the native queue is never destroyed, as PyTorch's streams are not.
+    void promise_never_destroyed() const noexcept { record_->may_be_destroyed.store(false, std::memory_order_relaxed); }
+    // True for a wrapped stream of CUDA or HIP that foreign code may destroy while this Queue
+    // exists. It is neither a default stream nor kept alive. Whatever outlives the call that wrapped
+    // it holds an event of it and not the queue (past): the log of a memory, a block of a pool.
+    bool may_be_destroyed() const noexcept { return record_->may_be_destroyed.load(std::memory_order_relaxed); }
     // The queue lives until process exit, and its references are not counted any more.
     // Requires: the caller holds a reference, which it never drops.
     void make_immortal() const noexcept { record_->immortal.store(true, std::memory_order_relaxed); }
@@ -254,6 +260,7 @@ public:
         const Backend *backend = nullptr;   // constant
         std::atomic<bool> foreign{false};   // atomic, never reset; true if wrapped, given out, or taken into a capture
         std::atomic<bool> default_stream{false};  // atomic, never reset
+        std::atomic<bool> may_be_destroyed{false};  // atomic; set before the record is in the table, then only reset
         bool is_wrapped = false;             // constant; foreign code created the native queue. CUDA and HIP: and destroys it
         bool may_be_captured = false;        // constant; the device supports graph capture
         std::uint32_t flags = 0;             // constant
@@ -292,7 +299,7 @@ private:
     bool is_immortal() const noexcept { return record_->immortal.load(std::memory_order_relaxed); }
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
-    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign);
+    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign, bool may_be_destroyed = false);
     static void destroy(Record *record) noexcept;  // a no-op if the table of live queues has handed the record out again
     bool ask_done(Position position) const;
     std::uint64_t ask_capture() const;

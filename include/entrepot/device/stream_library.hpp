@@ -10,7 +10,7 @@
 //
 // Lifetime
 //   Libraries are never unregistered. A stream may be destroyed after the call that asked for it
-//   (CurrentStream::outlives_call).
+//   (Queue::may_be_destroyed).
 #pragma once
 #include <entrepot/device/queue.hpp>
 
@@ -65,20 +65,12 @@ const StreamLibrary &stream_library(unsigned number) noexcept;
 // All that take exports, and legacy_library.
 LibrarySet consumer_libraries() noexcept;
 
-// The queue of a library's current stream.
-struct CurrentStream {
-    Queue queue;
-    // False if the library may destroy the stream after the call that asked for it. Later work must
-    // then wait for an event that is recorded during the call, never for the stream.
-    bool outlives_call = false;
-};
-
-// Returns: the library's current stream for the device on this thread; nullopt if the library has
+// Returns: the queue of the library's current stream for the device on this thread; no queue if the library has
 //          none, or has destroyed it. The stream may be one of another device, if the library works
 //          on that.
 // Throws: Error if the driver cannot be asked. Any ErrorKind::device counts as a destroyed stream.
 // Thread safety: thread-safe.
 // GIL: as StreamLibrary::current_stream.
-std::optional<CurrentStream> current_stream_of(unsigned library, const Device &device);
+Queue current_stream_of(unsigned library, const Device &device);
 
 }  // namespace entrepot

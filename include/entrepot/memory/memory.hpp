@@ -169,6 +169,8 @@ public:
         after(access, queue, position, queue.capture_of_work());
     }
     void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
+    // Logs an access of everything that `queue` holds now. The queue may be destroyed afterwards.
+    void after_submitted(Access access, const Queue &queue) const;
     // Logs the access by an event (Queue::past), for a stream that may be destroyed before the
     // access is waited for. Such an event stands for no earlier one, so the driver is asked about
     // the oldest ones when there are more than a few.
@@ -190,7 +192,7 @@ public:
         if (!is_borrowed() || !is_quiet()) [[unlikely]]
             return after_producer_too(queue);
         Record &record = *record_;
-        ENTREPOT_ASSERT(!is_shared());
+        ENTREPOT_ASSERT(!is_shared() && !queue.may_be_destroyed());
         ENTREPOT_ASSERT(!record.home);  // memory that is quiet has none, so nothing is overwritten
         new (&record.home) Queue(queue);
         record.available = queue.next_position();

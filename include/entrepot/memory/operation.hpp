@@ -45,7 +45,6 @@ class PeerStreams {
 public:
     struct Stream {
         Queue queue;
-        bool outlives_call;           // as CurrentStream::outlives_call
         bool is_owners;               // the owner of borrowed memory works on it, and not only a consumer of an export
         std::uint32_t libraries = 0;  // a bit for each library whose current stream it is
         bool is_waited_for = false;   // the queue of the operation waits for all that it holds now
@@ -146,12 +145,13 @@ public:
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
         // The stream of a peer in which the operation itself is, if it is in one.
         const PeerStreams::Stream *const own = streams_.empty() ? nullptr : streams_.find(queue_);
+        const bool is_plain = !own && !queue_.may_be_destroyed();
         try {
             bool is_any_by_event = false;
             {
                 Memory::After after(queue_, position, capture);
                 for_each_use([&](Access access, const Memory &memory) {
-                    const Logged how = own ? how_to_log(memory, *own) : Logged::by_position;
+                    const Logged how = is_plain ? Logged::by_position : how_to_log(memory, own);
                     if (how == Logged::by_position) [[likely]]
                         after.note(access, memory);
                     is_any_by_event |= how == Logged::by_event;
@@ -160,7 +160,7 @@ public:
             if (is_any_by_event) {
                 const Queue event = Queue::past(queue_.context(), queue_.device(), queue_.record());
                 for_each_use([&](Access access, const Memory &memory) {
-                    if (how_to_log(memory, *own) == Logged::by_event)
+                    if (how_to_log(memory, own) == Logged::by_event)
                         memory.after_event(access, event);
                 });
             }
@@ -182,10 +182,10 @@ private:
     // How an access gets into the log of its memory.
     enum class Logged {
         by_position,  // as a position of the queue
-        by_event,     // as an event recorded now: the queue is a stream that its library may destroy after this call
+        by_event,     // as an event recorded now: the queue may be destroyed after this call
         nowhere       // not at all: the stream that orders the access also orders the release of the memory
     };
-    Logged how_to_log(const Memory &memory, const PeerStreams::Stream &own) const noexcept;
+    Logged how_to_log(const Memory &memory, const PeerStreams::Stream *own) const noexcept;
     bool is_queue_itself(const Queue &stream) const noexcept { return stream == queue_ && stream.is_in_order(); }
     void add_peers(const Memory &memory, std::uint32_t peers);
     void wait_for_peers();

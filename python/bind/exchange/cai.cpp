@@ -63,8 +63,8 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     // The owner is the object, because the dict owns nothing.
     Array array = cai::verify(descriptor, keep(object), request.queue);
     if (descriptor.library && array.size() != 0)  // PyTorch's dict names no stream
-        if (const std::optional<CurrentStream> current = current_stream_of(*descriptor.library, array.memory().device()))
-            exchange::come_behind(array, {current->queue, current->outlives_call});
+        if (const Queue current = current_stream_of(*descriptor.library, array.memory().device()))
+            exchange::come_behind(array, {current, !current.may_be_destroyed()});
     return array;
 }
 

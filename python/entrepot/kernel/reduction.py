@@ -95,6 +95,7 @@ class Reduction:
         return self._reduced(_flat(values), queue).item()
 
     def _reduced(self, values: Array, queue: object) -> Array:
+        where = queue or values.queue
         is_cpu = values.device.device_type == "cpu"
         total = self._total_type(values.dtype, values.device)
         code = self._kernel(is_cpu, total)
@@ -104,8 +105,8 @@ class Reduction:
         while True:
             # Pieces large enough for a work-item; one at the end.
             items = 1 if is_cpu and values.size <= most else min(most, max(values.size // 64, 1))
-            made = empty(items, total, queue=queue or values.queue)
-            code[items](values, made, queue=queue)
+            made = empty(items, total, queue=where)
+            code[items](values, made, queue=where)
             if items == 1:
                 return made
             values = made

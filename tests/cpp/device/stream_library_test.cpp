@@ -119,10 +119,10 @@ TEST_CASE("stream library: without room it gets the legacy number") {
 }
 
 TEST_CASE("stream library: number 0 works on the legacy stream") {
-    const std::optional<CurrentStream> current = current_stream_of(legacy_library, streaming());
+    const Queue current = current_stream_of(legacy_library, streaming());
     REQUIRE(current);
-    CHECK(current->queue == legacy_stream_of(streaming()));
-    CHECK(current->outlives_call);
+    CHECK(current == legacy_stream_of(streaming()));
+    CHECK_FALSE(current.may_be_destroyed());
     CHECK((consumer_libraries() & legacy_library_set) != 0);
     CHECK_FALSE(current_stream_of(legacy_library, registry::host()));
 }
@@ -130,34 +130,34 @@ TEST_CASE("stream library: number 0 works on the legacy stream") {
 TEST_CASE("stream library: its default streams outlive the call") {
     for (const std::uintptr_t number : {std::uintptr_t{0}, legacy_stream}) {
         const Working scope(number);
-        const std::optional<CurrentStream> current = current_stream_of(some_library(), streaming());
+        const Queue current = current_stream_of(some_library(), streaming());
         REQUIRE(current);
-        CHECK(current->queue == legacy_stream_of(streaming()));
-        CHECK(current->outlives_call);
+        CHECK(current == legacy_stream_of(streaming()));
+        CHECK_FALSE(current.may_be_destroyed());
     }
     const Working scope(thread_stream);
-    const std::optional<CurrentStream> current = current_stream_of(some_library(), streaming());
+    const Queue current = current_stream_of(some_library(), streaming());
     REQUIRE(current);
-    CHECK(current->queue != legacy_stream_of(streaming()));
-    CHECK(current->outlives_call);
+    CHECK(current != legacy_stream_of(streaming()));
+    CHECK_FALSE(current.may_be_destroyed());
 }
 
 TEST_CASE("stream library: a handle may end after the call") {
     const fake::Stream stream(streaming(1));
     const Working scope(stream.number());
-    const std::optional<CurrentStream> current = current_stream_of(some_library(), streaming(1));
+    const Queue current = current_stream_of(some_library(), streaming(1));
     REQUIRE(current);
-    CHECK(current->queue == stream.queue());
-    CHECK(current->queue.device() == streaming(1));
-    CHECK_FALSE(current->outlives_call);
+    CHECK(current == stream.queue());
+    CHECK(current.device() == streaming(1));
+    CHECK(current.may_be_destroyed());
 }
 
 TEST_CASE("stream library: it may work on a stream of another device") {
     const fake::Stream stream(streaming(1));
     const Working scope(stream.number());
-    const std::optional<CurrentStream> current = current_stream_of(some_library(), streaming(0));
+    const Queue current = current_stream_of(some_library(), streaming(0));
     REQUIRE(current);
-    CHECK(current->queue.device() == streaming(1));
+    CHECK(current.device() == streaming(1));
 }
 
 TEST_CASE("stream library: without a current stream it has no queue") {
@@ -185,12 +185,12 @@ TEST_CASE("stream library: a lack of memory is an error and no missing stream") 
 TEST_CASE("stream library: each thread has its current stream") {
     const fake::Stream mine(streaming()), its(streaming());
     const Working scope(mine.number());
-    std::optional<CurrentStream> in_thread;
+    Queue in_thread;
     std::thread([&] {
         const Working other_scope(its.number());
         in_thread = current_stream_of(some_library(), streaming());
     }).join();
     REQUIRE(in_thread);
-    CHECK(in_thread->queue == its.queue());
-    CHECK(current_stream_of(some_library(), streaming())->queue == mine.queue());
+    CHECK(in_thread == its.queue());
+    CHECK(current_stream_of(some_library(), streaming()) == mine.queue());
 }
