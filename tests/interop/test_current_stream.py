@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 
 import entrepot as ep
-from entrepot.kernel import get_global_id, kernel
+from entrepot.kernel import get_global_id, kernel, reduce, vectorize
 from interop.stream_order import OPERATIONS, SIZE, TURNS, CupyCuda, Dpctl, Dpnp, NumbaCuda, TorchCuda, source
 from interop.test_stream_order import REPETITIONS, made, our_queue, side_stream, together
 
@@ -37,6 +38,14 @@ def _add_to_both(x, y, turns):  # type: ignore[no-untyped-def]
     if t != np.uint32(7):
         x[i] += y[i]
         y[i] += 1
+
+
+@vectorize
+def _plus_one(x):  # type: ignore[no-untyped-def]
+    return x + np.float32(1)
+
+
+_total = reduce(lambda a, b: a + b, identity=0)
 
 
 def _add_in_one_call(x: Any, y: Any, queue: ep.Queue | None, device: str) -> None:
@@ -119,6 +128,34 @@ def test_queue_of_a_numba_array_is_the_stream_that_it_names() -> None:
     assert handle_of(ep.asarray(peer.zeros()).queue) in (0, 1)
     with peer.on(side):
         assert handle_of(ep.asarray(peer.zeros()).queue) == int(side.handle)
+
+
+@pytest.mark.cuda
+@pytest.mark.cupy
+def test_memory_outlives_the_stream_that_it_was_used_on() -> None:
+    peer = made(CupyCuda)
+    side = peer.stream()
+    with peer.on(side):
+        x = peer.zeros()
+        queue = ep.asarray(x).queue
+        peer.spin(x)
+        used = ep.zeros(SIZE, "float32", device="cuda:0")
+        ep.fill(used, 1, queue=queue)
+        made_for_it = ep.empty(SIZE, "float32", queue=queue)
+        ep.fill(made_for_it, 2, queue=queue)
+        result = _plus_one(_plus_one(_plus_one(x)))
+        released = ep.empty(SIZE, "float32", queue=queue)
+        ep.copy(released, used, queue=queue)
+        assert _total(x) == 0
+    gone = weakref.ref(side)
+    del side, queue, released
+    assert gone() is None
+    others = [peer.stream() for _ in range(8)]  # one of them may well have its handle
+    for number, array in enumerate((used, made_for_it, result), start=1):
+        ep.fill(array[:1], 7)
+        assert np.unique(array.to("host").numpy()).tolist() == [number, 7]
+    del used, made_for_it, result, array, others
+    assert ep.zeros(SIZE, "float32", device="cuda:0").to("host").numpy().sum() == 0
 
 
 @pytest.mark.cuda

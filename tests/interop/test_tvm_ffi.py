@@ -104,7 +104,7 @@ def on_device(peer: TvmFfiCuda) -> list[Way]:
             peer.there(ep.asarray),
             ON_DEVICE,
             ON_DEVICE_DTYPES,
-            CANNOT_MAKE | KNOWS_NO_STREAM,
+            CANNOT_MAKE | (KNOWS_NO_STREAM if peer.own_stream else {}),
             at_once=True,
         ),
         Out(

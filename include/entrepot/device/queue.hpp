@@ -259,7 +259,7 @@ public:
         std::uint64_t number = 0;           // constant; unique in the process, while an address may be reused
         const Backend *backend = nullptr;   // constant
         std::atomic<bool> foreign{false};   // atomic, never reset; true if wrapped, given out, or taken into a capture
-        std::atomic<bool> default_stream{false};  // atomic, never reset
+        std::atomic<bool> default_stream{false};    // atomic, never reset
         std::atomic<bool> may_be_destroyed{false};  // atomic; set before the record is in the table, then only reset
         bool is_wrapped = false;             // constant; foreign code created the native queue. CUDA and HIP: and destroys it
         bool may_be_captured = false;        // constant; the device supports graph capture

@@ -1,6 +1,7 @@
 // Operations: their order with the streams of producers and consumers, and what they leave pending.
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/operation.hpp>
+#include <entrepot/memory/pool.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -517,6 +518,30 @@ TEST_CASE("operation: two uses on a stream that ends are both kept") {
     CHECK(trace.text == "");
     theirs.finish();
     CHECK((trace.text == "o12" || trace.text == "o21"));
+}
+
+TEST_CASE("operation: memory of Entrepot's needs no destroyed stream") {
+    const int uses = fake::streams().uses_of_destroyed;
+    const ResourceRef pool = make_resource<PoolResource>(direct_resource());
+    const HeldQueue ours = held_queue();
+    for (const bool for_stream : {false, true}) {
+        CAPTURE(for_stream);
+        const fake::Stream theirs(streaming());
+        Trace trace;
+        Memory memory = Memory::allocate(1000, UsmKind::device, for_stream ? theirs.queue() : ours.queue, 0, pool.get());
+        const void *const address = memory.data();
+        write(theirs.queue(), memory, trace('o'));
+        theirs.destroy();
+        write(ours.queue, memory, trace('w'));
+        ours.finish();
+        CHECK(trace.text == "");
+        theirs.finish();
+        CHECK(trace.text == "ow");
+        memory = {};
+        memory = Memory::allocate(1000, UsmKind::device, ours.queue, 0, pool.get());
+        CHECK(memory.data() == address);
+    }
+    CHECK(fake::streams().uses_of_destroyed == uses);
 }
 
 // ------------------------------------------- memory imported for one operation

@@ -173,19 +173,29 @@ class TestOrder:
         assert not done.done, "the copy waited"
         assert values(copied)[0][0] == cuda_kernels.RESULT
 
-    def test_destroyed_stream_is_not_used(self) -> None:
-        memory = ep.zeros((4, 3), "int32", device="cuda:0")
+    def test_stream_that_ends_with_its_object_is_not_used(self) -> None:
+        """The producer keeps its stream as long as the object ("Lifetime", version 3), and no
+        longer."""
+        memory, copied = (ep.zeros((4, 3), "int32", device="cuda:0") for _ in range(2))
         memory.queue.wait()
+        copied.queue.wait()
         far, queue = Stream(), ep.Queue("cuda:0")
         done = cuda_kernels.launch(memory, queue)
         memory.__dlpack__(stream=far.handle)  # which makes the stream wait for the kernel
-        view = take(memory, typestr="<i4", stream=far.handle)
+        producer = Speaker(ATTRIBUTE, truth(memory, typestr="<i4", stream=far.handle), keep=(memory, far))
+        view = ep.asarray(producer)
+        ep.copy(copied, view)  # on the stream
         gone = weakref.ref(far)
-        del far
+        assert not done.done
+        del producer, view, far
+        done.wait()
+        assert values(copied)[0][0] == cuda_kernels.RESULT
+        ep.empty(1, device="cuda:0")  # releases what is finished
         assert gone() is None
         others = [Stream() for _ in range(8)]  # one of them may well have its handle
-        assert not done.done
-        assert values(view)[0][0] == cuda_kernels.RESULT
+        ep.fill(copied, 1)
+        ep.fill(memory, 1)
+        assert values(copied) == values(memory) == [[1] * 3] * 4
         del others
 
     def test_the_host_waits_where_it_reads(self) -> None:
