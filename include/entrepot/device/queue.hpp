@@ -138,8 +138,8 @@ public:
     // The caller promises that the native queue is never destroyed, as PyTorch's streams are not.
     void promise_never_destroyed() const noexcept { record_->may_be_destroyed.store(false, std::memory_order_relaxed); }
     // True for a wrapped stream of CUDA or HIP that foreign code may destroy while this Queue
-    // exists. It is neither a default stream nor kept alive. Whatever outlives the call that wrapped
-    // it holds an event of it and not the queue (past): the log of a memory, a block of a pool.
+    // exists. It is neither a default stream nor kept alive. The log of a memory and a block of a
+    // pool outlive the call that wrapped it. They hold an event of it (past) and not the queue.
     bool may_be_destroyed() const noexcept { return record_->may_be_destroyed.load(std::memory_order_relaxed); }
     // The queue lives until process exit, and its references are not counted any more.
     // Requires: the caller holds a reference, which it never drops.

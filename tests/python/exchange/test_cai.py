@@ -190,7 +190,7 @@ class TestOrder:
         del producer, view, far
         done.wait()
         assert values(copied)[0][0] == cuda_kernels.RESULT
-        ep.empty(1, device="cuda:0")  # releases what is finished
+        ep.empty(1, "uint8", device="cuda:0")  # releases what is finished
         assert gone() is None
         others = [Stream() for _ in range(8)]  # one of them may well have its handle
         ep.fill(copied, 1)
