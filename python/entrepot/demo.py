@@ -255,9 +255,22 @@ def installed(name: str) -> ModuleType | None:
         return None
 
 
+def keep_client_of_jax() -> None:
+    """Keeps JAX's client until the process ends.
+
+    Its destructor joins JAX's threads. One of them can miss its wake-up, due to a defect of glibc's
+    condition variables (sourceware bug 25847), and the join then never returns.
+    """
+    client = importlib.import_module("jax").devices()[0].client
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))  # a reference that nothing drops
+
+
 def find_libraries() -> Libraries:
     installed("dpctl.memory")  # as an attribute of dpctl
-    return Libraries(*map(installed, ("numpy", "torch", "jax.numpy", "dpctl", "dpnp")))
+    found = Libraries(*map(installed, ("numpy", "torch", "jax.numpy", "dpctl", "dpnp")))
+    if found.jnp is not None:
+        keep_client_of_jax()
+    return found
 
 
 def built_in_rows(ours: Party) -> Iterator[HandOver]:

@@ -8,10 +8,12 @@ fails, the page stays as it is and the run fails.
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from entrepot.demo import keep_client_of_jax
 from interop.table import CANNOT, FAILS, HOLDS, Matrix, Refused
 
 _CASE = re.compile(r"test_(?P<peer>\w+)\.py::test_pair\[(?P<way>.*), (?P<place>[\w:]+-\w+), (?P<column>[^,]*)\]$")
@@ -59,6 +61,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     except Refused as why:
         session.config.stash[_refused] = f"{page} stays as it is: {why}"
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_unconfigure() -> None:
+    if "jax" in sys.modules:  # else its client may hang when the interpreter ends
+        keep_client_of_jax()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
