@@ -8,11 +8,6 @@ namespace {
 
 Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
 
-// An event that stands for the producer's stream, which may be destroyed after the call.
-Queue past(const FarQueue &producer) {
-    return Queue::past(producer.queue.context(), producer.queue.device(), producer.queue.record());
-}
-
 // For memory with other references: records the producer's work as a write. If its stream may be
 // destroyed after the call, one of Entrepot's queues waits for its event and stands for it. A
 // capturing stream would pull that queue into its graph, so its event is used directly.
@@ -20,7 +15,7 @@ void note_shared(const Memory &memory, const FarQueue &producer) {
     if (producer.stays)
         return memory.after(Access::write, producer.queue, producer.queue.submitted());
     if (producer.queue.capture() != 0)
-        return memory.after(Access::write, past(producer), 1);
+        return memory.after(Access::write, producer.queue.past(), 1);
     const Queue ours = Queue::in(memory.context(), memory.device());
     ours.wait_for(producer.queue.record());
     memory.after(Access::write, ours, ours.submitted());
@@ -88,7 +83,7 @@ void come_behind(const Array &array, const FarQueue &producer) {
         return note_shared(memory, producer);
     if (producer.stays)
         return memory.after_producer(producer.queue);
-    memory.after_producer(past(producer));
+    memory.after_producer(producer.queue.past());  // the stream may be destroyed after the call
 }
 
 }  // namespace entrepot::exchange

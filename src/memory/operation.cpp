@@ -200,7 +200,7 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
                 if (is_in_capture(consumer, capture))  // both run, or both are in one graph
                     streams[0].queue.wait_for(consumer);
                 else if (is_in_capture(consumer, 0))  // a captured stream would make the host wait for one that runs
-                    pending.push_back({Queue::past(consumer.context(), consumer.device(), consumer.record()), 1});
+                    pending.push_back({consumer.past(), 1});
                 // A captured consumer would take the owner's stream into its graph.
             } catch (...) {  // the driver refuses for this stream: the release can be ordered no better with it
             }

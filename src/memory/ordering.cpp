@@ -310,7 +310,7 @@ void Memory::after(Access access, const Queue &queue, Queue::Position position, 
 
 void Memory::after_submitted(Access access, const Queue &queue) const {
     if (queue.may_be_destroyed()) [[unlikely]]
-        return after_event(access, Queue::past(queue.context(), queue.device(), queue.record()));
+        return after_event(access, queue.past());
     after(access, queue, queue.submitted());
 }
 

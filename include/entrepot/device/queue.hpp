@@ -107,6 +107,9 @@ public:
     // Stands for the work of a queue that may be destroyed: position 1 is done when the event is.
     // It takes no work.
     static Queue past(const Context &context, const Device &device, Event event);
+    // Returns: a queue of the past for all that this queue holds now.
+    // Throws: as record().
+    Queue past() const { return past(context(), device(), record()); }
 
     Queue(const Queue &other) noexcept : record_(other.record_) { retain(); }
     Queue(Queue &&other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
@@ -138,8 +141,9 @@ public:
     // The caller promises that the native queue is never destroyed, as PyTorch's streams are not.
     void promise_never_destroyed() const noexcept { record_->may_be_destroyed.store(false, std::memory_order_relaxed); }
     // True for a wrapped stream of CUDA or HIP that foreign code may destroy while this Queue
-    // exists. It is neither a default stream nor kept alive. The log of a memory and a block of a
-    // pool outlive the call that wrapped it. They hold an event of it (past) and not the queue.
+    // exists. It is neither a default stream nor kept alive. Objects that outlive the call that
+    // wrapped it do not hold it. The log of a memory holds an event of it (past). A block of a pool
+    // and an Array have a queue of Entrepot's instead.
     bool may_be_destroyed() const noexcept { return record_->may_be_destroyed.load(std::memory_order_relaxed); }
     // The queue lives until process exit, and its references are not counted any more.
     // Requires: the caller holds a reference, which it never drops.

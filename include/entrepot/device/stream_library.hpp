@@ -15,7 +15,6 @@
 #include <entrepot/device/queue.hpp>
 
 #include <cstdint>
-#include <optional>
 
 namespace entrepot {
 
@@ -65,9 +64,9 @@ const StreamLibrary &stream_library(unsigned number) noexcept;
 // All that take exports, and legacy_library.
 LibrarySet consumer_libraries() noexcept;
 
-// Returns: the queue of the library's current stream for the device on this thread; no queue if the library has
-//          none, or has destroyed it. The stream may be one of another device, if the library works
-//          on that.
+// Returns: the queue of the library's current stream for the device on this thread. No queue if the
+//          library has no stream, or has destroyed it. The stream may be one of another device, if
+//          the library works on that.
 // Throws: Error if the driver cannot be asked. Any ErrorKind::device counts as a destroyed stream.
 // Thread safety: thread-safe.
 // GIL: as StreamLibrary::current_stream.

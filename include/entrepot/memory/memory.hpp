@@ -101,6 +101,8 @@ public:
     // the block at once. Other queues and the host wait for the block's earlier use as for any
     // access. If `queue` is capturing, the graph holds a reference to the memory (keep_for_graph).
     //
+    // A `queue` that may be destroyed waits for the block and is not kept.
+    //
     // Throws: USMAllocationError, after cached memory was released and the allocation was tried
     //         again. ValueError if the alignment is not a power of two. DeviceError if the device
     //         lacks that kind of memory.

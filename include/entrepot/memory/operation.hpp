@@ -158,7 +158,7 @@ public:
                 });
             }
             if (is_any_by_event) {
-                const Queue event = Queue::past(queue_.context(), queue_.device(), queue_.record());
+                const Queue event = queue_.past();
                 for_each_use([&](Access access, const Memory &memory) {
                     if (how_to_log(memory, own) == Logged::by_event)
                         memory.after_event(access, event);
