@@ -42,7 +42,8 @@ public:
         ENTREPOT_ASSERT(record->backend && record->references.load(std::memory_order_relaxed) == 1);
         ENTREPOT_ASSERT(!alive_.contains(record));
         alive_.insert(record);
-        records_.emplace(record->handle, record);
+        if (record->handle)  // else it is not looked up
+            records_.emplace(record->handle, record);
     }
 
     // Returns: true if the record was removed, and the caller has to destroy it. It is not
@@ -53,12 +54,14 @@ public:
             return false;
         alive_.erase(record);
         ENTREPOT_ASSERT(!record->immortal);
-        [[maybe_unused]] auto [row, end] = records_.equal_range(record->handle);
-        while (row->second != record) {
-            ENTREPOT_ASSERT(row != end);
-            ++row;
+        if (record->handle) {
+            [[maybe_unused]] auto [row, end] = records_.equal_range(record->handle);
+            while (row->second != record) {
+                ++row;
+                ENTREPOT_ASSERT(row != end);
+            }
+            records_.erase(row);
         }
-        records_.erase(row);
         return true;
     }
 
@@ -77,7 +80,7 @@ public:
 
 private:
     std::unordered_set<Record *> alive_;
-    std::unordered_multimap<Handle, Record *> records_;  // two backends may use one number
+    std::unordered_multimap<Handle, Record *> records_;  // those with a handle; two backends may use one number
 };
 
 }  // namespace entrepot

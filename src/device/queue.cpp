@@ -376,12 +376,21 @@ Queue Queue::past(const Context &context, const Device &device, Event event) {
     record->number = ++queues_made;
     record->context = context;
     record->device = device;
+    record->capture = event.capture();
     record->completed = event ? 0 : 1;  // no event means that the work is done
     record->last_event = std::move(event);
     record->last_event_position = 1;
     const std::lock_guard locked(live().mutex);
     live().insert(record.get());
     return Queue(record.release());
+}
+
+Queue Queue::past() const {
+    const Position covered = position();  // read first: the event may not cover what is submitted from here on
+    Queue made = past(context(), device(), record());
+    made.record_->stream = record_->number;  // no other thread can reach the record yet
+    made.record_->covered = covered;
+    return made;
 }
 
 void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
@@ -561,13 +570,6 @@ std::uint64_t Queue::ask_capture() const {
     std::uint64_t capture = 0;
     backend().call(&ep_backend::queue_capture, handle(), &capture);
     return capture;
-}
-
-std::uint64_t Queue::capture_of_work() const {
-    if (!is_past()) [[likely]]
-        return capture();
-    const std::lock_guard locked(record_->mutex);
-    return record_->last_event.capture();
 }
 
 void Queue::keep(void *user, void (*let_go)(void *user)) const {
@@ -810,7 +812,7 @@ void Queue::wait_for(const Event &event) const {
 }
 
 void Queue::remember_wait_for(const Queue &other, Position position) const noexcept {
-    ENTREPOT_ASSERT(!is_foreign());  // the stream at its address may become another one, which has waited for nothing
+    ENTREPOT_ASSERT(!may_be_destroyed());  // the stream at its address may become another one, which has waited for nothing
     const std::uint64_t number = other.record_->number;
     const bool has_room = number >> 32 == 0 && position >> 32 == 0;
     record_->waited_for.store(has_room ? number << 32 | position : 0, std::memory_order_release);

@@ -94,21 +94,22 @@ Memory borrow(const exchange::Reach &reach, const Layout &layout, const Device &
                           std::move(owner));
 }
 
-// Sets the owner of the memory: the object's library, else the stream that it names, else the legacy default stream. A named
-// stream lives as long as the object does ("Lifetime", version 3).
+// Sets the owner of the memory: the object's library, else the stream that it names, else the legacy
+// default stream. A named stream lives as long as the object does ("Lifetime", version 3).
 void set_owner(const Memory &memory, const Descriptor &descriptor) {
     if (descriptor.library || descriptor.stream.value_or(legacy_stream) == legacy_stream)
         return memory.set_owner_library(descriptor.library.value_or(legacy_library));
-    memory.set_owner_queue(exchange::queue_of_stream(memory.device(), *descriptor.stream).queue);
+    memory.set_owner_queue(exchange::queue_of_stream(memory.device(), *descriptor.stream));
 }
 
-// Libraries that read the dict without its stream: their current streams wait for the work on the array here.
+// Libraries that read the dict without its stream: their current streams wait for the work on the
+// array here.
 void order_libraries_that_ignore_streams(const Array &array) {
     const LibrarySet libraries = consumer_libraries();
     for (unsigned library = 0; libraries >> library != 0; ++library)
         if (libraries >> library & 1 && !stream_library(library).waits_for_cai_stream)
             if (const Queue current = current_stream_of(library, array.memory().device()))
-                order_export(array.read_only() ? Access::read : Access::write, array.memory(), current);
+                order_export(array.access(), array.memory(), current);
 }
 
 }  // namespace
@@ -126,7 +127,7 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     Array array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only, queue);
     set_owner(array.memory(), descriptor);
     if (descriptor.stream)
-        exchange::come_behind_stream(array, *descriptor.stream);
+        exchange::wait_for_producer_stream(array, *descriptor.stream);
     return array;
 }
 
@@ -135,12 +136,14 @@ std::optional<std::uintptr_t> hand_over(const Array &array) {
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
                               ", and the CUDA array interface describes memory of CUDA and HIP devices only");
     constexpr Memory::Consumer holder = Memory::Consumer::holds_object;
-    if (array.memory().is_ready_for_export(array.read_only() ? Access::read : Access::write)) {
+    if (array.memory().is_ready_for_export(array.access())) {
         exchange::hand_over_unordered(array, holder);
         return std::nullopt;
     }
     const Queue queue = array.queue();
-    exchange::hand_to(array, {queue, false}, holder, exchange::possible_consumers(array, holder));
+    array.memory().mark_escaped();
+    order_export(array.access(), array.memory(), queue);
+    array.memory().add_consumers(exchange::possible_consumers(array, holder), holder);  // they work on streams of their own
     order_libraries_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);
     // HIP's default stream is 0, which the protocol forbids.

@@ -6,29 +6,27 @@
 namespace entrepot::exchange {
 namespace {
 
-Access access_of(const Array &array) noexcept { return array.read_only() ? Access::read : Access::write; }
-
 // For memory with other references: records the producer's work as a write. If its stream may be
 // destroyed after the call, one of Entrepot's queues waits for its event and stands for it. A
 // capturing stream would pull that queue into its graph, so its event is used directly.
-void note_shared(const Memory &memory, const FarQueue &producer) {
-    if (producer.stays)
-        return memory.after(Access::write, producer.queue, producer.queue.submitted());
-    if (producer.queue.capture() != 0)
-        return memory.after(Access::write, producer.queue.past(), 1);
+void note_shared(const Memory &memory, const Queue &producer) {
+    if (!producer.may_be_destroyed())
+        return memory.after(Access::write, producer, producer.submitted());
+    if (producer.capture() != 0)
+        return memory.after(Access::write, producer.past(), 1);
     const Queue ours = Queue::in(memory.context(), memory.device());
-    ours.wait_for(producer.queue.record());
+    ours.wait_for(producer.record());
     memory.after(Access::write, ours, ours.submitted());
 }
 
 }  // namespace
 
-FarQueue queue_of_stream(const Device &device, std::uintptr_t stream) {
+Queue queue_of_stream(const Device &device, std::uintptr_t stream) {
     if (device.backend().is_sycl())
-        return {Queue::from_native(device.backend(), reinterpret_cast<void *>(stream)), true};
+        return Queue::from_native(device.backend(), reinterpret_cast<void *>(stream));
     if (stream <= legacy_stream) [[likely]]
-        return {legacy_stream_of(device), true};
-    return {wrap_stream(device, stream), stream == thread_stream};
+        return legacy_stream_of(device);
+    return wrap_stream(device, stream);
 }
 
 std::uintptr_t stream_of(const Queue &queue) {
@@ -36,7 +34,8 @@ std::uintptr_t stream_of(const Queue &queue) {
     return queue.backend().is_sycl() ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
 }
 
-// A consumer that holds an object and names no stream may use the legacy default stream of CUDA and HIP, as Numba does.
+// A consumer that holds an object and names no stream may use the legacy default stream of CUDA and
+// HIP, as Numba does.
 LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexcept {
     const Backend &backend = array.memory().device().backend();
     if (backend.is_host())
@@ -46,29 +45,27 @@ LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexc
 }
 
 // The consumer may submit more later. A queue that stays valid can be asked for that work.
-void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder, LibrarySet libraries) {
+void synchronize_consumer(const Array &array, const Queue &consumer, Memory::Consumer holder, LibrarySet libraries) {
     const Memory &memory = array.memory();
     memory.mark_escaped();
-    order_export(access_of(array), memory, consumer.queue);
-    if (consumer.stays) {
-        memory.after_consumer(access_of(array), consumer.queue, holder);
-        if (consumer.queue.is_default_stream())
+    order_export(array.access(), memory, consumer);
+    if (!consumer.may_be_destroyed()) {
+        memory.after_consumer(array.access(), consumer, holder);
+        if (consumer.is_default_stream())
             libraries |= legacy_library_set;
         else
-            memory.add_consumer_queue(consumer.queue, holder);
+            memory.add_consumer_queue(consumer, holder);
     }
     memory.add_consumers(libraries, holder);
 }
 
-void hand_to_stream(const Array &array, std::uintptr_t stream) {
+void synchronize_consumer_stream(const Array &array, std::uintptr_t stream) {
     constexpr Memory::Consumer holder = Memory::Consumer::holds_memory;
     const Memory &memory = array.memory();
     const Device &device = memory.device();
     if (stream >= lowest_handle && memory.is_quiet() && !memory.has_owner_stream() && !device.backend().is_sycl())
         return hand_over_unordered(array, holder);
-    const FarQueue consumer =
-        stream == legacy_stream ? FarQueue{legacy_stream_of(device), true} : queue_of_stream(device, stream);
-    hand_to(array, consumer, holder, possible_consumers(array, holder));
+    synchronize_consumer(array, queue_of_stream(device, stream), holder, possible_consumers(array, holder));
 }
 
 void hand_over_unordered(const Array &array, Memory::Consumer holder) {
@@ -76,14 +73,12 @@ void hand_over_unordered(const Array &array, Memory::Consumer holder) {
     array.memory().add_consumers(possible_consumers(array, holder), holder);
 }
 
-void come_behind(const Array &array, const FarQueue &producer) {
+void wait_for_producer(const Array &array, const Queue &producer) {
     const Memory &memory = array.memory();
     memory.mark_escaped();
     if (memory.is_shared()) [[unlikely]]
         return note_shared(memory, producer);
-    if (producer.stays)
-        return memory.after_producer(producer.queue);
-    memory.after_producer(producer.queue.past());  // the stream may be destroyed after the call
+    memory.after_producer(producer.may_be_destroyed() ? producer.past() : producer);
 }
 
 }  // namespace entrepot::exchange

@@ -100,7 +100,7 @@ Queue hand_over(const Array &array) {
     if (!array.context().backend().is_sycl())
         throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(), ", and SUAI describes SYCL USM only");
     Queue queue = queue_in_context(array);
-    exchange::hand_to(array, {queue, true});
+    exchange::synchronize_consumer(array, queue);
     return queue;
 }
 

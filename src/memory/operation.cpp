@@ -5,6 +5,7 @@
 #include <memory/ordering.hpp>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 
 namespace entrepot {
@@ -52,7 +53,7 @@ void Memory::add_consumers(LibrarySet libraries, Consumer holder) const noexcept
 }
 
 void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
-    ENTREPOT_ASSERT(holder != Consumer::none && !queue.is_past());
+    ENTREPOT_ASSERT(holder != Consumer::none && !queue.is_past() && !queue.may_be_destroyed());
     // Above this many, the oldest ones are dropped. Their consumers are ordered with the export
     // alone.
     constexpr std::size_t most = 16;
@@ -191,13 +192,13 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
     try {
         PeerStreams streams;
         streams.add(memory);
-        // The owner's stream is the first, unless the owner's library has no stream.
+        // The owner's stream is the first, unless the owner's library has none now.
         const bool has_owner = !streams.empty() && streams[0].is_owners;
         const std::uint64_t capture = has_owner ? streams[0].queue.capture() : 0;
-        for (std::size_t i = 1; has_owner && i < streams.size(); ++i) {
+        for (std::size_t i = has_owner; i < streams.size(); ++i) {
             const Queue &consumer = streams[i].queue;
             try {
-                if (is_in_capture(consumer, capture))  // both run, or both are in one graph
+                if (has_owner && is_in_capture(consumer, capture))  // both run, or both are in one graph
                     streams[0].queue.wait_for(consumer);
                 else if (is_in_capture(consumer, 0))  // a captured stream would make the host wait for one that runs
                     pending.push_back({consumer.past(), 1});
@@ -226,9 +227,9 @@ void order_export(Access access, const Memory &memory, const Queue &consumer) {
 }
 
 void Operation::add_peers(const Memory &memory, std::uint32_t peers) {
-    streams_.add(memory);
-    if ((peers & PeerBits::consumers) != 0 && (peers & PeerBits::lasting_consumer) == 0)
+    if ((peers & PeerBits::consumers) != 0 && (peers & PeerBits::lasting_consumer) == 0 && !memory.is_shared())
         exported_.push_back({memory.record(), peers});
+    streams_.add(memory);
 }
 
 // Capturing streams come first: they take the queue into their graph, and what is not in it is
@@ -255,32 +256,32 @@ void Operation::add_peers(const Memory &memory, std::uint32_t peers) {
     }
 }
 
-Operation::Logged Operation::how_to_log(const Memory &memory, const PeerStreams::Stream *own) const noexcept {
-    ENTREPOT_ASSERT(!own || own->queue == queue_);
+bool Operation::is_ordered_until_release(const Memory &memory) const noexcept {
+    ENTREPOT_ASSERT(streams_.find(queue_));
     const std::uint32_t peers = memory.record()->peers.load(std::memory_order_relaxed);
     const unsigned owner = PeerBits::owner_of(peers);
-    if (own && owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order &&
-        streams_.has_stream_of(owner - 1))
-        return Logged::nowhere;
-    return queue_.may_be_destroyed() ? Logged::by_event : Logged::by_position;
+    return owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order &&
+           streams_.has_stream_of(owner - 1);
 }
 
-// The operation runs and is in no log, so the host waits for it in place of later work.
-void Operation::wait_unlogged(std::uint64_t capture) const noexcept {
+// The operation is not in every log, or not every peer waits for it. So the host waits in place of
+// later work. Work of a graph is not waited for, only joined.
+void Operation::wait_on_host(std::uint64_t capture) const noexcept {
     try {
-        order_peers(capture);
         if (capture == 0)
             queue_.wait();
+        else
+            order_peers(capture);
     } catch (...) {  // the driver has failed, and takes no later work either
     }
 }
 
-// Drops the consumers that hold a reference to the memory, if only one reference is left. They have
-// released theirs, and this write waits for what they had submitted. A later export has changed
+// Drops the consumers that hold a reference to the memory, if none of them had one left when their
+// streams were asked for. This write waits for what they had submitted. A later export has changed
 // Record::peers, and then nothing is dropped.
 void Operation::drop_released_consumers(const Memory &memory) const noexcept {
     const auto found = std::ranges::find(exported_, memory.record(), &Exported::record);
-    if (found == exported_.end() || memory.is_shared())
+    if (found == exported_.end())
         return;
     for (std::size_t i = 0; i < streams_.size(); ++i)
         if (!streams_[i].is_waited_for)
@@ -295,13 +296,21 @@ void Operation::drop_released_consumers(const Memory &memory) const noexcept {
         dropped.swap(ordering.consumers);
 }
 
+// A stream that refuses does not keep the others from waiting.
 void Operation::order_peers(std::uint64_t capture) const {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    std::exception_ptr refusal;
     for (std::size_t i = 0; i < streams_.size(); ++i) {
         const Queue &stream = streams_[i].queue;
-        if (!is_queue_itself(stream) && (capture == 0 || is_in_capture(stream, capture)))
-            stream.wait_for(queue_);
+        try {
+            if (!is_queue_itself(stream) && (capture == 0 || is_in_capture(stream, capture)))
+                stream.wait_for(queue_);
+        } catch (...) {
+            refusal = std::current_exception();
+        }
     }
+    if (refusal)
+        std::rethrow_exception(refusal);
 }
 
 }  // namespace entrepot

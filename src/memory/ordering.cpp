@@ -112,9 +112,10 @@ inline bool Memory::Ordering::Entry::is_remembered_by(const Queue &by) const noe
 inline bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept {
     if (capture == 0 && in_capture != 0)  // work outside the graph still waits for what runs, and not for what is captured
         return false;
+    const bool is_same = queue == by || by.follows_in_captures(queue);
     if (later == Access::write)  // ordered after all that the queue has done or waited for
-        return queue == by || waited_by == by.identity()->number || by.has_waited_for(queue, position);
-    return queue == by && access == Access::read;
+        return is_same || waited_by == by.identity()->number || by.has_waited_for(queue, position);
+    return is_same && access == Access::read;
 }
 
 inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
@@ -204,7 +205,7 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
         use.is_over = is_held_by_us_alone && use.consumer == Consumer::holds_memory;
 }
 
-Queue::Position Memory::Ordering::Blocker::to_come_behind() const {
+Queue::Position Memory::Ordering::Blocker::wait_position() const {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // capture() may call the driver
     return consumer != Consumer::none && queue.capture() == 0 ? queue.submitted() : position;
 }
@@ -232,19 +233,19 @@ namespace {
 
 // Makes the queue, which is in `capture` (0: none), wait for the use.
 // Returns: true if all later work of the queue waits for it now.
-bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, std::uint64_t capture) {
+bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std::uint64_t capture) {
     ENTREPOT_ASSERT(use.queue != queue);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const bool is_ours = &use.queue.backend() == &queue.backend();
     if (is_ours && capture == 0 && use.capture == 0 && !use.queue.is_past()) [[likely]] {
-        queue.wait_for(use.queue, use.to_come_behind());
+        queue.wait_for(use.queue, use.wait_position());
         return true;
     }
     const std::uint64_t captured = use.capture != 0 ? use.queue.capture_of_work() : 0;
     if (captured != 0 && captured != capture)  // work of another graph does not run now
         return false;
     const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
-    const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.to_come_behind());
+    const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.wait_position());
     if (is_ours && event.capture() == capture)
         queue.wait_for(event);
     else if (!event.is_done())
@@ -269,7 +270,7 @@ bool come_behind_one(const Memory::Ordering::Blocker &use, const Queue &queue, s
         const InterpreterLock::Released released;  // once for all uses
         const std::uint64_t capture = queue.capture();
         for (Ordering::Blocker &use : uses)
-            use.is_waited_for = come_behind_one(use, queue, capture);
+            use.is_waited_for = enqueue_wait(use, queue, capture);
     }
     // The write replaces the entry when it is logged, because note() asks has_waited_for as well.
     // If the queue has waited for another one by then, the entry stays in the log, and later work
@@ -317,18 +318,25 @@ void Memory::after_submitted(Access access, const Queue &queue) const {
 void Memory::after_event(Access access, const Queue &event) const {
     ENTREPOT_ASSERT(event.is_past());
     Ordering &ordering = Ordering::of(*record_);
-    for (bool is_done = true; is_done;) {
+    // Each access adds one entry, so asking about two keeps the log short.
+    for (int asked = 0; asked < 2; ++asked) {
         Use oldest;
         LeftQueues left;
         {
             const std::lock_guard lock(ordering.mutex);
             if (ordering.entries.size() > few_entries)
                 ordering.drop_done(left);
-            if (ordering.entries.size() <= few_entries || ordering.entries.front().consumer != Consumer::none)
+            if (ordering.entries.size() <= few_entries)
                 break;
-            oldest = {ordering.entries.front().queue, ordering.entries.front().position};
+            const auto found = std::ranges::find_if(ordering.entries, [](const Ordering::Entry &entry) {
+                return entry.consumer == Consumer::none && entry.capture == 0;  // others are never known to be done
+            });
+            if (found == ordering.entries.end())
+                break;
+            oldest = {found->queue, found->position};
         }
-        is_done = oldest.queue.is_done(oldest.position);  // without the mutex: the driver may block
+        if (!oldest.queue.is_done(oldest.position))  // without the mutex: the driver may block
+            break;
     }
     after(access, event, 1);
 }

@@ -7,7 +7,9 @@
 //   after. The entries are summarized in Record::noted (publish).
 //
 // States
-//   An entry is pending until its position is known to be done. Its `waited_by` names another queue
+//   An entry is pending until its position is known to be done. A later access of its queue, or of
+//   one that waits for it, replaces it. An entry with an event (Queue::past) is replaced only within
+//   captures of its stream, so those that run are asked about when the log grows. Its `waited_by` names another queue
 //   that waits for it. A consumer's entry (Consumer) has no last position: the consumer may submit
 //   more at any time. A producer's entry (is_producers) is older than the import, and the release
 //   of the memory does not wait for it. An entry with a `capture` is in that graph, and runs when
@@ -72,10 +74,9 @@ struct Memory::Ordering {
         bool is_over = false;  // the consumer has dropped its last reference, so its queue holds all of its work
 
         // Returns: the position to wait for. For a consumer's queue a new position is taken,
-        //          because an event recorded earlier
-        // may not cover its latest work. A capturing queue runs nothing, so there the stored
-        // position suffices.
-        Queue::Position to_come_behind() const;
+        //          because an event recorded earlier may not cover its latest work. A capturing
+        //          queue runs nothing, so there the stored position suffices.
+        Queue::Position wait_position() const;
         void join(const Entry &entry) noexcept {
             position = std::max(position, entry.position);
             consumer = std::max(consumer, entry.consumer);
@@ -140,8 +141,8 @@ private:
 // current ones of this thread.
 //
 // Requires: nothing else refers to the record. The caller holds no mutex.
-// Returns: work of consumers that the release has to wait for, because the owner's stream is
-//          captured and cannot.
+// Returns: work of consumers that the release has to wait for, because the owner has no stream now,
+//          or its stream is captured and cannot wait.
 std::vector<Use> order_release(Memory::Record *record) noexcept;
 
 }  // namespace entrepot

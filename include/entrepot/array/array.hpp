@@ -48,6 +48,8 @@ public:
     const Dtype &dtype() const noexcept { return dtype_; }
     const Layout &layout() const noexcept { return layout_; }
     bool read_only() const noexcept { return read_only_; }
+    // The most that an operation may do with the array.
+    Access access() const noexcept { return read_only_ ? Access::read : Access::write; }
 
     std::size_t ndim() const noexcept { return layout_.ndim(); }
     Extents shape() const noexcept { return layout_.shape(); }

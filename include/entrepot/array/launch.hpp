@@ -36,7 +36,7 @@ public:
     // The caller keeps `array` alive. If the kernel does not declare its accesses, arrays that are
     // not read-only count as written.
     void add(const Array &array) {
-        uses_.emplace_back(&array, array.read_only() ? Access::read : Access::write, given_.size());
+        uses_.emplace_back(&array, array.access(), given_.size());
         given_.emplace_back(EP_ARG_POINTER, sizeof(void *), array.data());
     }
     void add(const Array &&) = delete;

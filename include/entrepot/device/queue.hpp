@@ -109,7 +109,14 @@ public:
     static Queue past(const Context &context, const Device &device, Event event);
     // Returns: a queue of the past for all that this queue holds now.
     // Throws: as record().
-    Queue past() const { return past(context(), device(), record()); }
+    Queue past() const;
+    // True if this is a queue of the past that was captured in a stream after all that `earlier`
+    // holds, or in a later capture of that stream. Outside of captures it is false, because another
+    // stream may have got the address of a destroyed one.
+    bool follows_in_captures(const Queue &earlier) const noexcept {
+        const Record &mine = *record_, &theirs = *earlier.record_;
+        return theirs.capture != 0 && mine.stream == theirs.stream && mine.stream != 0 && mine.covered >= theirs.covered;
+    }
 
     Queue(const Queue &other) noexcept : record_(other.record_) { retain(); }
     Queue(Queue &&other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
@@ -135,8 +142,8 @@ public:
     void *native() const;
     bool is_in_order() const noexcept { return !(record_->flags & EP_QUEUE_OUT_OF_ORDER); }
     bool is_profiling() const noexcept { return (record_->flags & EP_QUEUE_PROFILING) != 0; }
-    // Holds a reference to `owner`, to which the native queue belongs, until the record is
-    // destroyed. Holds at most four.
+    // Holds a reference to `owner`, which keeps the native queue alive, until the record is
+    // destroyed. Four owners suffice: later ones are not held.
     void keep_alive(const std::shared_ptr<void> &owner) const;
     // The caller promises that the native queue is never destroyed, as PyTorch's streams are not.
     void promise_never_destroyed() const noexcept { record_->may_be_destroyed.store(false, std::memory_order_relaxed); }
@@ -208,8 +215,7 @@ public:
     std::uint64_t capture() const { return record_->may_be_captured && is_foreign() && !is_default_stream() ? ask_capture() : 0; }
     // Like capture(). For a queue of the past, the capture that its event belongs to, even if that
     // has ended.
-    // Blocks: as record() if the queue is of the past.
-    std::uint64_t capture_of_work() const;
+    std::uint64_t capture_of_work() const { return is_past() ? record_->capture : capture(); }
     // Calls `let_go(user)` once when the captured graph, and everything made from it, is destroyed.
     // The call may come on any thread, and must not call a runtime.
     // Requires: the queue is capturing.
@@ -265,12 +271,16 @@ public:
         std::atomic<bool> foreign{false};   // atomic, never reset; true if wrapped, given out, or taken into a capture
         std::atomic<bool> default_stream{false};    // atomic, never reset
         std::atomic<bool> may_be_destroyed{false};  // atomic; set before the record is in the table, then only reset
-        bool is_wrapped = false;             // constant; foreign code created the native queue. CUDA and HIP: and destroys it
-        bool may_be_captured = false;        // constant; the device supports graph capture
-        std::uint32_t flags = 0;             // constant
-        ep_queue handle = nullptr;           // constant; the record owns one reference. nullptr: a queue of the past
-        Device device;                       // constant
-        Context context;                     // constant
+        bool is_wrapped = false;       // constant; foreign code created the native queue. CUDA and HIP: and destroys it
+        bool may_be_captured = false;  // constant; the device supports graph capture
+        std::uint32_t flags = 0;       // constant
+        ep_queue handle = nullptr;     // constant; the record owns one reference. nullptr: a queue of the past
+        Device device;                 // constant
+        Context context;               // constant
+        // Constant, of a queue of the past: the capture that its event belongs to, the number of the
+        // queue that it was recorded in, and a position of that queue which the event covers.
+        std::uint64_t capture = 0, stream = 0;
+        Position covered = 0;
         std::atomic<Position> submitted{0};  // atomic, never decreases
         std::atomic<Position> completed{0};  // atomic, never decreases
         // Atomic. The latest wait_for(other, position): the number of `other` in the upper half,

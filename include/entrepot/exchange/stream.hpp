@@ -2,9 +2,10 @@
 // protocols.
 //
 // Nothing here blocks, except on events of another backend. A raw stream handle is valid only
-// during the call: its owner may destroy it afterwards, and the driver may reuse its value. So an
-// event is recorded at once, and the event is kept. Queues of Entrepot, streams whose owner is kept
-// alive and the default streams persist; events are recorded in them when needed.
+// during the call: its owner may destroy it afterwards, and the driver may reuse its value
+// (Queue::may_be_destroyed). So an event is recorded at once, and the event is kept. Queues of
+// Entrepot, streams whose owner is kept alive and the default streams persist; events are recorded
+// in them when needed.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/device/stream.hpp>
@@ -14,36 +15,32 @@
 
 namespace entrepot::exchange {
 
-struct FarQueue {
-    Queue queue;
-    bool stays;  // still valid after the call
-};
-
 // Wraps a stream handle of a protocol: the address of a `sycl::queue` (which is copied), a
 // CUstream, a hipStream_t, or one of CUDA's small numbers. Both 0 and 1 are the legacy default
 // stream; protocols that forbid 0 check it before.
-FarQueue queue_of_stream(const Device &device, std::uintptr_t stream);
+Queue queue_of_stream(const Device &device, std::uintptr_t stream);
 std::uintptr_t stream_of(const Queue &queue);
 
 // The libraries in whose current streams an unknown consumer of an export may work.
 LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexcept;
-// Orders an export: the consumer's queue waits for the work on the array. Later work on the array waits for what the queue holds
-// then, if it stays, and for the current streams of `libraries`.
-void hand_to(const Array &array, const FarQueue &consumer, Memory::Consumer holder = Memory::Consumer::holds_object,
-             LibrarySet libraries = 0);
-// Calls hand_to() for a consumer that holds the memory. The stream is not accessed if nothing is
-// pending.
-void hand_to_stream(const Array &array, std::uintptr_t stream);
+// Orders an export: the consumer's queue waits for the work on the array. Later work on the array
+// waits for what the queue holds then, unless its stream may be destroyed, and for the current
+// streams of `libraries`.
+void synchronize_consumer(const Array &array, const Queue &consumer, Memory::Consumer holder = Memory::Consumer::holds_object,
+                          LibrarySet libraries = 0);
+// Calls synchronize_consumer() for a consumer that holds the memory. The stream is not accessed if
+// nothing is pending.
+void synchronize_consumer_stream(const Array &array, std::uintptr_t stream);
 // Records an export that needs no ordering, or whose consumer asked for none (stream -1).
 void hand_over_unordered(const Array &array, Memory::Consumer holder);
 
 // Orders an import: later accesses to the array wait for the current work of the producer's queue.
-void come_behind(const Array &array, const FarQueue &producer);
-inline void come_behind_stream(const Array &array, std::uintptr_t stream) {
+void wait_for_producer(const Array &array, const Queue &producer);
+inline void wait_for_producer_stream(const Array &array, std::uintptr_t stream) {
     const Memory &memory = array.memory();
     const Device &device = memory.device();
     if (stream > legacy_stream || memory.is_shared()) [[unlikely]]
-        return come_behind(array, queue_of_stream(device, stream));
+        return wait_for_producer(array, queue_of_stream(device, stream));
     memory.mark_escaped();
     memory.after_producer(legacy_stream_of(device));
 }

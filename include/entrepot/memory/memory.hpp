@@ -159,8 +159,9 @@ public:
     // queue waits for the streams of `waited_for` already.
     //
     // Throws: DeviceError if the driver refuses.
-    // Thread safety: thread-safe. The caller holds nothing between before() and after(). Two
-    //                threads that race on one memory get one of the two orders.
+    // Thread safety: thread-safe. The caller holds nothing between before() and after(). Accesses
+    //                that two threads submit at the same time are not ordered with each other.
+    //                Later ones are ordered after both.
     // Blocks: on the host for work of another backend, or of no capture if the queue is capturing.
     void before(Access access, const Queue &queue, const PeerStreams *waited_for = nullptr) const;
     // Logs an access that was submitted at `position`. It was captured into the graph `capture` (0:

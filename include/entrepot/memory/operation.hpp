@@ -145,32 +145,35 @@ public:
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
         // The stream of a peer in which the operation itself is, if it is in one.
         const PeerStreams::Stream *const own = streams_.empty() ? nullptr : streams_.find(queue_);
-        const bool is_plain = !own && !queue_.may_be_destroyed();
+        // Read once: another thread may promise meanwhile that the stream is never destroyed.
+        const Logged usual = queue_.may_be_destroyed() ? Logged::by_event : Logged::by_position;
+        const auto how_to_log = [&](const Memory &memory) {
+            return own && is_ordered_until_release(memory) ? Logged::nowhere : usual;
+        };
         try {
-            bool is_any_by_event = false;
-            {
+            if (usual == Logged::by_position) [[likely]] {
                 Memory::After after(queue_, position, capture);
                 for_each_use([&](Access access, const Memory &memory) {
-                    const Logged how = is_plain ? Logged::by_position : how_to_log(memory, own);
-                    if (how == Logged::by_position) [[likely]]
+                    if (how_to_log(memory) == usual) [[likely]]
                         after.note(access, memory);
-                    is_any_by_event |= how == Logged::by_event;
                 });
-            }
-            if (is_any_by_event) {
-                const Queue event = queue_.past();
+            } else {
+                Queue event;
                 for_each_use([&](Access access, const Memory &memory) {
-                    if (how_to_log(memory, own) == Logged::by_event)
-                        memory.after_event(access, event);
+                    if (how_to_log(memory) != usual)
+                        return;
+                    if (!event)
+                        event = queue_.past();
+                    memory.after_event(access, event);
                 });
             }
+            if (streams_.empty()) [[likely]]
+                return;
+            order_peers(capture);
         } catch (...) {
-            wait_unlogged(capture);
+            wait_on_host(capture);
             throw;
         }
-        if (streams_.empty()) [[likely]]
-            return;
-        order_peers(capture);
         if (!exported_.empty() && capture == 0)
             for_each_use([&](Access access, const Memory &memory) {
                 if (access == Access::write)
@@ -183,19 +186,23 @@ private:
     enum class Logged {
         by_position,  // as a position of the queue
         by_event,     // as an event recorded now: the queue may be destroyed after this call
-        nowhere       // not at all: the stream that orders the access also orders the release of the memory
+        nowhere       // not at all (is_ordered_until_release)
     };
-    Logged how_to_log(const Memory &memory, const PeerStreams::Stream *own) const noexcept;
+    // True if the stream of the operation, which is a peer's, orders the release of the memory and
+    // all that comes before it.
+    bool is_ordered_until_release(const Memory &memory) const noexcept;
     bool is_queue_itself(const Queue &stream) const noexcept { return stream == queue_ && stream.is_in_order(); }
     void add_peers(const Memory &memory, std::uint32_t peers);
     void wait_for_peers();
     void order_peers(std::uint64_t capture) const;
-    void wait_unlogged(std::uint64_t capture) const noexcept;
+    void wait_on_host(std::uint64_t capture) const noexcept;
     void drop_released_consumers(const Memory &memory) const noexcept;
 
     const Queue &queue_;
     PeerStreams streams_;
-    // Memory that was exported, and its Record::peers when their streams were found.
+    // Memory that was exported and has one reference left, and its Record::peers. Both were read
+    // before the peers were asked for their streams, so these hold all work of consumers that have
+    // released theirs.
     struct Exported {
         const Memory::Record *record;
         std::uint32_t peers;

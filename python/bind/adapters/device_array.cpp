@@ -193,7 +193,7 @@ Array array_from(PyObject *self) {
                               ", but the allocation there has ", memory.nbytes(), " bytes from ", Hex(memory.data()));
     Array array(std::move(memory), elements.data(), elements.dtype(), elements.layout(), elements.read_only());
     if (description_of(self).stream && !is_host(array.memory()))
-        exchange::come_behind_stream(array, *description_of(self).stream);
+        exchange::wait_for_producer_stream(array, *description_of(self).stream);
     return array;
 }
 

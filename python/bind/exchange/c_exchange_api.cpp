@@ -218,7 +218,7 @@ inline void check_status(int status, PyObject *object) {
     check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
     producer.streams->note_answer_for(device);
     if (stream || device.device_type != kDLOneAPI)  // NULL: CUDA's legacy default stream; no queue for SYCL
-        exchange::come_behind_stream(array, reinterpret_cast<std::uintptr_t>(stream));
+        exchange::wait_for_producer_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
 // Fast path: constructs the Array in the return value and calls nothing but the producer.

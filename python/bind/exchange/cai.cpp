@@ -64,7 +64,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     Array array = cai::verify(descriptor, keep(object), request.queue);
     if (descriptor.library && array.size() != 0)  // PyTorch's dict names no stream
         if (const Queue current = current_stream_of(*descriptor.library, array.memory().device()))
-            exchange::come_behind(array, {current, !current.may_be_destroyed()});
+            exchange::wait_for_producer(array, current);
     return array;
 }
 

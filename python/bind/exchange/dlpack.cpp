@@ -302,9 +302,9 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &request)
     Array array = take_answer(object, answer.capsule, request);
     set_owner(object, array);
     if (answer.ordered)
-        exchange::come_behind(array, {queue, true});
+        exchange::wait_for_producer(array, queue);
     else if (queue && !queue.backend().is_sycl())  // without a stream, producers use the legacy default one
-        exchange::come_behind(array, {legacy_stream_of(array.memory().device()), true});
+        exchange::wait_for_producer(array, legacy_stream_of(array.memory().device()));
     return is_immutable(Py_TYPE(object)) ? array.as_read_only() : array;
 }
 

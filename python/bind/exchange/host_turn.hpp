@@ -8,9 +8,8 @@ namespace entrepot::python {
 // code has the pointer. Throws DeviceError if the pending work has failed.
 inline void give_host_its_turn(const Array &array) {
     const Memory &memory = array.memory();
-    const Access access = array.read_only() ? Access::read : Access::write;
-    if (!memory.is_ready_for_host(access))
-        memory.wait_for_host(access);
+    if (!memory.is_ready_for_host(array.access()))
+        memory.wait_for_host(array.access());
     memory.mark_escaped();
 }
 

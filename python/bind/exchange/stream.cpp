@@ -68,22 +68,18 @@ bool is_minus_one(PyObject *stream) {
     return PyLong_Check(stream) && PyLong_AsLongLongAndOverflow(stream, &overflow) == -1 && !overflow;
 }
 
-}  // namespace
-
-namespace {
-
 void order_stream(const Array &array, DLDevice device, const StreamRow *row, PyObject *stream) {
     constexpr Memory::Consumer holder = Memory::Consumer::holds_memory;
     if (stream == Py_None)
-        return exchange::hand_to_stream(array, legacy_stream);
+        return exchange::synchronize_consumer_stream(array, legacy_stream);
     if (is_minus_one(stream))
         return exchange::hand_over_unordered(array, holder);
     if (!row)
         refuse("the array is given on ", device, ", which has no streams; stream must be None there");
     if (PyLong_Check(stream))
-        exchange::hand_to_stream(array, handle_in(stream, device, *row));
+        exchange::synchronize_consumer_stream(array, handle_in(stream, device, *row));
     else
-        exchange::hand_to(array, {queue_from(stream), true}, holder, exchange::possible_consumers(array, holder));
+        exchange::synchronize_consumer(array, queue_from(stream), holder, exchange::possible_consumers(array, holder));
 }
 
 }  // namespace
@@ -108,8 +104,8 @@ void order_current_work(const Array &array, DLDevice device, Memory::Consumer ho
     if (device.device_type == dlpack::kDLCPU)
         return give_host_its_turn(array);
     register_imported_libraries(array.memory().device());
-    exchange::hand_to(array, {current_work_queue(array.device().root()), true}, holder,
-                      exchange::possible_consumers(array, holder));
+    exchange::synchronize_consumer(array, current_work_queue(array.device().root()), holder,
+                                   exchange::possible_consumers(array, holder));
 }
 
 }  // namespace entrepot::python

@@ -109,7 +109,7 @@ Queue queue_for(const Array &array) {
     if (queue.context() == context)
         return queue;
     queue = Queue::in(context, array.memory().device());
-    exchange::hand_to(array, {queue, true});
+    exchange::synchronize_consumer(array, queue);
     return queue;
 }
 

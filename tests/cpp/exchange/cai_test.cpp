@@ -107,7 +107,7 @@ TEST_CASE("accesses wait for the producer's stream: the legacy one, the thread's
     const Queue ours = fake::cuda_device().default_queue();
     Queue theirs = Queue::create(fake::cuda_device());
     for (const std::uintptr_t stream : {std::uintptr_t{1}, std::uintptr_t{2}, exchange::stream_of(theirs)}) {
-        const Queue far = stream > 2 ? theirs : exchange::queue_of_stream(fake::cuda_device(), stream).queue;
+        const Queue far = stream > 2 ? theirs : exchange::queue_of_stream(fake::cuda_device(), stream);
         Producer producer;
         producer.descriptor.stream = stream;
         fake::hold(far);

@@ -31,14 +31,14 @@ bool is_done(const Queue &queue) { return queue.is_done(queue.position()); }
 
 TEST_CASE("small numbers are CUDA's default streams, handles are streams, and both are recognized") {
     const Device device = fake::cuda_device();
-    CHECK(exchange::queue_of_stream(device, 0).queue == exchange::queue_of_stream(device, 1).queue);
-    CHECK(exchange::queue_of_stream(device, 1).stays);
-    CHECK(exchange::queue_of_stream(device, 2).stays);
+    CHECK(exchange::queue_of_stream(device, 0) == exchange::queue_of_stream(device, 1));
+    CHECK(!exchange::queue_of_stream(device, 1).may_be_destroyed());
+    CHECK(!exchange::queue_of_stream(device, 2).may_be_destroyed());
     CHECK(exchange::stream_of(legacy_stream_of(device)) == 1);
     const Queue queue = Queue::create(device);
-    const exchange::FarQueue again = exchange::queue_of_stream(device, exchange::stream_of(queue));
-    CHECK(again.queue == queue);
-    CHECK_FALSE(again.stays);
+    const Queue again = exchange::queue_of_stream(device, exchange::stream_of(queue));
+    CHECK(again == queue);
+    CHECK_FALSE(again.may_be_destroyed());
     CHECK(legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("a consumer's stream waits for the array's queue, and the host does no
     Busy busy;
     const Queue theirs = Queue::create(busy.memory.device);
     const fake::Calls before = fake::world().calls;
-    exchange::hand_to_stream(busy.array, exchange::stream_of(theirs));
+    exchange::synchronize_consumer_stream(busy.array, exchange::stream_of(theirs));
     CHECK(fake::world().calls.event_wait == before.event_wait);
     CHECK(fake::world().calls.queue_wait == before.queue_wait);
     CHECK_FALSE(is_done(theirs));
@@ -62,7 +62,7 @@ TEST_CASE("later work waits for a default stream, and ignores one that may be de
     const fake::Claimed block(EP_USM_DEVICE);
 
     const Array array = block.array(UsmKind::device);
-    exchange::hand_to_stream(array, 1);
+    exchange::synchronize_consumer_stream(array, 1);
     fake::hold(legacy);
     fake::submit(legacy);
     array.memory().before(Access::write, ours);
@@ -71,7 +71,7 @@ TEST_CASE("later work waits for a default stream, and ignores one that may be de
     CHECK(is_done(ours));
 
     const Array other = block.array(UsmKind::device);
-    exchange::hand_to_stream(other, exchange::stream_of(theirs));
+    exchange::synchronize_consumer_stream(other, exchange::stream_of(theirs));
     CHECK(other.memory().is_quiet());
 }
 
@@ -79,7 +79,7 @@ TEST_CASE("a stream is not used if there is nothing to wait for") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device);
     const int wrapped = fake::streams().wrapped;
-    exchange::hand_to_stream(array, 0xdead0000);
+    exchange::synchronize_consumer_stream(array, 0xdead0000);
     CHECK(fake::streams().wrapped == wrapped);
     CHECK(array.memory().has_escaped());
 }
@@ -90,7 +90,7 @@ TEST_CASE("imported memory waits for the producer's current work, not for an ear
     const Queue &legacy = legacy_stream_of(device);
     {
         const Array earlier = block.array(UsmKind::device);
-        exchange::come_behind_stream(earlier, 1);
+        exchange::wait_for_producer_stream(earlier, 1);
         earlier.memory().before(Access::read, Queue::create(device));  // takes an event of the stream
     }
     fake::hold(legacy);
@@ -98,7 +98,7 @@ TEST_CASE("imported memory waits for the producer's current work, not for an ear
     const Queue ours = Queue::create(device);
     {
         const Array array = block.array(UsmKind::device);
-        exchange::come_behind_stream(array, 1);
+        exchange::wait_for_producer_stream(array, 1);
         CHECK_FALSE(array.memory().is_quiet());
         array.memory().before(Access::read, ours);
         CHECK_FALSE(is_done(ours));
@@ -106,7 +106,7 @@ TEST_CASE("imported memory waits for the producer's current work, not for an ear
     const int waits = fake::world().calls.event_is_done;
     {
         const Array unused = block.array(UsmKind::device);
-        exchange::come_behind_stream(unused, 1);
+        exchange::wait_for_producer_stream(unused, 1);
     }
     CHECK(fake::world().calls.event_is_done == waits);
     fake::release(legacy);
@@ -135,12 +135,31 @@ TEST_CASE("shared memory waits for a stream that may be destroyed through an own
     Queue theirs = Queue::create(block.device);
     fake::hold(theirs);
     fake::submit(theirs);
-    exchange::come_behind_stream(array, exchange::stream_of(theirs));
+    exchange::wait_for_producer_stream(array, exchange::stream_of(theirs));
     const Queue ours = Queue::create(block.device);
     same.memory().before(Access::read, ours);
     CHECK_FALSE(is_done(ours));
     fake::release(theirs);
     CHECK(is_done(ours));
+}
+
+TEST_CASE("a queue whose stream may be destroyed is kept by no array's memory") {
+    const fake::Claimed block(EP_USM_DEVICE);
+    const Queue ours = Queue::create(block.device);
+    const fake::Stream theirs(block.device);
+    {
+        const Array exported = block.array(UsmKind::device);
+        exchange::synchronize_consumer(exported, theirs.queue(), Memory::Consumer::holds_memory);
+        theirs.submit();
+        const Array imported = block.array(UsmKind::device);
+        exchange::wait_for_producer(imported, theirs.queue());
+        theirs.destroy();
+        const int uses = fake::streams().uses_of_destroyed;
+        exported.memory().before(Access::write, ours);
+        imported.memory().before(Access::write, ours);
+        CHECK(fake::streams().uses_of_destroyed == uses);
+    }
+    theirs.finish();
 }
 
 TEST_CASE("a queue's past is done with its event, and needs no native queue") {

@@ -111,6 +111,13 @@ struct Borrowed {
     }
 };
 
+// The queue of a stream that its library never destroys, as PyTorch's.
+Queue lasting(const fake::Stream &stream) {
+    const Queue queue = stream.queue();
+    queue.promise_never_destroyed();
+    return queue;
+}
+
 Memory memory_of_ours(const Queue &queue) { return Memory::allocate(1000, UsmKind::device, queue, 0, direct_resource()); }
 
 using ArrayAccess = std::pair<Access, const Memory &>;
@@ -740,12 +747,12 @@ TEST_CASE("operation: an export meanwhile keeps the consumers") {
     const Memory memory = memory_of_ours(ours.queue);
     memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
     const auto to_library = [&] { memory.add_consumers(peer().set, Memory::Consumer::holds_memory); };
-    const auto to_queue = [&] { memory.add_consumer_queue(theirs.queue(), Memory::Consumer::holds_memory); };
+    const auto to_queue = [&] { memory.add_consumer_queue(lasting(theirs), Memory::Consumer::holds_memory); };
     const Peer::On scope(peer(), theirs);
     SUBCASE("to the library") { peer().when_asked = to_library; }
     SUBCASE("to a queue") { peer().when_asked = to_queue; }
     SUBCASE("to a queue beside another") {
-        memory.add_consumer_queue(other.queue(), Memory::Consumer::holds_memory);
+        memory.add_consumer_queue(lasting(other), Memory::Consumer::holds_memory);
         peer().when_asked = to_queue;
     }
     write(ours.queue, memory);
@@ -767,7 +774,7 @@ TEST_CASE("operation: it and each of a consumer's queues wait in turn") {
     const Memory memory = memory_of_ours(ours.queue);
     std::optional<Memory> held = memory;
     for (const fake::Stream *each : {&one, &other, &one})
-        memory.add_consumer_queue(each->queue(), Memory::Consumer::holds_memory);
+        memory.add_consumer_queue(lasting(*each), Memory::Consumer::holds_memory);
     Trace trace;
     one.submit(trace('1'));
     other.submit(trace('2'));
@@ -793,7 +800,7 @@ TEST_CASE("operation: the last sixteen queues of consumers count") {
         Memory memory = memory_of_ours(ours.queue);
         for (std::size_t i = 0; i < most + 4; ++i) {
             streams.push_back(std::make_unique<fake::Stream>(streaming()));
-            memory.add_consumer_queue(streams[i]->queue(), Memory::Consumer::holds_object);
+            memory.add_consumer_queue(lasting(*streams[i]), Memory::Consumer::holds_object);
         }
         const std::string letters = "abcdefghijklmnopqrst";
         Trace trace;
@@ -823,7 +830,7 @@ TEST_CASE("operation: the host waits for streams of consumers") {
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
     memory.add_consumers(peer().set, Memory::Consumer::holds_object);
-    memory.add_consumer_queue(named.queue(), Memory::Consumer::holds_object);
+    memory.add_consumer_queue(lasting(named), Memory::Consumer::holds_object);
     const Peer::On scope(peer(), theirs);
     theirs.submit();
     named.submit();
@@ -838,7 +845,7 @@ TEST_CASE("release: owner's stream waits for streams of consumers") {
     const Peer::On scope(peer(), theirs), other_scope(other_peer(), of_library);
     Borrowed x(peer());
     x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
-    x.memory.add_consumer_queue(named.queue(), Memory::Consumer::holds_memory);
+    x.memory.add_consumer_queue(lasting(named), Memory::Consumer::holds_memory);
     Trace trace;
     of_library.submit(trace('c'));
     named.submit(trace('n'));
@@ -875,13 +882,16 @@ TEST_CASE("release: consumers do not wait for each other") {
     const Peer::On other_scope(other_peer(), of_library);
     Borrowed x(peer());  // whose library has no current stream
     x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
-    x.memory.add_consumer_queue(named.queue(), Memory::Consumer::holds_memory);
+    x.memory.add_consumer_queue(lasting(named), Memory::Consumer::holds_memory);
     named.submit();
-    CHECK(x.is_released_now());
+    CHECK_FALSE(x.is_released_now());  // nothing but the host can wait
     Trace trace;
     of_library.submit(trace('c'));
     of_library.finish();
     CHECK(trace.text == "c");
+    named.finish();
+    release_finished();
+    CHECK(*x.is_released);
 }
 
 TEST_CASE("release: owner's stream stays out of a consumer's capture") {
@@ -922,6 +932,102 @@ TEST_CASE("release: a captured owner's memory is kept for consumers that run") {
     CHECK_FALSE(consumers.is_captured());
     fake::drop(fake::end_capture(number));
     consumers.finish();
+    release_finished();
+    CHECK(*x.is_released);
+}
+
+TEST_CASE("events of finished operations do not gather behind a consumer") {
+    const fake::Stream theirs(streaming());
+    const Queue queue = theirs.queue();
+    const Memory memory = memory_of_ours(streaming().default_queue());
+    memory.after_consumer(Access::write, legacy(), Memory::Consumer::holds_memory);
+    memory.add_consumers(legacy_library_set, Memory::Consumer::holds_memory);
+    const Memory of_consumer = memory;
+    const int events = fake::world().alive.events;
+    for (int i = 0; i < 100; ++i) {
+        write(queue, memory);
+        theirs.finish();
+    }
+    CHECK(fake::world().alive.events < events + 10);
+}
+
+TEST_CASE("a consumer that goes on working until the operation is submitted is not dropped") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue ours = held_queue(), later = held_queue();
+    const Peer::On scope(peer(), theirs);
+    const Memory memory = memory_of_ours(streaming().default_queue());
+    std::optional<Memory> of_consumer = memory;
+    memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    Trace trace;
+    {
+        Operation operation(ours.queue);
+        operation.before(Access::write, memory);
+        theirs.submit(trace('c'));  // by another thread of the consumer, which then drops its reference
+        of_consumer.reset();
+        const Queue::Position position = fake::submit(ours.queue, trace('o'));
+        operation.submitted(position, 0, [&](auto &&add) { add(Access::write, memory); });
+    }
+    write(later.queue, memory, trace('w'));
+    fake::step(theirs.queue());  // the event that before() has recorded, and no more
+    ours.finish();
+    later.finish();
+    CHECK(trace.text == "o");
+    theirs.finish();
+    later.finish();
+    CHECK(trace.text.ends_with("w"));
+}
+
+TEST_CASE("an operation is logged if its stream is promised to stay meanwhile") {
+    const fake::Stream theirs(streaming());
+    const HeldQueue later = held_queue();
+    const Memory memory = memory_of_ours(streaming().default_queue());
+    const Queue queue = theirs.queue();
+    Trace trace;
+    fake::world().meanwhile = [&] { queue.promise_never_destroyed(); };
+    write(queue, memory, trace('o'));
+    fake::world().meanwhile = {};
+    REQUIRE_FALSE(queue.may_be_destroyed());
+    write(later.queue, memory, trace('w'));
+    later.finish();
+    CHECK(trace.text == "");
+    theirs.finish();
+    later.finish();
+    CHECK(trace.text == "ow");
+}
+
+TEST_CASE("a peer's stream that refuses does not spare the others, and the host waits") {
+    const fake::Stream one(streaming()), two(streaming());
+    const HeldQueue ours = held_queue();
+    const Borrowed x(peer()), y(other_peer());
+    const Peer::On scope(peer(), one), other_scope(other_peer(), two);
+    Trace trace;
+    Operation operation(ours.queue);
+    const auto uses = [&](auto &&add) {
+        add(Access::write, x.memory);
+        add(Access::write, y.memory);
+    };
+    operation.before(uses);
+    const Queue::Position position = fake::submit(ours.queue, trace('o'));
+    one.destroy();
+    std::thread device([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        one.finish();
+        two.finish();
+        ours.finish();
+    });
+    CHECK_THROWS_AS(operation.submitted(position, 0, uses), Error);
+    CHECK(trace.text == "o");
+    device.join();
+}
+
+TEST_CASE("memory is kept for its consumers if the owner has no stream now") {
+    const fake::Stream theirs(streaming());
+    Borrowed x(peer());
+    x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
+    const Peer::On scope(other_peer(), theirs);
+    theirs.submit();
+    CHECK_FALSE(x.is_released_now());
+    theirs.finish();
     release_finished();
     CHECK(*x.is_released);
 }
@@ -977,7 +1083,7 @@ TEST_CASE("capture: of the queue alone, no consumer is waited for") {
     const Queue ours = Queue::create(streaming());
     const Memory memory = memory_of_ours(Queue::create(streaming()));
     memory.add_consumers(peer().set, Memory::Consumer::holds_object);
-    memory.add_consumer_queue(named.queue(), Memory::Consumer::holds_object);
+    memory.add_consumer_queue(lasting(named), Memory::Consumer::holds_object);
     const Peer::On scope(peer(), theirs);
     theirs.submit();
     named.submit();
@@ -1013,6 +1119,32 @@ TEST_CASE("capture: a consumer's stream in the same graph is ordered") {
     const fake::Graph graph = fake::end_capture(number);
     CHECK(graph.is_valid);
     fake::drop(graph);
+}
+
+TEST_CASE("capture: operations on one stream that may be destroyed leave one entry") {
+    const fake::Stream theirs(streaming());
+    const Queue queue = theirs.queue();
+    const Borrowed x(peer());
+    const Peer::On scope(peer(), theirs);
+    const auto captured_writes = [&] {
+        const std::uint64_t number = theirs.begin_capture();
+        write(queue, x.memory);
+        const int events = fake::world().alive.events;
+        for (int i = 0; i < 20; ++i)
+            write(queue, x.memory);
+        CHECK(fake::world().alive.events == events);
+        const fake::Graph graph = fake::end_capture(number);
+        CHECK(graph.is_valid);
+        fake::drop(graph);
+        return events;
+    };
+    const int events = captured_writes();
+    CHECK(captured_writes() == events);  // a later capture of the stream replaces what an earlier one has left
+    for (int i = 0; i < 20; ++i) {
+        write(queue, x.memory);
+        theirs.finish();
+    }
+    CHECK(fake::world().alive.events < events + 10);
 }
 
 TEST_CASE("capture: an access on a destroyed stream is not asked about") {
@@ -1163,7 +1295,7 @@ TEST_CASE("operation: threads share memory, libraries and queues") {
         for (int round = 0; round < rounds; ++round) {
             const Memory held = memory;
             memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
-            memory.add_consumer_queue(stream.queue(), Memory::Consumer::holds_memory);
+            memory.add_consumer_queue(lasting(stream), Memory::Consumer::holds_memory);
             operate(round % 2 ? own : shared, {{Access::read, x.memory}, {Access::write, memory}}, count);
             write(stream.queue(), x.memory, count);
             stream.submit(count);
@@ -1189,7 +1321,7 @@ TEST_CASE("operation: consumers come and go in threads") {
         for (int round = 0; round < rounds; ++round) {
             const Memory held = memory;
             memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
-            memory.add_consumer_queue(theirs.queue(), Memory::Consumer::holds_memory);
+            memory.add_consumer_queue(lasting(theirs), Memory::Consumer::holds_memory);
         }
     });
     const Peer::On scope(peer(), theirs);
