@@ -148,6 +148,12 @@ private:
     }
 
     void rename(Expression &expression) {
+        if (expression.indices) {
+            auto indices = std::make_shared<std::vector<Expression>>(*expression.indices);
+            for (Expression &index : *indices)
+                ir::for_each_within(index, [&](Expression &each) { rename(each); });
+            expression.indices = std::move(indices);
+        }
         if (expression.op == ir::Op::load || expression.op == ir::Op::atomic)
             expression.id = roots_.at(expression.id);
         for (ir::RootId &root : expression.roots)
@@ -164,10 +170,12 @@ private:
     static void simplify(Expression &expression) {
         std::ranges::for_each(expression.operands, simplify);
         const bool may_be = expression.type == scalar_type(dtypes::int64) && expression.operands.size() == 2;
+        auto indices = std::move(expression.indices);
         if (may_be && expression.op == ir::Op::add)
             expression = build::sum(expression.operands[0], expression.operands[1]);
         else if (may_be && expression.op == ir::Op::multiply)
             expression = build::product(expression.operands[0], expression.operands[1]);
+        expression.indices = std::move(indices);
     }
 
     // Replaces returns by assignments to the targets of the call. Code after a branch that returns

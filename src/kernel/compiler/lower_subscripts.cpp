@@ -18,14 +18,9 @@ bool is_whole(const syntax::Node &slice) {
     return std::ranges::all_of(slice.operands, [](const auto &operand) { return operand == nullptr; });
 }
 
-// True if the extents are a parameter's own, in their order.
-bool is_whole_parameter(const View &view) {
-    for (std::uint32_t axis = 0; axis < view.extents.size(); ++axis) {
-        const Expression &extent = view.extents[axis];
-        if (extent.op != ir::Op::extent || extent.id != view.root || extent.number != axis)
-            return false;
-    }
-    return build::constant_of(view.offset) == 0;
+bool are_same(const View &a, const View &b) {
+    return build::same(a.offset, b.offset) && std::ranges::equal(a.extents, b.extents, build::same) &&
+           std::ranges::equal(a.strides, b.strides, build::same);
 }
 
 // True for an integer constant beyond int64. A bound or step of that size has the effect of
@@ -177,7 +172,7 @@ View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &su
             part.offset = sum(std::move(part.offset), product(index, whole.strides[dimension]));
     }
     part.offset = sum(std::move(part.offset), std::move(inner));
-    if (is_element && is_whole_parameter(whole))
+    if (is_element && are_same(whole, whole_of(whole.root, at)))
         part.offset.indices = std::make_shared<const std::vector<Expression>>(std::move(indices));
     part.type.ndim = static_cast<std::uint32_t>(part.extents.size());
     part.type.shape.clear();

@@ -47,16 +47,19 @@ Known scaled(const Known &a, std::int64_t factor) {
 }
 
 using KnownValues = std::map<ir::VariableId, Expression>;
-using Places = std::map<ir::RootId, std::uint32_t>;  // roots that are arguments of the launch, with their places
+using Arrays = std::map<ir::RootId, CertainAccess::Array>;
 
 // The accesses of one function: of the kernel, or of a device function at one of its calls.
 class Reaching {
 public:
     // `values` has the scalar parameters whose values a launch knows.
-    Reaching(const ir::Module &module, const ir::Function &function, Places places, KnownValues values, std::vector<Reach> &reach,
-             std::vector<CertainAccess> &accesses)
-        : module_(module), function_(function), places_(std::move(places)), values_(std::move(values)), reach_(reach),
+    Reaching(const ir::Module &module, const ir::Function &function, Arrays parameters, KnownValues values,
+             std::vector<Reach> &reach, std::vector<CertainAccess> &accesses)
+        : module_(module), function_(function), arrays_(std::move(parameters)), values_(std::move(values)), reach_(reach),
           accesses_(accesses) {
+        for (ir::RootId id = 0; id < function.roots.size(); ++id)
+            if (const ir::Root &root = function.roots[id]; !root.parameter)
+                arrays_[id] = {root.name, root.type.space, {}, root.type.shape};
         ir::for_each_statement(function.body, [&](const Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
                 ++assignments_[id];
@@ -113,12 +116,11 @@ private:
         for (const ir::VariableId id : ir::parameters_in_order(callee.variables))
             if (auto value = known(call.operands.at(next++)))
                 values.emplace(id, std::move(*value));
-        Places places;
+        Arrays parameters;
         next = 0;
         for (const ir::RootId id : ir::parameters_in_order(callee.roots))
-            if (const auto argument = places_.find(call.roots.at(next++)); argument != places_.end())
-                places[id] = argument->second;
-        Reaching(module_, callee, std::move(places), std::move(values), reach_, accesses_).run();
+            parameters[id] = arrays_.at(call.roots.at(next++));
+        Reaching(module_, callee, std::move(parameters), std::move(values), reach_, accesses_).run();
     }
 
     static bool may_leave(const Statement &statement) {
@@ -143,30 +145,38 @@ private:
     }
 
     void add(ir::RootId id, const Expression &offset, Position at) {
-        const auto place = places_.find(id);
-        if (place == places_.end() || (offset.indices && add_indices(id, place->second, offset)))
-            return;
-        if (accesses_.size() < most_accesses)
-            if (auto value = known(offset); value && mentions_id(*value))
-                accesses_.push_back({place->second, std::move(*value), source_, at});
+        if (!offset.indices)
+            return add({arrays_.at(id), {}, false, offset, source_, at});
+        for (std::uint32_t axis = 0; axis < offset.indices->size(); ++axis)
+            add_index(id, axis, (*offset.indices)[axis]);
     }
 
-    // Returns: true if the indices of all axes are affine.
-    bool add_indices(ir::RootId id, std::uint32_t argument, const Expression &offset) {
-        bool are_affine = true;
-        for (std::uint32_t axis = 0; axis < offset.indices->size(); ++axis) {
-            const Expression &index = (*offset.indices)[axis];
-            const Expression &counted = counted_from_front(index);
-            const bool wraps = &counted != &index;
-            // The front end has turned a constant negative index into `extent - constant`.
-            const bool is_from_end = index.op == Op::subtract && index.operands[0].op == Op::extent &&
-                                     index.operands[0].id == id && index.operands[0].number == axis;
-            const Known value = is_from_end ? scaled(affine(index.operands[1]), -1) : affine(counted);
-            are_affine &= value.has_value();
-            if (value)
-                add(*value, {argument, axis, wraps || is_from_end, index.at});
-        }
-        return are_affine;
+    void add_index(ir::RootId id, std::uint32_t axis, const Expression &index) {
+        const CertainAccess::Array &array = arrays_.at(id);
+        const Expression extent = extent_of(id, axis, index.at);
+        const Expression &counted = counted_from_front(index, extent);
+        const bool wraps = &counted != &index;
+        // The front end has turned a constant negative index into `extent - constant`.
+        const bool is_from_end = index.op == Op::subtract && extent.op == Op::extent && build::same(index.operands[0], extent);
+        const Known value = is_from_end ? scaled(affine(index.operands[1]), -1) : affine(counted);
+        if (value && array.argument)
+            add(*value, {*array.argument, axis, wraps || is_from_end, index.at});
+        else
+            add({array, axis, wraps, counted, source_, index.at});
+    }
+
+    // Constant indices of arrays whose shape is known have been checked.
+    void add(CertainAccess access) {
+        auto index = accesses_.size() < most_accesses ? known(access.index) : std::nullopt;
+        if (!index || !mentions_range(*index))
+            return;
+        access.index = std::move(*index);
+        const auto is_same = [&](const CertainAccess &each) {
+            return each.array.argument == access.array.argument && each.array.name == access.array.name &&
+                   each.axis == access.axis && build::same(each.index, access.index);
+        };
+        if (std::ranges::none_of(accesses_, is_same))
+            accesses_.push_back(std::move(access));
     }
 
     void add(const Affine &index, const Reach::Axis &axis) {
@@ -200,10 +210,10 @@ private:
         }
         Expression made = expression;
         if (made.op == Op::extent || made.op == Op::stride) {
-            const auto place = places_.find(made.id);
-            if (place == places_.end())
+            const auto array = arrays_.find(made.id);
+            if (array == arrays_.end() || !array->second.argument)
                 return std::nullopt;
-            made.id = place->second;
+            made.id = *array->second.argument;
         }
         std::size_t nodes = 0;
         for (Expression &operand : made.operands) {
@@ -216,21 +226,30 @@ private:
         return nodes <= most_nodes ? std::optional(std::move(made)) : std::nullopt;
     }
 
-    static bool mentions_id(const Expression &expression) {
+    // True if it has an id or size.
+    static bool mentions_range(const Expression &expression) {
         bool found = false;
-        ir::for_each_within(expression,
-                            [&](const Expression &each) { found |= each.op == Op::index && each.text.ends_with("_id"); });
+        ir::for_each_within(expression, [&](const Expression &each) { found |= each.op == Op::index; });
         return found;
     }
 
     // Returns `x` for `x + extent if x < 0 else x`.
-    static const Expression &counted_from_front(const Expression &index) {
+    static const Expression &counted_from_front(const Expression &index, const Expression &extent) {
         const bool is_choice = index.op == Op::select && index.operands[0].op == Op::less &&
-                               build::constant_of(index.operands[0].operands[1]) == 0 && index.operands[1].op == Op::add &&
-                               index.operands[1].operands[1].op == Op::extent &&
+                               build::constant_of(index.operands[0].operands[1]) == 0 &&
                                build::same(index.operands[0].operands[0], index.operands[2]) &&
-                               build::same(index.operands[1].operands[0], index.operands[2]);
+                               build::same(index.operands[1], build::sum(index.operands[2], extent));
         return is_choice ? index.operands[2] : index;
+    }
+
+    Expression extent_of(ir::RootId id, std::uint32_t axis, Position at) const {
+        const Type &type = function_.roots[id].type;
+        if (!type.shape.empty())
+            return build::integer(type.shape[axis], at);
+        Expression extent = build::of(Op::extent, scalar_type(dtypes::int64), at, {});
+        extent.id = id;
+        extent.number = axis;
+        return extent;
     }
 
     Known affine(const Expression &expression) const {
@@ -272,7 +291,7 @@ private:
 
     const ir::Module &module_;
     const ir::Function &function_;
-    const Places places_;
+    Arrays arrays_;
     KnownValues values_;  // of parameters, and of variables with one assignment, once assigned
     std::map<ir::VariableId, int> assignments_;
     std::shared_ptr<const syntax::Function> source_;  // has the current statement
@@ -284,11 +303,11 @@ private:
 
 void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach, std::vector<CertainAccess> &accesses) {
     const ir::Function &kernel = module.kernel();
-    Places places;
+    Arrays parameters;
     for (ir::RootId id = 0; id < kernel.roots.size(); ++id)
-        if (kernel.roots[id].parameter)
-            places[id] = *kernel.roots[id].parameter;
-    Reaching(module, kernel, std::move(places), {}, reach, accesses).run();
+        if (const ir::Root &root = kernel.roots[id]; root.parameter)
+            parameters[id] = {root.name, root.type.space, root.parameter, {}};
+    Reaching(module, kernel, std::move(parameters), {}, reach, accesses).run();
 }
 
 }  // namespace entrepot::kernel

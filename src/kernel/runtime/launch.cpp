@@ -1,6 +1,8 @@
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/small_vector.hpp>
+#include <entrepot/core/text.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
+#include <kernel/compiler/walk.hpp>
 #include <kernel/runtime/calculation.hpp>
 #include <kernel/runtime/lost_updates.hpp>
 #include <kernel/runtime/value_of.hpp>
@@ -10,6 +12,7 @@
 #include <cstddef>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace entrepot::kernel {
@@ -111,17 +114,26 @@ private:
 
 // ------------------------------------------------------- indices that every work-item uses
 
-std::string text_of(const ep_range &range) {
-    std::int64_t global[std::size(range.global)];
-    std::ranges::copy(range.global, global);
-    return tuple_text({global, range.ndim});
+std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
+    std::int64_t numbers[3];
+    std::ranges::copy(extents, numbers);
+    return tuple_text({numbers, ndim});
+}
+
+// Text for an access that every work-item makes: "offset 9 is out of bounds for 'a', which has 8
+// elements; every work-item of the range (10,)".
+template <class... Place>
+std::string out_of_bounds(const char *what, std::int64_t value, std::string_view array, std::int64_t count, const ep_range &asked,
+                          const Place &...place) {
+    return sentence_of(what, ' ', value, " is out of bounds for ", place..., '\'', array, "', which has ", count,
+                       count == 1 ? " element" : " elements", "; every work-item of the range ",
+                       text_of(asked.global, asked.ndim));
 }
 
 [[noreturn, gnu::cold]] void refuse(const Reach::Axis &axis, std::int64_t index, std::int64_t extent,
                                     const syntax::Function &function, const ep_range &asked) {
-    throw Error(ErrorKind::index, function.file, ":", axis.at.line, ": index ", index, " is out of bounds for axis ", axis.axis,
-                " of '", function.parameters[axis.argument].name, "', which has ", extent, extent == 1 ? " element" : " elements",
-                "; every work-item of the range ", text_of(asked),
+    throw Error(ErrorKind::index, function.file, ":", axis.at.line, ": ",
+                out_of_bounds("index", index, function.parameters[axis.argument].name, extent, asked, "axis ", axis.axis, " of "),
                 " makes this access: launch fewer, or guard it with a condition",
                 source_line(function, axis.at.line, static_cast<std::size_t>(axis.at.column)));
 }
@@ -153,32 +165,93 @@ std::string text_of(const ep_range &range) {
     }
 }
 
-[[noreturn, gnu::cold]] void refuse(const CertainAccess &access, const Calculation::Id &item, std::int64_t offset,
-                                    std::int64_t size, const syntax::Function &function, const ep_range &asked) {
-    throw Error(ErrorKind::index, access.source->file, ":", access.at.line, ": work-item ", tuple_text({item.data(), asked.ndim}),
-                " of the range ", text_of(asked), " accesses offset ", offset, " of '", function.parameters[access.argument].name,
-                "', which has ", size, size == 1 ? " element" : " elements",
-                "; every work-item makes this access: launch fewer, or guard it with a condition",
+// Ids and sizes that an index depends on.
+struct Dependence {
+    bool on_groups = false;
+    std::array<bool, 3> on_axis{};
+};
+
+Dependence dependence_of(const ir::Expression &index) {
+    Dependence found;
+    ir::for_each_within(index, [&](const ir::Expression &each) {
+        if (each.op != ir::Op::index)
+            return;
+        found.on_axis[each.number] = true;
+        found.on_groups |= each.text.starts_with("local_") || each.text == "group_id" || each.text == "num_groups";
+    });
+    return found;
+}
+
+// Says who makes the access, and what to change.
+std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_range &chosen) {
+    if (dependence_of(access.index).on_groups)
+        return sentence_of(", in groups of ", text_of(chosen.local, chosen.ndim),
+                           is_given(asked) ? ", makes this access: give a smaller local range"
+                                           : " that the runtime chose, makes this access: give a local range",
+                           ", make the array larger");
+    if (access.array.space == Space::local)
+        return " makes this access: index local memory by get_local_id, launch fewer";
+    return " makes this access: launch fewer";
+}
+
+[[noreturn, gnu::cold]] void refuse(const CertainAccess &access, std::int64_t value, const Layout &layout, const ep_range &asked,
+                                    const ep_range &chosen) {
+    const std::string &name = access.array.name;
+    throw Error(ErrorKind::index, access.source->file, ":", access.at.line, ": ",
+                access.axis
+                    ? out_of_bounds("index", value, name, layout.shape()[*access.axis], asked, "axis ", *access.axis, " of ")
+                    : out_of_bounds("offset", value, name, layout.size(), asked),
+                remedy(access, asked, chosen), ", or guard it with a condition",
                 source_line(*access.source, access.at.line, static_cast<std::size_t>(access.at.column)));
 }
 
+// Ids along an axis at which ids of the range, and ids within groups, are least or greatest.
+class Corners {
+public:
+    Corners(const Calculation &calculation, std::uint32_t axis, const Dependence &dependence) {
+        const std::int64_t size = calculation.global_size(axis), local = calculation.local_size(axis);
+        if (!dependence.on_axis[axis] || size == 1)
+            return;
+        ids_[count_++] = size - 1;
+        if (!dependence.on_groups || local <= 1 || local >= size)
+            return;
+        ids_[count_++] = local - 1;
+        ids_[count_++] = size - local;
+    }
+
+    const std::int64_t *begin() const { return ids_.data(); }
+    const std::int64_t *end() const { return ids_.data() + count_; }
+
+private:
+    std::array<std::int64_t, 4> ids_{};
+    std::size_t count_ = 1;
+};
+
 // Requires: the range is not empty.
-// Throws: IndexError if a work-item at a corner of the range certainly leaves an array.
-[[gnu::cold]] void check_accesses(const Specialisation &made, const syntax::Function &function, const ep_range &asked,
-                                  const ep_range &chosen, std::span<const Argument> arguments) {
+// Throws: IndexError if a work-item at a corner of the range or of a group certainly leaves an
+//   array.
+[[gnu::cold]] void check_accesses(const Specialisation &made, const ep_range &asked, const ep_range &chosen,
+                                  std::span<const Argument> arguments) {
     ENTREPOT_ASSERT(!is_empty(asked));
     const Calculation calculation(asked, chosen, arguments);
     for (const CertainAccess &access : made.compiled.accesses) {
-        const Layout layout = layout_of(arguments[access.argument]);
-        const ByteRange offsets = layout.byte_range(1);
-        for (unsigned corner = 0; corner < 1u << asked.ndim; ++corner) {
-            Calculation::Id item{};
-            for (std::uint32_t axis = 0; axis < asked.ndim; ++axis)
-                item[axis] = (corner >> axis & 1) != 0 ? static_cast<std::int64_t>(asked.global[axis]) - 1 : 0;
-            const Calculation::Known offset = calculation(access.offset, &item);
-            if (offset && (*offset < offsets.begin || *offset >= offsets.end))
-                refuse(access, item, *offset, layout.size(), function, asked);
+        const auto &[name, space, argument, shape] = access.array;
+        const Layout layout = argument ? layout_of(arguments[*argument]) : Layout(shape);
+        ByteRange valid = layout.byte_range(1);  // offsets
+        if (access.axis) {
+            const std::int64_t extent = layout.shape()[*access.axis];
+            valid = {access.counts_from_end ? -extent : 0, extent};
         }
+        const Dependence dependence = dependence_of(access.index);
+        const Corners seconds(calculation, 1, dependence), thirds(calculation, 2, dependence);
+        for (const std::int64_t first : Corners(calculation, 0, dependence))
+            for (const std::int64_t second : seconds)
+                for (const std::int64_t third : thirds) {
+                    const Calculation::Id item{first, second, third};
+                    const Calculation::Known value = calculation(access.index, &item);
+                    if (value && (*value < valid.begin || *value >= valid.end))
+                        refuse(access, *value, layout, asked, chosen);
+                }
     }
 }
 
@@ -230,7 +303,7 @@ Queue::Position launch(const Specialisation &made, const syntax::Function &funct
     const std::uint64_t group = group_of(chosen);
     check_reach(made, function, range, arguments);
     if (!made.compiled.accesses.empty() && !is_empty(range)) [[unlikely]]
-        check_accesses(made, function, range, chosen, arguments);
+        check_accesses(made, range, chosen, arguments);
     if (!made.compiled.lost_updates.empty()) [[unlikely]]
         refuse_lost_updates(made.compiled.lost_updates, range, chosen, arguments);
     if (!made.reports) [[likely]] {

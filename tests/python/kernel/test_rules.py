@@ -143,7 +143,9 @@ def by_narrow_integer(a):
 @pytest.mark.parametrize("kernel", [by_function, by_view, by_group, by_narrow_integer], ids=lambda kernel: kernel.__name__)
 def test_unguarded_id_outside_by_other_ways_raises_before_launch(backend, kernel):
     a = backend.array(np.zeros(8, "i8"))
-    with pytest.raises(IndexError, match=r"test_rules\.py:\d+: work-item \(9,\) .*\(10,\) .*offset 9 of 'a', which has 8 elem"):
+    by_axis = kernel in (by_group, by_narrow_integer)
+    message = "index 9 is out of bounds for axis 0 of 'a'" if by_axis else "offset 9 is out of bounds for 'a'"
+    with pytest.raises(IndexError, match=rf"test_rules\.py:\d+: {message}, which has 8 elements; .*\(10,\)"):
         backend.launch(kernel, 10, 5 if kernel is by_group else None, a)
     assert not values_of(a).any()
     backend.launch(kernel, 8, 4 if kernel is by_group else None, backend.array(np.zeros(8, "i8")))
@@ -164,7 +166,7 @@ def by_row(a):
 @pytest.mark.parametrize("kernel", [by_transposed, by_row], ids=lambda kernel: kernel.__name__)
 def test_unguarded_row_outside_raises_before_launch(backend, kernel):
     a = backend.array(np.zeros((4, 3), "i8"))
-    with pytest.raises(IndexError, match=r"work-item \(4,\) .*offset 12 of 'a', which has 12 elements"):
+    with pytest.raises(IndexError, match=r"offset 12 is out of bounds for 'a', which has 12 elements; .*\(5,\)"):
         backend.launch(kernel, 5, None, a)
     backend.launch(kernel, 4, None, a)
 
@@ -183,6 +185,188 @@ def test_local_memory_and_constants_outside_raise(backend):
     ):
         with pytest.raises(IndexError, match=message):
             backend.launch(last_of_local, 4, 4, backend.array(np.zeros(extents[0], "i4")), dppy.LocalAccessor(extents[1], "i4"))
+
+
+@dppy.kernel
+def local_by_global_id(a):
+    i = dppy.get_global_id(0)
+    shared = dppy.local.array(shape=4, dtype=dppy.int64)
+    shared[i] = a[i]
+    dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
+    a[i] += shared[3 - i]
+
+
+@dppy.kernel
+def local_by_local_id(a):
+    i, own = dppy.get_global_id(0), dppy.get_local_id(0)
+    shared = dppy.local.array(4, dppy.int64)
+    shared[own] = a[i]
+    dppy.barrier()
+    a[i] = shared[3 - own]
+
+
+@dppy.kernel
+def local_by_local_id_from_end(a):
+    own = dppy.get_local_id(0)
+    shared = dppy.local.array(4, dppy.int64)
+    shared[2 - own] = a[own]
+    dppy.barrier()
+    a[own] = shared[own % 4]
+
+
+@dppy.kernel
+def local_by_group_id(a):
+    shared = dppy.local.array(4, dppy.int64)
+    shared[dppy.get_group_id(0)] = 1
+    dppy.barrier()
+    a[0] = shared[0]
+
+
+@dppy.kernel
+def local_by_local_and_group_id(a):
+    shared = dppy.local.array(4, dppy.int64)
+    shared[3 * dppy.get_local_id(0) - dppy.get_group_id(0)] = 1
+    dppy.barrier()
+    a[0] = shared[0]
+
+
+@dppy.kernel
+def local_by_local_size(a):
+    shared = dppy.local.array(4, dppy.int64)
+    shared[dppy.get_local_size(0) - 1] = 1
+    dppy.barrier()
+    a[0] = shared[0]
+
+
+@dppy.kernel
+def private_by_global_id(a):
+    i = dppy.get_global_id(0)
+    mine = dppy.private.array(4, dppy.int64)
+    mine[i] = a[i]
+    a[i] = mine[i] + 1
+
+
+@dppy.func
+def first_of(row, value):
+    mine = dppy.private.array(4, dppy.int64)
+    mine[dppy.get_global_id(0)] = value
+    row[0] = mine[0]
+
+
+@dppy.kernel
+def private_in_a_function(a):
+    first_of(a, 1)
+
+
+@dppy.func
+def shared_first_of(row):
+    shared = dppy.local.array(4, dppy.int64)
+    shared[dppy.get_local_id(0)] = row[0]
+    dppy.barrier()
+    row[0] = shared[0]
+
+
+@dppy.kernel
+def local_in_a_function(a):
+    shared_first_of(a[1:])
+
+
+@dppy.kernel
+def local_given_to_a_function(a):
+    shared = dppy.local.array(4, dppy.int64)
+    put(shared, dppy.get_local_id(0))
+    dppy.barrier()
+    a[0] = shared[0]
+
+
+FOUR = np.arange(4)
+
+
+@dppy.kernel
+def constants_by_global_id(a):
+    i = dppy.get_global_id(0)
+    a[i] = FOUR[i]
+
+
+@dppy.kernel
+def accessor_by_local_id(a, scratch):
+    own = dppy.get_local_id(0)
+    scratch[own] = a[own]
+    dppy.barrier()
+    a[own] = scratch[own]
+
+
+IN_GROUPS = r"every work-item of the range \(16,\), in groups of \(8,\), makes this access: give a smaller local range"
+BY_DEFAULT = r"in groups of \(16,\) that the runtime chose, makes this access: give a local range"
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel,local_range,message", [
+    (local_by_global_id, 16, r"index 15 .*axis 0 of 'shared', .* 4 elements; .*\(16,\).*get_local_id.*launch fewer"),
+    (local_by_local_id, 8, r"index 7 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
+    (local_by_local_id, None, r"index 15 .*axis 0 of 'shared', which has 4 elements; .*" + BY_DEFAULT),
+    (local_by_local_id_from_end, 8, r"index -5 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
+    (local_by_group_id, 2, r"index 7 .*axis 0 of 'shared', which has 4 elements; .*in groups of \(2,\)"),
+    (local_by_local_and_group_id, 2, r"index -7 .*axis 0 of 'shared', which has 4 elements; .*in groups of \(2,\)"),
+    (local_by_local_size, 8, r"index 7 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
+    (private_by_global_id, None, r"index 15 .*axis 0 of 'mine', which has 4 elements; .*\(16,\) makes .*: launch fewer"),
+    (private_in_a_function, None, r"index 15 .*axis 0 of 'mine', which has 4 elements; .*\(16,\) makes .*: launch fewer"),
+    (local_in_a_function, 8, r"index 7 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
+    (local_given_to_a_function, 8, r"offset 7 .* for 'shared', which has 4 elements; " + IN_GROUPS),
+    (constants_by_global_id, None, r"index 15 .*axis 0 of 'FOUR', which has 4 elements; .*\(16,\) makes .*: launch fewer"),
+    (accessor_by_local_id, 8, r"index 7 .*axis 0 of 'scratch', which has 4 elements; " + IN_GROUPS),
+])  # fmt: skip
+def test_own_array_left_by_an_id_raises_before_launch(backend, kernel, local_range, message):
+    a = backend.array(np.full(16, 7, "i8"))
+    scratch = [dppy.LocalAccessor(4, "i8")] if kernel is accessor_by_local_id else []
+    with pytest.raises(IndexError, match=r"test_rules\.py:\d+: " + message) as error:
+        backend.launch(kernel, 16, local_range, a, *scratch)
+    assert "guard it with a condition\n" in str(error.value)
+    assert (values_of(a) == 7).all()
+    groups_of_four = {local_by_group_id: 4, local_by_local_and_group_id: 1}
+    backend.launch(kernel, 4, groups_of_four.get(kernel, 4), a, *scratch)
+
+
+@dppy.kernel
+def tile_by_local_ids(a):
+    own, other = dppy.get_local_id(0), dppy.get_local_id(1)
+    tile = dppy.local.array((4, 8), dppy.int64)
+    tile[own, other] = a[own, other]
+    dppy.barrier()
+    a[own, other] = tile[own, 7 - other]
+
+
+@every_compiler
+def test_tile_left_along_one_axis_raises_before_launch(backend):
+    """The offset is within the tile."""
+    a = backend.array(np.zeros((16, 16), "i8"))
+    with pytest.raises(IndexError, match=r"index 15 .*axis 1 of 'tile', which has 8 elements; .*\(16, 16\), .*\(2, 16\), "):
+        backend.launch(tile_by_local_ids, (16, 16), (2, 16), a)
+    for local_range in [(4, 8), (2, 4), (4, 1)]:
+        backend.launch(tile_by_local_ids, (16, 16), local_range, a)
+
+
+@dppy.kernel
+def guarded_own_arrays(a):
+    i, own = dppy.get_global_id(0), dppy.get_local_id(0)
+    shared = dppy.local.array(4, dppy.int64)
+    mine = dppy.private.array(4, dppy.int64)
+    if own < 4:
+        shared[own] = i
+    dppy.barrier()
+    if i < 4:
+        mine[i] = shared[i]
+        a[i] = mine[i]
+    square = dppy.private.array((2, 2), dppy.int64)
+    square.T[i % 2, 0] = i
+    square[::-1][0, i % 2] = i
+
+
+@every_backend
+def test_guarded_id_outside_own_arrays_is_no_error(backend):
+    a = backend.array(np.zeros(16, "i8"))
+    backend.launch(guarded_own_arrays, 16, 8, a)
+    assert values_of(a).tolist() == [0, 1, 2, 3] + [0] * 12
 
 
 @every_backend

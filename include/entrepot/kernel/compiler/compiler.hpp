@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,12 +65,20 @@ struct Reach {
     std::vector<Axis> axes;
 };
 
-// An element that every work-item accesses and that no Reach describes. `offset` is in elements from
-// the argument's first. It consists of constants, sizes, ids, extents and strides, where `id` of an
-// extent or stride is the argument's place.
+// An index that every work-item uses and that no Reach describes. It consists of constants, sizes,
+// ids, extents and strides, where `id` of an extent or stride is the argument's place.
 struct CertainAccess {
-    std::uint32_t argument = 0;
-    ir::Expression offset;
+    // An argument, or an array of fixed shape that the kernel makes.
+    struct Array {
+        std::string name;
+        Space space = Space::global;
+        std::optional<std::uint32_t> argument;  // its place
+        std::vector<std::int64_t> shape;        // of an array that the kernel makes
+    };
+    Array array;
+    std::optional<std::uint32_t> axis;  // nullopt: `index` is an offset in elements from the first
+    bool counts_from_end = false;       // with an axis: a negative index counts from its end
+    ir::Expression index;
     std::shared_ptr<const syntax::Function> source;  // has the access at `at`
     Position at;
 };

@@ -105,8 +105,8 @@ struct Expression {
     Order order = Order::relaxed;
     std::vector<Expression> operands;
     std::vector<RootId> roots;  // of call
-    // For the offset of an element of a parameter that is indexed as a whole: the index of each
-    // axis. Passes after `lower` do not update the variables in it.
+    // For the offset of an element of an array that is indexed as a whole: the index of each axis.
+    // Passes after `lower` do not update the variables in it.
     std::shared_ptr<const std::vector<Expression>> indices;
     // For integer arithmetic: true if the result fits the type, or is the offset of an access
     // outside any array. Dialects then need not define overflow.
