@@ -136,20 +136,8 @@ std::size_t nodes_of(const Expression &expression) {
 
 // True if a launch can calculate it for any work-item that it chooses.
 bool is_known(const Expression &expression) {
-    switch (expression.op) {
-    case Op::variable:
-    case Op::stride:
-    case Op::load:
-    case Op::call:
-    case Op::atomic:
-    case Op::group:
-    case Op::bound_check:
-        return false;
-    case Op::index:
-        return !expression.text.starts_with("sub_group_") && expression.text != "num_sub_groups";
-    default:
-        return std::ranges::all_of(expression.operands, is_known);
-    }
+    return expression.op != Op::variable && expression.op != Op::stride && ir::may_be_calculated(expression) &&
+           std::ranges::all_of(expression.operands, is_known);
 }
 
 // True if some launch may be able to evaluate the condition.
@@ -199,8 +187,146 @@ Expression negated(const Expression &condition) {
     }
 }
 
+// ---------------------------------------------------------------- unknown conditions
+
+// Origin of a value. Of several, the greatest counts.
+enum class Origin : std::uint8_t {
+    launch,      // constants, arguments, and elements at an index that is the same for all work-items
+    ids,         // ids of the work-item
+    unfollowed,  // atomics, sub-groups, or variables that change
+    data,        // elements at an index that differs between work-items
+};
+
+// Origins of the values of one function.
+class Origins {
+public:
+    using Parameters = std::map<ir::VariableId, Origin>;
+
+    // `parameters`: those of a device function at one of its calls.
+    Origins(const ir::Function &function, const Uniformity &uniformity, Parameters parameters)
+        : function_(function), uniformity_(uniformity), parameters_(std::move(parameters)) {
+        ir::for_each_statement(function.body, [&](const Statement &statement) {
+            for (const ir::VariableId id : ir::assigned_by(statement))
+                for (const Expression &value : statement.expressions)
+                    assigned_[id].push_back(&value);
+            if (statement.act == Act::store)
+                stored_[statement.id].push_back(&statement.expressions[1]);
+        });
+    }
+
+    // True if several work-items may well satisfy a condition that no launch can evaluate. False
+    // for a comparison by equality with an id, and where the origin cannot be followed.
+    bool may_hold_for_many(const Expression &condition) const {
+        const auto for_many = [&](const Expression &each) { return may_hold_for_many(each); };
+        if (is_calculated(condition))
+            return false;
+        if (condition.op == Op::logic_and)
+            return std::ranges::all_of(condition.operands,
+                                       [&](const Expression &each) { return is_calculated(each) || for_many(each); });
+        if (condition.op == Op::logic_or)
+            return std::ranges::any_of(condition.operands, for_many);
+        if (condition.op == Op::logic_not)
+            if (const Expression opposite = negated(condition.operands[0]); opposite.op != Op::logic_not)
+                return for_many(opposite);
+        const Origin origin = of(condition);
+        return origin == Origin::launch || origin == Origin::data || (origin == Origin::ids && condition.op != Op::equal);
+    }
+
+    Origin of(const Expression &expression) const {
+        Seen seen;
+        return of(expression, seen);
+    }
+
+private:
+    struct Seen {
+        std::set<ir::VariableId> variables;
+        std::set<ir::RootId> roots;
+    };
+    using Values = std::vector<const Expression *>;
+
+    // True for integers, which launches calculate.
+    static bool is_calculated(const Expression &condition) {
+        bool is_integral = is_known(condition);
+        ir::for_each_within(condition, [&](const Expression &each) {
+            is_integral &= is_integer(each.type.dtype) || is_boolean(each.type.dtype);
+        });
+        return is_integral;
+    }
+
+    Origin of(const Expression &expression, Seen &seen) const {
+        switch (expression.op) {
+        case Op::variable:
+            return of_variable(expression.id, seen);
+        case Op::load:
+            return of_element(expression, seen);
+        case Op::atomic:  // each element has its own order of work-items
+            return is_same_element(expression) ? Origin::unfollowed : Origin::data;
+        default:
+            break;
+        }
+        Origin origin = of_operation(expression);
+        for (const Expression &operand : expression.operands)
+            origin = std::max(origin, of(operand, seen));
+        return origin;
+    }
+
+    Origin of_operation(const Expression &expression) const {
+        const auto is_global = [&](ir::RootId id) { return function_.roots[id].type.space == Space::global; };
+        switch (expression.op) {
+        case Op::index:
+            return expression.text.starts_with("sub_group_") ? Origin::unfollowed
+                   : expression.text.ends_with("_id")        ? Origin::ids
+                                                             : Origin::launch;
+        case Op::call:
+            return std::ranges::any_of(expression.roots, is_global) ? Origin::data : Origin::unfollowed;
+        case Op::group:
+            return Origin::unfollowed;
+        default:
+            return Origin::launch;
+        }
+    }
+
+    Origin of_variable(ir::VariableId id, Seen &seen) const {
+        const auto parameter = parameters_.find(id);
+        Origin origin = parameter == parameters_.end() ? Origin::launch : parameter->second;
+        const auto values = assigned_.find(id);
+        if (values == assigned_.end() || !seen.variables.insert(id).second)
+            return origin;
+        const bool is_changed = values->second.size() > 1 || parameter != parameters_.end();
+        return std::max({origin, of(values->second, seen), is_changed ? Origin::unfollowed : Origin::launch});
+    }
+
+    Origin of_element(const Expression &load, Seen &seen) const {
+        const Space space = function_.roots[load.id].type.space;
+        if (space == Space::global || space == Space::constant)
+            return is_same_element(load) ? Origin::launch : Origin::data;
+        const auto values = stored_.find(load.id);
+        const bool is_new = values != stored_.end() && seen.roots.insert(load.id).second;
+        return std::max(Origin::unfollowed, is_new ? of(values->second, seen) : Origin::launch);
+    }
+
+    Origin of(const Values &values, Seen &seen) const {
+        Origin origin = Origin::launch;
+        for (const Expression *const value : values)
+            origin = std::max(origin, of(*value, seen));
+        return origin;
+    }
+
+    // True if all work-items access the same element.
+    bool is_same_element(const Expression &access) const {
+        return access.operands.empty() || !uniformity_.differs(access.operands[0]);
+    }
+
+    const ir::Function &function_;
+    const Uniformity &uniformity_;
+    const Parameters parameters_;
+    std::map<ir::VariableId, Values> assigned_;
+    std::map<ir::RootId, Values> stored_;
+};
+
 // ---------------------------------------------------------------- paths
 
+// Known values, and conditions.
 using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
 
 // Collects the updates of arrays in `space` that several work-items may make at once: those of one
@@ -226,7 +352,7 @@ public:
                 argument.number = *place;
                 values[id] = std::make_shared<const Expression>(std::move(argument));
             }
-        run(kernel, {}, std::move(values), nullptr, {}, false);
+        run(kernel, {}, {}, std::move(values), nullptr, {}, false);
     }
 
 private:
@@ -239,20 +365,23 @@ private:
     struct Frame {
         const ir::Function &function;
         const Uniformity &uniformity;
+        const Origins &origins;
         const std::set<const Statement *> &parting;  // breaks and returns that only some work-items may reach
         const Frame *caller;
         Position called_at;
     };
 
-    void run(const ir::Function &function, Uniformity::Variables parameters, Values values, const Frame *caller,
-             Position called_at, bool in_loop) {
-        Uniformity uniformity(module_, function, among_, std::move(parameters));
+    // `differs`, `parameters` and `values` are those of the function's parameters.
+    void run(const ir::Function &function, Uniformity::Variables differs, Origins::Parameters parameters, Values values,
+             const Frame *caller, Position called_at, bool in_loop) {
+        Uniformity uniformity(module_, function, among_, std::move(differs));
+        const Origins origins(function, uniformity, std::move(parameters));
         std::set<const Statement *> parting;
         uniformity.for_each_statement([&](const Statement &statement, const Parted &parted) {
             if (parted && (statement.act == Act::break_ || statement.act == Act::return_))
                 parting.insert(&statement);
         });
-        follow({function, uniformity, parting, caller, called_at}, function.body, values, in_loop);
+        follow({function, uniformity, origins, parting, caller, called_at}, function.body, values, in_loop);
     }
 
     Leaves follow(const Frame &frame, const std::vector<Statement> &statements, Values &values, bool in_loop) {
@@ -304,7 +433,7 @@ private:
 
     void assign(const Frame &frame, const Statement &statement, Values &values) const {
         Expression value = replaced(frame, statement.expressions[0], values);
-        if (is_known(value) && nodes_of(value) <= most_nodes)
+        if ((is_known(value) || is_boolean(value.type.dtype)) && nodes_of(value) <= most_nodes)
             values[statement.id] = std::make_shared<const Expression>(std::move(value));
         else
             values.erase(statement.id);
@@ -339,7 +468,7 @@ private:
         add(frame, enters(frame, loop, is_for || round_ == Round::first ? values : changed), true);
         // Fewer work-items take part in later rounds.
         if (round_ == Round::any && is_left_apart(frame, loop.body, true))
-            guards_.push_back({unknown(loop.at), false});
+            guards_.push_back({unknown(loop.at), false, true});
         Values inside = round_ == Round::first ? values : changed;
         if (is_for) {
             Expression start = replaced(frame, loop.expressions[0], values);
@@ -396,16 +525,18 @@ private:
         const ir::Function &callee = module_.functions[call.id];
         if (std::ranges::none_of(callee.roots, [&](const ir::Root &root) { return root.written && root.type.space == space_; }))
             return;
-        Uniformity::Variables parameters(callee.variables.size());
+        Uniformity::Variables differs(callee.variables.size());
+        Origins::Parameters parameters;
         Values given;
         std::size_t next = 0;
         for (const ir::VariableId id : ir::parameters_in_order(callee.variables)) {
             Expression operand = replaced(frame, call.operands.at(next++), values);
-            parameters[id] = frame.uniformity.differs(operand);
+            differs[id] = frame.uniformity.differs(operand);
+            parameters[id] = frame.origins.of(operand);
             if (is_known(operand) && nodes_of(operand) <= most_nodes)
                 given[id] = std::make_shared<const Expression>(std::move(operand));
         }
-        run(callee, std::move(parameters), std::move(given), &frame, call.at, in_loop);
+        run(callee, std::move(differs), std::move(parameters), std::move(given), &frame, call.at, in_loop);
     }
 
     // Rewrites the expression in terms known to a launch: arguments, extents, ids. The id of an
@@ -437,21 +568,23 @@ private:
                 add(frame, operand, in_loop);
             return;
         }
-        // A value from the first round says nothing about an unknown condition, which may hold in
-        // another round.
-        const bool is_same = !frame.uniformity.differs(condition) && !(in_loop && round_ == Round::first);
-        if (is_same && !may_be_decided(condition))
+        const bool differs = frame.uniformity.differs(condition);
+        // A comparison by equality may choose another round than the first.
+        const bool chooses_round = in_loop && round_ == Round::first && condition.op == Op::equal;
+        const bool if_unknown = differs ? frame.origins.may_hold_for_many(condition) : !chooses_round;
+        if (!differs && if_unknown && !may_be_decided(condition))
             return;
-        guards_.push_back({std::move(condition), is_same});
+        guards_.push_back({std::move(condition), if_unknown, differs});
     }
 
     // Drops the guards of a block that ends, except the first `outer`.
     void leave(std::size_t outer) { guards_.erase(guards_.begin() + static_cast<std::ptrdiff_t>(outer), guards_.end()); }
 
-    void look(const Frame &frame, const Statement &store, const Values &values, bool in_loop) {
+    void look(const Frame &frame, const Statement &store, Values values, bool in_loop) {
         const ir::Root &root = frame.function.roots[store.id];
         if (root.type.space != space_ || (round_ == Round::first && !in_loop) || select_one())
             return;
+        std::erase_if(values, [](const auto &each) { return !is_known(*each.second); });
         Expression offset = replaced(frame, store.expressions[0], values);
         if (frame.uniformity.differs(offset))
             return;
@@ -459,8 +592,7 @@ private:
                             replaced(frame, store.expressions[1], values));
         if (!update.is_lost() || (!found_.empty() && is_like(found_.back())))
             return;
-        CompileError error(ir::Place{&frame.function, store.inlined.get(), store.at},
-                           message(root.name, update.atomic(), std::ranges::all_of(guards_, &LostUpdate::Guard::if_unknown)));
+        CompileError error(ir::Place{&frame.function, store.inlined.get(), store.at}, message(root.name, update.atomic()));
         for (const Frame *each = &frame; each->caller; each = each->caller)
             if (each->caller->function.source)
                 error = CompileError(error, *each->caller->function.source, each->called_at);
@@ -512,9 +644,13 @@ private:
 
     bool in_group() const { return among_ == Among::group; }
 
-    std::string message(const std::string &name, std::string_view atomic, bool by_all) const {
+    std::string message(const std::string &name, std::string_view atomic) const {
+        const bool by_all = std::ranges::none_of(guards_, &LostUpdate::Guard::differs);
+        const bool is_unknown =
+            std::ranges::any_of(guards_, [](const LostUpdate::Guard &guard) { return guard.differs && guard.if_unknown; });
         std::string text = sentence_of(by_all ? "every" : "more than one", " work-item of the ", in_group() ? "group" : "launch",
-                                       " changes this element of `", name, "` at the same time, and changes are lost; ");
+                                       is_unknown ? " may satisfy the condition, and then changes" : " changes",
+                                       " this element of `", name, "` at the same time, and changes are lost; ");
         if (!atomic.empty())
             text += sentence_of("write `atomic.", atomic, "(", name, ", index, value)`, or ");
         const bool reduces = atomic == "add" || atomic == "min" || atomic == "max";

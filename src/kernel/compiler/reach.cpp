@@ -194,20 +194,8 @@ private:
             const auto value = values_.find(expression.id);
             return value == values_.end() ? std::nullopt : std::optional(value->second);
         }
-        switch (expression.op) {
-        case Op::load:
-        case Op::call:
-        case Op::atomic:
-        case Op::group:
-        case Op::bound_check:
+        if (!ir::may_be_calculated(expression))
             return std::nullopt;
-        case Op::index:
-            if (expression.text.starts_with("sub_group_") || expression.text == "num_sub_groups")
-                return std::nullopt;
-            break;
-        default:
-            break;
-        }
         Expression made = expression;
         if (made.op == Op::extent || made.op == Op::stride) {
             const auto array = arrays_.find(made.id);

@@ -65,6 +65,22 @@ inline bool is_group_function(const Statement &statement) {
     return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
 }
 
+// True if a launch can calculate the expression for a work-item once it knows the operands.
+inline bool may_be_calculated(const Expression &expression) {
+    switch (expression.op) {
+    case Op::load:
+    case Op::call:
+    case Op::atomic:
+    case Op::group:
+    case Op::bound_check:
+        return false;
+    case Op::index:
+        return !expression.text.starts_with("sub_group_") && expression.text != "num_sub_groups";
+    default:
+        return true;
+    }
+}
+
 // Number of leading operands of a group function that each work-item supplies itself. These include
 // the index of a shuffle or sub-group broadcast, since it may differ between sub-groups.
 inline std::size_t own_operands(const Expression &call) {

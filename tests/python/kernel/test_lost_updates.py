@@ -204,12 +204,6 @@ def flag(s, a):
     s[1] = max(s[1], len(a))
 
 
-@dppy.kernel
-def where_a_condition_is_loaded(s, a):
-    if a[dppy.get_global_id(0)] > 1:
-        s[0] += 1
-
-
 @dppy.func
 def add_one(s, k):
     s[k] += 1
@@ -234,7 +228,6 @@ ALLOWED = [
     with_an_atomic,
     same_value_for_all,
     flag,
-    where_a_condition_is_loaded,
     in_a_function_with_an_own_index,
     rows,
 ]
@@ -591,13 +584,6 @@ def after_returns_of_all_but_one(s, a, n):
 
 
 @dppy.kernel
-def by_data_within_the_size(s, a, n):
-    i = dppy.get_global_id(0)
-    if i < a.size and a[i] > 1:
-        s[0] += 1
-
-
-@dppy.kernel
 def in_turns(s, a, n):
     i = dppy.get_global_id(0)
     for k in range(4):
@@ -651,7 +637,6 @@ ONE_ITEM = [
     at_most_zero,
     the_last,
     after_returns_of_all_but_one,
-    by_data_within_the_size,
     in_turns,
     in_the_round_of_one,
     of_those_that_have_not_left,
@@ -666,6 +651,313 @@ ONE_ITEM = [
 def test_guard_that_one_item_passes_is_allowed(backend, kernel):
     local = 4 if kernel is in_turns else 2
     backend.launch(kernel, 4, local, *_arrays(backend), 4)
+
+
+@dppy.kernel
+def where_data_is_greater(s, a, x):
+    i = dppy.get_global_id(0)
+    if a[i] > 0.5:
+        s[0] += 1
+
+
+@dppy.kernel
+def where_data_is_equal(s, a, x):
+    i = dppy.get_global_id(0)
+    if a[i] == 1:
+        s[0] += a[i]
+
+
+@dppy.kernel
+def where_data_is_the_id(s, a, x):
+    i = dppy.get_global_id(0)
+    if i == a[i]:
+        s[0] += 1
+
+
+@dppy.kernel
+def where_data_is_true(s, a, x):
+    i = dppy.get_global_id(0)
+    if i < a.size and a[i]:
+        s[0] += 1
+
+
+@dppy.kernel
+def where_a_table_is_true(s, a, x):
+    if FLAGS[dppy.get_global_id(0)]:
+        s[0] += 1
+
+
+@dppy.kernel
+def after_a_return_by_data(s, a, x):
+    i = dppy.get_global_id(0)
+    if a[i] < 1:
+        return
+    s[0] += 1
+
+
+@dppy.kernel
+def not_where_data_is_less(s, a, x):
+    i = dppy.get_global_id(0)
+    if not a[i] < 1 or i == 0:
+        s[0] += 1
+
+
+@dppy.kernel
+def by_data_and_either_id(s, a, x):
+    i = dppy.get_global_id(0)
+    if (i == 0 and a[i] > 0) or (i == 1 and a[i] > 0):
+        s[0] += 1
+
+
+@dppy.kernel
+def by_variables_of_data(s, a, x):
+    i = dppy.get_global_id(0)
+    value = a[i] + 1
+    found = value > 1
+    if found:
+        s[0] += 1
+
+
+@dppy.kernel
+def by_a_variable_that_changes(s, a, x):
+    i = dppy.get_global_id(0)
+    value = a[i]
+    for k in range(len(s)):
+        value += a[k]
+    if value == 3:
+        s[0] += 1
+
+
+@dppy.kernel
+def by_private_memory(s, a, x):
+    i = dppy.get_global_id(0)
+    own = dppy.private.array(1, dppy.int64)
+    own[0] = a[i]
+    if own[0] > 0:
+        s[0] += 1
+
+
+@dppy.kernel
+def by_data_in_a_grid_stride_loop(s, a, x):
+    for k in range(dppy.get_global_id(0), a.size, dppy.get_global_size(0)):
+        if a[k] > 0:
+            s[0] += 1
+
+
+@dppy.kernel
+def by_a_scalar_in_a_grid_stride_loop(s, a, x):
+    for k in range(dppy.get_global_id(0), a.size, dppy.get_global_size(0)):
+        if x > 0:
+            s[0] += a[k]
+
+
+@dppy.func
+def count_if(s, value):
+    if value > 0:
+        s[0] += 1
+
+
+@dppy.kernel
+def in_a_function_by_data(s, a, x):
+    count_if(s, a[dppy.get_global_id(0)])
+
+
+@dppy.func
+def is_positive(a, i):
+    return a[i] > 0
+
+
+@dppy.kernel
+def by_a_function_of_data(s, a, x):
+    if is_positive(a, dppy.get_global_id(0)):
+        s[0] += 1
+
+
+@dppy.kernel
+def below_a_float(s, a, x):
+    if dppy.get_global_id(0) < x:
+        s[0] += 1
+
+
+@dppy.kernel
+def below_an_element(s, a, x):
+    if dppy.get_global_id(0) < a[0] + 1:
+        s[0] += 1
+
+
+@dppy.kernel
+def by_the_element_itself(s, a, x):
+    if s[0] < 10:
+        s[0] += a[dppy.get_global_id(0)]
+
+
+@dppy.kernel
+def by_the_first_of_each_element(s, a, x):
+    i = dppy.get_global_id(0)
+    if dppy.atomic.exchange(a, i, 0) == 1:
+        s[0] += 1
+
+
+FLAGS = np.ones(4, "?")
+BY_DATA = [
+    where_data_is_greater,
+    where_data_is_equal,
+    where_data_is_the_id,
+    where_data_is_true,
+    where_a_table_is_true,
+    after_a_return_by_data,
+    not_where_data_is_less,
+    by_data_and_either_id,
+    by_variables_of_data,
+    by_a_variable_that_changes,
+    by_private_memory,
+    by_data_in_a_grid_stride_loop,
+    in_a_function_by_data,
+    by_a_function_of_data,
+    below_a_float,
+    below_an_element,
+    by_the_element_itself,
+    by_the_first_of_each_element,
+]
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", BY_DATA, ids=lambda kernel: kernel.__name__)
+def test_guard_by_data_is_refused(backend, kernel):
+    s, a = _arrays(backend)
+    match = r"more than one work-item of the launch may satisfy the condition, .* element of `s`.*atomic\.add"
+    with pytest.raises(ep.KernelError, match=match):
+        backend.launch(kernel, 4, None, s, a, 4.0)
+    assert s.copy_to_host().numpy().tolist() == [1, 1]
+    backend.launch(kernel, 1, None, s, a, 4.0)
+
+
+@dppy.kernel
+def above_a_float(s, a, x):
+    if x > 0.5:
+        s[0] += a[dppy.get_global_id(0)]
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", [above_a_float, by_a_scalar_in_a_grid_stride_loop], ids=lambda kernel: kernel.__name__)
+def test_guard_by_a_float_scalar_is_refused(backend, kernel):
+    s, a = _arrays(backend)
+    with pytest.raises(ep.KernelError, match=r"work-item of the launch changes this element of `s`.*atomic\.add"):
+        backend.launch(kernel, 4, None, s, a, 4.0)
+    backend.launch(kernel, 1, None, s, a, 4.0)
+
+
+@dppy.kernel
+def stored_where_data_is_equal(s, a, x):
+    i = dppy.get_global_id(0)
+    if a[i] == 1:
+        s[0] = i
+
+
+@dppy.kernel
+def at_an_element(s, a, x):
+    if dppy.get_global_id(0) == a[0]:
+        s[0] += 1
+
+
+@dppy.kernel
+def at_an_element_by_variables(s, a, x):
+    i, chosen = dppy.get_global_id(0), a[0]
+    is_chosen = i == chosen and a[i] > 0
+    if is_chosen:
+        s[0] += 1
+
+
+@dppy.kernel
+def at_a_float(s, a, x):
+    if not dppy.get_global_id(0) * 2.0 != x:
+        s[0] += 1
+
+
+@dppy.kernel
+def at_the_elements_of_a_loop(s, a, x):
+    i = dppy.get_global_id(0)
+    for k in range(len(s)):
+        if i == a[k]:
+            s[k] += a[i]
+
+
+@dppy.kernel
+def in_the_rounds_of_an_element(s, a, x):
+    i = dppy.get_global_id(0)
+    for k in range(4):
+        if k == a[0]:
+            if i + k < 2:
+                s[0] += a[i]
+
+
+@dppy.kernel
+def by_the_last_to_arrive(s, a, x):
+    ticket = dppy.atomic.add(a, 0, 1)
+    is_last = ticket == dppy.get_global_size(0)
+    if is_last:
+        s[0] += 1
+
+
+@dppy.kernel
+def by_the_last_group_to_arrive(s, a, x):
+    own = dppy.get_local_id(0)
+    is_last = dppy.local.array(1, dppy.int64)
+    if own == 0:
+        is_last[0] = dppy.atomic.add(a, 0, 1) == dppy.get_num_groups(0)
+    dppy.barrier()
+    if is_last[0] and own == 0:
+        s[0] += 1
+
+
+@dppy.kernel
+def by_the_first_where_data_is_greater(s, a, x):
+    i = dppy.get_global_id(0)
+    if i == 0 and a[i] > 0:
+        s[0] += 1
+
+
+@dppy.kernel
+def below_one_where_data_is_greater(s, a, x):
+    i = dppy.get_global_id(0)
+    is_chosen = i < 1 and a[i] > 0
+    if is_chosen:
+        s[0] += 1
+
+
+@dppy.kernel
+def by_the_first_of_each_group_where_data_is_greater(s, a, x):
+    if dppy.get_local_id(0) == 0:
+        if a[dppy.get_global_id(0)] > 0:
+            s[dppy.get_group_id(0)] += 1
+
+
+@dppy.kernel
+def by_the_first_of_a_sub_group(s, a, x):
+    if dppy.get_sub_group_id() == 0 and dppy.get_sub_group_local_id() < 1:
+        s[dppy.get_group_id(0)] += 1
+
+
+NOT_EVALUATED = [
+    stored_where_data_is_equal,
+    at_an_element,
+    at_an_element_by_variables,
+    at_a_float,
+    at_the_elements_of_a_loop,
+    in_the_rounds_of_an_element,
+    by_the_last_to_arrive,
+    by_the_last_group_to_arrive,
+    by_the_first_where_data_is_greater,
+    below_one_where_data_is_greater,
+    by_the_first_of_each_group_where_data_is_greater,
+    by_the_first_of_a_sub_group,
+]
+
+
+@every_compiler
+@pytest.mark.parametrize("kernel", NOT_EVALUATED, ids=lambda kernel: kernel.__name__)
+def test_unknown_guard_of_one_item_is_allowed(backend, kernel):
+    backend.launch(kernel, 4, 2, *_arrays(backend), 4.0)
 
 
 @dppy.kernel

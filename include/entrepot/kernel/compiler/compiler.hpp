@@ -90,8 +90,8 @@ struct LostUpdate {
     // the place). Any other subexpression is unknown.
     struct Guard {
         ir::Expression condition;
-        // An unknown value counts as this; true: it is the same for all work-items.
-        bool if_unknown = false;
+        bool if_unknown = false;  // an unknown value counts as this; true: it may hold for several work-items
+        bool differs = false;     // it may differ between work-items
     };
     static constexpr std::string_view argument = "argument";
 
