@@ -88,20 +88,20 @@ PyObject *share_array(const Array &array, bool fabric) {
 
 void init_array_handle(nb::module_ &m) {
     nb::class_<Shared>(m, "ArrayHandle", nb::type_slots(slots), nb::is_weak_referenceable(),
-                       "What another process opens an array by: made by ``Array.share`` and ``Memory.share``, picklable, some "
-                       "hundred bytes.\n\n"
-                       "In the process that shared the array, the handle keeps its memory.")
+                       "A picklable handle of some hundred bytes, with which another process opens an array.\n\n"
+                       "Handles are made by ``Array.share`` and ``Memory.share``. In the process that shared the\n"
+                       "array, the handle keeps the memory alive.")
         .def("__init__", &construct, "data"_a.none(), nb::sig("def __init__(self, data: bytes) -> None"),
-             "From the bytes of a handle, which bytes(handle) gives. Raises ValueError for others, and for those of another "
-             "version.")
+             "Make a handle from the bytes that bytes(handle) returned.\n\n"
+             "Raises ValueError for other bytes, and for a handle of another version.")
         .def("open", &open, nb::sig("def open(self) -> Array"),
-             "The shared array in this process: the same memory, seen at an address of its own, and read-only if the array "
-             "was.\n\n"
-             "May be called any number of times, in any process of the same user, while the process that shared it has the "
-             "memory.\n\n"
-             "Raises ExchangeError where that process has ended or released the memory, ValueError for a handle that is not "
-             "true of it,\n"
-             "DeviceError where its device is not there in this process.")
+             "The shared array in this process.\n\n"
+             "It is the same memory at another address, and read-only if the array was. May be called any\n"
+             "number of times, in any process of the same user, while the process that shared the array\n"
+             "holds the memory.\n\n"
+             "Raises ExchangeError if that process has ended or released the memory, ValueError for a\n"
+             "handle that contradicts the memory, DeviceError if the device is not available in this\n"
+             "process.")
         .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"), "Extent of each axis, in elements.")
         .def_prop_ro(
             "dtype", [](const Shared &self) { return nb::steal(wrap_dtype(self.handle.dtype)); },
@@ -110,11 +110,11 @@ void init_array_handle(nb::module_ &m) {
             "kind", [](const Shared &self) { return std::string(name_of(self.handle.memory.kind)); },
             "'host', 'device' or 'shared'.")
         .def_prop_ro(
-            "read_only", [](const Shared &self) { return self.handle.read_only; }, "Whether the array may not be written.")
+            "read_only", [](const Shared &self) { return self.handle.read_only; }, "True if the array cannot be written.")
         .def_prop_ro(
             "process", [](const Shared &self) { return self.handle.memory.sender.process; },
-            "The number of the process that shared it.")
-        .def("__bytes__", &bytes_of, "The handle as bytes, to be sent by any means.")
+            "Process ID of the process that shared the array.")
+        .def("__bytes__", &bytes_of, "The handle as bytes, which can be sent by any means.")
         .def(
             "__reduce__",
             [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(bytes_of(nb::cast<Shared &>(self)))); },

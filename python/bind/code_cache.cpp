@@ -21,7 +21,7 @@ void init_code_cache(nb::module_ &m) {
             return nb::bytes(place.data(), place.size());
         },
         nb::sig("def cache_directory() -> bytes"),
-        "The directory of compiled code, by the current environment; empty if caching is off.");
+        "The directory of the cache of compiled code, from the current environment; empty if off.");
     m.def(
         "cache_obstacle",
         [](const std::string &kind) {
@@ -29,7 +29,7 @@ void init_code_cache(nb::module_ &m) {
             return nb::bytes(words.data(), words.size());
         },
         nb::arg("kind"), nb::sig("def cache_obstacle(kind: str) -> bytes"),
-        "The reason why the folder of a kind of code cannot be written, with the folder; empty if it can.");
+        "The reason why the cache folder for a kind of code is not writable; empty if it is writable.");
 }
 
 }  // namespace entrepot::python

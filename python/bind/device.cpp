@@ -140,10 +140,10 @@ nb::object parent_of(const Device &device) { return device.parent() ? nb::cast(d
 
 void bind_device(nb::module_ &m) {
     nb::class_<Device>(m, "Device", nb::is_weak_referenceable(),
-                       "A device or sub-device. ``str(device)`` is the selector that finds it again; it compares equal to "
-                       "dpctl's SyclDevice for the "
-                       "same device.\n\n"
-                       "``Device(selector)`` is what ``entrepot.device(selector)`` returns; it takes dpctl's SyclDevice as well.")
+                       "A device or sub-device. It compares equal to dpctl's SyclDevice of the same device.\n\n"
+                       "``str(device)`` is the selector that finds the device again.\n\n"
+                       "``Device(selector)`` is equivalent to ``entrepot.device(selector)``. It also accepts dpctl's\n"
+                       "SyclDevice.")
         .def(
             "__init__", [](Device *self, nb::handle device) { new (self) Device(device_from(device.ptr())); }, "device"_a)
         .def("__str__", [](const Device &self) { return self.selector(); })
@@ -168,7 +168,8 @@ void bind_device(nb::module_ &m) {
         .def_prop_ro(
             "vendor", [](const Device &self) { return self.info().vendor; }, "The vendor's name.")
         .def_prop_ro(
-            "driver_version", [](const Device &self) { return self.info().driver; }, "The driver's version, as it puts it.")
+            "driver_version", [](const Device &self) { return self.info().driver; },
+            "The driver's version, as the driver reports it.")
         .def_prop_ro(
             "global_mem_size", [](const Device &self) { return self.info().global_memory; }, "Memory of the device, in bytes.")
         .def_prop_ro(
@@ -176,67 +177,74 @@ void bind_device(nb::module_ &m) {
             "Local memory of a work-group, in bytes.")
         .def_prop_ro(
             "max_mem_alloc_size", [](const Device &self) { return self.info().max_allocation; },
-            "The largest allocation, in bytes.")
+            "Size of the largest possible allocation, in bytes.")
         .def_prop_ro(
             "max_compute_units", [](const Device &self) { return self.info().compute_units; }, "Number of compute units.")
         .def_prop_ro(
             "max_work_group_size", [](const Device &self) { return self.info().max_work_group; },
-            "Most work-items of a work-group.")
+            "Largest number of work-items in a work-group.")
         .def_prop_ro("max_work_item_sizes3d", &work_item_sizes,
                      nb::sig("def max_work_item_sizes3d(self) -> tuple[int, int, int]"),
-                     "Most work-items of a work-group in each of three dimensions.")
+                     "Largest number of work-items in a work-group along each of three dimensions.")
         .def_prop_ro(
             "default_selector_score", [](const Device &self) { return self.info().score; },
-            "What SYCL's default selector gives the device; negative: never chosen by default.")
-        .def_prop_ro("is_cpu", &is<EP_CPU>, "Whether the device is a CPU.")
-        .def_prop_ro("is_gpu", &is<EP_GPU>, "Whether the device is a GPU.")
-        .def_prop_ro("is_accelerator", &is<EP_ACCELERATOR>, "Whether the device is an accelerator of another kind.")
-        .def_prop_ro("has_aspect_fp16", &has<EP_FP16>, "Whether kernels may compute in float16.")
-        .def_prop_ro("has_aspect_fp64", &has<EP_FP64>, "Whether kernels may compute in float64.")
-        .def_prop_ro("has_aspect_atomic64", &has<EP_ATOMIC64>, "Whether kernels have atomics of 64 bits.")
-        .def_prop_ro("has_aspect_usm_host_allocations", &has<EP_USM_HOST_ALLOCATIONS>, "Whether kind='host' can be allocated.")
+            "Score of SYCL's default selector. A device with a negative score is never chosen by default.")
+        .def_prop_ro("is_cpu", &is<EP_CPU>, "True if the device is a CPU.")
+        .def_prop_ro("is_gpu", &is<EP_GPU>, "True if the device is a GPU.")
+        .def_prop_ro("is_accelerator", &is<EP_ACCELERATOR>, "True if the device is an accelerator other than a GPU.")
+        .def_prop_ro("has_aspect_fp16", &has<EP_FP16>, "True if kernels can compute in float16.")
+        .def_prop_ro("has_aspect_fp64", &has<EP_FP64>, "True if kernels can compute in float64.")
+        .def_prop_ro("has_aspect_atomic64", &has<EP_ATOMIC64>, "True if kernels can use 64-bit atomics.")
+        .def_prop_ro("has_aspect_usm_host_allocations", &has<EP_USM_HOST_ALLOCATIONS>,
+                     "True if memory of kind 'host' can be allocated.")
         .def_prop_ro("has_aspect_usm_device_allocations", &has<EP_USM_DEVICE_ALLOCATIONS>,
-                     "Whether kind='device' can be allocated.")
+                     "True if memory of kind 'device' can be allocated.")
         .def_prop_ro("has_aspect_usm_shared_allocations", &has<EP_USM_SHARED_ALLOCATIONS>,
-                     "Whether kind='shared' can be allocated.")
+                     "True if memory of kind 'shared' can be allocated.")
         .def_prop_ro("has_aspect_usm_system_allocations", &has<EP_READS_HOST_MEMORY>,
-                     "Whether kernels may be given ordinary host memory.")
-        .def_prop_ro("has_aspect_queue_profiling", &has<EP_PROFILING>, "Whether queues can measure time.")
+                     "True if kernels can access ordinary host memory.")
+        .def_prop_ro("has_aspect_queue_profiling", &has<EP_PROFILING>, "True if queues can measure time.")
         .def_prop_ro(
             "partition_max_sub_devices", [](const Device &self) { return self.info().max_sub_devices; },
-            "Most sub-devices; 0 or 1: cannot be divided.")
+            "Largest number of sub-devices; 0 or 1 if the device cannot be divided.")
         .def_prop_ro("partitions", &partitions,
-                     "The ways in which sub_devices() can divide the device: of 'equally', 'counts', 'affinity'.")
+                     "Supported arguments of sub_devices(): any of 'equally', 'counts' and 'affinity'.")
         .def_prop_ro("parent_device", &parent_of, nb::sig("def parent_device(self) -> Device | None"),
-                     "What it is a sub-device of; None for a root device.")
-        .def("get_unpartitioned_parent_device", &Device::root, "The root device that it is part of, or itself.")
+                     "The device that this sub-device is part of; None for a root device.")
+        .def("get_unpartitioned_parent_device", &Device::root,
+             "The root device that contains this sub-device, or the device itself.")
         .def(
             "get_filter_string", [](const Device &self) { return self.selector(); }, "The selector, as ``str(device)``.")
         .def("can_access", &Device::can_access, "peer"_a,
-             "Whether kernels on this device may be given memory of ``peer``. Copies need no such way.")
+             "True if kernels on this device can access memory of ``peer``. Copies do not require this.")
         .def("sub_devices", &sub_devices, nb::kw_only(), "equally"_a = nb::none(), "counts"_a = nb::none(),
              "affinity"_a = nb::none(),
-             "Divide the device: ``equally=`` compute units each; ``counts=[…]`` compute units of every one; ``affinity=`` "
-             "'numa', 'l4', 'l3',\n"
-             "'l2', 'l1' or 'next' for what shares that level.\n\n"
-             "The same division gives the same devices again. Raises DeviceError where the device cannot be divided that way, "
-             "ValueError for\n"
-             "compute units that it does not have.")
+             "Divide the device in one of three ways.\n\n"
+             "- ``equally=n``: sub-devices of ``n`` compute units each.\n"
+             "- ``counts=[…]``: one sub-device for each entry, with that many compute units.\n"
+             "- ``affinity=``: one sub-device for each unit of that level: 'numa', 'l4', 'l3', 'l2', 'l1'\n"
+             "  or 'next'.\n\n"
+             "Repeating a division returns the same devices.\n\n"
+             "Raises DeviceError if the device does not support the division, ValueError for compute units\n"
+             "that it does not have, TypeError unless exactly one way is given.")
         .def("create_sub_devices", &create_sub_devices, "partition"_a,
-             "As ``sub_devices``, with dpctl's argument: an int is equally, a sequence counts, a string an affinity domain.")
+             "Divide the device like ``sub_devices``, with dpctl's argument.\n\n"
+             "An int divides equally, a sequence gives counts, and a string names an affinity domain.")
         .def_prop_ro(
             "context", [](const Device &self) { return self.default_context(); },
-            "The default context: its platform's, or its own for a sub-device whose runtime wants one.")
+            "The default context of the platform.\n\n"
+            "A sub-device has a default context of its own if the SYCL runtime requires it.")
         .def_prop_ro(
             "sycl_context", [](const Device &self) { return self.default_context(); }, "The default context, as ``context``.")
         .def_prop_ro(
             "sycl_device", [](const Device &self) { return self; }, "The device itself.")
         .def_prop_ro(
             "queue", [](const Device &self) { return self.default_queue(); },
-            "The default queue: in order, in the default context; always the same.")
+            "The default queue: in order, in the default context. Every access returns the same queue.")
         .def(
             "addressof_ref", [](const Device &self) { return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the device")); },
-            "Address of its sycl::device, which lives as long as the process. Raises DeviceError for other backends' devices.");
+            "Address of the sycl::device, valid until the process exits.\n\n"
+            "Raises DeviceError for devices of other backends.");
 }
 
 // --------------------------------------------------------------- contexts
@@ -251,12 +259,12 @@ Context make_context(nb::handle object) {
 }
 
 void bind_context(nb::module_ &m) {
-    nb::class_<Context>(
-        m, "Context", nb::is_weak_referenceable(),
-        "What memory is bound to. Contexts of the same native context are equal, dpctl's included.\n\n"
-        "``Context([device, …])`` makes a new one of these devices; ``Context(obj)`` wraps that of dpctl's SyclContext, of a "
-        "capsule\n"
-        "'SyclContextRef', of an object with ``_get_capsule()``, or is the context of a queue or the default one of a device.")
+    nb::class_<Context>(m, "Context", nb::is_weak_referenceable(),
+                        "A driver context, which memory is bound to.\n\n"
+                        "Contexts of the same native context are equal, dpctl's included.\n\n"
+                        "``Context([device, …])`` makes a new context of these devices. Other arguments are wrapped:\n"
+                        "dpctl's SyclContext, a capsule 'SyclContextRef', or an object with ``_get_capsule()``. A\n"
+                        "queue gives its context, a device its default context.")
         .def(
             "__init__", [](Context *self, nb::handle object) { new (self) Context(make_context(object)); }, "obj"_a)
         .def("__repr__", [](const Context &self) { return "<entrepot.Context: " + text_of(self) + ">"; })
@@ -269,23 +277,24 @@ void bind_context(nb::module_ &m) {
             nb::arg().none(), nb::sig("def __eq__(self, arg: object, /) -> bool"))
         .def("__hash__", [](const Context &self) { return std::hash<Context>{}(self); })
         .def_prop_ro(
-            "devices", [](const Context &self) { return self.devices(); }, "The devices in it.")
+            "devices", [](const Context &self) { return self.devices(); }, "The devices in the context.")
         .def(
-            "get_devices", [](const Context &self) { return self.devices(); }, "The devices in it, as ``devices``.")
+            "get_devices", [](const Context &self) { return self.devices(); }, "The devices in the context, as ``devices``.")
         .def_prop_ro(
-            "device_count", [](const Context &self) { return self.devices().size(); }, "Number of devices in it.")
-        .def_prop_ro("is_default", &Context::is_default, "Whether it is its platform's default context.")
+            "device_count", [](const Context &self) { return self.devices().size(); }, "Number of devices in the context.")
+        .def_prop_ro("is_default", &Context::is_default, "True if this is the default context of its platform.")
         .def_prop_ro(
             "sycl_context", [](const Context &self) { return self; }, "The context itself.")
         .def(
             "_get_capsule", [](const Context &self) { return make_capsule(self, "the context", "SyclContextRef"); },
             nb::sig("def _get_capsule(self) -> object"),
-            "A new capsule 'SyclContextRef' of its sycl::context, for one consumer. Raises DeviceError for other backends' "
-            "contexts.")
+            "A new capsule 'SyclContextRef' of the sycl::context, for one consumer.\n\n"
+            "Raises DeviceError for contexts of other backends.")
         .def(
             "addressof_ref",
             [](const Context &self) { return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the context")); },
-            "Address of its sycl::context, which lives as long as the context. Raises DeviceError for other backends' contexts.");
+            "Address of the sycl::context, valid while this context exists.\n\n"
+            "Raises DeviceError for contexts of other backends.");
 }
 
 // ----------------------------------------------------------------- queues
@@ -327,14 +336,15 @@ PyObject *queue_wait_for(PyObject *self, PyObject *other) {
     }
 }
 
-PyMethodDef wait_for_method{
-    "wait_for", queue_wait_for, METH_O,
-    "wait_for($self, other, /)\n--\n\n"
-    "Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now.\n"
-    "Blocks only where that is of another backend, or from outside of the graph capture that the queue is in. What is of a "
-    "capture\n"
-    "takes the queue into it.\n\n"
-    "Raises DeviceError where ``other`` is of another capture, or an event of one that has ended."};
+PyMethodDef wait_for_method{"wait_for", queue_wait_for, METH_O,
+                            "wait_for($self, other, /)\n--\n\n"
+                            "Make later work of the queue wait for ``other``.\n\n"
+                            "``other`` is an Event, dpctl's SyclEvent, or a Queue, which stands for all work that it\n"
+                            "holds now. The call blocks only if ``other`` belongs to another backend, or is outside the\n"
+                            "graph capture that this queue is in. Waiting for captured work adds this queue to the\n"
+                            "capture.\n\n"
+                            "Raises DeviceError if ``other`` belongs to another capture, or is an event of a capture that\n"
+                            "has ended."};
 
 nb::object method_of(nb::handle type, PyMethodDef &method) {
     PyObject *const made = PyDescr_NewMethod(reinterpret_cast<PyTypeObject *>(type.ptr()), &method);
@@ -361,15 +371,15 @@ nb::object device_context(nb::handle device) {
 
 void bind_queue(nb::module_ &m) {
     nb::class_<Queue>(m, "Queue", nb::is_weak_referenceable(),
-                      "Work in order. ``with queue:`` makes it the current one: what names no device then uses it.\n\n"
-                      "``Queue(device, *, context=None, profiling=False)`` makes a new one, in order, in the device's default "
-                      "context unless another is\n"
-                      "given; without a device, on the current one. ``Queue(obj)`` wraps dpctl's SyclQueue, a capsule "
-                      "'SyclQueueRef', which is used up,\n"
-                      "or an object with ``_get_capsule()``, as it is: in order or not; or a CUDA stream, an object with "
-                      "``__cuda_stream__()``,\n"
-                      "which is kept.\n\n"
-                      "Raises DeviceError where the device cannot measure time, ValueError for a used capsule.")
+                      "A queue of work for a device.\n\n"
+                      "Within ``with queue:``, it is the current queue: calls that name no device use it.\n\n"
+                      "``Queue(device, *, context=None, profiling=False)`` makes a new in-order queue. Without\n"
+                      "``device`` it is on the current device, without ``context`` in the device's default context.\n\n"
+                      "``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's SyclQueue, a\n"
+                      "capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping a capsule consumes\n"
+                      "it. A CUDA stream, an object with ``__cuda_stream__()``, can also be wrapped; the Queue\n"
+                      "holds a reference to it.\n\n"
+                      "Raises DeviceError if the device cannot measure time, ValueError for a consumed capsule.")
         .def(
             "__init__",
             [](Queue *self, nb::handle device, nb::handle context, bool profiling) {
@@ -398,15 +408,17 @@ void bind_queue(nb::module_ &m) {
             "__exit__", [](const Queue &self, nb::args) { registry::pop_current(self); },
             nb::sig("def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None"))
         .def("wait", &wait,
-             "Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.")
-        .def(
-            "record", &record, nb::sig("def record(self) -> Event"),
-            "An Event that is done when all that the queue holds now is done. Raises DeviceError where the driver records none,\n"
-            "and in a process that was forked from one that used the device.")
+             "Block until all work of the queue is done.\n\n"
+             "Raises DeviceError if earlier work failed, or while the queue is being captured into a\n"
+             "graph.")
+        .def("record", &record, nb::sig("def record(self) -> Event"),
+             "Record an Event that is done when all work that the queue holds now is done.\n\n"
+             "Raises DeviceError if the driver cannot record an event, and in a process that was forked\n"
+             "from one that used the device.")
         .def_prop_ro(
-            "device", [](const Queue &self) { return self.device(); }, "The device that runs its work.")
+            "device", [](const Queue &self) { return self.device(); }, "The device that runs the work.")
         .def_prop_ro(
-            "context", [](const Queue &self) { return self.context(); }, "The context of the memory that it works on.")
+            "context", [](const Queue &self) { return self.context(); }, "The context of the memory that the work uses.")
         .def_prop_ro(
             "sycl_device", [](const Queue &self) { return self.device(); }, "The device, as ``device``.")
         .def_prop_ro(
@@ -419,23 +431,26 @@ void bind_queue(nb::module_ &m) {
             "backend", [](const Queue &self) { return self.device().info().backend; }, "The device's backend: 'opencl', 'host' …")
         .def_prop_ro(
             "is_idle", [](const Queue &self) { return self.is_idle(); },
-            "Whether all its work is done; does not block. Raises DeviceError while the queue is captured.")
+            "True if all work is done; does not block.\n\n"
+            "Raises DeviceError while the queue is being captured into a graph.")
         .def_prop_ro(
             "is_captured", [](const Queue &self) { return self.capture() != 0; },
-            "Whether its stream is being captured into a graph: what is submitted then runs when the graph does.")
-        .def_prop_ro("is_in_order", &Queue::is_in_order, "Whether its work runs in the order in which it was submitted.")
-        .def_prop_ro("has_enable_profiling", &Queue::is_profiling, "Whether its events have times.")
+            "True if the stream is being captured into a graph.\n\n"
+            "Work that is submitted during the capture runs when the graph is launched.")
+        .def_prop_ro("is_in_order", &Queue::is_in_order, "True if work runs in the order of submission.")
+        .def_prop_ro("has_enable_profiling", &Queue::is_profiling, "True if the queue's events record times.")
         .def(
             "_get_capsule", [](const Queue &self) { return make_capsule(self, "the queue", "SyclQueueRef"); },
             nb::sig("def _get_capsule(self) -> object"),
-            "A new capsule 'SyclQueueRef' of its sycl::queue, for one consumer. Raises DeviceError for other backends' queues.")
+            "A new capsule 'SyclQueueRef' of the sycl::queue, for one consumer.\n\n"
+            "Raises DeviceError for queues of other backends.")
         .def(
             "addressof_ref", [](const Queue &self) { return reinterpret_cast<std::uintptr_t>(sycl_native(self, "the queue")); },
-            "Address of its sycl::queue, which lives as long as the queue. Raises DeviceError for other backends' queues.")
+            "Address of the sycl::queue, valid while this queue exists.\n\n"
+            "Raises DeviceError for queues of other backends.")
         .def("__cuda_stream__", &cuda_stream, nb::sig("def __cuda_stream__(self) -> tuple[int, int]"),
-             "The protocol's version, 0, and the CUstream, which lives as long as the queue. Raises DeviceError for other "
-             "backends' "
-             "queues.");
+             "The version of the protocol, 0, and the CUstream, which is valid while this queue exists.\n\n"
+             "Raises DeviceError for queues of other backends.");
     nb::setattr(nb::type<Queue>(), "wait_for", method_of(nb::type<Queue>(), wait_for_method));
     nb::class_<DpctlQueue, Queue>(m, "_DpctlQueue").def("__enter__", [](const DpctlQueue &self) {
         registry::push_current(self);
@@ -473,13 +488,12 @@ nb::object argument_count(const Kernel &kernel) {
 }
 
 void bind_program(nb::module_ &m) {
-    nb::class_<Program>(
-        m, "Program", nb::is_weak_referenceable(),
-        "Source that was built for a device.\n\n"
-        "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++' (the host's), as the "
-        "device builds;\n"
-        "None: its first. ``context`` is that of the queues that will run it; None: the device's default one.\n\n"
-        "Raises KernelError with the build log; DeviceError where the device does not build the dialect.")
+    nb::class_<Program>(m, "Program", nb::is_weak_referenceable(),
+                        "A program that was built for a device.\n\n"
+                        "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++'\n"
+                        "(for the host). None is the first dialect that the device can build. ``context`` is the\n"
+                        "context of the queues that will run the kernels; None is the device's default context.\n\n"
+                        "Raises KernelError with the build log, DeviceError if the device cannot build the dialect.")
         .def(
             "__init__",
             [](Program *self, nb::handle source, nb::handle device, const std::optional<std::string> &dialect,
@@ -493,39 +507,40 @@ void bind_program(nb::module_ &m) {
              })
         .def(
             "kernel", [](const Program &self, const std::string &name) { return without_gil([&] { return self.kernel(name); }); },
-            "name"_a, "The kernel of that name. Raises KernelError if the program has no such kernel.")
-        .def_prop_ro("log", &Program::log, "What the compiler said.")
+            "name"_a, "The kernel with that name. Raises KernelError if the program has no such kernel.")
+        .def_prop_ro("log", &Program::log, "The compiler's output.")
         .def_prop_ro(
-            "device", [](const Program &self) { return self.device(); }, "The device that it was built for.")
+            "device", [](const Program &self) { return self.device(); }, "The device that the program was built for.")
         .def_prop_ro(
-            "context", [](const Program &self) { return self.context(); }, "The context that it was built in.")
-        .def_prop_ro("dialect", [](const Program &self) { return name_of(self.dialect()); }, "The dialect of its source.");
+            "context", [](const Program &self) { return self.context(); }, "The context that the program was built in.")
+        .def_prop_ro("dialect", [](const Program &self) { return name_of(self.dialect()); }, "The dialect of the source.");
 }
 
 void bind_kernel(nb::module_ &m) {
-    nb::class_<Kernel>(m, "Kernel", nb::is_weak_referenceable(), "A function of a program; it keeps the program.")
+    nb::class_<Kernel>(m, "Kernel", nb::is_weak_referenceable(), "A kernel of a program. It keeps the program alive.")
         .def("__repr__",
              [](const Kernel &self) {
                  return "<entrepot.Kernel '" + self.name() + "' for " + self.program().device().selector() + ">";
              })
-        .def_prop_ro("name", &Kernel::name, "Its name in the source.")
+        .def_prop_ro("name", &Kernel::name, "The kernel's name in the source.")
         .def_prop_ro(
-            "program", [](const Kernel &self) { return self.program(); }, "The program that it is part of.")
+            "program", [](const Kernel &self) { return self.program(); }, "The program that contains the kernel.")
         .def_prop_ro("num_arguments", &argument_count, nb::sig("def num_arguments(self) -> int | None"),
-                     "Number of arguments; None: not known.")
+                     "Number of arguments; None if unknown.")
         .def_prop_ro(
-            "work_group_size", [](const Kernel &self) { return self.info().max_work_group; }, "Most work-items of a work-group.")
+            "work_group_size", [](const Kernel &self) { return self.info().max_work_group; },
+            "Largest number of work-items in a work-group.")
         .def_prop_ro(
             "preferred_work_group_size_multiple", [](const Kernel &self) { return self.info().preferred_multiple; },
-            "Work-groups of a multiple of this many work-items run best; 0: not known.")
+            "Work-group sizes that are multiples of this number run best; 0 if unknown.")
         .def_prop_ro(
             "local_mem_size", [](const Kernel &self) { return self.info().local_memory; },
-            "Local memory that it uses by itself, in bytes.")
+            "Local memory that the kernel itself declares, in bytes.")
         .def_prop_ro(
             "private_mem_size", [](const Kernel &self) { return self.info().private_memory; },
-            "Private memory of a work-item, in bytes; 0: not known.")
+            "Private memory of a work-item, in bytes; 0 if unknown.")
         .def_prop_ro(
-            "num_registers", [](const Kernel &self) { return self.info().registers; }, "Registers of a work-item; 0: not known.");
+            "num_registers", [](const Kernel &self) { return self.info().registers; }, "Registers of a work-item; 0 if unknown.");
 }
 
 // -------------------------------------------------------------- functions
@@ -542,22 +557,27 @@ Device find_device(nb::handle selector) { return selector.is_none() ? registry::
 void bind_functions(nb::module_ &m) {
     m.def(
         "devices", [] { return without_gil([] { return registry::devices(); }); },
-        "All root devices of all backends that are there, the host last. Loads every backend at the first call.");
+        "All root devices of all available backends, the host last.\n\n"
+        "The first call loads every backend.");
     m.def("device", &find_device, "selector"_a = nb::none(),
-          "The device that a selector names: 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host', 'default', or\n"
-          "'opencl:cpu:0/1' for a sub-device. Among several matches the highest score decides, then the lowest number. A Device "
-          "and dpctl's\n"
-          "SyclDevice are taken too; None is the current device.\n\n"
-          "Raises ValueError for a malformed selector, DeviceError where nothing matches: with what there is, and why the rest "
-          "is not.");
+          "The device that a selector names.\n\n"
+          "A selector is 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host',\n"
+          "'default', or 'opencl:cpu:0/1' for a sub-device. If several devices match, the one with the\n"
+          "highest score is chosen, then the one with the lowest number. A Device and dpctl's\n"
+          "SyclDevice are also accepted; None is the current device.\n\n"
+          "Raises ValueError for a malformed selector, DeviceError if no device matches. The message\n"
+          "lists the available devices, and why other backends are absent.");
     m.def("device_context", &device_context, "device"_a, nb::sig("def device_context(device: object) -> Queue"),
-          "A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as "
-          "queue:`` makes it\n"
-          "current in this thread, so that what names no device uses it. For a dpctl.SyclQueue ``as`` gives that same object.\n\n"
-          "Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither\n"
-          "device nor queue.");
+          "A queue for a ``with`` statement: the default queue of a device or selector, or the given\n"
+          "queue.\n\n"
+          "``with device_context('gpu') as queue:`` makes the queue current in this thread, so that\n"
+          "calls that name no device use it. For a dpctl.SyclQueue, ``as`` binds that same object.\n\n"
+          "Raises DeviceError if there is no such device, ValueError for a malformed selector,\n"
+          "TypeError for an object that is neither a device nor a queue.");
     m.def("backends", &shown_reports, nb::sig("def backends() -> list[tuple[str, bool, str]]"),
-          "Every backend that this version knows: its name, whether it is there, and what was loaded or why it is absent.");
+          "All backends that this version knows.\n\n"
+          "A row is the backend's name, True if it is available, and what was loaded or why it is\n"
+          "absent.");
 }
 
 void tell_where_runtimes_lie() {

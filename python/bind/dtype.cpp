@@ -169,7 +169,8 @@ void init_dtype(nb::module_ &m) {
         .def(
             "__init__", [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); },
             nb::arg("spelling").none(), nb::sig("def __init__(self, spelling: object) -> None"),
-            "From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for any other object.")
+            "Make a Dtype from a name, a typestr, a numpy.dtype, a torch.dtype or a scalar type.\n\n"
+            "Raises TypeError for any other object.")
         .def_prop_ro(
             "name", [](Dtype d) { return name_of(d); }, "NumPy's or ml_dtypes' name.")
         .def_prop_ro("itemsize", &Dtype::itemsize, "Bytes of an element; types of 4 and 6 bits take a whole byte.")
@@ -179,20 +180,22 @@ void init_dtype(nb::module_ &m) {
             "bits", [](Dtype d) { return d.bits; }, "Bits of a lane.")
         .def_prop_ro(
             "lanes", [](Dtype d) { return d.lanes; }, "Lanes of a short vector; 1 for ordinary types.")
-        .def_prop_ro("typestr", &typestr_of, "The array interface's type string, None where the type has none.")
-        .def_prop_ro("format", &format_of, "The buffer protocol's format, None where the type has none.")
-        .def_prop_ro(
-            "dtype", &numpy_dtype_of, nb::sig("def dtype(self) -> typing.Any"),
-            "The numpy.dtype, which NumPy asks for: a Dtype may be given where NumPy takes a dtype. Raises AttributeError "
-            "where neither\nNumPy nor ml_dtypes is there with such a type.")
+        .def_prop_ro("typestr", &typestr_of, "Type string of the array interface; None if the type has no type string.")
+        .def_prop_ro("format", &format_of, "Format of the buffer protocol; None if the type has no format.")
+        .def_prop_ro("dtype", &numpy_dtype_of, nb::sig("def dtype(self) -> typing.Any"),
+                     "The equivalent numpy.dtype.\n\n"
+                     "NumPy reads this attribute, so a Dtype can be passed wherever NumPy expects a dtype. Raises\n"
+                     "AttributeError if the library that defines the type, NumPy or ml_dtypes, is not installed or\n"
+                     "lacks it.")
         .def_prop_ro("__numpy_dtype__", &numpy_dtype_of, nb::sig("def __numpy_dtype__(self) -> typing.Any"),
-                     "The same, as newer versions of NumPy ask for it.")
+                     "The numpy.dtype, as in ``dtype``. Newer versions of NumPy read this attribute.")
         .def(
             "__eq__", [](Dtype self, nb::handle other) { return is_equal(self, other); }, nb::arg("other").none())
         .def(
             "__hash__", [](Dtype d) { return nb::hash(nb::str(name_of(d).c_str())); },
-            "Of the name: as keys, a Dtype and its name are one. Other spellings that are equal, numpy.dtype and '<f4', have\n"
-            "hashes of their own, and find nothing among Dtypes: make a Dtype of them first.")
+            "Hash of the name: a Dtype and its name are equal dictionary keys.\n\n"
+            "Other spellings that compare equal, such as numpy.dtype and '<f4', hash differently. Convert\n"
+            "them with ``Dtype()`` before a lookup.")
         .def("__str__", [](Dtype d) { return name_of(d); })
         .def("__repr__", [](Dtype d) { return "Dtype('" + name_of(d) + "')"; })
         .def("__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self))); });

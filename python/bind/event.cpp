@@ -74,16 +74,21 @@ PyObject *seconds_until(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
 PyMethodDef methods[] = {
     {"wait", wait, METH_NOARGS,
      "wait($self, /)\n--\n\n"
-     "Block until it is done. Raises DeviceError for an error of the work before it, or if that is captured into a graph."},
+     "Block until the event is done.\n\n"
+     "Raises DeviceError if the work before the event failed or is captured into a graph."},
     {"seconds_until", with_keywords(seconds_until), METH_FASTCALL | METH_KEYWORDS,
      "seconds_until($self, later)\n--\n\n"
-     "Seconds from this event to ``later``. Raises DeviceError unless both are done and of profiling queues of one backend."},
+     "Seconds from this event to ``later``.\n\n"
+     "Raises DeviceError unless both events are done and come from profiling queues of one\n"
+     "backend."},
     {},
 };
 
 PyGetSetDef attributes[] = {
     {"done", is_done, nullptr,
-     "Whether it is done; does not block. Raises DeviceError where it marks work that is captured into a graph.", nullptr},
+     "True if the event is done; does not block.\n\n"
+     "Raises DeviceError if the event marks work that is captured into a graph.",
+     nullptr},
     {},
 };
 
@@ -92,9 +97,9 @@ PyMemberDef members[] = {
     {},
 };
 
-constexpr const char *type_doc =
-    "A mark in a queue: done when the work before it is. Launches, copies and Queue.record() return one:\n"
-    "``event = kernel[1024](array)``, then ``event.wait()``.";
+constexpr const char *type_doc = "A position in a queue. The event is done when all work before it is done.\n\n"
+                                 "Launches, copies and ``Queue.record()`` return an Event: ``event = kernel[1024](array)``,\n"
+                                 "then ``event.wait()``.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},

@@ -40,7 +40,7 @@ std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t str
 
 void init_lend(nb::module_ &m) {
     m.def("_lend", &lend_to_python, "nbytes"_a, "device"_a, "stream"_a, "owner"_a.none(),
-          "The address of device memory, ready for work on the stream; 0 for no bytes.");
+          "The address of new device memory, ready for work on the stream; 0 if ``nbytes`` is 0.");
     m.def(
         "_take_back", [](std::uintptr_t address) { take_back(reinterpret_cast<void *>(address)); }, "address"_a,
         "Frees the memory once the stream has finished the work submitted so far.");

@@ -165,15 +165,17 @@ std::size_t trim_all() {
 
 void bind_base(nb::module_ &m) {
     nb::class_<Handle>(m, "Resource", nb::is_weak_referenceable(),
-                       "Where memory comes from and goes back to. Most resources wrap another one, their upstream.")
+                       "A source of memory. Most resources wrap another resource, their upstream.")
         .def_prop_ro(
-            "name", [](const Handle &self) { return self.resource->name(); }, "What kind of resource it is.")
+            "name", [](const Handle &self) { return self.resource->name(); }, "The kind of resource, such as 'pool'.")
         .def_prop_ro(
             "upstream", [](const Handle &self) { return wrap_resource(ResourceRef(self.resource->upstream())); },
-            nb::sig("def upstream(self) -> Resource | None"), "The resource that it wraps; None for one that asks the driver.")
+            nb::sig("def upstream(self) -> Resource | None"),
+            "The resource that this one wraps; None for a resource that allocates from the driver.")
         .def(
             "trim", [](const Handle &self) { return without_gil([&] { return self.resource->trim(); }); },
-            "Give what is free, here and upstream, back to the driver. Returns the bytes given back.")
+            "Return unused memory of this resource and its upstream to the driver.\n\n"
+            "Returns the number of bytes.")
         .def(
             "__eq__",
             [](const Handle &self, nb::handle other) -> nb::object {
@@ -191,29 +193,28 @@ void bind_base(nb::module_ &m) {
 }
 
 void bind_shareable(nb::module_ &m) {
-    nb::class_<Shareable, Handle>(
-        m, "shareable",
-        "Memory that other processes can open, by ``Array.share``: each block an allocation of its own, "
-        "in whole pages of the device.\n\n"
-        "On the host, a file without a name; on CUDA, device memory with a file of the driver's. Nothing "
-        "is left of either when\n"
-        "the last process that has it releases it, or dies. Devices without such memory raise DeviceError.")
+    nb::class_<Shareable, Handle>(m, "shareable",
+                                  "A resource of memory that other processes can open, by ``Array.share``.\n\n"
+                                  "Each block is a separate allocation in whole pages of the device. On the host, it is a file\n"
+                                  "without a name. On CUDA, it is device memory with a file descriptor of the driver. A block\n"
+                                  "is freed when the last process that holds it releases it or dies.\n\n"
+                                  "Allocating for a device without such memory raises DeviceError.")
         .def("__init__", [](Shareable *self) { new (self) Shareable{{ResourceRef(shareable_resource())}}; });
 }
 
 void bind_direct_and_pool(nb::module_ &m) {
     nb::class_<Direct, Handle>(m, "direct",
-                               "Every block is an allocation of the driver, freed once the work that uses it is done.")
+                               "A resource that allocates every block from the driver.\n\n"
+                               "A block is freed once the work that uses it is done.")
         .def("__init__", [](Direct *self) { new (self) Direct{{ResourceRef(direct_resource())}}; });
 
     const auto number = [](std::size_t PoolResource::Statistics::*member) {
         return [member](const Pool &self) { return self->statistics().*member; };
     };
     nb::class_<Pool, Handle>(m, "pool",
-                             "Keeps the blocks that come back, and gives them out again: most without a lock or a call of the "
-                             "driver.\n\n"
-                             "``upstream`` is where it takes them from (the driver). It keeps at most ``max_cached`` bytes that "
-                             "are not in use, as far as the blocks in use allow.")
+                             "A resource that caches freed blocks and reuses them, mostly without a lock or a driver call.\n\n"
+                             "Blocks come from ``upstream``; the default is the driver. The pool caches at most\n"
+                             "``max_cached`` unused bytes, as far as the blocks in use allow.")
         .def(
             "__init__",
             [](Pool *self, nb::handle upstream, nb::handle max_cached) {
@@ -222,18 +223,18 @@ void bind_direct_and_pool(nb::module_ &m) {
             },
             "upstream"_a.none() = nb::none(), nb::kw_only(), "max_cached"_a.none() = nb::none(),
             nb::sig("def __init__(self, upstream: Resource | None = None, *, max_cached: int | None = None) -> None"))
-        .def_prop_ro("reserved_bytes", number(&PoolResource::Statistics::reserved), "Bytes taken from the upstream.")
-        .def_prop_ro("used_bytes", number(&PoolResource::Statistics::used),
-                     "Bytes of blocks that are given out, rounded as they are.")
-        .def_prop_ro("cached_bytes", number(&PoolResource::Statistics::cached), "Bytes that are free, to be given again.")
+        .def_prop_ro("reserved_bytes", number(&PoolResource::Statistics::reserved),
+                     "Bytes that were allocated from the upstream and not returned.")
+        .def_prop_ro("used_bytes", number(&PoolResource::Statistics::used), "Bytes of blocks in use, as rounded by the pool.")
+        .def_prop_ro("cached_bytes", number(&PoolResource::Statistics::cached), "Unused bytes, available for reuse.")
         .def_prop_ro("waiting_bytes", number(&PoolResource::Statistics::waiting),
-                     "Bytes that were given back, but that a device may still be using.");
+                     "Bytes of freed blocks that a device may still be using.");
 }
 
 void bind_limit_and_log(nb::module_ &m) {
     nb::class_<Limit, Handle>(m, "limit",
-                              "Lets no more than ``limit`` bytes out of its upstream (the default pool) at a time; beyond that "
-                              "allocations raise USMAllocationError.")
+                              "A resource that limits the bytes in use of its upstream (the default pool).\n\n"
+                              "Allocations beyond ``limit`` bytes raise USMAllocationError.")
         .def(
             "__init__",
             [](Limit *self, nb::handle limit, nb::handle upstream) {
@@ -243,13 +244,12 @@ void bind_limit_and_log(nb::module_ &m) {
             "limit"_a.none(), "upstream"_a.none() = nb::none(),
             nb::sig("def __init__(self, limit: int, upstream: Resource | None = None) -> None"))
         .def_prop_ro(
-            "limit", [](const Limit &self) { return self->limit(); }, "Bytes that may be out at a time.")
-        .def_prop_ro("used_bytes", [](const Limit &self) { return self->used(); }, "Bytes that are out, as they were asked for.");
+            "limit", [](const Limit &self) { return self->limit(); }, "Largest number of bytes that may be in use.")
+        .def_prop_ro("used_bytes", [](const Limit &self) { return self->used(); }, "Bytes in use, as requested.");
 
     nb::class_<Log, Handle>(m, "log",
-                            "A line for every allocation and deallocation that passes through it to its upstream (the default "
-                            "pool).\n\n"
-                            "``sink`` is called with each line, on the thread that allocates; without one, lines go to standard "
+                            "A resource that logs each allocation and deallocation of its upstream (the default pool).\n\n"
+                            "The allocating thread calls ``sink`` with each line. Without ``sink``, lines go to standard\n"
                             "error.")
         .def(
             "__init__",
@@ -266,24 +266,26 @@ void bind_track(nb::module_ &m) {
     using Allocation = TrackResource::Allocation;
     nb::class_<Allocation>(m, "TrackedAllocation", "An allocation that has not been freed.")
         .def_prop_ro(
-            "address", [](const Allocation &self) { return reinterpret_cast<std::uintptr_t>(self.block.data); }, "Where it lies.")
+            "address", [](const Allocation &self) { return reinterpret_cast<std::uintptr_t>(self.block.data); },
+            "Address of the memory.")
         .def_prop_ro(
-            "nbytes", [](const Allocation &self) { return self.block.bytes; }, "Bytes, as they were asked for.")
+            "nbytes", [](const Allocation &self) { return self.block.bytes; }, "Size in bytes, as requested.")
         .def_prop_ro(
             "kind", [](const Allocation &self) { return std::string(name_of(self.kind)); }, "'host', 'device' or 'shared'.")
         .def_prop_ro(
-            "device", [](const Allocation &self) { return self.device; }, "The device that it was made for.")
+            "device", [](const Allocation &self) { return self.device; }, "The device of the allocation.")
         .def_prop_ro(
-            "stack", [](const Allocation &self) { return self.stack; }, "Where it was made, the most recent call last.")
+            "stack", [](const Allocation &self) { return self.stack; },
+            "Python stack of the allocation, the most recent call last.")
         .def("__repr__", [](const Allocation &self) {
             return "<entrepot.memory.TrackedAllocation, " + std::to_string(self.block.bytes) + " bytes, " +
                    std::string(name_of(self.kind)) + ", " + self.device.selector() + ">";
         });
-    nb::class_<Track, Handle>(
-        m, "track",
-        "Remembers the Python stack of every allocation that passes through it to its upstream (the default "
-        "pool), up to ``frames`` of it.\n\n"
-        "What is still live when the interpreter exits is reported on standard error.")
+    nb::class_<Track, Handle>(m, "track",
+                              "A resource that records the Python stack of each allocation of its upstream (the default\n"
+                              "pool).\n\n"
+                              "Stacks have at most ``frames`` frames. Allocations that are live at interpreter shutdown are\n"
+                              "reported on standard error.")
         .def(
             "__init__",
             [](Track *self, nb::handle upstream, nb::handle frames) {
@@ -297,7 +299,8 @@ void bind_track(nb::module_ &m) {
             "The allocations that have not been freed, in the order of allocation.")
         .def(
             "report", [](const Track &self) { return self->leak_report(); },
-            "The same for a person to read, with the stacks; '' where nothing is left.");
+            "A text that lists the live allocations and their stacks; '' if there are no live\n"
+            "allocations.");
 }
 
 void bind_statistics(nb::module_ &m) {
@@ -306,22 +309,20 @@ void bind_statistics(nb::module_ &m) {
         return [member](const Statistics &self) { return self->numbers().*member; };
     };
     nb::class_<Statistics, Handle>(m, "statistics",
-                                   "Counts what passes through it to its upstream (the default pool): bytes as they were asked "
-                                   "for, and allocations.")
+                                   "A resource that counts the allocations of its upstream (the default pool).\n\n"
+                                   "Bytes are counted as requested.")
         .def(
             "__init__", [](Statistics *self, nb::handle upstream) { construct(self, upstream_or(upstream, default_resource())); },
             "upstream"_a.none() = nb::none(), nb::sig("def __init__(self, upstream: Resource | None = None) -> None"))
-        .def_prop_ro("current_bytes", number(&Numbers::current_bytes), "Bytes that are out.")
-        .def_prop_ro("peak_bytes", number(&Numbers::peak_bytes), "The most bytes that were out at a time.")
+        .def_prop_ro("current_bytes", number(&Numbers::current_bytes), "Bytes in use.")
+        .def_prop_ro("peak_bytes", number(&Numbers::peak_bytes), "Largest number of bytes in use at one time.")
         .def_prop_ro("total_bytes", number(&Numbers::total_bytes), "Bytes of all allocations so far.")
-        .def_prop_ro("current_count", number(&Numbers::current_count), "Allocations that are out.")
-        .def_prop_ro("peak_count", number(&Numbers::peak_count), "The most allocations that were out at a time.")
-        .def_prop_ro("total_count", number(&Numbers::total_count), "All allocations so far.")
+        .def_prop_ro("current_count", number(&Numbers::current_count), "Number of allocations in use.")
+        .def_prop_ro("peak_count", number(&Numbers::peak_count), "Largest number of allocations in use at one time.")
+        .def_prop_ro("total_count", number(&Numbers::total_count), "Number of all allocations so far.")
         .def_prop_ro("failed_count", number(&Numbers::failed_count),
-                     "Allocations that the upstream refused, once each, however often they were tried.")
-        .def(
-            "reset_peaks", [](const Statistics &self) { self->reset_peaks(); },
-            "Let the peaks begin again from what is out now.");
+                     "Number of allocations that the upstream refused. Retries are not counted.")
+        .def("reset_peaks", [](const Statistics &self) { self->reset_peaks(); }, "Reset the peaks to the current values.");
 }
 
 void bind_current(nb::module_ &m) {
@@ -331,17 +332,19 @@ void bind_current(nb::module_ &m) {
             set_resource(device_from(device.ptr()), resource_or(resource, "resource", nullptr));
         },
         "device"_a, "resource"_a.none(), nb::sig("def set_resource(device: object, resource: Resource | None) -> None"),
-        "Let allocations for ``device`` come from ``resource`` from now on, on every thread; None: from the default pool again.");
+        "Set the resource of later allocations for ``device``, on every thread.\n\n"
+        "None restores the default pool.");
     m.def(
         "get_resource", [](nb::handle device) { return wrap_resource(current_resource(device_from(device.ptr()))); }, "device"_a,
         nb::sig("def get_resource(device: object) -> Resource"),
-        "What an allocation for ``device`` would come from now: the innermost ``use_resource`` of the thread, else what "
-        "``set_resource`` set, else the default pool.");
-    m.def("trim", &trim_all, "Give what is free in every pool back to the driver. Returns the bytes given back.");
+        "The resource that an allocation for ``device`` would use now.\n\n"
+        "It is the thread's innermost ``use_resource``, else the resource of ``set_resource``, else\n"
+        "the default pool.");
+    m.def("trim", &trim_all, "Return unused memory of every pool to the driver. Returns the number of bytes.");
 
     nb::class_<UseResourceObject>(m, "use_resource",
-                                  "``with use_resource(resource):`` lets all allocations of this thread come from it, for every "
-                                  "device.")
+                                  "A context manager that sets the resource of the thread's allocations, for every device.\n\n"
+                                  "``with use_resource(resource):`` may be nested.")
         .def(
             "__init__",
             [](UseResourceObject *self, nb::handle resource) {

@@ -213,21 +213,21 @@ bool is_numpy_scalar(PyObject *object) {
 }
 
 void init_scalar(nb::module_ &m) {
-    nb::class_<TypedScalar>(m, "Scalar", "A number whose type is stated: an argument of a kernel.")
+    nb::class_<TypedScalar>(m, "Scalar", "A number with a stated type, for use as a kernel argument.")
         .def(
             "__init__",
             [](TypedScalar *self, nb::handle value, nb::handle dtype) {
                 const Dtype type = dtype_from(dtype.ptr());
                 new (self) TypedScalar{type, scalar_from(value.ptr(), type)};
             },
-            nb::arg("value"), nb::arg("dtype"), "Raises OverflowError where the value does not fit the dtype.")
+            nb::arg("value"), nb::arg("dtype"), "Raises OverflowError if the value does not fit the dtype.")
         .def_prop_ro(
             "dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); },
             nb::sig("def dtype(self) -> Dtype"), "The type of the value.")
         .def_prop_ro(
             "value",
             [](const TypedScalar &self) { return nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release()); },
-            nb::sig("def value(self) -> bool | int | float | complex"), "The number, as the dtype holds it.")
+            nb::sig("def value(self) -> bool | int | float | complex"), "The number, as the dtype stores it.")
         .def("__repr__", [](const TypedScalar &self) {
             const nb::object value = nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release());
             return nb::str("Scalar({!r}, '{}')").format(value, nb::str(name_of(self.dtype).c_str()));

@@ -12,17 +12,22 @@ from typing_extensions import Buffer, CapsuleType, Self
 
 __version__: str
 
-def _rebuild_usm_memory(cls: type[Memory], data: bytes, usm_type: str, /) -> Memory: ...
+def _rebuild_usm_memory(cls: type[Memory], data: bytes, usm_type: str, /) -> Memory:
+    """Make an object from its pickled state."""
 def _lend(nbytes: int, device: int, stream: int, owner: object) -> int: ...
 def _take_back(address: int) -> None: ...
-def _device_array(address: int, nbytes: int, /) -> DeviceArray: ...
-def _mark_freed(obj: object, /) -> None: ...
+def _device_array(address: int, nbytes: int, /) -> DeviceArray:
+    """A DeviceArray of memory that a native allocator returned. It does not own the memory."""
+def _mark_freed(obj: object, /) -> None:
+    """Mark the memory as freed by a native deallocator, so that later use is refused."""
 
 class EntrepotError(Exception):
     """The root of all errors that Entrepot defines."""
 
 class ExchangeError(EntrepotError, BufferError):
-    """Memory cannot be imported or exported as asked: the message names the protocol, the reason and what to do."""
+    """
+    Memory cannot be imported or exported as asked: the message names the protocol, the reason and what to do.
+    """
 
 class InterfaceError(ExchangeError, ValueError):
     """A SUAI, CAI or NumPy array interface says something malformed or untrue."""
@@ -49,7 +54,9 @@ class Dtype:
 
     def __init__(self, spelling: object) -> None:
         """
-        From a name, a typestr, numpy.dtype, torch.dtype or a scalar type. Raises TypeError for any other object.
+        Make a Dtype from a name, a typestr, a numpy.dtype, a torch.dtype or a scalar type.
+
+        Raises TypeError for any other object.
         """
 
     @property
@@ -74,29 +81,38 @@ class Dtype:
 
     @property
     def typestr(self) -> str | None:
-        """The array interface's type string, None where the type has none."""
+        """
+        Type string of the array interface; None if the type has no type string.
+        """
 
     @property
     def format(self) -> str | None:
-        """The buffer protocol's format, None where the type has none."""
+        """Format of the buffer protocol; None if the type has no format."""
 
     @property
     def dtype(self) -> Any:
         """
-        The numpy.dtype, which NumPy asks for: a Dtype may be given where NumPy takes a dtype. Raises AttributeError where neither
-        NumPy nor ml_dtypes is there with such a type.
+        The equivalent numpy.dtype.
+
+        NumPy reads this attribute, so a Dtype can be passed wherever NumPy expects a dtype. Raises
+        AttributeError if the library that defines the type, NumPy or ml_dtypes, is not installed or
+        lacks it.
         """
 
     @property
     def __numpy_dtype__(self) -> Any:
-        """The same, as newer versions of NumPy ask for it."""
+        """
+        The numpy.dtype, as in ``dtype``. Newer versions of NumPy read this attribute.
+        """
 
     def __eq__(self, other: object | None) -> bool: ...
 
     def __hash__(self) -> int:
         """
-        Of the name: as keys, a Dtype and its name are one. Other spellings that are equal, numpy.dtype and '<f4', have
-        hashes of their own, and find nothing among Dtypes: make a Dtype of them first.
+        Hash of the name: a Dtype and its name are equal dictionary keys.
+
+        Other spellings that compare equal, such as numpy.dtype and '<f4', hash differently. Convert
+        them with ``Dtype()`` before a lookup.
         """
 
     def __str__(self) -> str: ...
@@ -109,9 +125,12 @@ dtype_names: tuple[str, ...]
 
 class Device:
     """
-    A device or sub-device. ``str(device)`` is the selector that finds it again; it compares equal to dpctl's SyclDevice for the same device.
+    A device or sub-device. It compares equal to dpctl's SyclDevice of the same device.
 
-    ``Device(selector)`` is what ``entrepot.device(selector)`` returns; it takes dpctl's SyclDevice as well.
+    ``str(device)`` is the selector that finds the device again.
+
+    ``Device(selector)`` is equivalent to ``entrepot.device(selector)``. It also accepts dpctl's
+    SyclDevice.
     """
 
     def __init__(self, device: object) -> None: ...
@@ -148,7 +167,7 @@ class Device:
 
     @property
     def driver_version(self) -> str:
-        """The driver's version, as it puts it."""
+        """The driver's version, as the driver reports it."""
 
     @property
     def global_mem_size(self) -> int:
@@ -160,7 +179,7 @@ class Device:
 
     @property
     def max_mem_alloc_size(self) -> int:
-        """The largest allocation, in bytes."""
+        """Size of the largest possible allocation, in bytes."""
 
     @property
     def max_compute_units(self) -> int:
@@ -168,105 +187,117 @@ class Device:
 
     @property
     def max_work_group_size(self) -> int:
-        """Most work-items of a work-group."""
+        """Largest number of work-items in a work-group."""
 
     @property
     def max_work_item_sizes3d(self) -> tuple[int, int, int]:
-        """Most work-items of a work-group in each of three dimensions."""
+        """
+        Largest number of work-items in a work-group along each of three dimensions.
+        """
 
     @property
     def default_selector_score(self) -> int:
         """
-        What SYCL's default selector gives the device; negative: never chosen by default.
+        Score of SYCL's default selector. A device with a negative score is never chosen by default.
         """
 
     @property
     def is_cpu(self) -> bool:
-        """Whether the device is a CPU."""
+        """True if the device is a CPU."""
 
     @property
     def is_gpu(self) -> bool:
-        """Whether the device is a GPU."""
+        """True if the device is a GPU."""
 
     @property
     def is_accelerator(self) -> bool:
-        """Whether the device is an accelerator of another kind."""
+        """True if the device is an accelerator other than a GPU."""
 
     @property
     def has_aspect_fp16(self) -> bool:
-        """Whether kernels may compute in float16."""
+        """True if kernels can compute in float16."""
 
     @property
     def has_aspect_fp64(self) -> bool:
-        """Whether kernels may compute in float64."""
+        """True if kernels can compute in float64."""
 
     @property
     def has_aspect_atomic64(self) -> bool:
-        """Whether kernels have atomics of 64 bits."""
+        """True if kernels can use 64-bit atomics."""
 
     @property
     def has_aspect_usm_host_allocations(self) -> bool:
-        """Whether kind='host' can be allocated."""
+        """True if memory of kind 'host' can be allocated."""
 
     @property
     def has_aspect_usm_device_allocations(self) -> bool:
-        """Whether kind='device' can be allocated."""
+        """True if memory of kind 'device' can be allocated."""
 
     @property
     def has_aspect_usm_shared_allocations(self) -> bool:
-        """Whether kind='shared' can be allocated."""
+        """True if memory of kind 'shared' can be allocated."""
 
     @property
     def has_aspect_usm_system_allocations(self) -> bool:
-        """Whether kernels may be given ordinary host memory."""
+        """True if kernels can access ordinary host memory."""
 
     @property
     def has_aspect_queue_profiling(self) -> bool:
-        """Whether queues can measure time."""
+        """True if queues can measure time."""
 
     @property
     def partition_max_sub_devices(self) -> int:
-        """Most sub-devices; 0 or 1: cannot be divided."""
+        """Largest number of sub-devices; 0 or 1 if the device cannot be divided."""
 
     @property
     def partitions(self) -> list[str]:
         """
-        The ways in which sub_devices() can divide the device: of 'equally', 'counts', 'affinity'.
+        Supported arguments of sub_devices(): any of 'equally', 'counts' and 'affinity'.
         """
 
     @property
     def parent_device(self) -> Device | None:
-        """What it is a sub-device of; None for a root device."""
+        """The device that this sub-device is part of; None for a root device."""
 
     def get_unpartitioned_parent_device(self) -> Device:
-        """The root device that it is part of, or itself."""
+        """The root device that contains this sub-device, or the device itself."""
 
     def get_filter_string(self) -> str:
         """The selector, as ``str(device)``."""
 
     def can_access(self, peer: Device) -> bool:
         """
-        Whether kernels on this device may be given memory of ``peer``. Copies need no such way.
+        True if kernels on this device can access memory of ``peer``. Copies do not require this.
         """
 
     def sub_devices(self, *, equally: int | None = None, counts: Sequence[int] | None = None, affinity: str | None = None) -> list[Device]:
         """
-        Divide the device: ``equally=`` compute units each; ``counts=[…]`` compute units of every one; ``affinity=`` 'numa', 'l4', 'l3',
-        'l2', 'l1' or 'next' for what shares that level.
+        Divide the device in one of three ways.
 
-        The same division gives the same devices again. Raises DeviceError where the device cannot be divided that way, ValueError for
-        compute units that it does not have.
+        - ``equally=n``: sub-devices of ``n`` compute units each.
+        - ``counts=[…]``: one sub-device for each entry, with that many compute units.
+        - ``affinity=``: one sub-device for each unit of that level: 'numa', 'l4', 'l3', 'l2', 'l1'
+          or 'next'.
+
+        Repeating a division returns the same devices.
+
+        Raises DeviceError if the device does not support the division, ValueError for compute units
+        that it does not have, TypeError unless exactly one way is given.
         """
 
     def create_sub_devices(self, partition: object) -> list[Device]:
         """
-        As ``sub_devices``, with dpctl's argument: an int is equally, a sequence counts, a string an affinity domain.
+        Divide the device like ``sub_devices``, with dpctl's argument.
+
+        An int divides equally, a sequence gives counts, and a string names an affinity domain.
         """
 
     @property
     def context(self) -> Context:
         """
-        The default context: its platform's, or its own for a sub-device whose runtime wants one.
+        The default context of the platform.
+
+        A sub-device has a default context of its own if the SYCL runtime requires it.
         """
 
     @property
@@ -279,19 +310,26 @@ class Device:
 
     @property
     def queue(self) -> Queue:
-        """The default queue: in order, in the default context; always the same."""
+        """
+        The default queue: in order, in the default context. Every access returns the same queue.
+        """
 
     def addressof_ref(self) -> int:
         """
-        Address of its sycl::device, which lives as long as the process. Raises DeviceError for other backends' devices.
+        Address of the sycl::device, valid until the process exits.
+
+        Raises DeviceError for devices of other backends.
         """
 
 class Context:
     """
-    What memory is bound to. Contexts of the same native context are equal, dpctl's included.
+    A driver context, which memory is bound to.
 
-    ``Context([device, …])`` makes a new one of these devices; ``Context(obj)`` wraps that of dpctl's SyclContext, of a capsule
-    'SyclContextRef', of an object with ``_get_capsule()``, or is the context of a queue or the default one of a device.
+    Contexts of the same native context are equal, dpctl's included.
+
+    ``Context([device, …])`` makes a new context of these devices. Other arguments are wrapped:
+    dpctl's SyclContext, a capsule 'SyclContextRef', or an object with ``_get_capsule()``. A
+    queue gives its context, a device its default context.
     """
 
     def __init__(self, obj: object) -> None: ...
@@ -304,18 +342,18 @@ class Context:
 
     @property
     def devices(self) -> list[Device]:
-        """The devices in it."""
+        """The devices in the context."""
 
     def get_devices(self) -> list[Device]:
-        """The devices in it, as ``devices``."""
+        """The devices in the context, as ``devices``."""
 
     @property
     def device_count(self) -> int:
-        """Number of devices in it."""
+        """Number of devices in the context."""
 
     @property
     def is_default(self) -> bool:
-        """Whether it is its platform's default context."""
+        """True if this is the default context of its platform."""
 
     @property
     def sycl_context(self) -> Context:
@@ -323,40 +361,56 @@ class Context:
 
     def addressof_ref(self) -> int:
         """
-        Address of its sycl::context, which lives as long as the context. Raises DeviceError for other backends' contexts.
+        Address of the sycl::context, valid while this context exists.
+
+        Raises DeviceError for contexts of other backends.
         """
 
 @final
 class Event:
     """
-    A mark in a queue: done when the work before it is. Launches, copies and Queue.record() return one:
-    ``event = kernel[1024](array)``, then ``event.wait()``.
+    A position in a queue. The event is done when all work before it is done.
+
+    Launches, copies and ``Queue.record()`` return an Event: ``event = kernel[1024](array)``,
+    then ``event.wait()``.
     """
 
     def wait(self) -> None:
         """
-        Block until it is done. Raises DeviceError for an error of the work before it, or where that is captured into a graph.
+        Block until the event is done.
+
+        Raises DeviceError if the work before the event failed or is captured into a graph.
         """
     @property
     def done(self) -> bool:
         """
-        Whether it is done; does not block. Raises DeviceError where it marks work that is captured into a graph.
+        True if the event is done; does not block.
+
+        Raises DeviceError if the event marks work that is captured into a graph.
         """
     def seconds_until(self, later: Event) -> float:
         """
-        Seconds from this event to ``later``. Raises DeviceError unless both are done and of profiling queues of one backend.
+        Seconds from this event to ``later``.
+
+        Raises DeviceError unless both events are done and come from profiling queues of one
+        backend.
         """
 
 class Queue:
     """
-    Work in order. ``with queue:`` makes it the current one: what names no device then uses it.
+    A queue of work for a device.
 
-    ``Queue(device, *, context=None, profiling=False)`` makes a new one, in order, in the device's default context unless another is
-    given; without a device, on the current one. ``Queue(obj)`` wraps dpctl's SyclQueue, a capsule 'SyclQueueRef', which is used up,
-    or an object with ``_get_capsule()``, as it is: in order or not; or a CUDA stream, an object with ``__cuda_stream__()``,
-    which is kept.
+    Within ``with queue:``, it is the current queue: calls that name no device use it.
 
-    Raises DeviceError where the device cannot measure time, ValueError for a used capsule.
+    ``Queue(device, *, context=None, profiling=False)`` makes a new in-order queue. Without
+    ``device`` it is on the current device, without ``context`` in the device's default context.
+
+    ``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's SyclQueue, a
+    capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping a capsule consumes
+    it. A CUDA stream, an object with ``__cuda_stream__()``, can also be wrapped; the Queue
+    holds a reference to it.
+
+    Raises DeviceError if the device cannot measure time, ValueError for a consumed capsule.
     """
 
     def __init__(self, device: object | None = None, *, context: object | None = None, profiling: bool = False) -> None: ...
@@ -373,22 +427,27 @@ class Queue:
 
     def wait(self) -> None:
         """
-        Block until all its work is done. Raises DeviceError for an error of earlier work, or while the queue is captured.
+        Block until all work of the queue is done.
+
+        Raises DeviceError if earlier work failed, or while the queue is being captured into a
+        graph.
         """
 
     def record(self) -> Event:
         """
-        An Event that is done when all that the queue holds now is done. Raises DeviceError where the driver records none,
-        and in a process that was forked from one that used the device.
+        Record an Event that is done when all work that the queue holds now is done.
+
+        Raises DeviceError if the driver cannot record an event, and in a process that was forked
+        from one that used the device.
         """
 
     @property
     def device(self) -> Device:
-        """The device that runs its work."""
+        """The device that runs the work."""
 
     @property
     def context(self) -> Context:
-        """The context of the memory that it works on."""
+        """The context of the memory that the work uses."""
 
     @property
     def sycl_device(self) -> Device:
@@ -411,50 +470,63 @@ class Queue:
     @property
     def is_idle(self) -> bool:
         """
-        Whether all its work is done; does not block. Raises DeviceError while the queue is captured.
+        True if all work is done; does not block.
+
+        Raises DeviceError while the queue is being captured into a graph.
         """
 
     @property
     def is_captured(self) -> bool:
         """
-        Whether its stream is being captured into a graph: what is submitted then runs when the graph does.
+        True if the stream is being captured into a graph.
+
+        Work that is submitted during the capture runs when the graph is launched.
         """
 
     @property
     def is_in_order(self) -> bool:
-        """Whether its work runs in the order in which it was submitted."""
+        """True if work runs in the order of submission."""
 
     @property
     def has_enable_profiling(self) -> bool:
-        """Whether its events have times."""
+        """True if the queue's events record times."""
 
     def addressof_ref(self) -> int:
         """
-        Address of its sycl::queue, which lives as long as the queue. Raises DeviceError for other backends' queues.
+        Address of the sycl::queue, valid while this queue exists.
+
+        Raises DeviceError for queues of other backends.
         """
 
     def __cuda_stream__(self) -> tuple[int, int]:
         """
-        The protocol's version, 0, and the CUstream, which lives as long as the queue. Raises DeviceError for other backends' queues.
+        The version of the protocol, 0, and the CUstream, which is valid while this queue exists.
+
+        Raises DeviceError for queues of other backends.
         """
 
     def wait_for(self, other: object, /) -> None:
         """
-        Let later work of the queue wait for ``other``: an Event, dpctl's SyclEvent, or a Queue with all that it holds now.
-        Blocks only where that is of another backend, or from outside of the graph capture that the queue is in. What is of a capture
-        takes the queue into it.
+        Make later work of the queue wait for ``other``.
 
-        Raises DeviceError where ``other`` is of another capture, or an event of one that has ended.
+        ``other`` is an Event, dpctl's SyclEvent, or a Queue, which stands for all work that it
+        holds now. The call blocks only if ``other`` belongs to another backend, or is outside the
+        graph capture that this queue is in. Waiting for captured work adds this queue to the
+        capture.
+
+        Raises DeviceError if ``other`` belongs to another capture, or is an event of a capture that
+        has ended.
         """
 
 class Program:
     """
-    Source that was built for a device.
+    A program that was built for a device.
 
-    ``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++' (the host's), as the device builds;
-    None: its first. ``context`` is that of the queues that will run it; None: the device's default one.
+    ``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++'
+    (for the host). None is the first dialect that the device can build. ``context`` is the
+    context of the queues that will run the kernels; None is the device's default context.
 
-    Raises KernelError with the build log; DeviceError where the device does not build the dialect.
+    Raises KernelError with the build log, DeviceError if the device cannot build the dialect.
     """
 
     def __init__(self, source: object | None, device: object | None = None, *, dialect: str | None = None, options: str = '', context: object | None = None) -> None: ...
@@ -463,63 +535,63 @@ class Program:
 
     def kernel(self, name: str) -> Kernel:
         """
-        The kernel of that name. Raises KernelError if the program has no such kernel.
+        The kernel with that name. Raises KernelError if the program has no such kernel.
         """
 
     @property
     def log(self) -> str:
-        """What the compiler said."""
+        """The compiler's output."""
 
     @property
     def device(self) -> Device:
-        """The device that it was built for."""
+        """The device that the program was built for."""
 
     @property
     def context(self) -> Context:
-        """The context that it was built in."""
+        """The context that the program was built in."""
 
     @property
     def dialect(self) -> str:
-        """The dialect of its source."""
+        """The dialect of the source."""
 
 class Kernel:
-    """A function of a program; it keeps the program."""
+    """A kernel of a program. It keeps the program alive."""
 
     def __repr__(self) -> str: ...
 
     @property
     def name(self) -> str:
-        """Its name in the source."""
+        """The kernel's name in the source."""
 
     @property
     def program(self) -> Program:
-        """The program that it is part of."""
+        """The program that contains the kernel."""
 
     @property
     def num_arguments(self) -> int | None:
-        """Number of arguments; None: not known."""
+        """Number of arguments; None if unknown."""
 
     @property
     def work_group_size(self) -> int:
-        """Most work-items of a work-group."""
+        """Largest number of work-items in a work-group."""
 
     @property
     def preferred_work_group_size_multiple(self) -> int:
         """
-        Work-groups of a multiple of this many work-items run best; 0: not known.
+        Work-group sizes that are multiples of this number run best; 0 if unknown.
         """
 
     @property
     def local_mem_size(self) -> int:
-        """Local memory that it uses by itself, in bytes."""
+        """Local memory that the kernel itself declares, in bytes."""
 
     @property
     def private_mem_size(self) -> int:
-        """Private memory of a work-item, in bytes; 0: not known."""
+        """Private memory of a work-item, in bytes; 0 if unknown."""
 
     @property
     def num_registers(self) -> int:
-        """Registers of a work-item; 0: not known."""
+        """Registers of a work-item; 0 if unknown."""
 
     def __getitem__(self, range: object) -> Launcher:
         """
@@ -536,37 +608,49 @@ class Kernel:
 
 def devices() -> list[Device]:
     """
-    All root devices of all backends that are there, the host last. Loads every backend at the first call.
+    All root devices of all available backends, the host last.
+
+    The first call loads every backend.
     """
 
 def device(selector: object | None = None) -> Device:
     """
-    The device that a selector names: 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host', 'default', or
-    'opencl:cpu:0/1' for a sub-device. Among several matches the highest score decides, then the lowest number. A Device and dpctl's
-    SyclDevice are taken too; None is the current device.
+    The device that a selector names.
 
-    Raises ValueError for a malformed selector, DeviceError where nothing matches: with what there is, and why the rest is not.
+    A selector is 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host',
+    'default', or 'opencl:cpu:0/1' for a sub-device. If several devices match, the one with the
+    highest score is chosen, then the one with the lowest number. A Device and dpctl's
+    SyclDevice are also accepted; None is the current device.
+
+    Raises ValueError for a malformed selector, DeviceError if no device matches. The message
+    lists the available devices, and why other backends are absent.
     """
 
 def device_context(device: object) -> Queue:
     """
-    A queue for ``with``: the default one of a device or selector, or the queue given. ``with device_context('gpu') as queue:`` makes it
-    current in this thread, so that what names no device uses it. For a dpctl.SyclQueue ``as`` gives that same object.
+    A queue for a ``with`` statement: the default queue of a device or selector, or the given
+    queue.
 
-    Raises DeviceError where there is no such device, ValueError for what is no selector, TypeError for what is neither
-    device nor queue.
+    ``with device_context('gpu') as queue:`` makes the queue current in this thread, so that
+    calls that name no device use it. For a dpctl.SyclQueue, ``as`` binds that same object.
+
+    Raises DeviceError if there is no such device, ValueError for a malformed selector,
+    TypeError for an object that is neither a device nor a queue.
     """
 
 def backends() -> list[tuple[str, bool, str]]:
     """
-    Every backend that this version knows: its name, whether it is there, and what was loaded or why it is absent.
+    All backends that this version knows.
+
+    A row is the backend's name, True if it is available, and what was loaded or why it is
+    absent.
     """
 
 class Scalar:
-    """A number whose type is stated: an argument of a kernel."""
+    """A number with a stated type, for use as a kernel argument."""
 
     def __init__(self, value: object, dtype: object) -> None:
-        """Raises OverflowError where the value does not fit the dtype."""
+        """Raises OverflowError if the value does not fit the dtype."""
 
     @property
     def dtype(self) -> Dtype:
@@ -574,20 +658,22 @@ class Scalar:
 
     @property
     def value(self) -> bool | int | float | complex:
-        """The number, as the dtype holds it."""
+        """The number, as the dtype stores it."""
 
     def __repr__(self) -> str: ...
 
 @final
 class Array:
     """
-    Memory of any library seen through a shape and a type; made by asarray, from_dlpack, from_address, empty, zeros and full.
+    A shape and a type for memory, which may belong to any library.
 
-    An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every protocol.
-    It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.
+    Arrays are made by asarray, from_dlpack, from_address, empty, zeros and full. An Array
+    computes nothing. It slices, transposes and reshapes without a copy, and exports its memory
+    through every protocol. The Array is immutable, its elements are not. It keeps the owner of
+    the memory alive.
 
-    ``==`` of two Arrays is ``is``. Raises TypeError for anything that does not compare itself with an Array, numbers and None
-    included: numpy.asarray(array) == 3 compares elements.
+    ``==`` of two Arrays is ``is``. Comparing with numbers, None or any other object that does
+    not define the comparison raises TypeError: numpy.asarray(array) == 3 compares elements.
     """
 
     @property
@@ -598,7 +684,7 @@ class Array:
         """Distance between neighbours along each axis, in elements (not bytes)."""
     @property
     def dtype(self) -> Dtype:
-        """The type of an element."""
+        """The type of an element, an entrepot.Dtype."""
     @property
     def ndim(self) -> int:
         """Number of axes, 0 to 64."""
@@ -619,16 +705,16 @@ class Array:
         """The context that the memory is bound to."""
     @property
     def queue(self) -> Queue:
-        """Where operations on the array run unless they name another queue."""
+        """The queue of operations on the array that name no other queue."""
     @property
     def kind(self) -> str:
-        """'host', 'device' or 'shared': who may touch the memory."""
+        """'host', 'device' or 'shared': where the memory can be accessed."""
     @property
     def read_only(self) -> bool:
-        """Whether the elements may not be changed through this array."""
+        """True if the elements cannot be changed through this array."""
     @property
     def data_ptr(self) -> int:
-        """Address of the first element."""
+        """Address of the first element, an int."""
     @property
     def owner(self) -> object:
         """The Python object that the memory was borrowed from, or None."""
@@ -636,43 +722,64 @@ class Array:
     def T(self) -> Array:
         """The array with its axes reversed, without a copy."""
     def transpose(self, *axes: int | Sequence[int]) -> Array:
-        """The axes in another order, without a copy; without arguments reversed. Raises ValueError unless a permutation."""
+        """
+        A view with permuted axes. Without arguments, the axes are reversed.
+
+        Raises ValueError if the arguments are not a permutation of the axes.
+        """
     def reshape(self, *shape: int | Sequence[int]) -> Array:
         """
-        The same elements in another shape, without a copy; one extent may be -1.
+        A view of the elements in another shape; one extent may be -1.
 
-        Raises ValueError where the sizes differ, or where only a copy could do it.
+        Raises ValueError if the sizes differ, or if the shape requires a copy.
         """
     def broadcast_to(self, *shape: int | Sequence[int]) -> Array:
-        """A read-only view with axes of extent 1 stretched, without a copy. Raises ValueError where the shapes do not broadcast."""
+        """
+        A read-only view in which axes of extent 1 are stretched to the shape.
+
+        Raises ValueError if the array does not broadcast to the shape.
+        """
     def view(self, dtype: object, /) -> Array:
         """
-        The same bytes as elements of another dtype, without a copy.
+        A view of the bytes as elements of another dtype.
 
-        Raises ValueError where the last axis or the alignment does not allow it.
+        Raises ValueError if the last axis or the alignment does not allow it.
         """
     def to(self, device: object | None = None, *, kind: str | None = None, queue: object | None = None) -> Array:
         """
-        A C-contiguous copy in another place; ordered, and waited for only where the memory is the host's too and somebody
-        else's or given out, such as NumPy's: it may be changed when the call returns.
+        A C-contiguous copy on another device or in another kind of memory.
 
-        Without a device, on this one. Raises USMAllocationError when there is no such memory left.
+        Without ``device``, the copy is on the same device. It is ordered with other work. The call
+        waits for the copy only if the host can access this array's memory and the memory is
+        borrowed or exported, such as NumPy's. That memory may be changed when the call returns.
+
+        Raises USMAllocationError if the memory cannot be allocated.
         """
     def host(self) -> Array:
-        """The same memory seen as the host's, without a copy. Raises ExchangeError for device memory."""
+        """
+        An Array of the same memory on the host device, without a copy.
+
+        Raises ExchangeError for memory that the host cannot access.
+        """
     def numpy(self) -> Any:
         """
-        A numpy.ndarray over the same memory, after waiting for work that writes it.
+        A numpy.ndarray of the same memory. Waits for work that writes the memory.
 
-        bfloat16 and the narrower floats need ml_dtypes. Raises ExchangeError for memory that the host cannot reach.
+        Types such as bfloat16 and the narrower floats require ml_dtypes. Raises ExchangeError for
+        memory that the host cannot access.
         """
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """What NumPy asks for: ``numpy()``, converted or copied if it says so."""
+        """
+        NumPy's conversion protocol: ``numpy()``, converted to ``dtype`` or copied if requested.
+
+        Raises ExchangeError for memory that the host cannot access.
+        """
     def item(self) -> bool | int | float | complex:
         """
-        The only element as a bool, int, float or complex; of memory that the host cannot reach, a copy of it.
+        The only element as a bool, int, float or complex.
 
-        Raises ValueError for an array of another size than 1, ExchangeError for a type that Python has no number for.
+        The element is copied to the host if the host cannot access the memory. Raises ValueError
+        unless the array has exactly one element, ExchangeError for a type without a Python number.
         """
     def __complex__(self) -> complex:
         """``complex(a.item())``."""
@@ -683,19 +790,34 @@ class Array:
     def __ne__(self, other: object, /) -> Any: ...
     def __hash__(self) -> int: ...
     def copy_to_host(self) -> Array:
-        """A copy in ordinary host memory, complete on return."""
+        """
+        A copy in ordinary host memory, complete on return.
+
+        Raises DeviceError if earlier work on the memory failed, USMAllocationError if the copy
+        cannot be allocated.
+        """
     def copy_from_host(self, obj: object, /) -> None:
-        """Copies from anything that asarray takes, complete on return. Raises ValueError as entrepot.copy does."""
+        """
+        Copy the elements of any object that asarray accepts, complete on return.
+
+        Raises ValueError under the same conditions as entrepot.copy.
+        """
     def share(self, *, fabric: bool = False) -> ArrayHandle:
         """
-        An ArrayHandle, by which another process opens the array, without a copy.
+        An ArrayHandle with which another process opens the array, without a copy.
 
-        The memory must be of ``entrepot.memory.shareable()``, or another library's of cudaMalloc. Waits until what was submitted to
-        write it is done; what comes later the two processes order between them. Keep the array, or the handle, until the other side
-        has opened it. From then on each has the memory for itself; of cudaMalloc it must stay as long as the other side uses it.
-        ``fabric=True``: for processes of other machines, where the device has fabric handles.
+        The memory must come from ``entrepot.memory.shareable()``, or from cudaMalloc in another
+        library. The call waits for submitted work that writes the memory. The two processes must
+        order later work between them.
 
-        Raises ExchangeError for memory that cannot be shared, naming the resource whose memory can.
+        Keep the array or the handle until the other process has opened it. After that, each process
+        keeps the memory alive by itself. Memory of cudaMalloc must stay allocated while the other
+        process uses it.
+
+        Pass ``fabric=True`` for processes on other machines, if the device supports fabric handles.
+
+        Raises ExchangeError for memory that cannot be shared; the message names the resource whose
+        memory can.
         """
     def __dlpack__(
         self,
@@ -708,29 +830,46 @@ class Array:
         """
         A DLPack capsule of the same memory (DLPack 1.3, array API).
 
-        Raises BufferError (ExchangeError) for what cannot be given without a copy, naming the reason.
+        Raises BufferError (ExchangeError) with the reason if the memory cannot be exported without
+        a copy.
         """
     def __dlpack_device__(self) -> tuple[int, int]:
-        """(device type, device id) as DLPack numbers them."""
+        """Device type and device id, in DLPack's numbering."""
     __dlpack_c_exchange_api__: ClassVar[CapsuleType]
     @property
     def __sycl_usm_array_interface__(self) -> dict[str, Any]:
-        """SUAI version 1; AttributeError for memory that is not SYCL's."""
+        """
+        The SYCL USM Array Interface, version 1.
+
+        Raises AttributeError for memory that is not SYCL memory.
+        """
     @property
     def __usm_ndarray__(self) -> Any:
-        """dpnp's array of the same memory, so that dpnp.asarray does not copy."""
+        """An array of dpnp with the same memory, so that dpnp.asarray does not copy."""
     @property
     def sycl_queue(self) -> Any:
         """The dpctl.SyclQueue of __usm_ndarray__."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, version 3; AttributeError for memory that is neither CUDA's nor HIP's."""
+        """
+        The CUDA array interface, version 3.
+
+        Raises AttributeError for memory that is neither CUDA nor HIP memory.
+        """
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """NumPy's array interface, version 3; AttributeError for memory that the host cannot reach."""
+        """
+        NumPy's array interface, version 3.
+
+        Raises AttributeError for memory that the host cannot access.
+        """
     @property
     def __array_struct__(self) -> CapsuleType:
-        """The C side of the array interface; AttributeError as above."""
+        """
+        NumPy's array interface as a C structure in a capsule.
+
+        Raises AttributeError for memory that the host cannot access.
+        """
     def __getitem__(self, index: object, /) -> Array: ...
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -748,17 +887,27 @@ def asarray(
     protocol: str | None = None,
 ) -> Array:
     """
-    View the memory of ``obj`` as an Array, whatever library it comes from, without a copy.
+    View the memory of ``obj`` as an Array, without a copy, whichever library it belongs to.
 
-    It is asked for what it speaks in this order, or for the one that ``protocol`` names: 'entrepot.memory' and
-    'entrepot.adapters', our own; 'numpy' and 'cupy', the fields of their arrays; 'c_exchange_api', DLPack's in C; 'suai',
-    ``__sycl_usm_array_interface__``; 'dlpack', of any version; 'cai', ``__cuda_array_interface__``; 'buffer', the buffer
-    protocol; 'array_struct' and 'array_interface', NumPy's. With ``device`` or ``kind``
-    the memory must already be there, unless ``copy=True``, which copies as ``to`` does: memory of the host may be changed
-    when the call returns. ``dtype`` is checked, never converted. ``queue`` becomes the array's default queue.
+    These protocols are tried in order, or only the one that ``protocol`` names:
 
-    Raises ExchangeError if the memory cannot be viewed: the message names the protocol and the reason; TypeError for objects
-    that hold no memory; ValueError for another ``protocol`` than these.
+    - 'entrepot.memory' and 'entrepot.adapters': objects of this package
+    - 'numpy' and 'cupy': the fields of their array objects
+    - 'c_exchange_api': DLPack's C exchange API
+    - 'suai': ``__sycl_usm_array_interface__``
+    - 'dlpack': ``__dlpack__``, any version
+    - 'cai': ``__cuda_array_interface__``
+    - 'buffer': the buffer protocol
+    - 'array_struct' and 'array_interface': NumPy's array interface
+
+    With ``device`` or ``kind``, the memory must already be there, unless ``copy=True``, which
+    copies like ``Array.to``. Host memory that was copied may be changed when the call returns.
+    The memory must have the type ``dtype``; elements are never converted. The array's default
+    queue is ``queue``.
+
+    Raises ExchangeError if the memory cannot be viewed; the message names the protocol and the
+    reason. Raises TypeError for objects that hold no memory, ValueError for an unknown
+    ``protocol``.
     """
 
 def from_dlpack(
@@ -772,11 +921,12 @@ def from_dlpack(
     queue: object | None = None,
 ) -> Array:
     """
-    View the memory of ``x`` through its ``__dlpack__``, or a DLPack capsule itself, without a copy (array API, DLPack 1.3).
+    View the memory of ``x`` without a copy (array API, DLPack 1.3).
 
-    The keywords are those of ``asarray``.
+    ``x`` has a method ``__dlpack__`` or is a DLPack capsule. The keywords are those of
+    ``asarray``.
 
-    Raises ExchangeError (a BufferError) with the reason where that cannot be done.
+    Raises ExchangeError (a BufferError) with the reason if the memory cannot be viewed.
     """
 
 def from_address(
@@ -792,25 +942,34 @@ def from_address(
     deleter: Callable[[int], object] | CapsuleType | int | None = None,
 ) -> Array:
     """
-    An Array of memory that another library allocated, given by its address; nothing is copied.
+    An Array of memory that another library allocated, given by its address, without a copy.
 
-    ``address`` is the first element, an int; ``shape`` an int or a sequence of ints, ``strides`` as many, in elements, none
-    of which leads below the address. The drivers are asked which device and kind of memory it is; what none of them knows
-    is ordinary host memory. With ``device`` or ``queue`` it must be memory of that device, in the queue's context; ``'host'``
-    takes whatever the host reaches. What the queue holds now counts as work on the memory, and it becomes the array's default
-    queue.
+    ``address`` is the address of the first element, an int. ``shape`` is an int or a sequence
+    of ints. ``strides`` has as many entries, in elements. No element may lie below the address.
 
-    ``owner`` is any object: it is kept until the memory is released. ``deleter`` is called then, once, with the address:
-    a callable; a C function ``void (*)(void *)``, of ctypes or as its address, an int, which is called without the GIL; or a
-    PyCapsule, which is kept like an owner, as its destructor is the deleter. The memory is released when its last array,
-    view and export is gone and the work that was submitted on it is done, on any thread. What a deleter raises goes to
-    export of it is gone and the work that was submitted on it is done, on any thread. What a deleter raises goes to
-    ``sys.unraisablehook``. Without either, the memory must outlive the array.
+    The drivers are asked for the device and the kind of the memory. Memory that no driver knows
+    is ordinary host memory. With ``device`` or ``queue``, the memory must be on that device, in
+    the queue's context. The device ``'host'`` accepts any memory that the host can access. Work
+    that ``queue`` holds now counts as work on the memory. The array's default queue is
+    ``queue``.
 
-    Raises TypeError for addresses that are no ints and deleters that are none of these; ValueError for a null or misaligned
-    address of elements, strides that lead below it, a negative extent, owner and deleter together; OverflowError for sizes
-    and addresses beyond 64 bits; ExchangeError where the driver knows the memory as another device's, as less than the
-    elements need, or not at all. The deleter is not called then: the memory is still the caller's.
+    The memory is released when its last array, view and export is gone and the work that was
+    submitted on it is done, on any thread. Until then, ``owner``, which is any object, is kept
+    alive. A ``deleter`` is then called once with the address. It is one of these:
+
+    - a Python callable. Exceptions go to ``sys.unraisablehook``.
+    - a C function ``void (*)(void *)`` of ctypes, or its address, an int. It is called without
+      the GIL.
+    - a PyCapsule, which is kept alive like an owner, because its destructor is the deleter.
+
+    Without ``owner`` and ``deleter``, the memory must outlive the array.
+
+    Raises TypeError for an address that is not an int, and for other deleters. Raises
+    ValueError for an array with elements at a null or misaligned address, strides that lead
+    below the address, a negative extent, or both ``owner`` and ``deleter``. Raises
+    OverflowError for sizes and addresses beyond 64 bits. Raises ExchangeError if the driver
+    knows the memory as another device's, as smaller than the elements need, or not at all. The
+    deleter is not called if from_address raises: the caller still owns the memory.
     """
 
 def empty(
@@ -824,10 +983,12 @@ def empty(
     """
     An Array of new, uninitialised memory, C-contiguous.
 
-    ``device`` is a Device, a selector or a dpctl device; without one, that of the innermost ``device_context``, then
-    ``ENTREPOT_DEVICE``, then the host. ``kind`` is 'host', 'device' (the default of devices) or 'shared'.
+    ``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on the
+    device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.
+    Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.
 
-    Raises USMAllocationError when there is no such memory left, DeviceError where the device lacks that kind.
+    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does
+    not support the kind.
     """
 
 def zeros(
@@ -839,12 +1000,14 @@ def zeros(
     queue: object | None = None,
 ) -> Array:
     """
-    An Array of new memory, all bits zero.
+    An Array of new memory in which all bits are zero.
 
-    ``device`` is a Device, a selector or a dpctl device; without one, that of the innermost ``device_context``, then
-    ``ENTREPOT_DEVICE``, then the host. ``kind`` is 'host', 'device' (the default of devices) or 'shared'.
+    ``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on the
+    device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.
+    Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.
 
-    Raises USMAllocationError when there is no such memory left, DeviceError where the device lacks that kind.
+    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does
+    not support the kind.
     """
 
 def full(
@@ -857,51 +1020,66 @@ def full(
     queue: object | None = None,
 ) -> Array:
     """
-    An Array of new memory, every element ``value``.
+    An Array of new memory in which every element is ``value``.
 
-    ``device`` is a Device, a selector or a dpctl device; without one, that of the innermost ``device_context``, then
-    ``ENTREPOT_DEVICE``, then the host. ``kind`` is 'host', 'device' (the default of devices) or 'shared'.
+    ``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on the
+    device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.
+    Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.
 
-    Raises USMAllocationError when there is no such memory left, DeviceError where the device lacks that kind.
+    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does
+    not support the kind.
     """
 
 def fill(array: object, value: object, *, queue: object | None = None) -> Event:
     """
-    Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all. Memory that the host
-    sees and that is given as itself, such as NumPy's, has them when the call returns.
+    Set every element of ``array`` to ``value``.
 
-    Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold.
+    Returns an Event that is done when all elements are set. If ``array`` is not an Array and
+    the host can access its memory, such as a NumPy array, the call waits.
+
+    Raises ValueError for a read-only array, OverflowError for a value that does not fit the
+    dtype.
     """
 
 def copy(dst: object, src: object, queue: object | None = None) -> Event:
     """
-    Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all elements.
+    Copy ``src`` into ``dst``, which may be on another device.
 
-    Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done. Where
-    one is memory that the host sees, given as itself, such as NumPy's, the copy is done when the call returns.
-    Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap.
+    Both are Arrays or other objects that asarray accepts; ``src`` is broadcast. Returns an
+    Event that is done when the copy is complete. The memory stays alive until then. If an
+    argument is not an Array and the host can access its memory, such as a NumPy array, the call
+    waits.
+
+    Raises ValueError for a read-only destination, different dtypes, shapes that do not
+    broadcast, or overlapping memory.
     """
 
 class ArrayHandle:
     """
-    What another process opens an array by: made by ``Array.share`` and ``Memory.share``, picklable, some hundred bytes.
+    A picklable handle of some hundred bytes, with which another process opens an array.
 
-    In the process that shared the array, the handle keeps its memory.
+    Handles are made by ``Array.share`` and ``Memory.share``. In the process that shared the
+    array, the handle keeps the memory alive.
     """
 
     def __init__(self, data: bytes) -> None:
         """
-        From the bytes of a handle, which bytes(handle) gives. Raises ValueError for others, and for those of another version.
+        Make a handle from the bytes that bytes(handle) returned.
+
+        Raises ValueError for other bytes, and for a handle of another version.
         """
 
     def open(self) -> Array:
         """
-        The shared array in this process: the same memory, seen at an address of its own, and read-only if the array was.
+        The shared array in this process.
 
-        May be called any number of times, in any process of the same user, while the process that shared it has the memory.
+        It is the same memory at another address, and read-only if the array was. May be called any
+        number of times, in any process of the same user, while the process that shared the array
+        holds the memory.
 
-        Raises ExchangeError where that process has ended or released the memory, ValueError for a handle that is not true of it,
-        DeviceError where its device is not there in this process.
+        Raises ExchangeError if that process has ended or released the memory, ValueError for a
+        handle that contradicts the memory, DeviceError if the device is not available in this
+        process.
         """
 
     @property
@@ -918,14 +1096,14 @@ class ArrayHandle:
 
     @property
     def read_only(self) -> bool:
-        """Whether the array may not be written."""
+        """True if the array cannot be written."""
 
     @property
     def process(self) -> int:
-        """The number of the process that shared it."""
+        """Process ID of the process that shared the array."""
 
     def __bytes__(self) -> bytes:
-        """The handle as bytes, to be sent by any means."""
+        """The handle as bytes, which can be sent by any means."""
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
@@ -948,16 +1126,19 @@ class LocalMemory:
 @final
 class Launcher:
     """
-    A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+    A kernel with its nd-range. Calling it with the kernel's arguments submits the kernel.
 
-    Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and
-    LocalMemory. ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory
-    is ordered; the call waits where an argument is memory that the host sees and that is no Array, such as NumPy's.
-    ``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a tuple as the
-    range: those of a cluster share their local memory. Both are CUDA's.
+    The call returns an Event. Arguments are Arrays, other objects that asarray accepts, LocalMemory, and
+    scalars that state their type (Scalar, NumPy's, ctypes'). The call waits if an argument is not an Array
+    and the host can access its memory, such as a NumPy array. The keywords are:
 
-    Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError
-    where groups of the device cannot work together in that way.
+    - ``queue``: the queue to use; by default the queue of the first array on a device (compute follows data)
+    - ``cooperative``: True if all groups run at once and may wait for each other (CUDA)
+    - ``cluster``: the number of groups in a cluster, an int or a tuple like the range. The groups of a cluster
+      share their local memory (CUDA).
+
+    Raises KernelError if the range or the arguments contradict the kernel, TypeError for a scalar without a
+    type, DeviceError if the device does not support the keywords.
     """
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
@@ -966,19 +1147,26 @@ class Launcher:
 @final
 class KernelLauncher:
     """
-    A kernel with its range: call it with the kernel's arguments, and it is submitted; the call returns its Event.
+    A kernel with its range. Calling it with the kernel's arguments submits the kernel.
 
-    Arguments are Arrays or anything that asarray takes, numbers, and LocalAccessor. ``queue=``; without it that of the arrays:
-    compute follows data. ``depends_on=`` an Event, or several. ``wait=``; without it the call waits where an argument is memory
-    that the host can look at and that is no Array, such as NumPy's.
+    The call returns an Event. Arguments are Arrays, other objects that asarray accepts, numbers
+    and LocalAccessors. The keywords are:
 
-    Raises KernelError where the kernel, its range or its arguments are refused, TypeError for other arguments than it takes.
+    - ``queue``: the queue to use; by default the queue of the arrays (compute follows data)
+    - ``depends_on``: an Event, or several, that the kernel waits for
+    - ``wait``: True if the call waits for the kernel. By default, it waits if an argument is
+      not an Array and the host can access its memory, such as a NumPy array.
+
+    Raises KernelError if the kernel, its range or its arguments are not supported, TypeError
+    for arguments of other types.
     """
 
     def __call__(self, *args: object, queue: object = None, depends_on: object = None, wait: bool | None = None) -> Event: ...
 
 class PythonKernel:
-    """A Python function that is compiled for what it is launched with: ``kernel[global, local](arguments…)``."""
+    """
+    A Python function that is compiled for the arguments of its launches: ``kernel[global, local](arguments…)``.
+    """
 
     def __new__(
         cls,
@@ -994,7 +1182,7 @@ class PythonKernel:
         """The Python function, as it was written."""
     @property
     def specialisations(self) -> int:
-        """How often the kernel has been compiled in this process."""
+        """Number of times that the kernel has been compiled in this process."""
     def __getitem__(self, index: object, /) -> KernelLauncher: ...
     def _translate(
         self,
@@ -1004,23 +1192,35 @@ class PythonKernel:
         dimensions: int | None = None,
         *,
         any_local: bool = False,
-    ) -> dict[str, Any]: ...
-    def _specialise(self, device: object = None, dimensions: int | None = None) -> None: ...
-    def _range(self, index: object, /) -> tuple[tuple[int, ...], tuple[int, ...]]: ...
-    def _arguments(self, name: str, parameters: tuple[str, ...], arguments: tuple[object, ...], /) -> list[Any]: ...
-    def _type_of(self, variable: str, signature: object, device: object, /) -> Dtype: ...
-    def _types(self, arguments: tuple[object, ...], /) -> list[tuple[Any, dict[str, Any], dict[Any, Any]]]: ...
+    ) -> dict[str, Any]:
+        """
+        The source of the kernel and its parameters, without building it.
+
+        The source is for the local size of the last launch, or for any with ``any_local``.
+        """
+    def _specialise(self, device: object = None, dimensions: int | None = None) -> None:
+        """Compile the kernel for its signatures."""
+    def _range(self, index: object, /) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The global and the local range of an index in brackets."""
+    def _arguments(self, name: str, parameters: tuple[str, ...], arguments: tuple[object, ...], /) -> list[Any]:
+        """The arguments of a launch, converted like those of the kernel."""
+    def _type_of(self, variable: str, signature: object, device: object, /) -> Dtype:
+        """The type of a variable of the kernel, compiled for the signature and the device."""
+    def _types(self, arguments: tuple[object, ...], /) -> list[tuple[Any, dict[str, Any], dict[Any, Any]]]:
+        """The types of the numbers in the kernel and its device functions for those arguments."""
 
 kernel_function_names: tuple[str, ...]
 
 class LocalAccessor:
     """
-    An argument of a kernel: an array in local memory, of a shape that is given at launch.
+    A kernel argument: an array in local memory, whose shape is set at launch.
     """
 
     def __init__(self, shape: object, dtype: object) -> None:
         """
-        ``shape`` elements of ``dtype``, an int or a tuple of up to 3, in each work-group.
+        Each work-group gets an array of this shape and dtype.
+
+        ``shape`` is an int or a tuple of up to 3 ints.
         """
 
     @property
@@ -1033,32 +1233,36 @@ class LocalAccessor:
 
 def cache_directory() -> bytes:
     """
-    The directory of compiled code, by the current environment; empty if caching is off.
+    The directory of the cache of compiled code, from the current environment; empty if off.
     """
 
 def cache_obstacle(kind: str) -> bytes:
     """
-    The reason why the folder of a kind of code cannot be written, with the folder; empty if it can.
+    The reason why the cache folder for a kind of code is not writable; empty if it is writable.
     """
 
 c_api: CapsuleType
 
 class Resource:
     """
-    Where memory comes from and goes back to. Most resources wrap another one, their upstream.
+    A source of memory. Most resources wrap another resource, their upstream.
     """
 
     @property
     def name(self) -> str:
-        """What kind of resource it is."""
+        """The kind of resource, such as 'pool'."""
 
     @property
     def upstream(self) -> Resource | None:
-        """The resource that it wraps; None for one that asks the driver."""
+        """
+        The resource that this one wraps; None for a resource that allocates from the driver.
+        """
 
     def trim(self) -> int:
         """
-        Give what is free, here and upstream, back to the driver. Returns the bytes given back.
+        Return unused memory of this resource and its upstream to the driver.
+
+        Returns the number of bytes.
         """
 
     def __eq__(self, arg: object, /) -> bool: ...
@@ -1069,66 +1273,75 @@ class Resource:
 
 class direct(Resource):
     """
-    Every block is an allocation of the driver, freed once the work that uses it is done.
+    A resource that allocates every block from the driver.
+
+    A block is freed once the work that uses it is done.
     """
 
     def __init__(self) -> None: ...
 
 class pool(Resource):
     """
-    Keeps the blocks that come back, and gives them out again: most without a lock or a call of the driver.
+    A resource that caches freed blocks and reuses them, mostly without a lock or a driver call.
 
-    ``upstream`` is where it takes them from (the driver). It keeps at most ``max_cached`` bytes that are not in use, as far as the blocks in use allow.
+    Blocks come from ``upstream``; the default is the driver. The pool caches at most
+    ``max_cached`` unused bytes, as far as the blocks in use allow.
     """
 
     def __init__(self, upstream: Resource | None = None, *, max_cached: int | None = None) -> None: ...
 
     @property
     def reserved_bytes(self) -> int:
-        """Bytes taken from the upstream."""
+        """Bytes that were allocated from the upstream and not returned."""
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of blocks that are given out, rounded as they are."""
+        """Bytes of blocks in use, as rounded by the pool."""
 
     @property
     def cached_bytes(self) -> int:
-        """Bytes that are free, to be given again."""
+        """Unused bytes, available for reuse."""
 
     @property
     def waiting_bytes(self) -> int:
-        """Bytes that were given back, but that a device may still be using."""
+        """Bytes of freed blocks that a device may still be using."""
 
 class shareable(Resource):
     """
-    Memory that other processes can open, by ``Array.share``: each block an allocation of its own, in whole pages of the device.
+    A resource of memory that other processes can open, by ``Array.share``.
 
-    On the host, a file without a name; on CUDA, device memory with a file of the driver's. Nothing is left of either when
-    the last process that has it releases it, or dies. Devices without such memory raise DeviceError.
+    Each block is a separate allocation in whole pages of the device. On the host, it is a file
+    without a name. On CUDA, it is device memory with a file descriptor of the driver. A block
+    is freed when the last process that holds it releases it or dies.
+
+    Allocating for a device without such memory raises DeviceError.
     """
 
     def __init__(self) -> None: ...
 
 class limit(Resource):
     """
-    Lets no more than ``limit`` bytes out of its upstream (the default pool) at a time; beyond that allocations raise USMAllocationError.
+    A resource that limits the bytes in use of its upstream (the default pool).
+
+    Allocations beyond ``limit`` bytes raise USMAllocationError.
     """
 
     def __init__(self, limit: int, upstream: Resource | None = None) -> None: ...
 
     @property
     def limit(self) -> int:
-        """Bytes that may be out at a time."""
+        """Largest number of bytes that may be in use."""
 
     @property
     def used_bytes(self) -> int:
-        """Bytes that are out, as they were asked for."""
+        """Bytes in use, as requested."""
 
 class log(Resource):
     """
-    A line for every allocation and deallocation that passes through it to its upstream (the default pool).
+    A resource that logs each allocation and deallocation of its upstream (the default pool).
 
-    ``sink`` is called with each line, on the thread that allocates; without one, lines go to standard error.
+    The allocating thread calls ``sink`` with each line. Without ``sink``, lines go to standard
+    error.
     """
 
     def __init__(self, upstream: Resource | None = None, *, sink: Callable[[str], object] | None = None) -> None: ...
@@ -1138,11 +1351,11 @@ class TrackedAllocation:
 
     @property
     def address(self) -> int:
-        """Where it lies."""
+        """Address of the memory."""
 
     @property
     def nbytes(self) -> int:
-        """Bytes, as they were asked for."""
+        """Size in bytes, as requested."""
 
     @property
     def kind(self) -> str:
@@ -1150,19 +1363,21 @@ class TrackedAllocation:
 
     @property
     def device(self) -> Device:
-        """The device that it was made for."""
+        """The device of the allocation."""
 
     @property
     def stack(self) -> str:
-        """Where it was made, the most recent call last."""
+        """Python stack of the allocation, the most recent call last."""
 
     def __repr__(self) -> str: ...
 
 class track(Resource):
     """
-    Remembers the Python stack of every allocation that passes through it to its upstream (the default pool), up to ``frames`` of it.
+    A resource that records the Python stack of each allocation of its upstream (the default
+    pool).
 
-    What is still live when the interpreter exits is reported on standard error.
+    Stacks have at most ``frames`` frames. Allocations that are live at interpreter shutdown are
+    reported on standard error.
     """
 
     def __init__(self, upstream: Resource | None = None, *, frames: int = 16) -> None: ...
@@ -1173,23 +1388,26 @@ class track(Resource):
 
     def report(self) -> str:
         """
-        The same for a person to read, with the stacks; '' where nothing is left.
+        A text that lists the live allocations and their stacks; '' if there are no live
+        allocations.
         """
 
 class statistics(Resource):
     """
-    Counts what passes through it to its upstream (the default pool): bytes as they were asked for, and allocations.
+    A resource that counts the allocations of its upstream (the default pool).
+
+    Bytes are counted as requested.
     """
 
     def __init__(self, upstream: Resource | None = None) -> None: ...
 
     @property
     def current_bytes(self) -> int:
-        """Bytes that are out."""
+        """Bytes in use."""
 
     @property
     def peak_bytes(self) -> int:
-        """The most bytes that were out at a time."""
+        """Largest number of bytes in use at one time."""
 
     @property
     def total_bytes(self) -> int:
@@ -1197,43 +1415,50 @@ class statistics(Resource):
 
     @property
     def current_count(self) -> int:
-        """Allocations that are out."""
+        """Number of allocations in use."""
 
     @property
     def peak_count(self) -> int:
-        """The most allocations that were out at a time."""
+        """Largest number of allocations in use at one time."""
 
     @property
     def total_count(self) -> int:
-        """All allocations so far."""
+        """Number of all allocations so far."""
 
     @property
     def failed_count(self) -> int:
         """
-        Allocations that the upstream refused, once each, however often they were tried.
+        Number of allocations that the upstream refused. Retries are not counted.
         """
 
     def reset_peaks(self) -> None:
-        """Let the peaks begin again from what is out now."""
+        """Reset the peaks to the current values."""
 
 def set_resource(device: object, resource: Resource | None) -> None:
     """
-    Let allocations for ``device`` come from ``resource`` from now on, on every thread; None: from the default pool again.
+    Set the resource of later allocations for ``device``, on every thread.
+
+    None restores the default pool.
     """
 
 def get_resource(device: object) -> Resource:
     """
-    What an allocation for ``device`` would come from now: the innermost ``use_resource`` of the thread, else what ``set_resource`` set, else the default pool.
+    The resource that an allocation for ``device`` would use now.
+
+    It is the thread's innermost ``use_resource``, else the resource of ``set_resource``, else
+    the default pool.
     """
 
 def trim() -> int:
     """
-    Give what is free in every pool back to the driver. Returns the bytes given back.
+    Return unused memory of every pool to the driver. Returns the number of bytes.
     """
 
 class use_resource:
     """
-    ``with use_resource(resource):`` lets all allocations of this thread come from it, for every device.
+    A context manager that sets the resource of the thread's allocations, for every device.
+
+    ``with use_resource(resource):`` may be nested.
     """
 
     def __init__(self, resource: Resource) -> None: ...
@@ -1243,95 +1468,183 @@ class use_resource:
     def __exit__(self, exc_type: object, exc_value: object, traceback: object, /) -> None: ...
 
 class Memory:
-    """What MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice have in common; not made by itself."""
+    """
+    Bytes of USM memory, allocated or borrowed.
+
+    Memory is the base class of MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice and is not
+    instantiated itself.
+
+    - From a number of bytes, they allocate memory on the queue's device (default: SYCL's
+      default device). ``alignment`` is a power of two.
+    - From an object with __sycl_usm_array_interface__, or an Array, they view its memory
+      without a copy, from the lowest byte to the highest. The memory must be of the same kind.
+      With ``copy=True`` the bytes are copied to new memory.
+
+    Raises ValueError (InterfaceError) if the object's memory cannot be viewed,
+    USMAllocationError if the memory cannot be allocated, DeviceError if the device does not
+    support the kind.
+    """
 
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """Number of bytes."""
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """Number of bytes."""
     @property
-    def _pointer(self) -> int: ...
+    def _pointer(self) -> int:
+        """Address of the first byte, an int."""
     @property
-    def _context(self) -> Any: ...
+    def _context(self) -> Any:
+        """sycl_context."""
     @property
-    def _queue(self) -> Any: ...
+    def _queue(self) -> Any:
+        """sycl_queue."""
     @property
-    def reference_obj(self) -> object: ...
+    def reference_obj(self) -> object:
+        """The object that the memory was borrowed from, or None."""
     @property
-    def sycl_context(self) -> Any: ...
+    def sycl_context(self) -> Any:
+        """The context that the memory is bound to."""
     @property
-    def sycl_device(self) -> Any: ...
+    def sycl_device(self) -> Any:
+        """The device that the memory was allocated on."""
     @property
-    def sycl_queue(self) -> Any: ...
+    def sycl_queue(self) -> Any:
+        """The queue that the memory was allocated with: the caller's object if one was passed."""
     @property
-    def __sycl_usm_array_interface__(self) -> dict[str, Any]: ...
+    def __sycl_usm_array_interface__(self) -> dict[str, Any]:
+        """
+        The SYCL USM Array Interface, version 1: the bytes as a C-contiguous array of '|u1'.
+
+        Raises AttributeError for memory that is not SYCL memory.
+        """
     def __new__(
         cls, other: object, /, *, alignment: int = 0, queue: object | None = None, copy: bool = False
     ) -> Self: ...
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
-    def get_usm_type(self, syclobj: object | None = None) -> str: ...
-    def get_usm_type_enum(self, syclobj: object | None = None) -> int: ...
-    def copy_to_host(self, obj: Any = None) -> Any: ...
-    def copy_from_host(self, obj: Buffer) -> None: ...
-    def copy_from_device(self, sycl_usm_ary: object) -> None: ...
-    def memset(self, val: int = 0) -> None: ...
-    def share(self) -> ArrayHandle: ...
-    def tobytes(self) -> bytes: ...
-    def __bytes__(self) -> bytes: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """
+        A numpy.ndarray of the bytes.
+
+        Raises ExchangeError for memory that the host cannot access.
+        """
+    def get_usm_type(self, syclobj: object | None = None) -> str:
+        """
+        The kind of the memory: 'host', 'device' or 'shared'.
+
+        With a context or a queue ``syclobj``, the kind of the memory in that context, or 'unknown'.
+        Raises TypeError for other objects.
+        """
+    def get_usm_type_enum(self, syclobj: object | None = None) -> int:
+        """The kind of get_usm_type() as a number: 0 unknown, 1 device, 2 shared, 3 host."""
+    def copy_to_host(self, obj: Any = None) -> Any:
+        """
+        Copy all bytes to the front of ``obj``, a writable C-contiguous buffer, and return ``obj``.
+
+        Without ``obj``, the bytes are copied to a new NumPy array of uint8, or to a bytearray if
+        NumPy is not installed. Complete on return.
+
+        Raises ValueError if ``obj`` is too small.
+        """
+    def copy_from_host(self, obj: Buffer) -> None:
+        """
+        Copy the bytes of ``obj``, a C-contiguous buffer, to the front of the memory.
+
+        Complete on return. Raises ValueError if the memory is too small or read-only.
+        """
+    def copy_from_device(self, sycl_usm_ary: object) -> None:
+        """
+        Copy the bytes that another object spans to the front of the memory.
+
+        The object is an Array or has __sycl_usm_array_interface__. If the contexts differ, the copy
+        goes through the host. Complete on return.
+
+        Raises ValueError if the memory is too small or read-only, and for other objects.
+        """
+    def memset(self, val: int = 0) -> None:
+        """
+        Set every byte to ``val``. Complete on return.
+
+        Raises OverflowError unless ``val`` is 0 to 255, ValueError for read-only memory.
+        """
+    def share(self) -> ArrayHandle:
+        """
+        An ArrayHandle with which another process opens all bytes, without a copy.
+
+        The conditions are those of ``Array.share``.
+        """
+    def tobytes(self) -> bytes:
+        """A copy as bytes."""
+    def __bytes__(self) -> bytes:
+        """A copy as bytes."""
     def __len__(self) -> int: ...
 
 class MemoryUSMHost(Memory):
-    """Memory of the host, which the queue's device reaches."""
+    """Host memory that the queue's device can access."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class MemoryUSMShared(Memory):
-    """Memory that moves between the host and the queue's device, and that both reach."""
+    """Memory that moves between the host and the queue's device. Both can access it."""
 
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class MemoryUSMDevice(Memory):
-    """Memory of the queue's device, which the host cannot reach."""
+    """Memory of the queue's device that the host cannot access."""
 
 def as_usm_memory(obj: object, /) -> MemoryUSMHost | MemoryUSMShared | MemoryUSMDevice:
     """
-    The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, as MemoryUSMHost, MemoryUSMShared or
-    MemoryUSMDevice, whichever kind the driver says it is; never a copy.
+    The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, without a
+    copy.
 
-    Raises ValueError (InterfaceError) where the object has no such interface, or one that is malformed or untrue.
+    The driver's kind of the memory decides between MemoryUSMHost, MemoryUSMShared and
+    MemoryUSMDevice.
+
+    Raises ValueError (InterfaceError) if the object has no such interface, or a malformed or
+    untrue one.
     """
 
 class Pointer:
     """
-    An address for a C function, and what keeps the memory there.
+    An address to pass to a C function. It keeps the memory alive.
 
-    ``pyobj`` is, and is looked at in this order: None, for NULL; an adapter, whose address is copied and whose buffer is not; an
-    int; a ctypes pointer (c_void_p, c_char_p, POINTER, a function), for what it points to; an Array; an object with
-    ``__cuda_array_interface__``; one with a contiguous buffer, which is held as long as the adapter lives; one with
-    ``as_c_void_p()``; whatever else asarray takes. A ctypes number or structure is a buffer: its address is C's ``&x``.
+    ``pyobj`` is one of these, tried in this order:
 
-    ``p[n]`` is the pointer ``n`` bytes further on. Adapters are equal where their addresses are, and to ints.
+    - None, which is NULL
+    - an adapter: its address is copied, its buffer is not
+    - an int
+    - a ctypes pointer (c_void_p, c_char_p, POINTER, a function): the address that it points to
+    - an Array
+    - an object with ``__cuda_array_interface__``
+    - an object with a contiguous buffer, which is held as long as the adapter lives. A ctypes
+      number or structure is a buffer: its address is C's ``&x``.
+    - an object with ``as_c_void_p()``
+    - any other object that asarray accepts
 
-    Raises TypeError for what stands for no address, OverflowError for ints outside of 0 … 2**64 - 1, ValueError for strided memory.
+    ``p[n]`` is the pointer ``n`` bytes further on. Adapters are equal to adapters and ints with
+    the same address.
+
+    Raises TypeError for an object without an address, OverflowError for ints outside of 0 …
+    2**64 - 1, ValueError for strided memory.
     """
 
     def __init__(self, pyobj: object = None) -> None: ...
     @classmethod
     def fromObj(cls, pyobj: object, /) -> Self:
-        """``pyobj`` itself if it is of this class already, else a new adapter made from it."""
+        """Return ``pyobj`` if it has this class, else a new adapter made from it."""
     def createRef(self) -> Pointer:
-        """A Pointer to the address that this adapter holds, as C's ``&p``; it keeps the adapter."""
+        """A Pointer to the address in this adapter, as C's ``&p``. It keeps the adapter alive."""
     def as_c_void_p(self) -> ctypes.c_void_p:
         """The address as a ctypes.c_void_p."""
     @property
     def is_ptr_null(self) -> bool:
-        """Whether the address is NULL."""
+        """True if the address is NULL."""
     @property
     def is_owner(self) -> bool:
-        """Whether the memory is the adapter's own allocation."""
+        """True if the adapter allocated the memory."""
     @property
     def is_read_only(self) -> bool:
-        """Whether the memory must not be written: such an adapter is refused as a destination."""
+        """True if the memory must not be written; such an adapter is refused as a destination."""
     def __bool__(self) -> bool: ...
     def __int__(self) -> int: ...
     def __index__(self) -> int: ...
@@ -1342,29 +1655,31 @@ class Pointer:
 
 class CStr(Pointer):
     """
-    A string of C: from a str, as UTF-8, from bytes, or from what Pointer takes.
+    A C string, made from a str (as UTF-8), from bytes, or from an object that Pointer accepts.
 
-    What it is made from lives as long as the adapter. Where a C function has written, ``str()`` reads what is there now.
+    The adapter keeps that object alive. After a C function has written the string, ``str()``
+    reads its new contents.
     """
 
     def __init__(self, pyobj: object) -> None: ...
     def decode(self, encoding: str = 'utf-8', errors: str = 'strict') -> str:
-        """The string, as bytes.decode() has it."""
+        """The string, decoded like bytes.decode()."""
     def encode(self, encoding: str = 'utf-8', errors: str = 'strict') -> bytes:
-        """The string's bytes in an encoding, as str.encode() has them."""
+        """The string's bytes in another encoding, like str.encode()."""
     def malloc(self, content_len: int, /) -> None:
         """
-        Allocate zeros for a string of ``content_len`` bytes, and for the NUL behind it.
+        Allocate a zeroed string of ``content_len`` bytes and its terminating NUL.
 
-        Raises RuntimeError unless this CStr stands for NULL.
+        Raises RuntimeError unless this CStr is NULL.
         """
     def free(self) -> None:
         """
-        Free what malloc() has allocated; nothing happens to NULL.
+        Free the memory that malloc() allocated. A no-op for NULL.
 
         Raises RuntimeError for any other memory.
         """
-    def __bytes__(self) -> bytes: ...
+    def __bytes__(self) -> bytes:
+        """The string's bytes, without the NUL."""
     def __len__(self) -> int: ...
     def __getitem__(self, index: int | slice, /) -> str: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
@@ -1372,11 +1687,15 @@ class CStr(Pointer):
 
 class DeviceArray(Pointer):
     """
-    An address of device memory with a shape and a type, as hipMalloc returns it; made from whatever Pointer takes, with the shape
-    and the type of an Array, of an object with ``__cuda_array_interface__``, or of what asarray takes.
+    An address of device memory with a shape and a type, as hipMalloc returns it.
 
-    ``configure()`` changes what is known of it; ``array[…]`` is a part of it, as in NumPy, which keeps the whole. asarray(array) is
-    an Array of the same memory, once a driver knows the address.
+    It is made from an object that Pointer accepts. An Array, an object with
+    ``__cuda_array_interface__`` and other objects that asarray accepts give the shape and the
+    type.
+
+    Use ``configure()`` to change the description. As in NumPy, ``array[…]`` is a part of the
+    array, which keeps the whole array alive. If a driver knows the address, asarray(array) is
+    an Array of the same memory.
     """
 
     def __init__(self, pyobj: object) -> None: ...
@@ -1392,24 +1711,29 @@ class DeviceArray(Pointer):
         _force: bool = False,
     ) -> Self:
         """
-        Say what is at the address, and return the array itself.
+        Describe the elements at the address, and return the array itself.
 
-        ``typestr`` is one of the array interface or a name of NumPy's ('<f4', 'float32'); ``shape`` an int or ints; ``strides`` are in
-        bytes, None for C-contiguous; ``itemsize`` may be left out where there is a typestr; ``stream`` is the one that consumers come
-        behind. What is not said stays. The number of bytes must stay, too, unless ``_force=True``; a call that raises has changed
-        nothing.
+        - ``typestr``: the array interface's type string or NumPy's name of a type ('<f4',
+          'float32')
+        - ``shape``: an int or ints
+        - ``strides``: in bytes; None for C-contiguous
+        - ``itemsize``: may be left out if there is a typestr
+        - ``stream``: the stream that consumers synchronize with
 
-        Raises ValueError for what contradicts itself or the bytes there are.
+        Arguments that are left out keep their values. The number of bytes must not change, unless
+        ``_force=True``. A call that raises has changed nothing.
+
+        Raises ValueError for arguments that contradict each other or the size of the memory.
         """
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extent of each axis, in elements; (0,) where nothing is known."""
+        """Extent of each axis, in elements; (0,) if the shape is unknown."""
     @property
     def strides(self) -> tuple[int, ...]:
         """Distance between neighbours along each axis, in bytes."""
     @property
     def typestr(self) -> str:
-        """The type of an element, as the array interface spells it."""
+        """The type of an element, as a type string of the array interface."""
     @property
     def size(self) -> int:
         """Number of elements."""
@@ -1421,18 +1745,22 @@ class DeviceArray(Pointer):
         """Number of axes."""
     @property
     def stream_as_int(self) -> int | None:
-        """The stream that consumers come behind, or None."""
+        """The stream that consumers synchronize with, or None."""
     @property
     def is_freed(self) -> bool:
-        """Whether the memory has been given back: such an array is refused everywhere."""
+        """True if the memory has been freed; every later use is refused."""
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
-        """The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host."""
+        """
+        The CUDA array interface, version 3, in a new dict.
+
+        Raises AttributeError for host memory.
+        """
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """
-        NumPy's array of memory of the host.
+        A numpy.ndarray of the same memory.
 
-        Raises ExchangeError for memory that the host cannot reach.
+        Raises ExchangeError for memory that the host cannot access.
         """
     def __dlpack__(
         self,
@@ -1442,53 +1770,66 @@ class DeviceArray(Pointer):
         dl_device: tuple[int, int] | None = None,
         copy: bool | None = None,
     ) -> CapsuleType:
-        """A DLPack capsule of the same memory, as entrepot.Array gives it. Raises BufferError (ExchangeError) with the reason."""
+        """
+        A DLPack capsule of the same memory, like that of entrepot.Array.
+
+        Raises BufferError (ExchangeError) with the reason if the memory cannot be exported.
+        """
     def __dlpack_device__(self) -> tuple[int, int]:
-        """(device type, device id) as DLPack numbers them."""
+        """Device type and device id, in DLPack's numbering."""
     def __len__(self) -> int: ...
     def __getitem__(self, index: object, /) -> DeviceArray: ...
 
 class ListOfBytes(Pointer):
-    """An array of C strings from a list or tuple of bytes, str or CStr, which it keeps; or the address of one, as Pointer takes it."""
+    """
+    An array of C strings, made from a list or tuple of bytes, str or CStr.
+
+    The adapter keeps the strings alive. It can also be made from the address of such an array,
+    as Pointer accepts it.
+    """
 
     def __init__(self, pyobj: object) -> None: ...
     @classmethod
     def allocate(cls, count: int) -> Self:
-        """An array of ``count`` zeros, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     def to_list(self) -> list[bytes | None]:
         """
-        The elements as they are now, in a list.
+        The current elements, in a list.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def to_tuple(self) -> tuple[bytes | None, ...]:
         """
-        The elements as they are now, in a tuple.
+        The current elements, in a tuple.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
     def __iter__(self) -> Iterator[bytes | None]: ...
 
 class ListOfPointer(Pointer):
-    """An array of addresses from a list or tuple of what Pointer takes, kept as a Pointer keeps it; or the address of an array."""
+    """
+    An array of addresses, made from a list or tuple of objects that Pointer accepts.
+
+    The adapter keeps the objects alive. It can also be made from the address of such an array.
+    """
 
     def __init__(self, pyobj: object) -> None: ...
     @classmethod
     def allocate(cls, count: int) -> Self:
-        """An array of ``count`` zeros, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     def to_list(self) -> list[Pointer]:
         """
-        The elements as they are now, in a list.
+        The current elements, in a list.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def to_tuple(self) -> tuple[Pointer, ...]:
         """
-        The elements as they are now, in a tuple.
+        The current elements, in a tuple.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
@@ -1496,26 +1837,29 @@ class ListOfPointer(Pointer):
 
 class ListOfInt(Pointer):
     """
-    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+    An array of C integers, made from a list or tuple of ints.
 
-    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    It can also be made from the address of such an array, as Pointer accepts it.
+
+    Raises TypeError for an element that is not an int, OverflowError for an element that does
+    not fit; the message has the index.
     """
 
     def __init__(self, pyobj: object) -> None: ...
     @classmethod
     def allocate(cls, count: int) -> Self:
-        """An array of ``count`` zeros, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     def to_list(self) -> list[int]:
         """
-        The elements as they are now, in a list.
+        The current elements, in a list.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def to_tuple(self) -> tuple[int, ...]:
         """
-        The elements as they are now, in a tuple.
+        The current elements, in a tuple.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
@@ -1523,26 +1867,29 @@ class ListOfInt(Pointer):
 
 class ListOfUnsigned(Pointer):
     """
-    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+    An array of C integers, made from a list or tuple of ints.
 
-    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    It can also be made from the address of such an array, as Pointer accepts it.
+
+    Raises TypeError for an element that is not an int, OverflowError for an element that does
+    not fit; the message has the index.
     """
 
     def __init__(self, pyobj: object) -> None: ...
     @classmethod
     def allocate(cls, count: int) -> Self:
-        """An array of ``count`` zeros, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     def to_list(self) -> list[int]:
         """
-        The elements as they are now, in a list.
+        The current elements, in a list.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def to_tuple(self) -> tuple[int, ...]:
         """
-        The elements as they are now, in a tuple.
+        The current elements, in a tuple.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
@@ -1550,26 +1897,29 @@ class ListOfUnsigned(Pointer):
 
 class ListOfLong(Pointer):
     """
-    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+    An array of C integers, made from a list or tuple of ints.
 
-    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    It can also be made from the address of such an array, as Pointer accepts it.
+
+    Raises TypeError for an element that is not an int, OverflowError for an element that does
+    not fit; the message has the index.
     """
 
     def __init__(self, pyobj: object) -> None: ...
     @classmethod
     def allocate(cls, count: int) -> Self:
-        """An array of ``count`` zeros, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     def to_list(self) -> list[int]:
         """
-        The elements as they are now, in a list.
+        The current elements, in a list.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def to_tuple(self) -> tuple[int, ...]:
         """
-        The elements as they are now, in a tuple.
+        The current elements, in a tuple.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
@@ -1577,26 +1927,29 @@ class ListOfLong(Pointer):
 
 class ListOfUnsignedLong(Pointer):
     """
-    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+    An array of C integers, made from a list or tuple of ints.
 
-    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    It can also be made from the address of such an array, as Pointer accepts it.
+
+    Raises TypeError for an element that is not an int, OverflowError for an element that does
+    not fit; the message has the index.
     """
 
     def __init__(self, pyobj: object) -> None: ...
     @classmethod
     def allocate(cls, count: int) -> Self:
-        """An array of ``count`` zeros, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     def to_list(self) -> list[int]:
         """
-        The elements as they are now, in a list.
+        The current elements, in a list.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def to_tuple(self) -> tuple[int, ...]:
         """
-        The elements as they are now, in a tuple.
+        The current elements, in a tuple.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
@@ -1604,26 +1957,29 @@ class ListOfUnsignedLong(Pointer):
 
 class ListOfInt64(Pointer):
     """
-    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+    An array of C integers, made from a list or tuple of ints.
 
-    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    It can also be made from the address of such an array, as Pointer accepts it.
+
+    Raises TypeError for an element that is not an int, OverflowError for an element that does
+    not fit; the message has the index.
     """
 
     def __init__(self, pyobj: object) -> None: ...
     @classmethod
     def allocate(cls, count: int) -> Self:
-        """An array of ``count`` zeros, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     def to_list(self) -> list[int]:
         """
-        The elements as they are now, in a list.
+        The current elements, in a list.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def to_tuple(self) -> tuple[int, ...]:
         """
-        The elements as they are now, in a tuple.
+        The current elements, in a tuple.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
@@ -1631,133 +1987,169 @@ class ListOfInt64(Pointer):
 
 class ListOfUInt64(Pointer):
     """
-    An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.
+    An array of C integers, made from a list or tuple of ints.
 
-    Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.
+    It can also be made from the address of such an array, as Pointer accepts it.
+
+    Raises TypeError for an element that is not an int, OverflowError for an element that does
+    not fit; the message has the index.
     """
 
     def __init__(self, pyobj: object) -> None: ...
     @classmethod
     def allocate(cls, count: int) -> Self:
-        """An array of ``count`` zeros, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     def to_list(self) -> list[int]:
         """
-        The elements as they are now, in a list.
+        The current elements, in a list.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def to_tuple(self) -> tuple[int, ...]:
         """
-        The elements as they are now, in a tuple.
+        The current elements, in a tuple.
 
-        Raises TypeError where the length is not known.
+        Raises TypeError if the length is unknown.
         """
     def __len__(self) -> int: ...
     def __getitem__(self, index: Any, /) -> Any: ...
     def __iter__(self) -> Iterator[int]: ...
 
 class PointerToInt(ListOfInt):
-    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+    """
+    The address of one C integer. Its ``value`` reads and writes the integer.
+
+    It is made from a list of one int, by ``allocate()``, or from an object that Pointer
+    accepts.
+    """
 
     @classmethod
     def allocate(cls, count: int = 1) -> Self:
-        """A zero, or as many as ``count``, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     value: int
-    """The number that is pointed to."""
+    """The integer at the address."""
 
 class PointerToUnsigned(ListOfUnsigned):
-    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+    """
+    The address of one C integer. Its ``value`` reads and writes the integer.
+
+    It is made from a list of one int, by ``allocate()``, or from an object that Pointer
+    accepts.
+    """
 
     @classmethod
     def allocate(cls, count: int = 1) -> Self:
-        """A zero, or as many as ``count``, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     value: int
-    """The number that is pointed to."""
+    """The integer at the address."""
 
 class PointerToLong(ListOfLong):
-    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+    """
+    The address of one C integer. Its ``value`` reads and writes the integer.
+
+    It is made from a list of one int, by ``allocate()``, or from an object that Pointer
+    accepts.
+    """
 
     @classmethod
     def allocate(cls, count: int = 1) -> Self:
-        """A zero, or as many as ``count``, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     value: int
-    """The number that is pointed to."""
+    """The integer at the address."""
 
 class PointerToUnsignedLong(ListOfUnsignedLong):
-    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+    """
+    The address of one C integer. Its ``value`` reads and writes the integer.
+
+    It is made from a list of one int, by ``allocate()``, or from an object that Pointer
+    accepts.
+    """
 
     @classmethod
     def allocate(cls, count: int = 1) -> Self:
-        """A zero, or as many as ``count``, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     value: int
-    """The number that is pointed to."""
+    """The integer at the address."""
 
 class PointerToInt64(ListOfInt64):
-    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+    """
+    The address of one C integer. Its ``value`` reads and writes the integer.
+
+    It is made from a list of one int, by ``allocate()``, or from an object that Pointer
+    accepts.
+    """
 
     @classmethod
     def allocate(cls, count: int = 1) -> Self:
-        """A zero, or as many as ``count``, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     value: int
-    """The number that is pointed to."""
+    """The integer at the address."""
 
 class PointerToUInt64(ListOfUInt64):
-    """The address of one C integer: from a list of one int, from allocate(), or what Pointer takes; ``value`` reads and writes it."""
+    """
+    The address of one C integer. Its ``value`` reads and writes the integer.
+
+    It is made from a list of one int, by ``allocate()``, or from an object that Pointer
+    accepts.
+    """
 
     @classmethod
     def allocate(cls, count: int = 1) -> Self:
-        """A zero, or as many as ``count``, which goes with the adapter."""
+        """An array of ``count`` zeros, which is freed with the adapter."""
     value: int
-    """The number that is pointed to."""
+    """The integer at the address."""
 
 class HipModuleLaunchKernel_extra(Pointer):
     """
-    The arguments of a kernel as hipModuleLaunchKernel takes them, from a list or tuple. Its items are ctypes data, which are
-    passed by value, and whatever Pointer takes. Each lies where the C ABI puts it.
+    The arguments of a kernel in the layout of hipModuleLaunchKernel, made from a list or tuple.
 
-    Raises TypeError with the index of an argument that is neither: wrap numbers in ctypes.
+    The items are ctypes data, which are passed by value, and objects that Pointer accepts. They
+    are laid out as the C ABI requires.
+
+    Raises TypeError with the index of any other item: wrap numbers in ctypes.
     """
 
     def __init__(self, pyobj: object) -> None: ...
 
 class Form:
-    """A type of C, and what its values are in Python. Made by entrepot.ffi."""
+    """A C type and its conversion to Python. Made by entrepot.ffi."""
 
     def __new__(
         cls, how: str, kind: str, type: type | None = None, element: Form | None = None, count: int = 0
     ) -> Self: ...
     @property
     def size(self) -> int:
-        """The bytes that C has for it."""
+        """Size of the C type, in bytes."""
     def complete(self, type: type, /) -> None:
-        """The record, of a form of its address that was made before it."""
+        """Set the record class of a pointer form that was made before the record."""
 
 class Record(Pointer):
     """
-    A struct or union of C: its fields are attributes.
+    A C struct or union, whose fields are attributes; the base class of records in bindings.
 
-    The base of the classes that bindings have; a Pointer to its own memory, which is zeros, or to what ``fromObj`` was given.
+    A Record is a Pointer to its own memory, which is zeroed, or to the memory given to
+    ``fromObj``.
     """
 
     def __init__(self, *values: object, **fields: object) -> None: ...
     @classmethod
     def PROPERTIES(cls) -> list[str]:
-        """The names of the fields, in the order of C."""
+        """The names of the fields, in C's order."""
     @classmethod
     def c_sizeof(cls) -> int:
-        """The bytes of one."""
+        """Size of one record, in bytes."""
     @classmethod
     def allocate(cls, count: int = 1) -> Self:
         """
-        An array of ``count`` records, one behind the other; the attributes are the first one's.
+        A contiguous array of ``count`` records. The attributes are those of the first record.
 
-        ``element(i)`` is the i-th.
+        ``element(i)`` is the i-th record.
         """
     @classmethod
     def fromObj(cls, pyobj: object, /) -> Self:
-        """The record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is NULL."""
+        """The record at the address of Pointer(pyobj), or ``pyobj`` if it is one. None is NULL."""
     def element(self, i: int, /) -> Self:
-        """The i-th record of an array of them; it keeps the array."""
+        """The i-th record of an array. It keeps the array alive."""
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[Any]: ...
     def __contains__(self, name: object, /) -> bool: ...
@@ -1768,19 +2160,19 @@ class Field:
 
     @property
     def name(self) -> str:
-        """Its name in C."""
+        """Name of the field in C."""
     @property
     def offset(self) -> int:
-        """Bytes from the record's first to the field's."""
+        """Offset of the field in the record, in bytes."""
     @property
     def size(self) -> int:
-        """Its bytes."""
+        """Size of the field, in bytes."""
     @property
     def bits(self) -> int:
-        """The width of a bit-field; 0 for others."""
+        """Width of a bit-field; 0 for other fields."""
     @property
     def first_bit(self) -> int:
-        """The position of a bit-field in its unit."""
+        """Position of a bit-field in its unit, in bits."""
 
 def make_record(
     name: str,
@@ -1791,24 +2183,29 @@ def make_record(
     dict: dict[str, Any],
     /,
 ) -> Any:
-    """The class of a struct or union. For entrepot.ffi."""
+    """Make the class of a struct or union. For entrepot.ffi."""
 
 class Handle(Pointer):
     """
-    A pointer to a struct that only its library knows; the base of the classes that bindings have.
+    A pointer to an opaque struct of a library; the base class of handles in bindings.
 
-    A function that asks for a handle refuses that of another class. It takes ints, None, ctypes' pointers and adapters of no class
-    as they are: ``Pointer(handle)`` is one.
+    A function with a handle parameter refuses handles of another class. It accepts ints, None,
+    ctypes pointers and adapters without a class: use ``Pointer(handle)`` to drop the class.
     """
 
 def make_handle(name: str, dict: dict[str, Any], /) -> Any:
-    """The class of a handle. For entrepot.ffi."""
+    """Make the class of a handle. For entrepot.ffi."""
 
 class FunctionPointer(Pointer):
     """
-    A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer takes.
+    A pointer to a C function.
 
-    Call it from Python as C would. An exception of a callable is reported by sys.unraisablehook, and C gets zero.
+    It is made from a Python callable, or from an object that Pointer accepts other than an
+    array (CAI, DLPack, SUAI), which is data. C may call a Python callable as long as this
+    object lives. If the callable raises, sys.unraisablehook reports the exception and C gets
+    zero.
+
+    Call the object to call the C function from Python.
     """
 
     def __new__(cls, pyobj: object, /) -> Self: ...
@@ -1818,10 +2215,10 @@ class FunctionPointer(Pointer):
 def make_callback(
     name: str, result: Form, parameters: tuple[tuple[str, Form], ...], dict: dict[str, Any], /
 ) -> Any:
-    """The class of a pointer to a function. For entrepot.ffi."""
+    """Make the class of a function pointer. For entrepot.ffi."""
 
 class ForeignLibrary:
-    """A shared library that is opened when something of it is first asked for, and never closed."""
+    """A shared library that is opened on first use and never closed."""
 
     def __new__(
         cls,
@@ -1839,7 +2236,7 @@ class ForeignLibrary:
         """True if the library is found and loads."""
     @property
     def path(self) -> str:
-        """The file that was opened. Raises LibraryError if there is no such library."""
+        """The file that was opened. Raises LibraryError if the library is not found."""
 
 class ForeignFunction:
     def __new__(cls, library: object, declaration: Any, symbol: str | None = None) -> Self: ...
@@ -1848,5 +2245,5 @@ class ForeignFunction:
         """The Python function that declares it."""
     @property
     def symbol(self) -> str | None:
-        """The name of the function in older libraries; None: the same name."""
+        """The name of the function in older libraries; None if the name is the same."""
     def __call__(self, *args: object, **kwargs: object) -> Any: ...

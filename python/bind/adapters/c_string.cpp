@@ -104,17 +104,20 @@ PyObject *free_own(PyObject *self, PyObject *) {
 
 PyMethodDef c_string_methods[] = {
     {"decode", with_keywords(decode), METH_FASTCALL | METH_KEYWORDS,
-     "decode($self, /, encoding='utf-8', errors='strict')\n--\n\nThe string, as bytes.decode() has it."},
+     "decode($self, /, encoding='utf-8', errors='strict')\n--\n\n"
+     "The string, decoded like bytes.decode()."},
     {"encode", with_keywords(encode), METH_FASTCALL | METH_KEYWORDS,
-     "encode($self, /, encoding='utf-8', errors='strict')\n--\n\nThe string's bytes in an encoding, as str.encode() has them."},
+     "encode($self, /, encoding='utf-8', errors='strict')\n--\n\n"
+     "The string's bytes in another encoding, like str.encode()."},
     {"__bytes__", to_bytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nThe string's bytes, without the NUL."},
     {"malloc", allocate, METH_O,
      "malloc($self, content_len, /)\n--\n\n"
-     "Allocate zeros for a string of ``content_len`` bytes, and for the NUL behind it.\n\n"
-     "Raises RuntimeError unless this CStr stands for NULL."},
+     "Allocate a zeroed string of ``content_len`` bytes and its terminating NUL.\n\n"
+     "Raises RuntimeError unless this CStr is NULL."},
     {"free", free_own, METH_NOARGS,
-     "free($self, /)\n--\n\nFree what malloc() has allocated; nothing happens to NULL.\n\nRaises RuntimeError for any other "
-     "memory."},
+     "free($self, /)\n--\n\n"
+     "Free the memory that malloc() allocated. A no-op for NULL.\n\n"
+     "Raises RuntimeError for any other memory."},
     {},
 };
 

@@ -428,35 +428,42 @@ PyMethodDef device_array_methods[] = {
     {"configure", with_keywords(configure), METH_FASTCALL | METH_KEYWORDS,
      "configure($self, /, *, typestr=…, shape=…, strides=…, itemsize=…, read_only=…, stream=…, _force=False)\n--\n\n"
      "Describe the elements at the address, and return the array itself.\n\n"
-     "``typestr`` is one of the array interface or a name of NumPy's ('<f4', 'float32'); ``shape`` an int or ints; ``strides`` "
-     "are in\n"
-     "bytes, None for C-contiguous; ``itemsize`` may be left out where there is a typestr; consumers synchronize with "
-     "``stream``.\n"
-     "What is not given stays. The number of bytes must stay, too, unless ``_force=True``; a call that raises has changed\n"
-     "nothing.\n\n"
-     "Raises ValueError for what contradicts itself or the bytes there are."},
+     "- ``typestr``: the array interface's type string or NumPy's name of a type ('<f4',\n"
+     "  'float32')\n"
+     "- ``shape``: an int or ints\n"
+     "- ``strides``: in bytes; None for C-contiguous\n"
+     "- ``itemsize``: may be left out if there is a typestr\n"
+     "- ``stream``: the stream that consumers synchronize with\n\n"
+     "Arguments that are left out keep their values. The number of bytes must not change, unless\n"
+     "``_force=True``. A call that raises has changed nothing.\n\n"
+     "Raises ValueError for arguments that contradict each other or the size of the memory."},
     {"__dlpack__", with_keywords(dlpack), METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-     "A DLPack capsule of the same memory, as entrepot.Array gives it. Raises BufferError (ExchangeError) with the reason."},
+     "A DLPack capsule of the same memory, like that of entrepot.Array.\n\n"
+     "Raises BufferError (ExchangeError) with the reason if the memory cannot be exported."},
     {"__dlpack_device__", dlpack_device_of, METH_NOARGS,
-     "__dlpack_device__($self, /)\n--\n\n(device type, device id) as DLPack numbers them."},
+     "__dlpack_device__($self, /)\n--\n\n"
+     "Device type and device id, in DLPack's numbering."},
     {"__array__", with_keywords(numpy_asks_for), METH_FASTCALL | METH_KEYWORDS,
-     "__array__($self, dtype=None, copy=None)\n--\n\nNumPy's array of memory of the host.\n\n"
-     "Raises ExchangeError for memory that the host cannot reach."},
+     "__array__($self, dtype=None, copy=None)\n--\n\n"
+     "A numpy.ndarray of the same memory.\n\n"
+     "Raises ExchangeError for memory that the host cannot access."},
     {},
 };
 
 PyGetSetDef device_array_attributes[] = {
-    {"shape", getter<shape_of>, nullptr, "Extent of each axis, in elements; (0,) where nothing is known.", nullptr},
+    {"shape", getter<shape_of>, nullptr, "Extent of each axis, in elements; (0,) if the shape is unknown.", nullptr},
     {"strides", getter<strides_of>, nullptr, "Distance between neighbours along each axis, in bytes.", nullptr},
-    {"typestr", getter<typestr_of_array>, nullptr, "The type of an element, as the array interface spells it.", nullptr},
+    {"typestr", getter<typestr_of_array>, nullptr, "The type of an element, as a type string of the array interface.", nullptr},
     {"size", getter<size_of>, nullptr, "Number of elements.", nullptr},
     {"itemsize", getter<itemsize_of>, nullptr, "Bytes of an element.", nullptr},
     {"rank", getter<rank_of>, nullptr, "Number of axes.", nullptr},
     {"stream_as_int", get_stream, nullptr, "The stream that consumers synchronize with, or None.", nullptr},
-    {"is_freed", get_is_freed, nullptr, "True if the memory has been freed: such an array is refused everywhere.", nullptr},
+    {"is_freed", get_is_freed, nullptr, "True if the memory has been freed; every later use is refused.", nullptr},
     {"__cuda_array_interface__", get_cai, nullptr,
-     "The CUDA array interface, version 3, in a dict of the caller's own; AttributeError for memory of the host.", nullptr},
+     "The CUDA array interface, version 3, in a new dict.\n\n"
+     "Raises AttributeError for host memory.",
+     nullptr},
     {},
 };
 

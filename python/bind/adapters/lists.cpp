@@ -458,9 +458,13 @@ PyMethodDef list_methods[] = {
     {"allocate", with_keywords(allocate_list), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
      "allocate($type, /, count)\n--\n\nAn array of ``count`` zeros, which is freed with the adapter."},
     {"to_list", to_list, METH_NOARGS,
-     "to_list($self, /)\n--\n\nThe elements as they are now, in a list.\n\nRaises TypeError where the length is not known."},
+     "to_list($self, /)\n--\n\n"
+     "The current elements, in a list.\n\n"
+     "Raises TypeError if the length is unknown."},
     {"to_tuple", to_tuple, METH_NOARGS,
-     "to_tuple($self, /)\n--\n\nThe elements as they are now, in a tuple.\n\nRaises TypeError where the length is not known."},
+     "to_tuple($self, /)\n--\n\n"
+     "The current elements, in a tuple.\n\n"
+     "Raises TypeError if the length is unknown."},
     {},
 };
 
@@ -471,7 +475,7 @@ PyMethodDef single_methods[] = {
 };
 
 PyGetSetDef single_attributes[] = {
-    {"value", get_value, set_value, "The number that is pointed to.", nullptr},
+    {"value", get_value, set_value, "The integer at the address.", nullptr},
     {},
 };
 

@@ -75,21 +75,24 @@ std::uintptr_t offset_from(PyObject *object) {
 
 PyMethodDef pointer_methods[] = {
     {"fromObj", from_object, METH_O | METH_CLASS,
-     "fromObj($type, pyobj, /)\n--\n\n``pyobj`` itself if it is of this class already, else a new adapter made from it."},
+     "fromObj($type, pyobj, /)\n--\n\n"
+     "Return ``pyobj`` if it has this class, else a new adapter made from it."},
     {"createRef", create_reference, METH_NOARGS,
-     "createRef($self, /)\n--\n\nA Pointer to the address that this adapter holds, as C's ``&p``; it keeps the adapter."},
+     "createRef($self, /)\n--\n\n"
+     "A Pointer to the address in this adapter, as C's ``&p``. It keeps the adapter alive."},
     {"as_c_void_p", as_c_void_p, METH_NOARGS, "as_c_void_p($self, /)\n--\n\nThe address as a ctypes.c_void_p."},
     {"__reduce__", refuse_to_pickle, METH_NOARGS,
-     "__reduce__($self, /)\n--\n\nRaises TypeError: an address means nothing elsewhere."},
+     "__reduce__($self, /)\n--\n\n"
+     "Raises TypeError: an address is valid in one process only."},
     {"__bytes__", refuse_bytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nRaises TypeError: the number of bytes is unknown."},
     {},
 };
 
 PyGetSetDef pointer_attributes[] = {
-    {"is_ptr_null", get_is_null, nullptr, "Whether the address is NULL.", nullptr},
-    {"is_owner", get_is_owner, nullptr, "Whether the memory is the adapter's own allocation.", nullptr},
+    {"is_ptr_null", get_is_null, nullptr, "True if the address is NULL.", nullptr},
+    {"is_owner", get_is_owner, nullptr, "True if the adapter allocated the memory.", nullptr},
     {"is_read_only", get_is_read_only, nullptr,
-     "Whether the memory must not be written: such an adapter is refused as a destination.", nullptr},
+     "True if the memory must not be written; such an adapter is refused as a destination.", nullptr},
     {},
 };
 

@@ -25,43 +25,58 @@ using adapters::element_table;
 
 constexpr const char *pointer_doc =
     "Pointer(pyobj=None)\n--\n\n"
-    "An address for a C function, and what keeps the memory there.\n\n"
-    "``pyobj`` is, and is looked at in this order: None, for NULL; an adapter, whose address is copied and whose buffer is not; "
-    "an\n"
-    "int; a ctypes pointer (c_void_p, c_char_p, POINTER, a function), for what it points to; an Array; an object with\n"
-    "``__cuda_array_interface__``; one with a contiguous buffer, which is held as long as the adapter lives; one with\n"
-    "``as_c_void_p()``; whatever else asarray takes. A ctypes number or structure is a buffer: its address is C's ``&x``.\n\n"
-    "``p[n]`` is the pointer ``n`` bytes further on. Adapters are equal where their addresses are, and to ints.\n\n"
-    "Raises TypeError for what stands for no address, OverflowError for ints outside of 0 … 2**64 - 1, ValueError for strided "
-    "memory.";
+    "An address to pass to a C function. It keeps the memory alive.\n\n"
+    "``pyobj`` is one of these, tried in this order:\n\n"
+    "- None, which is NULL\n"
+    "- an adapter: its address is copied, its buffer is not\n"
+    "- an int\n"
+    "- a ctypes pointer (c_void_p, c_char_p, POINTER, a function): the address that it points to\n"
+    "- an Array\n"
+    "- an object with ``__cuda_array_interface__``\n"
+    "- an object with a contiguous buffer, which is held as long as the adapter lives. A ctypes\n"
+    "  number or structure is a buffer: its address is C's ``&x``.\n"
+    "- an object with ``as_c_void_p()``\n"
+    "- any other object that asarray accepts\n\n"
+    "``p[n]`` is the pointer ``n`` bytes further on. Adapters are equal to adapters and ints with\n"
+    "the same address.\n\n"
+    "Raises TypeError for an object without an address, OverflowError for ints outside of 0 …\n"
+    "2**64 - 1, ValueError for strided memory.";
 constexpr const char *c_string_doc =
     "CStr(pyobj)\n--\n\n"
-    "A string of C: from a str, as UTF-8, from bytes, or from what Pointer takes.\n\n"
-    "What it is made from lives as long as the adapter. Where a C function has written, ``str()`` reads what is there now.";
-constexpr const char *strings_doc = "ListOfBytes(pyobj)\n--\n\n"
-                                    "An array of C strings from a list or tuple of bytes, str or CStr, which it keeps; or the "
-                                    "address of one, as Pointer takes it.";
+    "A C string, made from a str (as UTF-8), from bytes, or from an object that Pointer accepts.\n\n"
+    "The adapter keeps that object alive. After a C function has written the string, ``str()``\n"
+    "reads its new contents.";
+constexpr const char *strings_doc =
+    "ListOfBytes(pyobj)\n--\n\n"
+    "An array of C strings, made from a list or tuple of bytes, str or CStr.\n\n"
+    "The adapter keeps the strings alive. It can also be made from the address of such an array,\n"
+    "as Pointer accepts it.";
 constexpr const char *pointers_doc =
     "ListOfPointer(pyobj)\n--\n\n"
-    "An array of addresses from a list or tuple of what Pointer takes, kept as a Pointer keeps it; or the address of an array.";
-constexpr const char *numbers_doc =
-    "An array of C integers from a list or tuple of ints, or the address of one, as Pointer takes it.\n\n"
-    "Raises TypeError and OverflowError with the index of an element that is no int, or does not fit.";
-constexpr const char *number_doc = "The address of one C integer: from a list of one int, from allocate(), or what Pointer "
-                                   "takes; ``value`` reads and writes it.";
-constexpr const char *launch_doc = "HipModuleLaunchKernel_extra(pyobj)\n--\n\n"
-                                   "The arguments of a kernel as hipModuleLaunchKernel takes them, from a list or tuple. Its "
-                                   "items are ctypes data, which are\n"
-                                   "passed by value, and whatever Pointer takes. Each lies where the C ABI puts it.\n\n"
-                                   "Raises TypeError with the index of an argument that is neither: wrap numbers in ctypes.";
+    "An array of addresses, made from a list or tuple of objects that Pointer accepts.\n\n"
+    "The adapter keeps the objects alive. It can also be made from the address of such an array.";
+constexpr const char *numbers_doc = "An array of C integers, made from a list or tuple of ints.\n\n"
+                                    "It can also be made from the address of such an array, as Pointer accepts it.\n\n"
+                                    "Raises TypeError for an element that is not an int, OverflowError for an element that does\n"
+                                    "not fit; the message has the index.";
+constexpr const char *number_doc = "The address of one C integer. Its ``value`` reads and writes the integer.\n\n"
+                                   "It is made from a list of one int, by ``allocate()``, or from an object that Pointer\n"
+                                   "accepts.";
+constexpr const char *launch_doc =
+    "HipModuleLaunchKernel_extra(pyobj)\n--\n\n"
+    "The arguments of a kernel in the layout of hipModuleLaunchKernel, made from a list or tuple.\n\n"
+    "The items are ctypes data, which are passed by value, and objects that Pointer accepts. They\n"
+    "are laid out as the C ABI requires.\n\n"
+    "Raises TypeError with the index of any other item: wrap numbers in ctypes.";
 constexpr const char *device_array_doc =
     "DeviceArray(pyobj)\n--\n\n"
-    "An address of device memory with a shape and a type, as hipMalloc returns it; made from whatever Pointer takes, with the "
-    "shape\n"
-    "and the type of an Array, of an object with ``__cuda_array_interface__``, or of what asarray takes.\n\n"
-    "``configure()`` changes what is known of it; ``array[…]`` is a part of it, as in NumPy, which keeps the whole. "
-    "asarray(array) is\n"
-    "an Array of the same memory, once a driver knows the address.";
+    "An address of device memory with a shape and a type, as hipMalloc returns it.\n\n"
+    "It is made from an object that Pointer accepts. An Array, an object with\n"
+    "``__cuda_array_interface__`` and other objects that asarray accepts give the shape and the\n"
+    "type.\n\n"
+    "Use ``configure()`` to change the description. As in NumPy, ``array[…]`` is a part of the\n"
+    "array, which keeps the whole array alive. If a driver knows the address, asarray(array) is\n"
+    "an Array of the same memory.";
 
 // Stores a string that was built at run time for as long as the types live.
 const char *kept(std::string text) {
@@ -273,10 +288,11 @@ PyObject *device_array_from_python(PyObject *, PyObject *args) {
 
 PyMethodDef functions[] = {
     {"_device_array", device_array_from_python, METH_VARARGS,
-     "_device_array($module, address, nbytes, /)\n--\n\nA DeviceArray of memory that a native allocator returned; it owns "
-     "nothing."},
+     "_device_array($module, address, nbytes, /)\n--\n\n"
+     "A DeviceArray of memory that a native allocator returned. It does not own the memory."},
     {"_mark_freed", mark_freed_from_python, METH_O,
-     "_mark_freed($module, obj, /)\n--\n\nRefuse the DeviceArray from now on, after a native deallocator took it back."},
+     "_mark_freed($module, obj, /)\n--\n\n"
+     "Mark the memory as freed by a native deallocator, so that later use is refused."},
     {},
 };
 

@@ -146,9 +146,11 @@ PyObject *copy_arrays(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObj
 }
 
 constexpr const char *placement_doc =
-    "\n\n``device`` is a Device, a selector or a dpctl device; without one, that of the innermost ``device_context``, then\n"
-    "``ENTREPOT_DEVICE``, then the host. ``kind`` is 'host', 'device' (the default of devices) or 'shared'.\n\n"
-    "Raises USMAllocationError when there is no such memory left, DeviceError where the device lacks that kind.";
+    "\n\n``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on the\n"
+    "device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.\n"
+    "Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.\n\n"
+    "Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does\n"
+    "not support the kind.";
 
 }  // namespace
 
@@ -176,27 +178,29 @@ void init_create(nb::module_ &m) {
     static const std::string empty_doc =
         "empty($module, shape, dtype" + by_place + "An Array of new, uninitialised memory, C-contiguous." + place;
     static const std::string zeros_doc =
-        "zeros($module, shape, dtype" + by_place + "An Array of new memory, all bits zero." + place;
+        "zeros($module, shape, dtype" + by_place + "An Array of new memory in which all bits are zero." + place;
     static const std::string full_doc =
-        "full($module, shape, value, dtype" + by_place + "An Array of new memory, every element ``value``." + place;
+        "full($module, shape, value, dtype" + by_place + "An Array of new memory in which every element is ``value``." + place;
     static PyMethodDef functions[] = {
         {"empty", with_keywords(empty), METH_FASTCALL | METH_KEYWORDS, empty_doc.c_str()},
         {"zeros", with_keywords(zeros), METH_FASTCALL | METH_KEYWORDS, zeros_doc.c_str()},
         {"full", with_keywords(full), METH_FASTCALL | METH_KEYWORDS, full_doc.c_str()},
         {"fill", with_keywords(fill_array), METH_FASTCALL | METH_KEYWORDS,
          "fill($module, array, value, *, queue=None)\n--\n\n"
-         "Sets every element of ``array`` to ``value``; returns an Event that is done when it has them all. Memory that the "
-         "host\n"
-         "sees and that is given as itself, such as NumPy's, has them when the call returns.\n\n"
-         "Raises ValueError for read-only arrays, OverflowError for a value that the dtype cannot hold."},
+         "Set every element of ``array`` to ``value``.\n\n"
+         "Returns an Event that is done when all elements are set. If ``array`` is not an Array and\n"
+         "the host can access its memory, such as a NumPy array, the call waits.\n\n"
+         "Raises ValueError for a read-only array, OverflowError for a value that does not fit the\n"
+         "dtype."},
         {"copy", with_keywords(copy_arrays), METH_FASTCALL | METH_KEYWORDS,
          "copy($module, dst, src, queue=None)\n--\n\n"
-         "Copies ``src`` into ``dst``, which may be in another place, and returns an Event that is done when ``dst`` has all "
-         "elements.\n\n"
-         "Both are Arrays or anything that asarray takes; ``src`` is broadcast. Memory stays alive until the copy is done. "
-         "Where\n"
-         "one is memory that the host sees, given as itself, such as NumPy's, the copy is done when the call returns.\n"
-         "Raises ValueError: read-only destination, different dtypes, shapes that do not broadcast, overlap."},
+         "Copy ``src`` into ``dst``, which may be on another device.\n\n"
+         "Both are Arrays or other objects that asarray accepts; ``src`` is broadcast. Returns an\n"
+         "Event that is done when the copy is complete. The memory stays alive until then. If an\n"
+         "argument is not an Array and the host can access its memory, such as a NumPy array, the call\n"
+         "waits.\n\n"
+         "Raises ValueError for a read-only destination, different dtypes, shapes that do not\n"
+         "broadcast, or overlapping memory."},
         {}};
     if (PyModule_AddFunctions(m.ptr(), functions) < 0)
         nb::raise_python_error();

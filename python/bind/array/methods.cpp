@@ -188,57 +188,76 @@ int array_bool(PyObject *self) {
 
 PyMethodDef array_methods[] = {
     {"transpose", transpose, METH_VARARGS,
-     "transpose($self, *axes)\n--\n\nThe axes in another order, without a copy; without arguments reversed. Raises ValueError "
-     "unless a permutation."},
+     "transpose($self, *axes)\n--\n\n"
+     "A view with permuted axes. Without arguments, the axes are reversed.\n\n"
+     "Raises ValueError if the arguments are not a permutation of the axes."},
     {"reshape", reshape, METH_VARARGS,
-     "reshape($self, *shape)\n--\n\nThe same elements in another shape, without a copy; one extent may be -1.\n\n"
-     "Raises ValueError where the sizes differ, or where only a copy could do it."},
+     "reshape($self, *shape)\n--\n\n"
+     "A view of the elements in another shape; one extent may be -1.\n\n"
+     "Raises ValueError if the sizes differ, or if the shape requires a copy."},
     {"broadcast_to", broadcast_to, METH_VARARGS,
-     "broadcast_to($self, *shape)\n--\n\nA read-only view with axes of extent 1 stretched, without a copy. Raises ValueError "
-     "where the shapes do not broadcast."},
+     "broadcast_to($self, *shape)\n--\n\n"
+     "A read-only view in which axes of extent 1 are stretched to the shape.\n\n"
+     "Raises ValueError if the array does not broadcast to the shape."},
     {"view", view, METH_O,
-     "view($self, dtype, /)\n--\n\nThe same bytes as elements of another dtype, without a copy.\n\n"
-     "Raises ValueError where the last axis or the alignment does not allow it."},
+     "view($self, dtype, /)\n--\n\n"
+     "A view of the bytes as elements of another dtype.\n\n"
+     "Raises ValueError if the last axis or the alignment does not allow it."},
     {"to", with_keywords(to), METH_FASTCALL | METH_KEYWORDS,
-     "to($self, device=None, *, kind=None, queue=None)\n--\n\nA C-contiguous copy in another place, made in order with other "
-     "work.\n"
-     "The call waits for the copy only if the host can reach the memory and it is borrowed or exported, such as NumPy's, which\n"
-     "may be changed when the call returns.\n\n"
-     "Without a device, on this one. Raises USMAllocationError when there is no such memory left."},
+     "to($self, device=None, *, kind=None, queue=None)\n--\n\n"
+     "A C-contiguous copy on another device or in another kind of memory.\n\n"
+     "Without ``device``, the copy is on the same device. It is ordered with other work. The call\n"
+     "waits for the copy only if the host can access this array's memory and the memory is\n"
+     "borrowed or exported, such as NumPy's. That memory may be changed when the call returns.\n\n"
+     "Raises USMAllocationError if the memory cannot be allocated."},
     {"host", host, METH_NOARGS,
-     "host($self, /)\n--\n\nThe same memory seen as the host's, without a copy. Raises ExchangeError for device memory."},
+     "host($self, /)\n--\n\n"
+     "An Array of the same memory on the host device, without a copy.\n\n"
+     "Raises ExchangeError for memory that the host cannot access."},
     {"numpy", numpy, METH_NOARGS,
-     "numpy($self, /)\n--\n\nA numpy.ndarray over the same memory, after waiting for work that writes it.\n\n"
-     "bfloat16 and the narrower floats need ml_dtypes. Raises ExchangeError for memory that the host cannot reach."},
+     "numpy($self, /)\n--\n\n"
+     "A numpy.ndarray of the same memory. Waits for work that writes the memory.\n\n"
+     "Types such as bfloat16 and the narrower floats require ml_dtypes. Raises ExchangeError for\n"
+     "memory that the host cannot access."},
     {"__array__", with_keywords(numpy_asks), METH_FASTCALL | METH_KEYWORDS,
-     "__array__($self, dtype=None, copy=None)\n--\n\nWhat NumPy asks for: ``numpy()``, converted or copied if it says so.\n\n"
-     "Raises ExchangeError for memory that the host cannot reach."},
+     "__array__($self, dtype=None, copy=None)\n--\n\n"
+     "NumPy's conversion protocol: ``numpy()``, converted to ``dtype`` or copied if requested.\n\n"
+     "Raises ExchangeError for memory that the host cannot access."},
     {"item", item, METH_NOARGS,
-     "item($self, /)\n--\n\nThe only element as a bool, int, float or complex; of memory that the host cannot reach, a copy of "
-     "it.\n\n"
-     "Raises ValueError for an array of another size than 1, ExchangeError for a type that Python has no number for."},
+     "item($self, /)\n--\n\n"
+     "The only element as a bool, int, float or complex.\n\n"
+     "The element is copied to the host if the host cannot access the memory. Raises ValueError\n"
+     "unless the array has exactly one element, ExchangeError for a type without a Python number."},
     {"__complex__", array_complex, METH_NOARGS, "__complex__($self, /)\n--\n\n``complex(a.item())``."},
     {"copy_to_host", copy_to_host, METH_NOARGS,
-     "copy_to_host($self, /)\n--\n\nA copy in ordinary host memory, complete on return.\n\n"
-     "Raises DeviceError where earlier work on the memory has failed, USMAllocationError where there is no memory for the copy."},
+     "copy_to_host($self, /)\n--\n\n"
+     "A copy in ordinary host memory, complete on return.\n\n"
+     "Raises DeviceError if earlier work on the memory failed, USMAllocationError if the copy\n"
+     "cannot be allocated."},
     {"copy_from_host", copy_from_host, METH_O,
-     "copy_from_host($self, obj, /)\n--\n\nCopies from anything that asarray takes, complete on return. Raises ValueError as "
-     "entrepot.copy does."},
+     "copy_from_host($self, obj, /)\n--\n\n"
+     "Copy the elements of any object that asarray accepts, complete on return.\n\n"
+     "Raises ValueError under the same conditions as entrepot.copy."},
     {"share", with_keywords(share), METH_FASTCALL | METH_KEYWORDS,
-     "share($self, *, fabric=False)\n--\n\nAn ArrayHandle, by which another process opens the array, without a copy.\n\n"
-     "The memory must be of ``entrepot.memory.shareable()``, or another library's of cudaMalloc. Waits until what was submitted "
-     "to\n"
-     "write it is done; what comes later the two processes order between them. Keep the array, or the handle, until the other "
-     "side\n"
-     "has opened it. From then on each has the memory for itself; of cudaMalloc it must stay as long as the other side uses it.\n"
-     "``fabric=True``: for processes of other machines, where the device has fabric handles.\n\n"
-     "Raises ExchangeError for memory that cannot be shared, naming the resource whose memory can."},
+     "share($self, *, fabric=False)\n--\n\n"
+     "An ArrayHandle with which another process opens the array, without a copy.\n\n"
+     "The memory must come from ``entrepot.memory.shareable()``, or from cudaMalloc in another\n"
+     "library. The call waits for submitted work that writes the memory. The two processes must\n"
+     "order later work between them.\n\n"
+     "Keep the array or the handle until the other process has opened it. After that, each process\n"
+     "keeps the memory alive by itself. Memory of cudaMalloc must stay allocated while the other\n"
+     "process uses it.\n\n"
+     "Pass ``fabric=True`` for processes on other machines, if the device supports fabric handles.\n\n"
+     "Raises ExchangeError for memory that cannot be shared; the message names the resource whose\n"
+     "memory can."},
     {"__dlpack__", with_keywords(dlpack_export), METH_FASTCALL | METH_KEYWORDS,
-     "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule of the same memory "
-     "(DLPack 1.3, array API).\n\n"
-     "Raises BufferError (ExchangeError) for what cannot be given without a copy, naming the reason."},
+     "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+     "A DLPack capsule of the same memory (DLPack 1.3, array API).\n\n"
+     "Raises BufferError (ExchangeError) with the reason if the memory cannot be exported without\n"
+     "a copy."},
     {"__dlpack_device__", dlpack_device, METH_NOARGS,
-     "__dlpack_device__($self, /)\n--\n\n(device type, device id) as DLPack numbers them."},
+     "__dlpack_device__($self, /)\n--\n\n"
+     "Device type and device id, in DLPack's numbering."},
     {},
 };
 

@@ -195,22 +195,30 @@ PyGetSetDef attributes[] = {
     {"itemsize", getter<get_itemsize>, nullptr, "Bytes of an element.", nullptr},
     {"device", getter<get_device>, nullptr, "The device that the memory is on.", nullptr},
     {"context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
-    {"queue", getter<get_queue>, nullptr, "Where operations on the array run unless they name another queue.", nullptr},
+    {"queue", getter<get_queue>, nullptr, "The queue of operations on the array that name no other queue.", nullptr},
     {"kind", getter<get_kind>, nullptr, "'host', 'device' or 'shared': where the memory can be accessed.", nullptr},
     {"read_only", getter<get_read_only>, nullptr, "True if the elements cannot be changed through this array.", nullptr},
     {"data_ptr", getter<get_data_ptr>, nullptr, "Address of the first element, an int.", nullptr},
     {"owner", getter<get_owner>, nullptr, "The Python object that the memory was borrowed from, or None.", nullptr},
     {"T", getter<get_transposed>, nullptr, "The array with its axes reversed, without a copy.", nullptr},
     {"__sycl_usm_array_interface__", interface<suai_export>, nullptr,
-     "SUAI version 1; AttributeError for memory that is not SYCL's.", nullptr},
-    {"__usm_ndarray__", getter<get_usm_ndarray>, nullptr, "dpnp's array of the same memory, so that dpnp.asarray does not copy.",
+     "The SYCL USM Array Interface, version 1.\n\n"
+     "Raises AttributeError for memory that is not SYCL memory.",
      nullptr},
+    {"__usm_ndarray__", getter<get_usm_ndarray>, nullptr,
+     "An array of dpnp with the same memory, so that dpnp.asarray does not copy.", nullptr},
     {"sycl_queue", getter<get_sycl_queue>, nullptr, "The dpctl.SyclQueue of __usm_ndarray__.", nullptr},
     {"__cuda_array_interface__", interface<cai_export>, nullptr,
-     "The CUDA array interface, version 3; AttributeError for memory that is neither CUDA's nor HIP's.", nullptr},
+     "The CUDA array interface, version 3.\n\n"
+     "Raises AttributeError for memory that is neither CUDA nor HIP memory.",
+     nullptr},
     {"__array_interface__", interface<array_interface_export>, nullptr,
-     "NumPy's array interface, version 3; AttributeError for memory that the host cannot reach.", nullptr},
-    {"__array_struct__", interface<array_struct_export>, nullptr, "The C side of the array interface; AttributeError as above.",
+     "NumPy's array interface, version 3.\n\n"
+     "Raises AttributeError for memory that the host cannot access.",
+     nullptr},
+    {"__array_struct__", interface<array_struct_export>, nullptr,
+     "NumPy's array interface as a C structure in a capsule.\n\n"
+     "Raises AttributeError for memory that the host cannot access.",
      nullptr},
     {},
 };
@@ -220,15 +228,13 @@ PyMemberDef members[] = {
     {},
 };
 
-constexpr const char *type_doc =
-    "Array\n--\n\n"
-    "Memory of any library seen through a shape and a type; made by asarray, from_dlpack, from_address, empty, zeros and "
-    "full.\n\n"
-    "An Array computes nothing. It slices, transposes and reshapes without a copy, and hands its memory on under every "
-    "protocol.\n"
-    "It is immutable, though its elements are not, and keeps alive whatever its memory belongs to.\n\n"
-    "``==`` of two Arrays is ``is``. Raises TypeError for anything that does not compare itself with an Array, numbers and None\n"
-    "included: numpy.asarray(array) == 3 compares elements.";
+constexpr const char *type_doc = "A shape and a type for memory, which may belong to any library.\n\n"
+                                 "Arrays are made by asarray, from_dlpack, from_address, empty, zeros and full. An Array\n"
+                                 "computes nothing. It slices, transposes and reshapes without a copy, and exports its memory\n"
+                                 "through every protocol. The Array is immutable, its elements are not. It keeps the owner of\n"
+                                 "the memory alive.\n\n"
+                                 "``==`` of two Arrays is ``is``. Comparing with numbers, None or any other object that does\n"
+                                 "not define the comparison raises TypeError: numpy.asarray(array) == 3 compares elements.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},

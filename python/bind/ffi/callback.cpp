@@ -184,10 +184,12 @@ PyObject *pointer_repr(PyObject *self) {
                                   : PyUnicode_FromFormat("<%s at 0x0>", Py_TYPE(self)->tp_name);
 }
 
-constexpr const char *pointer_doc =
-    "A pointer to a C function: of a Python callable, which C may call as long as this object lives, or of what Pointer "
-    "takes but for arrays (CAI, DLPack, SUAI), which are data.\n\n"
-    "Call it from Python as C would. An exception of a callable is reported by sys.unraisablehook, and C gets zero.";
+constexpr const char *pointer_doc = "A pointer to a C function.\n\n"
+                                    "It is made from a Python callable, or from an object that Pointer accepts other than an\n"
+                                    "array (CAI, DLPack, SUAI), which is data. C may call a Python callable as long as this\n"
+                                    "object lives. If the callable raises, sys.unraisablehook reports the exception and C gets\n"
+                                    "zero.\n\n"
+                                    "Call the object to call the C function from Python.";
 
 // make_callback(name, result, parameters, dict): a parameter is (name, form).
 PyObject *make_callback(PyObject *, PyObject *args) {
@@ -229,7 +231,7 @@ PyObject *make_callback(PyObject *, PyObject *args) {
 }
 
 PyMethodDef functions[] = {
-    {"make_callback", make_callback, METH_VARARGS, "The class of a pointer to a function. For entrepot.ffi."},
+    {"make_callback", make_callback, METH_VARARGS, "Make the class of a function pointer. For entrepot.ffi."},
     {},
 };
 

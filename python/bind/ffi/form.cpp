@@ -374,18 +374,19 @@ void form_dealloc(PyObject *self) {
 PyObject *form_size(PyObject *self, void *) { return PyLong_FromSize_t(size_of(*reinterpret_cast<FormObject *>(self))); }
 
 PyGetSetDef form_attributes[] = {
-    {"size", form_size, nullptr, "The bytes that C has for it.", nullptr},
+    {"size", form_size, nullptr, "Size of the C type, in bytes.", nullptr},
     {},
 };
 
 PyMethodDef form_methods[] = {
     {"complete", form_complete, METH_O,
-     "complete($self, type, /)\n--\n\nThe record, of a form of its address that was made before it."},
+     "complete($self, type, /)\n--\n\n"
+     "Set the record class of a pointer form that was made before the record."},
     {},
 };
 
 PyType_Slot form_slots[] = {
-    {Py_tp_doc, const_cast<char *>("A type of C, and what its values are in Python. Made by entrepot.ffi.")},
+    {Py_tp_doc, const_cast<char *>("A C type and its conversion to Python. Made by entrepot.ffi.")},
     {Py_tp_new, reinterpret_cast<void *>(form_new)},
     {Py_tp_dealloc, reinterpret_cast<void *>(form_dealloc)},
     {Py_tp_getset, form_attributes},

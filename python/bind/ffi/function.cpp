@@ -684,7 +684,7 @@ PyGetSetDef attributes[] = {
 PyMemberDef members[] = {
     {"declaration", T_OBJECT, offsetof(FunctionObject, declaration), READONLY, "The Python function that declares it."},
     {"symbol", T_OBJECT, offsetof(FunctionObject, symbol), READONLY,
-     "The name of the function in older libraries; None: the same name."},
+     "The name of the function in older libraries; None if the name is the same."},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY, nullptr},
     {},

@@ -12,11 +12,9 @@ namespace {
 DeclaredBase handle_base{};
 PyTypeObject *const handle_type = reinterpret_cast<PyTypeObject *>(&handle_base);
 
-constexpr const char *handle_doc =
-    "A pointer to a struct that only its library knows; the base of the classes that bindings have.\n\n"
-    "A function that asks for a handle refuses that of another class. It takes ints, None, ctypes' pointers and adapters of no "
-    "class\n"
-    "as they are: ``Pointer(handle)`` is one.";
+constexpr const char *handle_doc = "A pointer to an opaque struct of a library; the base class of handles in bindings.\n\n"
+                                   "A function with a handle parameter refuses handles of another class. It accepts ints, None,\n"
+                                   "ctypes pointers and adapters without a class: use ``Pointer(handle)`` to drop the class.";
 
 // make_handle(name, dict)
 PyObject *make_handle(PyObject *, PyObject *args) {
@@ -33,7 +31,7 @@ PyObject *make_handle(PyObject *, PyObject *args) {
 }
 
 PyMethodDef functions[] = {
-    {"make_handle", make_handle, METH_VARARGS, "The class of a handle. For entrepot.ffi."},
+    {"make_handle", make_handle, METH_VARARGS, "Make the class of a handle. For entrepot.ffi."},
     {},
 };
 

@@ -91,7 +91,7 @@ PyMethodDef methods[] = {
     {},
 };
 PyGetSetDef attributes[] = {
-    {"path", path, nullptr, "The file that was opened. Raises LibraryError if there is no such library.", nullptr},
+    {"path", path, nullptr, "The file that was opened. Raises LibraryError if the library is not found.", nullptr},
     {},
 };
 PyType_Slot slots[] = {

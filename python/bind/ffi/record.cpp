@@ -215,16 +215,16 @@ void field_dealloc(PyObject *self) {
 }
 
 PyMemberDef field_members[] = {
-    {"name", T_OBJECT, offsetof(FieldObject, name), READONLY, "Its name in C."},
-    {"offset", T_PYSSIZET, offsetof(FieldObject, offset), READONLY, "Bytes from the record's first to the field's."},
-    {"bits", T_INT, offsetof(FieldObject, bits), READONLY, "The width of a bit-field; 0 for others."},
-    {"first_bit", T_INT, offsetof(FieldObject, first_bit), READONLY, "The position of a bit-field in its unit."},
+    {"name", T_OBJECT, offsetof(FieldObject, name), READONLY, "Name of the field in C."},
+    {"offset", T_PYSSIZET, offsetof(FieldObject, offset), READONLY, "Offset of the field in the record, in bytes."},
+    {"bits", T_INT, offsetof(FieldObject, bits), READONLY, "Width of a bit-field; 0 for other fields."},
+    {"first_bit", T_INT, offsetof(FieldObject, first_bit), READONLY, "Position of a bit-field in its unit, in bits."},
     {},
 };
 
 PyObject *field_size(PyObject *self, void *) { return PyLong_FromSize_t(size_of(*reinterpret_cast<FieldObject *>(self)->form)); }
 
-PyGetSetDef field_attributes[] = {{"size", field_size, nullptr, "Its bytes.", nullptr}, {}};
+PyGetSetDef field_attributes[] = {{"size", field_size, nullptr, "Size of the field, in bytes.", nullptr}, {}};
 
 PyType_Slot field_slots[] = {
     {Py_tp_doc, const_cast<char *>("A field of a struct or union.")},
@@ -542,27 +542,28 @@ PyObject *element(PyObject *self, PyObject *key) {
 }
 
 PyMethodDef methods[] = {
-    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS,
-     "PROPERTIES($type, /)\n--\n\nThe names of the fields, in the order of C."},
-    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS, "c_sizeof($type, /)\n--\n\nThe bytes of one."},
+    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS, "PROPERTIES($type, /)\n--\n\nThe names of the fields, in C's order."},
+    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS, "c_sizeof($type, /)\n--\n\nSize of one record, in bytes."},
     {"allocate", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(allocate_records)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, count=1)\n--\n\nAn array of ``count`` records, one behind the other; the attributes are the first "
-     "one's.\n\n"
-     "``element(i)`` is the i-th."},
+     "allocate($type, count=1)\n--\n\n"
+     "A contiguous array of ``count`` records. The attributes are those of the first record.\n\n"
+     "``element(i)`` is the i-th record."},
     {"fromObj", from_object, METH_O | METH_CLASS,
-     "fromObj($type, pyobj, /)\n--\n\nThe record that lies where Pointer(pyobj) points; ``pyobj`` itself if it is one. None is "
-     "NULL."},
-    {"element", element, METH_O, "element($self, i, /)\n--\n\nThe i-th record of an array of them; it keeps the array."},
+     "fromObj($type, pyobj, /)\n--\n\n"
+     "The record at the address of Pointer(pyobj), or ``pyobj`` if it is one. None is NULL."},
+    {"element", element, METH_O,
+     "element($self, i, /)\n--\n\n"
+     "The i-th record of an array. It keeps the array alive."},
     {},
 };
 
 PySequenceMethods as_sequence{};
 PyMappingMethods as_mapping{};
 
-constexpr const char *record_doc =
-    "A struct or union of C: its fields are attributes.\n\n"
-    "The base of the classes that bindings have; a Pointer to its own memory, which is zeros, or to what ``fromObj`` was given.";
+constexpr const char *record_doc = "A C struct or union, whose fields are attributes; the base class of records in bindings.\n\n"
+                                   "A Record is a Pointer to its own memory, which is zeroed, or to the memory given to\n"
+                                   "``fromObj``.";
 
 // ---------------------------------------------------------------- classes
 
@@ -643,7 +644,7 @@ PyObject *make_record(PyObject *, PyObject *args) {
 }
 
 PyMethodDef functions[] = {
-    {"make_record", make_record, METH_VARARGS, "The class of a struct or union. For entrepot.ffi."},
+    {"make_record", make_record, METH_VARARGS, "Make the class of a struct or union. For entrepot.ffi."},
     {},
 };
 

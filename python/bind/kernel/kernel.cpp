@@ -426,19 +426,24 @@ PyObject *arguments_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs)
 // -------------------------------------------------------------------- the type
 
 PyMethodDef methods[] = {
-    {"_range", range_for, METH_O, "_range($self, index, /)\n--\n\nThe global and the local range of an index in brackets."},
+    {"_range", range_for, METH_O,
+     "_range($self, index, /)\n--\n\n"
+     "The global and the local range of an index in brackets."},
     {"_arguments", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(arguments_for)), METH_FASTCALL,
-     "_arguments($self, name, parameters, arguments, /)\n--\n\nThe arguments of a launch, converted as for the kernel."},
+     "_arguments($self, name, parameters, arguments, /)\n--\n\n"
+     "The arguments of a launch, converted like those of the kernel."},
     {"_translate", with_keywords(translated), METH_FASTCALL | METH_KEYWORDS,
      "_translate($self, dialect=None, signature=None, device=None, dimensions=None, *, any_local=False)\n--\n\n"
-     "The source of the kernel and its parameters, without building it: for the last launch's local size, or for any."},
+     "The source of the kernel and its parameters, without building it.\n\n"
+     "The source is for the local size of the last launch, or for any with ``any_local``."},
     {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)), METH_FASTCALL,
-     "_type_of($self, variable, signature, device, /)\n--\n\nThe type of a variable of the kernel for that signature and "
-     "device."},
+     "_type_of($self, variable, signature, device, /)\n--\n\n"
+     "The type of a variable of the kernel, compiled for the signature and the device."},
     {"_types", types_for, METH_O,
      "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and its device functions for those arguments."},
     {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,
-     "_specialise($self, device=None, dimensions=None)\n--\n\nCompile for the signatures."},
+     "_specialise($self, device=None, dimensions=None)\n--\n\n"
+     "Compile the kernel for its signatures."},
     {},
 };
 
@@ -448,7 +453,7 @@ PyMemberDef members[] = {
 };
 
 PyGetSetDef attributes[] = {
-    {"specialisations", compiled_count, nullptr, "How often the kernel has been compiled in this process.", nullptr},
+    {"specialisations", compiled_count, nullptr, "Number of times that the kernel has been compiled in this process.", nullptr},
     {},
 };
 
@@ -486,14 +491,15 @@ void init_kernel(nb::module_ &m) {
     for (const kernel::FunctionRow &row : kernel::functions())
         names.append(row.name);
     m.attr("kernel_function_names") = nb::tuple(names);
-    nb::class_<LocalAccessor>(m, "LocalAccessor",
-                              "An argument of a kernel: an array in local memory, of a shape that is given at launch.")
+    nb::class_<LocalAccessor>(m, "LocalAccessor", "A kernel argument: an array in local memory, whose shape is set at launch.")
         .def(
             "__init__",
             [](LocalAccessor *self, nb::handle shape, nb::handle dtype) {
                 new (self) LocalAccessor(local_accessor(shape, dtype));
             },
-            "shape"_a, "dtype"_a, "``shape`` elements of ``dtype``, an int or a tuple of up to 3, in each work-group.")
+            "shape"_a, "dtype"_a,
+            "Each work-group gets an array of this shape and dtype.\n\n"
+            "``shape`` is an int or a tuple of up to 3 ints.")
         .def_prop_ro(
             "shape",
             [](const LocalAccessor &self) {

@@ -99,12 +99,15 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     });
 }
 
-constexpr const char *type_doc =
-    "A kernel with its range: call it with the kernel's arguments, and it is submitted; the call returns its Event.\n\n"
-    "Arguments are Arrays or anything that asarray takes, numbers, and LocalAccessor. ``queue=``; without it that of the\n"
-    "arrays: compute follows data. ``depends_on=`` an Event, or several. ``wait=``; without it the call waits where an\n"
-    "argument is memory that the host can look at and that is no Array, such as NumPy's.\n\n"
-    "Raises KernelError where the kernel, its range or its arguments are refused, TypeError for other arguments than it takes.";
+constexpr const char *type_doc = "A kernel with its range. Calling it with the kernel's arguments submits the kernel.\n\n"
+                                 "The call returns an Event. Arguments are Arrays, other objects that asarray accepts, numbers\n"
+                                 "and LocalAccessors. The keywords are:\n\n"
+                                 "- ``queue``: the queue to use; by default the queue of the arrays (compute follows data)\n"
+                                 "- ``depends_on``: an Event, or several, that the kernel waits for\n"
+                                 "- ``wait``: True if the call waits for the kernel. By default, it waits if an argument is\n"
+                                 "  not an Array and the host can access its memory, such as a NumPy array.\n\n"
+                                 "Raises KernelError if the kernel, its range or its arguments are not supported, TypeError\n"
+                                 "for arguments of other types.";
 
 }  // namespace
 

@@ -296,7 +296,7 @@ PyGetSetDef usm_memory_attributes[] = {
     {"nbytes", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
     {"size", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
     {"sycl_queue", getter<get_queue>, nullptr,
-     "The queue that the memory was allocated with: the caller's own object where one was given.", nullptr},
+     "The queue that the memory was allocated with: the caller's object if one was passed.", nullptr},
     {"sycl_context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
     {"sycl_device", getter<get_device>, nullptr, "The device that the memory was allocated on.", nullptr},
     {"reference_obj", getter<get_reference>, nullptr, "The object that the memory was borrowed from, or None.", nullptr},
@@ -304,47 +304,54 @@ PyGetSetDef usm_memory_attributes[] = {
     {"_queue", getter<get_queue>, nullptr, "sycl_queue.", nullptr},
     {"_context", getter<get_context>, nullptr, "sycl_context.", nullptr},
     {"__sycl_usm_array_interface__", getter<get_interface>, nullptr,
-     "SUAI version 1: the bytes as a C-contiguous array of '|u1'; AttributeError for memory that is not SYCL's.", nullptr},
+     "The SYCL USM Array Interface, version 1: the bytes as a C-contiguous array of '|u1'.\n\n"
+     "Raises AttributeError for memory that is not SYCL memory.",
+     nullptr},
     {},
 };
 
 PyMethodDef usm_memory_methods[] = {
     {"__array__", with_keywords(numpy_asks_for), METH_FASTCALL | METH_KEYWORDS,
-     "__array__($self, dtype=None, copy=None)\n--\n\nNumPy's array of the bytes. Raises ExchangeError for memory that the host "
-     "cannot reach."},
+     "__array__($self, dtype=None, copy=None)\n--\n\n"
+     "A numpy.ndarray of the bytes.\n\n"
+     "Raises ExchangeError for memory that the host cannot access."},
     {"get_usm_type", with_keywords(get_usm_type), METH_FASTCALL | METH_KEYWORDS,
-     "get_usm_type($self, syclobj=None)\n--\n\n'host', 'device' or 'shared'; 'unknown' where the context of ``syclobj``, a "
-     "context or a "
-     "queue, does not\n"
-     "know the memory. Raises TypeError for other objects."},
+     "get_usm_type($self, syclobj=None)\n--\n\n"
+     "The kind of the memory: 'host', 'device' or 'shared'.\n\n"
+     "With a context or a queue ``syclobj``, the kind of the memory in that context, or 'unknown'.\n"
+     "Raises TypeError for other objects."},
     {"get_usm_type_enum", with_keywords(get_usm_type_enum), METH_FASTCALL | METH_KEYWORDS,
-     "get_usm_type_enum($self, syclobj=None)\n--\n\nThe same as a number: 0 unknown, 1 device, 2 shared, 3 host."},
+     "get_usm_type_enum($self, syclobj=None)\n--\n\n"
+     "The kind of get_usm_type() as a number: 0 unknown, 1 device, 2 shared, 3 host."},
     {"copy_to_host", with_keywords(copy_to_host), METH_FASTCALL | METH_KEYWORDS,
-     "copy_to_host($self, obj=None)\n--\n\nCopies all bytes to the front of ``obj``, a writable C-contiguous buffer, and returns "
-     "it; "
-     "without one, to a new\n"
-     "NumPy array of uint8 (a bytearray where there is no NumPy). Complete on return.\n\nRaises ValueError where ``obj`` is too "
-     "small."},
+     "copy_to_host($self, obj=None)\n--\n\n"
+     "Copy all bytes to the front of ``obj``, a writable C-contiguous buffer, and return ``obj``.\n\n"
+     "Without ``obj``, the bytes are copied to a new NumPy array of uint8, or to a bytearray if\n"
+     "NumPy is not installed. Complete on return.\n\n"
+     "Raises ValueError if ``obj`` is too small."},
     {"copy_from_host", with_keywords(copy_from_host), METH_FASTCALL | METH_KEYWORDS,
-     "copy_from_host($self, obj)\n--\n\nCopies the bytes of ``obj``, a C-contiguous buffer, to the front of the memory. Complete "
-     "on "
-     "return.\n\n"
-     "Raises ValueError where the memory is too small or read-only."},
+     "copy_from_host($self, obj)\n--\n\n"
+     "Copy the bytes of ``obj``, a C-contiguous buffer, to the front of the memory.\n\n"
+     "Complete on return. Raises ValueError if the memory is too small or read-only."},
     {"copy_from_device", with_keywords(copy_from_device), METH_FASTCALL | METH_KEYWORDS,
-     "copy_from_device($self, sycl_usm_ary)\n--\n\nCopies the bytes that an object with __sycl_usm_array_interface__, or an "
-     "Array, "
-     "spans to the front of the\n"
-     "memory; through the host where the contexts differ. Complete on return.\n\n"
-     "Raises ValueError where the memory is too small or read-only, and for other objects."},
+     "copy_from_device($self, sycl_usm_ary)\n--\n\n"
+     "Copy the bytes that another object spans to the front of the memory.\n\n"
+     "The object is an Array or has __sycl_usm_array_interface__. If the contexts differ, the copy\n"
+     "goes through the host. Complete on return.\n\n"
+     "Raises ValueError if the memory is too small or read-only, and for other objects."},
     {"memset", with_keywords(memset), METH_FASTCALL | METH_KEYWORDS,
-     "memset($self, val=0)\n--\n\nSets every byte. Complete on return. Raises OverflowError unless ``val`` is 0 to 255, "
-     "ValueError for "
-     "read-only memory."},
+     "memset($self, val=0)\n--\n\n"
+     "Set every byte to ``val``. Complete on return.\n\n"
+     "Raises OverflowError unless ``val`` is 0 to 255, ValueError for read-only memory."},
     {"tobytes", tobytes, METH_NOARGS, "tobytes($self, /)\n--\n\nA copy as bytes."},
     {"__bytes__", tobytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nA copy as bytes."},
     {"share", share, METH_NOARGS,
-     "share($self, /)\n--\n\nAn ArrayHandle of all bytes, by which another process opens them without a copy: as Array.share."},
-    {"__reduce__", reduce, METH_NOARGS, "__reduce__($self, /)\n--\n\nPickling: through the host, to the default device."},
+     "share($self, /)\n--\n\n"
+     "An ArrayHandle with which another process opens all bytes, without a copy.\n\n"
+     "The conditions are those of ``Array.share``."},
+    {"__reduce__", reduce, METH_NOARGS,
+     "__reduce__($self, /)\n--\n\n"
+     "Pickle the bytes, which are copied through the host, for the default device."},
     {"__sizeof__", size_of, METH_NOARGS, "__sizeof__($self, /)\n--\n\nBytes of the object and of its memory."},
     {},
 };

@@ -26,24 +26,26 @@ namespace {
 std::array<UsmClass, 3> classes{{
     {"entrepot.memory.MemoryUSMHost", UsmKind::host, 3,
      "MemoryUSMHost(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
-     "Memory of the host that the queue's device reaches too."},
+     "Host memory that the queue's device can access."},
     {"entrepot.memory.MemoryUSMShared", UsmKind::shared, 2,
      "MemoryUSMShared(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
-     "Memory that moves between the host and the queue's device, and that both reach."},
+     "Memory that moves between the host and the queue's device. Both can access it."},
     {"entrepot.memory.MemoryUSMDevice", UsmKind::device, 1,
      "MemoryUSMDevice(nbytes_or_obj, /, *, alignment=0, queue=None, copy=False)\n--\n\n"
-     "Memory of the queue's device, which the host does not reach."},
+     "Memory of the queue's device that the host cannot access."},
 }};
 
-constexpr const char *base_doc =
-    "Bytes of USM memory, allocated or borrowed; what MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice have in common.\n\n"
-    "Each is made from a number of bytes, which are then allocated on the queue's device (none: SYCL's default device) with the\n"
-    "alignment asked for, a power of two; or from an object with __sycl_usm_array_interface__ or an Array, whose memory of the "
-    "same\n"
-    "kind is then seen without a copy, from its lowest byte to its highest. With copy=True the bytes are copied to new "
-    "memory.\n\n"
-    "Raises ValueError (InterfaceError) where the object's memory cannot be seen so, USMAllocationError where memory runs out,\n"
-    "DeviceError where the device lacks the kind.";
+constexpr const char *base_doc = "Bytes of USM memory, allocated or borrowed.\n\n"
+                                 "Memory is the base class of MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice and is not\n"
+                                 "instantiated itself.\n\n"
+                                 "- From a number of bytes, they allocate memory on the queue's device (default: SYCL's\n"
+                                 "  default device). ``alignment`` is a power of two.\n"
+                                 "- From an object with __sycl_usm_array_interface__, or an Array, they view its memory\n"
+                                 "  without a copy, from the lowest byte to the highest. The memory must be of the same kind.\n"
+                                 "  With ``copy=True`` the bytes are copied to new memory.\n\n"
+                                 "Raises ValueError (InterfaceError) if the object's memory cannot be viewed,\n"
+                                 "USMAllocationError if the memory cannot be allocated, DeviceError if the device does not\n"
+                                 "support the kind.";
 
 struct UsmMemoryObject {
     PyObject_HEAD PyObject *weak_references;
@@ -223,11 +225,15 @@ void init_usm_memory(nanobind::module_ &m) {
     static PyMethodDef functions[] = {
         {"as_usm_memory", as_usm_memory, METH_O,
          "as_usm_memory($module, obj, /)\n--\n\n"
-         "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, as MemoryUSMHost, MemoryUSMShared or\n"
-         "MemoryUSMDevice, whichever kind the driver says it is; never a copy.\n\n"
-         "Raises ValueError (InterfaceError) where the object has no such interface, or one that is malformed or untrue."},
+         "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, without a\n"
+         "copy.\n\n"
+         "The driver's kind of the memory decides between MemoryUSMHost, MemoryUSMShared and\n"
+         "MemoryUSMDevice.\n\n"
+         "Raises ValueError (InterfaceError) if the object has no such interface, or a malformed or\n"
+         "untrue one."},
         {"_rebuild_usm_memory", usm_memory_rebuild, METH_VARARGS,
-         "_rebuild_usm_memory($module, cls, data, usm_type, /)\n--\n\nWhat a pickle calls."},
+         "_rebuild_usm_memory($module, cls, data, usm_type, /)\n--\n\n"
+         "Make an object from its pickled state."},
         {},
     };
     usm_memory_base = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&base_spec));
