@@ -271,8 +271,8 @@ entrepot._core.Launcher$:
         - ``cluster``: the number of groups in a cluster, an int or a tuple like the range. The groups of a cluster
           share their local memory (CUDA).
 
-        Raises KernelError if the range or the arguments contradict the kernel, TypeError for a scalar without a
-        type, DeviceError if the device does not support the keywords.
+        Raises KernelError if the range or the arguments contradict the kernel. Raises TypeError for a
+        scalar without a type, DeviceError if the device does not support the keywords.
         """
 
         def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,

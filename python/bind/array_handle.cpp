@@ -100,8 +100,8 @@ void init_array_handle(nb::module_ &m) {
              "number of times, in any process of the same user, while the process that shared the array\n"
              "holds the memory.\n\n"
              "Raises ExchangeError if that process has ended or released the memory, ValueError for a\n"
-             "handle that contradicts the memory, DeviceError if the device is not available in this\n"
-             "process.")
+             "handle that contradicts the memory. Raises DeviceError if the device is not available in\n"
+             "this process.")
         .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"), "Extent of each axis, in elements.")
         .def_prop_ro(
             "dtype", [](const Shared &self) { return nb::steal(wrap_dtype(self.handle.dtype)); },

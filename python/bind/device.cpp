@@ -226,7 +226,7 @@ void bind_device(nb::module_ &m) {
              "  or 'next'.\n\n"
              "Repeating a division returns the same devices.\n\n"
              "Raises DeviceError if the device does not support the division, ValueError for compute units\n"
-             "that it does not have, TypeError unless exactly one way is given.")
+             "that it does not have. Raises TypeError unless exactly one way is given.")
         .def("create_sub_devices", &create_sub_devices, "partition"_a,
              "Divide the device like ``sub_devices``, with dpctl's argument.\n\n"
              "An int divides equally, a sequence gives counts, and a string names an affinity domain.")
@@ -491,8 +491,9 @@ void bind_program(nb::module_ &m) {
     nb::class_<Program>(m, "Program", nb::is_weak_referenceable(),
                         "A program that was built for a device.\n\n"
                         "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++'\n"
-                        "(for the host). None is the first dialect that the device can build. ``context`` is the\n"
-                        "context of the queues that will run the kernels; None is the device's default context.\n\n"
+                        "(for the host). None is the first dialect that the device can build.\n\n"
+                        "``context`` is the context of the queues that will run the kernels; None is the device's\n"
+                        "default context.\n\n"
                         "Raises KernelError with the build log, DeviceError if the device cannot build the dialect.")
         .def(
             "__init__",

@@ -282,7 +282,7 @@ class Device:
         Repeating a division returns the same devices.
 
         Raises DeviceError if the device does not support the division, ValueError for compute units
-        that it does not have, TypeError unless exactly one way is given.
+        that it does not have. Raises TypeError unless exactly one way is given.
         """
 
     def create_sub_devices(self, partition: object) -> list[Device]:
@@ -523,8 +523,10 @@ class Program:
     A program that was built for a device.
 
     ``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++'
-    (for the host). None is the first dialect that the device can build. ``context`` is the
-    context of the queues that will run the kernels; None is the device's default context.
+    (for the host). None is the first dialect that the device can build.
+
+    ``context`` is the context of the queues that will run the kernels; None is the device's
+    default context.
 
     Raises KernelError with the build log, DeviceError if the device cannot build the dialect.
     """
@@ -945,7 +947,8 @@ def from_address(
     An Array of memory that another library allocated, given by its address, without a copy.
 
     ``address`` is the address of the first element, an int. ``shape`` is an int or a sequence
-    of ints. ``strides`` has as many entries, in elements. No element may lie below the address.
+    of ints. The ``strides`` have as many entries, in elements. No element may lie below the
+    address.
 
     The drivers are asked for the device and the kind of the memory. Memory that no driver knows
     is ordinary host memory. With ``device`` or ``queue``, the memory must be on that device, in
@@ -953,9 +956,11 @@ def from_address(
     that ``queue`` holds now counts as work on the memory. The array's default queue is
     ``queue``.
 
-    The memory is released when its last array, view and export is gone and the work that was
-    submitted on it is done, on any thread. Until then, ``owner``, which is any object, is kept
-    alive. A ``deleter`` is then called once with the address. It is one of these:
+    The memory is released, on any thread, when its last array, view and export is gone and
+    submitted work on it is done. Until then, ``owner``, any object, is kept alive.
+
+    A ``deleter`` is called once with the address when the memory is released. It is one of
+    these:
 
     - a Python callable. Exceptions go to ``sys.unraisablehook``.
     - a C function ``void (*)(void *)`` of ctypes, or its address, an int. It is called without
@@ -965,11 +970,11 @@ def from_address(
     Without ``owner`` and ``deleter``, the memory must outlive the array.
 
     Raises TypeError for an address that is not an int, and for other deleters. Raises
-    ValueError for an array with elements at a null or misaligned address, strides that lead
-    below the address, a negative extent, or both ``owner`` and ``deleter``. Raises
-    OverflowError for sizes and addresses beyond 64 bits. Raises ExchangeError if the driver
-    knows the memory as another device's, as smaller than the elements need, or not at all. The
-    deleter is not called if from_address raises: the caller still owns the memory.
+    ValueError for elements at a null or misaligned address, strides that lead below the
+    address, a negative extent, or both ``owner`` and ``deleter``. Raises OverflowError for
+    sizes and addresses beyond 64 bits. Raises ExchangeError if the driver knows the memory as
+    another device's, as smaller than the elements need, or not at all. The deleter is not
+    called if from_address raises: the caller still owns the memory.
     """
 
 def empty(
@@ -1078,8 +1083,8 @@ class ArrayHandle:
         holds the memory.
 
         Raises ExchangeError if that process has ended or released the memory, ValueError for a
-        handle that contradicts the memory, DeviceError if the device is not available in this
-        process.
+        handle that contradicts the memory. Raises DeviceError if the device is not available in
+        this process.
         """
 
     @property
@@ -1137,8 +1142,8 @@ class Launcher:
     - ``cluster``: the number of groups in a cluster, an int or a tuple like the range. The groups of a cluster
       share their local memory (CUDA).
 
-    Raises KernelError if the range or the arguments contradict the kernel, TypeError for a scalar without a
-    type, DeviceError if the device does not support the keywords.
+    Raises KernelError if the range or the arguments contradict the kernel. Raises TypeError for a
+    scalar without a type, DeviceError if the device does not support the keywords.
     """
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
@@ -1481,8 +1486,8 @@ class Memory:
       With ``copy=True`` the bytes are copied to new memory.
 
     Raises ValueError (InterfaceError) if the object's memory cannot be viewed,
-    USMAllocationError if the memory cannot be allocated, DeviceError if the device does not
-    support the kind.
+    USMAllocationError if the memory cannot be allocated. Raises DeviceError if the device does
+    not support the kind.
     """
 
     @property
@@ -1693,9 +1698,9 @@ class DeviceArray(Pointer):
     ``__cuda_array_interface__`` and other objects that asarray accepts give the shape and the
     type.
 
-    Use ``configure()`` to change the description. As in NumPy, ``array[…]`` is a part of the
-    array, which keeps the whole array alive. If a driver knows the address, asarray(array) is
-    an Array of the same memory.
+    Use ``configure()`` to change the description. A part, ``array[…]``, is a view as in NumPy,
+    and keeps the whole array alive. If a driver knows the address, asarray(array) is an Array
+    of the same memory.
     """
 
     def __init__(self, pyobj: object) -> None: ...

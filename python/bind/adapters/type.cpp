@@ -74,9 +74,9 @@ constexpr const char *device_array_doc =
     "It is made from an object that Pointer accepts. An Array, an object with\n"
     "``__cuda_array_interface__`` and other objects that asarray accepts give the shape and the\n"
     "type.\n\n"
-    "Use ``configure()`` to change the description. As in NumPy, ``array[…]`` is a part of the\n"
-    "array, which keeps the whole array alive. If a driver knows the address, asarray(array) is\n"
-    "an Array of the same memory.";
+    "Use ``configure()`` to change the description. A part, ``array[…]``, is a view as in NumPy,\n"
+    "and keeps the whole array alive. If a driver knows the address, asarray(array) is an Array\n"
+    "of the same memory.";
 
 // Stores a string that was built at run time for as long as the types live.
 const char *kept(std::string text) {

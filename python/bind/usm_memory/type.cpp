@@ -44,8 +44,8 @@ constexpr const char *base_doc = "Bytes of USM memory, allocated or borrowed.\n\
                                  "  without a copy, from the lowest byte to the highest. The memory must be of the same kind.\n"
                                  "  With ``copy=True`` the bytes are copied to new memory.\n\n"
                                  "Raises ValueError (InterfaceError) if the object's memory cannot be viewed,\n"
-                                 "USMAllocationError if the memory cannot be allocated, DeviceError if the device does not\n"
-                                 "support the kind.";
+                                 "USMAllocationError if the memory cannot be allocated. Raises DeviceError if the device does\n"
+                                 "not support the kind.";
 
 struct UsmMemoryObject {
     PyObject_HEAD PyObject *weak_references;
