@@ -97,7 +97,7 @@ Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *fun
                             " is read-only, and the function writes to it; pass a writable buffer");
             if (use == Use::read && is_unterminated(result))
                 throw Error(ErrorKind::value, "the buffer of a ", Py_TYPE(object)->tp_name,
-                            " has no NUL, and C would read on behind its end; pass bytes, or end it with a NUL");
+                            " has no NUL, and C would read past its end; pass bytes, or end it with a NUL");
             return result;
         },
         function, "() argument '", name, "'");

@@ -84,7 +84,7 @@ PyObject *allocate(PyObject *self, PyObject *object) {
         if (length < 0)
             throw Error(ErrorKind::value, "malloc: ", length, " bytes cannot be allocated");
         if (pointer_of(self)->address)
-            refuse_state("malloc: this CStr stands for a string already; make CStr(None) and allocate there");
+            refuse_state("malloc: this CStr already has a string; make CStr(None) and allocate there");
         OwnBlock block = new_block(static_cast<std::size_t>(length) + 1, 16, {});
         set(self, {block.data, std::move(block.owner), length + 1, false}, length + 1);
         return Py_NewRef(Py_None);

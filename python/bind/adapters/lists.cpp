@@ -266,7 +266,7 @@ Argument c_string_in(PyObject *object, Py_ssize_t index) {
     Argument argument = argument_of(object, c_string_type);
     if (is_unterminated(argument))
         throw Error(ErrorKind::value, "element ", index,
-                    " has no NUL, and C would read on behind its end; pass bytes, or end it with a NUL");
+                    " has no NUL, and C would read past its end; pass bytes, or end it with a NUL");
     return argument;
 }
 

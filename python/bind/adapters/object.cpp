@@ -50,7 +50,7 @@ void set(PyObject *self, Target &&target, Py_ssize_t length, unsigned flags) {
         entrepot_pointer &pointer = *pointer_of(self);
         if (pointer.exports)
             throw Error(ErrorKind::exchange, pointer.exports, " others use the memory of this ", _PyType_Name(Py_TYPE(self)),
-                        ", so it cannot stand for another; release them first, or make a new adapter");
+                        ", so its address cannot change; release them first, or make a new adapter");
         former = Owner(pointer.handle, pointer.release);
         pointer.address = target.address;
         pointer.length = length;

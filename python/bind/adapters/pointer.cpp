@@ -41,7 +41,7 @@ PyObject *as_c_void_p(PyObject *self, PyObject *) {
 
 PyObject *refuse_to_pickle(PyObject *self, PyObject *) {
     PyErr_Format(PyExc_TypeError,
-                 "a %s is not copied or pickled: an address means nothing elsewhere, and what keeps its memory is here",
+                 "a %s cannot be copied or pickled: an address and the owner of its memory exist in one process only",
                  _PyType_Name(Py_TYPE(self)));
     return nullptr;
 }

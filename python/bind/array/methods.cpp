@@ -82,7 +82,8 @@ PyObject *copy_to_host(PyObject *self, PyObject *) {
 // The only element as a Python number; copies it if the host cannot reach the memory.
 Reference number_of(const Array &array) {
     if (array.size() != 1)
-        throw Error(ErrorKind::value, "an array of ", array.size(), " elements is no number: index it down to one");
+        throw Error(ErrorKind::value, "an array of ", array.size(),
+                    " elements cannot be converted to a number; index one element");
     const Array there = without_gil([&] {
         Array found = array.is_host_accessible() ? array : copy_to(array, UsmKind::host, registry::host().default_queue());
         found.memory().wait_for_host(Access::read);

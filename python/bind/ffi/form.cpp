@@ -179,7 +179,7 @@ void check_handle(PyTypeObject *asked, PyTypeObject *found, const Subject &subje
         return;
     if (expected->name != given->name)  // two modules may have the same declaration
         throw Error(ErrorKind::type, subject, ": a ", expected->name, " was expected, not a ", given->name,
-                    "; Pointer(…) of it is taken as it is, where that is meant");
+                    "; to pass its address anyway, write Pointer(…) of it");
 }
 
 void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use) {
@@ -196,7 +196,7 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
     Target plain;
     if (is_handle_class(type) && PyObject_CheckBuffer(value) && !find_plain(value, plain)) [[unlikely]]
         throw Error(ErrorKind::type, subject, ": C takes a handle there, and a ", Py_TYPE(value)->tp_name,
-                    " is memory; Pointer(…) of it is taken as it is, where that is meant");
+                    " is memory; to pass its address anyway, write Pointer(…) of it");
     if (type == pointer_list_type)  // a handle is not an array of addresses
         check_no_handle(value, subject);
     if (callback_of(form.type)) {
@@ -354,7 +354,7 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
 PyObject *form_complete(PyObject *self, PyObject *type) {
     auto &form = *reinterpret_cast<FormObject *>(self);
     if (form.how != How::pointed || form.type || !PyType_Check(type) || !layout_of(type)) {
-        PyErr_SetString(PyExc_TypeError, "Form.complete(): of the address of a record that was not there yet");
+        PyErr_SetString(PyExc_TypeError, "Form.complete(): a pointer form without a record, and a record class were expected");
         return nullptr;
     }
     form.type = Py_NewRef(type);

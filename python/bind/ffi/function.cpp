@@ -132,7 +132,7 @@ void add_measured(Plan &plan, const Parameter &parameter, Py_ssize_t by, Py_ssiz
         measured.unit = unit == 0 ? element_size_of(*parameter.form) : static_cast<std::size_t>(unit);
         if (measured.unit == 0)
             throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
-                        ": nothing says how large its elements are; count those of a list or of records, as "
+                        ": the size of its elements is unknown; count those of a list or of records, as "
                         "In[ListOfInt](count=\"n\"), else bytes, as In[Pointer](bytes=\"4 * n\")");
     }
     measured.refusal = refusal == Py_None ? nullptr : Py_NewRef(refusal);
@@ -164,13 +164,13 @@ void add_parameter(Plan &plan, PyObject *tuple) {
     parameter.bytes_of = parameter.passed == Passed::returned ? static_cast<std::size_t>(by) : nothing;
     if (parameter.bytes_of != nothing && unit != 1)
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
-                    ": what is returned is made of bytes=\"n\", and of no other");
+                    ": a returned value takes bytes=\"n\", without a factor or count=");
     if (parameter.form->how != How::address && (by >= 0 || refusal != Py_None))
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
-                    ": is no address, and bytes=, count= and refusal= are of what is at one, as In[ListOfInt] is");
+                    ": is not an address, and bytes=, count= and refusal= are for addresses, such as In[ListOfInt]");
     if (parameter.passed == Passed::returned && refusal != Py_None)
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
-                    ": refusal= is asked of what callers give, and this is returned; say In[…], Out[…] or InOut[…]");
+                    ": refusal= checks an argument of the caller, and this is returned; declare In[…], Out[…] or InOut[…]");
     parameter.is_text =
         parameter.bytes_of != nothing && parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
     add_measured(plan, parameter, by, unit, refusal);
@@ -181,7 +181,7 @@ void add_parameter(Plan &plan, PyObject *tuple) {
 void check_freeing(const Plan &plan) {
     if (plan.is_freeing && plan.result->how != How::none && !(plan.success && plan.has_status))
         throw Error(ErrorKind::type, plan.name,
-                    "(): nothing says by which of the values that it returns the memory of a Freed[…] is freed; let it return an "
+                    "(): it is unknown which returned value means that the memory of a Freed[…] is freed; let it return an "
                     "enum, and name its success: Library(…, status=(\"result\", \"OK\"))");
 }
 
@@ -194,7 +194,7 @@ void check_measure(const Plan &plan, std::size_t index, std::size_t by) {
     const bool is_number = form.how == How::number && !ffi::is_floating(form.kind);
     if (measure.passed == Passed::returned || !(is_number || is_address))
         throw Error(ErrorKind::type, plan.name, "(), ", plan.parameters[index].text, ": '", measure.text,
-                    "' says no length: an integer that the caller gives does, or the address of one, as InOut[ListOfInt]");
+                    "' is not a length; use an integer argument, or the address of an integer, as InOut[ListOfInt]");
 }
 
 ffi::Type type_of(const Parameter &parameter) {

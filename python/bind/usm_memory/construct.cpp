@@ -162,7 +162,7 @@ UsmMemory viewed(const UsmClass &row, UsmMemory &&memory, const Options &options
                     ", is ordinary host memory, which no device's context knows; ", "pass copy=True to copy it to USM memory");
     if (memory.kind != row.kind)
         throw Error(ErrorKind::value, "the object's memory is USM ", memory.kind, " memory and USM ", row.kind,
-                    " memory was asked for; pass copy=True to copy it, or use as_usm_memory to see it as what it is");
+                    " memory was asked for; pass copy=True to copy it, or use as_usm_memory to view it as its own kind");
     const std::size_t alignment = alignment_from(options.alignment);
     if (alignment && reinterpret_cast<std::uintptr_t>(memory.data) % alignment != 0)
         throw Error(ErrorKind::value, "the object's memory, at ", Hex(memory.data), ", is not aligned to ", alignment,

@@ -276,7 +276,7 @@ class TestWhatIsRefused:
 
     def test_a_string_that_does_not_end(self):
         letters = array.array("B", b"four")
-        with pytest.raises(ValueError, match="has no NUL, and C would read on behind its end"):
+        with pytest.raises(ValueError, match="has no NUL, and C would read past its end"):
             Argument(letters, "CStr")
         with pytest.raises(ValueError, match="has no NUL"):
             Argument(CStr(letters), "CStr")

@@ -119,7 +119,7 @@ class TestOwnMemory:
             CStr("text").free()
 
     def test_malloc_in_place_of_another_string_is_refused(self):
-        with pytest.raises(RuntimeError, match="stands for a string already"):
+        with pytest.raises(RuntimeError, match="already has a string"):
             CStr("text").malloc(4)
 
     @pytest.mark.parametrize(

@@ -315,7 +315,7 @@ class TestStrings:
         text.free()
 
     def test_a_string_that_does_not_end(self):
-        with pytest.raises(ValueError, match="ListOfBytes: element 1 has no NUL, and C would read on behind its end"):
+        with pytest.raises(ValueError, match="ListOfBytes: element 1 has no NUL, and C would read past its end"):
             ListOfBytes([b"", CStr(array.array("B", b"four"))])
 
     @pytest.mark.parametrize("bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=named)

@@ -457,7 +457,7 @@ class TestAsAnObject:
     @pytest.mark.parametrize("way", [pickle.dumps, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
     @pytest.mark.parametrize("adapter", [Pointer(5), CStr("text"), ListOfInt([1]), DeviceArray(None)], ids=named)
     def test_pickling_is_refused_with_the_reason(self, way, adapter):
-        with pytest.raises(TypeError, match="an address means nothing elsewhere"):
+        with pytest.raises(TypeError, match="cannot be copied or pickled"):
             way(adapter)
 
     def test_weak_references(self):

@@ -58,7 +58,7 @@ def test_only_one_element_is_a_number(ask: object, shape: tuple[int, ...]) -> No
     if array.size == 1:
         assert ask(array) == 0
         return
-    with pytest.raises(ValueError, match=f"an array of {array.size} elements is no number"):
+    with pytest.raises(ValueError, match=f"an array of {array.size} elements cannot be converted to a number"):
         ask(array)
 
 

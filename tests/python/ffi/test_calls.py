@@ -109,7 +109,7 @@ class TestOutParameters:
         def release(memory: Freed[Pointer]) -> c_int: ...
 
         _, memory = sample.allocate(40)
-        with pytest.raises(TypeError, match=r"release\(\): nothing says by which of the values .* status=\(\"result\", \"OK\"\)"):
+        with pytest.raises(TypeError, match=r"release\(\): it is unknown which returned value .* status=\(\"result\", \"OK\"\)"):
             release(memory)
         assert not memory.is_freed
         assert sample.release(memory) == (0,)
@@ -203,7 +203,9 @@ class TestHandles:
 
     @pytest.mark.parametrize("other", [lambda: sample.cut_key(7), lambda: sample.point(), lambda: sample.multiplier()])
     def test_handle_of_another_type_is_refused(self, other):
-        words = r"number_of\(\) argument 'it': a door was expected, not a \w+; Pointer\(…\) of it is taken as it is"
+        words = (
+            r"number_of\(\) argument 'it': a door was expected, not a \w+; to pass its address anyway, write Pointer\(…\) of it"
+        )
         with pytest.raises(TypeError, match=words):
             sample.number_of(other())
 

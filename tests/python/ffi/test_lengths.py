@@ -132,22 +132,25 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("declaration", "words"),
         [
-            (f"def fill(to: Out[Pointer], byte: In[c_int]({REFUSAL}), count: c_uint64): ...", r"fill\(\), byte: is no address"),
+            (
+                f"def fill(to: Out[Pointer], byte: In[c_int]({REFUSAL}), count: c_uint64): ...",
+                r"fill\(\), byte: is not an address",
+            ),
             (
                 "def fill(to: Out[Pointer], byte: In[c_int](bytes='count'), count: c_uint64): ...",
-                r"fill\(\), byte: is no address",
+                r"fill\(\), byte: is not an address",
             ),
             (
                 f"def divide(a: c_int, b: c_int, quotient: Returned[c_int]({REFUSAL})) -> c_int: ...",
-                r"divide\(\), quotient: is no address",
+                r"divide\(\), quotient: is not an address",
             ),
             (
                 f"def find_door(out: Returned[Pointer]({REFUSAL}), a: c_int, b: c_int) -> c_int: ...",
-                r"find_door\(\), out: refusal= is asked of what callers give, and this is returned",
+                r"find_door\(\), out: refusal= checks an argument of the caller, and this is returned",
             ),
             (
                 f"def name_of(out: Returned[CStr](bytes='n', {REFUSAL}), n: c_int, b: c_int) -> c_int: ...",
-                r"name_of\(\), out: refusal= is asked of what callers give, and this is returned",
+                r"name_of\(\), out: refusal= checks an argument of the caller, and this is returned",
             ),
         ],
         ids=["number", "measured", "returned number", "returned address", "returned text"],
@@ -340,10 +343,16 @@ class TestDeclarations:
         [
             (
                 "def fill(to: Out[Pointer](count='count'), byte: c_int, count: c_uint64): ...",
-                "nothing says how large its elements",
+                "the size of its elements is unknown",
             ),
-            ("def fill(to: Out[Pointer](bytes='at'), at: c_double, count: c_uint64): ...", "'at' says no length: an integer"),
-            ("def fill(to: Out[Pointer](bytes='n'), byte: c_int, n: Returned[c_uint64]): ...", "'n' says no length: an integer"),
+            (
+                "def fill(to: Out[Pointer](bytes='at'), at: c_double, count: c_uint64): ...",
+                "'at' is not a length; use an integer",
+            ),
+            (
+                "def fill(to: Out[Pointer](bytes='n'), byte: c_int, n: Returned[c_uint64]): ...",
+                "'n' is not a length; use an integer",
+            ),
         ],
         ids=["void", "float", "returned"],
     )
@@ -380,9 +389,9 @@ class TestDeclarations:
         [
             (
                 "def allocate(out: Returned[DeviceArray](bytes='8 * n'), n: c_uint64) -> c_int: ...",
-                'is made of bytes="n", and of no',
+                'a returned value takes bytes="n", without',
             ),
-            ("def allocate(out: Returned[DeviceArray](bytes='n'), n: InOut[ListOfInt]) -> c_int: ...", "'n' says no length"),
+            ("def allocate(out: Returned[DeviceArray](bytes='n'), n: InOut[ListOfInt]) -> c_int: ...", "'n' is not a length"),
         ],
         ids=["factor", "address"],
     )
