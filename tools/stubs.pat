@@ -259,22 +259,6 @@ entrepot._core.Event$:
 entrepot._core.Launcher$:
     @final
     class Launcher:
-        """
-        A kernel with its nd-range. Calling it with the kernel's arguments submits the kernel.
-
-        The call returns an Event. Arguments are Arrays, other objects that asarray accepts, LocalMemory, and
-        scalars that state their type (Scalar, NumPy's, ctypes'). The call waits if an argument is not an Array
-        and the host can access its memory, such as a NumPy array. The keywords are:
-
-        - ``queue``: the queue to use; by default the queue of the first array on a device (compute follows data)
-        - ``cooperative``: True if all groups run at once and may wait for each other (CUDA)
-        - ``cluster``: the number of groups in a cluster, an int or a tuple like the range. The groups of a cluster
-          share their local memory (CUDA).
-
-        Raises KernelError if the range or the arguments contradict the kernel. Raises TypeError for a
-        scalar without a type, DeviceError if the device does not support the keywords.
-        """
-
         def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,
                      cluster: int | tuple[int, ...] | None = None) -> Event: ...
 

@@ -202,14 +202,18 @@ nb::object launcher_for(nb::handle_t<Kernel> kernel, nb::handle index) {
 }
 
 constexpr const char *launcher_doc =
-    "A kernel with its nd-range: call it with the kernel's arguments, and it is submitted; the call returns its Event.\n\n"
-    "Arguments are Arrays or anything that asarray takes, scalars that state their type (Scalar, NumPy's, ctypes'), and\n"
-    "LocalMemory. ``queue=``; without it that of the first array on a device: compute follows data. Work on the arrays' memory\n"
-    "is ordered; the call waits where an argument is memory that the host sees and that is no Array, such as NumPy's.\n"
-    "``cooperative=True``: all groups run at once and may wait for each other. ``cluster=`` groups, an int or a\n"
-    "tuple as the range: those of a cluster share their local memory. Both are CUDA's.\n\n"
-    "Raises KernelError where range or arguments contradict the kernel, TypeError for a scalar without a type, DeviceError\n"
-    "where groups of the device cannot work together in that way.";
+    "A kernel with its nd-range. Calling it with the kernel's arguments submits the kernel.\n\n"
+    "The call returns an Event. Arguments are Arrays, other objects that asarray accepts,\n"
+    "LocalMemory, and scalars that state their type (Scalar, NumPy's, ctypes'). The call waits if\n"
+    "an argument is not an Array and the host can access its memory, such as a NumPy array. The\n"
+    "keywords are:\n\n"
+    "- ``queue``: the queue to use; by default the queue of the first array on a device (compute\n"
+    "  follows data)\n"
+    "- ``cooperative``: True if all groups run at once and may wait for each other (CUDA)\n"
+    "- ``cluster``: the number of groups in a cluster, an int or a tuple like the range. The\n"
+    "  groups of a cluster share their local memory (CUDA).\n\n"
+    "Raises KernelError if the range or the arguments contradict the kernel. Raises TypeError for\n"
+    "a scalar without a type, DeviceError if the device does not support the keywords.";
 
 std::size_t local_bytes(nb::handle shape, nb::handle dtype) {
     const std::vector<std::int64_t> extents = extents_from(shape.ptr());
@@ -220,24 +224,24 @@ std::size_t local_bytes(nb::handle shape, nb::handle dtype) {
 
 void init_launch(nb::module_ &m) {
     using namespace nb::literals;
-    nb::class_<LocalMemory>(m, "LocalMemory",
-                            "An argument of a kernel: memory that the work-items of a group share, of a size given at launch.")
+    nb::class_<LocalMemory>(m, "LocalMemory", "A kernel argument: memory that a work-group shares, whose size is set at launch.")
         .def(
             "__init__",
             [](LocalMemory *self, nb::handle shape, nb::handle dtype) { new (self) LocalMemory{local_bytes(shape, dtype)}; },
             "shape"_a, "dtype"_a = "uint8",
-            "For ``shape`` elements of ``dtype`` in each work-group; a bare int is a number of bytes.")
+            "Each work-group gets memory for ``shape`` elements of ``dtype``.\n\n"
+            "A bare int without ``dtype`` is a number of bytes.")
         .def_prop_ro("nbytes", [](const LocalMemory &self) { return self.bytes; }, "Bytes for each work-group.");
     launcher_type = add_launcher_type(m.ptr(), "entrepot._core.Launcher", launcher_doc);
     if (!launcher_type)
         nb::raise_python_error();
     nb::setattr(nb::type<Kernel>(), "__getitem__",
-                nb::cpp_function(
-                    &launcher_for, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(), "range"_a,
-                    nb::sig("def __getitem__(self, range: object) -> Launcher"),
-                    "kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group.\n\n"
-                    "Each is an int or a tuple; ``local`` may be None, then the device chooses. kernel[n] is kernel[n, None].\n"
-                    "The last dimension is the fastest."));
+                nb::cpp_function(&launcher_for, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
+                                 "range"_a, nb::sig("def __getitem__(self, range: object) -> Launcher"),
+                                 "The kernel with a range: kernel[global, local].\n\n"
+                                 "``global`` is the number of work-items and ``local`` the number of work-items in a\n"
+                                 "work-group. Each is an int or a tuple of 1 to 3 ints, of which the last dimension is the\n"
+                                 "fastest. The device chooses ``local`` if it is None; kernel[n] is kernel[n, None]."));
     nb::setattr(nb::type<Kernel>(), "__call__",
                 nb::cpp_function(&refuse_call, nb::name("__call__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
                                  nb::sig("def __call__(self, *args: object, **kwargs: object) -> NoReturn"),

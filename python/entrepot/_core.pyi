@@ -597,10 +597,11 @@ class Kernel:
 
     def __getitem__(self, range: object) -> Launcher:
         """
-        kernel[global, local]: work-items in 1 to 3 dimensions, and those of a work-group.
+        The kernel with a range: kernel[global, local].
 
-        Each is an int or a tuple; ``local`` may be None, then the device chooses. kernel[n] is kernel[n, None].
-        The last dimension is the fastest.
+        ``global`` is the number of work-items and ``local`` the number of work-items in a
+        work-group. Each is an int or a tuple of 1 to 3 ints, of which the last dimension is the
+        fastest. The device chooses ``local`` if it is None; kernel[n] is kernel[n, None].
         """
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -1116,12 +1117,14 @@ class ArrayHandle:
 
 class LocalMemory:
     """
-    An argument of a kernel: memory that the work-items of a group share, of a size given at launch.
+    A kernel argument: memory that a work-group shares, whose size is set at launch.
     """
 
     def __init__(self, shape: object, dtype: object = 'uint8') -> None:
         """
-        For ``shape`` elements of ``dtype`` in each work-group; a bare int is a number of bytes.
+        Each work-group gets memory for ``shape`` elements of ``dtype``.
+
+        A bare int without ``dtype`` is a number of bytes.
         """
 
     @property
@@ -1133,17 +1136,19 @@ class Launcher:
     """
     A kernel with its nd-range. Calling it with the kernel's arguments submits the kernel.
 
-    The call returns an Event. Arguments are Arrays, other objects that asarray accepts, LocalMemory, and
-    scalars that state their type (Scalar, NumPy's, ctypes'). The call waits if an argument is not an Array
-    and the host can access its memory, such as a NumPy array. The keywords are:
+    The call returns an Event. Arguments are Arrays, other objects that asarray accepts,
+    LocalMemory, and scalars that state their type (Scalar, NumPy's, ctypes'). The call waits if
+    an argument is not an Array and the host can access its memory, such as a NumPy array. The
+    keywords are:
 
-    - ``queue``: the queue to use; by default the queue of the first array on a device (compute follows data)
+    - ``queue``: the queue to use; by default the queue of the first array on a device (compute
+      follows data)
     - ``cooperative``: True if all groups run at once and may wait for each other (CUDA)
-    - ``cluster``: the number of groups in a cluster, an int or a tuple like the range. The groups of a cluster
-      share their local memory (CUDA).
+    - ``cluster``: the number of groups in a cluster, an int or a tuple like the range. The
+      groups of a cluster share their local memory (CUDA).
 
-    Raises KernelError if the range or the arguments contradict the kernel. Raises TypeError for a
-    scalar without a type, DeviceError if the device does not support the keywords.
+    Raises KernelError if the range or the arguments contradict the kernel. Raises TypeError for
+    a scalar without a type, DeviceError if the device does not support the keywords.
     """
 
     def __call__(self, *args: object, queue: object | None = None, cooperative: bool = False,

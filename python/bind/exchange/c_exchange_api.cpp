@@ -1,6 +1,7 @@
 // Import by the C exchange API: types that publish DLPack's function table, each looked up once.
 #include "../array/array.hpp"
 #include "../errors.hpp"
+#include "../gil.hpp"
 #include "../owner.hpp"
 #include "../reference.hpp"
 #include "foreign_error.hpp"
@@ -111,7 +112,10 @@ bool ask_current_stream(const ProducerLibrary &library, DLDevice device, void *&
     std::optional<SetErrorAside> aside;
     if (may_fail)
         aside.emplace();
-    if (library.api->current_work_stream(device.device_type, device.device_id, &stream) == 0) {
+    RestUnlessThrown rest;  // callers are noexcept
+    const int failed = library.api->current_work_stream(device.device_type, device.device_id, &stream);
+    rest.came_back();
+    if (!failed) {
         library.note_answer_for(device);
         return true;
     }
@@ -156,9 +160,15 @@ void *current_stream_of_known(const char *backend, std::uint32_t number) {
     return stream;
 }
 
-const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
-    const KnownProducer *const known = find_known(type);
-    const bool lends = known && known->always_writable && api->dltensor_from_py_object_no_sync;
+// Types that publish one table are of one library.
+const ProducerLibrary *find_library(const DLPackExchangeAPI *api, const KnownProducer *known) {
+    for (const Producer *each = producers.load(std::memory_order_acquire); each; each = each->next)
+        if (each->api == api && each->known == known)
+            return each->streams;
+    return nullptr;
+}
+
+const ProducerLibrary &make_library(PyTypeObject *type, const DLPackExchangeAPI *api, const KnownProducer *known) {
     auto *const streams = new ProducerLibrary;
     streams->name = type->tp_name;
     streams->current_stream = current_stream_of_producer;
@@ -168,6 +178,15 @@ const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
         streams->waits_for_cai_stream = known->waits_for_cai_stream;
         streams->frees_in_stream_order = streams->takes_exports = true;
     }
+    return *streams;
+}
+
+const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
+    const KnownProducer *const known = find_known(type);
+    const bool lends = known && known->always_writable && api->dltensor_from_py_object_no_sync;
+    const ProducerLibrary *streams = find_library(api, known);
+    if (!streams)
+        streams = &make_library(type, api, known);
     auto *const fresh = new Producer{type, api, known, lends, streams, register_stream_library(*streams), nullptr};
     Py_INCREF(type);
     if (known)

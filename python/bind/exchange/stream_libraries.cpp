@@ -20,6 +20,7 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::ui
         return false;
     return with_gil_if(true, [&] {
         const SetErrorAside aside;
+        RestUnlessThrown rest;  // the caller is noexcept
         const Reference dpctl = imported_module("dpctl");
         const Reference selector(PyUnicode_FromString(device.root().selector().c_str()));
         const Reference queue(dpctl && selector ? PyObject_CallMethod(dpctl.get(), "get_device_cached_queue", "O", selector.get())
@@ -28,6 +29,7 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::ui
         stream = address ? PyLong_AsSize_t(address.get()) : 0;  // dpctl's cache owns the queue
         const bool failed = PyErr_Occurred() != nullptr;
         PyErr_Clear();
+        rest.came_back();
         return !failed && stream != 0;
     });
 }
