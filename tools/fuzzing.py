@@ -70,6 +70,9 @@ class Failure:
 #: Kind of a case that is void, such as a program that the simulator refuses; it is not a failure.
 VOID = "void"
 
+#: A run with more void cases fails. Normally there are none.
+MOST_VOID = 3
+
 
 class Child:
     """A process that runs cases, restarted after it has ended."""
@@ -188,6 +191,10 @@ class Fuzzer:
         """Name of another project's defect that explains all the failures."""
         return None
 
+    def most_known(self, cases: int) -> int:
+        """How many of that many cases may fail by known defects of others."""
+        return 0
+
     def focus(self, case: Any, failure: Failure) -> Any:
         """The case without parts that are irrelevant to the failure's place."""
         return case
@@ -264,10 +271,13 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace) -> int:
     child = Child(fuzzer.command)
     fuzzer.children.append(child)
     counts: Counter[str] = Counter()
+    why_void = ""
     start, case = time.monotonic(), options.first
     spent_on_failures = 0.0
     try:
         while time.monotonic() - start - spent_on_failures < options.seconds and counts["failures"] < options.failures:
+            if counts["void"] > MOST_VOID:
+                break
             if options.cases is not None and counts["cases"] >= options.cases:
                 break
             made = fuzzer.make(seed, case)
@@ -275,8 +285,10 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace) -> int:
                 began = time.monotonic()
                 failures = child.run(made, fuzzer.patience)
                 taken = time.monotonic() - began
-                if any(each.kind == VOID for each in failures):
+                void = next((each for each in failures if each.kind == VOID), None)
+                if void is not None:
                     counts["void"] += 1
+                    why_void = f"case {case}: {void.place}: {void.detail}"
                 else:
                     counts["cases"] += 1
                     if failures:
@@ -295,7 +307,25 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace) -> int:
         f"{counts['void']} void, {counts['failures']} failures{apart}",
         flush=True,
     )
-    return 1 if counts["failures"] else 0
+    problems = problems_of_run(fuzzer, counts, sum(known.values()), why_void)
+    for problem in problems:
+        print(f"{fuzzer.name}: {problem}", flush=True)
+    return 1 if counts["failures"] or problems else 0
+
+
+def problems_of_run(fuzzer: Fuzzer, counts: Counter[str], known: int, why_void: str) -> list[str]:
+    """Reasons for which a run without failures proves nothing."""
+    found = []
+    if not counts["cases"]:
+        found.append("no case was tested")
+    if counts["void"] > MOST_VOID:
+        found.append(f"{counts['void']} cases are void, and at most {MOST_VOID} may be; the last is {why_void}")
+    if known > (most := fuzzer.most_known(counts["cases"])):
+        found.append(
+            f"{known} of {counts['cases']} cases failed by known faults of others, and at most {most} may: "
+            "the scripts known_*.py may show a fault of Entrepot"
+        )
+    return found
 
 
 def report(

@@ -99,6 +99,48 @@ def broken(module, case, backend):
 
 fuzzer.launched = broken
 """
+#: The host is always wrong, except without the vectoriser: GCC's part is then named.
+BROKEN_HOST = """
+import os
+
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    found = launched(module, case, backend)
+    wrong = backend == "host" and not os.environ.get("CXX", "").endswith("/defined")
+    return found | {"out": "[]"} if wrong else found
+
+fuzzer.launched = broken
+"""
+#: The host is right if the compiler does not see `restrict`.
+WRONG_RESTRICT = BROKEN_HOST.replace('"/defined"', '("/defined", "/no_restrict")')
+#: Intel's device is right if nothing is optimised, and so is the host if undefined behaviour does
+#: not end the process.
+UNDEFINED_BEHAVIOUR = """
+import os, signal
+
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    found = launched(module, case, backend)
+    if backend == "host" and os.environ.get("CXX", "").endswith("/defined"):
+        os.kill(os.getpid(), signal.SIGILL)
+    wrong = backend == "opencl:cpu" and "CL_CONFIG_LLVM_OPTIONS" not in os.environ
+    return found | {"out": "[]"} if wrong else found
+
+fuzzer.launched = broken
+"""
+#: The oracle refuses every program.
+BROKEN_SIMULATOR = """
+launched = fuzzer.launched
+
+def broken(module, case, backend):
+    if not backend:
+        raise ValueError("the simulator is broken")
+    return launched(module, case, backend)
+
+fuzzer.launched = broken
+"""
 OTHER_BYTES = """
 import contract.cases
 
@@ -159,6 +201,34 @@ def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
     assert done.stdout.splitlines()[-1].endswith(f"0 failures; known faults of others: 1 of {name}")
     (path,) = (tmp_path / "found").iterdir()
     assert path.name.startswith("known_")
+
+
+@pytest.mark.sycl
+@pytest.mark.parametrize("load", [WRONG_RESTRICT, UNDEFINED_BEHAVIOUR], ids=["restrict", "undefined behaviour"])
+def test_fault_of_ours_is_not_counted_apart(tmp_path, load):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=load, minimise=1)
+    reproducer(done, tmp_path)
+
+
+@pytest.mark.sycl
+def test_many_faults_of_compilers_fail_the_run(tmp_path):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "5", load=BROKEN_HOST)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "0 failures; known faults of others: 5 of GCC's vectoriser" in done.stdout
+    assert "5 of 5 cases failed by known faults of others, and at most 3 may" in done.stdout
+
+
+def test_run_of_void_cases_fails(tmp_path):
+    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", load=BROKEN_SIMULATOR)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "no case was tested" in done.stdout
+    assert re.search(r"4 cases are void, .*: simulator: the simulator is broken", done.stdout)
+
+
+@pytest.mark.parametrize("tool", ["fuzz_kernels", "fuzz_exchange"])
+def test_run_without_cases_fails(tmp_path, tool):
+    done = fuzz(tool, tmp_path, "--cases", "0")
+    assert done.returncode == 1 and "no case was tested" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.sycl
