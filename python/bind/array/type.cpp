@@ -136,7 +136,7 @@ template <auto write> PyObject *interface(PyObject *self, void *) { return write
     const std::string_view type = Py_TYPE(other)->tp_name;  // has a module's name from CPython 3.12 on
     throw Error(ErrorKind::type, "Array", sign, type.substr(type.rfind('.') + 1),
                 ": an Array does not compare its elements; convert it, as in numpy.asarray(array)", sign,
-                "value or torch.asarray(array)", sign, "value, or compare in a kernel");
+                "value or torch.from_dlpack(array)", sign, "value, or compare in a kernel");
 }
 
 // Two Arrays are equal if they are one object. Otherwise the other operand decides, as NumPy's

@@ -82,6 +82,25 @@ def test_numpy_compares_elements() -> None:
     assert (np.asarray(array) == 2).tolist() == [False, False, True]
 
 
+@pytest.mark.torch
+def test_advised_conversion_to_torch_keeps_shape() -> None:
+    import torch
+
+    array = ep.full((2, 3), 3, "int32", device="host")
+    with pytest.raises(TypeError, match=r"torch\.from_dlpack\(array\) == value"):
+        array == 3  # noqa: B015
+    assert (torch.from_dlpack(array) == 3).tolist() == [[True] * 3] * 2
+
+
+@pytest.mark.cuda
+@pytest.mark.torch
+def test_advised_conversion_to_torch_takes_cuda_memory() -> None:
+    import torch
+
+    array = ep.full((2, 3), 3, "int32", device="cuda:0")
+    assert (torch.from_dlpack(array) == 3).tolist() == [[True] * 3] * 2
+
+
 def test_order_of_arrays_is_refused() -> None:
     with pytest.raises(TypeError, match="'<' not supported"):
         ep.zeros(2, "int32") < ep.zeros(2, "int32")  # type: ignore[operator]  # noqa: B015
