@@ -78,7 +78,7 @@ class KernelFunction(PythonKernel):
         compilers. The option ``dialect`` selects the language of the generated code, if the device
         supports several.
 
-        Raises ValueError for an unknown dialect. A launch raises KernelError if the device does not
+        Raises ValueError for an unknown dialect. A launch raises DeviceError if the device does not
         build it.
 
             scale.options(debug=True)[4](array)

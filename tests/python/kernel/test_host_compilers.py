@@ -72,3 +72,16 @@ def test_loops_over_work_items_are_vectorised(kernel, local, is_vectorised, monk
     with ep.device_context("host"):
         dppy.kernel(kernel.function)[1024, local](out, x, y)
     assert ("loop vectorized" in told.read_text()) == is_vectorised
+
+
+def test_absent_compiler_raises_device_error(monkeypatch, tmp_path):
+    monkeypatch.delenv("CXX", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("ENTREPOT_CACHE_DIR", "")
+    with ep.device_context("host"), pytest.raises(ep.DeviceError, match="compiler"):
+        dppy.kernel(of_a_range.function)[4, None](*(np.ones(4, "f2") for _ in range(3)))
+
+
+def test_dialect_that_the_device_lacks_raises_device_error():
+    with ep.device_context("host"), pytest.raises(ep.DeviceError, match=r"does not build CUDA C\+\+.*builds: 'c\+\+'"):
+        of_a_range.options(dialect="cuda")[4, None](*(np.ones(4, "f4") for _ in range(3)))
