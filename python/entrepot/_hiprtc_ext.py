@@ -76,8 +76,8 @@ class HiprtcLinkCreateOpts:
 
     Options are named as the members of ``hipJitOption``, or as before ROCm 6.4 (``HIPRTC_JIT_LTO``).
 
-    Ownership: it owns the lists that options were made of, which the linker reads until ``hiprtcLinkComplete`` has returned.
-    Memory for logs is the caller's.
+    Ownership: owns the lists given as values, which the linker reads until ``hiprtcLinkComplete`` has returned. The caller
+    owns the memory for logs.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -85,7 +85,10 @@ class HiprtcLinkCreateOpts:
 
         unknown = next((name for name in options if name not in _BY_NAME), None)
         if unknown is not None:
-            raise KeyError(f"{unknown} is no option of hipRTC's linker: the members of hipJitOption are")
+            raise KeyError(
+                f"{unknown!r} is not an option of hipRTC's linker: use a member of hipJitOption other than "
+                "hipJitOptionNumOptions, such as hipJitOptionLto"
+            )
         self.num_opts = len(options)
         self.keys: list[Any] | None = None
         self.values: list[Any] | None = None
@@ -106,7 +109,7 @@ class HiprtcLinkCreateOpts:
 def hiprtcLinkCreate2(**options: Any) -> tuple[Any, Any]:
     """``hiprtcLinkCreate`` with options by keyword: returns the status and the linker.
 
-    Lifetime: what an option is a list of (``hipJitOptionIRtoISAOptExt=[b"-O3"]``) lives as long as the linker that is returned.
+    Lifetime: the linker owns the lists given as values, such as that of ``hipJitOptionIRtoISAOptExt=[b"-O3"]``.
     """
     from . import hiprtc
 
