@@ -4,8 +4,8 @@
 #
 # Usage: tools/gpu.sh [PART]...
 #
-# Parts: build, cpp, hip, between, interop, device, memory, kernel, conformance, check, sanitize and
-# sanitize_python. Without arguments all of them run in order. Each part ends in minutes and leaves
+# Parts: build, cpp, hip, between, order, interop, device, memory, kernel, conformance, check,
+# sanitize and sanitize_python. Without arguments all of them run in order. Each part ends in minutes and leaves
 # its table in build/gpu/results, where the parts of several calls are collected.
 #
 # `tools/gpu.sh carry`, run where doctest and libffi are installed, copies the files that the build
@@ -27,7 +27,7 @@ package=$PWD/$build/package
 carried=$PWD/build/carry
 peers=numpy,ml_dtypes,torch,cupy,jax,numba,numba_cuda,triton,cuda_core,tvm_ffi,mpi4py,nanobind
 parts=("$@")
-((${#parts[@]})) || parts=(build cpp hip between interop device memory kernel conformance check sanitize sanitize_python)
+((${#parts[@]})) || parts=(build cpp hip between order interop device memory kernel conformance check sanitize sanitize_python)
 read -ra cmake_args <<<"${GPU_CMAKE_ARGS:-}"
 read -ra pytest_args <<<"${PYTEST_ARGS:-}"
 mkdir -p "$results"
@@ -80,10 +80,19 @@ tests() {
     in_python "$python" -m pytest -o minversion=7 -q "${processes[@]}" --device-memory "$@" "${pytest_args[@]}"
 }
 
+in_one_process() {
+    in_python "$python" -m pytest -o minversion=7 -q -p no:xdist --device-memory "$@" "${pytest_args[@]}"
+}
+
 # From every library to every other with a slow kernel each: half of the matrix's time, and most
 # tests run alone.
 part_between() {
-    in_python "$python" -m pytest -o minversion=7 -q -p no:xdist --device-memory tests/interop/test_between_peers.py "${pytest_args[@]}"
+    in_one_process tests/interop/test_between_peers.py
+}
+
+part_order() {
+    ENTREPOT_REPETITIONS=200 in_one_process tests/interop/test_stream_order.py &&
+        ENTREPOT_SOAK_SECONDS=60 in_one_process tests/interop/test_stream_soak.py
 }
 
 # Writes the page of the documentation.

@@ -38,11 +38,11 @@ def run(tmp_path):
     (tmp_path / "compute-sanitizer").write_text(SANITIZER)
     (tmp_path / "compute-sanitizer").chmod(0o755)
 
-    def run(part: str) -> subprocess.CompletedProcess:
+    def run(part: str, python: Path | str = sys.executable) -> subprocess.CompletedProcess:
         path = f"{tmp_path}:{os.environ['PATH']}"
         return subprocess.run(
             ["bash", tmp_path / "tools/gpu.sh", part],
-            env={**os.environ, "PATH": path, "PYTHON": sys.executable},
+            env={**os.environ, "PATH": path, "PYTHON": str(python)},
             capture_output=True,
             text=True,
             timeout=100,
@@ -76,3 +76,25 @@ def test_nothing_is_sanitized_before_the_build(run):
     done = run("sanitize")
     assert done.returncode == 1
     assert "failed: sanitize" in done.stdout and "--tool" not in done.stdout
+
+
+def test_order_runs_each_file_in_one_process(run, tmp_path):
+    python = tmp_path / "python"
+    python.write_text('#!/bin/sh\necho "$ENTREPOT_REPETITIONS,$ENTREPOT_SOAK_SECONDS" "$@"\n')
+    python.chmod(0o755)
+    done = run("order", python)
+    assert done.returncode == 0, done.stdout + done.stderr
+    order, soak = (line for line in done.stdout.splitlines() if "pytest" in line)
+    assert order.startswith("200, ") and "test_stream_order.py" in order
+    assert soak.startswith(",60 ") and "test_stream_soak.py" in soak
+    assert all("-p no:xdist" in each for each in (order, soak))
+
+
+def test_parts_are_described_where_they_are_listed():
+    text = GPU.read_text()
+    (parts,) = re.findall(r"parts=\((\w.*)\)$", text, re.MULTILINE)
+    head = re.search(r"^# Parts: (.*?)\.", text, re.MULTILINE | re.DOTALL)
+    table = (GPU.parents[1] / "CONTRIBUTING.md").read_text().partition("| part | does |")[2].partition("\n\n")[0]
+    rows = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+    assert head is not None
+    assert parts.split() == re.findall(r"\w+", head[1].replace(" and", "").replace("#", "")) == rows
