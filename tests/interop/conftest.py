@@ -7,6 +7,7 @@ fails, the page stays as it is and the run fails.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from pathlib import Path
@@ -37,6 +38,17 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(
             f"--matrix={page}: that is no page, a file that ends in .md; `pytest tests/interop --matrix` prints the table"
         )
+
+
+@pytest.fixture(scope="module")
+def sources_of_copies() -> None:
+    """Makes the cached sources of copies before a test starts to count the memory that it leaves."""
+    from entrepot import DeviceError
+    from interop.stream_order import TURNS, source
+
+    for device in TURNS:
+        with contextlib.suppress(DeviceError):
+            source(device)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -10,16 +10,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 import entrepot as ep
-from entrepot.kernel import get_global_id, kernel, reduce, vectorize
+from cuda_streams import Stream
+from entrepot.kernel import func, get_global_id, kernel, reduce, vectorize
 
 SIZE = 1 << 16
+
+REPETITIONS = int(os.environ.get("ENTREPOT_REPETITIONS", "2"))
 
 # How long a library keeps its stream busy: until the operation and the library's next change have
 # been submitted. Every cell waits for this.
@@ -33,16 +38,34 @@ DPCTL_TURNS = 2_000_000
 TURNS = {"cuda:0": 3000, "opencl:cpu": 400}
 BUSY_TURNS = {"cuda:0": 120_000, "opencl:cpu": 300_000}
 
-SOURCES = {
-    "cuda:0": """extern "C" __global__ void add_one(float *x, int turns) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;""",
-    "opencl:cpu": """__kernel void add_one(__global float *x, int turns) {
-    int i = get_global_id(0);""",
+DEFINITIONS = {
+    "cuda:0": """
+#define KERNEL extern "C" __global__ void
+#define ARRAY float *
+#define INDEX blockIdx.x * blockDim.x + threadIdx.x
+""",
+    "opencl:cpu": """
+#define KERNEL __kernel void
+#define ARRAY __global float *
+#define INDEX get_global_id(0)
+""",
 }
-ADD_ONE = """
-    unsigned t = 1;
-    for (int turn = 0; turn < turns; ++turn) t = t * 1664525u + 1013904223u;
-    if (t != 7) x[i] += 1;
+SOURCE = """
+#define SLOWLY(turns) unsigned t = 1; \\
+    for (int turn = 0; turn < turns; ++turn) t = t * 1664525u + 1013904223u; \\
+    if (t != 7)
+
+KERNEL add_one(ARRAY x, int turns) {
+    int i = INDEX;
+    SLOWLY(turns) x[i] += 1;
+}
+
+KERNEL add_to_both(ARRAY x, ARRAY y, int turns) {
+    int i = INDEX;
+    SLOWLY(turns) {
+        x[i] += y[i];
+        y[i] += 1;
+    }
 }
 """
 
@@ -53,6 +76,8 @@ class Library:
     name: str
     marks: tuple[str, ...]
     device = "cuda:0"
+    #: False if Entrepot cannot know the stream on which the library uses an export.
+    export_has_stream = True
 
     def crosses(self, form: str, protocol: str) -> bool:
         """True if memory passes between the library and Entrepot in that form by that protocol."""
@@ -68,9 +93,9 @@ class Library:
     def exported(self, array: ep.Array, protocol: str) -> Any:
         return self.from_cai(array) if protocol == "cai" else self.from_dlpack(array)
 
-    def operand(self, form: str, protocol: str) -> tuple[Any, Any]:
-        """An array of zeros of the library, and the operand that Entrepot's operation gets for
-        it."""
+    def operand(self, form: str, protocol: str, op: str) -> tuple[Any, Any]:
+        """An array of zeros of the library, and the operand that Entrepot's operation of that name
+        gets for it."""
         if form == "exported":
             array = ep.zeros(SIZE, "float32", device=self.device)
             array.queue.wait()
@@ -79,7 +104,10 @@ class Library:
         if form == "object":
             return x, self.given(x, protocol)
         array = self.imported(x, protocol)
-        return x, array if form == "array" else array.reshape(SIZE // 256, 256).reshape(-1)
+        if form == "array":
+            return x, array
+        view = array.reshape(SIZE // 256, 256).reshape(-1)
+        return x, view if op == "program" else view[::-1]  # a program gets a pointer, and no strides
 
 
 class Named(Library):
@@ -205,6 +233,7 @@ class NumbaCuda(Named):
     name = "numba"
     marks = ("cuda", "numba_cuda")
     default = 0
+    export_has_stream = False
 
     def __init__(self) -> None:
         if not hasattr(np, "row_stack"):
@@ -236,7 +265,12 @@ class NumbaCuda(Named):
         self._scratch = cuda.device_array(1, "int64")
 
     def stream(self) -> Any:
-        return self.cuda.stream()
+        """A non-blocking stream: CUDA orders the blocking ones of ``numba.cuda.stream()`` with the
+        legacy default stream, so a test on them could not fail."""
+        owner = Stream()
+        wrapped = self.cuda.external_stream(owner.handle)
+        wrapped.owner = owner
+        return wrapped
 
     def crosses(self, form: str, protocol: str) -> bool:
         return protocol == "cai"
@@ -424,13 +458,19 @@ class DpctlOutOfOrder(Dpctl):
 # ---------------------------------------------------------------- Entrepot's operations
 
 
-@kernel
-def _add_one(x, turns):  # type: ignore[no-untyped-def]
-    i = get_global_id(0)
+@func
+def takes_long(turns):  # type: ignore[no-untyped-def]
+    """True, after so many turns of a loop."""
     t = np.uint32(1)
     for _ in range(turns):
         t = t * np.uint32(1664525) + np.uint32(1013904223)
-    if t != np.uint32(7):
+    return t != np.uint32(7)
+
+
+@kernel
+def _add_one(x, turns):  # type: ignore[no-untyped-def]
+    i = get_global_id(0)
+    if takes_long(turns):
         x[i] += 1
 
 
@@ -441,16 +481,16 @@ def keep_busy(queue: ep.Queue, device: str, libraries: int) -> None:
 
 
 @vectorize
-def _plus_one(x):  # type: ignore[no-untyped-def]
+def plus_one(x):  # type: ignore[no-untyped-def]
     return x + np.float32(1)
 
 
-_total = reduce(lambda a, b: a + b, identity=0)
+total = reduce(lambda a, b: a + b, identity=0)
 
 
 @functools.cache
-def _program(device: str) -> ep.Kernel:
-    return ep.Program(SOURCES[device] + ADD_ONE, device).kernel("add_one")
+def program(device: str, name: str) -> ep.Kernel:
+    return ep.Program(DEFINITIONS[device] + SOURCE, device).kernel(name)
 
 
 def _launch_kernel(x: Any, queue: ep.Queue | None, device: str) -> None:
@@ -458,7 +498,7 @@ def _launch_kernel(x: Any, queue: ep.Queue | None, device: str) -> None:
 
 
 def _launch_program(x: Any, queue: ep.Queue | None, device: str) -> None:
-    _program(device)[SIZE, 256](x, ep.Scalar(TURNS[device], "int32"), queue=queue)
+    program(device, "add_one")[SIZE, 256](x, ep.Scalar(TURNS[device], "int32"), queue=queue)
 
 
 def _copy(x: Any, queue: ep.Queue | None, device: str) -> None:
@@ -477,11 +517,11 @@ def _fill(x: Any, queue: ep.Queue | None, device: str) -> None:
 
 
 def _reduce(x: Any, queue: ep.Queue | None, device: str) -> float:
-    return _total(x, queue=queue)
+    return total(x, queue=queue)
 
 
 def _vectorize(x: Any, queue: ep.Queue | None, device: str) -> None:
-    _plus_one(x, out=x, queue=queue)
+    plus_one(x, out=x, queue=queue)
 
 
 @dataclass(frozen=True)
@@ -502,3 +542,41 @@ OPERATIONS = [
     Op("reduce", _reduce, 3, returns=3 * SIZE),
     Op("vectorize", _vectorize, 4),
 ]
+
+
+def operations(*names: str) -> list[Op]:
+    return [op for op in OPERATIONS if op.name in names]
+
+
+# ---------------------------------------------------------------- what the tests share
+
+made = functools.cache(lambda library: library())
+
+
+@functools.cache
+def side_stream(library: type) -> Any:
+    return made(library).stream()
+
+
+@functools.cache
+def our_queue(device: str) -> ep.Queue:
+    return ep.Queue(device)
+
+
+def together(*libraries: Any, protocols: tuple[str, ...] = ()) -> Any:
+    """A parameter: the libraries, and a second value if each has its own protocol."""
+    marks = dict.fromkeys(mark for each in libraries for mark in each.marks)
+    name = "+".join(each.name for each in libraries) + "".join(f", {each}" for each in protocols)
+    values = (libraries, protocols) if protocols else (libraries,)
+    return pytest.param(*values, id=name, marks=[getattr(pytest.mark, mark) for mark in marks])
+
+
+def repeat(case: Callable[[bool], None]) -> None:
+    """Runs all repetitions of a case, every second one ``late``, and tells how many failed."""
+    wrong = []
+    for repetition in range(REPETITIONS):
+        try:
+            case(repetition % 2 == 1)
+        except AssertionError as error:
+            wrong.append((repetition, str(error).splitlines()[0]))
+    assert not wrong, f"{len(wrong)} of {REPETITIONS} repetitions: {wrong[:3]}"

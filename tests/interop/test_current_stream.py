@@ -5,25 +5,39 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 import entrepot as ep
-from entrepot.kernel import get_global_id, kernel, reduce, vectorize
-from interop.stream_order import OPERATIONS, SIZE, TURNS, CupyCuda, Dpctl, Dpnp, NumbaCuda, TorchCuda, source
-from interop.test_stream_order import REPETITIONS, made, our_queue, side_stream, together
+from entrepot.kernel import get_global_id, kernel, vectorize
+from interop.stream_order import (
+    OPERATIONS,
+    REPETITIONS,
+    SIZE,
+    TURNS,
+    CupyCuda,
+    Dpctl,
+    Dpnp,
+    NumbaCuda,
+    TorchCuda,
+    keep_busy,
+    made,
+    operations,
+    our_queue,
+    plus_one,
+    program,
+    repeat,
+    side_stream,
+    takes_long,
+    together,
+    total,
+)
 
-pytestmark = [pytest.mark.host, pytest.mark.numpy]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def sources() -> None:
-    """Makes the cached sources of copies before a test starts to count the memory that it leaves."""
-    for device in TURNS:
-        with contextlib.suppress(ep.DeviceError):
-            source(device)
+pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.usefixtures("sources_of_copies")]
 
 
 both_cuda = pytest.mark.parametrize("library", [together(TorchCuda), together(CupyCuda)])
@@ -32,52 +46,88 @@ both_cuda = pytest.mark.parametrize("library", [together(TorchCuda), together(Cu
 @kernel
 def _add_to_both(x, y, turns):  # type: ignore[no-untyped-def]
     i = get_global_id(0)
-    t = np.uint32(1)
-    for _ in range(turns):
-        t = t * np.uint32(1664525) + np.uint32(1013904223)
-    if t != np.uint32(7):
+    if takes_long(turns):
         x[i] += y[i]
         y[i] += 1
 
 
 @vectorize
-def _plus_one(x):  # type: ignore[no-untyped-def]
-    return x + np.float32(1)
+def _sum(x, y):  # type: ignore[no-untyped-def]
+    return x + y
 
 
-_total = reduce(lambda a, b: a + b, identity=0)
-
-
-def _add_in_one_call(x: Any, y: Any, queue: ep.Queue | None, device: str) -> None:
+def _launch_kernel(x: Any, y: Any, queue: ep.Queue | None, device: str) -> None:
     _add_to_both[SIZE, 256](x, y, TURNS[device], queue=queue, wait=False)
 
 
-def _copy_in_one_call(x: Any, y: Any, queue: ep.Queue | None, device: str) -> None:
+def _launch_program(x: Any, y: Any, queue: ep.Queue | None, device: str) -> None:
+    program(device, "add_to_both")[SIZE, 256](x, y, ep.Scalar(TURNS[device], "int32"), queue=queue)
+
+
+def _copy(x: Any, y: Any, queue: ep.Queue | None, device: str) -> None:
     ep.copy(x, y, queue=queue)
 
 
-@pytest.mark.parametrize("libraries", [together(TorchCuda, CupyCuda), together(TorchCuda, NumbaCuda), together(Dpnp, Dpctl)])
+def _vectorize(x: Any, y: Any, queue: ep.Queue | None, device: str) -> None:
+    _sum(x, y, out=x, queue=queue)
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operation on two arrays: its effect on elements that are 1 when it runs."""
+
+    name: str
+    run: Callable[[Any, Any, ep.Queue | None, str], None]
+    after: tuple[int, int]
+
+
+CALLS = [
+    Call("kernel", _launch_kernel, (2, 2)),
+    Call("program", _launch_program, (2, 2)),
+    Call("copy", _copy, (1, 1)),
+    Call("vectorize", _vectorize, (2, 1)),
+]
+
+
+@pytest.mark.parametrize(
+    ("libraries", "protocols"),
+    [
+        together(TorchCuda, CupyCuda, protocols=("dlpack", "dlpack")),
+        together(TorchCuda, CupyCuda, protocols=("cai", "cai")),
+        together(TorchCuda, NumbaCuda, protocols=("dlpack", "cai")),
+        together(Dpnp, Dpctl, protocols=("suai", "suai")),
+    ],
+)
 @pytest.mark.parametrize("on_side", [False, True], ids=["default stream", "side stream"])
-@pytest.mark.parametrize("queue", ["no queue", "queue="])
-@pytest.mark.parametrize(("call", "after"), [(_add_in_one_call, (2, 2)), (_copy_in_one_call, (1, 1))], ids=["kernel", "copy"])
+@pytest.mark.parametrize("how", ["no queue", "queue="])
+@pytest.mark.parametrize("form", ["object", "array", "view"])
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 def test_call_on_two_libraries_is_ordered_with_both(
-    libraries: tuple[type, ...], on_side: bool, queue: str, call: Any, after: tuple[int, int]
+    libraries: tuple[type, ...], protocols: tuple[str, ...], on_side: bool, how: str, form: str, call: Call
 ) -> None:
-    one, other = (made(each) for each in libraries)
-    with one.on(side_stream(libraries[0]) if on_side else None), other.on(side_stream(libraries[1]) if on_side else None):
-        for _ in range(REPETITIONS):
-            x, y = one.zeros(), other.zeros()
-            one.wait()
-            other.wait()
-            for library, array in ((one, x), (other, y)):
-                library.spin(array)
-                library.add(array, 1)
-            ours = our_queue(one.device) if queue == "queue=" else None
-            call(one.given(x, "suai"), other.given(y, "suai"), ours, one.device)
-            one.multiply(x, 3)
-            other.multiply(y, 3)
-            assert np.unique(one.values(x)).tolist() == [3 * after[0]]
-            assert np.unique(other.values(y)).tolist() == [3 * after[1]]
+    peers = [made(each) for each in libraries]
+    device = peers[0].device
+    queue = our_queue(device) if how == "queue=" else None
+
+    def check(late: bool) -> None:
+        operands = [peer.operand(form, protocol, call.name) for peer, protocol in zip(peers, protocols, strict=True)]
+        for peer, (x, _) in zip(peers, operands, strict=True):
+            peer.wait()  # until the zeros are there
+            peer.spin(x)
+            peer.add(x, 1)
+        if late and queue:  # else the call is submitted to a library's stream
+            keep_busy(queue, device, len(peers))
+        call.run(*(given for _, given in operands), queue, device)
+        for peer, (x, _) in zip(peers, operands, strict=True):
+            peer.multiply(x, 3)
+        for peer, (x, _), after in zip(peers, operands, call.after, strict=True):
+            found = np.unique(peer.values(x)).tolist()
+            assert found == [3 * after], f"{peer.name}'s array: {found}, not {3 * after}"
+
+    with contextlib.ExitStack() as stack:
+        for each, peer in zip(libraries, peers, strict=True):
+            stack.enter_context(peer.on(side_stream(each) if on_side else None))
+        repeat(check)
 
 
 @both_cuda
@@ -143,10 +193,10 @@ def test_memory_outlives_the_stream_that_it_was_used_on() -> None:
         ep.fill(used, 1, queue=queue)
         made_for_it = ep.empty(SIZE, "float32", queue=queue)
         ep.fill(made_for_it, 2, queue=queue)
-        result = _plus_one(_plus_one(_plus_one(x)))
+        result = plus_one(plus_one(plus_one(x)))
         released = ep.empty(SIZE, "float32", queue=queue)
         ep.copy(released, used, queue=queue)
-        assert _total(x) == 0
+        assert total(x) == 0
     gone = weakref.ref(side)
     del side, queue, released
     assert gone() is None
@@ -160,7 +210,7 @@ def test_memory_outlives_the_stream_that_it_was_used_on() -> None:
 
 @pytest.mark.cuda
 @pytest.mark.torch
-@pytest.mark.parametrize("op", [each for each in OPERATIONS if each.name in ("kernel", "fill")], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", operations("kernel", "fill"), ids=lambda op: op.name)
 def test_operation_without_queue_joins_a_capture_of_torch(op: Any) -> None:
     peer = made(TorchCuda)
     x = peer.zeros()
@@ -178,7 +228,7 @@ def test_operation_without_queue_joins_a_capture_of_torch(op: Any) -> None:
 
 @pytest.mark.cuda
 @pytest.mark.cupy
-@pytest.mark.parametrize("op", [each for each in OPERATIONS if each.name in ("kernel", "fill")], ids=lambda op: op.name)
+@pytest.mark.parametrize("op", operations("kernel", "fill"), ids=lambda op: op.name)
 def test_operation_without_queue_joins_a_capture_of_cupy(op: Any) -> None:
     peer = made(CupyCuda)
     stream = peer.stream()

@@ -11,8 +11,6 @@ operation, the library changes it again.
 from __future__ import annotations
 
 import contextlib
-import functools
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +20,6 @@ import pytest
 import entrepot as ep
 from interop.stream_order import (
     OPERATIONS,
-    TURNS,
     CupyCuda,
     Dpctl,
     DpctlOutOfOrder,
@@ -32,34 +29,17 @@ from interop.stream_order import (
     Op,
     TorchCuda,
     keep_busy,
-    source,
+    made,
+    our_queue,
+    repeat,
+    side_stream,
+    together,
 )
 
-pytestmark = [pytest.mark.host, pytest.mark.numpy]
+pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.usefixtures("sources_of_copies")]
 
-REPETITIONS = int(os.environ.get("ENTREPOT_REPETITIONS", "2"))
 FORMS = ("object", "array", "view", "exported")
 QUEUES = ("no queue", "queue=", "with queue")
-
-made = functools.cache(lambda library: library())
-
-
-@functools.cache
-def side_stream(library: type) -> Any:
-    return made(library).stream()
-
-
-@functools.cache
-def our_queue(device: str) -> ep.Queue:
-    return ep.Queue(device)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def sources() -> None:
-    """Makes the cached sources of copies before a test starts to count the memory that it leaves."""
-    for device in TURNS:
-        with contextlib.suppress(ep.DeviceError):
-            source(device)
 
 
 def check(libraries: list[Any], form: str, protocol: str, op: Op, how: str, late: bool) -> None:
@@ -69,9 +49,7 @@ def check(libraries: list[Any], form: str, protocol: str, op: Op, how: str, late
     for the operation comes first.
     """
     device = libraries[0].device
-    operands = [library.operand(form, protocol) for library in libraries]
-    if form == "view" and op.name != "program":  # a program gets a pointer, and no strides
-        operands = [(x, given[::-1]) for x, given in operands]
+    operands = [library.operand(form, protocol, op.name) for library in libraries]
     for library, (x, _) in zip(libraries, operands, strict=True):
         library.wait()  # until the zeros are there
         library.spin(x)
@@ -93,30 +71,16 @@ def check(libraries: list[Any], form: str, protocol: str, op: Op, how: str, late
             raise AssertionError(f"{library.name}'s array: {np.unique(found).tolist()}, not {3 * op.after}")
 
 
-def repeat(case: Callable[[bool], None]) -> None:
-    wrong = []
-    for repetition in range(REPETITIONS):
-        try:
-            case(repetition % 2 == 1)
-        except AssertionError as error:
-            wrong.append((repetition, str(error).splitlines()[0]))
-    assert not wrong, f"{len(wrong)} of {REPETITIONS} repetitions: {wrong[:3]}"
-
-
 def run_cell(libraries: tuple[type, ...], on_side: bool, op: Op, how: str, form: str, protocol: str) -> None:
     peers = [made(each) for each in libraries]
     if not all(peer.crosses(form, protocol) for peer in peers):
         pytest.skip("there is no such way between the two")
+    if form == "exported" and on_side and not all(peer.export_has_stream for peer in peers):
+        pytest.skip("Entrepot does not know the stream, so this is not ordered")
     with contextlib.ExitStack() as stack:
         for each, peer in zip(libraries, peers, strict=True):
             stack.enter_context(peer.on(side_stream(each) if on_side else None))
         repeat(lambda late: check(peers, form, protocol, op, how, late))
-
-
-def together(*libraries: Any) -> Any:
-    marks = dict.fromkeys(mark for each in libraries for mark in each.marks)
-    name = "+".join(each.name for each in libraries)
-    return pytest.param(libraries, id=name, marks=[getattr(pytest.mark, mark) for mark in marks])
 
 
 def cells(libraries: list[Any], streams: list[str], protocols: list[str]) -> Callable[[Any], Any]:

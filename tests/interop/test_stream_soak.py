@@ -18,15 +18,16 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.stream_order import OPERATIONS, SIZE, CupyCuda, NumbaCuda, TorchCuda, source
+from interop.stream_order import SIZE, CupyCuda, NumbaCuda, TorchCuda, operations
 
 PEERS = [pytest.mark.numpy, pytest.mark.torch, pytest.mark.cupy, pytest.mark.numba_cuda]
-pytestmark = [pytest.mark.host, pytest.mark.cuda, *PEERS, pytest.mark.alone]
+pytestmark = [pytest.mark.host, pytest.mark.cuda, *PEERS, pytest.mark.alone, pytest.mark.usefixtures("sources_of_copies")]
 
 SECONDS = float(os.environ.get("ENTREPOT_SOAK_SECONDS", "3"))
 THREADS = 8
-ADDING = [op for op in OPERATIONS if op.name in ("kernel", "program", "vectorize")]
-SETTING = [op for op in OPERATIONS if op.name in ("copy", "fill")]
+ADDING = operations("kernel", "program", "vectorize")
+SETTING = operations("copy", "fill")
+(REDUCE,) = operations("reduce")
 
 
 def name_of(stream: Any) -> str:
@@ -57,11 +58,12 @@ class Chain:
                 continue
             with library.on(stream):
                 if step == "library":
-                    library.spin(x) if self.random.random() < 0.3 else None
+                    if self.random.random() < 0.3:
+                        library.spin(x)
                     library.add(x, 1)
                     value += 1
                 elif step == "reduce":
-                    found = OPERATIONS[4].run(x, self.random.choice(self.queues), "cuda:0")
+                    found = REDUCE.run(x, self.random.choice(self.queues), "cuda:0")
                     if found != value * SIZE:
                         return f"{steps}: reduce gave {found / SIZE}, not {value}"
                 else:
@@ -104,12 +106,6 @@ class Chain:
         return other, its_stream, taken, word
 
 
-@pytest.fixture(scope="module", autouse=True)
-def copied() -> None:
-    """Makes the cached source of copies before the test starts to count the memory that it leaves."""
-    source("cuda:0")
-
-
 def test_chains_of_libraries_keep_values() -> None:
     wrong: list[str] = []
     chains = [0] * THREADS
@@ -130,3 +126,4 @@ def test_chains_of_libraries_keep_values() -> None:
         thread.join()
     print(f"{sum(chains)} chains in {SECONDS:.0f} s by {THREADS} threads")
     assert not wrong, wrong[0]
+    assert all(chains), f"a thread ended without a chain: {chains}"
