@@ -59,7 +59,9 @@ class Announced(Held):
 @pytest.fixture(scope="module", autouse=True)
 def runtime_is_initialized() -> None:
     """The first question for PyTorch's current stream initializes CUDA's runtime, which makes a context current."""
-    zeros().copy_to_host()
+    exported = zeros()
+    exported.__dlpack__()  # its consumer may be PyTorch
+    exported.copy_to_host()
 
 
 @pytest.fixture(autouse=True)

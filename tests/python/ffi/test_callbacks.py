@@ -33,7 +33,10 @@ def test_c_calls_python_later():
 def test_a_function_of_another_type_is_refused():
     """C would call it with other arguments."""
     visitor = sample.visitor(lambda context, at, count: None)
-    with pytest.raises(TypeError, match=r"keep\(\) argument '\w+': a binary was expected, not a visitor; to pass its address anyway, write Pointer\(…\) of it"):
+    with pytest.raises(
+        TypeError,
+        match=r"keep\(\) argument '\w+': a binary was expected, not a visitor; to pass its address anyway, write Pointer",
+    ):
         sample.keep(visitor)
     sample.keep(Pointer(visitor))  # an explicit cast is accepted
     sample.keep(None)
