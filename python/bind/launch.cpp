@@ -241,7 +241,7 @@ void init_launch(nb::module_ &m) {
                                  "The kernel with a range: kernel[global, local].\n\n"
                                  "``global`` is the number of work-items and ``local`` the number of work-items in a\n"
                                  "work-group. Each is an int or a tuple of 1 to 3 ints, of which the last dimension is the\n"
-                                 "fastest. The device chooses ``local`` if it is None; kernel[n] is kernel[n, None]."));
+                                 "fastest. Without ``local`` the device chooses. kernel[n] means kernel[n, None]."));
     nb::setattr(nb::type<Kernel>(), "__call__",
                 nb::cpp_function(&refuse_call, nb::name("__call__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
                                  nb::sig("def __call__(self, *args: object, **kwargs: object) -> NoReturn"),

@@ -601,7 +601,7 @@ class Kernel:
 
         ``global`` is the number of work-items and ``local`` the number of work-items in a
         work-group. Each is an int or a tuple of 1 to 3 ints, of which the last dimension is the
-        fastest. The device chooses ``local`` if it is None; kernel[n] is kernel[n, None].
+        fastest. Without ``local`` the device chooses. kernel[n] means kernel[n, None].
         """
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:

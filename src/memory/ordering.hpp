@@ -141,8 +141,8 @@ private:
 // current ones of this thread.
 //
 // Requires: nothing else refers to the record. The caller holds no mutex.
-// Returns: work of consumers that the release has to wait for, because the owner has no stream now,
-//          or its stream is captured and cannot wait.
+// Returns: work of consumers that the release has to wait for. The owner has no stream now, or its
+//          stream is captured and cannot wait.
 std::vector<Use> order_release(Memory::Record *record) noexcept;
 
 }  // namespace entrepot

@@ -110,9 +110,9 @@ public:
     // Returns: a queue of the past for all that this queue holds now.
     // Throws: as record().
     Queue past() const;
-    // True if this is a queue of the past that was captured in a stream after all that `earlier`
-    // holds, or in a later capture of that stream. Outside of captures it is false, because another
-    // stream may have got the address of a destroyed one.
+    // True if both are queues of the past, captured in one stream, and this one covers `earlier` or
+    // belongs to a later capture. False outside of captures: another stream may have got the address
+    // of a destroyed one.
     bool follows_in_captures(const Queue &earlier) const noexcept {
         const Record &mine = *record_, &theirs = *earlier.record_;
         return theirs.capture != 0 && mine.stream == theirs.stream && mine.stream != 0 && mine.covered >= theirs.covered;
@@ -277,8 +277,8 @@ public:
         ep_queue handle = nullptr;     // constant; the record owns one reference. nullptr: a queue of the past
         Device device;                 // constant
         Context context;               // constant
-        // Constant, of a queue of the past: the capture that its event belongs to, the number of the
-        // queue that it was recorded in, and a position of that queue which the event covers.
+        // Constant, of a queue of the past. The capture that its event belongs to. The number of the
+        // queue that it was recorded in. A position of that queue which the event covers.
         std::uint64_t capture = 0, stream = 0;
         Position covered = 0;
         std::atomic<Position> submitted{0};  // atomic, never decreases

@@ -2,10 +2,10 @@
 // protocols.
 //
 // Nothing here blocks, except on events of another backend. A raw stream handle is valid only
-// during the call: its owner may destroy it afterwards, and the driver may reuse its value
-// (Queue::may_be_destroyed). So an event is recorded at once, and the event is kept. Queues of
-// Entrepot, streams whose owner is kept alive and the default streams persist; events are recorded
-// in them when needed.
+// during the call. Its owner may destroy it afterwards (Queue::may_be_destroyed), and the driver may
+// reuse its value. So an event is recorded at once, and the event is kept. Queues of Entrepot,
+// streams whose owner is kept alive and the default streams persist. Events are recorded in them
+// when needed.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/device/stream.hpp>

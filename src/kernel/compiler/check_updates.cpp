@@ -189,7 +189,7 @@ Expression negated(const Expression &condition) {
 
 // ---------------------------------------------------------------- unknown conditions
 
-// Origin of a value. Of several, the greatest counts.
+// Origin of a value. If there are several, the greatest counts.
 enum class Origin : std::uint8_t {
     launch,      // constants, arguments, and elements at an index that is the same for all work-items
     ids,         // ids of the work-item

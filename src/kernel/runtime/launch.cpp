@@ -120,8 +120,8 @@ std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
     return tuple_text({numbers, ndim});
 }
 
-// Text for an access that every work-item makes: "offset 9 is out of bounds for 'a', which has 8
-// elements; every work-item of the range (10,)".
+// Text for an access that every work-item makes, such as "offset 9 is out of bounds for 'a', which
+// has 8 elements".
 template <class... Place>
 std::string out_of_bounds(const char *what, std::int64_t value, std::string_view array, std::int64_t count, const ep_range &asked,
                           const Place &...place) {
@@ -182,7 +182,7 @@ Dependence dependence_of(const ir::Expression &index) {
     return found;
 }
 
-// Says who makes the access, and what to change.
+// Says which work-items make the access, and what to change.
 std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_range &chosen) {
     if (dependence_of(access.index).on_groups)
         return sentence_of(", in groups of ", text_of(chosen.local, chosen.ndim),
