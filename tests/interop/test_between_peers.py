@@ -113,7 +113,7 @@ def ordered_ways(peer: str, direction: type[Way]) -> list[Way]:
 def is_refused(way_in: In, way_out: Out) -> bool:
     """True if the memory is read-only and the export or the peer refuses such memory."""
     read_only = way_out.cannot.get("read-only")
-    return "writable" in way_in.cannot and read_only is not None and read_only.how is not AssertionError
+    return "writable" in way_in.cannot and read_only is not None and read_only.how not in (None, AssertionError)
 
 
 def hand_overs() -> Iterator[Any]:
