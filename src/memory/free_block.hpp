@@ -15,6 +15,9 @@ struct FreeBlock {
     Queue::Position position = 0;
 
     bool is_bound() const noexcept { return queue && !is_known_done(queue, position); }
+    // Later work of the block's own queue runs after its work, also in SYCL's out-of-order queues.
+    // Entrepot encloses what it submits there in barriers (backends/sycl, in_order). Memory that
+    // foreign code has seen is in quarantine first.
     bool is_free_for(const Queue &other) const noexcept { return !is_bound() || queue == other; }
     // Moves the queue to `dropped` if its work is known to be done. The caller drops it without a
     // lock.
