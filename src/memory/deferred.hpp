@@ -156,8 +156,11 @@ private:
         if (!waiting.uses.empty()) {
             const Queue &queue = waiting.uses.back().queue;
             auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) { return each.queue == queue; });
-            if (line == lines_.end())
-                line = lines_.insert(line, Line{queue, {}});
+            if (line == lines_.end()) {
+                Line fresh{queue, {}};
+                fresh.waiting.reserve(1);  // what throws later must not leave a line without items
+                line = lines_.insert(line, std::move(fresh));
+            }
             line->waiting.push_back(std::move(waiting));
             std::push_heap(line->waiting.begin(), line->waiting.end(), is_later);
         } else if (waiting.quarantine) {

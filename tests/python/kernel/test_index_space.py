@@ -157,7 +157,7 @@ def test_global_id_beyond_int32_beside_its_group_arithmetic(backend, request):
     if backend.name == "sycl":
         pytest.skip("the same range as in OpenCL C, on the same device")
     if backend.selector == "opencl:cpu" and backend.device.driver_version.startswith("2026.22."):
-        request.applymarker(pytest.mark.xfail(strict=True, reason="Intel's compiler, see docs/kernels/index_space.md"))
+        request.applymarker(pytest.mark.xfail(strict=True, reason="Intel's compiler, see docs/kernels/errors.md"))
     (out,) = backend.run(marks_where_its_own_place_is_the_last, 2**31 + 256, 256, np.zeros(1, "i8"), 2**31)
     assert out[0] == 2**31
 
