@@ -192,7 +192,7 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
     try {
         PeerStreams streams;
         streams.add(memory);
-        // The owner's stream is the first, unless the owner's library has none now.
+        // The owner's stream is the first, unless the library has no current stream.
         const bool has_owner = !streams.empty() && streams[0].is_owners;
         const std::uint64_t capture = has_owner ? streams[0].queue.capture() : 0;
         for (std::size_t i = has_owner; i < streams.size(); ++i) {

@@ -995,7 +995,7 @@ TEST_CASE("an operation is logged if its stream is promised to stay meanwhile") 
     CHECK(trace.text == "ow");
 }
 
-TEST_CASE("a peer's stream that refuses does not spare the others, and the host waits") {
+TEST_CASE("a peer's stream that refuses to wait makes the host wait for the operation") {
     const fake::Stream one(streaming()), two(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x(peer()), y(other_peer());
