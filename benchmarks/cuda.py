@@ -225,10 +225,9 @@ def driver() -> ctypes.CDLL | None:
     if not path.exists():
         return None
     library = ctypes.CDLL(str(path))
-    for launch in (library.driver_launch, library.driver_launch_of_four, library.driver_launch_of_eight):
+    for name in ("", "_of_four", "_of_eight", "_between_waits", "_there_and_back"):
+        launch = getattr(library, f"driver_launch{name}")
         launch.restype, launch.argtypes = ctypes.c_double, [ctypes.c_uint64, ctypes.c_int]
-    library.driver_launch_there_and_back.restype = ctypes.c_double
-    library.driver_launch_there_and_back.argtypes = [ctypes.c_uint64, ctypes.c_int]
     library.driver_hand_over.restype = ctypes.c_double
     library.driver_hand_over.argtypes = [ctypes.c_int]
     library.driver_work.argtypes = [ctypes.c_uint64, ctypes.c_size_t]

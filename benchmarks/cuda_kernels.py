@@ -532,15 +532,18 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
     """Asynchronous launches of a compiled kernel with four arrays.
 
     The driver's side is `driver_launch_of_four` of benchmarks/cpp, with as many parameters. The
-    arrays' queue is private. The handle of the shared queue has been exported, so each launch there
-    records its event at once. The first exchange that exports the device's default queue makes it a
-    shared one.
+    arrays and their queue are private: the peers have arrays of their own. The handle of the shared
+    queue has been exported, so each launch there records its event at once. The first exchange that
+    exports the device's default queue makes it a shared one. CuPy has imported the exported arrays,
+    so its stream and the queue wait for each other at each launch.
     """
     queue, shared_queue = ep.Queue(SELECTOR), ep.Queue(SELECTOR)
     shared_queue.__cuda_stream__()
-    arrays, shared = ([ep.zeros(16, "float32", queue=each) for _ in range(4)] for each in (queue, shared_queue))
+    arrays, shared, exported, of_peers = (
+        [ep.zeros(16, "float32", queue=each) for _ in range(4)] for each in (queue, shared_queue, queue, queue)
+    )
     launch = four_arrays[16]
-    for each in (arrays, shared):
+    for each in (arrays, shared, exported, of_peers):
         launch(*each).wait()
 
     def nothing() -> None:
@@ -553,7 +556,11 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
         "ours": (calls_of("launch(a, b, c, d)", {"launch": launch, **dict(zip("abcd", arrays, strict=True))}), nothing),
         "shared queue": (calls_of("launch(a, b, c, d)", {"launch": launch, **dict(zip("abcd", shared, strict=True))}), nothing),
     }
-    work = Work("", launch, arrays, 3, 16, 16, [16])
+    held_by_cupy = _tried("CuPy", "four_arrays", lambda: cupy("four_arrays", Work("", launch, exported, 3, 16, 16, [16])))
+    if held_by_cupy is not None:
+        names = {"launch": launch, **dict(zip("abcd", exported, strict=True))}
+        sides["exported"] = (calls_of("launch(a, b, c, d)", names), nothing)
+    work = Work("", launch, of_peers, 3, 16, 16, [16])
     with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as folder:
         module = triton_module(Path(folder))
         peers: dict[str, Callable[[], Peer | None]] = {
@@ -567,6 +574,7 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
                 sides[name] = of(peer[0])
     if driver is not None:
         sides["driver"] = (lambda calls: driver.driver_launch_of_four(arrays[0].data_ptr, calls), nothing)
+        sides["driver, two waits"] = (lambda calls: driver.driver_launch_between_waits(arrays[0].data_ptr, calls), nothing)
     ns = short_rounds_ns(sides, synchronize)
     found = [Result(Pair(f"launch of 4 Arrays, against {peer}", "", "", 1), ns["ours"], ns[peer]) for peer in peers if peer in ns]
     if driver is not None:
@@ -575,6 +583,9 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
             Result(Pair("launch of 4 Arrays, within 0.6 µs of cuLaunchKernel", "", "", at_least), ns["ours"], ns["driver"])
         )
         found.append(Result(Pair("launch of 4 Arrays, shared queue", "", "", 0), ns["shared queue"], ns["driver"]))
+        if "exported" in ns:
+            what = "launch of 4 Arrays that CuPy has too, of the driver's calls"
+            found.append(Result(Pair(what, "", "", 0), ns["exported"], ns["driver, two waits"]))
     return found
 
 

@@ -74,6 +74,18 @@ __attribute__((visibility("default"))) double driver_launch_of_four(CUdeviceptr 
     return launches(driver().nothing_to_four, arguments, calls);
 }
 
+// Launches with four arrays and the range. The launch waits for the legacy default stream, which
+// then waits for it.
+__attribute__((visibility("default"))) double driver_launch_between_waits(CUdeviceptr memory, int calls) {
+    long long range = 16;
+    void *arguments[] = {&memory, &memory, &memory, &memory, &range};
+    return nanoseconds(calls, [&] {
+        driver().hand_over(CU_STREAM_LEGACY, driver().first);
+        launch(driver().nothing_to_four, arguments, driver().first);
+        driver().hand_over(driver().first, CU_STREAM_LEGACY);
+    });
+}
+
 // Launches with eight arrays and the range.
 __attribute__((visibility("default"))) double driver_launch_of_eight(CUdeviceptr memory, int calls) {
     long long range = 16;
