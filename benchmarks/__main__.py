@@ -5,7 +5,18 @@ from __future__ import annotations
 import importlib.util
 import sys
 
-from . import adapters, bindings, copies, examples, exchange, kernels, launches, memory, runtime, startup
+from . import (
+    adapters,
+    bindings,
+    copies,
+    examples,
+    exchange,
+    kernels,
+    launches,
+    memory,
+    runtime,
+    startup,
+)
 from .harness import measure, print_table
 
 TOPICS = {
@@ -32,7 +43,8 @@ OF_PEERS = [
 def left_out(names: list[str]) -> list[str]:
     """A line for each of these rows that the topics will not have here."""
     return [
-        f"not measured: {topic}, {rows}: {module} is not installed; `make bench PEERS=all` brings it"
+        f"not measured: {topic}, {rows}: {module} is not installed; `make bench PEERS=all` brings "
+        "it"
         for topic, rows, module in OF_PEERS
         if (not names or topic in names) and importlib.util.find_spec(module) is None
     ]
@@ -41,7 +53,11 @@ def left_out(names: list[str]) -> list[str]:
 def main(names: list[str]) -> int:
     unknown = set(names) - {*TOPICS, "startup"}
     if unknown:
-        print(f"there is no topic {', '.join(sorted(unknown))}; there are {', '.join([*TOPICS, 'startup'])}", file=sys.stderr)
+        print(
+            f"there is no topic {', '.join(sorted(unknown))}; there are "
+            f"{', '.join([*TOPICS, 'startup'])}",
+            file=sys.stderr,
+        )
         return 2
     results = []
     for name, pairs in TOPICS.items():
@@ -52,7 +68,10 @@ def main(names: list[str]) -> int:
             results += topic
     if not names or "launches" in names:
         topic = runtime.results()
-        print("\nlaunches, against the runtime called from C++" + ("" if topic else ": built by `make bench` only"))
+        print(
+            "\nlaunches, against the runtime called from C++"
+            + ("" if topic else ": built by `make bench` only")
+        )
         print_table(topic)
         results += topic
     if not names or "kernels" in names:
@@ -72,7 +91,10 @@ def main(names: list[str]) -> int:
         results += topic
     print("", *left_out(names), sep="\n", end="")
     missed = [result.pair.what for result in results if not result.reached]
-    print(f"\n{len(results) - len(missed)} of {len(results)} ratios reached" + "".join(f"\n  missed: {what}" for what in missed))
+    print(
+        f"\n{len(results) - len(missed)} of {len(results)} ratios reached"
+        + "".join(f"\n  missed: {what}" for what in missed)
+    )
     return 1 if missed else 0
 
 

@@ -15,7 +15,13 @@ EXTRA_AT_LEAST = 5.0
 
 
 class _Cai:
-    __cuda_array_interface__ = {"shape": (2, 3), "typestr": "<f4", "data": (0x1000, False), "strides": None, "version": 3}  # noqa: RUF012
+    __cuda_array_interface__ = {  # noqa: RUF012
+        "shape": (2, 3),
+        "typestr": "<f4",
+        "data": (0x1000, False),
+        "strides": None,
+        "version": 3,
+    }
 
 
 #: (type, expression of the source object)
@@ -90,7 +96,10 @@ def pairs() -> list[Pair]:
         "cai": _Cai(),
         **_numpy(),
     }
-    sources = [*SOURCES, *([("Pointer", "array"), ("ListOfInt", "array")] if "array" in names else [])]
+    sources = [
+        *SOURCES,
+        *([("Pointer", "array"), ("ListOfInt", "array")] if "array" in names else []),
+    ]
     return [
         Pair(
             f"{name}({source})",

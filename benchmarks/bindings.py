@@ -1,4 +1,6 @@
-"""Calls of the HIP runtime that do no work, and records, against HIP Python; what importing costs, in fresh processes."""
+"""Calls of the HIP runtime that do no work, and records, against HIP Python; what importing costs,
+in fresh processes.
+"""
 
 from __future__ import annotations
 
@@ -70,4 +72,9 @@ def results() -> list[Result]:
     if _peer() is None:
         return []
     statement = "from entrepot import hip, against from hip import hip"
-    return [processes_ns(Pair(statement, "from entrepot import hip", "from hip import hip", IMPORT_AT_LEAST), RUNS)]
+    return [
+        processes_ns(
+            Pair(statement, "from entrepot import hip", "from hip import hip", IMPORT_AT_LEAST),
+            RUNS,
+        )
+    ]

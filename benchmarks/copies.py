@@ -14,7 +14,8 @@ import entrepot.memory
 from .harness import Pair
 
 SIZES = {
-    "4 KiB": 1 << 12, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "16 MiB + 5 B": (1 << 24) + 5, "64 MiB": 1 << 26, "256 MiB": 1 << 28,
+    "4 KiB": 1 << 12, "64 KiB": 1 << 16, "1 MiB": 1 << 20, "16 MiB + 5 B": (1 << 24) + 5,
+    "64 MiB": 1 << 26, "256 MiB": 1 << 28,
 }  # fmt: skip
 
 
@@ -24,8 +25,20 @@ def fills() -> list[Pair]:
     found = []
     for dtype in ("uint8", "int32", "complex128"):
         theirs = np.empty((1 << 26) // np.dtype(dtype).itemsize, dtype)
-        names = {"fill": entrepot.fill, "ours": entrepot.empty(theirs.shape, dtype, queue=queue), "theirs": theirs}
-        found.append(Pair(f"fill 64 MiB of {dtype}, against NumPy", "fill(ours, 7).wait()", "theirs.fill(7)", 0.9, names))
+        names = {
+            "fill": entrepot.fill,
+            "ours": entrepot.empty(theirs.shape, dtype, queue=queue),
+            "theirs": theirs,
+        }
+        found.append(
+            Pair(
+                f"fill 64 MiB of {dtype}, against NumPy",
+                "fill(ours, 7).wait()",
+                "theirs.fill(7)",
+                0.9,
+                names,
+            )
+        )
     return found
 
 
@@ -44,18 +57,40 @@ def pairs() -> list[Pair]:
             "to": other.ctypes.data, "from_": host.ctypes.data,
         }  # fmt: skip
         found.append(
-            Pair(f"host → device {size}, against dpctl", "ours.copy_from_host(host)", "theirs.copy_from_host(host)", 1, names)
+            Pair(
+                f"host → device {size}, against dpctl",
+                "ours.copy_from_host(host)",
+                "theirs.copy_from_host(host)",
+                1,
+                names,
+            )
         )
         found.append(
-            Pair(f"device → host {size}, against dpctl", "ours.copy_to_host(host)", "theirs.copy_to_host(host)", 1, names)
+            Pair(
+                f"device → host {size}, against dpctl",
+                "ours.copy_to_host(host)",
+                "theirs.copy_to_host(host)",
+                1,
+                names,
+            )
         )
         if nbytes == 1 << 26:
             found.append(
                 Pair(
-                    f"host → device {size}, against memcpy", "ours.copy_from_host(host)", "memcpy(to, from_, nbytes)", 0.9, names
+                    f"host → device {size}, against memcpy",
+                    "ours.copy_from_host(host)",
+                    "memcpy(to, from_, nbytes)",
+                    0.9,
+                    names,
                 )
             )
             found.append(
-                Pair(f"device → host {size}, against memcpy", "ours.copy_to_host(host)", "memcpy(to, from_, nbytes)", 0.9, names)
+                Pair(
+                    f"device → host {size}, against memcpy",
+                    "ours.copy_to_host(host)",
+                    "memcpy(to, from_, nbytes)",
+                    0.9,
+                    names,
+                )
             )
     return [*found, *fills()]

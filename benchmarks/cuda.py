@@ -27,7 +27,18 @@ import entrepot.kernel as dppy
 
 from . import cuda_kernels
 from .cuda_kernels import say_once
-from .harness import Pair, Result, Side, built, calls_of, measure, measure_together, print_table, runtime_ns, short_rounds_ns
+from .harness import (
+    Pair,
+    Result,
+    Side,
+    built,
+    calls_of,
+    measure,
+    measure_together,
+    print_table,
+    runtime_ns,
+    short_rounds_ns,
+)
 
 LARGE = 1 << 30
 SIDE_BYTES = 1 << 28  # size of a strided array, and about that of the window that is copied
@@ -51,8 +62,10 @@ def transfers(queue: ep.Queue) -> list[Pair]:
     names: dict[str, Any] = {
         "ep": ep, "torch": torch, "queue": queue, "pinned": pinned, "theirs_pinned": theirs_pinned,
         "a": ep.empty(LARGE, "uint8", queue=queue), "b": ep.empty(LARGE, "uint8", queue=queue),
-        "c": torch.empty(LARGE, dtype=torch.uint8, device="cuda"), "d": torch.empty(LARGE, dtype=torch.uint8, device="cuda"),
-        "pageable": ep.asarray(pageable), "theirs_pageable": torch.from_numpy(pageable), "part": LARGE // 4,
+        "c": torch.empty(LARGE, dtype=torch.uint8, device="cuda"),
+        "d": torch.empty(LARGE, dtype=torch.uint8, device="cuda"),
+        "pageable": ep.asarray(pageable), "theirs_pageable": torch.from_numpy(pageable),
+        "part": LARGE // 4,
     }  # fmt: skip
     rows = [
         ("device → device, 1 GiB", ("a", "b"), ("c", "d")),
@@ -86,11 +99,24 @@ def strided(queue: ep.Queue) -> list[list[Pair]]:
             "e": cupy.empty((n, n), dtype), "f": cupy.empty((n, n), dtype),
         }  # fmt: skip
         for view, (to, source) in STRIDED.items():
-            ours = f"ep.copy({to.format(a='a', n=n)}, {source.format(b='b')}, queue=queue); queue.wait()"
-            torchs = f"{to.format(a='c', n=n)}.copy_({source.format(b='d')}); torch.cuda.synchronize()"
-            cupys = f"{to.format(a='e', n=n)}[...] = {source.format(b='f')}; cupy.cuda.get_current_stream().synchronize()"
+            ours = (
+                f"ep.copy({to.format(a='a', n=n)}, {source.format(b='b')}, queue=queue); "
+                "queue.wait()"
+            )
+            torchs = (
+                f"{to.format(a='c', n=n)}.copy_({source.format(b='d')}); torch.cuda.synchronize()"
+            )
+            cupys = (
+                f"{to.format(a='e', n=n)}[...] = {source.format(b='f')}; "
+                "cupy.cuda.get_current_stream().synchronize()"
+            )
             peers = {"PyTorch": torchs, "CuPy": cupys}
-            found.append([Pair(f"{dtype}, {view}, against {name}", ours, each, 0.8, names) for name, each in peers.items()])
+            found.append(
+                [
+                    Pair(f"{dtype}, {view}, against {name}", ours, each, 0.8, names)
+                    for name, each in peers.items()
+                ]
+            )
     return found
 
 
@@ -101,19 +127,69 @@ def exchange() -> list[Pair]:
     ours = ep.zeros(1024, "float32", device="cuda:0")
     ours.queue.wait()
     names: dict[str, Any] = {
-        "asarray": ep.asarray, "torch": torch, "cupy": cupy, "view": StridedMemoryView.from_any_interface, "ours": ours,
-        "tensor": torch.zeros(1024, device="cuda"), "complex_tensor": torch.zeros(1024, dtype=torch.complex64, device="cuda"),
+        "asarray": ep.asarray, "torch": torch, "cupy": cupy,
+        "view": StridedMemoryView.from_any_interface, "ours": ours,
+        "tensor": torch.zeros(1024, device="cuda"),
+        "complex_tensor": torch.zeros(1024, dtype=torch.complex64, device="cuda"),
         "array": cupy.zeros(1024, "float32"),
     }  # fmt: skip
     return [
-        Pair("asarray(torch tensor), against cuda.core", "asarray(tensor)", "view(tensor, -1)", 3, names),
-        Pair("asarray(complex torch tensor)", "asarray(complex_tensor)", "view(complex_tensor, -1)", 3, names),
-        Pair("asarray(CuPy array), against cuda.core", "asarray(array)", "view(array, -1)", 1.8, names),
-        Pair("torch.from_dlpack(ours), of CuPy's", "torch.from_dlpack(ours)", "torch.from_dlpack(array)", 3, names),
-        Pair("torch.as_tensor(ours), of CuPy's", "torch.as_tensor(ours)", "torch.as_tensor(array)", 1, names),
-        Pair("cupy.from_dlpack(ours), of PyTorch's", "cupy.from_dlpack(ours)", "cupy.from_dlpack(tensor)", 4, names),
-        Pair("cupy.asarray(ours), of PyTorch's", "cupy.asarray(ours)", "cupy.asarray(tensor)", 1.6, names),
-        Pair("ours.__dlpack__(stream=1), of CuPy's", "ours.__dlpack__(stream=1)", "array.__dlpack__(stream=1)", 1, names),
+        Pair(
+            "asarray(torch tensor), against cuda.core",
+            "asarray(tensor)",
+            "view(tensor, -1)",
+            3,
+            names,
+        ),
+        Pair(
+            "asarray(complex torch tensor)",
+            "asarray(complex_tensor)",
+            "view(complex_tensor, -1)",
+            3,
+            names,
+        ),
+        Pair(
+            "asarray(CuPy array), against cuda.core",
+            "asarray(array)",
+            "view(array, -1)",
+            1.8,
+            names,
+        ),
+        Pair(
+            "torch.from_dlpack(ours), of CuPy's",
+            "torch.from_dlpack(ours)",
+            "torch.from_dlpack(array)",
+            3,
+            names,
+        ),
+        Pair(
+            "torch.as_tensor(ours), of CuPy's",
+            "torch.as_tensor(ours)",
+            "torch.as_tensor(array)",
+            1,
+            names,
+        ),
+        Pair(
+            "cupy.from_dlpack(ours), of PyTorch's",
+            "cupy.from_dlpack(ours)",
+            "cupy.from_dlpack(tensor)",
+            4,
+            names,
+        ),
+        Pair(
+            "cupy.asarray(ours), of PyTorch's",
+            "cupy.asarray(ours)",
+            "cupy.asarray(tensor)",
+            1.6,
+            names,
+        ),
+        Pair(
+            "ours.__dlpack__(stream=1), of CuPy's",
+            "ours.__dlpack__(stream=1)",
+            "array.__dlpack__(stream=1)",
+            1,
+            names,
+        ),
         Pair(
             "ours.__cuda_array_interface__, of CuPy's",
             "ours.__cuda_array_interface__",
@@ -138,17 +214,42 @@ def others() -> list[Pair]:
 
         cuda.as_cuda_array(ours)
         names["as_cuda_array"] = cuda.as_cuda_array
-        found.append(Pair("as_cuda_array(ours) of Numba, of CuPy's", "as_cuda_array(ours)", "as_cuda_array(array)", 1, names))
+        found.append(
+            Pair(
+                "as_cuda_array(ours) of Numba, of CuPy's",
+                "as_cuda_array(ours)",
+                "as_cuda_array(array)",
+                1,
+                names,
+            )
+        )
     except Exception as error:
         say_once("Numba-CUDA", "exchange", error)
     try:
-        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else it takes most of the GPU's memory
+        os.environ.setdefault(
+            "XLA_PYTHON_CLIENT_PREALLOCATE", "false"
+        )  # else it takes most of the GPU's memory
         import jax
 
-        names |= {"jax": jax.numpy, "theirs": jax.device_put(np.zeros(1024, "float32"), jax.devices("cuda")[0])}
+        names |= {
+            "jax": jax.numpy,
+            "theirs": jax.device_put(np.zeros(1024, "float32"), jax.devices("cuda")[0]),
+        }
         found += [
-            Pair("asarray(JAX array), against PyTorch", "asarray(theirs)", "torch.from_dlpack(theirs)", 1, names),
-            Pair("jax.numpy.from_dlpack(ours), of PyTorch's", "jax.from_dlpack(ours)", "jax.from_dlpack(tensor)", 1, names),
+            Pair(
+                "asarray(JAX array), against PyTorch",
+                "asarray(theirs)",
+                "torch.from_dlpack(theirs)",
+                1,
+                names,
+            ),
+            Pair(
+                "jax.numpy.from_dlpack(ours), of PyTorch's",
+                "jax.from_dlpack(ours)",
+                "jax.from_dlpack(tensor)",
+                1,
+                names,
+            ),
         ]
     except Exception as error:
         say_once("JAX", "exchange", error)
@@ -172,14 +273,39 @@ def floors() -> list[Pair]:
     ours = ep.zeros(1024, "float32", device="cuda:0")
     ours.queue.wait()
     names: dict[str, Any] = {
-        "asarray": ep.asarray, "torch": torch, "cupy": cupy, "ours": ours, "least": floor.Producer(ours.data_ptr, ours.size),
+        "asarray": ep.asarray, "torch": torch, "cupy": cupy, "ours": ours,
+        "least": floor.Producer(ours.data_ptr, ours.size),
         "lend": floor.lend, "tensor": torch.zeros(1024, device="cuda"),
     }  # fmt: skip
     return [
-        Pair("asarray(torch tensor), of PyTorch's exchange functions alone", "asarray(tensor)", "lend(tensor)", 1 / 2, names),
-        Pair("torch.from_dlpack(ours), of the least producer", "torch.from_dlpack(ours)", "torch.from_dlpack(least)", 0.9, names),
-        Pair("cupy.from_dlpack(ours), of the least producer", "cupy.from_dlpack(ours)", "cupy.from_dlpack(least)", 0.9, names),
-        Pair("cupy.asarray(ours), of the least producer", "cupy.asarray(ours)", "cupy.asarray(least)", 0.7, names),
+        Pair(
+            "asarray(torch tensor), of PyTorch's exchange functions alone",
+            "asarray(tensor)",
+            "lend(tensor)",
+            1 / 2,
+            names,
+        ),
+        Pair(
+            "torch.from_dlpack(ours), of the least producer",
+            "torch.from_dlpack(ours)",
+            "torch.from_dlpack(least)",
+            0.9,
+            names,
+        ),
+        Pair(
+            "cupy.from_dlpack(ours), of the least producer",
+            "cupy.from_dlpack(ours)",
+            "cupy.from_dlpack(least)",
+            0.9,
+            names,
+        ),
+        Pair(
+            "cupy.asarray(ours), of the least producer",
+            "cupy.asarray(ours)",
+            "cupy.asarray(least)",
+            0.7,
+            names,
+        ),
     ]
 
 
@@ -188,16 +314,34 @@ ALLOCATED = 1 << 20
 
 def allocation() -> list[Result]:
     """Allocates and frees a block, against the pools of other libraries and of the driver."""
-    names: dict[str, Any] = {"empty": ep.empty, "torch": torch, "cupy": cupy, "queue": ep.Queue("cuda:0"), "n": ALLOCATED}
+    names: dict[str, Any] = {
+        "empty": ep.empty,
+        "torch": torch,
+        "cupy": cupy,
+        "queue": ep.Queue("cuda:0"),
+        "n": ALLOCATED,
+    }
     ours = 'empty(n, "uint8", queue=queue)'
     found = [
-        measure(Pair("1 MiB + free, against CuPy's pool", ours, 'cupy.empty(n, "uint8")', 6.5, names)),
         measure(
-            Pair("1 MiB + free, against PyTorch's pool", ours, 'torch.empty(n, dtype=torch.uint8, device="cuda")', 7.8, names)
+            Pair("1 MiB + free, against CuPy's pool", ours, 'cupy.empty(n, "uint8")', 6.5, names)
+        ),
+        measure(
+            Pair(
+                "1 MiB + free, against PyTorch's pool",
+                ours,
+                'torch.empty(n, dtype=torch.uint8, device="cuda")',
+                7.8,
+                names,
+            )
         ),
     ]
     for row, ns in runtime_ns("benchmark_cuda_driver", "allocate").items():
-        found.append(Result(Pair("1 MiB + free, against cuMemAllocAsync", ours, row, 2.3), found[0].ours_ns, ns))
+        found.append(
+            Result(
+                Pair("1 MiB + free, against cuMemAllocAsync", ours, row, 2.3), found[0].ours_ns, ns
+            )
+        )
     return found
 
 
@@ -207,13 +351,16 @@ LAUNCH_MARGIN_NS, HANDOVER_MARGIN_NS = 400, 200
 
 
 def cuda_core_names() -> dict[str, Any]:
-    """The kernel as cuda.core launches it: `core_launch(stream, config, kernel, memory, memory, x, n)`."""
+    """The kernel as cuda.core launches it: `core_launch(stream, config, kernel, memory, memory, x,
+    n)`.
+    """
     from cuda.core import Device, LaunchConfig, Program, launch
 
     device = Device(0)
     device.set_current()
     return {
-        "core_launch": launch, "stream": device.create_stream(), "config": LaunchConfig(grid=1, block=128),
+        "core_launch": launch, "stream": device.create_stream(),
+        "config": LaunchConfig(grid=1, block=128),
         "kernel": Program(NOTHING, code_type="c++").compile("cubin").get_kernel("nothing"),
         "memory": cupy.zeros(4, "float32").data.ptr,
     }  # fmt: skip
@@ -244,16 +391,22 @@ def launches() -> list[Result]:
     shared_queue.__cuda_stream__()
     array, shared = (ep.zeros(4, "float32", queue=each) for each in (queue, shared_queue))
     names: dict[str, Any] = {
-        "array": array, "shared": shared, "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
-        "typed_x": ep.Scalar(1, "float32"), "typed_n": ep.Scalar(2, "int32"), "x": np.float32(1), "n": np.int32(2),
-        "theirs": cupy.zeros(4, "float32"), "raw": cupy.RawKernel(NOTHING, "nothing"), **cuda_core_names(),
+        "array": array, "shared": shared,
+        "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
+        "typed_x": ep.Scalar(1, "float32"), "typed_n": ep.Scalar(2, "int32"), "x": np.float32(1),
+        "n": np.int32(2),
+        "theirs": cupy.zeros(4, "float32"), "raw": cupy.RawKernel(NOTHING, "nothing"),
+        **cuda_core_names(),
     }  # fmt: skip
     sides: dict[str, Side] = {
         "ours": (calls_of("launch(array, array, typed_x, typed_n)", names), nothing),
         "shared queue": (calls_of("launch(shared, shared, typed_x, typed_n)", names), nothing),
         "of NumPy": (calls_of("launch(array, array, x, n)", names), nothing),
         "CuPy": (calls_of("raw((1,), (128,), (theirs, theirs, x, n))", names), nothing),
-        "cuda.core": (calls_of("core_launch(stream, config, kernel, memory, memory, x, n)", names), nothing),
+        "cuda.core": (
+            calls_of("core_launch(stream, config, kernel, memory, memory, x, n)", names),
+            nothing,
+        ),
     }
     library = driver()
     if library:
@@ -261,24 +414,43 @@ def launches() -> list[Result]:
     ns = short_rounds_ns(sides, torch.cuda.synchronize)
     found = [
         Result(Pair("empty kernel, against CuPy's RawKernel", "", "", 1), ns["ours"], ns["CuPy"]),
-        Result(Pair("empty kernel, scalars of NumPy, against CuPy's RawKernel", "", "", 1), ns["of NumPy"], ns["CuPy"]),
+        Result(
+            Pair("empty kernel, scalars of NumPy, against CuPy's RawKernel", "", "", 1),
+            ns["of NumPy"],
+            ns["CuPy"],
+        ),
         Result(Pair("empty kernel, against cuda.core", "", "", 1), ns["ours"], ns["cuda.core"]),
     ]
     if library:
         at_least = ns["driver"] / (ns["driver"] + LAUNCH_MARGIN_NS)
-        found.append(Result(Pair("empty kernel, within 0.4 µs of cuLaunchKernel", "", "", at_least), ns["ours"], ns["driver"]))
-        found.append(Result(Pair("empty kernel, shared queue", "", "", 0), ns["shared queue"], ns["driver"]))
+        found.append(
+            Result(
+                Pair("empty kernel, within 0.4 µs of cuLaunchKernel", "", "", at_least),
+                ns["ours"],
+                ns["driver"],
+            )
+        )
+        found.append(
+            Result(Pair("empty kernel, shared queue", "", "", 0), ns["shared queue"], ns["driver"])
+        )
     return found
 
 
 def streams() -> list[Result]:
-    """Another stream waits for what one holds, and that one then for it: with work there, and each time for something new."""
+    """Another stream waits for what one holds, and that one then for it: with work there, and each
+    time for something new.
+    """
     work = ep.empty(1 << 28, "uint8", device="cuda:0")
     of_torch, of_cupy = torch.from_dlpack(work), cupy.asarray(work)
-    first, torch_first, cupy_first = ep.Queue("cuda:0"), torch.cuda.Stream(), cupy.cuda.Stream(non_blocking=True)
+    first, torch_first, cupy_first = (
+        ep.Queue("cuda:0"),
+        torch.cuda.Stream(),
+        cupy.cuda.Stream(non_blocking=True),
+    )
     names: dict[str, Any] = {
         "first": first, "second": ep.Queue("cuda:0"),
-        "torch_first": torch_first, "torch_second": torch.cuda.Stream(), "torch_event": torch.cuda.Event(),
+        "torch_first": torch_first, "torch_second": torch.cuda.Stream(),
+        "torch_event": torch.cuda.Event(),
         "cupy_first": cupy_first, "cupy_second": cupy.cuda.Stream(non_blocking=True),
         "cupy_event": cupy.cuda.Event(disable_timing=True),
     }  # fmt: skip
@@ -291,17 +463,22 @@ def streams() -> list[Result]:
 
     sides: dict[str, Side] = {
         "ours": (
-            calls_of("second.wait_for(first); first.wait_for(second)", names), lambda: ep.fill(work, 1, queue=first)
+            calls_of("second.wait_for(first); first.wait_for(second)", names),
+            lambda: ep.fill(work, 1, queue=first)
         ),
         "PyTorch": (calls_of(events.format("torch"), names), torch_work),
         "CuPy": (
-            calls_of(events.format("cupy"), names), lambda: of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first)
+            calls_of(events.format("cupy"), names),
+            lambda: of_cupy.data.memset_async(1, of_cupy.nbytes, cupy_first)
         ),
     }  # fmt: skip
     library, floor = driver(), floor_module()
     if library and floor:
         names["breathe"] = floor.breathe
-        sides["driver"] = (library.driver_hand_over, lambda: library.driver_work(work.data_ptr, work.nbytes))
+        sides["driver"] = (
+            library.driver_hand_over,
+            lambda: library.driver_work(work.data_ptr, work.nbytes),
+        )
         sides["GIL"] = (calls_of("breathe(); breathe()", names), nothing)
     ns = short_rounds_ns(sides, torch.cuda.synchronize)
     what = "hand-over there and back"
@@ -312,8 +489,16 @@ def streams() -> list[Result]:
     if library and floor:
         at_least = ns["driver"] / (ns["driver"] + HANDOVER_MARGIN_NS)
         found += [
-            Result(Pair(f"{what}, within 2 × 100 ns of the driver", "", "", at_least), ns["ours"], ns["driver"]),
-            Result(Pair(f"{what}, of the driver and the GIL alone", "", "", 0.8), ns["ours"], ns["driver"] + ns["GIL"]),
+            Result(
+                Pair(f"{what}, within 2 × 100 ns of the driver", "", "", at_least),
+                ns["ours"],
+                ns["driver"],
+            ),
+            Result(
+                Pair(f"{what}, of the driver and the GIL alone", "", "", 0.8),
+                ns["ours"],
+                ns["driver"] + ns["GIL"],
+            ),
         ]
     return [*found, *launches_elsewhere()]
 
@@ -327,19 +512,31 @@ def launches_elsewhere() -> list[Result]:
     array = ep.zeros(4, "float32", queue=queues[0])
     names: dict[str, Any] = {
         "array": array, "launch": ep.Program(NOTHING, "cuda:0").kernel("nothing")[128, 128],
-        "x": ep.Scalar(1, "float32"), "n": ep.Scalar(2, "int32"), "here": queues[0], "there": queues[1],
+        "x": ep.Scalar(1, "float32"), "n": ep.Scalar(2, "int32"), "here": queues[0],
+        "there": queues[1],
     }  # fmt: skip
     one = "launch(array, array, x, n, queue={})"
     sides: dict[str, Side] = {
         "here": (calls_of("; ".join(map(one.format, ("here", "here"))), names), nothing),
         "there": (calls_of("; ".join(map(one.format, ("here", "there"))), names), nothing),
         "driver here": (lambda calls: 2 * library.driver_launch(array.data_ptr, calls), nothing),
-        "driver there": (lambda calls: library.driver_launch_there_and_back(array.data_ptr, calls), nothing),
+        "driver there": (
+            lambda calls: library.driver_launch_there_and_back(array.data_ptr, calls),
+            nothing,
+        ),
     }
     ns = short_rounds_ns(sides, torch.cuda.synchronize)
     ours, drivers = ns["there"] - ns["here"], ns["driver there"] - ns["driver here"]
     at_least = drivers / (drivers + HANDOVER_MARGIN_NS)
-    return [Result(Pair("hand-overs within two launches, within 2 × 100 ns of the driver", "", "", at_least), ours, drivers)]
+    return [
+        Result(
+            Pair(
+                "hand-overs within two launches, within 2 × 100 ns of the driver", "", "", at_least
+            ),
+            ours,
+            drivers,
+        )
+    ]
 
 
 @dppy.kernel
@@ -354,7 +551,9 @@ TENSORS_MARGIN_NS, CUPY_MARGIN_NS = 1000, 800
 
 
 def library_launches() -> list[Result]:
-    """Launches on the libraries' own objects, in their current streams: importing them is part of the call."""
+    """Launches on the libraries' own objects, in their current streams: importing them is part of
+    the call.
+    """
     names: dict[str, Any] = {"eight": eight_arrays[16], "four": cuda_kernels.four_arrays[16]}
     for letter in "abcdefgh":
         names[letter] = torch.zeros(16, device="cuda")
@@ -396,19 +595,50 @@ def library_launches() -> list[Result]:
     sides["driver of 4"] = (lambda count: library.driver_launch_of_four(address, count), nothing)
     ns = short_rounds_ns(sides, torch.cuda.synchronize)
 
-    def row(what: str, name: str, driver_name: str, margin: float | None, of_library: str = "") -> Result:
+    def row(
+        what: str, name: str, driver_name: str, margin: float | None, of_library: str = ""
+    ) -> Result:
         least = ns[driver_name] + (ns[of_library] if of_library else 0)
-        return Result(Pair(what, "", "", least / (least + margin) if margin else 0), ns[name], least)
+        return Result(
+            Pair(what, "", "", least / (least + margin) if margin else 0), ns[name], least
+        )
 
     return [
-        row("launch of 8 torch tensors, within 1.0 µs of cuLaunchKernel", "tensors", "driver of 8", TENSORS_MARGIN_NS),
-        row("... of that and PyTorch's exchange functions for them", "tensors", "driver of 8", None, "exchange functions of 8"),
-        row("launch of 8 torch tensors on a side stream", "tensors, side stream", "driver of 8", None),
+        row(
+            "launch of 8 torch tensors, within 1.0 µs of cuLaunchKernel",
+            "tensors",
+            "driver of 8",
+            TENSORS_MARGIN_NS,
+        ),
+        row(
+            "... of that and PyTorch's exchange functions for them",
+            "tensors",
+            "driver of 8",
+            None,
+            "exchange functions of 8",
+        ),
+        row(
+            "launch of 8 torch tensors on a side stream",
+            "tensors, side stream",
+            "driver of 8",
+            None,
+        ),
         row("launch of 8 Arrays imported from torch", "imported", "driver of 8", None),
         row("launch of 8 Arrays", "Arrays", "driver of 8", None),
         row("launch of 4 torch tensors", "4 tensors", "driver of 4", None),
-        row("launch of 4 CuPy arrays, within 0.8 µs of cuLaunchKernel", "CuPy", "driver of 4", CUPY_MARGIN_NS),
-        row("... of that and CuPy's attributes that describe them", "CuPy", "driver of 4", None, "attributes of 4"),
+        row(
+            "launch of 4 CuPy arrays, within 0.8 µs of cuLaunchKernel",
+            "CuPy",
+            "driver of 4",
+            CUPY_MARGIN_NS,
+        ),
+        row(
+            "... of that and CuPy's attributes that describe them",
+            "CuPy",
+            "driver of 4",
+            None,
+            "attributes of 4",
+        ),
         row("launch of 4 CuPy arrays on a side stream", "CuPy, side stream", "driver of 4", None),
     ]
 
@@ -429,7 +659,10 @@ def measured(pairs: list[Pair]) -> list[Result]:
 
 def copies() -> list[Result]:
     queue = ep.Queue("cuda:0")
-    return [*measured(transfers(queue)), *(result for pairs in strided(queue) for result in measure_together(pairs))]
+    return [
+        *measured(transfers(queue)),
+        *(result for pairs in strided(queue) for result in measure_together(pairs)),
+    ]
 
 
 TOPICS: dict[str, Callable[[], list[Result]]] = {

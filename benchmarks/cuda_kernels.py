@@ -39,8 +39,10 @@ GROUP = kernels.reductions.GROUP
 CUDA = r"""
 using L = long long;
 __device__ double cdf(double x) { return 0.5 + 0.5 * erf(x * sqrt(0.5)); }
-extern "C" __global__ void black_scholes(const double *__restrict__ price, const double *__restrict__ strike,
-                                         const double *__restrict__ years, double *__restrict__ call, double *__restrict__ put,
+extern "C" __global__ void black_scholes(const double *__restrict__ price,
+                                         const double *__restrict__ strike,
+                                         const double *__restrict__ years,
+                                         double *__restrict__ call, double *__restrict__ put,
                                          L n) {
     const L i = (L)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n)
@@ -52,8 +54,10 @@ extern "C" __global__ void black_scholes(const double *__restrict__ price, const
     call[i] = value;
     put[i] = value - price[i] + discounted;
 }
-extern "C" __global__ void pairwise(const double *__restrict__ points, double *__restrict__ distances, L n, L d) {
-    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y, j = (L)blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void pairwise(const double *__restrict__ points,
+                                    double *__restrict__ distances, L n, L d) {
+    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y;
+    const L j = (L)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n || j >= n)
         return;
     double total = 0;
@@ -63,7 +67,8 @@ extern "C" __global__ void pairwise(const double *__restrict__ points, double *_
     }
     distances[i * n + j] = sqrt(total);
 }
-extern "C" __global__ void matmul(const float *__restrict__ a, const float *__restrict__ b, float *__restrict__ c, L n) {
+extern "C" __global__ void matmul(const float *__restrict__ a, const float *__restrict__ b,
+                                  float *__restrict__ c, L n) {
     __shared__ float at[16][16], bt[16][16];
     const L i = (L)blockIdx.y * 16 + threadIdx.y, j = (L)blockIdx.x * 16 + threadIdx.x;
     const int li = threadIdx.y, lj = threadIdx.x;
@@ -90,9 +95,10 @@ extern "C" __global__ void reduction(const float *__restrict__ a, float *__restr
     if (own == 0)
         sums[blockIdx.x] = part[0];
 }
-extern "C" __global__ void mandelbrot(int *__restrict__ image, double left, double bottom, double width, double height, L rows,
-                                      L columns) {
-    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y, j = (L)blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void mandelbrot(int *__restrict__ image, double left, double bottom,
+                                      double width, double height, L rows, L columns) {
+    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y;
+    const L j = (L)blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows || j >= columns)
         return;
     const double re = left + width * j / columns, im = bottom + height * i / rows;
@@ -106,14 +112,16 @@ extern "C" __global__ void mandelbrot(int *__restrict__ image, double left, doub
     }
     image[i * columns + j] = steps;
 }
-extern "C" __global__ void strided_copy(const float *__restrict__ from, float *__restrict__ to, L rows, L columns, L from_row,
-                                        L from_column, L to_row, L to_column) {
-    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y, j = (L)blockIdx.x * blockDim.x + threadIdx.x;
+extern "C" __global__ void strided_copy(const float *__restrict__ from, float *__restrict__ to,
+                                        L rows, L columns, L from_row, L from_column, L to_row,
+                                        L to_column) {
+    const L i = (L)blockIdx.y * blockDim.y + threadIdx.y;
+    const L j = (L)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < rows && j < columns)
         to[i * to_row + j * to_column] = from[i * from_row + j * from_column];
 }
-extern "C" __global__ void four_arrays(const float *__restrict__ a, const float *__restrict__ b, const float *__restrict__ c,
-                                       float *__restrict__ out, L n) {
+extern "C" __global__ void four_arrays(const float *__restrict__ a, const float *__restrict__ b,
+                                       const float *__restrict__ c, float *__restrict__ out, L n) {
     const L i = (L)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n)
         out[i] = a[i] + b[i] + c[i];
@@ -218,7 +226,9 @@ def cdf(x):
 def black_scholes(price, strike, years, call, put, n, BLOCK: tl.constexpr):
     i = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = i < n
-    p, s, t = (tl.load(price + i, inside, 1.0), tl.load(strike + i, inside, 1.0), tl.load(years + i, inside, 1.0))
+    p = tl.load(price + i, inside, 1.0)
+    s = tl.load(strike + i, inside, 1.0)
+    t = tl.load(years + i, inside, 1.0)
     root = 0.2 * tl.sqrt(t)
     d1 = (tl.log(p / s) + (0.1 + 0.5 * 0.2 * 0.2) * t) / root
     discounted = s * tl.exp(-0.1 * t)
@@ -232,9 +242,12 @@ def pairwise(points, distances, n, d, BLOCK: tl.constexpr):
     j = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     total = tl.zeros((BLOCK, BLOCK), tl.float64)
     for k in range(d):
-        difference = tl.load(points + i * d + k, i < n, 0.0)[:, None] - tl.load(points + j * d + k, j < n, 0.0)[None, :]
+        first = tl.load(points + i * d + k, i < n, 0.0)
+        second = tl.load(points + j * d + k, j < n, 0.0)
+        difference = first[:, None] - second[None, :]
         total += difference * difference
-    tl.store(distances + i[:, None] * n + j[None, :], tl.sqrt(total), (i < n)[:, None] & (j < n)[None, :])
+    inside = (i < n)[:, None] & (j < n)[None, :]
+    tl.store(distances + i[:, None] * n + j[None, :], tl.sqrt(total), inside)
 
 @triton.jit
 def matmul(a, b, c, n, BLOCK: tl.constexpr):
@@ -243,13 +256,14 @@ def matmul(a, b, c, n, BLOCK: tl.constexpr):
     total = tl.zeros((BLOCK, BLOCK), tl.float32)
     for start in range(0, n, 32):
         k = start + tl.arange(0, 32)
-        left, right = tl.load(a + i[:, None] * n + k[None, :]), tl.load(b + k[:, None] * n + j[None, :])
+        left = tl.load(a + i[:, None] * n + k[None, :])
+        right = tl.load(b + k[:, None] * n + j[None, :])
         total += tl.dot(left, right, input_precision="ieee")
     tl.store(c + i[:, None] * n + j[None, :], total)
 
 @triton.jit
-def mandelbrot(image, left: tl.constexpr, bottom: tl.constexpr, width: tl.constexpr, height: tl.constexpr, rows, columns,
-               BLOCK: tl.constexpr):
+def mandelbrot(image, left: tl.constexpr, bottom: tl.constexpr, width: tl.constexpr,
+               height: tl.constexpr, rows, columns, BLOCK: tl.constexpr):
     i = tl.program_id(1).to(tl.int64)
     j = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     re = left + width * j.to(tl.float64) / columns
@@ -270,17 +284,20 @@ def reduction(a, sums, BLOCK: tl.constexpr):
     tl.store(sums + tl.program_id(0), tl.sum(tl.load(a + i)))
 
 @triton.jit
-def strided_copy(a, b, rows, columns, from_row, from_column, to_row, to_column, BLOCK: tl.constexpr):
+def strided_copy(a, b, rows, columns, from_row, from_column, to_row, to_column,
+                 BLOCK: tl.constexpr):
     i = tl.program_id(1).to(tl.int64)
     j = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     inside = j < columns
-    tl.store(b + i * to_row + j * to_column, tl.load(a + i * from_row + j * from_column, inside), inside)
+    value = tl.load(a + i * from_row + j * from_column, inside)
+    tl.store(b + i * to_row + j * to_column, value, inside)
 
 @triton.jit
 def four_arrays(a, b, c, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = i < n
-    tl.store(out + i, tl.load(a + i, inside) + tl.load(b + i, inside) + tl.load(c + i, inside), inside)
+    total = tl.load(a + i, inside) + tl.load(b + i, inside) + tl.load(c + i, inside)
+    tl.store(out + i, total, inside)
 """
 
 
@@ -319,7 +336,9 @@ def sizes() -> Sizes:
 
 @dataclass(frozen=True)
 class Work:
-    """A kernel of the benchmark: our launch, its arguments on the device, which of them it writes, and what peers are told."""
+    """A kernel of the benchmark: our launch, its arguments on the device, which of them it writes,
+    and what peers are told.
+    """
 
     title: str
     launch: Any
@@ -347,8 +366,20 @@ def _empty(shape: Any, dtype: str) -> ep.Array:
 
 def _black_scholes(of: Sizes) -> Work:
     n = of.options
-    arrays = [*map(_on_device, kernels.black_scholes.options(n)), _empty(n, "float64"), _empty(n, "float64")]
-    return Work(f"Black–Scholes, {n:,} options", kernels.black_scholes.black_scholes[n], arrays, 4, n, 256, [n])
+    arrays = [
+        *map(_on_device, kernels.black_scholes.options(n)),
+        _empty(n, "float64"),
+        _empty(n, "float64"),
+    ]
+    return Work(
+        f"Black–Scholes, {n:,} options",
+        kernels.black_scholes.black_scholes[n],
+        arrays,
+        4,
+        n,
+        256,
+        [n],
+    )
 
 
 def _pairwise(of: Sizes) -> Work:
@@ -360,7 +391,10 @@ def _pairwise(of: Sizes) -> Work:
 
 def _matmul(of: Sizes) -> Work:
     n, random = of.side, np.random.default_rng(0)
-    arrays = [*(_on_device(random.random((n, n), "f4")) for _ in range(2)), _empty((n, n), "float32")]
+    arrays = [
+        *(_on_device(random.random((n, n), "f4")) for _ in range(2)),
+        _empty((n, n), "float32"),
+    ]
     launch = kernels.matmul.matmul_in_tiles[(n, n), (16, 16)]
     return Work(f"matmul with local memory, {n}²", launch, arrays, 2, (n, n), (16, 16), [n])
 
@@ -375,7 +409,15 @@ def _reduction(of: Sizes) -> Work:
 def _mandelbrot(of: Sizes) -> Work:
     arguments = [_empty(of.image, "int32"), *(ep.Scalar(each, "float64") for each in kernels.PLACE)]
     launch = kernels.mandelbrot.mandelbrot[of.image, None]
-    return Work(f"Mandelbrot, {of.image[0]} × {of.image[1]}", launch, arguments, 0, of.image, (1, 256), list(of.image))
+    return Work(
+        f"Mandelbrot, {of.image[0]} × {of.image[1]}",
+        launch,
+        arguments,
+        0,
+        of.image,
+        (1, 256),
+        list(of.image),
+    )
 
 
 def _strided_copy(of: Sizes) -> Work:
@@ -388,7 +430,8 @@ def _strided_copy(of: Sizes) -> Work:
 
 
 WORK: dict[str, Callable[[Sizes], Work]] = {
-    "black_scholes": _black_scholes, "pairwise": _pairwise, "matmul": _matmul, "reduction": _reduction,
+    "black_scholes": _black_scholes, "pairwise": _pairwise, "matmul": _matmul,
+    "reduction": _reduction,
     "mandelbrot": _mandelbrot, "strided_copy": _strided_copy,
 }  # fmt: skip
 
@@ -422,7 +465,9 @@ def cupy(name: str, work: Work) -> Peer | None:
     blocks = tuple(n // each for n, each in zip(extents, local, strict=True))
     kernel = cupy.RawKernel(CUDA, name)
     arguments = (*(cupy.asarray(each) for each in work.arguments), *work.tail)
-    return lambda: kernel(blocks[::-1], local[::-1], arguments), cupy.cuda.get_current_stream().synchronize
+    return lambda: kernel(
+        blocks[::-1], local[::-1], arguments
+    ), cupy.cuda.get_current_stream().synchronize
 
 
 def numba_cuda(name: str, work: Work) -> Peer | None:
@@ -435,7 +480,10 @@ def numba_cuda(name: str, work: Work) -> Peer | None:
     extents, local = _groups(work)
     blocks = tuple(n // each for n, each in zip(extents, local, strict=True))
     launch = names[name][blocks[::-1], local[::-1]]
-    arguments = [cuda.as_cuda_array(each) if isinstance(each, ep.Array) else each.value for each in work.arguments]
+    arguments = [
+        cuda.as_cuda_array(each) if isinstance(each, ep.Array) else each.value
+        for each in work.arguments
+    ]
     return lambda: launch(*arguments), cuda.synchronize
 
 
@@ -455,10 +503,20 @@ def triton(name: str, work: Work, module: ModuleType | None) -> Peer | None:
         return None
     import torch
 
-    tensors = [torch.from_dlpack(each) if isinstance(each, ep.Array) else each.value for each in work.arguments]
-    tail, block = work.tail, {"pairwise": 32, "matmul": 64, "mandelbrot": 256, "reduction": GROUP}.get(name, 1024)
+    tensors = [
+        torch.from_dlpack(each) if isinstance(each, ep.Array) else each.value
+        for each in work.arguments
+    ]
+    tail, block = (
+        work.tail,
+        {"pairwise": 32, "matmul": 64, "mandelbrot": 256, "reduction": GROUP}.get(name, 1024),
+    )
     extents = work.range if isinstance(work.range, tuple) else (work.range,)
-    tiles = [extents[0]] if name in ("strided_copy", "mandelbrot") else [-(-n // block) for n in extents[:-1]]
+    tiles = (
+        [extents[0]]
+        if name in ("strided_copy", "mandelbrot")
+        else [-(-n // block) for n in extents[:-1]]
+    )
     grid = (-(-extents[-1] // block), *tiles[::-1])
     launch = getattr(module, name)[grid]
     return lambda: launch(*tensors, *tail, BLOCK=block), torch.cuda.synchronize
@@ -512,9 +570,18 @@ def _rows_of(name: str, module: ModuleType | None) -> list[Result]:
         if peer is None:
             continue
         _check(name, expected, work.result())
-        names = {"launch": work.launch, "arguments": work.arguments, "call": peer[0], "end": peer[1]}
+        names = {
+            "launch": work.launch,
+            "arguments": work.arguments,
+            "call": peer[0],
+            "end": peer[1],
+        }
         what = f"{work.title}, against {peer_name}"
-        results.append(measure(Pair(what, "launch(*arguments).wait()", "call(); end()", at_least, names, peer_name)))
+        results.append(
+            measure(
+                Pair(what, "launch(*arguments).wait()", "call(); end()", at_least, names, peer_name)
+            )
+        )
     return results
 
 
@@ -540,7 +607,8 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
     queue, shared_queue = ep.Queue(SELECTOR), ep.Queue(SELECTOR)
     shared_queue.__cuda_stream__()
     arrays, shared, exported, of_peers = (
-        [ep.zeros(16, "float32", queue=each) for _ in range(4)] for each in (queue, shared_queue, queue, queue)
+        [ep.zeros(16, "float32", queue=each) for _ in range(4)]
+        for each in (queue, shared_queue, queue, queue)
     )
     launch = four_arrays[16]
     for each in (arrays, shared, exported, of_peers):
@@ -553,10 +621,24 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
         return calls_of("call()", {"call": call}), nothing
 
     sides: dict[str, Side] = {
-        "ours": (calls_of("launch(a, b, c, d)", {"launch": launch, **dict(zip("abcd", arrays, strict=True))}), nothing),
-        "shared queue": (calls_of("launch(a, b, c, d)", {"launch": launch, **dict(zip("abcd", shared, strict=True))}), nothing),
+        "ours": (
+            calls_of(
+                "launch(a, b, c, d)", {"launch": launch, **dict(zip("abcd", arrays, strict=True))}
+            ),
+            nothing,
+        ),
+        "shared queue": (
+            calls_of(
+                "launch(a, b, c, d)", {"launch": launch, **dict(zip("abcd", shared, strict=True))}
+            ),
+            nothing,
+        ),
     }
-    held_by_cupy = _tried("CuPy", "four_arrays", lambda: cupy("four_arrays", Work("", launch, exported, 3, 16, 16, [16])))
+    held_by_cupy = _tried(
+        "CuPy",
+        "four_arrays",
+        lambda: cupy("four_arrays", Work("", launch, exported, 3, 16, 16, [16])),
+    )
     if held_by_cupy is not None:
         names = {"launch": launch, **dict(zip("abcd", exported, strict=True))}
         sides["exported"] = (calls_of("launch(a, b, c, d)", names), nothing)
@@ -573,16 +655,36 @@ def launch_rows(driver: Any, synchronize: Callable[[], object]) -> list[Result]:
             if peer is not None:
                 sides[name] = of(peer[0])
     if driver is not None:
-        sides["driver"] = (lambda calls: driver.driver_launch_of_four(arrays[0].data_ptr, calls), nothing)
-        sides["driver, two waits"] = (lambda calls: driver.driver_launch_between_waits(arrays[0].data_ptr, calls), nothing)
+        sides["driver"] = (
+            lambda calls: driver.driver_launch_of_four(arrays[0].data_ptr, calls),
+            nothing,
+        )
+        sides["driver, two waits"] = (
+            lambda calls: driver.driver_launch_between_waits(arrays[0].data_ptr, calls),
+            nothing,
+        )
     ns = short_rounds_ns(sides, synchronize)
-    found = [Result(Pair(f"launch of 4 Arrays, against {peer}", "", "", 1), ns["ours"], ns[peer]) for peer in peers if peer in ns]
+    found = [
+        Result(Pair(f"launch of 4 Arrays, against {peer}", "", "", 1), ns["ours"], ns[peer])
+        for peer in peers
+        if peer in ns
+    ]
     if driver is not None:
         at_least = ns["driver"] / (ns["driver"] + LAUNCH_MARGIN_NS)
         found.append(
-            Result(Pair("launch of 4 Arrays, within 0.6 µs of cuLaunchKernel", "", "", at_least), ns["ours"], ns["driver"])
+            Result(
+                Pair("launch of 4 Arrays, within 0.6 µs of cuLaunchKernel", "", "", at_least),
+                ns["ours"],
+                ns["driver"],
+            )
         )
-        found.append(Result(Pair("launch of 4 Arrays, shared queue", "", "", 0), ns["shared queue"], ns["driver"]))
+        found.append(
+            Result(
+                Pair("launch of 4 Arrays, shared queue", "", "", 0),
+                ns["shared queue"],
+                ns["driver"],
+            )
+        )
         if "exported" in ns:
             what = "launch of 4 Arrays that CuPy has too, of the driver's calls"
             found.append(Result(Pair(what, "", "", 0), ns["exported"], ns["driver, two waits"]))
@@ -600,12 +702,14 @@ _FIRST_CALLS = {
     "ours": (
         "import entrepot as ep, entrepot.kernel as dppy\n"
         "@dppy.kernel\ndef add(a, b):\n    i = dppy.get_global_id(0)\n    b[i] = a[i] * 2 + b[i]\n"
-        "a, b = (ep.zeros(1000, 'float32', device='cuda:0') for _ in range(2))\nep.copy(a, b).wait()",
+        "a, b = (ep.zeros(1000, 'float32', device='cuda:0') for _ in range(2))\nep.copy(a, "
+        "b).wait()",
         "add[1000](a, b).wait()",
     ),
     "Numba-CUDA": (
         "from numba import cuda\nimport numpy as np\n"
-        "@cuda.jit\ndef add(a, b):\n    i = cuda.grid(1)\n    if i < a.size:\n        b[i] = a[i] * 2 + b[i]\n"
+        "@cuda.jit\ndef add(a, b):\n    i = cuda.grid(1)\n    if i < a.size:\n        b[i] = a[i] "
+        "* 2 + b[i]\n"
         "a, b = (cuda.to_device(np.zeros(1000, 'f4')) for _ in range(2))\ncuda.synchronize()",
         "add[4, 256](a, b)\ncuda.synchronize()",
     ),
@@ -625,10 +729,15 @@ def _first_call_seconds(folder: Path, which: str) -> float:
     imports, call = _FIRST_CALLS[which]
     script = folder / f"first_call_of_{which}.py"
     script.write_text(_FIRST_CALL.format(imports=imports, call=call))
-    environment = os.environ | {"ENTREPOT_CACHE_DIR": str(folder / "cache"), "TRITON_CACHE_DIR": str(folder / "triton")}
+    environment = os.environ | {
+        "ENTREPOT_CACHE_DIR": str(folder / "cache"),
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+    }
     # The driver has a cache of its own, which a first call must not find.
     environment["CUDA_CACHE_PATH"] = str(folder / "driver")
-    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         if which == "ours":
             raise RuntimeError(done.stderr)
@@ -637,7 +746,9 @@ def _first_call_seconds(folder: Path, which: str) -> float:
 
 
 def first_calls(times: int = 3) -> list[Result]:
-    """The first call of a process, with nothing compiled before, and with what another process has left on disk."""
+    """The first call of a process, with nothing compiled before, and with what another process has
+    left on disk.
+    """
     seconds: dict[str, list[float]] = {which: [] for which in [*_FIRST_CALLS, "second"]}
     for _ in range(times):
         with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as name:

@@ -75,7 +75,8 @@ def gpairs(first, second, edges_squared, histogram):
     parts = np.zeros((first.shape[0], histogram.size))
     for i in numba.prange(first.shape[0]):
         for j in range(second.shape[0]):
-            dx, dy, dz = first[i, 0] - second[j, 0], first[i, 1] - second[j, 1], first[i, 2] - second[j, 2]
+            dx, dy = first[i, 0] - second[j, 0], first[i, 1] - second[j, 1]
+            dz = first[i, 2] - second[j, 2]
             squared = dx * dx + dy * dy + dz * dz
             for k in range(histogram.size):
                 if edges_squared[k] <= squared and squared < edges_squared[k + 1]:
@@ -126,19 +127,25 @@ def _examples() -> list[Example]:
     numbers, points = random.random(NUMBERS, "f4"), random.random((POINTS, 4))
     system = [random.random((SIDE, SIDE)), random.random((SIDE, SIDE)) * 1e-9]
     return [
-        Example("sum", "vector_sum", sums.vector_sum[NUMBERS], [numbers, numbers.copy(), np.empty_like(numbers)]),
+        Example("sum", "vector_sum", sums.vector_sum[NUMBERS],
+            [numbers, numbers.copy(), np.empty_like(numbers)]),
         Example("sum of matrices", "matrix_sum", sum2d.matrix_sum[ROWS, None],
                 [random.random(ROWS, "f4"), random.random(ROWS, "f4"), np.empty(ROWS, "f4")]),
-        Example("l2 norm", "l2_norm", l2_norm.l2_norm[NUMBERS // 4], [random.random((NUMBERS // 4, 3)), np.empty(NUMBERS // 4)]),
+        Example("l2 norm", "l2_norm", l2_norm.l2_norm[NUMBERS // 4],
+            [random.random((NUMBERS // 4, 3)), np.empty(NUMBERS // 4)]),
         Example("knn", "knn", knn.label[POINTS],
-                [random.random((KNOWN, 4)), random.integers(0, 3, KNOWN), points, np.empty(POINTS, "i8")]),
+                [random.random((KNOWN, 4)), random.integers(0, 3, KNOWN), points,
+                    np.empty(POINTS, "i8")]),
         Example("gpairs", "gpairs", gpairs.weighted_pairs[POINTS],
                 [points, points.copy(), np.linspace(0.05, 1.0, 11) ** 2, np.zeros(10)]),
         Example("k-means, nearest centres", "kmeans", kmeans.assign[NUMBERS // 4],
-                [random.random((NUMBERS // 4, 2)), random.random((CENTRES, 2)), np.empty(NUMBERS // 4, "i8")]),
-        Example("histogram", "histogram", histogram.histogram[NUMBERS // histogram.EACH, histogram.GROUP],
+                [random.random((NUMBERS // 4, 2)), random.random((CENTRES, 2)),
+                    np.empty(NUMBERS // 4, "i8")]),
+        Example("histogram", "histogram",
+            histogram.histogram[NUMBERS // histogram.EACH, histogram.GROUP],
                 [numbers, np.zeros(histogram.BINS, "i4")]),
-        Example("Gaussian elimination, a column", "eliminate", gaussian_elimination.eliminate[(SIDE - 1, SIDE), None],
+        Example("Gaussian elimination, a column", "eliminate",
+            gaussian_elimination.eliminate[(SIDE - 1, SIDE), None],
                 [*system, 0], 0),
     ]  # fmt: skip
 
@@ -152,14 +159,29 @@ def pairs() -> list[Pair]:
     found = []
     for example in _examples():
         own = [each.copy() if isinstance(each, np.ndarray) else each for each in example.arguments]
-        arrays = [ep.asarray(each, device="host") if isinstance(each, np.ndarray) else each for each in own]
+        arrays = [
+            ep.asarray(each, device="host") if isinstance(each, np.ndarray) else each
+            for each in own
+        ]
         peer = programs[example.peer]
         with ep.device_context("host"):
             example.launch(*arrays).wait()
         peer(*example.arguments)
-        np.testing.assert_allclose(own[example.written], example.arguments[example.written], rtol=1e-9, err_msg=example.title)
-        names = {"launch": example.launch, "arrays": arrays, "peer": peer, "arguments": example.arguments}
+        np.testing.assert_allclose(
+            own[example.written],
+            example.arguments[example.written],
+            rtol=1e-9,
+            err_msg=example.title,
+        )
+        names = {
+            "launch": example.launch,
+            "arrays": arrays,
+            "peer": peer,
+            "arguments": example.arguments,
+        }
         what = f"host: {example.title}, against Numba"
         call = "launch(*arrays).wait()"
-        found.append(Pair(what, call, "peer(*arguments)", 0, names, "Numba", kernels.ROUNDS, kernels.REST))
+        found.append(
+            Pair(what, call, "peer(*arguments)", 0, names, "Numba", kernels.ROUNDS, kernels.REST)
+        )
     return found

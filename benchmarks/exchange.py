@@ -37,17 +37,54 @@ def suai_pairs() -> list[Pair]:
     stored = StoredInterface({**array.__sycl_usm_array_interface__})
     ours = entrepot.memory.MemoryUSMShared(4096)
     names = {
-        "ep": ep, "dpnp": dpnp, "ours_as": entrepot.memory.as_usm_memory, "peer_as": dpctl.memory.as_usm_memory,
+        "ep": ep, "dpnp": dpnp, "ours_as": entrepot.memory.as_usm_memory,
+        "peer_as": dpctl.memory.as_usm_memory,
         "raw": raw, "array": array, "stored": stored, "ours": ours, "nothing": callable,
         "plain": StoredInterface({**raw.__sycl_usm_array_interface__}),
     }  # fmt: skip
     return [
-        Pair("as_usm_memory(dpctl memory), against dpctl with ours", "ours_as(raw)", "peer_as(ours)", 8, names),
-        Pair("as_usm_memory(stored SUAI of memory), against dpctl", "ours_as(plain)", "peer_as(plain)", 8, names),
-        Pair("as_usm_memory(stored SUAI of an array), against dpctl", "ours_as(stored)", "peer_as(stored)", 8, names),
-        Pair("asarray(stored SUAI), against dpnp.asarray, which copies", "ep.asarray(stored)", "dpnp.asarray(stored)", 50, names),
-        Pair("asarray(stored SUAI), against dpctl's as_usm_memory", "ep.asarray(stored)", "peer_as(stored)", 3, names),
-        Pair("asarray(stored SUAI), in empty calls", "ep.asarray(stored)", "nothing(stored)", 1 / 30, names),
+        Pair(
+            "as_usm_memory(dpctl memory), against dpctl with ours",
+            "ours_as(raw)",
+            "peer_as(ours)",
+            8,
+            names,
+        ),
+        Pair(
+            "as_usm_memory(stored SUAI of memory), against dpctl",
+            "ours_as(plain)",
+            "peer_as(plain)",
+            8,
+            names,
+        ),
+        Pair(
+            "as_usm_memory(stored SUAI of an array), against dpctl",
+            "ours_as(stored)",
+            "peer_as(stored)",
+            8,
+            names,
+        ),
+        Pair(
+            "asarray(stored SUAI), against dpnp.asarray, which copies",
+            "ep.asarray(stored)",
+            "dpnp.asarray(stored)",
+            50,
+            names,
+        ),
+        Pair(
+            "asarray(stored SUAI), against dpctl's as_usm_memory",
+            "ep.asarray(stored)",
+            "peer_as(stored)",
+            3,
+            names,
+        ),
+        Pair(
+            "asarray(stored SUAI), in empty calls",
+            "ep.asarray(stored)",
+            "nothing(stored)",
+            1 / 30,
+            names,
+        ),
     ]
 
 
@@ -65,26 +102,37 @@ def dlpack_pairs() -> list[Pair]:
     keywords = "stream=None, max_version=(1, 0), dl_device=None, copy=None"
     return [
         Pair(
-            "__dlpack__ with all keywords, against dpnp", f"ours.__dlpack__({keywords})", f"theirs.__dlpack__({keywords})",
+            "__dlpack__ with all keywords, against dpnp", f"ours.__dlpack__({keywords})",
+            f"theirs.__dlpack__({keywords})",
             60, names,
         ),
         Pair(
-            'np.from_dlpack(shared USM, device="cpu"), against of NumPy', 'np.from_dlpack(ours, device="cpu")',
+            'np.from_dlpack(shared USM, device="cpu"), against of NumPy', 'np.from_dlpack(ours, '
+                'device="cpu")',
             'np.from_dlpack(plain, device="cpu")', 1 / 1.2, names,
         ),
-        Pair("np.asarray(shared USM), against of a memoryview", "np.asarray(ours)", "np.asarray(view)", 1 / 1.2, names),
+        Pair("np.asarray(shared USM), against of a memoryview", "np.asarray(ours)",
+            "np.asarray(view)", 1 / 1.2, names),
         # NumPy makes a memoryview of any object but a memoryview, so this is the fair comparison.
-        Pair("np.asarray(shared USM), against of an array.array", "np.asarray(ours)", "np.asarray(items)", 1 / 1.02, names),
+        Pair("np.asarray(shared USM), against of an array.array", "np.asarray(ours)",
+            "np.asarray(items)", 1 / 1.02, names),
     ]  # fmt: skip
 
 
 def host_pairs() -> list[Pair]:
     array = np.zeros(1024, "float32")
     names: dict[str, Any] = {
-        "asarray": ep.asarray, "np": np, "array": array, "text": b"x" * 4096, "ours": ep.zeros(16, "int8"), "nothing": callable
+        "asarray": ep.asarray, "np": np, "array": array, "text": b"x" * 4096,
+        "ours": ep.zeros(16, "int8"), "nothing": callable
     }  # fmt: skip
     found = [
-        Pair("asarray(NumPy), against np.from_dlpack", "asarray(array)", "np.from_dlpack(array)", 3, names),
+        Pair(
+            "asarray(NumPy), against np.from_dlpack",
+            "asarray(array)",
+            "np.from_dlpack(array)",
+            3,
+            names,
+        ),
         Pair("asarray(NumPy), against memoryview", "asarray(array)", "memoryview(array)", 1, names),
         Pair("asarray(bytes), in empty calls", "asarray(text)", "nothing(text)", 1 / 6, names),
         Pair("asarray(Array), in empty calls", "asarray(ours)", "nothing(ours)", 1 / 2, names),
@@ -93,8 +141,20 @@ def host_pairs() -> list[Pair]:
     if torch:
         names["tensor"] = torch.zeros(1024)
         found += [
-            Pair("asarray(torch CPU), against np.asarray", "asarray(tensor)", "np.asarray(tensor)", 6, names),
-            Pair("asarray(torch CPU), against np.from_dlpack", "asarray(tensor)", "np.from_dlpack(tensor)", 6, names),
+            Pair(
+                "asarray(torch CPU), against np.asarray",
+                "asarray(tensor)",
+                "np.asarray(tensor)",
+                6,
+                names,
+            ),
+            Pair(
+                "asarray(torch CPU), against np.from_dlpack",
+                "asarray(tensor)",
+                "np.from_dlpack(tensor)",
+                6,
+                names,
+            ),
         ]
     return found
 

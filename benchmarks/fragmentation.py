@@ -1,4 +1,5 @@
-"""Fragmentation on replayed traces of allocations: `python -m benchmarks.fragmentation [host] [cuda]`.
+"""Fragmentation on replayed traces of allocations: `python -m benchmarks.fragmentation [host]
+[cuda]`.
 
 A trace is replayed through each allocator. The overhead is the peak of memory taken from the
 driver, divided by the peak of requested memory in use; 1.00 is the minimum. On a GPU, the driver's
@@ -52,7 +53,9 @@ def training(steps: int = 24, layers: int = 16, width: int = 1024, batch: int = 
     """
     chance, tape = random.Random(1), Tape()
     item = 2
-    shapes = [width * width * k * item for k in (3, 1, 4, 4)]  # attention in, attention out, and the two of the perceptron
+    shapes = [
+        width * width * k * item for k in (3, 1, 4, 4)
+    ]  # attention in, attention out, and the two of the perceptron
     for _ in range(layers):
         for nbytes in shapes:
             tape.allocate(nbytes)
@@ -69,7 +72,12 @@ def training(steps: int = 24, layers: int = 16, width: int = 1024, batch: int = 
             scratch = tape.allocate(scores)
             layer.append(tape.allocate(token))
             tape.free(scratch)
-            layer += [probabilities, tape.allocate(4 * token), tape.allocate(4 * token), tape.allocate(batch * length * 4)]
+            layer += [
+                probabilities,
+                tape.allocate(4 * token),
+                tape.allocate(4 * token),
+                tape.allocate(batch * length * 4),
+            ]
             if is_evaluation:
                 tape.free(*layer)
             else:
@@ -98,7 +106,9 @@ def training(steps: int = 24, layers: int = 16, width: int = 1024, batch: int = 
 
 
 def mixed(count: int = 12_000, live: int = 300, largest: int = 32 * MIB) -> list[Step]:
-    """Blocks of all sizes from 64 bytes up, each doubling as likely as the next, freed in no order."""
+    """Blocks of all sizes from 64 bytes up, each doubling as likely as the next, freed in no
+    order.
+    """
     chance, tape = random.Random(2), Tape()
     held: list[int] = []
     for _ in range(count):
@@ -119,7 +129,11 @@ def growing(rounds: int = 200) -> list[Step]:
     return tape.steps
 
 
-TRACES: dict[str, Callable[[], list[Step]]] = {"training": training, "mixed": mixed, "growing": growing}
+TRACES: dict[str, Callable[[], list[Step]]] = {
+    "training": training,
+    "mixed": mixed,
+    "growing": growing,
+}
 
 
 def peak_used(steps: list[Step]) -> int:
@@ -137,7 +151,9 @@ def peak_used(steps: list[Step]) -> int:
 
 @dataclass
 class Allocator:
-    """``allocate(nbytes)`` gives what frees the block when it is dropped; ``reserved()`` is what it has of the driver's now."""
+    """``allocate(nbytes)`` gives what frees the block when it is dropped; ``reserved()`` is what it
+    has of the driver's now.
+    """
 
     name: str
     allocate: Callable[[int], Any]
@@ -205,13 +221,17 @@ def cuda_peers() -> Iterator[Allocator]:
     device.synchronize()  # completes the frees of the stream
     runtime.memPoolTrimTo(drivers, 0)
     yield Allocator(
-        "the driver's pool", Block, lambda: runtime.memPoolGetAttribute(drivers, runtime.cudaMemPoolAttrReservedMemCurrent)
+        "the driver's pool",
+        Block,
+        lambda: runtime.memPoolGetAttribute(drivers, runtime.cudaMemPoolAttrReservedMemCurrent),
     )
     device.synchronize()
     runtime.memPoolTrimTo(drivers, 0)
     torch.cuda.empty_cache()
     yield Allocator(
-        "torch", lambda nbytes: torch.empty(nbytes, dtype=torch.uint8, device="cuda"), lambda: int(torch.cuda.memory_reserved())
+        "torch",
+        lambda nbytes: torch.empty(nbytes, dtype=torch.uint8, device="cuda"),
+        lambda: int(torch.cuda.memory_reserved()),
     )
 
 
@@ -222,7 +242,10 @@ def allocators(place: str) -> Iterator[Allocator]:
 
 
 def main(places: list[str]) -> int:
-    print(f"{'trace':10} {'allocator':22} {'peak used':>12} {'peak reserved':>14} {'over used':>10} {'a step':>10}")
+    print(
+        f"{'trace':10} {'allocator':22} {'peak used':>12} {'peak reserved':>14} {'over used':>10} "
+        f"{'a step':>10}"
+    )
     for name, made in TRACES.items():
         steps = made()
         used = peak_used(steps)
@@ -230,7 +253,8 @@ def main(places: list[str]) -> int:
             for allocator in allocators(place):
                 found = replay(steps, allocator)
                 print(
-                    f"{name:10} {place + ', ' + allocator.name:22} {used / MIB:>8,.0f} MiB {found.peak / MIB:>10,.0f} MiB "
+                    f"{name:10} {place + ', ' + allocator.name:22} {used / MIB:>8,.0f} MiB "
+                    f"{found.peak / MIB:>10,.0f} MiB "
                     f"{found.peak / used:>10.3f} {found.ns:>7,.0f} ns"
                 )
     return 0

@@ -105,7 +105,10 @@ def measure_together(pairs: Sequence[Pair]) -> list[Result]:
     """``measure`` for pairs with a common statement, which is timed once in each round."""
     first = pairs[0]
     assert all(pair.ours == first.ours and pair.names is first.names for pair in pairs)
-    timers = [timeit.Timer(statement, globals=first.names) for statement in (first.ours, *(pair.peer for pair in pairs))]
+    timers = [
+        timeit.Timer(statement, globals=first.names)
+        for statement in (first.ours, *(pair.peer for pair in pairs))
+    ]
     _warm_up(timers)
     numbers = [_repetitions(timer) for timer in timers]
     times: list[list[float]] = [[] for _ in timers]
@@ -152,8 +155,12 @@ def short_rounds_ns(sides: dict[str, Side], after: Callable[[], object]) -> dict
 
 def _process_seconds(statement: str, environment: dict[str, str]) -> float:
     """Times the statement inside the process, because the interpreter's startup time varies."""
-    program = f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
-    done = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True)
+    program = (
+        f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+    )
     return float(done.stdout)
 
 
@@ -167,7 +174,9 @@ def processes_ns(pair: Pair, runs: int) -> Result:
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         sides = (pair.ours, pair.peer)
-        times = [[_process_seconds(side, environment) for side in sides] for _ in range(1 + runs)][1:]
+        times = [[_process_seconds(side, environment) for side in sides] for _ in range(1 + runs)][
+            1:
+        ]
     ours, peer = (statistics.median(side) * 1e9 for side in zip(*times, strict=True))
     return Result(pair, ours, peer)
 
@@ -183,7 +192,10 @@ def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
     if not path.exists():
         return {}
     printed = subprocess.run([path, *arguments], capture_output=True, text=True, check=True).stdout
-    return {row: float(ns) for row, ns in re.findall(r"^(.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)}
+    return {
+        row: float(ns)
+        for row, ns in re.findall(r"^(.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)
+    }
 
 
 #: Each topic is a function that yields its pairs; a missing peer yields none.
@@ -191,11 +203,15 @@ Topic = Callable[[], "list[Pair]"]
 
 
 def print_table(results: list[Result]) -> None:
-    print(f"{'what':58} {'ours':>12} {'peer':>12} {'ratio':>8} {'at least':>9} {'least ns: ours, peer':>20}")
+    print(
+        f"{'what':58} {'ours':>12} {'peer':>12} {'ratio':>8} {'at least':>9} "
+        f"{'least ns: ours, peer':>20}"
+    )
     for result in results:
         least = "".join(f" {ns:>9,.0f}" if ns else " " * 10 for ns in result.least_ns)
         verdict = "  tied" if result.tied else "" if result.reached else "  MISSED"
         print(
-            f"{result.pair.what:58} {result.ours_ns:>9,.0f} ns {result.peer_ns:>9,.0f} ns {result.ratio:>7.2f}× "
+            f"{result.pair.what:58} {result.ours_ns:>9,.0f} ns {result.peer_ns:>9,.0f} ns "
+            f"{result.ratio:>7.2f}× "
             f"{result.pair.at_least:>8.2f}×{least}{verdict}"
         )

@@ -1,4 +1,5 @@
-"""Kernels from Python against Numba, hand-written C++ with OpenMP, and hand-written OpenCL C on the same device.
+"""Kernels from Python against Numba, hand-written C++ with OpenMP, and hand-written OpenCL C on the
+same device.
 
 The kernels are those of examples/kernels. C++ is built with the flags of the host backend, and
 OpenCL C by the same driver. Both are launched in the same way, so that only the code differs.
@@ -53,12 +54,14 @@ CPP = """
 #include <cmath>
 using L = long long;
 static inline double cdf(double x) { return 0.5 + 0.5 * std::erf(x * std::sqrt(0.5)); }
-extern "C" void black_scholes(const double *__restrict price, const double *__restrict strike, const double *__restrict years,
-                              double *__restrict call, double *__restrict put, L n) {
+extern "C" void black_scholes(const double *__restrict price, const double *__restrict strike,
+                              const double *__restrict years, double *__restrict call,
+                              double *__restrict put, L n) {
     #pragma omp parallel for
     for (L i = 0; i < n; ++i) {
         const double root = 0.2 * std::sqrt(years[i]);
-        const double d1 = (std::log(price[i] / strike[i]) + (0.1 + 0.5 * 0.2 * 0.2) * years[i]) / root;
+        const double d1 =
+            (std::log(price[i] / strike[i]) + (0.1 + 0.5 * 0.2 * 0.2) * years[i]) / root;
         const double discounted = strike[i] * std::exp(-0.1 * years[i]);
         const double value = price[i] * cdf(d1) - discounted * cdf(d1 - root);
         call[i] = value;
@@ -77,7 +80,8 @@ extern "C" void pairwise(const double *__restrict points, double *__restrict dis
             distances[i * n + j] = std::sqrt(total);
         }
 }
-extern "C" void matmul(const float *__restrict a, const float *__restrict b, float *__restrict c, L n) {
+extern "C" void matmul(const float *__restrict a, const float *__restrict b, float *__restrict c,
+                       L n) {
     constexpr L T = 16;
     #pragma omp parallel for collapse(2)
     for (L gi = 0; gi < n / T; ++gi)
@@ -109,7 +113,8 @@ extern "C" void reduction(const float *__restrict a, float *__restrict sums, L n
         sums[i] = total;
     }
 }
-extern "C" void mandelbrot(int *__restrict image, double left, double bottom, double width, double height, L rows, L columns) {
+extern "C" void mandelbrot(int *__restrict image, double left, double bottom, double width,
+                           double height, L rows, L columns) {
     #pragma omp parallel for schedule(dynamic)
     for (L i = 0; i < rows; ++i)
         for (L j = 0; j < columns; ++j) {
@@ -130,7 +135,8 @@ extern "C" void mandelbrot(int *__restrict image, double left, double bottom, do
 OPENCL = """
 double cdf(double x) { return 0.5 + 0.5 * erf(x * sqrt(0.5)); }
 kernel void black_scholes(global const double *restrict price, global const double *restrict strike,
-                          global const double *restrict years, global double *restrict call, global double *restrict put) {
+                          global const double *restrict years, global double *restrict call,
+                          global double *restrict put) {
     size_t i = get_global_id(0);
     double root = 0.2 * sqrt(years[i]);
     double d1 = (log(price[i] / strike[i]) + (0.1 + 0.5 * 0.2 * 0.2) * years[i]) / root;
@@ -139,7 +145,8 @@ kernel void black_scholes(global const double *restrict price, global const doub
     call[i] = value;
     put[i] = value - price[i] + discounted;
 }
-kernel void pairwise(global const double *restrict points, global double *restrict distances, long d) {
+kernel void pairwise(global const double *restrict points, global double *restrict distances,
+                     long d) {
     size_t i = get_global_id(1), j = get_global_id(0), n = get_global_size(0);
     double total = 0;
     for (long k = 0; k < d; ++k) {
@@ -148,9 +155,11 @@ kernel void pairwise(global const double *restrict points, global double *restri
     }
     distances[i * n + j] = sqrt(total);
 }
-kernel void matmul(global const float *restrict a, global const float *restrict b, global float *restrict c) {
+kernel void matmul(global const float *restrict a, global const float *restrict b,
+                   global float *restrict c) {
     local float at[16][16], bt[16][16];
-    size_t i = get_global_id(1), j = get_global_id(0), n = get_global_size(0), li = get_local_id(1), lj = get_local_id(0);
+    size_t i = get_global_id(1), j = get_global_id(0), n = get_global_size(0);
+    size_t li = get_local_id(1), lj = get_local_id(0);
     float total = 0;
     for (size_t t = 0; t < n / 16; ++t) {
         at[li][lj] = a[i * n + t * 16 + lj];
@@ -175,7 +184,8 @@ kernel void reduction(global const float *restrict a, global float *restrict sum
         sums[get_group_id(0)] = part[0];
 }
 kernel void mandelbrot(global int *image, double left, double bottom, double width, double height) {
-    size_t i = get_global_id(1), j = get_global_id(0), rows = get_global_size(1), columns = get_global_size(0);
+    size_t i = get_global_id(1), j = get_global_id(0);
+    size_t rows = get_global_size(1), columns = get_global_size(0);
     double re = left + width * j / columns, im = bottom + height * i / rows, x = 0, y = 0;
     int steps = 0;
     while (steps < 100 && x * x + y * y < 4.0) {
@@ -273,7 +283,10 @@ def _numbers() -> dict[str, Any]:
     return {
         "black_scholes": [*black_scholes.options(OPTIONS), np.empty(OPTIONS), np.empty(OPTIONS)],
         "pairwise": [random.random((POINTS, 3)), np.empty((POINTS, POINTS))],
-        "matmul": [*(random.random((SIDE, SIDE), "f4") for _ in range(2)), np.empty((SIDE, SIDE), "f4")],
+        "matmul": [
+            *(random.random((SIDE, SIDE), "f4") for _ in range(2)),
+            np.empty((SIDE, SIDE), "f4"),
+        ],
         "reduction": [random.random(NUMBERS, "f4"), np.empty(CHUNKS, "f4")],
         "mandelbrot": [np.empty(IMAGE, "i4"), *PLACE],
     }
@@ -316,10 +329,13 @@ def openmp_programs(folder: Path) -> dict[str, Callable[..., None]]:
     if compiler is None:
         return {}
     (folder / "kernels.cpp").write_text(CPP)
-    subprocess.run([compiler, *FLAGS, "-o", folder / "kernels.so", folder / "kernels.cpp"], check=True)
+    subprocess.run(
+        [compiler, *FLAGS, "-o", folder / "kernels.so", folder / "kernels.cpp"], check=True
+    )
     library = ctypes.CDLL(str(folder / "kernels.so"))
     sizes = {
-        "black_scholes": [OPTIONS], "pairwise": [POINTS, 3], "matmul": [SIDE], "reduction": [NUMBERS, CHUNKS],
+        "black_scholes": [OPTIONS], "pairwise": [POINTS, 3], "matmul": [SIDE],
+        "reduction": [NUMBERS, CHUNKS],
         "mandelbrot": [*IMAGE],
     }  # fmt: skip
 
@@ -328,7 +344,12 @@ def openmp_programs(folder: Path) -> dict[str, Callable[..., None]]:
 
         def call(*arguments: Any) -> None:
             function(
-                *(ctypes.c_double(each) if isinstance(each, float) else ctypes.c_void_p(each.ctypes.data) for each in arguments),
+                *(
+                    ctypes.c_double(each)
+                    if isinstance(each, float)
+                    else ctypes.c_void_p(each.ctypes.data)
+                    for each in arguments
+                ),
                 *tail,
             )
 
@@ -351,12 +372,20 @@ def _written(name: str, arguments: list[Any]) -> Any:
 
 def host_pairs() -> list[Pair]:
     """On the host, against Numba and C++ with OpenMP; each side's result is compared first."""
-    with tempfile.TemporaryDirectory(prefix="entrepot-benchmark-") as folder:  # what is loaded stays without its file
-        peers = [("Numba", 1.0, numba_programs()), ("C++ with OpenMP", 0.9, openmp_programs(Path(folder)))]
+    with tempfile.TemporaryDirectory(
+        prefix="entrepot-benchmark-"
+    ) as folder:  # what is loaded stays without its file
+        peers = [
+            ("Numba", 1.0, numba_programs()),
+            ("C++ with OpenMP", 0.9, openmp_programs(Path(folder))),
+        ]
     pairs = []
     for name, launch in _ours().items():
         arguments = _numbers()[name]
-        arrays = [ep.asarray(each, device="host") if isinstance(each, np.ndarray) else each for each in arguments]
+        arrays = [
+            ep.asarray(each, device="host") if isinstance(each, np.ndarray) else each
+            for each in arguments
+        ]
         with ep.device_context("host"):
             launch(*arrays).wait()
         expected = np.array(_written(name, arguments))
@@ -365,9 +394,25 @@ def host_pairs() -> list[Pair]:
                 continue
             programs[name](*arguments)
             _check(name, expected, _written(name, arguments))
-            names = {"launch": launch, "arrays": arrays, "peer": programs[name], "arguments": arguments}
+            names = {
+                "launch": launch,
+                "arrays": arrays,
+                "peer": programs[name],
+                "arguments": arguments,
+            }
             what = f"host: {TITLES[name]}, against {peer}"
-            pairs.append(Pair(what, "launch(*arrays).wait()", "peer(*arguments)", at_least, names, peer, ROUNDS, REST))
+            pairs.append(
+                Pair(
+                    what,
+                    "launch(*arrays).wait()",
+                    "peer(*arguments)",
+                    at_least,
+                    names,
+                    peer,
+                    ROUNDS,
+                    REST,
+                )
+            )
     return pairs
 
 
@@ -377,7 +422,8 @@ def sycl_pairs(selector: str = "opencl:cpu") -> list[Pair]:
     program = ep.Program(OPENCL, device)
     ours = _ours() | {"reduction": reductions.sums_of_groups[NUMBERS, reductions.GROUP]}
     ranges = {
-        "black_scholes": (OPTIONS, None), "pairwise": ((POINTS, POINTS), None), "matmul": ((SIDE, SIDE), (16, 16)),
+        "black_scholes": (OPTIONS, None), "pairwise": ((POINTS, POINTS), None),
+        "matmul": ((SIDE, SIDE), (16, 16)),
         "reduction": (NUMBERS, 256), "mandelbrot": (IMAGE, None),
     }  # fmt: skip
     numbers = _numbers()
@@ -385,7 +431,9 @@ def sycl_pairs(selector: str = "opencl:cpu") -> list[Pair]:
     pairs = []
     for name, launch in ours.items():
         arrays = [
-            ep.asarray(each, device=device, copy=True) if isinstance(each, np.ndarray) else ep.Scalar(each, "float64")
+            ep.asarray(each, device=device, copy=True)
+            if isinstance(each, np.ndarray)
+            else ep.Scalar(each, "float64")
             for each in numbers[name]
         ]
         peer = program.kernel(name)[ranges[name]]
@@ -396,7 +444,18 @@ def sycl_pairs(selector: str = "opencl:cpu") -> list[Pair]:
         _check(name, expected, _written(name, arrays).copy_to_host().numpy())
         names = {"launch": launch, "peer": peer, "arrays": arrays, "arguments": arguments}
         what = f"{selector}: {TITLES[name]}, against OpenCL C"
-        pairs.append(Pair(what, "launch(*arrays).wait()", "peer(*arguments).wait()", 0.95, names, "OpenCL C", ROUNDS, REST))
+        pairs.append(
+            Pair(
+                what,
+                "launch(*arrays).wait()",
+                "peer(*arguments).wait()",
+                0.95,
+                names,
+                "OpenCL C",
+                ROUNDS,
+                REST,
+            )
+        )
     return pairs
 
 
@@ -419,7 +478,12 @@ def launch_pairs() -> list[Pair]:
     if not programs:
         return []
     launch, arrays = _launch_of_four_arrays()
-    names = {"launch": launch, "peer": programs["four_arrays"], "arrays": arrays, "a": [np.ones(16, "f4") for _ in range(4)]}
+    names = {
+        "launch": launch,
+        "peer": programs["four_arrays"],
+        "arrays": arrays,
+        "a": [np.ones(16, "f4") for _ in range(4)],
+    }
     what = "host: launch of 4 Arrays, against a Numba gufunc"
     return [Pair(what, "launch(*arrays)", "peer(a[0], a[1], a[2], a[3])", 1, names)]
 
@@ -428,12 +492,19 @@ def launch_cost() -> Result:
     """Time of a launch, against a microsecond."""
     launch, arrays = _launch_of_four_arrays()
     nanoseconds = calls_of("launch(*arrays)", {"launch": launch, "arrays": arrays})
-    return within("host: launch of 4 Arrays, within 1 µs", [nanoseconds(1000) for _ in range(50)], 1000)
+    return within(
+        "host: launch of 4 Arrays, within 1 µs", [nanoseconds(1000) for _ in range(50)], 1000
+    )
 
 
 def within(what: str, times: list[float], limit: float) -> Result:
     """Median of times in nanoseconds, against a constant limit."""
-    return Result(Pair(what, "", "", 1), statistics.median(times), limit, limit / statistics.quantiles(times)[0])
+    return Result(
+        Pair(what, "", "", 1),
+        statistics.median(times),
+        limit,
+        limit / statistics.quantiles(times)[0],
+    )
 
 
 def sycl_launch_costs(selector: str = "opencl:cpu") -> list[Result]:
@@ -443,7 +514,9 @@ def sycl_launch_costs(selector: str = "opencl:cpu") -> list[Result]:
     launch = functools.partial(four_arrays[64, 64], *arrays)
     launch().wait()
     source = four_arrays.source("opencl-c", device=selector)
-    return runtime.against_runtime(runtime.Launch(launch, source, "four_arrays", arrays), f"{selector}: launch of 4 Arrays, ")
+    return runtime.against_runtime(
+        runtime.Launch(launch, source, "four_arrays", arrays), f"{selector}: launch of 4 Arrays, "
+    )
 
 
 _COLD = """
@@ -458,7 +531,8 @@ _SCRIPTS = {
     "ours": (
         "import entrepot as ep, entrepot.kernel as dppy\n"
         "@dppy.kernel\ndef add(a, b):\n    i = dppy.get_global_id(0)\n    b[i] = a[i] * 2 + b[i]\n"
-        "a, b = ep.zeros(1000, 'float32', device=sys.argv[1]), ep.zeros(1000, 'float32', device=sys.argv[1])\n"
+        "a, b = ep.zeros(1000, 'float32', device=sys.argv[1]), ep.zeros(1000, 'float32', "
+        "device=sys.argv[1])\n"
         "ep.copy(a, b).wait()",
         "add[1000](a, b).wait()",
     ),
@@ -477,28 +551,54 @@ def _seconds(folder: Path, which: str, *arguments: str) -> float:
     script = folder / f"first_call_of_{which}.py"
     if not script.exists():
         script.write_text(_COLD.format(imports=imports, call=call))
-    environment = os.environ | {"ENTREPOT_CACHE_DIR": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "numba")}
-    done = subprocess.run([sys.executable, script, *arguments], env=environment, capture_output=True, text=True, check=True)
+    environment = os.environ | {
+        "ENTREPOT_CACHE_DIR": str(folder / "cache"),
+        "NUMBA_CACHE_DIR": str(folder / "numba"),
+    }
+    done = subprocess.run(
+        [sys.executable, script, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return float(done.stdout)
 
 
 def results() -> list[Result]:
-    """A launch; the first call of a process, with nothing compiled before, and with what another process has left on disk."""
+    """A launch; the first call of a process, with nothing compiled before, and with what another
+    process has left on disk.
+    """
     has_opencl = any(device.backend == "opencl" for device in ep.devices())
     results = [launch_cost(), *(sycl_launch_costs() if has_opencl else [])]
     numbas = bool(numba_programs())
-    for selector in [str(device) for device in ep.devices() if device.backend in ("host", "opencl")]:
+    for selector in [
+        str(device) for device in ep.devices() if device.backend in ("host", "opencl")
+    ]:
         cold, warm = [], []
         for _ in range(5):
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
-                cold.append([_seconds(folder, "ours", selector), _seconds(folder, "numba") if numbas else float("nan")])
+                cold.append(
+                    [
+                        _seconds(folder, "ours", selector),
+                        _seconds(folder, "numba") if numbas else float("nan"),
+                    ]
+                )
                 warm.append(_seconds(folder, "ours", selector))
         if numbas:
             ours, peer = (statistics.median(side) * 1e9 for side in zip(*cold, strict=True))
             upper = statistics.quantiles(theirs / mine for mine, theirs in cold)[2]
-            results.append(Result(Pair(f"{selector}: first call, against Numba", "", "", 1), ours, peer, upper))
-        results.append(within(f"{selector}: second process, within 10 ms", [seconds * 1e9 for seconds in warm], 10e6))
+            results.append(
+                Result(Pair(f"{selector}: first call, against Numba", "", "", 1), ours, peer, upper)
+            )
+        results.append(
+            within(
+                f"{selector}: second process, within 10 ms",
+                [seconds * 1e9 for seconds in warm],
+                10e6,
+            )
+        )
     return results
 
 

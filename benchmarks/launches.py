@@ -17,7 +17,9 @@ def pairs() -> list[Pair]:
     """Ours against dpctl's on one device; the host's against the device's."""
     peer_queue = dpctl.SyclQueue("opencl:cpu", property="in_order")
     peer_kernel = (
-        dpctl.program.create_kernel_bundle_from_source(peer_queue, OPENCL).get_sycl_kernel("nothing")
+        dpctl.program.create_kernel_bundle_from_source(peer_queue, OPENCL).get_sycl_kernel(
+            "nothing"
+        )
         if hasattr(dpctl.program, "create_kernel_bundle_from_source")
         else dpctl.program.create_program_from_source(peer_queue, OPENCL).get_sycl_kernel("nothing")
     )
@@ -31,7 +33,13 @@ def pairs() -> list[Pair]:
         "memory": dpctl.memory.MemoryUSMDevice(64, queue=peer_queue), "items": [16],
     }  # fmt: skip
     return [
-        Pair("submit, against dpctl", "launch(array)", "queue.submit(kernel, [memory], items, items)", 1, names),
+        Pair(
+            "submit, against dpctl",
+            "launch(array)",
+            "queue.submit(kernel, [memory], items, items)",
+            1,
+            names,
+        ),
         Pair(
             "submit and wait, against dpctl",
             "launch(array).wait()",
@@ -40,6 +48,10 @@ def pairs() -> list[Pair]:
             names,
         ),
         Pair(
-            "host submit and wait, against the SYCL device's", "host_launch(host_array).wait()", "launch(array).wait()", 4, names
+            "host submit and wait, against the SYCL device's",
+            "host_launch(host_array).wait()",
+            "launch(array).wait()",
+            4,
+            names,
         ),
     ]

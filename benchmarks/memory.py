@@ -29,7 +29,12 @@ def pairs() -> list[Pair]:
                         "ours(nbytes, queue=queue)",
                         "peer(nbytes, queue=queue)",
                         at_least,
-                        {"ours": getattr(ours, name), "peer": getattr(peer, name), "nbytes": nbytes, "queue": queue},
+                        {
+                            "ours": getattr(ours, name),
+                            "peer": getattr(peer, name),
+                            "nbytes": nbytes,
+                            "queue": queue,
+                        },
                     )
                 )
     return found

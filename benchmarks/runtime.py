@@ -3,9 +3,9 @@
 First each side has a private queue, then both share one. In a shared queue the runtime's side
 submits work that Entrepot does not see, so each launch records its event at once. Entrepot's event
 is done when its launch is. With Intel's CPU driver, a wait for the kernel's own event also waits
-for all later work. So if Entrepot records an event there are two rows. One is against the kernel's own
-event and has no required ratio. The other is against the event of a barrier after the kernel, which
-is equivalent.
+for all later work. So if Entrepot records an event there are two rows. One is against the kernel's
+own event and has no required ratio. The other is against the event of a barrier after the kernel,
+which is equivalent.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ def runtime() -> ctypes.CDLL | None:
     library.runtime_kernel.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
     library.runtime_launch.restype = ctypes.c_double
     library.runtime_launch.argtypes = [
-        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_int,
+        ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p,
+        ctypes.c_int, ctypes.c_int,
     ]  # fmt: skip
     return library
 
 
 @dataclass
 class Launch:
-    """A launch of 64 work-items in one group, and the OpenCL C of its kernel, whose parameters are ``arrays``, then ``value``.
+    """A launch of 64 work-items in one group, and the OpenCL C of its kernel, whose parameters are
+    ``arrays``, then ``value``.
 
     The queue of the arrays is private: its handle has not been exported.
     """
@@ -62,7 +64,13 @@ DROP, KEEP, WAIT, MARK = range(4)
 
 
 def measured(
-    library: ctypes.CDLL, what: str, launch: Launch, use: Callable[[ep.Event], object], number: int, theirs: ep.Queue, asks: bool
+    library: ctypes.CDLL,
+    what: str,
+    launch: Launch,
+    use: Callable[[ep.Event], object],
+    number: int,
+    theirs: ep.Queue,
+    asks: bool,
 ) -> Result:
     """Medians over rounds of several launches. A wait for all of them follows, untimed."""
     submit, queue = launch.submit, launch.arrays[0].queue
@@ -77,12 +85,20 @@ def measured(
             use(submit())
         times[0].append((time.perf_counter_ns() - started) / CALLS)
         queue.wait()
-        times[1].append(library.runtime_launch(native, kernel, pointers, len(pointers), value, CALLS, number))
+        times[1].append(
+            library.runtime_launch(native, kernel, pointers, len(pointers), value, CALLS, number)
+        )
     ours, peer = map(statistics.median, times)
     upper = statistics.quantiles(theirs / mine for mine, theirs in zip(*times, strict=True))[2]
     at_least = peer / (peer + MARGIN_NS) if asks else 0
-    words = "within 1 µs of the runtime" if number != MARK else "within 1 µs of the runtime and a barrier"
-    pair = Pair(f"{what}, {words if asks else 'the runtime'}", "launch(…)", "queue.submit(…)", at_least)
+    words = (
+        "within 1 µs of the runtime"
+        if number != MARK
+        else "within 1 µs of the runtime and a barrier"
+    )
+    pair = Pair(
+        f"{what}, {words if asks else 'the runtime'}", "launch(…)", "queue.submit(…)", at_least
+    )
     return Result(pair, ours, peer, upper)
 
 
@@ -98,7 +114,9 @@ def against_runtime(launch: Launch, prefix: str = "") -> list[Result]:
     queue = launch.arrays[0].queue
     own = ep.Queue(queue.device)
     kept: collections.deque[ep.Event] = collections.deque(maxlen=1)
-    rows: list[tuple[str, Callable[[ep.Event], object], int, ep.Queue, bool]] = [  # shared rows last: they export it
+    rows: list[
+        tuple[str, Callable[[ep.Event], object], int, ep.Queue, bool]
+    ] = [  # shared rows last: they export it
         ("submit", drop, DROP, own, True),
         ("submit, its event kept", kept.append, KEEP, own, False),
         ("submit, its event kept", kept.append, MARK, own, True),

@@ -14,7 +14,10 @@ def prefix_of(package: str, header: str) -> Path | None:
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
         return None
-    return next((Path(file.locate()).resolve().parents[1] for file in files if str(file).endswith(header)), None)
+    return next(
+        (Path(file.locate()).resolve().parents[1] for file in files if str(file).endswith(header)),
+        None,
+    )
 
 
 prefixes = {prefix_of(package, header) for package, header in NEEDED.items()}

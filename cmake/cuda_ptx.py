@@ -22,7 +22,9 @@ def compile_to_ptx(nvrtc: ctypes.CDLL, path: Path) -> str:
     def check(code: int) -> None:
         if code:
             nvrtc.nvrtcGetErrorString.restype = ctypes.c_char_p
-            raise SystemExit(f"NVRTC: {nvrtc.nvrtcGetErrorString(code).decode()}\n{text_of('ProgramLog')}")
+            raise SystemExit(
+                f"NVRTC: {nvrtc.nvrtcGetErrorString(code).decode()}\n{text_of('ProgramLog')}"
+            )
 
     def text_of(what: str) -> str:
         size = ctypes.c_size_t()
@@ -33,9 +35,15 @@ def compile_to_ptx(nvrtc: ctypes.CDLL, path: Path) -> str:
 
     program = ctypes.c_void_p()
     source = path.read_bytes()
-    check(nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, path.name.encode(), 0, None, None))
+    check(
+        nvrtc.nvrtcCreateProgram(ctypes.byref(program), source, path.name.encode(), 0, None, None)
+    )
     options = [f"--gpu-architecture={ARCHITECTURE}", "--std=c++17", f"--include-path={path.parent}"]
-    check(nvrtc.nvrtcCompileProgram(program, len(options), (ctypes.c_char_p * len(options))(*(o.encode() for o in options))))
+    check(
+        nvrtc.nvrtcCompileProgram(
+            program, len(options), (ctypes.c_char_p * len(options))(*(o.encode() for o in options))
+        )
+    )
     return text_of("PTX")
 
 
@@ -46,7 +54,10 @@ def without_remarks(ptx: str) -> str:
 
 def literals(text: str) -> str:
     """The text as adjacent string literals, since compilers limit the length of one."""
-    lines = (line.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t") for line in text.splitlines())
+    lines = (
+        line.replace("\\", "\\\\").replace('"', '\\"').replace("\t", "\\t")
+        for line in text.splitlines()
+    )
     return "\n".join(f'    "{line}\\n"' for line in lines)
 
 
@@ -57,7 +68,8 @@ def main(library: str, source: str, output: str, namespace: str, name: str) -> N
         raise SystemExit(f"{source}: the PTX names {found} versions")
     Path(output).write_text(
         f"// Generated from {Path(source).name} by {Path(__file__).name}.\n"
-        f"namespace {namespace} {{\nextern const char {name}[];\nconst char {name}[] =\n{literals(ptx)};\n}}\n"
+        f"namespace {namespace} {{\nextern const char {name}[];\nconst char {name}[] "
+        f"=\n{literals(ptx)};\n}}\n"
     )
 
 

@@ -14,13 +14,18 @@ html_theme = "furo"
 html_title = f"Entrepot {release}"
 nitpicky = True
 # The types of Python's library are not part of this site, nor are internal types of entrepot.ffi.
-nitpick_ignore_regex = [("py:.*", r"(collections\.abc|os|typing|types)\..*"), ("py:.*", r"entrepot\.Form")]
+nitpick_ignore_regex = [
+    ("py:.*", r"(collections\.abc|os|typing|types)\..*"),
+    ("py:.*", r"entrepot\.Form"),
+]
 autodoc_member_order = "groupwise"
 
 
 def name_the_public_module(app, what, name, obj, options, signature, returns):
     """Shows the types of the extension module under their public names."""
-    public = [text and text.replace("entrepot._core.", "entrepot.") for text in (signature, returns)]
+    public = [
+        text and text.replace("entrepot._core.", "entrepot.") for text in (signature, returns)
+    ]
     return tuple(public)
 
 

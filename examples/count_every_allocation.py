@@ -1,4 +1,6 @@
-"""Memory resources stack up: the default pool below, a limit on top of it, and counting on top of that."""
+"""Memory resources stack up: the default pool below, a limit on top of it, and counting on top of
+that.
+"""
 
 import entrepot as ep
 

@@ -1,4 +1,5 @@
-"""One piece of USM memory under many names: dpnp computes in it, NumPy, PyTorch and JAX read it, and a socket could send it.
+"""One piece of USM memory under many names: dpnp computes in it, NumPy, PyTorch and JAX read it,
+and a socket could send it.
 
 Run it with the libraries that you have; those that are not installed are left out.
 """

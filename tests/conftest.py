@@ -55,7 +55,9 @@ def _module(name: str) -> str | None:
     """Reason why the module cannot be imported; None if it can."""
     try:
         importlib.import_module(name)
-    except Exception as error:  # a peer that breaks while being imported is as absent as one that is not installed
+    except (
+        Exception
+    ) as error:  # a peer that breaks while being imported is as absent as one that is not installed
         return f"import {name}: {type(error).__name__}: {error}"
     return None
 
@@ -109,7 +111,9 @@ def _hipsparse_library() -> str | None:
 
 
 def _bindgen() -> str | None:
-    return None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
+    return (
+        None if (ROOT / "build/bindgen/bindgen").exists() else "bindgen is not built: make bindgen"
+    )
 
 
 # Needs that are met by importing a module.
@@ -153,17 +157,28 @@ def absence(need: str) -> str | None:
 
 
 def required() -> set[str]:
-    return {name.strip() for name in os.environ.get("ENTREPOT_REQUIRE", "").split(",") if name.strip()}
+    return {
+        name.strip() for name in os.environ.get("ENTREPOT_REQUIRE", "").split(",") if name.strip()
+    }
 
 
 def pytest_configure(config: pytest.Config) -> None:
     for need in NEEDS:
-        config.addinivalue_line("markers", f"{need}: needs {need}; skipped with the reason where it is absent")
-    config.addinivalue_line("markers", "goes_on: a later test works with what this one leaves, memory too")
-    config.addinivalue_line("markers", "alone: no other process of the same run tests anything meanwhile")
+        config.addinivalue_line(
+            "markers", f"{need}: needs {need}; skipped with the reason where it is absent"
+        )
+    config.addinivalue_line(
+        "markers", "goes_on: a later test works with what this one leaves, memory too"
+    )
+    config.addinivalue_line(
+        "markers", "alone: no other process of the same run tests anything meanwhile"
+    )
     unknown = required() - set(NEEDS)
     if unknown:
-        raise pytest.UsageError(f"ENTREPOT_REQUIRE names {', '.join(sorted(unknown))}; it may name {', '.join(sorted(NEEDS))}")
+        raise pytest.UsageError(
+            f"ENTREPOT_REQUIRE names {', '.join(sorted(unknown))}; it may name "
+            f"{', '.join(sorted(NEEDS))}"
+        )
 
 
 def pytest_report_header() -> str:
@@ -196,7 +211,9 @@ def _fail_if_required(report: pytest.CollectReport | pytest.TestReport) -> None:
     if not report.skipped or not isinstance(report.longrepr, tuple):
         return
     reason = report.longrepr[2].removeprefix("Skipped: ")
-    missing = re.match(r"(?:could not import|module) '([\w.]+)'", reason)  # the latter: "has __version__ …"
+    missing = re.match(
+        r"(?:could not import|module) '([\w.]+)'", reason
+    )  # the latter: "has __version__ …"
     need = _need_of(missing[1]) if missing else None
     if need in required():
         report.outcome = "failed"
@@ -262,7 +279,9 @@ _processes: list[Any] = []
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodeready(node: Any) -> None:
     _processes.append(node.gateway)
-    node.nodemanager.EXIT_TIMEOUT = 60  # seconds; of ten a runtime's end under a sanitizer may take more
+    node.nodemanager.EXIT_TIMEOUT = (
+        60  # seconds; of ten a runtime's end under a sanitizer may take more
+    )
 
 
 @pytest.hookimpl(trylast=True)
@@ -274,14 +293,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         if status:
             how = f"signal {-status}" if status < 0 else f"status {status}"
             where = (f"process {gateway.id}", None, f"the end of process {gateway.id}")
-            report = pytest.TestReport(where[0], where, {}, "failed", f"it ended by {how}", "teardown")
+            report = pytest.TestReport(
+                where[0], where, {}, "failed", f"it ended by {how}", "teardown"
+            )
             session.config.hook.pytest_runtest_logreport(report=report)
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--device-memory", action="store_true", help="fail tests of CUDA, HIP and SYCL that leave memory of any kind behind"
+        "--device-memory",
+        action="store_true",
+        help="fail tests of CUDA, HIP and SYCL that leave memory of any kind behind",
     )
 
 
@@ -305,10 +328,14 @@ def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     before = used()
     yield
     request.node.funcargs.clear()  # which hold what other fixtures made
-    sys.last_value = sys.last_traceback = None  # pytest's, of a test that was expected to raise; its frames hold arrays
+    sys.last_value = sys.last_traceback = (
+        None  # pytest's, of a test that was expected to raise; its frames hold arrays
+    )
     if sys.version_info >= (3, 12):
         sys.last_exc = None
-    assert settles(lambda: used() <= before, True, seconds=2), f"{used() - before} bytes of the pool are left"
+    assert settles(lambda: used() <= before, True, seconds=2), (
+        f"{used() - before} bytes of the pool are left"
+    )
 
 
 @pytest.fixture(scope="module", autouse=True)

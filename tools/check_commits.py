@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the subjects of commits since the last release: ``area: imperative summary``, at most 72 characters.
+"""Checks the subjects of commits since the last release: ``area: imperative summary``, at most 72
+characters.
 
 Merges are left out. Without a tag of a release, the range begins where the rule was adopted. In a
 shallow clone it begins with the oldest commit.
@@ -32,8 +33,12 @@ def git(*arguments: str) -> str | None:
 
 
 def main() -> int:
-    release = git("describe", "--tags", "--abbrev=0") or git("rev-parse", "--verify", "--quiet", f"{ADOPTED}^{{commit}}")
-    commits = git("log", "--no-merges", "--format=%h %s", f"{release}..HEAD" if release else "HEAD") or ""
+    release = git("describe", "--tags", "--abbrev=0") or git(
+        "rev-parse", "--verify", "--quiet", f"{ADOPTED}^{{commit}}"
+    )
+    commits = (
+        git("log", "--no-merges", "--format=%h %s", f"{release}..HEAD" if release else "HEAD") or ""
+    )
     problems = 0
     for line in commits.splitlines():
         commit, _, subject = line.partition(" ")

@@ -134,11 +134,19 @@ def texts_of_python(source: str) -> Iterator[Text]:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
                 docstrings.add(first.value)
                 yield Text(first.value.lineno, first.value.value)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node not in docstrings
+        ):
             if " " in node.value and "\n" not in node.value:
                 yield Text(node.lineno, node.value, is_sentences=False)
 
@@ -170,21 +178,35 @@ def texts_of(path: Path, source: str) -> Iterator[Text]:
     if path.suffix == ".md":
         return texts_of_markdown(source)
     sign = COMMENTED.get(path.suffix)
-    return texts_of_cpp(source) if sign == "//" else texts_of_comments(source, sign) if sign else iter(())
+    return (
+        texts_of_cpp(source)
+        if sign == "//"
+        else texts_of_comments(source, sign)
+        if sign
+        else iter(())
+    )
 
 
 # ------------------------------------------------------------------ what is flagged
 
 CODE = re.compile(r"``[^`]*``|`[^`]*`|https?://\S+|\S+\(\)|\S*[_/\\]\S*|-{3,}|={3,}")
-# Blank lines, list items and the labels of contracts (Returns:, Thread safety:) end a sentence as well.
-SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`])|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s|\n(?=\s*[A-Z][a-z]+(?: [a-z]+)?: )|\n(?=GIL: )")
+# Blank lines, list items and the labels of contracts (Returns:, Thread safety:) end a sentence as
+# well.
+SENTENCE = re.compile(
+    r"(?<=[.!?])\s+(?=[A-Z`])|\n\s*\n|\n\s*(?:[-*]|\d+\.)\s|\n(?=\s*[A-Z][a-z]+(?: [a-z]+)?: "
+    r")|\n(?=GIL: )"
+)
 
 
 def findings_in(text: Text) -> Iterator[Finding]:
     plain = CODE.sub("x", text.text)
     for pattern, instead in FLAGGED:
         for match in pattern.finditer(plain):
-            yield Finding(text.line + plain.count("\n", 0, match.start()), f"{match[0]!r}: {instead}", is_word=True)
+            yield Finding(
+                text.line + plain.count("\n", 0, match.start()),
+                f"{match[0]!r}: {instead}",
+                is_word=True,
+            )
     if not text.is_sentences:
         return
     start = 0
@@ -214,7 +236,10 @@ def findings_of(path: Path) -> tuple[list[Finding], int]:
         for match in TEST.finditer(source):
             if len(match[1]) > LONGEST_TEST_NAME:
                 found.append(
-                    Finding(source.count("\n", 0, match.start(1)) + 1, f"{match[1]}: more than {LONGEST_TEST_NAME} characters")
+                    Finding(
+                        source.count("\n", 0, match.start(1)) + 1,
+                        f"{match[1]}: more than {LONGEST_TEST_NAME} characters",
+                    )
                 )
     return sorted(found, key=lambda each: each.line), words
 
@@ -223,20 +248,35 @@ def findings_of(path: Path) -> tuple[list[Finding], int]:
 
 
 def tracked() -> list[Path]:
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
-    return [ROOT / name for name in names if name and not GENERATED.fullmatch(name) and (ROOT / name).is_file()]
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    return [
+        ROOT / name
+        for name in names
+        if name and not GENERATED.fullmatch(name) and (ROOT / name).is_file()
+    ]
 
 
 def read_allowed() -> dict[str, int]:
     if not ALLOWED.exists():
         return {}
-    lines = (line.split() for line in ALLOWED.read_text().splitlines() if line and not line.startswith("#"))
+    lines = (
+        line.split()
+        for line in ALLOWED.read_text().splitlines()
+        if line and not line.startswith("#")
+    )
     return {name: int(number) for number, name in lines}
 
 
 def write_allowed(allowed: dict[str, int]) -> None:
-    head = "# Findings of tools/check_prose.py that each file may still have. The numbers only shrink.\n"
-    ALLOWED.write_text(head + "".join(f"{number} {name}\n" for name, number in sorted(allowed.items()) if number))
+    head = (
+        "# Findings of tools/check_prose.py that each file may still have. "
+        "The numbers only shrink.\n"
+    )
+    ALLOWED.write_text(
+        head + "".join(f"{number} {name}\n" for name, number in sorted(allowed.items()) if number)
+    )
 
 
 def check_all(update: bool) -> int:
@@ -253,13 +293,22 @@ def check_all(update: bool) -> int:
         flagged += sum(each.is_word for each in found)
         now[name] = len(found) if is_first else min(len(found), allowed.get(name, 0))
         if len(found) > allowed.get(name, 0) and not (is_first and update):
-            wrong.append(f"{name}: {len(found)} findings, {allowed.get(name, 0)} are allowed: tools/check_prose.py {name}")
+            wrong.append(
+                f"{name}: {len(found)} findings, {allowed.get(name, 0)} are allowed: "
+                f"tools/check_prose.py {name}"
+            )
         elif len(found) < allowed.get(name, 0) and not update:
-            wrong.append(f"{name}: {len(found)} findings, {allowed.get(name, 0)} are allowed: tools/check_prose.py --update")
+            wrong.append(
+                f"{name}: {len(found)} findings, {allowed.get(name, 0)} are allowed: "
+                "tools/check_prose.py --update"
+            )
     if update:
         write_allowed(now)
     print(*wrong, sep="\n", end="\n" if wrong else "")
-    print(f"{total} findings in {words} words; {flagged / max(words, 1) * 10_000:.1f} flagged words in 10,000")
+    print(
+        f"{total} findings in {words} words; {flagged / max(words, 1) * 10_000:.1f} flagged words "
+        "in 10,000"
+    )
     return 1 if wrong else 0
 
 
@@ -267,7 +316,9 @@ def main() -> int:
     assert __doc__
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
-    parser.add_argument("--update", action="store_true", help="lower the allowed numbers to what was found")
+    parser.add_argument(
+        "--update", action="store_true", help="lower the allowed numbers to what was found"
+    )
     given = parser.parse_args()
     if not given.files:
         return check_all(given.update)

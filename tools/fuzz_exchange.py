@@ -1,4 +1,5 @@
-"""Random objects of the exchange's protocols, true and false ones, with NumPy's view of the same bytes as the oracle.
+"""Random objects of the exchange's protocols, true and false ones, with NumPy's view of the same
+bytes as the oracle.
 
     python tools/fuzz_exchange.py [--seconds 60] [--seed N] [--out FOLDER]
 
@@ -80,9 +81,18 @@ class Exchange(Fuzzer):
         return []
 
     def script(self, case: dict[str, Any], heading: str) -> str:
-        texts = {name: (ROOT / "tests" / path).read_text() if path else "" for name, path in _MODULES.items()}
-        modules = "".join(f"    {name!r}: r'''{_embedded(text)}''',\n" for name, text in texts.items())
-        return _SCRIPT.format(heading=heading, case=pprint.pformat(case, sort_dicts=False), modules="{\n" + modules + "}")
+        texts = {
+            name: (ROOT / "tests" / path).read_text() if path else ""
+            for name, path in _MODULES.items()
+        }
+        modules = "".join(
+            f"    {name!r}: r'''{_embedded(text)}''',\n" for name, text in texts.items()
+        )
+        return _SCRIPT.format(
+            heading=heading,
+            case=pprint.pformat(case, sort_dicts=False),
+            modules="{\n" + modules + "}",
+        )
 
 
 def _embedded(text: str) -> str:
@@ -102,7 +112,9 @@ def _with_less(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for at, (how, asks) in enumerate(case["exports"]):
         for name in asks:
             fewer = {key: value for key, value in asks.items() if key != name}
-            yield case | {"exports": [*case["exports"][:at], [how, fewer], *case["exports"][at + 1 :]]}
+            yield case | {
+                "exports": [*case["exports"][:at], [how, fewer], *case["exports"][at + 1 :]]
+            }
     if case["imports"] > 1:
         yield case | {"imports": 1}
     if case["read_only"]:

@@ -1,6 +1,7 @@
 """Random kernels on every backend against the simulator.
 
-    python tools/fuzz_kernels.py [--seconds 60] [--seed N] [--backend host,opencl:cpu] [--out FOLDER]
+    python tools/fuzz_kernels.py [--seconds 60] [--seed N] [--backend host,opencl:cpu] [--out
+    FOLDER]
 
 Exits with 1 if a backend differs from the simulator, refuses a program, crashes or hangs, and
 writes a minimised script for each such case. A fault of Intel's or GCC's compiler is counted apart
@@ -46,7 +47,10 @@ _INTEL = {
 }
 
 #: Options of the host's compiler: no vectoriser, and undefined behaviour ends the process.
-_DEFINED = "-fno-tree-vectorize -fno-tree-slp-vectorize -fsanitize=undefined -fsanitize-undefined-trap-on-error"
+_DEFINED = (
+    "-fno-tree-vectorize -fno-tree-slp-vectorize -fsanitize=undefined "
+    "-fsanitize-undefined-trap-on-error"
+)
 #: The keyword in the text for the host is removed.
 _NO_RESTRICT = "-D__restrict="
 
@@ -68,7 +72,8 @@ if __name__ == "__main__":
         found = run(lambda *passed: chosen[GLOBAL, LOCAL](*passed).wait(), selector)
         for name in WHOLES:
             if repr(found[name].tolist()) != repr(expected[name].tolist()):
-                print(place, name, "is", found[name], "and the simulator has", expected[name], sep="\\n  ")
+                words = place, name, "is", found[name], "and the simulator has", expected[name]
+                print(*words, sep="\\n  ")
                 bad = True
     sys.exit(bad)
 """
@@ -87,13 +92,16 @@ class Kernels(Fuzzer):
         self._folder = tempfile.TemporaryDirectory(prefix="entrepot-fuzz-")
         self._numbers = itertools.count()
         changes = [_without_statements, _without_heads, _without_parameters, _with_parts]
-        self.steps = [_with_plain_arguments, *(functools.partial(_changed, change) for change in changes)]
+        self.steps = [
+            _with_plain_arguments,
+            *(functools.partial(_changed, change) for change in changes),
+        ]
 
     def make(self, seed: int, case: int) -> dict[str, Any] | None:
         text = drawn(MODULES, seed, case)
         return text and {"text": text, "arguments": case, "plain": False, "backends": self.backends}
 
-    # In a child ------------------------------------------------------------------------------------------------------
+    # In a child -----------------------------------------------------------------------------------
 
     def run(self, case: dict[str, Any], at: Callable[[str], None]) -> list[Failure]:
         at("simulator")
@@ -112,7 +120,10 @@ class Kernels(Fuzzer):
                 continue
             if found != expected:
                 names = [name for name in found if found[name] != expected[name]]
-                shown = "\n".join(f"{name}: {found[name]} where the simulator has {expected[name]}" for name in names)
+                shown = "\n".join(
+                    f"{name}: {found[name]} where the simulator has {expected[name]}"
+                    for name in names
+                )
                 failures.append(Failure("other values", backend, shown))
         return failures
 
@@ -144,7 +155,7 @@ class Kernels(Fuzzer):
             program[module.GLOBAL, module.LOCAL](*passed).wait()
         return {name: repr(whole.copy_to_host().numpy().tolist()) for name, whole in wholes.items()}
 
-    # In the fuzzer ---------------------------------------------------------------------------------------------------
+    # In the fuzzer --------------------------------------------------------------------------------
 
     def focus(self, case: dict[str, Any], failure: Failure) -> dict[str, Any]:
         return case | {"backends": [failure.place]} if failure.place in case["backends"] else case
@@ -163,7 +174,9 @@ class Kernels(Fuzzer):
         """Name of the compiler's part without which the case passes; None if the fault may be
         ours."""
         place, kind = failure.place, failure.kind
-        on_intel = place.startswith("opencl:cpu") and kind.startswith(("other values", "ended by", "hang"))
+        on_intel = place.startswith("opencl:cpu") and kind.startswith(
+            ("other values", "ended by", "hang")
+        )
         if not on_intel and (place, kind) != ("host", "other values"):
             return None
 
@@ -174,10 +187,19 @@ class Kernels(Fuzzer):
         if not recurs({}) or self._run_apart(self._compiler("defined", _DEFINED), case, "host"):
             return None
         if on_intel:
-            return next((name for name, variables in _INTEL.items() if not self._run_apart(variables, case, place)), None)
+            return next(
+                (
+                    name
+                    for name, variables in _INTEL.items()
+                    if not self._run_apart(variables, case, place)
+                ),
+                None,
+            )
         return "GCC's vectoriser" if recurs(self._compiler("no_restrict", _NO_RESTRICT)) else None
 
-    def _run_apart(self, variables: dict[str, str], case: dict[str, Any], place: str) -> list[Failure]:
+    def _run_apart(
+        self, variables: dict[str, str], case: dict[str, Any], place: str
+    ) -> list[Failure]:
         """The failures of a backend in a child with these variables set."""
         key = str(variables)
         if key not in self._apart:
@@ -195,14 +217,25 @@ class Kernels(Fuzzer):
     def script(self, case: dict[str, Any], heading: str) -> str:
         text, given = case["text"], _arguments(case)
         wholes = {name: each for name, each in given.items() if isinstance(each, View)}
-        lines = [f'"""Found by tools/fuzz_kernels.py, {heading}. Exits with 1 while the values differ."""', "", "import sys", ""]
+        lines = [
+            f'"""Found by tools/fuzz_kernels.py, {heading}. Exits with 1 while the values '
+            'differ."""',
+            "",
+            "import sys",
+            "",
+        ]
         lines += ["import numpy as np", "", "import entrepot as ep", text, "", "WHOLES = {"]
         for name, view in wholes.items():
-            lines.append(f'    "{name}": np.array({_literal(view.whole)}, "{view.whole.dtype}").reshape({view.whole.shape}),')
+            lines.append(
+                f'    "{name}": np.array({_literal(view.whole)}, '
+                f'"{view.whole.dtype}").reshape({view.whole.shape}),'
+            )
         lines += ["}", "PASSED = ["]
         for name, each in given.items():
             if isinstance(each, View):
-                lines.append(f"    {f'WHOLES[{name!r}]' + '.T' * each.transposed + _index(each.slices)!r},")
+                lines.append(
+                    f"    {f'WHOLES[{name!r}]' + '.T' * each.transposed + _index(each.slices)!r},"
+                )
             else:
                 lines.append(f'    "np.{each.dtype}({each})",')
         return "\n".join([*lines, "]"]) + _CLOSING.format(backends=case["backends"])
@@ -219,18 +252,26 @@ def _arguments(case: dict[str, Any]) -> dict[str, Any]:
     """The program's arguments by name, in its order."""
     tree = ast.parse(case["text"])
     items = next(ast.literal_eval(each.value) for each in tree.body if _assigns(each, "ITEMS"))
-    function = next(each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "program")
+    function = next(
+        each for each in tree.body if isinstance(each, ast.FunctionDef) and each.name == "program"
+    )
     given = arguments(items, case["arguments"])
     chosen = {argument.arg: given[argument.arg] for argument in function.args.args}
     if case["plain"]:
         for name, view in chosen.items():
             if isinstance(view, View):
-                chosen[name] = View(view.of(view.whole).copy(), (slice(None),) * view.whole.ndim, False)
+                chosen[name] = View(
+                    view.of(view.whole).copy(), (slice(None),) * view.whole.ndim, False
+                )
     return chosen
 
 
 def _assigns(statement: ast.stmt, name: str) -> bool:
-    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and statement.targets[0].id == name
+    return (
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], ast.Name)
+        and statement.targets[0].id == name
+    )
 
 
 def _literal(values: Any) -> str:
@@ -243,7 +284,7 @@ def _index(slices: tuple[slice, ...]) -> str:
     return "[" + ", ".join(map(str, slices)) + "]"
 
 
-# Smaller programs ----------------------------------------------------------------------------------------------------
+# Smaller programs ---------------------------------------------------------------------------------
 
 
 def _with_plain_arguments(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -251,7 +292,9 @@ def _with_plain_arguments(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield case | {"plain": True}
 
 
-def _changed(changes: Callable[[ast.Module], Iterator[ast.Module]], case: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _changed(
+    changes: Callable[[ast.Module], Iterator[ast.Module]], case: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
     for tree in changes(ast.parse(case["text"])):
         try:
             text = ast.unparse(ast.fix_missing_locations(tree))
@@ -273,13 +316,18 @@ def _bodies(tree: ast.AST) -> list[list[ast.stmt]]:
 
 
 def _may_go(statement: ast.stmt) -> bool:
-    if isinstance(statement, (ast.Import, ast.ImportFrom)) or (isinstance(statement, ast.Assign) and _is_head(statement)):
+    if isinstance(statement, (ast.Import, ast.ImportFrom)) or (
+        isinstance(statement, ast.Assign) and _is_head(statement)
+    ):
         return False
     return not (isinstance(statement, ast.FunctionDef) and statement.name == "program")
 
 
 def _is_head(statement: ast.Assign) -> bool:
-    return any(isinstance(node, ast.Name) and node.id in ("ITEMS", "GLOBAL") for node in ast.walk(statement.targets[0]))
+    return any(
+        isinstance(node, ast.Name) and node.id in ("ITEMS", "GLOBAL")
+        for node in ast.walk(statement.targets[0])
+    )
 
 
 def _without_statements(tree: ast.Module) -> Iterator[ast.Module]:
@@ -307,7 +355,9 @@ def _without_statements(tree: ast.Module) -> Iterator[ast.Module]:
 
 def _drop_empty_else(tree: ast.AST) -> None:
     for node in ast.walk(tree):
-        if isinstance(node, (ast.If, ast.For, ast.While)) and [type(each) for each in node.orelse] == [ast.Pass]:
+        if isinstance(node, (ast.If, ast.For, ast.While)) and [
+            type(each) for each in node.orelse
+        ] == [ast.Pass]:
             node.orelse = []
 
 
@@ -325,7 +375,11 @@ def _without_heads(tree: ast.Module) -> Iterator[ast.Module]:
 
 
 def _without_parameters(tree: ast.Module) -> Iterator[ast.Module]:
-    at = next(k for k, each in enumerate(tree.body) if isinstance(each, ast.FunctionDef) and each.name == "program")
+    at = next(
+        k
+        for k, each in enumerate(tree.body)
+        if isinstance(each, ast.FunctionDef) and each.name == "program"
+    )
     program = tree.body[at]
     assert isinstance(program, ast.FunctionDef)
     used = {node.id for node in ast.walk(program) if isinstance(node, ast.Name)}
@@ -363,16 +417,38 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         return [node.operand]
     if isinstance(node, ast.Compare) and len(node.ops) > 1:
         return [ast.Compare(node.left, node.ops[:1], node.comparators[:1])]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in INTEGERS:
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in INTEGERS
+    ):
         (value,) = node.args
-        casts = isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in INTEGERS
-        return [value] * casts + [ast.Call(node.func, [ast.Constant(1)], [])] * (not isinstance(value, ast.Constant))
+        casts = (
+            isinstance(value, ast.Call)
+            and isinstance(value.func, ast.Attribute)
+            and value.func.attr in INTEGERS
+        )
+        return [value] * casts + [ast.Call(node.func, [ast.Constant(1)], [])] * (
+            not isinstance(value, ast.Constant)
+        )
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         return [ast.Name("i", ast.Load())]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("min", "max"):
-        bounds = [each for each in node.args if isinstance(each, ast.Constant) and isinstance(each.value, float)]
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("min", "max")
+    ):
+        bounds = [
+            each
+            for each in node.args
+            if isinstance(each, ast.Constant) and isinstance(each.value, float)
+        ]
         return [] if bounds else list(node.args)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith(("function", "reader")):
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id.startswith(("function", "reader"))
+    ):
         return list(node.args)
     if isinstance(node, ast.Constant) and type(node.value) is int and abs(node.value) > 9:
         return [ast.Constant(1), ast.Constant(node.value // 2)]
@@ -409,7 +485,9 @@ def backends(asked: str) -> list[str]:
 
 if __name__ == "__main__":
     options = parser(inspect.cleandoc(__doc__ or "").splitlines()[0])
-    options.add_argument("--backend", default="", help="devices, as in host,opencl:cpu/sycl; one of each by default")
+    options.add_argument(
+        "--backend", default="", help="devices, as in host,opencl:cpu/sycl; one of each by default"
+    )
     chosen = options.parse_args()
     command = [__file__, "--backend", ",".join(backends(chosen.backend))]
     sys.exit(main(Kernels(backends(chosen.backend), command), chosen))

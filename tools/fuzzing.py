@@ -111,7 +111,9 @@ class Child:
         except BrokenPipeError:
             return [self._ended(place)]
         while True:
-            ready, _, _ = select.select([process.stdout], [], [], max(0.0, until - time.monotonic()))
+            ready, _, _ = select.select(
+                [process.stdout], [], [], max(0.0, until - time.monotonic())
+            )
             if not ready:
                 self.end()
                 return [Failure("hang", place, f"no answer in {seconds:.0f} s")]
@@ -127,7 +129,10 @@ class Child:
     def _ended(self, place: str) -> Failure:
         assert self._process is not None
         until = time.monotonic() + 10  # for a process that has closed its output and goes on
-        while not os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) and time.monotonic() < until:
+        while (
+            not os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            and time.monotonic() < until
+        ):
             time.sleep(0.01)
         status = self.end()
         self._errors.seek(0)
@@ -204,7 +209,9 @@ class Fuzzer:
         raise NotImplementedError
 
 
-def minimised(fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds: float, taken: float) -> Any:
+def minimised(
+    fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds: float, taken: float
+) -> Any:
     """The smallest case found in the time that fails in the same way. The case itself has taken
     ``taken`` seconds."""
     until = time.monotonic() + seconds
@@ -229,7 +236,9 @@ def minimised(fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds
     while changed:
         changed = False
         for steps in fuzzer.steps:
-            done = 0  # of a case's candidates those before have not failed, and their like in a smaller case will not either
+            # of a case's candidates those before have not failed, and their like in a smaller case
+            # will not either
+            done = 0
             candidates = enumerate(steps(smallest))
             while (following := next(candidates, None)) is not None:
                 if time.monotonic() > until:
@@ -243,15 +252,35 @@ def minimised(fuzzer: Fuzzer, child: Child, case: Any, failure: Failure, seconds
 
 def parser(description: str) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(description=description)
-    made.add_argument("--seconds", type=float, default=60, help="how long new cases are tried (default 60)")
+    made.add_argument(
+        "--seconds", type=float, default=60, help="how long new cases are tried (default 60)"
+    )
     made.add_argument("--seed", type=int, help="the seed of the cases; a fresh one by default")
-    made.add_argument("--first", type=int, default=0, help="the number of the first case (default 0)")
+    made.add_argument(
+        "--first", type=int, default=0, help="the number of the first case (default 0)"
+    )
     made.add_argument("--cases", type=int, help="how many cases at most")
-    made.add_argument("--out", type=Path, default=Path("build/fuzz"), help="folder of the reproducers (default build/fuzz)")
-    made.add_argument("--failures", type=int, default=5, help="stop after so many failures (default 5)")
-    made.add_argument("--minimise", type=float, default=120, help="seconds that a failure is minimised for (default 120)")
+    made.add_argument(
+        "--out",
+        type=Path,
+        default=Path("build/fuzz"),
+        help="folder of the reproducers (default build/fuzz)",
+    )
+    made.add_argument(
+        "--failures", type=int, default=5, help="stop after so many failures (default 5)"
+    )
+    made.add_argument(
+        "--minimise",
+        type=float,
+        default=120,
+        help="seconds that a failure is minimised for (default 120)",
+    )
     made.add_argument("--patience", type=float, help="seconds after which a case counts as hanging")
-    made.add_argument("--load", type=Path, help="a Python file that children run first: tests break something with it")
+    made.add_argument(
+        "--load",
+        type=Path,
+        help="a Python file that children run first: tests break something with it",
+    )
     made.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return made
 
@@ -260,7 +289,10 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace) -> int:
     """Runs the fuzzer, or a child of it. Returns the exit status."""
     if options.child:
         if options.load is not None:
-            exec(compile(options.load.read_text(), options.load, "exec"), {"fuzzer": fuzzer, "__file__": str(options.load)})
+            exec(
+                compile(options.load.read_text(), options.load, "exec"),
+                {"fuzzer": fuzzer, "__file__": str(options.load)},
+            )
         serve(fuzzer.run)
     if options.load is not None:
         fuzzer.command += ["--load", str(options.load)]
@@ -275,7 +307,10 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace) -> int:
     start, case = time.monotonic(), options.first
     spent_on_failures = 0.0
     try:
-        while time.monotonic() - start - spent_on_failures < options.seconds and counts["failures"] < options.failures:
+        while (
+            time.monotonic() - start - spent_on_failures < options.seconds
+            and counts["failures"] < options.failures
+        ):
             if counts["void"] > MOST_VOID:
                 break
             if options.cases is not None and counts["cases"] >= options.cases:
@@ -293,15 +328,30 @@ def main(fuzzer: Fuzzer, options: argparse.Namespace) -> int:
                     counts["cases"] += 1
                     if failures:
                         began, before = time.monotonic(), counts["failures"]
-                        report(fuzzer, child, made, failures, f"seed {seed}, case {case}", options, counts, taken)
-                        if counts["failures"] > before:  # of which there are few; known faults may be many
+                        report(
+                            fuzzer,
+                            child,
+                            made,
+                            failures,
+                            f"seed {seed}, case {case}",
+                            options,
+                            counts,
+                            taken,
+                        )
+                        if (
+                            counts["failures"] > before
+                        ):  # of which there are few; known faults may be many
                             spent_on_failures += time.monotonic() - began
             case += 1
     finally:
         for each in fuzzer.children:
             each.end()
-    known = {name: count for name, count in counts.items() if name not in ("cases", "void", "failures")}
-    apart = "; known faults of others: " + (", ".join(f"{count} of {name}" for name, count in known.items()) or "none")
+    known = {
+        name: count for name, count in counts.items() if name not in ("cases", "void", "failures")
+    }
+    apart = "; known faults of others: " + (
+        ", ".join(f"{count} of {name}" for name, count in known.items()) or "none"
+    )
     print(
         f"{fuzzer.name}: seed {seed}, {counts['cases']} cases in {time.monotonic() - start:.0f} s, "
         f"{counts['void']} void, {counts['failures']} failures{apart}",
@@ -319,10 +369,14 @@ def problems_of_run(fuzzer: Fuzzer, counts: Counter[str], known: int, why_void: 
     if not counts["cases"]:
         found.append("no case was tested")
     if counts["void"] > MOST_VOID:
-        found.append(f"{counts['void']} cases are void, and at most {MOST_VOID} may be; the last is {why_void}")
+        found.append(
+            f"{counts['void']} cases are void, and at most {MOST_VOID} may be; the last is "
+            f"{why_void}"
+        )
     if known > (most := fuzzer.most_known(counts["cases"])):
         found.append(
-            f"{known} of {counts['cases']} cases failed by known faults of others, and at most {most} may: "
+            f"{known} of {counts['cases']} cases failed by known faults of others, and at most "
+            f"{most} may: "
             "the scripts known_*.py may show a fault of Entrepot"
         )
     return found
@@ -347,16 +401,24 @@ def report(
     if known is not None:
         counts[known] += 1
         path = options.out / f"known_{stem}.py"
-        path.write_text(fuzzer.script(fuzzer.focus(case, failure), f"{name}: {failure}; a known fault: {known}"))
+        path.write_text(
+            fuzzer.script(fuzzer.focus(case, failure), f"{name}: {failure}; a known fault: {known}")
+        )
         print(f"  {name}: {failure}; a known fault of {known}: {path}", flush=True)
         return
     counts["failures"] += 1
     smallest = minimised(fuzzer, child, case, failure, options.minimise, taken)
     path = options.out / f"{stem}.py"
     path.write_text(fuzzer.script(smallest, f"{name}: {failure}"))
-    print(f"  {name}: {'; '.join(map(str, failures))}\n    {failure.detail.strip()[:600]}\n    {path}", flush=True)
+    print(
+        f"  {name}: {'; '.join(map(str, failures))}\n    {failure.detail.strip()[:600]}\n    "
+        f"{path}",
+        flush=True,
+    )
     try:
-        alone = subprocess.run([sys.executable, path], capture_output=True, timeout=fuzzer.patience * 2).returncode
+        alone = subprocess.run(
+            [sys.executable, path], capture_output=True, timeout=fuzzer.patience * 2
+        ).returncode
         print(f"    by itself the script ends with {alone}", flush=True)
     except subprocess.TimeoutExpired:
         print("    by itself the script does not end", flush=True)

@@ -35,7 +35,9 @@ def source(loops: int) -> str:
     to the table."""
     return (
         "kernel void sums(long n, local int *s) {\n"
-        "    const size_t i = get_global_id(1) * get_global_size(0) + get_global_id(0);" + _LOOP * loops + "\n}\n"
+        "    const size_t i = get_global_id(1) * get_global_size(0) + get_global_id(0);"
+        + _LOOP * loops
+        + "\n}\n"
     )
 
 
@@ -43,14 +45,27 @@ def end(loops: int) -> str:
     """How a process that built the kernel ended, without the cache."""
     environment = os.environ | {"ENTREPOT_CACHE_DIR": ""}
     try:
-        done = subprocess.run([sys.executable, "-c", _BUILD, source(loops)], env=environment, capture_output=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", _BUILD, source(loops)],
+            env=environment,
+            capture_output=True,
+            timeout=60,
+        )
     except subprocess.TimeoutExpired:
         return "nothing in a minute"
-    return signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit status {done.returncode}"
+    return (
+        signal.Signals(-done.returncode).name
+        if done.returncode < 0
+        else f"exit status {done.returncode}"
+    )
 
 
 if __name__ == "__main__":
     builds = int(sys.argv[1]) if len(sys.argv) > 1 else 4
     for loops in (20, 23, 24, 36):
         found = Counter(end(loops) for _ in range(builds))
-        print(f"{loops} loops:", ", ".join(f"{times} times {how}" for how, times in found.items()), flush=True)
+        print(
+            f"{loops} loops:",
+            ", ".join(f"{times} times {how}" for how, times in found.items()),
+            flush=True,
+        )

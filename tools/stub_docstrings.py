@@ -3,8 +3,8 @@
 
     tools/stub_docstrings.py STUB
 
-tools/stubs.pat has the signatures of these types, because nanobind's generator cannot see them. Their
-docstrings are written once, in python/bind. This script copies them into the stub.
+tools/stubs.pat has the signatures of these types, because nanobind's generator cannot see them.
+Their docstrings are written once, in python/bind. This script copies them into the stub.
 """
 
 from __future__ import annotations

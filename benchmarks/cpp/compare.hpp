@@ -19,14 +19,16 @@ inline void ok(ep_status status) {
 }
 
 inline double median(std::vector<double> &times) {
-    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                     times.end());
     return times[times.size() / 2];
 }
 
 template <class Call> double nanoseconds(Call &&call) {
     const auto start = std::chrono::steady_clock::now();
     call();
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start)
+        .count();
 }
 
 inline std::string_view wanted;  // prefix of the names of the rows to run
@@ -54,10 +56,12 @@ void compare(const char *what, Ours &&ours, Theirs &&theirs, Before &&before, Af
         them.push_back(round(theirs));
     }
     const double a = median(us), b = median(them);
-    std::printf("%-44s ours %8.0f   runtime %8.0f   difference %7.0f   ratio %.2f\n", what, a, b, a - b, a / b);
+    std::printf("%-44s ours %8.0f   runtime %8.0f   difference %7.0f   ratio %.2f\n", what, a, b,
+                a - b, a / b);
 }
 
-template <class Ours, class Theirs, class After> void compare(const char *what, Ours &&ours, Theirs &&theirs, After &&after) {
+template <class Ours, class Theirs, class After>
+void compare(const char *what, Ours &&ours, Theirs &&theirs, After &&after) {
     compare(what, ours, theirs, [] {}, after);
 }
 

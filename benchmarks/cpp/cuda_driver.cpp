@@ -10,7 +10,8 @@
 #include <entrepot/device/queue.hpp>
 #include <entrepot/device/registry.hpp>
 
-using benchmarks::check, benchmarks::compare, benchmarks::nothing_ptx, benchmarks::ok, benchmarks::wanted;
+using benchmarks::check, benchmarks::compare, benchmarks::nothing_ptx, benchmarks::ok,
+    benchmarks::wanted;
 
 namespace {
 
@@ -29,7 +30,8 @@ int main(int argc, char **argv) {
     const ep_backend &table = on.backend().api();
     const ep_device device = on.handle();
     const ep_context context = in.handle();
-    check(DRIVER_FUNCTION(cuCtxPushCurrent)(static_cast<CUcontext>(in.native())));  // as in a program that uses CUDA
+    // as in a program that uses CUDA
+    check(DRIVER_FUNCTION(cuCtxPushCurrent)(static_cast<CUcontext>(in.native())));
     ep_queue first = nullptr, second = nullptr;
     ok(table.queue_create(context, device, 0, &first));
     ok(table.queue_create(context, device, 0, &second));
@@ -52,12 +54,14 @@ int main(int argc, char **argv) {
     cuuint64_t everything = UINT64_MAX;
     check(DRIVER_FUNCTION(cuCtxGetDevice)(&current));
     check(DRIVER_FUNCTION(cuDeviceGetDefaultMemPool)(&pool, current));
-    check(DRIVER_FUNCTION(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &everything));
+    check(DRIVER_FUNCTION(cuMemPoolSetAttribute)(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                                                 &everything));
     compare(
         "allocate + free, 1 MiB",
         [&] {
             void *pointer = nullptr;
-            ok(table.memory_allocate(context, device, EP_USM_DEVICE, block_bytes, 0, first, &pointer));
+            ok(table.memory_allocate(context, device, EP_USM_DEVICE, block_bytes, 0, first,
+                                     &pointer));
             ok(table.memory_free(context, pointer, first));
         },
         [&] {
@@ -73,15 +77,18 @@ int main(int argc, char **argv) {
     ep_allocation found{};
     compare(
         "query: kind, device, base, size",
-        [&] { ok(table.memory_query(context, work, 4096, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found)); },
+        [&] {
+            ok(table.memory_query(context, work, 4096, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
+        },
         [&] {
             unsigned type = 0, is_managed = 0;
             int ordinal = -1;
             CUdeviceptr base = 0;
             std::size_t size = 0;
-            CUpointer_attribute wanted_ones[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                                 CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
-                                                 CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+            CUpointer_attribute wanted_ones[] = {
+                CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                CU_POINTER_ATTRIBUTE_RANGE_SIZE};
             void *into[] = {&type, &is_managed, &ordinal, &base, &size};
             check(attributes_of(5, wanted_ones, into, their_work));
         });
@@ -93,7 +100,8 @@ int main(int argc, char **argv) {
 
     // ----------------------------------------------------------- launches
     ep_program program = nullptr;
-    ok(table.program_build(context, device, EP_PTX, nothing_ptx, sizeof nothing_ptx - 1, "", nullptr, &program));
+    ok(table.program_build(context, device, EP_PTX, nothing_ptx, sizeof nothing_ptx - 1, "",
+                           nullptr, &program));
     ep_kernel kernel = nullptr;
     ok(table.program_kernel(program, "nothing", &kernel));
     CUmodule module = nullptr;
@@ -109,7 +117,8 @@ int main(int argc, char **argv) {
                                      {EP_ARG_BYTES, sizeof x, &x},
                                      {EP_ARG_BYTES, sizeof n, &n}};
     compare(
-        "launch, 4 arguments", [&] { ok(table.kernel_launch(first, kernel, &range, nullptr, arguments, 4)); },
+        "launch, 4 arguments",
+        [&] { ok(table.kernel_launch(first, kernel, &range, nullptr, arguments, 4)); },
         [&] {
             void *their_arguments[] = {&work, &work, &x, &n};
             check(launch(function, 1, 1, 1, 128, 1, 1, 0, their_first, their_arguments, nullptr));
@@ -130,7 +139,9 @@ int main(int argc, char **argv) {
     // work.
     compare(
         "hand over, there and back", [&] { hand_over(first, second), hand_over(second, first); },
-        [&] { their_hand_over(their_first, their_second), their_hand_over(their_second, their_first); },
+        [&] {
+            their_hand_over(their_first, their_second), their_hand_over(their_second, their_first);
+        },
         [&] {
             check(fill(their_work, item, work_bytes, their_first));
             ok(table.memory_fill(first, work, &item, 1, work_bytes));
@@ -139,7 +150,9 @@ int main(int argc, char **argv) {
     const entrepot::Queue one = entrepot::Queue::create(on), other = entrepot::Queue::create(on);
     compare(
         "Queue::wait_for, there and back", [&] { other.wait_for(one), one.wait_for(other); },
-        [&] { their_hand_over(their_first, their_second), their_hand_over(their_second, their_first); },
+        [&] {
+            their_hand_over(their_first, their_second), their_hand_over(their_second, their_first);
+        },
         [&] {
             check(fill(their_work, item, work_bytes, their_first));
             ok(table.memory_fill(one.handle(), work, &item, 1, work_bytes));

@@ -44,7 +44,9 @@ template <class Call> double nanoseconds(int calls, Call &&call) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < calls; ++i)
         call();
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / calls;
+    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start)
+               .count() /
+           calls;
 }
 
 void launch(CUfunction kernel, void **arguments, CUstream stream) {
@@ -76,7 +78,8 @@ __attribute__((visibility("default"))) double driver_launch_of_four(CUdeviceptr 
 
 // Launches with four arrays and the range. The launch waits for the legacy default stream, which
 // then waits for it.
-__attribute__((visibility("default"))) double driver_launch_between_waits(CUdeviceptr memory, int calls) {
+__attribute__((visibility("default"))) double driver_launch_between_waits(CUdeviceptr memory,
+                                                                          int calls) {
     long long range = 16;
     void *arguments[] = {&memory, &memory, &memory, &memory, &range};
     return nanoseconds(calls, [&] {
@@ -87,9 +90,11 @@ __attribute__((visibility("default"))) double driver_launch_between_waits(CUdevi
 }
 
 // Launches with eight arrays and the range.
-__attribute__((visibility("default"))) double driver_launch_of_eight(CUdeviceptr memory, int calls) {
+__attribute__((visibility("default"))) double driver_launch_of_eight(CUdeviceptr memory,
+                                                                     int calls) {
     long long range = 16;
-    void *arguments[] = {&memory, &memory, &memory, &memory, &memory, &memory, &memory, &memory, &range};
+    void *arguments[] = {&memory, &memory, &memory, &memory, &memory,
+                         &memory, &memory, &memory, &range};
     return launches(driver().nothing_to_eight, arguments, calls);
 }
 
@@ -102,7 +107,8 @@ __attribute__((visibility("default"))) double driver_hand_over(int calls) {
 }
 
 // Launches in each of two streams, each launch after the one before.
-__attribute__((visibility("default"))) double driver_launch_there_and_back(CUdeviceptr memory, int calls) {
+__attribute__((visibility("default"))) double driver_launch_there_and_back(CUdeviceptr memory,
+                                                                           int calls) {
     float x = 1;
     int n = 2;
     void *arguments[] = {&memory, &memory, &x, &n};

@@ -42,12 +42,20 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *) {
     made.stride = 1;
     made.tensor = {version,
                    object,
-                   [](DLManagedTensorVersioned *tensor) { Py_DECREF(static_cast<PyObject *>(tensor->manager_ctx)); },
+                   [](DLManagedTensorVersioned *tensor) {
+                       Py_DECREF(static_cast<PyObject *>(tensor->manager_ctx));
+                   },
                    0,
-                   {reinterpret_cast<void *>(pointer), {kDLCUDA, 0}, 1, {2, 32, 1}, &made.shape, &made.stride, 0}};
+                   {reinterpret_cast<void *>(pointer),
+                    {kDLCUDA, 0},
+                    1,
+                    {2, 32, 1},
+                    &made.shape,
+                    &made.stride,
+                    0}};
     made.device = Py_BuildValue("(ii)", static_cast<int>(kDLCUDA), 0);
-    made.interface = Py_BuildValue("{s(L)sss(KO)sisO}", "shape", elements, "typestr", "<f4", "data", pointer, Py_False, "version",
-                                   3, "strides", Py_None);
+    made.interface = Py_BuildValue("{s(L)sss(KO)sisO}", "shape", elements, "typestr", "<f4", "data",
+                                   pointer, Py_False, "version", 3, "strides", Py_None);
     if (!made.device || !made.interface) {
         Py_DECREF(object);
         return nullptr;
@@ -66,12 +74,14 @@ void destroy(PyObject *object) {
 void destroy_capsule(PyObject *capsule) {
     if (!PyCapsule_IsValid(capsule, versioned_names.fresh))
         return;
-    auto *const tensor = static_cast<DLManagedTensorVersioned *>(PyCapsule_GetPointer(capsule, versioned_names.fresh));
+    auto *const tensor = static_cast<DLManagedTensorVersioned *>(
+        PyCapsule_GetPointer(capsule, versioned_names.fresh));
     tensor->deleter(tensor);
 }
 
 PyObject *dlpack(PyObject *object, PyObject *const *, Py_ssize_t, PyObject *) {
-    PyObject *const capsule = PyCapsule_New(&self_of(object).tensor, versioned_names.fresh, destroy_capsule);
+    PyObject *const capsule =
+        PyCapsule_New(&self_of(object).tensor, versioned_names.fresh, destroy_capsule);
     if (capsule)
         Py_INCREF(object);
     return capsule;
@@ -90,7 +100,8 @@ PyObject *interface_of(PyObject *object, void *) {
 }
 
 const DLPackExchangeAPI *published_by(PyTypeObject *type) {
-    PyObject *const capsule = PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__dlpack_c_exchange_api__");
+    PyObject *const capsule =
+        PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__dlpack_c_exchange_api__");
     void *const table = capsule ? PyCapsule_GetPointer(capsule, exchange_api_capsule) : nullptr;
     Py_XDECREF(capsule);
     return find_compatible(static_cast<const DLPackExchangeAPIHeader *>(table));
@@ -121,18 +132,22 @@ PyObject *lend_all(PyObject *, PyObject *const *objects, Py_ssize_t count) {
     void *stream = nullptr;
     const DLPackExchangeAPI *api = nullptr;
     for (Py_ssize_t i = 0; i < count; ++i)
-        if (api = table_of(Py_TYPE(objects[i])); !api || api->dltensor_from_py_object_no_sync(objects[i], &tensor) != 0)
+        if (api = table_of(Py_TYPE(objects[i]));
+            !api || api->dltensor_from_py_object_no_sync(objects[i], &tensor) != 0)
             return nullptr;
-    if (api && api->current_work_stream(tensor.device.device_type, tensor.device.device_id, &stream) != 0)
+    if (api &&
+        api->current_work_stream(tensor.device.device_type, tensor.device.device_id, &stream) != 0)
         return nullptr;
     Py_RETURN_NONE;
 }
 
 PyObject *describe_all(PyObject *, PyObject *const *objects, Py_ssize_t count) {
     static PyObject *const data = PyUnicode_InternFromString("data");
-    static PyObject *const own[] = {PyUnicode_InternFromString("dtype"), PyUnicode_InternFromString("_shape"),
+    static PyObject *const own[] = {PyUnicode_InternFromString("dtype"),
+                                    PyUnicode_InternFromString("_shape"),
                                     PyUnicode_InternFromString("_c_contiguous")};
-    static PyObject *const of_data[] = {PyUnicode_InternFromString("ptr"), PyUnicode_InternFromString("device_id")};
+    static PyObject *const of_data[] = {PyUnicode_InternFromString("ptr"),
+                                        PyUnicode_InternFromString("device_id")};
     const auto read = [](PyObject *object, PyObject *name) {
         PyObject *const value = object ? PyObject_GetAttr(object, name) : nullptr;
         Py_XDECREF(value);
@@ -158,11 +173,13 @@ PyObject *breathe(PyObject *, PyObject *) {
     Py_RETURN_NONE;
 }
 
-PyMethodDef methods[] = {
-    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dlpack)), METH_FASTCALL | METH_KEYWORDS, nullptr},
-    {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
-    {}};
-PyGetSetDef attributes[] = {{"__cuda_array_interface__", interface_of, nullptr, nullptr, nullptr}, {}};
+PyMethodDef methods[] = {{"__dlpack__",
+                          reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(dlpack)),
+                          METH_FASTCALL | METH_KEYWORDS, nullptr},
+                         {"__dlpack_device__", dlpack_device, METH_NOARGS, nullptr},
+                         {}};
+PyGetSetDef attributes[] = {{"__cuda_array_interface__", interface_of, nullptr, nullptr, nullptr},
+                            {}};
 PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void *>(create)},
                        {Py_tp_dealloc, reinterpret_cast<void *>(destroy)},
                        {Py_tp_methods, methods},
@@ -177,14 +194,23 @@ PyMethodDef functions[] = {{"lend", lend, METH_O, nullptr},
                            {"describe_all", as_method(describe_all), METH_FASTCALL, nullptr},
                            {"breathe", breathe, METH_NOARGS, nullptr},
                            {}};
-PyModuleDef definition{PyModuleDef_HEAD_INIT, "benchmark_floors", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition{PyModuleDef_HEAD_INIT,
+                       "benchmark_floors",
+                       nullptr,
+                       -1,
+                       functions,
+                       nullptr,
+                       nullptr,
+                       nullptr,
+                       nullptr};
 
 }  // namespace
 
 PyMODINIT_FUNC PyInit_benchmark_floors() {
     PyObject *const module = PyModule_Create(&definition);
     producer_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
-    if (!module || !producer_type || PyModule_AddObject(module, "Producer", reinterpret_cast<PyObject *>(producer_type)) < 0)
+    if (!module || !producer_type ||
+        PyModule_AddObject(module, "Producer", reinterpret_cast<PyObject *>(producer_type)) < 0)
         return nullptr;
     return module;
 }

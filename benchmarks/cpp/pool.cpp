@@ -27,7 +27,10 @@ double median_ns(int calls, const std::function<void(int)> &run) {
     for (int i = 0; i < repeats; ++i) {
         const auto begin = std::chrono::steady_clock::now();
         run(calls);
-        times.push_back(std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count() / calls);
+        times.push_back(
+            std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin)
+                .count() /
+            calls);
     }
     std::nth_element(times.begin(), times.begin() + repeats / 2, times.end());
     return times[repeats / 2];
@@ -37,7 +40,8 @@ void print(const char *what, double ns) { std::printf("%-64s %10.1f\n", what, ns
 
 template <class T> inline void keep(const T &value) { asm volatile("" : : "g"(&value) : "memory"); }
 
-void allocate_and_free(int calls, std::size_t bytes, UsmKind kind, const Queue &queue, Resource *resource) {
+void allocate_and_free(int calls, std::size_t bytes, UsmKind kind, const Queue &queue,
+                       Resource *resource) {
     for (int i = 0; i < calls; ++i)
         keep(Memory::allocate(bytes, kind, queue, 0, resource));
 }
@@ -88,19 +92,31 @@ void run(const Device &device) {
     constexpr UsmKind kind = UsmKind::device;
     constexpr std::size_t small = 1024, large = std::size_t{1} << 20, huge = std::size_t{16} << 20;
     std::printf("%s, kind device, allocate + free, ns\n", device.selector().c_str());
-    print("pool, 1 KiB", median_ns(200000, [&](int n) { allocate_and_free(n, small, kind, queue, nullptr); }));
-    print("pool, 1 MiB", median_ns(200000, [&](int n) { allocate_and_free(n, large, kind, queue, nullptr); }));
-    print("pool, 16 MiB", median_ns(50000, [&](int n) { allocate_and_free(n, huge, kind, queue, nullptr); }));
-    print("pool, 1 KiB, 100 alive", median_ns(200000, [&](int n) { many_alive(n, small, kind, queue); }));
-    print("pool, 1 KiB, used by its queue", median_ns(100000, [&](int n) { with_a_use(n, small, kind, queue); }));
-    print("pool, 1 KiB, seen by foreign code", median_ns(100000, [&](int n) { escaped(n, small, kind, queue); }));
-    print("pool, 1 MiB, seen by foreign code", median_ns(20000, [&](int n) { escaped(n, large, kind, queue); }));
+    print("pool, 1 KiB",
+          median_ns(200000, [&](int n) { allocate_and_free(n, small, kind, queue, nullptr); }));
+    print("pool, 1 MiB",
+          median_ns(200000, [&](int n) { allocate_and_free(n, large, kind, queue, nullptr); }));
+    print("pool, 16 MiB",
+          median_ns(50000, [&](int n) { allocate_and_free(n, huge, kind, queue, nullptr); }));
+    print("pool, 1 KiB, 100 alive",
+          median_ns(200000, [&](int n) { many_alive(n, small, kind, queue); }));
+    print("pool, 1 KiB, used by its queue",
+          median_ns(100000, [&](int n) { with_a_use(n, small, kind, queue); }));
+    print("pool, 1 KiB, seen by foreign code",
+          median_ns(100000, [&](int n) { escaped(n, small, kind, queue); }));
+    print("pool, 1 MiB, seen by foreign code",
+          median_ns(20000, [&](int n) { escaped(n, large, kind, queue); }));
     print("pool, 1 KiB, shared, used by its queue",
           median_ns(2000, [&](int n) { with_a_use(n, small, UsmKind::shared, queue); }));
-    print("pool, 1 KiB, on two threads",
-          median_ns(200000, [&](int n) { on_threads(2, [&] { allocate_and_free(n, small, kind, queue, nullptr); }); }));
-    print("direct, 1 KiB", median_ns(5000, [&](int n) { allocate_and_free(n, small, kind, queue, direct_resource()); }));
-    print("direct, 1 MiB", median_ns(2000, [&](int n) { allocate_and_free(n, large, kind, queue, direct_resource()); }));
+    print("pool, 1 KiB, on two threads", median_ns(200000, [&](int n) {
+              on_threads(2, [&] { allocate_and_free(n, small, kind, queue, nullptr); });
+          }));
+    print("direct, 1 KiB", median_ns(5000, [&](int n) {
+              allocate_and_free(n, small, kind, queue, direct_resource());
+          }));
+    print("direct, 1 MiB", median_ns(2000, [&](int n) {
+              allocate_and_free(n, large, kind, queue, direct_resource());
+          }));
     print("borrow_host", median_ns(500000, borrow_host));
     print("malloc, 1 KiB", median_ns(500000, [&](int n) { malloc_and_free(n, small); }));
     print("malloc, 1 MiB", median_ns(100000, [&](int n) { malloc_and_free(n, large); }));

@@ -11,14 +11,19 @@
 namespace {
 
 sycl::kernel kernel_of(const sycl::queue &queue, const char *source, const char *name) {
-    const auto find = [](const char *function) { return dlsym(dlopen("libOpenCL.so.1", RTLD_NOLOAD | RTLD_LAZY), function); };
-    const auto create = reinterpret_cast<decltype(&clCreateProgramWithSource)>(find("clCreateProgramWithSource"));
+    const auto find = [](const char *function) {
+        return dlsym(dlopen("libOpenCL.so.1", RTLD_NOLOAD | RTLD_LAZY), function);
+    };
+    const auto create =
+        reinterpret_cast<decltype(&clCreateProgramWithSource)>(find("clCreateProgramWithSource"));
     const auto build = reinterpret_cast<decltype(&clBuildProgram)>(find("clBuildProgram"));
     const auto create_kernel = reinterpret_cast<decltype(&clCreateKernel)>(find("clCreateKernel"));
-    const cl_program program = create(sycl::get_native<sycl::backend::opencl>(queue.get_context()), 1, &source, nullptr, nullptr);
+    const cl_program program = create(sycl::get_native<sycl::backend::opencl>(queue.get_context()),
+                                      1, &source, nullptr, nullptr);
     const cl_device_id device = sycl::get_native<sycl::backend::opencl>(queue.get_device());
     build(program, 1, &device, "", nullptr, nullptr);
-    return sycl::make_kernel<sycl::backend::opencl>(create_kernel(program, name, nullptr), queue.get_context());
+    return sycl::make_kernel<sycl::backend::opencl>(create_kernel(program, name, nullptr),
+                                                    queue.get_context());
 }
 
 }  // namespace
@@ -26,19 +31,22 @@ sycl::kernel kernel_of(const sycl::queue &queue, const char *source, const char 
 extern "C" {
 
 // The kernel `name` of an OpenCL C source, on the queue's device; it lives as long as the process.
-__attribute__((visibility("default"))) void *runtime_kernel(const sycl::queue *queue, const char *source, const char *name) {
+__attribute__((visibility("default"))) void *runtime_kernel(const sycl::queue *queue,
+                                                            const char *source, const char *name) {
     return new sycl::kernel(kernel_of(*queue, source, name));
 }
 
 // Use of a launch's event; the numbers are those of the Python side. With Intel's CPU driver
-// (2026.2), a wait for the kernel's own event also waits for later work. A wait for Entrepot's event
-// does not, nor does one for a barrier's event (`mark`).
+// (2026.2), a wait for the kernel's own event also waits for later work. A wait for Entrepot's
+// event does not, nor does one for a barrier's event (`mark`).
 enum class Use { drop, keep, wait, mark };
 
 // Launches 64 work-items `calls` times. The kernel's parameters are `count` arrays, then an int if
 // there is a `value`. Returns: nanoseconds per launch.
-__attribute__((visibility("default"))) double runtime_launch(sycl::queue *queue, const sycl::kernel *kernel, void *const *arrays,
-                                                             int count, const int *value, int calls, Use use) {
+__attribute__((visibility("default"))) double runtime_launch(sycl::queue *queue,
+                                                             const sycl::kernel *kernel,
+                                                             void *const *arrays, int count,
+                                                             const int *value, int calls, Use use) {
     const auto command = [&](sycl::handler &handler) {
         for (int i = 0; i < count; ++i)
             handler.set_arg(i, arrays[i]);

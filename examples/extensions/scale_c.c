@@ -20,12 +20,14 @@ static PyObject *scale(PyObject *module, PyObject *args) {
     double factor;
     if (!PyArg_ParseTuple(args, "Od:scale", &object, &factor))
         return NULL;
-    /* Writable, and reachable by the host: everything else is refused by entrepot with the reason. */
+    /* Writable, and reachable by the host: everything else is refused by entrepot with the reason.
+     */
     entrepot_array *array = entrepot->from_object(object, ENTREPOT_WRITABLE | ENTREPOT_HOST);
     if (!array)
         return NULL;
     const entrepot_view *view = entrepot->view(array);
-    const int is_floating = view->dtype_code == 2 && (view->dtype_bits == 32 || view->dtype_bits == 64);
+    const int is_floating =
+        view->dtype_code == 2 && (view->dtype_bits == 32 || view->dtype_bits == 64);
     if (is_floating)
         scale_axis(view, view->data, 0, factor);
     else
@@ -37,11 +39,13 @@ static PyObject *scale(PyObject *module, PyObject *args) {
 }
 
 static PyMethodDef functions[] = {
-    {"scale", scale, METH_VARARGS, "scale(array, factor)\n--\n\nMultiplies every element of any library's array, in place."},
+    {"scale", scale, METH_VARARGS,
+     "scale(array, factor)\n--\n\nMultiplies every element of any library's array, in place."},
     {NULL, NULL, 0, NULL},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "scale_c", NULL, -1, functions, NULL, NULL, NULL, NULL};
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "scale_c", NULL, -1, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit_scale_c(void) {
     entrepot = entrepot_import();

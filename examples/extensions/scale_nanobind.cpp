@@ -10,21 +10,28 @@ NB_MODULE(scale_nanobind, m) {
         "scale",
         [](nb::object object, double factor) {
             try {
-                scale_elements(entrepot::Array(object.ptr(), entrepot::writable | entrepot::on_host), factor);
+                scale_elements(
+                    entrepot::Array(object.ptr(), entrepot::writable | entrepot::on_host), factor);
             } catch (const entrepot::python_error &) {
                 nb::raise_python_error();
             }
         },
-        nb::arg("array"), nb::arg("factor"), "Multiplies every element of any library's array, in place.");
+        nb::arg("array"), nb::arg("factor"),
+        "Multiplies every element of any library's array, in place.");
 
     // Uses the type caster: any object with memory converts to an Array, and an Array converts
     // back.
     m.def(
-        "element_count", [](const entrepot::Array &array) { return array.size(); }, nb::arg("array"),
-        "Number of elements of any library's array.");
+        "element_count", [](const entrepot::Array &array) { return array.size(); },
+        nb::arg("array"), "Number of elements of any library's array.");
     m.def(
         "first_of",
-        [](nb::list objects) { return objects.size() == 0 ? entrepot::Array() : entrepot::Array(nb::object(objects[0]).ptr()); },
+        [](nb::list objects) {
+            return objects.size() == 0 ? entrepot::Array()
+                                       : entrepot::Array(nb::object(objects[0]).ptr());
+        },
         nb::arg("objects"), "The first object as an entrepot.Array; None if the list is empty.");
-    m.def("as_array", [](entrepot::Array array) { return array; }, nb::arg("array"), "Any library's array as an entrepot.Array.");
+    m.def(
+        "as_array", [](entrepot::Array array) { return array; }, nb::arg("array"),
+        "Any library's array as an entrepot.Array.");
 }

@@ -1,4 +1,6 @@
-"""Hands arrays of several libraries to the four extensions; each one scales them all, where they lie."""
+"""Hands arrays of several libraries to the four extensions; each one scales them all, where they
+lie.
+"""
 
 import array
 from importlib import import_module

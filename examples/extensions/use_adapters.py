@@ -15,4 +15,7 @@ print(Pair(cells).x, Pair(cells).y, Pair(pair).y)
 
 # Any binding accepts it as a pointer.
 print(int(Pointer(pair)) == int(pair), ListOfPointer([pair, None]).to_list()[0] == pair)
-print(Named(pair, "pair").configure(typestr="f8", shape=2, _force=True)[1:].shape, Named(None, "nothing").name)
+print(
+    Named(pair, "pair").configure(typestr="f8", shape=2, _force=True)[1:].shape,
+    Named(None, "nothing").name,
+)

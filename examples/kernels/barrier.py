@@ -1,4 +1,6 @@
-"""An array turned round through local memory: every work-item reads what another one has written before the barrier."""
+"""An array turned round through local memory: every work-item reads what another one has written
+before the barrier.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ def black_scholes(price, strike, years, call, put):
     put[i] = value - price[i] + discounted
 
 
-def expected_prices(price: np.ndarray, strike: np.ndarray, years: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def expected_prices(
+    price: np.ndarray, strike: np.ndarray, years: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     cdf = np.vectorize(lambda x: 0.5 + 0.5 * math.erf(x * math.sqrt(0.5)))
     root = VOLATILITY * np.sqrt(years)
     d1 = (np.log(price / strike) + (RATE + 0.5 * VOLATILITY**2) * years) / root

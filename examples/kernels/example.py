@@ -24,7 +24,11 @@ def values(array: ep.Array) -> Any:
 def main(check: Callable[[ep.Device], None], description: str) -> None:
     """Runs ``check`` on the device that the command line names, and says that it held."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--device", default=None, help="a selector: host, opencl:cpu, cuda:0 …; without it, Entrepot's choice")
+    parser.add_argument(
+        "--device",
+        default=None,
+        help="a selector: host, opencl:cpu, cuda:0 …; without it, Entrepot's choice",
+    )
     selector = parser.parse_args().device
     device = ep.device(selector) if selector else ep.empty(1, "uint8").device
     check(device)

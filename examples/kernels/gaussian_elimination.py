@@ -1,4 +1,6 @@
-"""A system of linear equations by Gaussian elimination: two kernels for each column, one launch after the other."""
+"""A system of linear equations by Gaussian elimination: two kernels for each column, one launch
+after the other.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,11 @@ def eliminate(a, m, column):
 
 def solve(device: ep.Device, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     size = len(b)
-    matrix, right, m = on(device, a), on(device, b), ep.zeros((size, size), "float64", device=device)
+    matrix, right, m = (
+        on(device, a),
+        on(device, b),
+        ep.zeros((size, size), "float64", device=device),
+    )
     for column in range(size - 1):
         rows = size - 1 - column
         multipliers[rows](matrix, right, m, column)

@@ -1,4 +1,6 @@
-"""Galaxy pairs: the weights of all pairs of points, summed by the distance that lies between them."""
+"""Galaxy pairs: the weights of all pairs of points, summed by the distance that lies between
+them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ import entrepot.kernel as dppy
 
 @dppy.kernel
 def weighted_pairs(first, second, edges_squared, histogram):
-    """Rows of ``first`` and ``second`` are x, y, z and a weight; pairs between edge k and edge k + 1 go to k."""
+    """Rows of ``first`` and ``second`` are x, y, z and a weight; pairs between edge k and edge k +
+    1 go to k.
+    """
     i = dppy.get_global_id(0)
     bins = edges_squared.shape[0] - 1
     for j in range(second.shape[0]):
@@ -29,11 +33,14 @@ def check(device: ep.Device, count: int = 200, bins: int = 10) -> None:
     first, second = random.random((count, 4)), random.random((count, 4))
     edges = np.linspace(0.05, 1.0, bins + 1)
     histogram = ep.zeros(bins, "float64", device=device)
-    weighted_pairs[count](on(device, first), on(device, second), on(device, edges**2), histogram).wait()
+    weighted_pairs[count](
+        on(device, first), on(device, second), on(device, edges**2), histogram
+    ).wait()
     squared = ((first[:, None, :3] - second[None, :, :3]) ** 2).sum(axis=-1)
     weights = np.outer(first[:, 3], second[:, 3])
     expected = [
-        weights[(low <= squared) & (squared < high)].sum() for low, high in zip(edges[:-1] ** 2, edges[1:] ** 2, strict=True)
+        weights[(low <= squared) & (squared < high)].sum()
+        for low, high in zip(edges[:-1] ** 2, edges[1:] ** 2, strict=True)
     ]
     np.testing.assert_allclose(values(histogram), expected, rtol=1e-9)
 

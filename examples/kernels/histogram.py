@@ -1,4 +1,6 @@
-"""A histogram: each group counts in local memory with atomics, and adds what it has counted to the whole."""
+"""A histogram: each group counts in local memory with atomics, and adds what it has counted to the
+whole.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def histogram(data, counts):
         group_counts[own] = 0
     dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
     for k in range(EACH):
-        value = data[first + k * GROUP]  # one run of memory for each group, in which neighbours read neighbours
+        value = data[
+            first + k * GROUP
+        ]  # one run of memory for each group, in which neighbours read neighbours
         dppy.atomic.add(group_counts, int(value * BINS), 1)
     dppy.barrier(dppy.CLK_LOCAL_MEM_FENCE)
     if own < BINS:

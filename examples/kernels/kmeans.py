@@ -1,4 +1,6 @@
-"""Clusters by k-means: points find their nearest centre, centres move to the mean of their points, with atomics."""
+"""Clusters by k-means: points find their nearest centre, centres move to the mean of their points,
+with atomics.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +40,15 @@ def move(centres, sums, counts):
         centres[k, 1] = sums[k, 1] / counts[k]
 
 
-def kmeans(device: ep.Device, points: np.ndarray, centres: np.ndarray, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+def kmeans(
+    device: ep.Device, points: np.ndarray, centres: np.ndarray, rounds: int
+) -> tuple[np.ndarray, np.ndarray]:
     found, moving = on(device, points), on(device, centres)
     nearest = ep.zeros(len(points), "int64", device=device)
-    sums, counts = ep.zeros(centres.shape, "float64", device=device), ep.zeros(len(centres), "int64", device=device)
+    sums, counts = (
+        ep.zeros(centres.shape, "float64", device=device),
+        ep.zeros(len(centres), "int64", device=device),
+    )
     for _ in range(rounds):
         ep.fill(sums, 0)
         ep.fill(counts, 0)
@@ -51,11 +58,14 @@ def kmeans(device: ep.Device, points: np.ndarray, centres: np.ndarray, rounds: i
     return values(moving), values(nearest)
 
 
-def expected_clusters(points: np.ndarray, centres: np.ndarray, rounds: int) -> tuple[np.ndarray, np.ndarray]:
+def expected_clusters(
+    points: np.ndarray, centres: np.ndarray, rounds: int
+) -> tuple[np.ndarray, np.ndarray]:
     for _ in range(rounds):
         nearest = ((points[:, None] - centres[None]) ** 2).sum(axis=-1).argmin(axis=1)
         centres = np.stack([
-            points[nearest == k].mean(axis=0) if (nearest == k).any() else centre for k, centre in enumerate(centres)
+            points[nearest == k].mean(axis=0) if (nearest == k).any() else centre for k,
+            centre in enumerate(centres)
         ])  # fmt: skip
     return centres, nearest
 

@@ -1,4 +1,6 @@
-"""Labels by the k nearest neighbours, kept in private memory while the work-item goes through the known points."""
+"""Labels by the k nearest neighbours, kept in private memory while the work-item goes through the
+known points.
+"""
 
 from __future__ import annotations
 

@@ -29,7 +29,9 @@ def mandelbrot(image, left, bottom, width, height):
     image[i, j] = steps_to_escape(re, im)
 
 
-def expected_image(shape: tuple[int, int], left: float, bottom: float, width: float, height: float) -> np.ndarray:
+def expected_image(
+    shape: tuple[int, int], left: float, bottom: float, width: float, height: float
+) -> np.ndarray:
     re = (left + width * np.arange(shape[1]) / shape[1])[None, :] * np.ones((shape[0], 1))
     im = (bottom + height * np.arange(shape[0]) / shape[0])[:, None] * np.ones((1, shape[1]))
     x, y, steps = np.zeros(shape), np.zeros(shape), np.zeros(shape, "i4")

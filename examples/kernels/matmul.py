@@ -1,4 +1,6 @@
-"""Product of two matrices: each element by itself, and by tiles that a work-group keeps in local memory."""
+"""Product of two matrices: each element by itself, and by tiles that a work-group keeps in local
+memory.
+"""
 
 from __future__ import annotations
 

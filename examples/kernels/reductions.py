@@ -1,4 +1,6 @@
-"""Sum of an array: halving it launch by launch, a tree in local memory, each group's sum added atomically, and by chunks."""
+"""Sum of an array: halving it launch by launch, a tree in local memory, each group's sum added
+atomically, and by chunks.
+"""
 
 from __future__ import annotations
 

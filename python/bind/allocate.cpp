@@ -15,7 +15,8 @@ constexpr std::size_t quick_bytes = std::size_t{1} << 20;
 }  // namespace
 
 Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
-    if (bytes <= quick_bytes && queue.capture() == 0) [[likely]] {  // inside a capture it may have to wait
+    // inside a capture it may have to wait
+    if (bytes <= quick_bytes && queue.capture() == 0) [[likely]] {
         if (Memory memory = Memory::try_allocate(bytes, kind, queue, alignment)) [[likely]]
             return memory;
         without_gil(wait_and_release);

@@ -40,7 +40,8 @@ struct entrepot_array {
     // before_use and after_use order the work that was submitted to the result of native_queue.
     const Queue &queue() {
         if (!is_chosen_.load(std::memory_order_acquire)) {
-            Queue asked = array.queue();  // outside call_once, because creating a queue releases the GIL
+            // outside call_once, because creating a queue releases the GIL
+            Queue asked = array.queue();
             std::call_once(choosing_, [&] {
                 queue_ = std::move(asked);
                 is_chosen_.store(true, std::memory_order_release);
@@ -68,19 +69,26 @@ static_assert(ENTREPOT_KIND_HOST == static_cast<int>(UsmKind::host) &&
 
 // ABI of compiled extensions: a new version must not move the members of an earlier one.
 constexpr std::size_t slot(std::size_t number) { return number * sizeof(void (*)()); }
-static_assert(offsetof(entrepot_c_api, version) == 0 && offsetof(entrepot_c_api, from_object) == slot(1) &&
-                  offsetof(entrepot_c_api, to_object) == slot(2) && offsetof(entrepot_c_api, retain) == slot(3) &&
-                  offsetof(entrepot_c_api, release) == slot(4) && offsetof(entrepot_c_api, view) == slot(5) &&
-                  offsetof(entrepot_c_api, empty) == slot(6) && offsetof(entrepot_c_api, native_queue) == slot(7) &&
-                  offsetof(entrepot_c_api, before_use) == slot(8) && offsetof(entrepot_c_api, after_use) == slot(9) &&
+static_assert(offsetof(entrepot_c_api, version) == 0 &&
+                  offsetof(entrepot_c_api, from_object) == slot(1) &&
+                  offsetof(entrepot_c_api, to_object) == slot(2) &&
+                  offsetof(entrepot_c_api, retain) == slot(3) &&
+                  offsetof(entrepot_c_api, release) == slot(4) &&
+                  offsetof(entrepot_c_api, view) == slot(5) &&
+                  offsetof(entrepot_c_api, empty) == slot(6) &&
+                  offsetof(entrepot_c_api, native_queue) == slot(7) &&
+                  offsetof(entrepot_c_api, before_use) == slot(8) &&
+                  offsetof(entrepot_c_api, after_use) == slot(9) &&
                   offsetof(entrepot_c_api, wait_for_host) == slot(10),
               "version 1");
 static_assert(offsetof(entrepot_c_api, argument) == slot(11), "version 2");
 static_assert(offsetof(entrepot_c_api, from_address) == slot(12), "version 3");
 static_assert(offsetof(entrepot_view, data) == 0 && offsetof(entrepot_view, shape) == 8 &&
                   offsetof(entrepot_view, strides) == 16 && offsetof(entrepot_view, size) == 24 &&
-                  offsetof(entrepot_view, ndim) == 32 && offsetof(entrepot_view, dtype_code) == 36 &&
-                  offsetof(entrepot_view, dtype_bits) == 37 && offsetof(entrepot_view, dtype_lanes) == 38 &&
+                  offsetof(entrepot_view, ndim) == 32 &&
+                  offsetof(entrepot_view, dtype_code) == 36 &&
+                  offsetof(entrepot_view, dtype_bits) == 37 &&
+                  offsetof(entrepot_view, dtype_lanes) == 38 &&
                   offsetof(entrepot_view, itemsize) == 40 && offsetof(entrepot_view, kind) == 44 &&
                   offsetof(entrepot_view, read_only) == 48 && offsetof(entrepot_view, device) == 56,
               "version 1");
@@ -102,10 +110,12 @@ void require(const Array &array, std::uint32_t requirements) {
     if (requirements & ENTREPOT_WRITABLE && array.read_only())
         throw Error(ErrorKind::value, "the array is read-only, and the extension writes to it");
     if (requirements & ENTREPOT_C_CONTIGUOUS && !array.layout().is_c_contiguous())
-        throw Error(ErrorKind::value, "the extension needs C-contiguous elements, and the array has ", array.layout());
+        throw Error(ErrorKind::value,
+                    "the extension needs C-contiguous elements, and the array has ",
+                    array.layout());
     if (requirements & ENTREPOT_HOST && !array.is_host_accessible())
-        throw Error(ErrorKind::exchange, "the extension works on the host, which cannot reach ", array.kind(), " memory of ",
-                    array.device(), "; copy it with copy_to_host()");
+        throw Error(ErrorKind::exchange, "the extension works on the host, which cannot reach ",
+                    array.kind(), " memory of ", array.device(), "; copy it with copy_to_host()");
 }
 
 entrepot_array *from_object(PyObject *object, std::uint32_t requirements) {
@@ -133,8 +143,8 @@ void release(entrepot_array *handle) {
 
 const entrepot_view *view(entrepot_array *handle) { return &handle->view; }
 
-entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t code, std::uint8_t bits, const char *selector,
-                      std::int32_t kind) {
+entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t code,
+                      std::uint8_t bits, const char *selector, std::int32_t kind) {
     return guarded<entrepot_array *>(nullptr, [&] {
         if (ndim < 0)
             throw Error(ErrorKind::value, "empty: ", ndim, " dimensions");
@@ -143,15 +153,18 @@ entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t
             throw Error(ErrorKind::value, "empty: there is no dtype ", dtype);
         if (kind < ENTREPOT_KIND_HOST || kind > ENTREPOT_KIND_SHARED)
             throw Error(ErrorKind::value, "empty: ", kind, " is no USM kind");
-        const Queue queue = selector ? registry::select(selector).default_queue() : registry::current_queue();
+        const Queue queue =
+            selector ? registry::select(selector).default_queue() : registry::current_queue();
         const Extents extents{shape, static_cast<std::size_t>(ndim)};
-        return new entrepot_array(Array::empty(extents, dtype, static_cast<UsmKind>(kind), queue, 0, allocate));
+        return new entrepot_array(
+            Array::empty(extents, dtype, static_cast<UsmKind>(kind), queue, 0, allocate));
     });
 }
 
 void *native_queue(entrepot_array *handle) {
-    return guarded<void *>(nullptr,
-                           [&] { return handle->array.device().backend().is_host() ? nullptr : handle->queue().native(); });
+    return guarded<void *>(nullptr, [&] {
+        return handle->array.device().backend().is_host() ? nullptr : handle->queue().native();
+    });
 }
 
 int before_use(entrepot_array *handle, int writes) {
@@ -180,8 +193,8 @@ int wait_for_host(entrepot_array *handle, int writes) {
     });
 }
 
-int argument_of_type(PyObject *object, const char *type_name, int writes, const char *function, const char *name, void **address,
-                     PyObject **held) {
+int argument_of_type(PyObject *object, const char *type_name, int writes, const char *function,
+                     const char *name, void **address, PyObject **held) {
     return guarded(-1, [&] {
         PyTypeObject *const type = adapter_type(type_name);
         if (!type)
@@ -204,9 +217,11 @@ Dtype dtype_of(const entrepot_view &memory) {
 
 Layout layout_of(const entrepot_view &memory) {
     if (memory.ndim < 0 || (memory.ndim > 0 && !memory.shape))
-        throw Error(ErrorKind::value, "from_address: ", memory.ndim, " dimensions", memory.ndim < 0 ? "" : " and no shape");
+        throw Error(ErrorKind::value, "from_address: ", memory.ndim, " dimensions",
+                    memory.ndim < 0 ? "" : " and no shape");
     const auto ndim = static_cast<std::size_t>(memory.ndim);
-    return memory.strides ? Layout({memory.shape, ndim}, {memory.strides, ndim}) : Layout({memory.shape, ndim});
+    return memory.strides ? Layout({memory.shape, ndim}, {memory.strides, ndim})
+                          : Layout({memory.shape, ndim});
 }
 
 entrepot_array *from_address(const entrepot_view *memory, void (*deleter)(void *user), void *user) {
@@ -215,21 +230,35 @@ entrepot_array *from_address(const entrepot_view *memory, void (*deleter)(void *
                                  .dtype = dtype_of(*memory),
                                  .layout = layout_of(*memory),
                                  .read_only = memory->read_only != 0,
-                                 .device = memory->device ? registry::select(memory->device) : Device(),
+                                 .device =
+                                     memory->device ? registry::select(memory->device) : Device(),
                                  .queue = {}};
         Deleter last = deleter ? Deleter::of_function(deleter, user) : Deleter();
-        auto *const array = new entrepot_array(address::verify(std::move(what), std::move(last.owner)));
+        auto *const array =
+            new entrepot_array(address::verify(std::move(what), std::move(last.owner)));
         last.arm();
         return array;
     });
 }
 
-constexpr entrepot_c_api table{
-    ENTREPOT_C_API_VERSION, from_object, to_object, retain,        release,          view,        empty,
-    native_queue,           before_use,  after_use, wait_for_host, argument_of_type, from_address};
+constexpr entrepot_c_api table{ENTREPOT_C_API_VERSION,
+                               from_object,
+                               to_object,
+                               retain,
+                               release,
+                               view,
+                               empty,
+                               native_queue,
+                               before_use,
+                               after_use,
+                               wait_for_host,
+                               argument_of_type,
+                               from_address};
 
 }  // namespace
 
-void init_c_api(nanobind::module_ &m) { m.attr("c_api") = nanobind::capsule(&table, ENTREPOT_C_API_CAPSULE); }
+void init_c_api(nanobind::module_ &m) {
+    m.attr("c_api") = nanobind::capsule(&table, ENTREPOT_C_API_CAPSULE);
+}
 
 }  // namespace entrepot::python

@@ -29,7 +29,8 @@ void init_code_cache(nb::module_ &m) {
             return nb::bytes(words.data(), words.size());
         },
         nb::arg("kind"), nb::sig("def cache_obstacle(kind: str) -> bytes"),
-        "The reason why the cache folder for a kind of code is not writable; empty if it is writable.");
+        "The reason why the cache folder for a kind of code is not writable; empty if it is "
+        "writable.");
 }
 
 }  // namespace entrepot::python

@@ -77,10 +77,10 @@ private:
 
 [[noreturn]] void refuse(const SyclCapsule &capsule) {
     if (capsule.is_used_up())
-        throw Error(ErrorKind::value, "the capsule has been used already (it is named '", capsule.name_text(),
-                    "'): a capsule serves one consumer; make a new one");
-    throw Error(ErrorKind::value, "a capsule named '", queue_capsule.fresh, "' or '", context_capsule.fresh,
-                "' was expected, not '", capsule.name_text(), "'");
+        throw Error(ErrorKind::value, "the capsule has been used already (it is named '",
+                    capsule.name_text(), "'): a capsule serves one consumer; make a new one");
+    throw Error(ErrorKind::value, "a capsule named '", queue_capsule.fresh, "' or '",
+                context_capsule.fresh, "' was expected, not '", capsule.name_text(), "'");
 }
 
 // A capsule with a queue or a context; empty if the object is not and has no capsule.
@@ -93,7 +93,8 @@ SyclCapsule capsule_in(PyObject *object) {
 
 // ---------------------------------------------------- streams of CUDA and HIP
 
-const Interned stream_method = "__cuda_stream__", stream_of_torch = "cuda_stream";  // the second: before PyTorch 2.10
+// the second: before PyTorch 2.10
+const Interned stream_method = "__cuda_stream__", stream_of_torch = "cuda_stream";
 
 // The backend of streams with __cuda_stream__: CUDA, or HIP if there is no CUDA backend, because
 // libraries for HIP keep CUDA's name.
@@ -112,13 +113,15 @@ const Backend &stream_backend() {
 }
 
 [[noreturn]] void refuse_stream(PyObject *object, PyObject *answer) {
-    throw Error(ErrorKind::type, Py_TYPE(object)->tp_name, ".__cuda_stream__() returned ", shown(answer),
+    throw Error(ErrorKind::type, Py_TYPE(object)->tp_name, ".__cuda_stream__() returned ",
+                shown(answer),
                 "; (0, CUstream) is expected, a pair of the protocol's version and an int");
 }
 
 std::uintptr_t handle_in(PyObject *object, PyObject *answer) {
-    if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 2 || !PyLong_Check(PyTuple_GET_ITEM(answer, 0)) ||
-        !PyLong_Check(PyTuple_GET_ITEM(answer, 1)) || PyLong_AsLong(PyTuple_GET_ITEM(answer, 0)) != 0)
+    if (!PyTuple_Check(answer) || PyTuple_GET_SIZE(answer) != 2 ||
+        !PyLong_Check(PyTuple_GET_ITEM(answer, 0)) || !PyLong_Check(PyTuple_GET_ITEM(answer, 1)) ||
+        PyLong_AsLong(PyTuple_GET_ITEM(answer, 0)) != 0)
         refuse_stream(object, answer);
     const std::size_t handle = PyLong_AsSize_t(PyTuple_GET_ITEM(answer, 1));
     const bool failed = handle == static_cast<std::size_t>(-1) && PyErr_Occurred();
@@ -131,7 +134,8 @@ std::uintptr_t handle_in(PyObject *object, PyObject *answer) {
 // The stream's handle; nullopt if the object is not a stream.
 std::optional<std::uintptr_t> stream_handle(PyObject *object) {
     if (const Reference method = find_attribute(object, stream_method)) {
-        const Reference answer(PyCallable_Check(method.get()) ? PyObject_CallNoArgs(method.get()) : Py_NewRef(method.get()));
+        const Reference answer(PyCallable_Check(method.get()) ? PyObject_CallNoArgs(method.get())
+                                                              : Py_NewRef(method.get()));
         if (!answer)
             throw PythonError{};
         PyErr_Clear();
@@ -142,7 +146,8 @@ std::optional<std::uintptr_t> stream_handle(PyObject *object) {
         return std::nullopt;
     const std::size_t handle = PyLong_AsSize_t(number.get());
     PyErr_Clear();
-    return handle == static_cast<std::size_t>(-1) ? std::nullopt : std::optional<std::uintptr_t>(handle);
+    return handle == static_cast<std::size_t>(-1) ? std::nullopt
+                                                  : std::optional<std::uintptr_t>(handle);
 }
 
 // The context of the device that the stream object names; empty, for the current one, if it names
@@ -227,7 +232,8 @@ Device device_from(PyObject *object) {
     if (Device known = known_device(object))
         return known;
     throw Error(ErrorKind::type,
-                "a device was expected (a Device, a selector such as 'opencl:cpu:0', or dpctl's SyclDevice), not ",
+                "a device was expected (a Device, a selector such as 'opencl:cpu:0', or dpctl's "
+                "SyclDevice), not ",
                 shown(object));
 }
 
@@ -251,7 +257,8 @@ Queue queue_from(PyObject *object) {
     if (Queue stream = queue_of_cuda_stream(object))
         return stream;
     throw Error(ErrorKind::type,
-                "a queue was expected (a Queue, dpctl's SyclQueue, a capsule 'SyclQueueRef', an object with _get_capsule() or "
+                "a queue was expected (a Queue, dpctl's SyclQueue, a capsule 'SyclQueueRef', an "
+                "object with _get_capsule() or "
                 "__cuda_stream__(), or a device, whose default queue it is), not ",
                 shown(object));
 }
@@ -266,14 +273,15 @@ Context context_from(PyObject *object) {
     if (const Device device = known_device(object))
         return device.default_context();
     if (const SyclCapsule capsule = capsule_in(object); capsule.object()) {
-        Context context =
-            capsule.is_queue() ? queue_from_sycl(capsule.pointer()).context() : Context::from_native(sycl(), capsule.pointer());
+        Context context = capsule.is_queue() ? queue_from_sycl(capsule.pointer()).context()
+                                             : Context::from_native(sycl(), capsule.pointer());
         if (!capsule.mark_used())
             refuse(capsule);
         return context;
     }
     throw Error(ErrorKind::type,
-                "a context was expected (a Context, dpctl's SyclContext, a capsule 'SyclContextRef', an object with "
+                "a context was expected (a Context, dpctl's SyclContext, a capsule "
+                "'SyclContextRef', an object with "
                 "_get_capsule(), or a queue or device, whose context it is), not ",
                 shown(object));
 }

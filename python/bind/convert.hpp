@@ -29,7 +29,8 @@ Queue queue_from(PyObject *object);
 Context context_from(PyObject *object);
 
 // Accepts an Event or dpctl's SyclEvent. Throws TypeError for any other object, with `expected`.
-Event event_from(PyObject *object, const char *expected = "an event was expected (an Event, or dpctl's SyclEvent)");
+Event event_from(PyObject *object,
+                 const char *expected = "an event was expected (an Event, or dpctl's SyclEvent)");
 
 // Wraps a sycl::queue without taking ownership.
 Queue queue_from_sycl(void *native);

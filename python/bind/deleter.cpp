@@ -55,7 +55,8 @@ void call_function_of_ctypes(const ObjectCall &call) {
 
 void call_object(const ObjectCall &call) {
     const Reference address(PyLong_FromVoidPtr(call.address));
-    const Reference result(address ? PyObject_CallOneArg(call.object.get(), address.get()) : nullptr);
+    const Reference result(address ? PyObject_CallOneArg(call.object.get(), address.get())
+                                   : nullptr);
     if (!result)
         PyErr_WriteUnraisable(call.object.get());
 }
@@ -80,7 +81,8 @@ bool is_function_of_ctypes(PyObject *object) {
 
 Function checked_function(void *address) {
     if (!address)
-        throw Error(ErrorKind::value, "from_address: the deleter is a C function at the address 0, where there is no function");
+        throw Error(ErrorKind::value, "from_address: the deleter is a C function at the address 0, "
+                                      "where there is no function");
     return reinterpret_cast<Function>(address);
 }
 
@@ -100,7 +102,8 @@ void *address_from(PyObject *integer, const char *what) {
     const std::size_t address = PyLong_AsSize_t(integer);
     if (address == static_cast<std::size_t>(-1) && PyErr_Occurred()) {
         PyErr_Clear();
-        throw Error(ErrorKind::overflow, "from_address: the ", what, " is no address: those are 0 to 2**64 - 1");
+        throw Error(ErrorKind::overflow, "from_address: the ", what,
+                    " is no address: those are 0 to 2**64 - 1");
     }
     return reinterpret_cast<void *>(address);
 }
@@ -118,9 +121,12 @@ Deleter Deleter::of_object(PyObject *object, void *address) {
     if (PyLong_Check(object) && !PyBool_Check(object))
         return of_function(checked_function(address_from(object, "deleter")), address);
     if (!PyCallable_Check(object))
-        throw Error(ErrorKind::type, "from_address: the deleter must be a callable, a PyCapsule, a C function of ctypes or the ",
+        throw Error(ErrorKind::type,
+                    "from_address: the deleter must be a callable, a PyCapsule, a C function of "
+                    "ctypes or the ",
                     "address of one, an int; not a ", Py_TYPE(object)->tp_name);
-    std::unique_ptr<ObjectCall> call(new ObjectCall{.object = Reference::borrow(object), .address = address});
+    std::unique_ptr<ObjectCall> call(
+        new ObjectCall{.object = Reference::borrow(object), .address = address});
     if (is_function_of_ctypes(object)) {
         call->function = checked_function(address_in(object));
         call->wants_gil = wants_gil(object);

@@ -6,8 +6,12 @@
 
 namespace entrepot::python {
 
-inline PyObject *wrap_device(const Device &device) { return nanobind::cast(device).release().ptr(); }
-inline PyObject *wrap_context(const Context &context) { return nanobind::cast(context).release().ptr(); }
+inline PyObject *wrap_device(const Device &device) {
+    return nanobind::cast(device).release().ptr();
+}
+inline PyObject *wrap_context(const Context &context) {
+    return nanobind::cast(context).release().ptr();
+}
 inline PyObject *wrap_queue(const Queue &queue) { return nanobind::cast(queue).release().ptr(); }
 
 }  // namespace entrepot::python

@@ -1,4 +1,5 @@
-// entrepot.Dtype: one Python object per row of the core's table, equal to every spelling of the same type.
+// entrepot.Dtype: one Python object per row of the core's table, equal to every spelling of the
+// same type.
 #include "dtype.hpp"
 
 #include "errors.hpp"
@@ -38,7 +39,8 @@ Dtype dtype_from_text(std::string_view text) {
     if (const std::optional<Dtype> dtype = dtype_from_kind_and_size(text))
         return *dtype;
     throw Error(ErrorKind::type, "dtype '", text,
-                "' is unknown; NumPy's names (float32, f4), ml_dtypes' (bfloat16) and typestrs (<f4) are known");
+                "' is unknown; NumPy's names (float32, f4), ml_dtypes' (bfloat16) and typestrs "
+                "(<f4) are known");
 }
 
 struct BuiltinRow {
@@ -47,8 +49,10 @@ struct BuiltinRow {
 };
 
 std::optional<Dtype> dtype_from_builtin(PyObject *object) {
-    const BuiltinRow rows[] = {
-        {&PyBool_Type, "bool"}, {&PyLong_Type, "int64"}, {&PyFloat_Type, "float64"}, {&PyComplex_Type, "complex128"}};
+    const BuiltinRow rows[] = {{&PyBool_Type, "bool"},
+                               {&PyLong_Type, "int64"},
+                               {&PyFloat_Type, "float64"},
+                               {&PyComplex_Type, "complex128"}};
     for (const BuiltinRow &row : rows)
         if (object == reinterpret_cast<PyObject *>(row.type))
             return dtype_from_name(row.name);
@@ -58,7 +62,8 @@ std::optional<Dtype> dtype_from_builtin(PyObject *object) {
 // The name of the library that defines the object's type, such as "torch";
 // empty for built-in types.
 std::string library_of(PyObject *object) {
-    const nb::object module = nb::steal(PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__module__"));
+    const nb::object module = nb::steal(
+        PyObject_GetAttrString(reinterpret_cast<PyObject *>(Py_TYPE(object)), "__module__"));
     clear_answer();
     if (!module.is_valid() || !nb::isinstance<nb::str>(module))
         return {};
@@ -109,8 +114,8 @@ void refuse_swapped(PyObject *object) {
     if (!order.is_valid())
         clear_answer();
     else if (nb::isinstance<nb::str>(order) && text_of(order.ptr()) == ">")
-        throw Error(ErrorKind::type,
-                    "dtype: items in big-endian byte order are not supported; convert with astype(dtype.newbyteorder('='))");
+        throw Error(ErrorKind::type, "dtype: items in big-endian byte order are not supported; "
+                                     "convert with astype(dtype.newbyteorder('='))");
 }
 
 bool is_equal(Dtype self, nb::handle other) {
@@ -135,7 +140,9 @@ nb::object numpy_dtype_of(Dtype self) {
         if (!error.matches(PyExc_ImportError) && !error.matches(PyExc_AttributeError))
             throw;
     }
-    throw nb::attribute_error(sentence_of("there is no numpy.dtype of ", name, ": ", library, " has no such type here").c_str());
+    throw nb::attribute_error(
+        sentence_of("there is no numpy.dtype of ", name, ": ", library, " has no such type here")
+            .c_str());
 }
 
 }  // namespace
@@ -160,45 +167,61 @@ Dtype dtype_from(PyObject *object) {
         refuse_swapped(object);
         return *foreign;
     }
-    throw Error(ErrorKind::type, "a dtype was expected (a name, numpy.dtype, torch.dtype …), not a ", Py_TYPE(object)->tp_name);
+    throw Error(ErrorKind::type,
+                "a dtype was expected (a name, numpy.dtype, torch.dtype …), not a ",
+                Py_TYPE(object)->tp_name);
 }
 
 void init_dtype(nb::module_ &m) {
     nb::class_<Dtype>(m, "Dtype",
-                      "The type of an element: DLPack's code, bits and lanes. Equal to every other spelling of the same type.")
+                      "The type of an element: DLPack's code, bits and lanes. Equal to every other "
+                      "spelling of the same type.")
         .def(
-            "__init__", [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); },
+            "__init__",
+            [](Dtype *self, nb::handle spelling) { new (self) Dtype(dtype_from(spelling.ptr())); },
             nb::arg("spelling").none(), nb::sig("def __init__(self, spelling: object) -> None"),
-            "Make a Dtype from a name, a typestr, a numpy.dtype, a torch.dtype or a scalar type.\n\n"
+            "Make a Dtype from a name, a typestr, a numpy.dtype, a torch.dtype or a scalar "
+            "type.\n\n"
             "Raises TypeError for any other object.")
         .def_prop_ro(
             "name", [](Dtype d) { return name_of(d); }, "NumPy's or ml_dtypes' name.")
-        .def_prop_ro("itemsize", &Dtype::itemsize, "Bytes of an element; types of 4 and 6 bits take a whole byte.")
+        .def_prop_ro("itemsize", &Dtype::itemsize,
+                     "Bytes of an element; types of 4 and 6 bits take a whole byte.")
         .def_prop_ro(
             "code", [](Dtype d) { return static_cast<int>(d.code); }, "DLPack's type code.")
         .def_prop_ro(
             "bits", [](Dtype d) { return d.bits; }, "Bits of a lane.")
         .def_prop_ro(
-            "lanes", [](Dtype d) { return d.lanes; }, "Lanes of a short vector; 1 for ordinary types.")
-        .def_prop_ro("typestr", &typestr_of, "Type string of the array interface; None if the type has no type string.")
-        .def_prop_ro("format", &format_of, "Format of the buffer protocol; None if the type has no format.")
+            "lanes", [](Dtype d) { return d.lanes; },
+            "Lanes of a short vector; 1 for ordinary types.")
+        .def_prop_ro("typestr", &typestr_of,
+                     "Type string of the array interface; None if the type has no type string.")
+        .def_prop_ro("format", &format_of,
+                     "Format of the buffer protocol; None if the type has no format.")
         .def_prop_ro("dtype", &numpy_dtype_of, nb::sig("def dtype(self) -> typing.Any"),
                      "The equivalent numpy.dtype.\n\n"
-                     "NumPy reads this attribute, so a Dtype can be passed wherever NumPy expects a dtype. Raises\n"
-                     "AttributeError if the library that defines the type, NumPy or ml_dtypes, is not installed or\n"
+                     "NumPy reads this attribute, so a Dtype can be passed wherever NumPy expects "
+                     "a dtype. Raises\n"
+                     "AttributeError if the library that defines the type, NumPy or ml_dtypes, is "
+                     "not installed or\n"
                      "lacks it.")
-        .def_prop_ro("__numpy_dtype__", &numpy_dtype_of, nb::sig("def __numpy_dtype__(self) -> typing.Any"),
-                     "The numpy.dtype, as in ``dtype``. Newer versions of NumPy read this attribute.")
+        .def_prop_ro(
+            "__numpy_dtype__", &numpy_dtype_of, nb::sig("def __numpy_dtype__(self) -> typing.Any"),
+            "The numpy.dtype, as in ``dtype``. Newer versions of NumPy read this attribute.")
         .def(
-            "__eq__", [](Dtype self, nb::handle other) { return is_equal(self, other); }, nb::arg("other").none())
+            "__eq__", [](Dtype self, nb::handle other) { return is_equal(self, other); },
+            nb::arg("other").none())
         .def(
             "__hash__", [](Dtype d) { return nb::hash(nb::str(name_of(d).c_str())); },
             "Hash of the name: a Dtype and its name are equal dictionary keys.\n\n"
-            "Other spellings that compare equal, such as numpy.dtype and '<f4', hash differently. Convert\n"
+            "Other spellings that compare equal, such as numpy.dtype and '<f4', hash differently. "
+            "Convert\n"
             "them with ``Dtype()`` before a lookup.")
         .def("__str__", [](Dtype d) { return name_of(d); })
         .def("__repr__", [](Dtype d) { return "Dtype('" + name_of(d) + "')"; })
-        .def("__reduce__", [](nb::handle self) { return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self))); });
+        .def("__reduce__", [](nb::handle self) {
+            return nb::make_tuple(self.type(), nb::make_tuple(nb::str(self)));
+        });
     for (std::size_t i = 0; i < dtype_table.size(); ++i)
         dtype_objects[i] = nb::cast(dtype_table[i].dtype).release().ptr();
     nb::list names;

@@ -13,7 +13,8 @@ template <class T> T load(const std::byte *item) noexcept {
 }
 
 // An integer of 8, 16, 32 or 64 bits, widened to the largest type.
-template <class Of8, class Of16, class Of32, class Of64> Of64 load_integer(const std::byte *item, int bits) noexcept {
+template <class Of8, class Of16, class Of32, class Of64>
+Of64 load_integer(const std::byte *item, int bits) noexcept {
     switch (bits) {
     case 8:
         return load<Of8>(item);

@@ -30,12 +30,14 @@ nb::object make_class(const nb::module_ &m, const ErrorRow &row) {
     if (row.also)
         bases.append(builtin(row.also));
     const std::string name = std::string("entrepot.") + row.name;
-    return nb::steal(PyErr_NewExceptionWithDoc(name.c_str(), row.doc, nb::tuple(bases).ptr(), nullptr));
+    return nb::steal(
+        PyErr_NewExceptionWithDoc(name.c_str(), row.doc, nb::tuple(bases).ptr(), nullptr));
 }
 
 // The message may contain text of drivers and foreign objects in any encoding.
 void set_exception(PyObject *type, const char *words) {
-    PyObject *const text = PyUnicode_DecodeUTF8(words, static_cast<Py_ssize_t>(std::strlen(words)), "backslashreplace");
+    PyObject *const text = PyUnicode_DecodeUTF8(words, static_cast<Py_ssize_t>(std::strlen(words)),
+                                                "backslashreplace");
     if (text)
         PyErr_SetObject(type, text);
     Py_XDECREF(text);
@@ -70,7 +72,8 @@ PyObject *warning_class;
 
 bool warn(const char *message) noexcept {
     const AcquireGil acquired;
-    PyObject *const text = PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "backslashreplace");
+    PyObject *const text = PyUnicode_DecodeUTF8(
+        message, static_cast<Py_ssize_t>(std::strlen(message)), "backslashreplace");
     const bool raised = !text || PyErr_WarnFormat(warning_class, 1, "%U", text) != 0;
     Py_XDECREF(text);
     if (raised)
@@ -102,7 +105,8 @@ void translate(const std::exception_ptr &error, void *) {
 PyObject *class_of(ErrorKind kind) noexcept { return classes[static_cast<std::size_t>(kind)]; }
 
 void clear_answer(PyObject *answer) {
-    if (PyErr_Occurred() && (!PyErr_ExceptionMatches(answer) || PyErr_ExceptionMatches(PyExc_MemoryError)))
+    if (PyErr_Occurred() &&
+        (!PyErr_ExceptionMatches(answer) || PyErr_ExceptionMatches(PyExc_MemoryError)))
         throw PythonError{};
     PyErr_Clear();
 }
@@ -123,7 +127,8 @@ __attribute__((no_sanitize("null"))) int raise_current() noexcept {
     } catch (const std::exception &error) {
         set_exception(PyExc_RuntimeError, error.what());
     } catch (...) {
-        PyErr_SetString(PyExc_SystemError, "entrepot: something was thrown that is not a std::exception");
+        PyErr_SetString(PyExc_SystemError,
+                        "entrepot: something was thrown that is not a std::exception");
     }
     if (!PyErr_Occurred())
         PyErr_SetString(PyExc_SystemError, "entrepot: an error was reported without an exception");
@@ -139,7 +144,8 @@ void init_errors(nb::module_ &m) {
     }
     nb::register_exception_translator(translate);
     nb::object warning = nb::steal(PyErr_NewExceptionWithDoc(
-        "entrepot.EntrepotWarning", "An operation succeeded in a degraded way: the message says why and what to do.",
+        "entrepot.EntrepotWarning",
+        "An operation succeeded in a degraded way: the message says why and what to do.",
         PyExc_UserWarning, nullptr));
     m.attr("EntrepotWarning") = warning;
     warning_class = warning.release().ptr();

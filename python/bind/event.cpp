@@ -64,7 +64,8 @@ PyObject *is_done(PyObject *self, void *) {
 
 const Parameters of_seconds_until("seconds_until", 1, 1, {"later"});
 
-PyObject *seconds_until(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *seconds_until(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                        PyObject *kwnames) {
     return guarded([&] {
         const auto [later] = of_seconds_until.read(args, nargs, kwnames);
         return PyFloat_FromDouble(held(self).seconds_until(event_from(later)));
@@ -97,9 +98,10 @@ PyMemberDef members[] = {
     {},
 };
 
-constexpr const char *type_doc = "A position in a queue. The event is done when all work before it is done.\n\n"
-                                 "Launches, copies and ``Queue.record()`` return an Event: ``event = kernel[1024](array)``,\n"
-                                 "then ``event.wait()``.";
+constexpr const char *type_doc =
+    "A position in a queue. The event is done when all work before it is done.\n\n"
+    "Launches, copies and ``Queue.record()`` return an Event: ``event = kernel[1024](array)``,\n"
+    "then ``event.wait()``.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},
@@ -111,12 +113,15 @@ PyType_Slot slots[] = {
     {},
 };
 
-PyType_Spec spec = {"entrepot.Event", sizeof(EventObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyType_Spec spec = {
+    "entrepot.Event", sizeof(EventObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 }  // namespace
 
-const Event *event_of(PyObject *object) noexcept { return Py_IS_TYPE(object, event_type) ? &held(object) : nullptr; }
+const Event *event_of(PyObject *object) noexcept {
+    return Py_IS_TYPE(object, event_type) ? &held(object) : nullptr;
+}
 
 [[gnu::hot]] PyObject *wrap_event(Event &&event) {
     PyObject *self = free_list.take();
@@ -126,14 +131,16 @@ const Event *event_of(PyObject *object) noexcept { return Py_IS_TYPE(object, eve
         throw PythonError{};
     auto *const object = reinterpret_cast<EventObject *>(self);
     object->weak_references = nullptr;
-    static_assert(std::is_nothrow_move_constructible_v<Event>, "else an object without an event would be left");
+    static_assert(std::is_nothrow_move_constructible_v<Event>,
+                  "else an object without an event would be left");
     new (object->storage) Event(std::move(event));
     return self;
 }
 
 bool init_event_type(PyObject *module) {
     event_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
-    return event_type && PyModule_AddObjectRef(module, "Event", reinterpret_cast<PyObject *>(event_type)) == 0;
+    return event_type &&
+           PyModule_AddObjectRef(module, "Event", reinterpret_cast<PyObject *>(event_type)) == 0;
 }
 
 }  // namespace entrepot::python

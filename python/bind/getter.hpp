@@ -14,7 +14,8 @@ public:
     // Same result and effects as PyObject_GetAttr: a new reference, or
     // nullptr with an exception set.
     PyObject *operator()(PyObject *object, PyObject *name) {
-        if (reinterpret_cast<PyObject *>(Py_TYPE(object)) == type_.get() && version_of(Py_TYPE(object)) == version_) [[likely]]
+        if (reinterpret_cast<PyObject *>(Py_TYPE(object)) == type_.get() &&
+            version_of(Py_TYPE(object)) == version_) [[likely]]
             return getter_->get(object, getter_->closure);
         return look_up(object, name);
     }

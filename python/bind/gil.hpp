@@ -104,9 +104,11 @@ inline bool holds_gil() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
     return PyThreadState_GetUnchecked() != nullptr;
 #elif PY_VERSION_HEX >= 0x030C0000
-    return _PyThreadState_UncheckedGet() != nullptr;  // this thread's; before 3.12, that of the thread with the GIL
+    // this thread's; before 3.12, that of the thread with the GIL
+    return _PyThreadState_UncheckedGet() != nullptr;
 #else
-    return _PyThreadState_UncheckedGet() && _PyThreadState_UncheckedGet() == PyGILState_GetThisThreadState();
+    return _PyThreadState_UncheckedGet() &&
+           _PyThreadState_UncheckedGet() == PyGILState_GetThisThreadState();
 #endif
 }
 
@@ -143,7 +145,8 @@ class RestUnlessThrown {
 public:
     RestUnlessThrown() noexcept = default;
     ~RestUnlessThrown() {
-        if (!came_back_ && std::uncaught_exceptions() == exceptions_)  // no exception unwinds the stack: CPython ends the thread
+        // no exception unwinds the stack: CPython ends the thread
+        if (!came_back_ && std::uncaught_exceptions() == exceptions_)
             rest_for_ever();
     }
     RestUnlessThrown(const RestUnlessThrown &) = delete;
@@ -167,7 +170,9 @@ inline void take_gil_again(PyThreadState *state) {
 class ReleaseGil {
 public:
     // Requires: this thread holds the GIL and no mutex.
-    ReleaseGil() noexcept : state_(PyEval_SaveThread()) { ENTREPOT_ASSERT(HeldMutexes::is_empty()); }
+    ReleaseGil() noexcept : state_(PyEval_SaveThread()) {
+        ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    }
     ~ReleaseGil() noexcept(false) { take_gil_again(state_); }
     ReleaseGil(const ReleaseGil &) = delete;
     ReleaseGil &operator=(const ReleaseGil &) = delete;

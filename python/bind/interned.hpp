@@ -16,7 +16,8 @@ class Interned {
 public:
     Interned(const char *text) : text_(text), next_(first) {
         if (are_made)
-            throw std::logic_error(std::string("'") + text + "' would never be interned: declare it at namespace scope");
+            throw std::logic_error(std::string("'") + text +
+                                   "' would never be interned: declare it at namespace scope");
         first = this;
     }
     Interned(const Interned &) = delete;

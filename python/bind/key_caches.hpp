@@ -58,7 +58,8 @@ private:
     };
 
     // Releasing the old object may run Python code that looks up another object in this slot.
-    template <class LookUp> [[gnu::noinline]] static Answer replace(Entry &entry, PyObject *object, LookUp &look_up) {
+    template <class LookUp>
+    [[gnu::noinline]] static Answer replace(Entry &entry, PyObject *object, LookUp &look_up) {
         const Answer answer = look_up();
         entry.answer = answer;
         entry.object.replace(object);

@@ -40,13 +40,14 @@ ep_range range_from(nb::handle global, nb::handle local) {
     if (items.empty() || items.size() > 3)
         throw Error(ErrorKind::value, "launch: a range has 1 to 3 dimensions, not ", items.size());
     if (group.size() != items.size())
-        throw Error(ErrorKind::value, "launch: the global range ", tuple_text(items), " has ", items.size(),
-                    " dimensions and the local range ", tuple_text(group), " has ", group.size());
+        throw Error(ErrorKind::value, "launch: the global range ", tuple_text(items), " has ",
+                    items.size(), " dimensions and the local range ", tuple_text(group), " has ",
+                    group.size());
     ep_range range{static_cast<std::uint32_t>(items.size()), {1, 1, 1}, {1, 1, 1}};
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (items[i] < 0 || group[i] < 0)
-            throw Error(ErrorKind::value, "launch: the ranges ", tuple_text(items), " and ", tuple_text(group),
-                        " have a negative extent");
+            throw Error(ErrorKind::value, "launch: the ranges ", tuple_text(items), " and ",
+                        tuple_text(group), " have a negative extent");
         range.global[i] = static_cast<std::uint64_t>(items[i]);
         range.local[i] = static_cast<std::uint64_t>(group[i]);
     }
@@ -62,14 +63,18 @@ ep_range range_of_index(nb::handle index) {
         return range_from(index, nb::none());
     if (PyTuple_GET_SIZE(index.ptr()) != 2)
         throw Error(
-            ErrorKind::type, "launch: kernel[global, local] was expected, each an int or a tuple and local perhaps None, not ",
-            PyTuple_GET_SIZE(index.ptr()), " entries; several dimensions without a local range are kernel[(2, 3, 4), None]");
+            ErrorKind::type,
+            "launch: kernel[global, local] was expected, each an int or a tuple and local perhaps "
+            "None, not ",
+            PyTuple_GET_SIZE(index.ptr()),
+            " entries; several dimensions without a local range are kernel[(2, 3, 4), None]");
     return range_from(PyTuple_GET_ITEM(index.ptr(), 0), PyTuple_GET_ITEM(index.ptr(), 1));
 }
 
 [[noreturn]] void refuse_call(const Kernel &kernel, const nb::args &, const nb::kwargs &) {
     throw Error(ErrorKind::type, "launch: the kernel ", kernel.name(),
-                " was called without a range, which says how many work-items there are: kernel[global, local](arguments…)");
+                " was called without a range, which says how many work-items there are: "
+                "kernel[global, local](arguments…)");
 }
 
 // The arguments of one launch, and their owners until it is submitted. A few need no allocation.
@@ -120,8 +125,11 @@ private:
         // that waits for the static.
         static std::atomic<PyObject *> base{nullptr};
         if (!base.load(std::memory_order_acquire)) [[unlikely]]
-            base = nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__")).release().ptr();
-        return PyObject_TypeCheck(argument, reinterpret_cast<PyTypeObject *>(base.load(std::memory_order_acquire)));
+            base = nb::object(nb::module_::import_("_ctypes").attr("_SimpleCData").attr("__base__"))
+                       .release()
+                       .ptr();
+        return PyObject_TypeCheck(
+            argument, reinterpret_cast<PyTypeObject *>(base.load(std::memory_order_acquire)));
     }
 
     void add_bytes(PyObject *argument) {
@@ -129,13 +137,16 @@ private:
         if (PyObject_GetBuffer(argument, &view, PyBUF_SIMPLE) < 0)
             throw PythonError{};
         structs_.push_back(view);
-        all_.add(std::span(static_cast<const std::byte *>(view.buf), static_cast<std::size_t>(view.len)));
+        all_.add(std::span(static_cast<const std::byte *>(view.buf),
+                           static_cast<std::size_t>(view.len)));
     }
 
     void add_imported(PyObject *argument) {
         if (PyLong_Check(argument) || PyFloat_Check(argument) || PyComplex_Check(argument))
-            throw Error(ErrorKind::type, "launch: argument ", all_.given().size(), " is a Python ", Py_TYPE(argument)->tp_name,
-                        ", which does not say its type: give entrepot.Scalar(value, dtype), a NumPy scalar or a ctypes instance");
+            throw Error(ErrorKind::type, "launch: argument ", all_.given().size(), " is a Python ",
+                        Py_TYPE(argument)->tp_name,
+                        ", which does not say its type: give entrepot.Scalar(value, dtype), a "
+                        "NumPy scalar or a ctypes instance");
         imported_.push_back(std::make_unique<Array>(import_operand(argument)));
         is_watched_ |= is_watched(*imported_.back());
         all_.add(*imported_.back());
@@ -153,19 +164,24 @@ Queue launch_queue(const Kernel &kernel, const Arguments &arguments, PyObject *q
     if (Queue of_data = arguments.queue())
         return of_data;
     const Queue &current = registry::current_queue();
-    return current.device() == kernel.program().device() ? current : kernel.program().device().default_queue();
+    return current.device() == kernel.program().device()
+               ? current
+               : kernel.program().device().default_queue();
 }
 
 // nullopt for an ordinary launch, whose groups do not cooperate.
-std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool cooperative, PyObject *cluster) {
+std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool cooperative,
+                                               PyObject *cluster) {
     if (!cooperative && !cluster)
         return std::nullopt;
     ep_cooperation cooperation{cooperative, {}};
     if (!cluster)
         return cooperation;
     const std::vector<std::int64_t> groups = extents_from(cluster);
-    if (groups.size() != range.ndim || std::ranges::any_of(groups, [](std::int64_t extent) { return extent < 1; }))
-        throw Error(ErrorKind::value, "launch: a cluster has 1 or more groups in each of the range's ", range.ndim,
+    if (groups.size() != range.ndim ||
+        std::ranges::any_of(groups, [](std::int64_t extent) { return extent < 1; }))
+        throw Error(ErrorKind::value,
+                    "launch: a cluster has 1 or more groups in each of the range's ", range.ndim,
                     " dimensions, not ", tuple_text(groups));
     std::ranges::copy(groups, cooperation.cluster);
     return cooperation;
@@ -173,8 +189,10 @@ std::optional<ep_cooperation> cooperation_from(const ep_range &range, bool coope
 
 const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
 
-[[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObject *kwnames) {
-    const auto [queue, cooperative, cluster] = of_call.read(given.data() + given.size(), 0, kwnames);
+[[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given,
+                          PyObject *kwnames) {
+    const auto [queue, cooperative, cluster] =
+        of_call.read(given.data() + given.size(), 0, kwnames);
     const Kernel &kernel = *nb::inst_ptr<Kernel>(launcher.kernel);
     const Arguments arguments(given);
     const Queue where = launch_queue(kernel, arguments, unless_none(queue));
@@ -188,7 +206,8 @@ const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
     return event;
 }
 
-[[gnu::hot]] PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+[[gnu::hot]] PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf,
+                            PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
         return wrap_event(submit(launcher_of(self), {args, count}, kwnames));
@@ -197,7 +216,8 @@ const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
 
 nb::object launcher_for(nb::handle_t<Kernel> kernel, nb::handle index) {
     if (!nb::inst_ready(kernel))
-        throw Error(ErrorKind::type, "launch: this Kernel was never made: Program.kernel makes them");
+        throw Error(ErrorKind::type,
+                    "launch: this Kernel was never made: Program.kernel makes them");
     return nb::steal(new_launcher(launcher_type, call, kernel.ptr(), range_of_index(index)));
 }
 
@@ -224,28 +244,39 @@ std::size_t local_bytes(nb::handle shape, nb::handle dtype) {
 
 void init_launch(nb::module_ &m) {
     using namespace nb::literals;
-    nb::class_<LocalMemory>(m, "LocalMemory", "A kernel argument: memory that a work-group shares, whose size is set at launch.")
+    nb::class_<LocalMemory>(
+        m, "LocalMemory",
+        "A kernel argument: memory that a work-group shares, whose size is set at launch.")
         .def(
             "__init__",
-            [](LocalMemory *self, nb::handle shape, nb::handle dtype) { new (self) LocalMemory{local_bytes(shape, dtype)}; },
+            [](LocalMemory *self, nb::handle shape, nb::handle dtype) {
+                new (self) LocalMemory{local_bytes(shape, dtype)};
+            },
             "shape"_a, "dtype"_a = "uint8",
             "Each work-group gets memory for ``shape`` elements of ``dtype``.\n\n"
             "A bare int without ``dtype`` is a number of bytes.")
-        .def_prop_ro("nbytes", [](const LocalMemory &self) { return self.bytes; }, "Bytes for each work-group.");
+        .def_prop_ro(
+            "nbytes", [](const LocalMemory &self) { return self.bytes; },
+            "Bytes for each work-group.");
     launcher_type = add_launcher_type(m.ptr(), "entrepot._core.Launcher", launcher_doc);
     if (!launcher_type)
         nb::raise_python_error();
-    nb::setattr(nb::type<Kernel>(), "__getitem__",
-                nb::cpp_function(&launcher_for, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
-                                 "range"_a, nb::sig("def __getitem__(self, range: object) -> Launcher"),
-                                 "The kernel with a range: kernel[global, local].\n\n"
-                                 "``global`` is the number of work-items and ``local`` the number of work-items in a\n"
-                                 "work-group. Each is an int or a tuple of 1 to 3 ints, of which the last dimension is the\n"
-                                 "fastest. Without ``local`` the device chooses. kernel[n] means kernel[n, None]."));
-    nb::setattr(nb::type<Kernel>(), "__call__",
-                nb::cpp_function(&refuse_call, nb::name("__call__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
-                                 nb::sig("def __call__(self, *args: object, **kwargs: object) -> NoReturn"),
-                                 "Raises TypeError: a kernel is launched with its range, kernel[global, local](…)."));
+    nb::setattr(
+        nb::type<Kernel>(), "__getitem__",
+        nb::cpp_function(
+            &launcher_for, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
+            "range"_a, nb::sig("def __getitem__(self, range: object) -> Launcher"),
+            "The kernel with a range: kernel[global, local].\n\n"
+            "``global`` is the number of work-items and ``local`` the number of work-items in a\n"
+            "work-group. Each is an int or a tuple of 1 to 3 ints, of which the last dimension is "
+            "the\n"
+            "fastest. Without ``local`` the device chooses. kernel[n] means kernel[n, None]."));
+    nb::setattr(
+        nb::type<Kernel>(), "__call__",
+        nb::cpp_function(
+            &refuse_call, nb::name("__call__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
+            nb::sig("def __call__(self, *args: object, **kwargs: object) -> NoReturn"),
+            "Raises TypeError: a kernel is launched with its range, kernel[global, local](…)."));
 }
 
 }  // namespace entrepot::python

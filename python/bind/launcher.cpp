@@ -12,7 +12,9 @@ namespace {
 
 FreeList free_list;  // for all launcher types, whose objects have the same layout
 
-Launcher &mutable_launcher_of(PyObject *self) noexcept { return *reinterpret_cast<Launcher *>(self); }
+Launcher &mutable_launcher_of(PyObject *self) noexcept {
+    return *reinterpret_cast<Launcher *>(self);
+}
 
 // No tp_clear, as for tuples: every cycle through a launcher passes through its kernel, which has
 // one. So a launcher stays usable while the collector clears its cycle.
@@ -48,14 +50,15 @@ PyTypeObject *add_launcher_type(PyObject *module, const char *name, const char *
         {},
     };
     PyType_Spec spec = {name, sizeof(Launcher), 0,
-                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE |
-                            Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                            Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                         slots};
     auto *const type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
     return type && PyModule_AddType(module, type) == 0 ? type : nullptr;
 }
 
-PyObject *new_launcher(PyTypeObject *type, vectorcallfunc called, PyObject *kernel, const ep_range &range) {
+PyObject *new_launcher(PyTypeObject *type, vectorcallfunc called, PyObject *kernel,
+                       const ep_range &range) {
     PyObject *self = free_list.take();
     if (self) [[likely]]
         PyObject_Init(self, type);

@@ -13,12 +13,15 @@ struct Launcher {
     ep_range range;
 };
 
-inline const Launcher &launcher_of(PyObject *self) noexcept { return *reinterpret_cast<Launcher *>(self); }
+inline const Launcher &launcher_of(PyObject *self) noexcept {
+    return *reinterpret_cast<Launcher *>(self);
+}
 
 // Adds a launcher type to the module. Returns nullptr with an exception set on failure. `name` is
 // the fully qualified name. `name` and `doc` must never be freed.
 PyTypeObject *add_launcher_type(PyObject *module, const char *name, const char *doc);
 // A new reference. Throws PythonError. `called` implements the call.
-PyObject *new_launcher(PyTypeObject *type, vectorcallfunc called, PyObject *kernel, const ep_range &range);
+PyObject *new_launcher(PyTypeObject *type, vectorcallfunc called, PyObject *kernel,
+                       const ep_range &range);
 
 }  // namespace entrepot::python

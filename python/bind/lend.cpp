@@ -17,11 +17,13 @@ using namespace nb::literals;
 
 // Signatures of torch.cuda.memory.CUDAPluggableAllocator. PyTorch treats a null pointer as memory,
 // so errors are thrown: PyTorch turns the C++ exception into a RuntimeError.
-extern "C" __attribute__((visibility("default"))) void *entrepot_cuda_malloc(ssize_t size, int device, void *stream) {
+extern "C" __attribute__((visibility("default"))) void *
+entrepot_cuda_malloc(ssize_t size, int device, void *stream) {
     return entrepot::lend(static_cast<std::size_t>(size), entrepot::cuda_stream(device, stream));
 }
 
-extern "C" __attribute__((visibility("default"))) void entrepot_cuda_free(void *pointer, ssize_t, int, void *) {
+extern "C" __attribute__((visibility("default"))) void entrepot_cuda_free(void *pointer, ssize_t,
+                                                                          int, void *) {
     entrepot::take_back(pointer);
 }
 
@@ -29,7 +31,8 @@ namespace entrepot::python {
 namespace {
 
 // `owner` destroys the stream when it is released, so the queue keeps it alive.
-std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream, nb::handle owner) {
+std::uintptr_t lend_to_python(std::size_t nbytes, int device, std::uintptr_t stream,
+                              nb::handle owner) {
     const LentStream where = cuda_stream(device, reinterpret_cast<void *>(stream));
     if (stream > thread_stream)  // the default streams have no owner
         where.queue.keep_alive({Py_NewRef(owner.ptr()), release_with_gil<decref>});
@@ -42,8 +45,8 @@ void init_lend(nb::module_ &m) {
     m.def("_lend", &lend_to_python, "nbytes"_a, "device"_a, "stream"_a, "owner"_a.none(),
           "The address of new device memory, ready for work on the stream; 0 if ``nbytes`` is 0.");
     m.def(
-        "_take_back", [](std::uintptr_t address) { take_back(reinterpret_cast<void *>(address)); }, "address"_a,
-        "Frees the memory once the stream has finished the work submitted so far.");
+        "_take_back", [](std::uintptr_t address) { take_back(reinterpret_cast<void *>(address)); },
+        "address"_a, "Frees the memory once the stream has finished the work submitted so far.");
 }
 
 }  // namespace entrepot::python

@@ -16,8 +16,10 @@ namespace entrepot::python {
 void init_array(nb::module_ &m) {
     static PyMethodDef functions[] = {
         {"asarray", with_keywords(asarray), METH_FASTCALL | METH_KEYWORDS,
-         "asarray($module, obj, /, *, dtype=None, copy=False, device=None, kind=None, queue=None, protocol=None)\n--\n\n"
-         "View the memory of ``obj`` as an Array, without a copy, whichever library it belongs to.\n\n"
+         "asarray($module, obj, /, *, dtype=None, copy=False, device=None, kind=None, queue=None, "
+         "protocol=None)\n--\n\n"
+         "View the memory of ``obj`` as an Array, without a copy, whichever library it belongs "
+         "to.\n\n"
          "These protocols are tried in order, or only the one that ``protocol`` names:\n\n"
          "- 'entrepot.memory' and 'entrepot.adapters': objects of this package\n"
          "- 'numpy' and 'cupy': the fields of their array objects\n"
@@ -27,29 +29,41 @@ void init_array(nb::module_ &m) {
          "- 'cai': ``__cuda_array_interface__``\n"
          "- 'buffer': the buffer protocol\n"
          "- 'array_struct' and 'array_interface': NumPy's array interface\n\n"
-         "With ``device`` or ``kind``, the memory must already be there, unless ``copy=True``, which\n"
-         "copies like ``Array.to``. Host memory that was copied may be changed when the call returns.\n"
-         "The memory must have the type ``dtype``; elements are never converted. The array's default\n"
+         "With ``device`` or ``kind``, the memory must already be there, unless ``copy=True``, "
+         "which\n"
+         "copies like ``Array.to``. Host memory that was copied may be changed when the call "
+         "returns.\n"
+         "The memory must have the type ``dtype``; elements are never converted. The array's "
+         "default\n"
          "queue is ``queue``.\n\n"
-         "Raises ExchangeError if the memory cannot be viewed; the message names the protocol and the\n"
+         "Raises ExchangeError if the memory cannot be viewed; the message names the protocol and "
+         "the\n"
          "reason. Raises TypeError for objects that hold no memory, ValueError for an unknown\n"
          "``protocol``."},
         {"from_dlpack", with_keywords(from_dlpack), METH_FASTCALL | METH_KEYWORDS,
-         "from_dlpack($module, x, /, *, dtype=None, copy=False, device=None, kind=None, queue=None)\n--\n\n"
+         "from_dlpack($module, x, /, *, dtype=None, copy=False, device=None, kind=None, "
+         "queue=None)\n--\n\n"
          "View the memory of ``x`` without a copy (array API, DLPack 1.3).\n\n"
          "``x`` has a method ``__dlpack__`` or is a DLPack capsule. The keywords are those of\n"
          "``asarray``.\n\n"
          "Raises ExchangeError (a BufferError) with the reason if the memory cannot be viewed."},
         {"from_address", with_keywords(from_address), METH_FASTCALL | METH_KEYWORDS,
-         "from_address($module, address, shape, dtype, *, strides=None, device=None, queue=None, read_only=False, owner=None,\n  "
+         "from_address($module, address, shape, dtype, *, strides=None, device=None, queue=None, "
+         "read_only=False, owner=None,\n  "
          "           deleter=None)\n--\n\n"
-         "An Array of memory that another library allocated, given by its address, without a copy.\n\n"
-         "``address`` is the address of the first element, an int. ``shape`` is an int or a sequence\n"
-         "of ints. The ``strides`` have as many entries, in elements. No element may lie below the\n"
+         "An Array of memory that another library allocated, given by its address, without a "
+         "copy.\n\n"
+         "``address`` is the address of the first element, an int. ``shape`` is an int or a "
+         "sequence\n"
+         "of ints. The ``strides`` have as many entries, in elements. No element may lie below "
+         "the\n"
          "address.\n\n"
-         "The drivers are asked for the device and the kind of the memory. Memory that no driver knows\n"
-         "is ordinary host memory. With ``device`` or ``queue``, the memory must be on that device, in\n"
-         "the queue's context. The device ``'host'`` accepts any memory that the host can access. Work\n"
+         "The drivers are asked for the device and the kind of the memory. Memory that no driver "
+         "knows\n"
+         "is ordinary host memory. With ``device`` or ``queue``, the memory must be on that "
+         "device, in\n"
+         "the queue's context. The device ``'host'`` accepts any memory that the host can access. "
+         "Work\n"
          "that ``queue`` holds now counts as work on the memory. The array's default queue is\n"
          "``queue``.\n\n"
          "The memory is released, on any thread, when its last array, view and export is gone and\n"
@@ -57,19 +71,23 @@ void init_array(nb::module_ &m) {
          "A ``deleter`` is called once with the address when the memory is released. It is one of\n"
          "these:\n\n"
          "- a Python callable. Exceptions go to ``sys.unraisablehook``.\n"
-         "- a C function ``void (*)(void *)`` of ctypes, or its address, an int. It is called without\n"
+         "- a C function ``void (*)(void *)`` of ctypes, or its address, an int. It is called "
+         "without\n"
          "  the GIL.\n"
-         "- a PyCapsule, which is kept alive like an owner, because its destructor is the deleter.\n\n"
+         "- a PyCapsule, which is kept alive like an owner, because its destructor is the "
+         "deleter.\n\n"
          "Without ``owner`` and ``deleter``, the memory must outlive the array.\n\n"
          "Raises TypeError for an address that is not an int, and for other deleters. Raises\n"
          "ValueError for elements at a null or misaligned address, strides that lead below the\n"
          "address, a negative extent, or both ``owner`` and ``deleter``. Raises OverflowError for\n"
-         "sizes and addresses beyond 64 bits. Raises ExchangeError if the driver knows the memory as\n"
+         "sizes and addresses beyond 64 bits. Raises ExchangeError if the driver knows the memory "
+         "as\n"
          "another device's, as smaller than the elements need, or not at all. The deleter is not\n"
          "called if from_address raises: the caller still owns the memory."},
         {},
     };
-    if (!init_routes() || !init_array_type(m.ptr()) || PyModule_AddFunctions(m.ptr(), functions) < 0)
+    if (!init_routes() || !init_array_type(m.ptr()) ||
+        PyModule_AddFunctions(m.ptr(), functions) < 0)
         nb::raise_python_error();
 }
 
@@ -77,7 +95,8 @@ void init_array(nb::module_ &m) {
 
 NB_MODULE(_core, m) {
     using namespace entrepot::python;
-    nb::set_leak_warnings(false);  // the objects of the dtypes and the default devices live as long as the process
+    // the objects of the dtypes and the default devices live as long as the process
+    nb::set_leak_warnings(false);
     m.doc() = "The C++ side of entrepot; import entrepot instead.";
     m.attr("__version__") = ENTREPOT_VERSION;
     if (!Interned::make_all())

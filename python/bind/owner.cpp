@@ -36,7 +36,8 @@ void enqueue_release(void *handle, void (*release)(void *)) noexcept {
     auto *entry = new (std::nothrow) LetGo{handle, release, others};
     if (!entry)
         return;  // out of memory: leaked, as at interpreter shutdown
-    while (!released_list.compare_exchange_weak(others, entry, std::memory_order_release, std::memory_order_relaxed))
+    while (!released_list.compare_exchange_weak(others, entry, std::memory_order_release,
+                                                std::memory_order_relaxed))
         entry->next = others;
     // From here on the entry belongs to the thread that drains. One pending call drains the whole
     // list. If the interpreter's queue of pending calls is full, the next call into Entrepot drains

@@ -29,7 +29,9 @@ namespace entrepot::python {
 // Returns: a borrowed reference to the object that `keep` refers to, or whose buffer is held;
 //          nullptr for another kind of owner.
 PyObject *kept_object(Owner::Release release, void *handle) noexcept;
-inline PyObject *kept_object(const Owner &owner) noexcept { return kept_object(owner.release_function(), owner.handle()); }
+inline PyObject *kept_object(const Owner &owner) noexcept {
+    return kept_object(owner.release_function(), owner.handle());
+}
 
 // Runs the queued releases. Called by the import, export and allocation functions.
 // Requires: this thread holds the GIL and no mutex.
@@ -90,7 +92,9 @@ template <auto release> void release_with_gil(void *handle) noexcept {
 
 // Returns: an owner that holds a new reference to `object`.
 // GIL: must be held here. The release is callable on any thread.
-inline Owner keep(PyObject *object) noexcept { return Owner(Py_NewRef(object), release_with_gil<decref>); }
+inline Owner keep(PyObject *object) noexcept {
+    return Owner(Py_NewRef(object), release_with_gil<decref>);
+}
 
 // Releases any owner. Saves the question for the GIL if it is one of keep().
 // Requires: this thread holds the GIL and no mutex.

@@ -37,8 +37,11 @@ bool find(PeerClass &peer) noexcept {
         return false;
     Reference type(PyObject_GetAttrString(module.get(), peer.name));
     const Reference published(PyObject_GetAttrString(module.get(), "__pyx_capi__"));
-    const Reference capsule = published && PyDict_Check(published.get()) ? item_of(published.get(), peer.getter) : Reference();
-    void *const getter = capsule ? PyCapsule_GetPointer(capsule.get(), PyCapsule_GetName(capsule.get())) : nullptr;
+    const Reference capsule = published && PyDict_Check(published.get())
+                                  ? item_of(published.get(), peer.getter)
+                                  : Reference();
+    void *const getter =
+        capsule ? PyCapsule_GetPointer(capsule.get(), PyCapsule_GetName(capsule.get())) : nullptr;
     PyErr_Clear();
     if (!type || !PyType_Check(type.get()) || !getter)
         return false;
@@ -77,10 +80,12 @@ void *dpctl_device(PyObject *object) noexcept { return native_of(device_class, o
 void *dpctl_event(PyObject *object) noexcept { return native_of(event_class, object); }
 
 std::optional<DpctlMemory> dpctl_memory(PyObject *object) noexcept {
-    if (!find(memory_class) || !find(memory_bytes) || !find(memory_queue) || !has_interface_of_memory(Py_TYPE(object)))
+    if (!find(memory_class) || !find(memory_bytes) || !find(memory_queue) ||
+        !has_interface_of_memory(Py_TYPE(object)))
         return std::nullopt;
     // The intermediate cast to void (*)() silences the compiler's warning about function types.
-    const auto count = reinterpret_cast<Counter>(reinterpret_cast<void (*)()>(memory_bytes.get.load(std::memory_order_relaxed)));
+    const auto count = reinterpret_cast<Counter>(
+        reinterpret_cast<void (*)()>(memory_bytes.get.load(std::memory_order_relaxed)));
     return DpctlMemory{memory_class.get.load(std::memory_order_relaxed)(object), count(object),
                        memory_queue.get.load(std::memory_order_relaxed)(object)};
 }

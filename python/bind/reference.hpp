@@ -62,7 +62,9 @@ public:
     // Stores `made` unless another thread was first. Returns the stored object, borrowed.
     PyObject *keep(Reference made) noexcept {
         PyObject *first = nullptr;
-        return object_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel) ? made.release() : first;
+        return object_.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)
+                   ? made.release()
+                   : first;
     }
 
 private:
@@ -81,7 +83,8 @@ class CachedReference {
 public:
     CachedReference() noexcept = default;
     explicit CachedReference(PyObject *borrowed) noexcept : object_(Py_NewRef(borrowed)) {}
-    CachedReference(CachedReference &&other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+    CachedReference(CachedReference &&other) noexcept
+        : object_(std::exchange(other.object_, nullptr)) {}
     CachedReference &operator=(CachedReference &&) = delete;
     ~CachedReference() {
         if constexpr (!has_gil)
@@ -90,7 +93,9 @@ public:
     }
 
     PyObject *get() const noexcept { return object_; }
-    void replace(PyObject *borrowed) noexcept { const Reference old(std::exchange(object_, Py_NewRef(borrowed))); }
+    void replace(PyObject *borrowed) noexcept {
+        const Reference old(std::exchange(object_, Py_NewRef(borrowed)));
+    }
 
 private:
     PyObject *object_ = nullptr;
@@ -120,7 +125,9 @@ inline Reference item_of(PyObject *dict, const char *name) noexcept {
 }
 
 // The module with that name if it has been imported; empty otherwise.
-inline Reference imported_module(const char *name) noexcept { return item_of(PyImport_GetModuleDict(), name); }
+inline Reference imported_module(const char *name) noexcept {
+    return item_of(PyImport_GetModuleDict(), name);
+}
 
 // The method resolution order of a type, with the type first; empty if its
 // metaclass returns no tuple.
@@ -135,7 +142,8 @@ inline Reference mro_of(PyTypeObject *type) noexcept {
 // A snapshot of a list or tuple as a tuple, because a list can change while Python code runs. Empty
 // with an exception set if memory runs out.
 inline Reference items_of(PyObject *list_or_tuple) noexcept {
-    return PyList_Check(list_or_tuple) ? Reference(PyList_AsTuple(list_or_tuple)) : Reference::borrow(list_or_tuple);
+    return PyList_Check(list_or_tuple) ? Reference(PyList_AsTuple(list_or_tuple))
+                                       : Reference::borrow(list_or_tuple);
 }
 
 }  // namespace entrepot::python

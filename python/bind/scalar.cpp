@@ -69,7 +69,8 @@ Scalar unsigned_scalar(PyObject *index, Dtype dtype) {
         refuse_size(index, dtype);
     if (dtype.bits < 64 && value >> dtype.bits)
         throw Error(ErrorKind::overflow, value, " does not fit ", dtype);
-    Scalar scalar = bytes_of(static_cast<std::uint64_t>(value));  // little-endian: the low bytes come first
+    // little-endian: the low bytes come first
+    Scalar scalar = bytes_of(static_cast<std::uint64_t>(value));
     scalar.size = static_cast<std::size_t>(dtype.itemsize());
     return scalar;
 }
@@ -79,14 +80,16 @@ Scalar unsigned_scalar(PyObject *index, Dtype dtype) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError))
         throw PythonError{};
     PyErr_Clear();
-    throw Error(ErrorKind::type, "a ", Py_TYPE(value)->tp_name, " was given for an element of ", dtype, "; pass ", expected);
+    throw Error(ErrorKind::type, "a ", Py_TYPE(value)->tp_name, " was given for an element of ",
+                dtype, "; pass ", expected);
 }
 
 Scalar integer_scalar(PyObject *value, Dtype dtype) {
     const nb::object index = nb::steal(PyNumber_Index(value));
     if (!index.is_valid())
         refuse_value(value, dtype, "an int, as int(value) makes one, or choose a floating dtype");
-    return dtype.code == TypeCode::integer ? signed_scalar(index.ptr(), dtype) : unsigned_scalar(index.ptr(), dtype);
+    return dtype.code == TypeCode::integer ? signed_scalar(index.ptr(), dtype)
+                                           : unsigned_scalar(index.ptr(), dtype);
 }
 
 Scalar floating_scalar(PyObject *object, Dtype dtype) {
@@ -143,7 +146,8 @@ double floating_number(const std::byte *item, int bits) {
 Scalar scalar_from(PyObject *value, Dtype dtype) {
     if (const auto *const typed = ours<TypedScalar>(value)) {
         if (typed->dtype != dtype)
-            throw Error(ErrorKind::type, "a Scalar of ", typed->dtype, " was given for an element of ", dtype);
+            throw Error(ErrorKind::type, "a Scalar of ", typed->dtype,
+                        " was given for an element of ", dtype);
         return typed->scalar;
     }
     if (dtype.lanes == 1) {
@@ -183,7 +187,8 @@ Reference number_from(const std::byte *item, Dtype dtype) {
         case TypeCode::floating:
             return checked(PyFloat_FromDouble(floating_number(item, dtype.bits)));
         case TypeCode::complex:
-            return checked(PyComplex_FromDoubles(floating_number(item, part), floating_number(item + part / 8, part)));
+            return checked(PyComplex_FromDoubles(floating_number(item, part),
+                                                 floating_number(item + part / 8, part)));
         default:
             break;
         }
@@ -195,7 +200,8 @@ Reference number_from(const std::byte *item, Dtype dtype) {
 bool is_numpy_scalar(PyObject *object) {
     const Reference bases = mro_of(Py_TYPE(object));
     for (Py_ssize_t i = 0; bases && i < PyTuple_GET_SIZE(bases.get()); ++i)
-        if (std::strcmp(reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(bases.get(), i))->tp_name, "numpy.generic") == 0)
+        if (std::strcmp(reinterpret_cast<PyTypeObject *>(PyTuple_GET_ITEM(bases.get(), i))->tp_name,
+                        "numpy.generic") == 0)
             return true;
     return false;
 }
@@ -213,24 +219,31 @@ bool is_numpy_scalar(PyObject *object) {
 }
 
 void init_scalar(nb::module_ &m) {
-    nb::class_<TypedScalar>(m, "Scalar", "A number with a stated type, for use as a kernel argument.")
+    nb::class_<TypedScalar>(m, "Scalar",
+                            "A number with a stated type, for use as a kernel argument.")
         .def(
             "__init__",
             [](TypedScalar *self, nb::handle value, nb::handle dtype) {
                 const Dtype type = dtype_from(dtype.ptr());
                 new (self) TypedScalar{type, scalar_from(value.ptr(), type)};
             },
-            nb::arg("value"), nb::arg("dtype"), "Raises OverflowError if the value does not fit the dtype.")
+            nb::arg("value"), nb::arg("dtype"),
+            "Raises OverflowError if the value does not fit the dtype.")
         .def_prop_ro(
             "dtype", [](const TypedScalar &self) { return nb::steal(wrap_dtype(self.dtype)); },
             nb::sig("def dtype(self) -> Dtype"), "The type of the value.")
         .def_prop_ro(
             "value",
-            [](const TypedScalar &self) { return nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release()); },
-            nb::sig("def value(self) -> bool | int | float | complex"), "The number, as the dtype stores it.")
+            [](const TypedScalar &self) {
+                return nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release());
+            },
+            nb::sig("def value(self) -> bool | int | float | complex"),
+            "The number, as the dtype stores it.")
         .def("__repr__", [](const TypedScalar &self) {
-            const nb::object value = nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release());
-            return nb::str("Scalar({!r}, '{}')").format(value, nb::str(name_of(self.dtype).c_str()));
+            const nb::object value =
+                nb::steal(number_from(self.scalar.bytes.data(), self.dtype).release());
+            return nb::str("Scalar({!r}, '{}')")
+                .format(value, nb::str(name_of(self.dtype).c_str()));
         });
 }
 

@@ -17,7 +17,8 @@ constexpr const SyclCapsuleName *names[] = {&queue_capsule, &context_capsule};
 
 }  // namespace
 
-SyclCapsule::SyclCapsule(Reference capsule, bool is_callers) noexcept : capsule_(std::move(capsule)), is_callers_(is_callers) {
+SyclCapsule::SyclCapsule(Reference capsule, bool is_callers) noexcept
+    : capsule_(std::move(capsule)), is_callers_(is_callers) {
     const Exclusive exclusive(capsule_.get());
     for (const SyclCapsuleName *const name : names)
         if (PyCapsule_IsValid(capsule_.get(), name->fresh)) {
@@ -44,7 +45,8 @@ bool SyclCapsule::mark_used() const noexcept {
     if (!name_ || !is_callers_)
         return true;
     const Exclusive exclusive(capsule_.get());
-    return PyCapsule_IsValid(capsule_.get(), name_->fresh) && PyCapsule_SetName(capsule_.get(), name_->used) == 0;
+    return PyCapsule_IsValid(capsule_.get(), name_->fresh) &&
+           PyCapsule_SetName(capsule_.get(), name_->used) == 0;
 }
 
 SyclCapsule find_sycl_capsule(PyObject *object) {
@@ -55,8 +57,8 @@ SyclCapsule find_sycl_capsule(PyObject *object) {
         return {};
     Reference capsule = checked(PyObject_CallNoArgs(method.get()));
     if (!PyCapsule_CheckExact(capsule.get()))
-        throw Error(ErrorKind::type, Py_TYPE(object)->tp_name, "._get_capsule() returned ", shown(capsule.get()),
-                    ", which is no capsule");
+        throw Error(ErrorKind::type, Py_TYPE(object)->tp_name, "._get_capsule() returned ",
+                    shown(capsule.get()), ", which is no capsule");
     return {std::move(capsule), false};
 }
 

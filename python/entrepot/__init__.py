@@ -11,7 +11,8 @@ from . import _runtime
 
 _runtime.prepare()
 
-from ._core import (  # noqa: E402  the environment must be set before the first listing of devices
+# The environment must be set before the first listing of devices.
+from ._core import (  # noqa: E402
     Array,
     ArrayHandle,
     Context,
@@ -97,7 +98,9 @@ if TYPE_CHECKING:
     kernel: CallableModule
 
 # Modules that are imported on first use, to keep importing the package cheap.
-_LAZY = frozenset({"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"})
+_LAZY = frozenset(
+    {"adapters", "allocators", "ffi", "hip", "hiprand", "hiprtc", "hipsparse", "kernel", "memory"}
+)
 
 
 # Modules of HIP Python that Entrepot does not provide.
@@ -120,8 +123,10 @@ class _Absent:
 
 def _absence(name: str) -> str:
     return (
-        f"there is no {__name__}.{name}: of HIP Python's modules there are hip, hiprtc, hiprand and hipsparse; "
-        "another is written from its headers by `make bindings` and a TOML file, or declared by hand with entrepot.ffi "
+        f"there is no {__name__}.{name}: of HIP Python's modules there are hip, hiprtc, hiprand "
+        "and hipsparse; "
+        "another is written from its headers by `make bindings` and a TOML file, or declared by "
+        "hand with entrepot.ffi "
         "(docs/bindgen.md)"
     )
 
@@ -132,7 +137,9 @@ _sys.meta_path.append(_Absent)
 def __getattr__(name: str) -> object:
     if name in _LAZY:
         return _import_module(f"{__name__}.{name}")
-    raise AttributeError(_absence(name) if name in _NOT_HERE else f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(
+        _absence(name) if name in _NOT_HERE else f"module {__name__!r} has no attribute {name!r}"
+    )
 
 
 def __dir__() -> list[str]:

@@ -50,13 +50,17 @@ _OPTIONS: tuple[tuple[str, str, Any], ...] = (
     ("hipJitOptionIRtoISAOptCountExt", "IR_TO_ISA_OPT_COUNT_EXT", _SIZE),
 )
 
-_BY_NAME = {name: (member, kind) for member, old, kind in _OPTIONS for name in (member, f"HIPRTC_JIT_{old}")}
+_BY_NAME = {
+    name: (member, kind) for member, old, kind in _OPTIONS for name in (member, f"HIPRTC_JIT_{old}")
+}
 
 _RANGES = {_UNSIGNED: (0, 2**32 - 1), _SIGNED: (-(2**31), 2**31 - 1), _SIZE: (0, 2**64 - 1)}
 
 
 def _value(name: str, kind: Any, value: Any) -> Any:
-    """The entry in the list of values: an address or a number. Raises TypeError and OverflowError."""
+    """The entry in the list of values: an address or a number. Raises TypeError and
+    OverflowError.
+    """
     if kind is _BOOL:
         return int(bool(value))
     if kind not in _RANGES:
@@ -72,12 +76,14 @@ def _value(name: str, kind: Any, value: Any) -> Any:
 
 
 class HiprtcLinkCreateOpts:
-    """The first three arguments of ``hiprtcLinkCreate``: ``hiprtcLinkCreate(*HiprtcLinkCreateOpts(hipJitOptionLto=1))``.
+    """The first three arguments of ``hiprtcLinkCreate``:
+    ``hiprtcLinkCreate(*HiprtcLinkCreateOpts(hipJitOptionLto=1))``.
 
-    Options are named as the members of ``hipJitOption``, or as before ROCm 6.4 (``HIPRTC_JIT_LTO``).
+    Options are named as the members of ``hipJitOption``, or as before ROCm 6.4
+    (``HIPRTC_JIT_LTO``).
 
-    Ownership: owns the lists given as values, which the linker reads until ``hiprtcLinkComplete`` has returned. The caller
-    owns the memory for logs.
+    Ownership: owns the lists given as values, which the linker reads until ``hiprtcLinkComplete``
+    has returned. The caller owns the memory for logs.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -86,7 +92,8 @@ class HiprtcLinkCreateOpts:
         unknown = next((name for name in options if name not in _BY_NAME), None)
         if unknown is not None:
             raise KeyError(
-                f"{unknown!r} is not an option of hipRTC's linker: use a member of hipJitOption other than "
+                f"{unknown!r} is not an option of hipRTC's linker: use a member of hipJitOption "
+                "other than "
                 "hipJitOptionNumOptions, such as hipJitOptionLto"
             )
         self.num_opts = len(options)
@@ -94,7 +101,9 @@ class HiprtcLinkCreateOpts:
         self.values: list[Any] | None = None
         if options:
             self.keys = [getattr(hiprtc.hipJitOption, _BY_NAME[name][0]) for name in options]
-            self.values = [_value(name, _BY_NAME[name][1], value) for name, value in options.items()]
+            self.values = [
+                _value(name, _BY_NAME[name][1], value) for name, value in options.items()
+            ]
 
     def __len__(self) -> int:
         return 3
@@ -109,12 +118,15 @@ class HiprtcLinkCreateOpts:
 def hiprtcLinkCreate2(**options: Any) -> tuple[Any, Any]:
     """``hiprtcLinkCreate`` with options by keyword: returns the status and the linker.
 
-    Lifetime: the linker owns the lists given as values, such as that of ``hipJitOptionIRtoISAOptExt=[b"-O3"]``.
+    Lifetime: the linker owns the lists given as values, such as that of
+    ``hipJitOptionIRtoISAOptExt=[b"-O3"]``.
     """
     from . import hiprtc
 
     arguments = HiprtcLinkCreateOpts(**options)
     status, state = hiprtc.hiprtcLinkCreate(*arguments)
     if arguments.values and state is not None:
-        weakref.finalize(state, list.clear, arguments.values).atexit = False  # holds a reference until then
+        weakref.finalize(
+            state, list.clear, arguments.values
+        ).atexit = False  # holds a reference until then
     return status, state

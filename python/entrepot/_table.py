@@ -11,7 +11,10 @@ def _plain(headers: Row, rows: Sequence[Row]) -> str:
     """Columns as wide as their widest cell, the headers underlined."""
     widths = [max(len(row[column]) for row in (headers, *rows)) for column in range(len(headers))]
     lines = [headers, ["-" * width for width in widths], *rows]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
 
 
 def show(headers: Row, rows: Sequence[Row]) -> None:

@@ -15,12 +15,19 @@ from . import __version__, _core
 # Command → its help text, and the module whose main() runs it.
 COMMANDS = {
     "devices": ("every device, and why a backend is absent", "entrepot.device_list"),
-    "demo": ("memory handed between the libraries that are installed, and the proof that nothing was copied", "entrepot.demo"),
+    "demo": (
+        "memory handed between the libraries that are installed, and the proof that nothing was "
+        "copied",
+        "entrepot.demo",
+    ),
     "check": (
         "whether an exporter or importer, of whatever library, keeps the protocols that it speaks",
         "entrepot.check.command",
     ),
-    "cache": ("compiled kernels and programs that are kept on disk: list them, or clear them away", "entrepot.code_cache"),
+    "cache": (
+        "compiled kernels and programs that are kept on disk: list them, or clear them away",
+        "entrepot.code_cache",
+    ),
 }
 
 
@@ -46,11 +53,21 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="entrepot",
         description="Zero-copy exchange of accelerator memory between the libraries of a process.",
-        epilog="Exit status: 0 done, 1 the demo saw a copy or missed a write, or a clause failed, 2 the command line was wrong.",
+        epilog="Exit status: 0 done, 1 the demo saw a copy or missed a write, or a clause failed, "
+        "2 the command line was wrong.",
     )
-    parser.add_argument("--version", action="version", version=f"entrepot {__version__}", help="print the version")
-    parser.add_argument("--cmake-dir", action=_PrintCMakeDir, nargs=0, help="print the folder that find_package(entrepot) needs")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser)
+    parser.add_argument(
+        "--version", action="version", version=f"entrepot {__version__}", help="print the version"
+    )
+    parser.add_argument(
+        "--cmake-dir",
+        action=_PrintCMakeDir,
+        nargs=0,
+        help="print the folder that find_package(entrepot) needs",
+    )
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", required=True, parser_class=_CommandParser
+    )
     for name, (help_text, _) in COMMANDS.items():
         commands.add_parser(name, help=help_text, description=help_text)
     return parser

@@ -30,9 +30,12 @@ _BEGINNING = b"entrepot code "
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", nargs="?", choices=("list", "clear"), default="list", help="list is the default")
+    parser.add_argument(
+        "action", nargs="?", choices=("list", "clear"), default="list", help="list is the default"
+    )
     parser.epilog = (
-        "The place is ENTREPOT_CACHE_DIR, else entrepot in XDG_CACHE_HOME, else in ~/.cache. Set and empty: nothing is kept."
+        "The place is ENTREPOT_CACHE_DIR, else entrepot in XDG_CACHE_HOME, else in ~/.cache. "
+        "Set and empty: nothing is kept."
     )
 
 
@@ -83,7 +86,10 @@ def main(chosen: argparse.Namespace) -> int:
         if "ENTREPOT_CACHE_DIR" in os.environ:
             print("Nothing is kept: ENTREPOT_CACHE_DIR is set and empty.")
         else:
-            print("Nothing is kept: ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set; set one of them to a folder.")
+            print(
+                "Nothing is kept: ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set; set "
+                "one of them to a folder."
+            )
         return 0
     if chosen.action == "clear":
         print(f"Removed {_cleared()} from {place}.")

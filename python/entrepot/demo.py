@@ -120,8 +120,11 @@ def today(row: HandOver) -> str:
         taken = row.today.call(given)
     except Exception as error:
         return f"{row.today.text}: {type(error).__name__}"
-    copies = row.consumer.name != "Entrepot" and row.consumer.address(taken) != producer.address(given)
-    return f"{row.today.text}: {'copy, ' if copies else ''}{time_text(median_ns(row.today.call, given))}"
+    copies = row.consumer.name != "Entrepot" and row.consumer.address(taken) != producer.address(
+        given
+    )
+    taking = time_text(median_ns(row.today.call, given))
+    return f"{row.today.text}: {'copy, ' if copies else ''}{taking}"
 
 
 def attempt(row: HandOver) -> Outcome:
@@ -183,21 +186,47 @@ def address_of_buffer(view: Any) -> int:
 BUILT_IN = [
     Party("bytes", lambda: bytes(NBYTES), address_of_buffer, None, first_float),
     Party("bytearray", lambda: bytearray(NBYTES), address_of_buffer, write_first, first_float),
-    Party("array.array", lambda: array.array("f", bytes(NBYTES)), address_of_buffer, set_first, get_first),
-    Party("memoryview", lambda: memoryview(bytearray(NBYTES)).cast("f"), address_of_buffer, set_first, get_first),
+    Party(
+        "array.array",
+        lambda: array.array("f", bytes(NBYTES)),
+        address_of_buffer,
+        set_first,
+        get_first,
+    ),
+    Party(
+        "memoryview",
+        lambda: memoryview(bytearray(NBYTES)).cast("f"),
+        address_of_buffer,
+        set_first,
+        get_first,
+    ),
 ]
 
 
 def numpy_party(numpy: ModuleType) -> Party:
-    return Party("NumPy", lambda: numpy.zeros(ELEMENTS, "float32"), lambda x: int(x.ctypes.data), set_first, get_first)
+    return Party(
+        "NumPy",
+        lambda: numpy.zeros(ELEMENTS, "float32"),
+        lambda x: int(x.ctypes.data),
+        set_first,
+        get_first,
+    )
 
 
 def torch_party(torch: ModuleType) -> Party:
-    return Party("PyTorch", lambda: torch.zeros(ELEMENTS), lambda x: int(x.data_ptr()), set_first, get_first)
+    return Party(
+        "PyTorch", lambda: torch.zeros(ELEMENTS), lambda x: int(x.data_ptr()), set_first, get_first
+    )
 
 
 def jax_party(jnp: ModuleType) -> Party:
-    return Party("JAX", lambda: jnp.zeros(ELEMENTS), lambda x: int(x.unsafe_buffer_pointer()), None, get_first)
+    return Party(
+        "JAX",
+        lambda: jnp.zeros(ELEMENTS),
+        lambda x: int(x.unsafe_buffer_pointer()),
+        None,
+        get_first,
+    )
 
 
 def dpctl_party(dpctl: ModuleType, device: str) -> Party:
@@ -230,7 +259,13 @@ def dpnp_party(dpnp: ModuleType, device: str, kind: str) -> Party:
 IN = Way("ep.asarray(x)", ep.asarray)
 
 
-LIBRARY_NAMES = {"numpy": "NumPy", "torch": "PyTorch", "jnp": "JAX", "dpctl": "dpctl", "dpnp": "dpnp"}
+LIBRARY_NAMES = {
+    "numpy": "NumPy",
+    "torch": "PyTorch",
+    "jnp": "JAX",
+    "dpctl": "dpctl",
+    "dpnp": "dpnp",
+}
 
 
 @dataclass(frozen=True)
@@ -277,8 +312,20 @@ def built_in_rows(ours: Party) -> Iterator[HandOver]:
     for party in BUILT_IN:
         yield HandOver(party, ours, IN, Way("memoryview(x)", memoryview))
     # ctypes gives the address of writable buffers only; Entrepot gives any.
-    out = Party("memoryview", BUILT_IN[-1].make, lambda view: int(ep.asarray(view).data_ptr), set_first, get_first)
-    yield HandOver(ours, out, Way("memoryview(a)", memoryview), Way("memoryview(array)", memoryview), BUILT_IN[2])
+    out = Party(
+        "memoryview",
+        BUILT_IN[-1].make,
+        lambda view: int(ep.asarray(view).data_ptr),
+        set_first,
+        get_first,
+    )
+    yield HandOver(
+        ours,
+        out,
+        Way("memoryview(a)", memoryview),
+        Way("memoryview(array)", memoryview),
+        BUILT_IN[2],
+    )
 
 
 def numpy_rows(libraries: Libraries, ours: Party) -> Iterator[HandOver]:
@@ -288,7 +335,13 @@ def numpy_rows(libraries: Libraries, ours: Party) -> Iterator[HandOver]:
     party = numpy_party(np)
     by_dlpack = Way('np.from_dlpack(a, device="cpu")', lambda a: np.from_dlpack(a, device="cpu"))
     yield HandOver(party, ours, IN, Way("np.from_dlpack(x)", np.from_dlpack))
-    yield HandOver(ours, party, Way("np.asarray(a)", np.asarray), Way("np.asarray(array)", np.asarray), BUILT_IN[2])
+    yield HandOver(
+        ours,
+        party,
+        Way("np.asarray(a)", np.asarray),
+        Way("np.asarray(array)", np.asarray),
+        BUILT_IN[2],
+    )
     yield HandOver(ours, party, by_dlpack, Way("np.from_dlpack(numpy)", by_dlpack.call), party)
 
 
@@ -299,7 +352,9 @@ def torch_rows(libraries: Libraries, ours: Party) -> Iterator[HandOver]:
     party = torch_party(torch)
     out = Way("torch.from_dlpack(a.host())", lambda a: torch.from_dlpack(a.host()))
     yield HandOver(party, ours, IN, Way("np.from_dlpack(x)", np.from_dlpack))
-    yield HandOver(ours, party, out, Way("torch.from_dlpack(numpy)", torch.from_dlpack), numpy_party(np))
+    yield HandOver(
+        ours, party, out, Way("torch.from_dlpack(numpy)", torch.from_dlpack), numpy_party(np)
+    )
 
 
 def jax_rows(libraries: Libraries, ours: Party) -> Iterator[HandOver]:
@@ -309,7 +364,9 @@ def jax_rows(libraries: Libraries, ours: Party) -> Iterator[HandOver]:
     party = jax_party(jnp)
     out = Way("jnp.from_dlpack(a.host())", lambda a: jnp.from_dlpack(a.host()))
     yield HandOver(party, ours, IN, Way("np.from_dlpack(x)", np.from_dlpack))
-    yield HandOver(ours, party, out, Way("jnp.from_dlpack(numpy)", jnp.from_dlpack), numpy_party(np))
+    yield HandOver(
+        ours, party, out, Way("jnp.from_dlpack(numpy)", jnp.from_dlpack), numpy_party(np)
+    )
 
 
 def dpctl_rows(libraries: Libraries, ours: Party, device: str) -> Iterator[HandOver]:
@@ -319,7 +376,11 @@ def dpctl_rows(libraries: Libraries, ours: Party, device: str) -> Iterator[HandO
     as_usm_memory = libraries.dpctl.memory.as_usm_memory
     yield HandOver(party, ours, IN, Way("as_usm_memory(x)", as_usm_memory))
     yield HandOver(
-        ours, party, Way("dpctl.memory.as_usm_memory(a)", as_usm_memory), Way("as_usm_memory(dpctl)", as_usm_memory), party
+        ours,
+        party,
+        Way("dpctl.memory.as_usm_memory(a)", as_usm_memory),
+        Way("as_usm_memory(dpctl)", as_usm_memory),
+        party,
     )
 
 
@@ -346,8 +407,12 @@ def bridged_rows(libraries: Libraries, device: str) -> Iterator[HandOver]:
         yield HandOver(shared, numpy_party(np), to_numpy, Way("np.asarray(x)", np.asarray))
         yield HandOver(shared, numpy_party(np), to_numpy, Way("dpnp.asnumpy(x)", dpnp.asnumpy))
     if torch is not None:
-        to_torch = Way("torch.from_dlpack(a.host())", lambda x: torch.from_dlpack(ep.asarray(x).host()))
-        yield HandOver(shared, torch_party(torch), to_torch, Way("torch.from_dlpack(x)", torch.from_dlpack))
+        to_torch = Way(
+            "torch.from_dlpack(a.host())", lambda x: torch.from_dlpack(ep.asarray(x).host())
+        )
+        yield HandOver(
+            shared, torch_party(torch), to_torch, Way("torch.from_dlpack(x)", torch.from_dlpack)
+        )
     if jnp is not None:
         to_jax = Way("jnp.from_dlpack(a.host())", lambda x: jnp.from_dlpack(ep.asarray(x).host()))
         yield HandOver(shared, jax_party(jnp), to_jax, Way("jnp.from_dlpack(x)", jnp.from_dlpack))
@@ -381,7 +446,10 @@ def show(title: str, rows: Iterable[HandOver]) -> list[Outcome]:
     outcomes = [attempt(row) for row in rows]
     if outcomes:
         print(f"\n{title}")
-        _table.show(["", "by", "address", "seen", "takes", "today"], [cells(outcome) for outcome in outcomes])
+        _table.show(
+            ["", "by", "address", "seen", "takes", "today"],
+            [cells(outcome) for outcome in outcomes],
+        )
     return outcomes
 
 
@@ -394,11 +462,18 @@ def show_refusals(device: str, libraries: Libraries) -> None:
     if libraries.numpy is not None:
         plain = libraries.numpy.zeros(4, "float32")
         refused.append(
-            (f'ep.asarray(x, device="{device}"), where x is NumPy\'s', refusal(lambda: ep.asarray(plain, device=device)))
+            (
+                f'ep.asarray(x, device="{device}"), where x is NumPy\'s',
+                refusal(lambda: ep.asarray(plain, device=device)),
+            )
         )
     print("\nWhat only a copy could do is an error that names the call that copies")
     for call, words in refused:
-        print(f"{call}:\n{textwrap.fill(words, 116, initial_indent='    ', subsequent_indent='    ', break_on_hyphens=False)}")
+        indent = "    "
+        wrapped = textwrap.fill(
+            words, 116, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+        )
+        print(f"{call}:\n{wrapped}")
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -415,19 +490,33 @@ def main() -> int:
     libraries = find_libraries()
     ours = entrepot_party(device, kind)
 
-    print(f"1 MiB of float32; a: an Array in {kind} memory of {device}, {ep.device(device).name}; x: the other library's")
-    print("seen: a write through the first name is read through the second; '-': the first cannot be written")
-    print("takes: one hand-over by Entrepot; today: what is done without it, often between two of the same library")
+    print(
+        f"1 MiB of float32; a: an Array in {kind} memory of {device}, {ep.device(device).name}; "
+        "x: the other library's"
+    )
+    print(
+        "seen: a write through the first name is read through the second; '-': the first cannot "
+        "be written"
+    )
+    print(
+        "takes: one hand-over by Entrepot; today: what is done without it, often between two of "
+        "the same library"
+    )
     if libraries.absent:
         print(f"Not installed here, and shown once they are: {', '.join(libraries.absent)}")
     outcomes = show("Python itself", built_in_rows(ours))
     outcomes += show(
-        "Libraries of the host", (row for rows in (numpy_rows, torch_rows, jax_rows) for row in rows(libraries, ours))
+        "Libraries of the host",
+        (row for rows in (numpy_rows, torch_rows, jax_rows) for row in rows(libraries, ours)),
     )
     if device != "host":
-        outcomes += show("Libraries of the device", (*dpctl_rows(libraries, ours, device), *dpnp_rows(libraries, device)))
         outcomes += show(
-            "Libraries that refuse each other, or copy: here by way of a = ep.asarray(x)", bridged_rows(libraries, device)
+            "Libraries of the device",
+            (*dpctl_rows(libraries, ours, device), *dpnp_rows(libraries, device)),
+        )
+        outcomes += show(
+            "Libraries that refuse each other, or copy: here by way of a = ep.asarray(x)",
+            bridged_rows(libraries, device),
         )
     show_refusals(device, libraries)
     print(f"\n{summary(outcomes)}")

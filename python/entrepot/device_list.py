@@ -58,12 +58,26 @@ def cells(device: Device) -> list[str]:
 def main() -> int:
     """Prints both tables. Always returns 0, because an absent backend is no failure."""
     _table.show(
-        ["device", "type", "name", "memory", "kinds", "units", "floats", "local memory", "sub-devices", "driver"],
+        [
+            "device",
+            "type",
+            "name",
+            "memory",
+            "kinds",
+            "units",
+            "floats",
+            "local memory",
+            "sub-devices",
+            "driver",
+        ],
         [cells(device) for device in devices()],
     )
     print()
     _table.show(
         ["backend", "", "what was loaded, or why not"],
-        [[name, "present" if present else "absent", reason] for name, present, reason in _core.backends()],
+        [
+            [name, "present" if present else "absent", reason]
+            for name, present, reason in _core.backends()
+        ],
     )
     return 0

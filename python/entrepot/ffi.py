@@ -162,7 +162,9 @@ class _Placed:
 
     __slots__ = ("bits", "first_bit", "form", "is_anonymous", "offset")
 
-    def __init__(self, form: Form, offset: int, first_bit: int = 0, bits: int = 0, is_anonymous: bool = False) -> None:
+    def __init__(
+        self, form: Form, offset: int, first_bit: int = 0, bits: int = 0, is_anonymous: bool = False
+    ) -> None:
         self.form = form
         self.offset = offset
         self.first_bit = first_bit
@@ -201,7 +203,9 @@ class _Passed:
 
     __slots__ = ("measure", "passed", "refusal", "type", "unit")
 
-    def __init__(self, passed: str, type: CType, measure: str = "", unit: int = 1, refusal: str = "") -> None:
+    def __init__(
+        self, passed: str, type: CType, measure: str = "", unit: int = 1, refusal: str = ""
+    ) -> None:
         self.passed = passed
         self.type = type
         self.measure = measure
@@ -218,7 +222,10 @@ class _Passed:
         abort the process, or None.
         """
         if self.measure or self.refusal:
-            raise TypeError('a parameter has one pair of parentheses, as In[ListOfInt](count="n", refusal="module.function")')
+            raise TypeError(
+                'a parameter has one pair of parentheses, as In[ListOfInt](count="n", '
+                'refusal="module.function")'
+            )
         return _Passed(self.passed, self.type, *_measure_of(bytes, count), refusal)
 
 
@@ -228,12 +235,20 @@ def _measure_of(bytes: str, count: str) -> tuple[str, int]:
         raise TypeError(f"bytes={bytes!r} and count={count!r} say the same thing; give one of them")
     if not bytes:
         if count and not count.isidentifier():
-            raise TypeError(f'count={count!r}: a parameter\'s name was expected, as count="n"; factors are of bytes=')
+            raise TypeError(
+                f'count={count!r}: a parameter\'s name was expected, as count="n"; factors are of '
+                "bytes="
+            )
         return count, 0 if count else 1
-    *factors, name = sorted(map(str.strip, bytes.split("*")), key=str.isidentifier)  # the number first
+    *factors, name = sorted(
+        map(str.strip, bytes.split("*")), key=str.isidentifier
+    )  # the number first
     factor = int(factors[0]) if factors and factors[0].isdecimal() else 0 if factors else 1
     if not name.isidentifier() or len(factors) > 1 or not 0 < factor <= sys.maxsize:
-        raise TypeError(f'bytes={bytes!r}: a parameter\'s name was expected, or so many bytes for each: bytes="n", bytes="4 * n"')
+        raise TypeError(
+            f"bytes={bytes!r}: a parameter's name was expected, or so many bytes for each: "
+            'bytes="n", bytes="4 * n"'
+        )
     return name, factor
 
 
@@ -332,7 +347,8 @@ def _type_of_class(named: type) -> CType:
         return CType(Form("address", "pointer", named))
     if named not in _enum_kinds:
         raise TypeError(
-            f"{named.__name__} is no type of C: c_int, c_double … are, and the records, enums and callbacks of a library; "
+            f"{named.__name__} is no type of C: c_int, c_double … are, and the records, enums and "
+            "callbacks of a library; "
             f"pointers are In[…], Out[…], Pointer, At[…]"
         )
     return CType(Form("enum", _enum_kinds[named], named))
@@ -449,7 +465,9 @@ class Library:
         return self._foreign.is_there()
 
     def has(self, symbol: str) -> bool:
-        """True if the library has a function of that name. Raises LibraryError if it was not found."""
+        """True if the library has a function of that name. Raises LibraryError if it was not
+        found.
+        """
         return self._foreign.find(symbol) is not None
 
     # Declarations.
@@ -480,11 +498,15 @@ class Library:
 
     def struct(self, *, size: int, alignment: int) -> Any:
         """A struct: a class whose annotations give the type and offset of each field."""
-        return lambda declaration: _Declaration(lambda: self._make_record(declaration, size, alignment, False))
+        return lambda declaration: _Declaration(
+            lambda: self._make_record(declaration, size, alignment, False)
+        )
 
     def union(self, *, size: int, alignment: int) -> Any:
         """A union, declared like a struct."""
-        return lambda declaration: _Declaration(lambda: self._make_record(declaration, size, alignment, True))
+        return lambda declaration: _Declaration(
+            lambda: self._make_record(declaration, size, alignment, True)
+        )
 
     def callback(self, declaration: Any) -> Any:
         """A function pointer, declared like a function."""
@@ -499,17 +521,25 @@ class Library:
         """
         return _Choice(symbol, present, absent)
 
-    def declared(self, names: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    def declared(
+        self, names: dict[str, Any]
+    ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
         """Finishes a module: removes the declared classes from its names until their first use.
 
         Returns the module's ``__getattr__``, ``__dir__`` and ``__all__``.
         """
         own = sys.modules[__name__]
-        pending = {name: value for name, value in names.items() if isinstance(value, (_Declaration, _Choice))}
+        pending = {
+            name: value
+            for name, value in names.items()
+            if isinstance(value, (_Declaration, _Choice))
+        }
         public = [
             name
             for name, value in names.items()
-            if name in pending or isinstance(value, ForeignFunction) or (name[0] != "_" and isinstance(value, (int, float, str)))
+            if name in pending
+            or isinstance(value, ForeignFunction)
+            or (name[0] != "_" and isinstance(value, (int, float, str)))
         ]
         for name in pending:
             del names[name]
@@ -536,7 +566,9 @@ class Library:
 
     def _chosen(self, declaration: Any) -> Any:
         while isinstance(declaration, _Choice):
-            declaration = declaration.present if self.has(declaration.symbol) else declaration.absent
+            declaration = (
+                declaration.present if self.has(declaration.symbol) else declaration.absent
+            )
         return declaration
 
     def _import(self, on_the_way: tuple[Library, ...] = ()) -> None:
@@ -576,16 +608,21 @@ class Library:
             return _type_of(eval(annotation, {"__builtins__": {}}, self._scope))  # type: ignore[arg-type]
         except NameError as error:
             raise TypeError(
-                f"{annotation!r}: {error.name} is no type of C that is declared or imported; Python's own types are none"
+                f"{annotation!r}: {error.name} is no type of C that is declared or imported; "
+                "Python's own types are none"
             ) from None
 
     def _parameters(self, declaration: Any) -> tuple[dict[str, Any], CType]:
-        meant = {name: self._evaluate(annotation) for name, annotation in declaration.__annotations__.items()}
+        meant = {
+            name: self._evaluate(annotation)
+            for name, annotation in declaration.__annotations__.items()
+        }
         result = meant.pop("return", _nothing)
         for name, passed in meant.items():
             if isinstance(passed, _Passed) and passed.measure and passed.measure not in meant:
                 raise TypeError(
-                    f"{declaration.__name__}(), {name}: there is no parameter {passed.measure!r} that says how much memory there "
+                    f"{declaration.__name__}(), {name}: there is no parameter {passed.measure!r} "
+                    "that says how much memory there "
                     f"is; there are {', '.join(meant)}"
                 )
         return meant, result
@@ -599,12 +636,21 @@ class Library:
             default = declaration.__dict__.get(written)
             name = written[len(mangled) - 2 :] if written.startswith(mangled) else written
             if not isinstance(placed, _Placed):
-                raise TypeError(f"{declaration.__name__}.{name}: a field is a type @ the byte where it begins, as c_int @ 4")
-            fields.append((name, placed.form, placed.offset, placed.first_bit, placed.bits, default, False))
+                raise TypeError(
+                    f"{declaration.__name__}.{name}: a field is a type @ the byte where it "
+                    "begins, as c_int @ 4"
+                )
+            fields.append(
+                (name, placed.form, placed.offset, placed.first_bit, placed.bits, default, False)
+            )
             if placed.is_anonymous:
                 inside = _fields[_records[placed.form]]
-                fields += [(each[0], each[1], placed.offset + each[2], *each[3:6], True) for each in inside]
-        made = make_record(declaration.__name__, size, alignment, is_union, tuple(fields), _attributes(declaration))
+                fields += [
+                    (each[0], each[1], placed.offset + each[2], *each[3:6], True) for each in inside
+                ]
+        made = make_record(
+            declaration.__name__, size, alignment, is_union, tuple(fields), _attributes(declaration)
+        )
         _fields[made] = fields
         return made
 
@@ -613,7 +659,8 @@ class Library:
         for name, type in (*parameters.items(), ("return", result)):
             if not isinstance(type, CType):
                 raise TypeError(
-                    f"{declaration.__name__}, {name}: C calls it, so nothing is taken by In[…], Out[…] and their like; "
+                    f"{declaration.__name__}, {name}: C calls it, so nothing is taken by In[…], "
+                    "Out[…] and their like; "
                     f"declare a type by value: Pointer, CStr, At[record]"
                 )
         forms = tuple((name, type.form) for name, type in parameters.items())
@@ -628,14 +675,20 @@ class Library:
         for name, meant in parameters.items():
             passed = meant if isinstance(meant, _Passed) else _Passed("value", meant)
             measure = names.index(passed.measure) if passed.measure else -1
-            refusal = _refusal_named(passed.refusal, f"{declaration.__name__}() argument {name!r}") if passed.refusal else None
+            refusal = (
+                _refusal_named(passed.refusal, f"{declaration.__name__}() argument {name!r}")
+                if passed.refusal
+                else None
+            )
             told.append((name, passed.passed, passed.type.form, measure, passed.unit, refusal))
         success = status = None
         if self._status:
             status = self._scope[self._status[0]].form
             success = getattr(self._enum_of(self._status[0]), self._status[1])
         name = declaration.__name__
-        address = self._foreign.find(name) or (function.symbol and self._foreign.find(function.symbol))
+        address = self._foreign.find(name) or (
+            function.symbol and self._foreign.find(function.symbol)
+        )
         if not address:
             address = self._foreign.require(name)
         return address, name, tuple(told), result.form, success, result.form is status
@@ -670,13 +723,17 @@ def _refusal_named(path: str, subject: str) -> Callable[[Any], str | None]:
     try:
         function = getattr(import_module(module), name)
     except Exception as error:
-        raise TypeError(f'{subject}: refusal={path!r} names no "package.module.function": {error}') from error
+        raise TypeError(
+            f'{subject}: refusal={path!r} names no "package.module.function": {error}'
+        ) from error
 
     def asked(found: Any) -> str | None:
         try:
             why = function(found)
         except Exception as error:
-            raise RuntimeError(f"{subject}: {path}, asked whether the library bears it, failed: {error!r}") from error
+            raise RuntimeError(
+                f"{subject}: {path}, asked whether the library bears it, failed: {error!r}"
+            ) from error
         if why is None or isinstance(why, str):
             return why
         raise TypeError(f"{subject}: {path} gave {why!r}, where words or None were expected")
@@ -701,8 +758,14 @@ def _check_annotated(declaration: Any) -> None:
     names = code.co_varnames[: code.co_argcount]
     bare = [name for name in names if name not in annotations]
     if bare:
-        raise TypeError(f"{declaration.__name__}, {', '.join(bare)}: no type is said; annotate it, as {bare[0]}: c_int")
-    raise TypeError(f"{declaration.__name__}: C has neither *args nor keyword-only parameters; declare each by name: a: c_int")
+        raise TypeError(
+            f"{declaration.__name__}, {', '.join(bare)}: no type is said; annotate it, as "
+            f"{bare[0]}: c_int"
+        )
+    raise TypeError(
+        f"{declaration.__name__}: C has neither *args nor keyword-only parameters; declare each "
+        "by name: a: c_int"
+    )
 
 
 class _NoSuchName(AttributeError):
@@ -767,7 +830,11 @@ def _make_base_of_enums() -> Any:
 def _make_enum(declaration: Any, kind: str) -> Any:
     global _base_of_enums
     _base_of_enums = _base_of_enums or _make_base_of_enums()
-    members = {name: value for name, value in vars(declaration).items() if type(value) is int and name[:2] != "__"}
+    members = {
+        name: value
+        for name, value in vars(declaration).items()
+        if type(value) is int and name[:2] != "__"
+    }
     made: Any = _base_of_enums(declaration.__name__, members, module=declaration.__module__)
     made.__doc__ = declaration.__doc__
     _enum_kinds[made] = kind

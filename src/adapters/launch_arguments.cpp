@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::size_t largest = std::numeric_limits<std::size_t>::max() / 2;
 
-std::size_t round_up(std::size_t offset, std::size_t alignment) noexcept { return (offset + alignment - 1) & ~(alignment - 1); }
+std::size_t round_up(std::size_t offset, std::size_t alignment) noexcept {
+    return (offset + alignment - 1) & ~(alignment - 1);
+}
 
 }  // namespace
 
@@ -22,7 +24,8 @@ std::size_t LaunchLayout::add(std::size_t size, std::size_t alignment) {
         throw Error(ErrorKind::value, "an alignment of ", alignment, " bytes is no power of two");
     const std::size_t offset = round_up(end_, alignment);
     if (size > largest - std::min(offset, largest))
-        throw Error(ErrorKind::overflow, "arguments of ", size, " bytes behind ", offset, " do not fit the address space");
+        throw Error(ErrorKind::overflow, "arguments of ", size, " bytes behind ", offset,
+                    " do not fit the address space");
     end_ = offset + size;
     alignment_ = std::max(alignment_, alignment);
     return offset;

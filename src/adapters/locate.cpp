@@ -31,8 +31,8 @@ std::optional<Found> ask(std::string_view name, const exchange::Reach &reach, st
             answer = "there is no device";
             return std::nullopt;
         }
-        const ep_allocation allocation =
-            devices.front().default_context().query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
+        const ep_allocation allocation = devices.front().default_context().query(
+            reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
         if (allocation.kind == EP_USM_UNKNOWN) {
             answer = "its driver does not know it";
             return std::nullopt;
@@ -48,13 +48,15 @@ std::optional<Found> ask(std::string_view name, const exchange::Reach &reach, st
 Memory borrowed(const Found &found, const exchange::Reach &reach, Owner &&owner) {
     const ep_allocation &allocation = found.allocation;
     if (allocation.contained == 0)
-        throw speaker.refusal("the ", reach.bytes, " bytes from ", Hex(reach.lowest), " leave the allocation of ",
-                              allocation.size, " bytes at ", Hex(allocation.base));
+        throw speaker.refusal("the ", reach.bytes, " bytes from ", Hex(reach.lowest),
+                              " leave the allocation of ", allocation.size, " bytes at ",
+                              Hex(allocation.base));
     const bool is_whole = allocation.base && allocation.size;
-    void *const begin = is_whole ? const_cast<void *>(static_cast<const void *>(allocation.base)) : reach.lowest;
+    void *const begin =
+        is_whole ? const_cast<void *>(static_cast<const void *>(allocation.base)) : reach.lowest;
     const std::size_t bytes = is_whole ? static_cast<std::size_t>(allocation.size) : reach.bytes;
-    return Memory::borrow(begin, bytes, static_cast<UsmKind>(allocation.kind), found.device, found.device.default_context(),
-                          std::move(owner));
+    return Memory::borrow(begin, bytes, static_cast<UsmKind>(allocation.kind), found.device,
+                          found.device.default_context(), std::move(owner));
 }
 
 }  // namespace
@@ -68,7 +70,8 @@ Memory locate(const exchange::Reach &reach, Owner owner) {
         answers.append(answers.empty() ? "" : "; ").append(name).append(": ").append(answer);
     }
     throw speaker.refusal("no driver knows the address ", Hex(reach.lowest), ": ", answers,
-                          "; a consumer of the CUDA array interface, which names no device, takes the DeviceArray all the same");
+                          "; a consumer of the CUDA array interface, which names no device, takes "
+                          "the DeviceArray all the same");
 }
 
 }  // namespace entrepot::adapters

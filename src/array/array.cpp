@@ -4,8 +4,8 @@
 
 namespace entrepot {
 
-Array Array::empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment,
-                   Memory::Allocate allocate) {
+Array Array::empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue,
+                   std::size_t alignment, Memory::Allocate allocate) {
     Layout layout(shape);
     const auto bytes = static_cast<std::size_t>(layout.nbytes(dtype.itemsize()));
     Memory memory = allocate(bytes, kind, queue, alignment);
@@ -32,23 +32,30 @@ Array Array::select(std::span<const IndexEntry> index) const {
     return with(data_ + view.offset * itemsize(), dtype_, std::move(view.layout));
 }
 
-Array Array::transposed(std::span<const std::int64_t> axes) const { return with(data_, dtype_, layout_.transposed(axes)); }
+Array Array::transposed(std::span<const std::int64_t> axes) const {
+    return with(data_, dtype_, layout_.transposed(axes));
+}
 
-Array Array::broadcast_to(Extents shape) const { return with(data_, dtype_, layout_.broadcast_to(shape)); }
+Array Array::broadcast_to(Extents shape) const {
+    return with(data_, dtype_, layout_.broadcast_to(shape));
+}
 
 Array Array::reshaped(Extents shape) const {
     std::optional<Layout> layout = layout_.reshaped(shape);
     if (!layout)
-        throw Error(ErrorKind::value, "reshape: ", layout_, " cannot become shape ", tuple_text(shape),
+        throw Error(ErrorKind::value, "reshape: ", layout_, " cannot become shape ",
+                    tuple_text(shape),
                     " without a copy; copy it first: array.to(array.device).reshape(…)");
     return with(data_, dtype_, *std::move(layout));
 }
 
 Array Array::viewed_as(Dtype dtype) const {
     Layout layout = layout_.viewed_as(itemsize(), dtype.itemsize());
-    if (layout.size() != 0 && reinterpret_cast<std::uintptr_t>(data_) % static_cast<std::uintptr_t>(dtype.alignment()) != 0)
-        throw Error(ErrorKind::value, "view: the first element, at ", Hex(data_), ", is not aligned to the ", dtype.alignment(),
-                    " bytes of ", dtype);
+    if (layout.size() != 0 &&
+        reinterpret_cast<std::uintptr_t>(data_) % static_cast<std::uintptr_t>(dtype.alignment()) !=
+            0)
+        throw Error(ErrorKind::value, "view: the first element, at ", Hex(data_),
+                    ", is not aligned to the ", dtype.alignment(), " bytes of ", dtype);
     return with(data_, dtype, std::move(layout));
 }
 

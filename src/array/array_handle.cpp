@@ -54,7 +54,8 @@ public:
     }
     void end() const {
         if (!rest_.empty())
-            throw Error(ErrorKind::value, "the handle of an array has ", rest_.size(), " bytes too many");
+            throw Error(ErrorKind::value, "the handle of an array has ", rest_.size(),
+                        " bytes too many");
     }
 
 private:
@@ -73,22 +74,25 @@ private:
 std::byte *first_element(const ArrayHandle &handle, const Memory &memory) {
     const std::uint64_t offset = handle.memory.ipc.offset, size = memory.nbytes();
     const ByteRange touched = handle.layout.byte_range(handle.dtype.itemsize());
-    if (offset > size || (touched.begin < 0 && static_cast<std::uint64_t>(-touched.begin) > offset) ||
+    if (offset > size ||
+        (touched.begin < 0 && static_cast<std::uint64_t>(-touched.begin) > offset) ||
         static_cast<std::uint64_t>(touched.end) > size - offset)
-        throw Error(ErrorKind::value, "the handle's array, ", handle.layout, " of ", handle.dtype, " at byte ", offset,
-                    ", reaches beyond its memory of ", size, " bytes");
+        throw Error(ErrorKind::value, "the handle's array, ", handle.layout, " of ", handle.dtype,
+                    " at byte ", offset, ", reaches beyond its memory of ", size, " bytes");
     std::byte *const first = static_cast<std::byte *>(memory.data()) + offset;
-    if (handle.layout.size() != 0 &&
-        reinterpret_cast<std::uintptr_t>(first) % static_cast<std::uintptr_t>(handle.dtype.alignment()))
-        throw Error(ErrorKind::value, "the handle's array begins at byte ", offset, ", which is not aligned to the ",
-                    handle.dtype.alignment(), " bytes of ", handle.dtype);
+    if (handle.layout.size() != 0 && reinterpret_cast<std::uintptr_t>(first) %
+                                         static_cast<std::uintptr_t>(handle.dtype.alignment()))
+        throw Error(ErrorKind::value, "the handle's array begins at byte ", offset,
+                    ", which is not aligned to the ", handle.dtype.alignment(), " bytes of ",
+                    handle.dtype);
     return first;
 }
 
 UsmKind kind_from(std::uint8_t number) {
     const auto kind = static_cast<UsmKind>(number);
     if (kind != UsmKind::host && kind != UsmKind::device && kind != UsmKind::shared)
-        throw Error(ErrorKind::value, "the handle of an array names a kind of memory, ", int{number}, ", that there is not");
+        throw Error(ErrorKind::value, "the handle of an array names a kind of memory, ",
+                    int{number}, ", that there is not");
     return kind;
 }
 
@@ -144,8 +148,10 @@ ArrayHandle ArrayHandle::from_bytes(std::string_view bytes) {
     handle.read_only = reader.get<std::uint8_t>() != 0;
     const auto ndim = reader.get<std::uint32_t>();
     if (ndim > Layout::max_ndim)
-        throw Error(ErrorKind::value, "the handle of an array has ", ndim, " axes, and ", Layout::max_ndim, " is the most");
-    const std::vector<std::int64_t> shape = reader.get_extents(ndim), strides = reader.get_extents(ndim);
+        throw Error(ErrorKind::value, "the handle of an array has ", ndim, " axes, and ",
+                    Layout::max_ndim, " is the most");
+    const std::vector<std::int64_t> shape = reader.get_extents(ndim),
+                                    strides = reader.get_extents(ndim);
     reader.end();
     handle.layout = Layout(Extents(shape), Extents(strides));
     return handle;

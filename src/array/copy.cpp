@@ -28,23 +28,29 @@ ByteStrides byte_strides(const Array &array) {
     return result;
 }
 
-ep_box box_of(const Array &array) { return {array.ndim(), static_cast<std::size_t>(array.itemsize()), array.shape().data()}; }
+ep_box box_of(const Array &array) {
+    return {array.ndim(), static_cast<std::size_t>(array.itemsize()), array.shape().data()};
+}
 
 void check_writable(const char *what, const Array &to) {
     if (to.read_only())
-        throw Error(ErrorKind::value, what, ": the destination, an array of shape ", tuple_text(to.shape()), ", is read-only");
+        throw Error(ErrorKind::value, what, ": the destination, an array of shape ",
+                    tuple_text(to.shape()), ", is read-only");
 }
 
 void check_copyable(const Array &to, const Array &from) {
     check_writable("copy", to);
     if (to.dtype() != from.dtype())
-        throw Error(ErrorKind::value, "copy: the destination has dtype ", to.dtype(), " and the source ", from.dtype(),
-                    "; a copy never changes the dtype: convert with the library that owns the array, or reinterpret with view()");
+        throw Error(ErrorKind::value, "copy: the destination has dtype ", to.dtype(),
+                    " and the source ", from.dtype(),
+                    "; a copy never changes the dtype: convert with the library that owns the "
+                    "array, or reinterpret with view()");
     if (to.layout().may_overlap_itself())
-        throw Error(ErrorKind::value, "copy: several elements of the destination, with ", to.layout(),
-                    ", may share one place in memory");
+        throw Error(ErrorKind::value, "copy: several elements of the destination, with ",
+                    to.layout(), ", may share one place in memory");
     if (may_overlap(to, from))
-        throw Error(ErrorKind::value, "copy: source and destination overlap in memory; copy through a third array");
+        throw Error(ErrorKind::value,
+                    "copy: source and destination overlap in memory; copy through a third array");
 }
 
 bool is_host_memory(const Array &array) { return array.device().backend().is_host(); }
@@ -53,7 +59,8 @@ bool is_host_memory(const Array &array) { return array.device().backend().is_hos
 // both.
 bool copies_between(const Queue &queue, const Array &to, const Array &from) {
     return queue.device().has(EP_PEER_COPIES) && &to.context().backend() == &queue.backend() &&
-           &from.context().backend() == &queue.backend() && to.layout().is_c_contiguous() && from.layout().is_c_contiguous();
+           &from.context().backend() == &queue.backend() && to.layout().is_c_contiguous() &&
+           from.layout().is_c_contiguous();
 }
 
 // True if work on the array is captured into a graph, so the calling thread must not do it.
@@ -64,7 +71,8 @@ bool is_captured(const Queue &wanted, const Array &array) {
 // The array's queue, or one of its context if that queue cannot use the memory.
 Queue queue_of(const Array &array) {
     Queue queue = array.queue();
-    return reaches(queue, array) ? queue : Queue::in(array.memory().context(), array.memory().device());
+    return reaches(queue, array) ? queue
+                                 : Queue::in(array.memory().context(), array.memory().device());
 }
 
 // Queue for the calling thread's own copies, which no other thread uses.
@@ -90,12 +98,13 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
     queue.submitting();
     const Backend &backend = queue.backend();
     if (to.layout().is_c_contiguous() && from.layout().is_c_contiguous()) {
-        backend.call(&ep_backend::memory_copy, queue.handle(), to.data(), from.data(), static_cast<std::size_t>(to.nbytes()));
+        backend.call(&ep_backend::memory_copy, queue.handle(), to.data(), from.data(),
+                     static_cast<std::size_t>(to.nbytes()));
     } else {
         const ByteStrides to_strides = byte_strides(to), from_strides = byte_strides(from);
         const ep_box box = box_of(to);
-        backend.call(&ep_backend::memory_copy_strided, queue.handle(), &box, to.data(), to_strides.data(), from.data(),
-                     from_strides.data());
+        backend.call(&ep_backend::memory_copy_strided, queue.handle(), &box, to.data(),
+                     to_strides.data(), from.data(), from_strides.data());
     }
     const Queue::Position position = queue.submitted();
     operation.submitted(position, capture, for_each_use);
@@ -107,7 +116,8 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
 void require_running(const Queue &queue) {
     if (queue.capture() != 0)
         throw Error(ErrorKind::device,
-                    "copy: the queue is being captured into a graph, and the host would have to do a part of this copy "
+                    "copy: the queue is being captured into a graph, and the host would have to do "
+                    "a part of this copy "
                     "now: copy before the capture, or make the host's side contiguous");
 }
 
@@ -160,8 +170,9 @@ Submitted stage(const Array &to, const Array &from) {
 // Chooses the kind of copy. Requires: shapes agree and are not empty.
 Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) {
     const bool host_only = is_host_memory(to) && is_host_memory(from);
-    if (to.is_host_accessible() && from.is_host_accessible() && (host_only || to.nbytes() <= host_copy_limit) &&
-        !is_captured(wanted, to) && !is_captured(wanted, from) && to.memory().is_ready_for_host(Access::write) &&
+    if (to.is_host_accessible() && from.is_host_accessible() &&
+        (host_only || to.nbytes() <= host_copy_limit) && !is_captured(wanted, to) &&
+        !is_captured(wanted, from) && to.memory().is_ready_for_host(Access::write) &&
         from.memory().is_ready_for_host(Access::read))
         return enqueue(host_copy_queue(), to, from);
 
@@ -181,8 +192,10 @@ Submitted copy_between(const Array &to, const Array &from, const Queue &wanted) 
 // Elements share bytes only if their addresses, modulo the common divisor of all strides, are less
 // than an item apart.
 bool may_overlap(const Array &a, const Array &b) {
-    const ByteRange in_a = a.layout().byte_range(a.itemsize()), in_b = b.layout().byte_range(b.itemsize());
-    const auto base_a = reinterpret_cast<std::intptr_t>(a.data()), base_b = reinterpret_cast<std::intptr_t>(b.data());
+    const ByteRange in_a = a.layout().byte_range(a.itemsize()),
+                    in_b = b.layout().byte_range(b.itemsize());
+    const auto base_a = reinterpret_cast<std::intptr_t>(a.data()),
+               base_b = reinterpret_cast<std::intptr_t>(b.data());
     if (base_a + in_a.end <= base_b + in_b.begin || base_b + in_b.end <= base_a + in_a.begin)
         return false;
     std::int64_t divisor = 0;
@@ -208,15 +221,17 @@ Submitted copy(const Array &to, const Array &from, const Queue &queue) {
 Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wanted) {
     check_writable("fill", to);
     if (item.size() != static_cast<std::size_t>(to.itemsize()))
-        throw Error(ErrorKind::value, "fill: the item has ", item.size(), " bytes and an element of ", to.dtype(), " has ",
-                    to.itemsize());
+        throw Error(ErrorKind::value, "fill: the item has ", item.size(),
+                    " bytes and an element of ", to.dtype(), " has ", to.itemsize());
     if (to.size() == 0)
         return {};
-    const bool by_host = to.is_host_accessible() && (is_host_memory(to) || to.nbytes() <= host_copy_limit) &&
+    const bool by_host = to.is_host_accessible() &&
+                         (is_host_memory(to) || to.nbytes() <= host_copy_limit) &&
                          !is_captured(wanted, to) && to.memory().is_ready_for_host(Access::write);
     const Queue queue = by_host ? host_copy_queue() : wanted ? wanted : queue_of(to);
     if (!by_host && !reaches(queue, to))
-        throw Error(ErrorKind::value, "fill: the queue is of ", queue.context(), ", and the array's memory of ", to.context());
+        throw Error(ErrorKind::value, "fill: the queue is of ", queue.context(),
+                    ", and the array's memory of ", to.context());
 
     Operation operation(queue);
     operation.before(Access::write, to.memory());
@@ -231,10 +246,12 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
     } else {
         const ByteStrides strides = byte_strides(to);
         const ep_box box = box_of(to);
-        backend.call(&ep_backend::memory_fill_strided, queue.handle(), &box, to.data(), strides.data(), item.data());
+        backend.call(&ep_backend::memory_fill_strided, queue.handle(), &box, to.data(),
+                     strides.data(), item.data());
     }
     const Queue::Position position = queue.submitted();
-    operation.submitted(position, capture, [&](auto &&record) { record(Access::write, to.memory()); });
+    operation.submitted(position, capture,
+                        [&](auto &&record) { record(Access::write, to.memory()); });
     return {queue, position};
 }
 

@@ -9,11 +9,13 @@
 namespace entrepot {
 namespace {
 
-void check_reachable(const Kernel &kernel, const Queue &queue, const Array &array, std::size_t position) {
+void check_reachable(const Kernel &kernel, const Queue &queue, const Array &array,
+                     std::size_t position) {
     if (array.size() != 0 && !reaches(queue, array))
-        throw Error(ErrorKind::kernel, "launch of ", kernel.name(), ": argument ", position, " is ", array.kind(), " memory of ",
-                    array.context(), ", and the queue is of ", queue.context(),
-                    "; compute follows data: launch on the array's own queue, or move it with .to(device)");
+        throw Error(
+            ErrorKind::kernel, "launch of ", kernel.name(), ": argument ", position, " is ",
+            array.kind(), " memory of ", array.context(), ", and the queue is of ", queue.context(),
+            "; compute follows data: launch on the array's own queue, or move it with .to(device)");
 }
 
 void release_kept(void *kernel) { delete static_cast<Kernel *>(kernel); }
@@ -29,7 +31,8 @@ void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const Ar
 
 // Submits the launch, ordered with all other work on the arrays' memory.
 template <class Submit>
-Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses, Submit &&submit) {
+Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses,
+                         Submit &&submit) {
     Operation operation(queue);
     const auto for_each_use = [&](auto &&add) {
         for (const ArrayUse &use : uses)
@@ -47,15 +50,18 @@ Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<con
 }  // namespace
 
 [[gnu::hot]] Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range,
-                                    std::span<const ep_argument> arguments, std::span<const ArrayUse> uses,
+                                    std::span<const ep_argument> arguments,
+                                    std::span<const ArrayUse> uses,
                                     const ep_cooperation *cooperation) {
     for (const ArrayUse &use : uses)
         check_reachable(kernel, queue, *use.array, use.position);
-    return in_order(kernel, queue, uses, [&] { return kernel.launch(queue, range, arguments, cooperation); });
+    return in_order(kernel, queue, uses,
+                    [&] { return kernel.launch(queue, range, arguments, cooperation); });
 }
 
-[[gnu::hot]] Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range,
-                                      std::span<const ep_argument> arguments, std::span<const ArrayUse> uses) {
+[[gnu::hot]] Queue::Position relaunch(const Kernel &kernel, const Queue &queue,
+                                      const ep_range &range, std::span<const ep_argument> arguments,
+                                      std::span<const ArrayUse> uses) {
     return in_order(kernel, queue, uses, [&] { return kernel.relaunch(queue, range, arguments); });
 }
 

@@ -13,7 +13,8 @@ namespace entrepot::backends {
 
 // An error with its status at the boundary.
 struct Refusal : std::runtime_error {
-    Refusal(ep_status code, const std::string &message) : std::runtime_error(message), status(code) {}
+    Refusal(ep_status code, const std::string &message)
+        : std::runtime_error(message), status(code) {}
     ep_status status;
 };
 
@@ -44,7 +45,8 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
 }
 
 // Implements event_hand_over by three other functions, for runtimes without a faster way.
-template <auto record, auto wait_in_queue, auto release> ep_status hand_over_by_event(ep_queue from, ep_queue to) noexcept {
+template <auto record, auto wait_in_queue, auto release>
+ep_status hand_over_by_event(ep_queue from, ep_queue to) noexcept {
     ep_event event = nullptr;
     if (const ep_status status = record(from, EP_EVENT_EXACT, &event); status != EP_OK)
         return status;

@@ -59,8 +59,8 @@ std::string name_of(std::string_view key) { return digits_of(hash(key), 16); }
 
 // Lengths and a hash precede key and content, which reveals truncated or damaged files.
 std::string header(std::string_view key, std::string_view content) {
-    return std::string(mark) + std::to_string(key.size()) + ' ' + std::to_string(content.size()) + ' ' +
-           std::to_string(hash(content)) + '\n';
+    return std::string(mark) + std::to_string(key.size()) + ' ' + std::to_string(content.size()) +
+           ' ' + std::to_string(hash(content)) + '\n';
 }
 
 // Cached code is executed, so folder and file must belong to this user and be writable by no other.
@@ -81,7 +81,8 @@ OpenFile open_folder(const fs::path &place) {
     if (folder.number() < 0 || fstat(folder.number(), &status) != 0)
         throw_errno();
     if (!is_own(status))
-        throw Obstacle{"it belongs to another user, or others may write there (`chmod go-w` ends that)"};
+        throw Obstacle{
+            "it belongs to another user, or others may write there (`chmod go-w` ends that)"};
     return folder;
 }
 
@@ -89,7 +90,8 @@ std::string contents(int file, std::size_t size) {
     std::string all(size, '\0');
     std::size_t done = 0;
     while (done < size) {
-        const ssize_t count = uninterrupted([&] { return read(file, all.data() + done, size - done); });
+        const ssize_t count =
+            uninterrupted([&] { return read(file, all.data() + done, size - done); });
         if (count <= 0)
             break;
         done += static_cast<std::size_t>(count);
@@ -99,9 +101,11 @@ std::string contents(int file, std::size_t size) {
 }
 
 std::optional<std::string> find(const OpenFile &folder, std::string_view key) {
-    const OpenFile file(openat(folder.number(), name_of(key).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const OpenFile file(openat(folder.number(), name_of(key).c_str(),
+                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     struct stat status{};
-    if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) || !is_own(status))
+    if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode) ||
+        !is_own(status))
         return std::nullopt;
     const std::string all = contents(file.number(), static_cast<std::size_t>(status.st_size));
     const std::size_t end_of_mark = mark.size(), end_of_header = all.find('\n', end_of_mark);
@@ -124,10 +128,11 @@ public:
         static std::atomic<std::uint64_t> made{0};
         constexpr int most_attempts = 100;
         for (int attempt = 0; file_.number() < 0; ++attempt) {
-            const std::string varying =
-                cache_key(std::to_string(getpid()), std::to_string(++made), std::to_string(time(nullptr)));
+            const std::string varying = cache_key(std::to_string(getpid()), std::to_string(++made),
+                                                  std::to_string(time(nullptr)));
             own_name_ = std::string(name) + '.' + digits_of(hash(varying), 6);
-            file_ = OpenFile(openat(folder_, own_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+            file_ = OpenFile(openat(folder_, own_name_.c_str(),
+                                    O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
             if (file_.number() < 0 && (errno != EEXIST || attempt == most_attempts))
                 throw_errno();
         }
@@ -141,14 +146,16 @@ public:
 
     void write(std::string_view text) {
         while (!text.empty()) {
-            const ssize_t count = uninterrupted([&] { return ::write(file_.number(), text.data(), text.size()); });
+            const ssize_t count =
+                uninterrupted([&] { return ::write(file_.number(), text.data(), text.size()); });
             if (count < 0)
                 throw_errno();
             text.remove_prefix(static_cast<std::size_t>(count));
         }
     }
     void rename_to(const std::string &name) {
-        if (close(file_.detach()) != 0 || renameat(folder_, own_name_.c_str(), folder_, name.c_str()) != 0)
+        if (close(file_.detach()) != 0 ||
+            renameat(folder_, own_name_.c_str(), folder_, name.c_str()) != 0)
             throw_errno();
         own_name_.clear();
     }
@@ -198,17 +205,22 @@ constexpr std::string_view harmless_options[] = {"-D",
                                                  "-fconstexpr-"};
 
 // Parts of switches (-fNAME) that read files without naming them.
-constexpr std::string_view words_of_files[] = {"plugin", "profile", "module", "branch-probabilities", "pch"};
+constexpr std::string_view words_of_files[] = {"plugin", "profile", "module",
+                                               "branch-probabilities", "pch"};
 
 bool is_harmless(std::string_view option) {
     if (option.starts_with("-W"))  // -Wa, -Wl and -Wp pass their operands on
         return option.size() < 4 || option[3] != ',';
     if (option.starts_with("-m"))
-        return !option.starts_with("-mllvm") && !option.starts_with("-mlink") && option.find('/') == option.npos;
+        return !option.starts_with("-mllvm") && !option.starts_with("-mlink") &&
+               option.find('/') == option.npos;
     if (option.starts_with("-f") && option.find('=') == option.npos)
-        return std::ranges::none_of(words_of_files, [&](std::string_view word) { return option.find(word) != option.npos; });
+        return std::ranges::none_of(words_of_files, [&](std::string_view word) {
+            return option.find(word) != option.npos;
+        });
     const std::string whole = std::string(option) + ' ';
-    return std::ranges::any_of(harmless_options, [&](std::string_view known) { return whole.starts_with(known); });
+    return std::ranges::any_of(harmless_options,
+                               [&](std::string_view known) { return whole.starts_with(known); });
 }
 
 // Joins lines that end in a backslash, like the preprocessor.
@@ -240,8 +252,8 @@ std::string_view past_blanks(std::string_view rest) {
 // True if the operand of #include is <name> and stays within the compiler's own folders.
 bool is_own_header(std::string_view operand) {
     const std::string_view name = operand.substr(0, operand.find('>'));
-    return operand.starts_with('<') && name.size() != operand.size() && name.find("..") == name.npos &&
-           !past_blanks(name.substr(1)).starts_with('/');
+    return operand.starts_with('<') && name.size() != operand.size() &&
+           name.find("..") == name.npos && !past_blanks(name.substr(1)).starts_with('/');
 }
 
 }  // namespace
@@ -250,30 +262,36 @@ std::string stamp_of(const std::string &path) {
     struct stat found{};
     if (stat(path.c_str(), &found) != 0)
         return {};
-    return cache_key(path, std::to_string(found.st_ino), std::to_string(found.st_size), std::to_string(found.st_mtim.tv_sec),
-                     std::to_string(found.st_mtim.tv_nsec));
+    return cache_key(path, std::to_string(found.st_ino), std::to_string(found.st_size),
+                     std::to_string(found.st_mtim.tv_sec), std::to_string(found.st_mtim.tv_nsec));
 }
 
 bool names_files(std::string_view source, Angled angled) {
     const std::string lines = joined(source);
-    const bool has_own = angled == Angled::its_own &&
-                         std::ranges::all_of(folder_variables, [](const char *name) { return variable(name).empty(); });
+    const bool has_own =
+        angled == Angled::its_own && std::ranges::all_of(folder_variables, [](const char *name) {
+            return variable(name).empty();
+        });
     for (const char *const word : {".incbin", ".include", "__has_include", "__has_embed"})
         if (lines.find(word) != lines.npos)
             return true;
     for (const std::string_view hash : {"#", "%:", "?\?="})
         for (std::size_t at = lines.find(hash); at != lines.npos; at = lines.find(hash, at + 1)) {
-            const std::string_view directive = past_blanks(std::string_view(lines).substr(at + hash.size()));
+            const std::string_view directive =
+                past_blanks(std::string_view(lines).substr(at + hash.size()));
             const auto letter = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-            const std::string_view word(directive.begin(), std::ranges::find_if_not(directive, letter));
+            const std::string_view word(directive.begin(),
+                                        std::ranges::find_if_not(directive, letter));
             if (word == "include_next" || word == "import" || word == "embed" ||
-                (word == "include" && !(has_own && is_own_header(past_blanks(directive.substr(word.size()))))))
+                (word == "include" &&
+                 !(has_own && is_own_header(past_blanks(directive.substr(word.size()))))))
                 return true;
         }
     return false;
 }
 
-bool options_name_files(std::span<const std::string> options, std::span<const std::string_view> also) {
+bool options_name_files(std::span<const std::string> options,
+                        std::span<const std::string_view> also) {
     for (std::size_t at = 0; at < options.size(); ++at) {
         const std::string_view option = options[at];
         const bool has_operand = (option == "-D" || option == "-U") && at + 1 < options.size();
@@ -311,8 +329,10 @@ void keep_cached(std::string_view kind, std::string_view key, std::string_view c
         const fs::path place = directory(kind);
         if (place.empty()) {
             if (loader && loader->cache_unwritable && !std::getenv("ENTREPOT_CACHE_DIR"))
-                loader->cache_unwritable("compiled code cannot be kept: ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set. "
-                                         "Each process compiles it again; set ENTREPOT_CACHE_DIR to a folder, or to nothing to "
+                loader->cache_unwritable("compiled code cannot be kept: ENTREPOT_CACHE_DIR, "
+                                         "XDG_CACHE_HOME and HOME are not set. "
+                                         "Each process compiles it again; set ENTREPOT_CACHE_DIR "
+                                         "to a folder, or to nothing to "
                                          "keep none");
             return;
         }
@@ -332,10 +352,12 @@ void keep_cached(std::string_view kind, std::string_view key, std::string_view c
             file.rename_to(name);
         } catch (const Obstacle &obstacle) {
             if (loader && loader->cache_unwritable)
-                loader->cache_unwritable(sentence_of("compiled code cannot be kept in ", place.string(), ": ", obstacle.reason,
-                                                     ". Each process compiles it again; set ENTREPOT_CACHE_DIR to another "
-                                                     "folder, or to nothing to keep none")
-                                             .c_str());
+                loader->cache_unwritable(
+                    sentence_of(
+                        "compiled code cannot be kept in ", place.string(), ": ", obstacle.reason,
+                        ". Each process compiles it again; set ENTREPOT_CACHE_DIR to another "
+                        "folder, or to nothing to keep none")
+                        .c_str());
         }
     } catch (...) {  // out of memory: the next build compiles again
     }
@@ -350,7 +372,9 @@ std::string cache_obstacle(std::string_view kind) {
         const bool is_there = lstat(place.c_str(), &status) == 0;
         while (lstat(place.c_str(), &status) != 0 && place.has_relative_path())
             place = place.has_parent_path() ? place.parent_path() : fs::path(".");
-        const OpenFile folder = is_there ? open_folder(place) : OpenFile(open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        const OpenFile folder =
+            is_there ? open_folder(place)
+                     : OpenFile(open(place.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
         if (folder.number() < 0)
             throw_errno();
         const NewFile tried(folder, "entrepot");

@@ -18,7 +18,9 @@ namespace entrepot::backends {
 // A key of several parts, unambiguously separated.
 template <class... Parts> std::string cache_key(const Parts &...parts) {
     std::string key;
-    const auto add = [&](std::string_view part) { (key += std::to_string(part.size()) += ':') += part; };
+    const auto add = [&](std::string_view part) {
+        (key += std::to_string(part.size()) += ':') += part;
+    };
     (add(parts), ...);
     return key;
 }
@@ -39,7 +41,8 @@ bool names_files(std::string_view source, Angled angled = Angled::its_own);
 // True if an option may name a file whose content no key covers: a header, a library, a profile, a
 // plugin, a file of options. Unknown options are assumed to do so. `also` has prefixes of further
 // options that name no file.
-bool options_name_files(std::span<const std::string> options, std::span<const std::string_view> also = {});
+bool options_name_files(std::span<const std::string> options,
+                        std::span<const std::string_view> also = {});
 
 // The directory according to the current environment; empty: no cache.
 std::string cache_directory();

@@ -17,7 +17,8 @@ public:
     bool retain_if_alive() noexcept {
         std::uint32_t references = references_.load(std::memory_order_relaxed);
         while (references != 0)
-            if (references_.compare_exchange_weak(references, references + 1, std::memory_order_acq_rel))
+            if (references_.compare_exchange_weak(references, references + 1,
+                                                  std::memory_order_acq_rel))
                 return true;
         return false;
     }
@@ -57,6 +58,8 @@ private:
 };
 
 // Hash of a handle, for runtimes without their own hash function.
-template <class Handle> std::uint64_t hash_of(Handle handle) noexcept { return std::hash<Handle>{}(handle); }
+template <class Handle> std::uint64_t hash_of(Handle handle) noexcept {
+    return std::hash<Handle>{}(handle);
+}
 
 }  // namespace entrepot::backends

@@ -33,7 +33,8 @@ struct Walk {
 };
 
 // Refuses a box that the contract does not allow.
-Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from, const std::int64_t *from_steps);
+Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
+               const std::int64_t *from_steps);
 
 // A fill has one walk for each distinct unit of the item: `values[i]` is written along `walks[i]`.
 struct Fill {
@@ -49,17 +50,19 @@ constexpr std::size_t widest_unit = 16;
 
 inline void require_box(const ep_box &box) {
     if (box.ndim > EP_MAX_NDIM)
-        refuse(EP_INVALID, "a box of ", box.ndim, " dimensions was given, and there may be ", EP_MAX_NDIM);
+        refuse(EP_INVALID, "a box of ", box.ndim, " dimensions was given, and there may be ",
+               EP_MAX_NDIM);
     if (box.itemsize == 0)
         refuse(EP_INVALID, "a box of items of 0 bytes was given");
     for (std::size_t i = 0; i < box.ndim; ++i)
         if (box.shape[i] < 0)
-            refuse(EP_INVALID, "dimension ", i, " of the box has the negative extent ", box.shape[i]);
+            refuse(EP_INVALID, "dimension ", i, " of the box has the negative extent ",
+                   box.shape[i]);
 }
 
 // Loops over whole items, sorted by the steps of `to`, all forward and of more than one round.
-inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
-                          const std::int64_t *from_steps) {
+inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps,
+                          const void *from, const std::int64_t *from_steps) {
     require_box(box);
     Walk walk{static_cast<char *>(to), static_cast<const char *>(from), 1, {}};
     for (std::size_t i = 0; i < box.ndim; ++i) {
@@ -75,7 +78,8 @@ inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_st
         }
         walk.loops.push_back(loop);
     }
-    std::stable_sort(walk.loops.begin(), walk.loops.end(), [](const Loop &a, const Loop &b) { return a.to_step > b.to_step; });
+    std::stable_sort(walk.loops.begin(), walk.loops.end(),
+                     [](const Loop &a, const Loop &b) { return a.to_step > b.to_step; });
     return walk;
 }
 
@@ -86,7 +90,8 @@ inline void join_loops(Walk &walk) {
     for (const Loop &inner : walk.loops) {
         if (!joined.empty()) {
             Loop &outer = joined.back();
-            if (outer.to_step == inner.to_step * inner.count && outer.from_step == inner.from_step * inner.count) {
+            if (outer.to_step == inner.to_step * inner.count &&
+                outer.from_step == inner.from_step * inner.count) {
                 outer = {outer.count * inner.count, inner.to_step, inner.from_step};
                 continue;
             }
@@ -97,9 +102,11 @@ inline void join_loops(Walk &walk) {
 }
 
 inline bool is_multiple(const Walk &walk, std::size_t bytes) {
-    std::uint64_t all = reinterpret_cast<std::uintptr_t>(walk.to) | reinterpret_cast<std::uintptr_t>(walk.from);
+    std::uint64_t all =
+        reinterpret_cast<std::uintptr_t>(walk.to) | reinterpret_cast<std::uintptr_t>(walk.from);
     for (std::size_t i = 0; i + 1 < walk.loops.size(); ++i)
-        all |= static_cast<std::uint64_t>(walk.loops[i].to_step) | static_cast<std::uint64_t>(walk.loops[i].from_step);
+        all |= static_cast<std::uint64_t>(walk.loops[i].to_step) |
+               static_cast<std::uint64_t>(walk.loops[i].from_step);
     return all % bytes == 0;
 }
 
@@ -109,7 +116,8 @@ inline bool widen_unit(Walk &walk) {
         return false;
     Loop &inner = walk.loops.back();
     const auto unit = static_cast<std::int64_t>(walk.unit);
-    if (inner.to_step != unit || inner.from_step != unit || inner.count % 2 != 0 || !is_multiple(walk, 2 * walk.unit))
+    if (inner.to_step != unit || inner.from_step != unit || inner.count % 2 != 0 ||
+        !is_multiple(walk, 2 * walk.unit))
         return false;
     walk.unit *= 2;
     inner = {inner.count / 2, 2 * unit, 2 * unit};
@@ -130,7 +138,8 @@ inline std::size_t period_of(const unsigned char *item, std::size_t itemsize) {
 
 inline bool Walk::is_contiguous() const noexcept {
     const auto step = static_cast<std::int64_t>(unit);
-    return loops.empty() || (loops.size() == 1 && loops[0].to_step == step && loops[0].from_step == step);
+    return loops.empty() ||
+           (loops.size() == 1 && loops[0].to_step == step && loops[0].from_step == step);
 }
 
 inline std::size_t Walk::bytes() const noexcept {

@@ -12,7 +12,8 @@ namespace entrepot {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the typestrs of dtype_table are those of a little-endian host");
+static_assert(std::endian::native == std::endian::little,
+              "the typestrs of dtype_table are those of a little-endian host");
 
 template <class Match> constexpr const DtypeRow *find_row(Match match) noexcept {
     const auto row = std::find_if(dtype_table.begin(), dtype_table.end(), match);
@@ -36,15 +37,18 @@ constexpr auto packed_kinds_and_sizes = [] {
             numbers[i] = packed(dtype_table[i].typestr.substr(1));
     return numbers;
 }();
-static_assert(std::ranges::all_of(dtype_table,
-                                  [](const DtypeRow &row) { return row.typestr.size() <= longest_kind_and_size + 1; }));
+static_assert(std::ranges::all_of(dtype_table, [](const DtypeRow &row) {
+    return row.typestr.size() <= longest_kind_and_size + 1;
+}));
 
 const DtypeRow *find_kind_and_size(std::string_view text) noexcept {
     if (text.size() < 2 || text.size() > longest_kind_and_size)
         return nullptr;
-    const auto found = std::find(packed_kinds_and_sizes.begin(), packed_kinds_and_sizes.end(), packed(text));
-    return found == packed_kinds_and_sizes.end() ? nullptr
-                                                 : &dtype_table[static_cast<std::size_t>(found - packed_kinds_and_sizes.begin())];
+    const auto found =
+        std::find(packed_kinds_and_sizes.begin(), packed_kinds_and_sizes.end(), packed(text));
+    return found == packed_kinds_and_sizes.end()
+               ? nullptr
+               : &dtype_table[static_cast<std::size_t>(found - packed_kinds_and_sizes.begin())];
 }
 
 bool begins_with_order(std::string_view typestr) noexcept {
@@ -52,7 +56,8 @@ bool begins_with_order(std::string_view typestr) noexcept {
 }
 
 const DtypeRow *find_format(std::string_view format) noexcept {
-    return format.empty() ? nullptr : find_row([&](const DtypeRow &row) { return row.format == format; });
+    return format.empty() ? nullptr
+                          : find_row([&](const DtypeRow &row) { return row.format == format; });
 }
 
 // Reasons why items of some NumPy kinds are refused, and advice.
@@ -62,7 +67,8 @@ struct RefusedKind {
 };
 
 constexpr RefusedKind refused_kinds[] = {
-    {'V', "structured or untyped items have no plain type; take one field, or view them as a plain type of the same size; "
+    {'V', "structured or untyped items have no plain type; take one field, or view them as a plain "
+          "type of the same size; "
           "bfloat16 and "
           "float8, which some libraries write so, go by DLPack"},
     {'O', "Python objects are not plain memory; convert them to a numeric type"},
@@ -96,10 +102,12 @@ Error typestr_refusal(std::string_view typestr, std::string_view reason) {
         if (refused.kind == kind)
             throw typestr_refusal(typestr, refused.reason);
     if (kind == '\0' || typestr.size() < 3)
-        throw typestr_refusal(typestr, "byte order, kind and bytes are expected, such as '<f4' or '|b1'");
+        throw typestr_refusal(typestr,
+                              "byte order, kind and bytes are expected, such as '<f4' or '|b1'");
     const std::string sizes = sizes_of_kind(kind);
-    throw typestr_refusal(typestr, sizes.empty() ? "its kind is unknown; b, i, u, f and c are taken"
-                                                 : "items of that kind have " + sizes + " bytes here");
+    throw typestr_refusal(typestr, sizes.empty()
+                                       ? "its kind is unknown; b, i, u, f and c are taken"
+                                       : "items of that kind have " + sizes + " bytes here");
 }
 
 // Aliases of the table's formats. Empty: the code does not exist in that mode.
@@ -115,9 +123,14 @@ constexpr std::string_view ssize_format = sizeof(std::ptrdiff_t) == 8 ? "q" : "i
 constexpr std::string_view size_format = sizeof(std::size_t) == 8 ? "Q" : "I";
 
 constexpr FormatAlias format_aliases[] = {
-    {"c", "B", "B"},        {"l", "i", long_format},         {"L", "I", ulong_format}, {"n", "", ssize_format},
-    {"N", "", size_format}, {"P", size_format, size_format},  // ctypes writes `<P`, although struct allows it in native mode only
-    {"F", "Zf", "Zf"},                                        // Python 3.14's own spelling of complex numbers
+    {"c", "B", "B"},
+    {"l", "i", long_format},
+    {"L", "I", ulong_format},
+    {"n", "", ssize_format},
+    // ctypes writes `<P`, although struct allows it in native mode only
+    {"N", "", size_format},
+    {"P", size_format, size_format},
+    {"F", "Zf", "Zf"},  // Python 3.14's own spelling of complex numbers
     {"D", "Zd", "Zd"},
 };
 
@@ -175,8 +188,8 @@ std::string name_of(Dtype dtype) {
     const std::string lanes = std::to_string(dtype.lanes);
     if (row)
         return std::string(row->name) + (dtype.lanes == 1 ? "" : "x" + lanes);
-    return "code " + std::to_string(static_cast<int>(dtype.code)) + ", " + std::to_string(dtype.bits) + " bits" +
-           (dtype.lanes == 1 ? "" : ", " + lanes + " lanes");
+    return "code " + std::to_string(static_cast<int>(dtype.code)) + ", " +
+           std::to_string(dtype.bits) + " bits" + (dtype.lanes == 1 ? "" : ", " + lanes + " lanes");
 }
 
 std::optional<Dtype> dtype_from_name(std::string_view name) noexcept {
@@ -193,7 +206,8 @@ std::optional<Dtype> dtype_from_name(std::string_view name) noexcept {
     const std::string_view count = name.substr(cross + 1);
     std::uint16_t lanes = 0;
     const auto [end, error] = std::from_chars(count.data(), count.data() + count.size(), lanes);
-    if (!row || error != std::errc{} || end != count.data() + count.size() || count.front() == '0' || lanes < 2)
+    if (!row || error != std::errc{} || end != count.data() + count.size() ||
+        count.front() == '0' || lanes < 2)
         return std::nullopt;
     return Dtype{row->dtype.code, row->dtype.bits, lanes};
 }
@@ -209,7 +223,8 @@ std::optional<Dtype> dtype_from_kind_and_size(std::string_view text) noexcept {
 }
 
 Dtype dtype_from_typestr(std::string_view typestr) {
-    const DtypeRow *const row = begins_with_order(typestr) ? find_kind_and_size(typestr.substr(1)) : nullptr;
+    const DtypeRow *const row =
+        begins_with_order(typestr) ? find_kind_and_size(typestr.substr(1)) : nullptr;
     if (!row)
         refuse_typestr(typestr);
     if (typestr[0] == '>' && row->dtype.itemsize() > 1)
@@ -227,8 +242,9 @@ Dtype dtype_from_format(const char *format, std::int64_t itemsize) {
     if (!row)
         throw format_refusal(asked, reason_against_format(given.code));
     if (row->dtype.itemsize() != itemsize)
-        throw Error(ErrorKind::exchange, "buffer format '", asked, "' means items of ", row->dtype.itemsize(),
-                    " bytes, but the buffer gives an itemsize of ", itemsize, "; its exporter contradicts itself");
+        throw Error(ErrorKind::exchange, "buffer format '", asked, "' means items of ",
+                    row->dtype.itemsize(), " bytes, but the buffer gives an itemsize of ", itemsize,
+                    "; its exporter contradicts itself");
     if ((given.order == '>' || given.order == '!') && itemsize > 1)
         throw format_refusal(asked, "its bytes are swapped; copy it to the native order first");
     return row->dtype;

@@ -16,7 +16,9 @@ thread_local std::string pending_warning;
 
 }  // namespace
 
-void set_interrupt_check(InterruptCheck check) noexcept { interrupt_check.store(check, std::memory_order_release); }
+void set_interrupt_check(InterruptCheck check) noexcept {
+    interrupt_check.store(check, std::memory_order_release);
+}
 
 bool is_interrupted() noexcept {
     const InterruptCheck check = interrupt_check.load(std::memory_order_acquire);
@@ -25,7 +27,9 @@ bool is_interrupted() noexcept {
 
 bool take_interruption() noexcept { return std::exchange(interrupted, false); }
 
-void set_warning_sink(WarningSink sink) noexcept { warning_sink.store(sink, std::memory_order_release); }
+void set_warning_sink(WarningSink sink) noexcept {
+    warning_sink.store(sink, std::memory_order_release);
+}
 
 void warn_later(const char *message) noexcept {
     try {

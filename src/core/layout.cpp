@@ -28,9 +28,12 @@ struct Slice {
 // Python's rules, as in PySlice_AdjustIndices: bounds may be anything, including the sentinels of
 // PySlice_Unpack.
 Slice clipped(const IndexEntry &entry, std::int64_t extent) noexcept {
-    const std::int64_t step = std::max(entry.step, -std::numeric_limits<std::int64_t>::max());  // so that it can be negated
+    // so that it can be negated
+    const std::int64_t step = std::max(entry.step, -std::numeric_limits<std::int64_t>::max());
     const std::int64_t lowest = step < 0 ? -1 : 0, highest = step < 0 ? extent - 1 : extent;
-    const auto clip = [&](std::int64_t bound) { return std::clamp(bound < 0 ? bound + extent : bound, lowest, highest); };
+    const auto clip = [&](std::int64_t bound) {
+        return std::clamp(bound < 0 ? bound + extent : bound, lowest, highest);
+    };
     const std::int64_t start = clip(entry.start), stop = clip(entry.stop);
     if (step < 0)
         return {start, step, stop < start ? (start - stop - 1) / -step + 1 : 0};
@@ -40,7 +43,8 @@ Slice clipped(const IndexEntry &entry, std::int64_t extent) noexcept {
 std::int64_t checked_position(std::int64_t index, std::int64_t extent, std::size_t axis) {
     const std::int64_t position = index < 0 ? index + extent : index;
     if (position < 0 || position >= extent)
-        throw Error(ErrorKind::index, "index ", index, " is out of bounds for axis ", axis, " of extent ", extent);
+        throw Error(ErrorKind::index, "index ", index, " is out of bounds for axis ", axis,
+                    " of extent ", extent);
     return position;
 }
 
@@ -72,13 +76,15 @@ IndexCount count_axes(std::span<const IndexEntry> index, std::size_t ndim) {
             throw Error(ErrorKind::value, "slice step cannot be zero");
     }
     if (ellipses > 1)
-        throw Error(ErrorKind::index, "an index can have only a single ellipsis ('...'), this one has ", ellipses);
+        throw Error(ErrorKind::index,
+                    "an index can have only a single ellipsis ('...'), this one has ", ellipses);
     if (integers + slices > ndim)
-        throw Error(ErrorKind::index, "too many indices: the array is ", ndim, "-dimensional, but ", integers + slices,
-                    " were given");
+        throw Error(ErrorKind::index, "too many indices: the array is ", ndim, "-dimensional, but ",
+                    integers + slices, " were given");
     const std::size_t made = ndim - integers + new_axes;
     if (made > Layout::max_ndim)
-        throw Error(ErrorKind::index, "the index makes ", made, " dimensions; at most ", Layout::max_ndim, " are supported");
+        throw Error(ErrorKind::index, "the index makes ", made, " dimensions; at most ",
+                    Layout::max_ndim, " are supported");
     return {integers + slices, made};
 }
 
@@ -118,8 +124,8 @@ using ShapeBuffer = std::array<std::int64_t, Layout::max_ndim>;
 // The new shape with its -1 resolved. Throws if the size differs.
 Extents resolved_shape(const Layout &layout, Extents shape, ShapeBuffer &buffer) {
     const auto refusal = [&](const auto &...why) {
-        return Error(ErrorKind::value, "cannot reshape an array of shape ", tuple_text(layout.shape()), " into ",
-                     tuple_text(shape), ": ", why...);
+        return Error(ErrorKind::value, "cannot reshape an array of shape ",
+                     tuple_text(layout.shape()), " into ", tuple_text(shape), ": ", why...);
     };
     if (shape.size() > Layout::max_ndim)
         throw refusal("at most ", Layout::max_ndim, " dimensions are supported");
@@ -163,12 +169,14 @@ bool can_reach(Extents shape, Extents strides) noexcept {
     std::uint64_t reach = 0;
     bool overflow = false;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-        const auto steps = static_cast<std::uint64_t>(shape[axis]) - 1, step = static_cast<std::uint64_t>(strides[axis]);
+        const auto steps = static_cast<std::uint64_t>(shape[axis]) - 1,
+                   step = static_cast<std::uint64_t>(strides[axis]);
         std::uint64_t span = 0;
         overflow |= __builtin_mul_overflow(strides[axis] < 0 ? 0 - step : step, steps, &span);
         overflow |= __builtin_add_overflow(reach, span, &reach);
     }
-    return !overflow && reach <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+    return !overflow &&
+           reach <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
 }
 
 }  // namespace
@@ -197,24 +205,27 @@ void Layout::make(Extents shape, Extents strides) {
 
 void Layout::refuse(Extents shape, Extents strides) {
     if (shape.size() > max_ndim)
-        throw Error(ErrorKind::value, "an array of ", shape.size(), " dimensions was asked for; at most ", max_ndim,
-                    " are supported");
+        throw Error(ErrorKind::value, "an array of ", shape.size(),
+                    " dimensions was asked for; at most ", max_ndim, " are supported");
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
         if (shape[axis] < 0)
-            throw Error(ErrorKind::value, "extents cannot be negative: axis ", axis, " of shape ", tuple_text(shape), " is");
+            throw Error(ErrorKind::value, "extents cannot be negative: axis ", axis, " of shape ",
+                        tuple_text(shape), " is");
     std::int64_t elements = 1;
     for (const std::int64_t extent : shape)
         if (extent != 0 && __builtin_mul_overflow(elements, extent, &elements))
             throw Error(ErrorKind::overflow, "shape ", tuple_text(shape),
                         " has too many elements: their number must fit 64 bits");
     if (shape.size() != strides.size())
-        throw Error(ErrorKind::value, "shape ", tuple_text(shape), " and strides ", tuple_text(strides), " differ in length");
-    throw Error(ErrorKind::overflow, "strides ", tuple_text(strides), " (elements) with shape ", tuple_text(shape),
-                " reach further than 64 bits can count");
+        throw Error(ErrorKind::value, "shape ", tuple_text(shape), " and strides ",
+                    tuple_text(strides), " differ in length");
+    throw Error(ErrorKind::overflow, "strides ", tuple_text(strides), " (elements) with shape ",
+                tuple_text(shape), " reach further than 64 bits can count");
 }
 
 void Layout::refuse_bytes(std::int64_t itemsize) const {
-    throw Error(ErrorKind::overflow, size_, " elements of ", itemsize, " bytes are more bytes than 64 bits can count");
+    throw Error(ErrorKind::overflow, size_, " elements of ", itemsize,
+                " bytes are more bytes than 64 bits can count");
 }
 
 bool Layout::is_c_contiguous() const noexcept {
@@ -255,8 +266,10 @@ bool Layout::may_overlap_itself() const noexcept {
     std::size_t count = 0;
     for (std::size_t axis = 0; axis < ndim_; ++axis)
         if (shape()[axis] > 1)
-            axes[count++] = {shape()[axis], strides()[axis] < 0 ? -strides()[axis] : strides()[axis]};
-    std::sort(axes.begin(), axes.begin() + count, [](const Run &left, const Run &right) { return left.stride < right.stride; });
+            axes[count++] = {shape()[axis],
+                             strides()[axis] < 0 ? -strides()[axis] : strides()[axis]};
+    std::sort(axes.begin(), axes.begin() + count,
+              [](const Run &left, const Run &right) { return left.stride < right.stride; });
 
     std::int64_t reach = 0;
     for (std::size_t axis = 0; axis < count; ++axis) {
@@ -277,7 +290,9 @@ Layout::View Layout::select(std::span<const IndexEntry> index) const {
     View view;
     view.layout.reserve(count.made);
     const std::int64_t *const extents = data(), *const steps = extents + ndim_;
-    std::int64_t *const new_extents = view.layout.mutable_shape(), *const new_steps = view.layout.mutable_strides();
+    std::int64_t *const new_extents = view.layout.mutable_shape(), *const new_steps =
+                                                                       view.layout
+                                                                           .mutable_strides();
     std::size_t from = 0, to = 0;
     const auto make = [&](std::int64_t extent, std::int64_t step) {
         new_extents[to] = extent;
@@ -326,7 +341,8 @@ Layout::View Layout::select(std::span<const IndexEntry> index) const {
 
 Layout Layout::transposed(std::span<const std::int64_t> axes) const {
     const auto refusal = [&](const auto &...why) {
-        return Error(ErrorKind::value, "axes ", tuple_text(axes), " are no order of ", ndim_, " axes: ", why...);
+        return Error(ErrorKind::value, "axes ", tuple_text(axes), " are no order of ", ndim_,
+                     " axes: ", why...);
     };
     if (!axes.empty() && axes.size() != ndim_)
         throw refusal("each must be named once");
@@ -357,7 +373,8 @@ Layout Layout::transposed(std::span<const std::int64_t> axes) const {
 std::optional<Layout> Layout::reshaped(Extents shape) const {
     ShapeBuffer buffer;
     Layout result(resolved_shape(*this, shape, buffer));
-    if (std::equal(result.shape().begin(), result.shape().end(), this->shape().begin(), this->shape().end()))
+    if (std::equal(result.shape().begin(), result.shape().end(), this->shape().begin(),
+                   this->shape().end()))
         return *this;
     if (is_c_contiguous())
         return result;
@@ -381,15 +398,16 @@ Layout Layout::viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) c
     if (old_itemsize == new_itemsize)
         return *this;
     const auto refusal = [&](const auto &...why) {
-        return Error(ErrorKind::value, "cannot view items of ", old_itemsize, " bytes as items of ", new_itemsize,
-                     " bytes: ", why...);
+        return Error(ErrorKind::value, "cannot view items of ", old_itemsize, " bytes as items of ",
+                     new_itemsize, " bytes: ", why...);
     };
     if (ndim_ == 0)
         throw refusal("a 0-dimensional array has no axis to change; reshape it to (1,) first");
     const std::size_t last = ndim_ - 1;
     const std::int64_t extent = shape()[last];
     if (extent > 1 && strides()[last] != 1)
-        throw refusal("the last axis must be contiguous, its stride is ", strides()[last], "; copy the array first");
+        throw refusal("the last axis must be contiguous, its stride is ", strides()[last],
+                      "; copy the array first");
     if (new_itemsize < old_itemsize && old_itemsize % new_itemsize != 0)
         throw refusal("the old size must be a multiple of the new one");
     std::int64_t bytes = 0;
@@ -408,10 +426,11 @@ Layout Layout::viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) c
         std::int64_t step = 0;
         const bool overflow = __builtin_mul_overflow(stride, old_itemsize, &step);
         if (stepped && overflow)
-            throw Error(ErrorKind::overflow, "axis ", axis, " steps ", stride, " items of ", old_itemsize,
-                        " bytes, which is further than 64 bits can count");
+            throw Error(ErrorKind::overflow, "axis ", axis, " steps ", stride, " items of ",
+                        old_itemsize, " bytes, which is further than 64 bits can count");
         if (stepped && step % new_itemsize != 0)
-            throw refusal("axis ", axis, " steps ", step, " bytes, which is no multiple of that; copy the array first");
+            throw refusal("axis ", axis, " steps ", step,
+                          " bytes, which is no multiple of that; copy the array first");
         wanted.mutable_strides()[axis] = overflow ? stride : step / new_itemsize;
     }
     return Layout(wanted.shape(), wanted.strides());
@@ -419,8 +438,8 @@ Layout Layout::viewed_as(std::int64_t old_itemsize, std::int64_t new_itemsize) c
 
 Layout Layout::broadcast_to(Extents shape) const {
     const auto refusal = [&](const auto &...why) {
-        return Error(ErrorKind::value, "cannot broadcast an array of shape ", tuple_text(this->shape()), " to ",
-                     tuple_text(shape), ": ", why...);
+        return Error(ErrorKind::value, "cannot broadcast an array of shape ",
+                     tuple_text(this->shape()), " to ", tuple_text(shape), ": ", why...);
     };
     if (shape.size() < ndim_)
         throw refusal("that has fewer dimensions");
@@ -429,8 +448,10 @@ Layout Layout::broadcast_to(Extents shape) const {
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
         const std::int64_t own = axis < added ? 1 : this->shape()[axis - added];
         if (own != shape[axis] && own != 1)
-            throw refusal("axis ", axis - added, " has extent ", own, ", which is neither 1 nor ", shape[axis]);
-        result.mutable_strides()[axis] = axis < added || own != shape[axis] ? 0 : strides()[axis - added];
+            throw refusal("axis ", axis - added, " has extent ", own, ", which is neither 1 nor ",
+                          shape[axis]);
+        result.mutable_strides()[axis] =
+            axis < added || own != shape[axis] ? 0 : strides()[axis - added];
     }
     return result;
 }
@@ -443,7 +464,8 @@ std::string tuple_text(Extents extents) {
 }
 
 std::ostream &operator<<(std::ostream &out, const Layout &layout) {
-    return out << "shape " << tuple_text(layout.shape()) << " and strides " << tuple_text(layout.strides());
+    return out << "shape " << tuple_text(layout.shape()) << " and strides "
+               << tuple_text(layout.strides());
 }
 
 }  // namespace entrepot

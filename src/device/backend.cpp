@@ -31,7 +31,7 @@ ErrorKind kind_of(ep_status status) noexcept {
 struct Backend::DeviceTable {
     using Snapshot = std::vector<const Device::Record *>;
     LeafMutex mutex;
-    std::deque<Snapshot> snapshots{1};                          // guarded by mutex; published snapshots are constant
+    std::deque<Snapshot> snapshots{1};  // guarded by mutex; published snapshots are constant
     std::deque<std::unique_ptr<const Device::Record>> records;  // guarded by mutex
     std::atomic<const Snapshot *> current{&snapshots.back()};   // atomic; written with mutex held
 
@@ -54,8 +54,8 @@ struct Backend::DeviceTable {
 };
 
 Backend::Backend(const ep_backend *api)
-    : api_(api), is_host_(std::string_view(api->name) == "host"), is_sycl_(std::string_view(api->name) == "sycl"),
-      devices_(std::make_unique<DeviceTable>()) {}
+    : api_(api), is_host_(std::string_view(api->name) == "host"),
+      is_sycl_(std::string_view(api->name) == "sycl"), devices_(std::make_unique<DeviceTable>()) {}
 Backend::~Backend() = default;
 
 Device Backend::device(ep_device handle) const {

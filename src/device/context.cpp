@@ -12,7 +12,8 @@ using Table = LiveTable<Context::Record>;
 
 Table &live() {
     static Table *table = [] {
-        fork_guard::hold_over_fork({[]() noexcept { live().mutex.lock(); }, []() noexcept { live().mutex.unlock(); }});
+        fork_guard::hold_over_fork(
+            {[]() noexcept { live().mutex.lock(); }, []() noexcept { live().mutex.unlock(); }});
         return new Table;
     }();
     return *table;
@@ -43,7 +44,9 @@ Context Context::create(std::span<const Device> devices) {
     std::vector<ep_device> handles;
     for (const Device &device : devices) {
         if (&device.backend() != &devices.front().backend())
-            throw Error(ErrorKind::value, "a context cannot hold devices of two backends: ", devices.front(), " and ", device);
+            throw Error(ErrorKind::value,
+                        "a context cannot hold devices of two backends: ", devices.front(), " and ",
+                        device);
         handles.push_back(device.handle());
     }
     const Backend &backend = devices.front().backend();

@@ -44,9 +44,11 @@ DriverCall::Slot &DriverCall::take_slot() noexcept {
     static thread_local SlotEnd end;
     end.arm();
     for (Slot *slot = all.load(std::memory_order_acquire); slot; slot = slot->next)
-        if (bool taken = false; slot->is_taken.compare_exchange_strong(taken, true, std::memory_order_acq_rel))
+        if (bool taken = false;
+            slot->is_taken.compare_exchange_strong(taken, true, std::memory_order_acq_rel))
             return *(own = slot);
-    static constinit Slot shared_by_the_rest;  // where there is no memory for one more; a race there only miscounts
+    // where there is no memory for one more; a race there only miscounts
+    static constinit Slot shared_by_the_rest;
     Slot *const made = new (std::nothrow) Slot;
     if (!made)
         return *(own = &shared_by_the_rest);
@@ -74,11 +76,13 @@ void DriverCall::end_all() noexcept {
                 return true;
         return false;
     };
-    if (!others_are_inside([](const Slot &slot) { return slot.is_taken.load(std::memory_order_acquire); }))
+    if (!others_are_inside(
+            [](const Slot &slot) { return slot.is_taken.load(std::memory_order_acquire); }))
         return;
     pass_barrier_on_all_threads();
     const auto end = std::chrono::steady_clock::now() + patience;
-    while (others_are_inside([](const Slot &slot) { return slot.depth.load(std::memory_order_acquire) != 0; }) &&
+    while (others_are_inside(
+               [](const Slot &slot) { return slot.depth.load(std::memory_order_acquire) != 0; }) &&
            std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(std::chrono::microseconds(100));
 }

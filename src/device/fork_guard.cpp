@@ -25,7 +25,8 @@ Holds &holds() {
 }
 
 void before_fork() {
-    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a mutex that this thread holds could not be taken again
+    // a mutex that this thread holds could not be taken again
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     holds().mutex.lock();
     for (const Hold &hold : holds().rows)
         hold.take();
@@ -53,8 +54,9 @@ void after_fork_in_child() {
     _exit(status);
 }
 
-constexpr std::string_view advice = ": use the 'spawn' or 'forkserver' start method "
-                                    "(multiprocessing.set_start_method(\"spawn\")); host memory keeps working here";
+constexpr std::string_view advice =
+    ": use the 'spawn' or 'forkserver' start method "
+    "(multiprocessing.set_start_method(\"spawn\")); host memory keeps working here";
 
 void install() {
     static const int installed = pthread_atfork(before_fork, after_fork, after_fork_in_child);
@@ -64,13 +66,14 @@ void install() {
 }  // namespace
 
 void refuse(const Backend &backend) {
-    throw Error(ErrorKind::device, "this process was forked after a device was used, and the ", backend.name(),
-                " runtime does not survive a fork", advice);
+    throw Error(ErrorKind::device, "this process was forked after a device was used, and the ",
+                backend.name(), " runtime does not survive a fork", advice);
 }
 
 void refuse_to_load(std::string_view backend) {
     throw Error(ErrorKind::device,
-                "this process was forked after devices were used or looked for, and no runtime is loaded in "
+                "this process was forked after devices were used or looked for, and no runtime is "
+                "loaded in "
                 "such a process, so whether there are devices of ",
                 backend, " is not known here", advice);
 }

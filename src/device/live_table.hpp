@@ -80,7 +80,8 @@ public:
 
 private:
     std::unordered_set<Record *> alive_;
-    std::unordered_multimap<Handle, Record *> records_;  // those with a handle; two backends may use one number
+    // those with a handle; two backends may use one number
+    std::unordered_multimap<Handle, Record *> records_;
 };
 
 }  // namespace entrepot

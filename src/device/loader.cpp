@@ -71,11 +71,13 @@ constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION,      set_error, 
 // 2026 has libsycl.so.9.
 constexpr const char *sycl_soname = "libsycl.so.9";
 constexpr const char *sycl_plugin = "libentrepot_sycl9.so";
-constexpr const char *sycl_packages = "pip install \"entrepot[sycl]\" (in a clone of its sources \".[sycl]\")";
+constexpr const char *sycl_packages =
+    "pip install \"entrepot[sycl]\" (in a clone of its sources \".[sycl]\")";
 
 bool same_directory(const std::string &a, const std::string &b) {
     struct stat of_a, of_b;
-    return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 && of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 &&
+           of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
 }
 
 std::string what_dlopen_said() {
@@ -87,9 +89,10 @@ std::string what_dlopen_said() {
 std::string other_generation() {
     for (const MappedLibrary &library : mapped_libraries("libsycl.so."))
         if (library.soname != sycl_soname)
-            return "another generation of the SYCL runtime is in this process, " + library.soname + " (" + library.path +
-                   "), and two do not mix; this build is for " + sycl_soname +
-                   ": update the package that brought it (dpctl from 0.22 on fits), or do not import it here";
+            return "another generation of the SYCL runtime is in this process, " + library.soname +
+                   " (" + library.path + "), and two do not mix; this build is for " + sycl_soname +
+                   ": update the package that brought it (dpctl from 0.22 on fits), or do not "
+                   "import it here";
     return {};
 }
 
@@ -103,7 +106,8 @@ std::string map_sycl_runtime(const std::vector<std::string> &directories) {
         return {};
     const std::string said = what_dlopen_said();
     if (path.empty())
-        return std::string("the SYCL runtime (") + sycl_soname + ") is not installed: " + sycl_packages;
+        return std::string("the SYCL runtime (") + sycl_soname +
+               ") is not installed: " + sycl_packages;
     return "the SYCL runtime is installed but does not load: " + said;
 }
 
@@ -123,7 +127,10 @@ Loaded open_plugin(const std::string &path) {
     if (entry(&lent, &api) != EP_OK)
         return {nullptr, error_sentence};
     if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
-        return {nullptr, path + " was built for another version of Entrepot: install both from the same release"};
+        return {
+            nullptr,
+            path +
+                " was built for another version of Entrepot: install both from the same release"};
     return {api, {}};
 }
 
@@ -138,12 +145,17 @@ std::string old_tbb() {
     if (!tbb)
         return {};
     void *library = dlopen(tbb->path.c_str(), RTLD_NOLOAD | RTLD_LAZY);
-    const auto interface = library ? reinterpret_cast<int (*)()>(dlsym(library, "TBB_runtime_interface_version")) : nullptr;
-    const auto version = library ? reinterpret_cast<const char *(*)()>(dlsym(library, "TBB_runtime_version")) : nullptr;
+    const auto interface =
+        library ? reinterpret_cast<int (*)()>(dlsym(library, "TBB_runtime_interface_version"))
+                : nullptr;
+    const auto version =
+        library ? reinterpret_cast<const char *(*)()>(dlsym(library, "TBB_runtime_version"))
+                : nullptr;
     if (!interface || interface() >= needed_tbb_interface)
         return {};
     return std::string("oneTBB ") + (version ? version() : "of an old version") + " (" + tbb->path +
-           ") was mapped first, and the OpenCL CPU device vanishes with any before 2022.0: import entrepot or dpctl before what "
+           ") was mapped first, and the OpenCL CPU device vanishes with any before 2022.0: import "
+           "entrepot or dpctl before what "
            "brings it, "
            "or install tbb>=2022";
 }
@@ -153,7 +165,8 @@ std::string foreign_opencl(const std::string &runtime_directory) {
     if (!loader || same_directory(directory_of(loader->path), runtime_directory))
         return {};
     return "another OpenCL loader (" + loader->path +
-           ") was mapped first, which does not read OCL_ICD_FILENAMES: import entrepot or dpctl and list the devices before what "
+           ") was mapped first, which does not read OCL_ICD_FILENAMES: import entrepot or dpctl "
+           "and list the devices before what "
            "brings it, or set OCL_ICD_VENDORS=" +
            runtime_directory + "/libintelocl.so before the program starts";
 }
@@ -165,7 +178,9 @@ const std::string &lent_error() noexcept { return error_sentence; }
 namespace registry {
 const ep_loader *loader() noexcept { return &lent; }
 
-void set_foreign_queue(ForeignQueue of) noexcept { foreign_queue_of.store(of, std::memory_order_release); }
+void set_foreign_queue(ForeignQueue of) noexcept {
+    foreign_queue_of.store(of, std::memory_order_release);
+}
 
 void *foreign_queue(const char *backend, std::uint32_t device) {
     const ForeignQueue of = foreign_queue_of.load(std::memory_order_acquire);
@@ -200,13 +215,14 @@ Loaded load_sycl(const std::vector<std::string> &library_directories) {
         return {nullptr, why};
     const std::string plugin = plugin_path(sycl_plugin);
     if (!exists(plugin))  // before the message that asks for its runtime
-        return {nullptr,
-                "this build has no SYCL backend (" + plugin + " is not there): install entrepot without ENTREPOT_SYCL=OFF"};
+        return {nullptr, "this build has no SYCL backend (" + plugin +
+                             " is not there): install entrepot without ENTREPOT_SYCL=OFF"};
     if (std::string why = map_sycl_runtime(library_directories); !why.empty())
         return {nullptr, why};
     Loaded loaded = open_plugin(plugin);
     if (loaded.api)
-        loaded.reason = std::string(sycl_soname) + " of " + directory_of(mapped_library(sycl_soname)->path);
+        loaded.reason =
+            std::string(sycl_soname) + " of " + directory_of(mapped_library(sycl_soname)->path);
     return loaded;
 }
 
@@ -227,9 +243,11 @@ std::string explain_no_sycl_device(const std::vector<std::string> &library_direc
         return "OCL_ICD_FILENAMES is not set, so the OpenCL loader does not find " + cpu_device +
                " (ENTREPOT_OPENCL_CPU=0 keeps entrepot from setting it)";
     return std::string("OCL_ICD_FILENAMES is ") + named +
-           ", but the platforms were listed and none found, probably before it was set: import entrepot before the first use of "
+           ", but the platforms were listed and none found, probably before it was set: import "
+           "entrepot before the first use of "
            "SYCL or OpenCL "
-           "in the process, or set it before the program starts; OCL_ICD_ENABLE_TRACE=1 shows what the loader tries";
+           "in the process, or set it before the program starts; OCL_ICD_ENABLE_TRACE=1 shows what "
+           "the loader tries";
 }
 
 }  // namespace entrepot

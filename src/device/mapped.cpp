@@ -16,7 +16,8 @@ std::string_view soname_of(const dl_phdr_info &library) {
     for (int i = 0; i < library.dlpi_phnum; ++i) {
         if (library.dlpi_phdr[i].p_type != PT_DYNAMIC)
             continue;
-        const auto *entry = reinterpret_cast<const ElfW(Dyn) *>(library.dlpi_addr + library.dlpi_phdr[i].p_vaddr);
+        const auto *entry =
+            reinterpret_cast<const ElfW(Dyn) *>(library.dlpi_addr + library.dlpi_phdr[i].p_vaddr);
         for (; entry->d_tag != DT_NULL; ++entry) {
             if (entry->d_tag == DT_STRTAB)
                 strings = reinterpret_cast<const char *>(entry->d_un.d_ptr);
@@ -62,7 +63,9 @@ std::optional<MappedLibrary> mapped_library(std::string_view soname) {
 
 std::string own_directory() {
     Dl_info here;
-    return dladdr(reinterpret_cast<const void *>(&own_directory), &here) ? directory_of(here.dli_fname) : ".";
+    return dladdr(reinterpret_cast<const void *>(&own_directory), &here)
+               ? directory_of(here.dli_fname)
+               : ".";
 }
 
 std::string directory_of(const std::string &path) {

@@ -38,7 +38,9 @@ struct Kernel::Record {
 
 namespace {
 
-const DialectRow &row_of(ep_dialect dialect) { return *std::ranges::find(dialect_table, dialect, &DialectRow::dialect); }
+const DialectRow &row_of(ep_dialect dialect) {
+    return *std::ranges::find(dialect_table, dialect, &DialectRow::dialect);
+}
 
 DialectMask dialects_of(const Device &device) {
     DialectMask mask = 0;
@@ -52,18 +54,20 @@ ep_dialect choose_dialect(const Device &device, std::optional<ep_dialect> asked)
         if (mask & (1u << row.dialect) && asked.value_or(row.dialect) == row.dialect)
             return row.dialect;
     if (asked)
-        throw Error(ErrorKind::device, device, " does not build ", row_of(*asked).doc, " (dialect '", row_of(*asked).name,
+        throw Error(ErrorKind::device, device, " does not build ", row_of(*asked).doc,
+                    " (dialect '", row_of(*asked).name,
                     "'); the dialects it builds: ", names_of(mask));
     throw Error(ErrorKind::device, device, " builds no programs",
-                device.backend().is_host()
-                    ? ": it has the system's C++ compiler do it, and none was found in the PATH; install g++ "
-                      "or clang, or set CXX to its path"
-                    : "");
+                device.backend().is_host() ? ": it has the system's C++ compiler do it, and none "
+                                             "was found in the PATH; install g++ "
+                                             "or clang, or set CXX to its path"
+                                           : "");
 }
 
 const ep_sink sink_into(std::string &log) {
-    return {&log,
-            [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
+    return {&log, [](void *user, const char *text, std::size_t length) {
+                static_cast<std::string *>(user)->append(text, length);
+            }};
 }
 
 // The product of the extents of a range or group, and if it overflows 64 bits.
@@ -88,7 +92,8 @@ std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
 // Throws: Error(kernel) if it has too many, or groups that do not fit it or the kernel.
 bool check_range(const Kernel &kernel, const ep_range &range) {
     if (range.ndim < 1 || range.ndim > 3) [[unlikely]]
-        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a range has 1 to 3 dimensions, this one ", range.ndim);
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(),
+                    "': a range has 1 to 3 dimensions, this one ", range.ndim);
     Count items, group;
     bool is_given = false, divides = true;
     for (std::uint32_t axis = 0; axis < range.ndim; ++axis) {
@@ -99,34 +104,37 @@ bool check_range(const Kernel &kernel, const ep_range &range) {
         divides &= local == 0 || global % local == 0;
     }
     if (is_given && group.is_empty) [[unlikely]]
-        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ",
+                    text_of(range.local, range.ndim),
                     " has no work-items; give every extent, or none and the backend chooses");
     if (!divides) [[unlikely]]
-        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': work-groups of ", text_of(range.local, range.ndim),
-                    " do not divide the ", text_of(range.global, range.ndim), " work-items");
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': work-groups of ",
+                    text_of(range.local, range.ndim), " do not divide the ",
+                    text_of(range.global, range.ndim), " work-items");
     const std::uint64_t most = kernel.info().max_work_group;
     if (most && (group.overflows || group.items > most)) [[unlikely]]
-        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ", text_of(range.local, range.ndim),
-                    " work-items, the most on ", kernel.program().device(), " is ", most);
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a work-group of ",
+                    text_of(range.local, range.ndim), " work-items, the most on ",
+                    kernel.program().device(), " is ", most);
     if (items.overflows && !items.is_empty) [[unlikely]]
-        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a range of ", text_of(range.global, range.ndim),
-                    " has 2**64 work-items or more");
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "': a range of ",
+                    text_of(range.global, range.ndim), " has 2**64 work-items or more");
     return !items.is_empty;
 }
 
 void check_arguments(const Kernel &kernel, std::span<const ep_argument> arguments) {
     const std::int32_t wanted = kernel.info().argument_count;
     if (wanted >= 0 && arguments.size() != static_cast<std::size_t>(wanted))
-        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "' takes ", wanted, " arguments, ", arguments.size(),
-                    " were given");
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "' takes ", wanted,
+                    " arguments, ", arguments.size(), " were given");
     std::uint64_t local = kernel.info().local_memory;
     for (const ep_argument &argument : arguments)
         if (argument.kind == EP_ARG_LOCAL)
             local += argument.size;
     const std::uint64_t most = kernel.program().device().info().local_memory;
     if (local > most)
-        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "' needs ", local, " bytes of local memory, ",
-                    kernel.program().device(), " has ", most);
+        throw Error(ErrorKind::kernel, "kernel '", kernel.name(), "' needs ", local,
+                    " bytes of local memory, ", kernel.program().device(), " has ", most);
 }
 
 }  // namespace
@@ -145,24 +153,26 @@ ep_dialect dialect_from(std::string_view name, DialectMask among) {
     for (const DialectRow &row : dialect_table)
         if (among & (1u << row.dialect) && name == row.name)
             return row.dialect;
-    throw Error(ErrorKind::value, "dialect: one of ", names_of(among), " was expected, not '", name, "'");
+    throw Error(ErrorKind::value, "dialect: one of ", names_of(among), " was expected, not '", name,
+                "'");
 }
 
-Program::Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect, const std::string &options,
-                 const Context &context)
+Program::Program(std::string_view source, const Device &device, std::optional<ep_dialect> dialect,
+                 const std::string &options, const Context &context)
     : record_(std::make_shared<Record>()) {
     record_->device = device;
     record_->context = context ? context : device.default_context();
     record_->dialect = choose_dialect(device, dialect);
     const ep_sink sink = sink_into(record_->log);
     const CaptureRelease released(device);
-    const ep_status status =
-        device.backend().status_of(&ep_backend::program_build, record_->context.handle(), device.handle(), record_->dialect,
-                                   source.data(), source.size(), options.c_str(), &sink, &record_->handle);
+    const ep_status status = device.backend().status_of(
+        &ep_backend::program_build, record_->context.handle(), device.handle(), record_->dialect,
+        source.data(), source.size(), options.c_str(), &sink, &record_->handle);
     if (take_interruption() && status != EP_OK)
         throw Interrupted(ErrorKind::device, Backend::last_error());
     if (status == EP_BUILD_FAILED)
-        throw Error(ErrorKind::kernel, Backend::last_error(), record_->log.empty() ? "" : "\n", record_->log);
+        throw Error(ErrorKind::kernel, Backend::last_error(), record_->log.empty() ? "" : "\n",
+                    record_->log);
     device.backend().check(status);
     deliver_warnings();
 }
@@ -174,7 +184,8 @@ Kernel Program::kernel(const std::string &name) const {
     const Backend &backend = device().backend();
     fork_guard::require_usable(backend);
     const InterpreterLock::Released released;
-    const ep_status status = backend.status_of(&ep_backend::program_kernel, record_->handle, name.c_str(), &record->handle);
+    const ep_status status = backend.status_of(&ep_backend::program_kernel, record_->handle,
+                                               name.c_str(), &record->handle);
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, Backend::last_error());
     backend.check(status);
@@ -194,24 +205,28 @@ const std::string &Kernel::name() const noexcept { return record_->name; }
 const Program &Kernel::program() const noexcept { return record_->program; }
 const ep_kernel_info &Kernel::info() const noexcept { return record_->info; }
 
-[[gnu::hot]] Queue::Position Kernel::launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+[[gnu::hot]] Queue::Position Kernel::launch(const Queue &queue, const ep_range &range,
+                                            std::span<const ep_argument> arguments,
                                             const ep_cooperation *cooperation) const {
     const bool has_items = check_range(*this, range);
     if (queue.context() != program().context())
-        throw Error(ErrorKind::kernel, "kernel '", name(), "' was built in ", program().context(), ", the queue is in ",
-                    queue.context(), ": build the program for the queue's context");
+        throw Error(ErrorKind::kernel, "kernel '", name(), "' was built in ", program().context(),
+                    ", the queue is in ", queue.context(),
+                    ": build the program for the queue's context");
     check_arguments(*this, arguments);
     if (!has_items)
         return queue.position();  // no work-items: nothing to do, as for a loop over nothing
     return submit(queue, range, arguments, cooperation);
 }
 
-[[gnu::hot]] Queue::Position Kernel::submit(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+[[gnu::hot]] Queue::Position Kernel::submit(const Queue &queue, const ep_range &range,
+                                            std::span<const ep_argument> arguments,
                                             const ep_cooperation *cooperation) const {
     fork_guard::require_usable(queue.backend());
     queue.submitting();
-    const ep_status status = queue.backend().status_of(&ep_backend::kernel_launch, queue.handle(), record_->handle, &range,
-                                                       cooperation, arguments.data(), arguments.size());
+    const ep_status status =
+        queue.backend().status_of(&ep_backend::kernel_launch, queue.handle(), record_->handle,
+                                  &range, cooperation, arguments.data(), arguments.size());
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, "kernel '", name(), "': ", Backend::last_error());
     queue.backend().check(status);

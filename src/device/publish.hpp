@@ -11,7 +11,9 @@ namespace entrepot {
 template <class Made> const Made &publish(std::atomic<const Made *> &slot, Made made) {
     const Made *earlier = nullptr;
     auto own = std::make_unique<Made>(std::move(made));
-    return *(slot.compare_exchange_strong(earlier, own.get(), std::memory_order_acq_rel) ? own.release() : earlier);
+    return *(slot.compare_exchange_strong(earlier, own.get(), std::memory_order_acq_rel)
+                 ? own.release()
+                 : earlier);
 }
 
 }  // namespace entrepot

@@ -22,7 +22,8 @@ class Queue::Lock : InterpreterLock::Released, public Queue::Locked {
 public:
     explicit Lock(Record &record) : Released(!record.backend->is_host()), Locked(record.mutex) {}
     // Fails if another thread may hold the mutex for long. The host's queues hold it for moments.
-    Lock(Record &record, std::try_to_lock_t) : Released(!record.backend->is_host()), Locked(record.mutex, std::defer_lock) {
+    Lock(Record &record, std::try_to_lock_t)
+        : Released(!record.backend->is_host()), Locked(record.mutex, std::defer_lock) {
         if (record.backend->is_host())
             lock();
         else
@@ -46,7 +47,8 @@ struct Event::Record {
 
 // An event of the runtime.
 struct Event::Native : Event::Record {
-    Native(const Backend &of, ep_event adopted, Context in) noexcept : Record(of), context_(std::move(in)), handle_(adopted) {}
+    Native(const Backend &of, ep_event adopted, Context in) noexcept
+        : Record(of), context_(std::move(in)), handle_(adopted) {}
     ~Native() override { backend->drop(&ep_backend::event_release, handle_); }
 
     ep_event handle() override { return handle_; }
@@ -58,7 +60,8 @@ struct Event::Native : Event::Record {
     void wait() override { backend->call(&ep_backend::event_wait, handle_); }
 
 private:
-    const Context context_;  // destroyed after the handle, which uses it in the backend; that may block, and releases the GIL
+    const Context context_;  // destroyed after the handle, which uses it in the backend; that may
+                             // block, and releases the GIL
     const ep_event handle_;
 };
 
@@ -74,7 +77,8 @@ struct Event::Captured final : Event::Native {
 private:
     [[noreturn]] static void refuse() {
         throw Error(ErrorKind::device,
-                    "the event marks work that is captured into a graph, and is done whenever the graph runs: ",
+                    "the event marks work that is captured into a graph, and is done whenever the "
+                    "graph runs: ",
                     "wait for the queue that the graph is launched in");
     }
 
@@ -88,7 +92,8 @@ private:
 //   holds Record::mutex and calls keep(). Recorded: `is_kept_` is set with release order, and
 //   `kept_` does not change any more.
 struct Event::Promised final : Event::Record {
-    explicit Promised(const Queue &queue) noexcept : Record(queue.backend()), queue_(queue), position_(queue.position()) {
+    explicit Promised(const Queue &queue) noexcept
+        : Record(queue.backend()), queue_(queue), position_(queue.position()) {
         ENTREPOT_ASSERT(!queue.is_past() && position_ != 0);
     }
     ~Promised() override;
@@ -101,7 +106,10 @@ struct Event::Promised final : Event::Record {
         ENTREPOT_ASSERT(is_kept_.load(std::memory_order_relaxed));
         return kept_.handle();
     }
-    bool ask_done() override { return is_kept_.load(std::memory_order_acquire) ? kept_.is_done() : queue_.is_done(position_); }
+    bool ask_done() override {
+        return is_kept_.load(std::memory_order_acquire) ? kept_.is_done()
+                                                        : queue_.is_done(position_);
+    }
     void wait() override {
         if (is_kept_.load(std::memory_order_acquire))
             kept_.wait();
@@ -117,21 +125,24 @@ struct Event::Promised final : Event::Record {
             return;
         Queue::Record &record = *queue_.record_;
         if (position_ > record.completed.load(std::memory_order_acquire))
-            kept_ = position_ <= record.last_event_position ? record.last_event : queue_.mark(locked, EP_EVENT_EXACT);
+            kept_ = position_ <= record.last_event_position ? record.last_event
+                                                            : queue_.mark(locked, EP_EVENT_EXACT);
         leave_place();
-        is_kept_.store(true, std::memory_order_release);  // last: a thread that sees it may destroy this
+        // last: a thread that sees it may destroy this
+        is_kept_.store(true, std::memory_order_release);
     }
 
 private:
     // Returns: true if Record::promised pointed here.
     bool leave_place() noexcept {
         Promised *self = this;
-        return queue_.record_->promised.compare_exchange_strong(self, nullptr, std::memory_order_acq_rel);
+        return queue_.record_->promised.compare_exchange_strong(self, nullptr,
+                                                                std::memory_order_acq_rel);
     }
 
     const Queue queue_;
     const Queue::Position position_;
-    Event kept_;                        // guarded by the queue's Record::mutex until is_kept_ is set, then constant
+    Event kept_;  // guarded by the queue's Record::mutex until is_kept_ is set, then constant
     std::atomic<bool> is_kept_{false};  // atomic; written with the queue's Record::mutex held
 };
 
@@ -141,7 +152,8 @@ private:
 // the mutex to wait for that. Not in the child of a fork, where the thread that holds the mutex may
 // not exist.
 [[gnu::hot]] Event::Promised::~Promised() {
-    if (is_kept_.load(std::memory_order_acquire) || leave_place() || !fork_guard::is_usable(*backend))
+    if (is_kept_.load(std::memory_order_acquire) || leave_place() ||
+        !fork_guard::is_usable(*backend))
         return;
     const Queue::Lock locked(*queue_.record_);
     ENTREPOT_ASSERT(is_kept_.load(std::memory_order_relaxed));
@@ -189,12 +201,15 @@ void Event::wait() const {
 
 double Event::seconds_until(const Event &later) const {
     if (!handle() || !later.handle())
-        throw Error(ErrorKind::device, "an event that marks nothing has no time: record it in a queue created with profiling");
+        throw Error(
+            ErrorKind::device,
+            "an event that marks nothing has no time: record it in a queue created with profiling");
     if (record_->backend != later.record_->backend)
-        throw Error(ErrorKind::device, "events of two backends (", record_->backend->name(), ", ", later.record_->backend->name(),
-                    ") have no common clock");
+        throw Error(ErrorKind::device, "events of two backends (", record_->backend->name(), ", ",
+                    later.record_->backend->name(), ") have no common clock");
     if (!is_done() || !later.is_done())
-        throw Error(ErrorKind::device, "the time between two events is known when both are done: wait for the later one first");
+        throw Error(ErrorKind::device, "the time between two events is known when both are done: "
+                                       "wait for the later one first");
     const InterpreterLock::Released released;
     double seconds = 0;
     record_->backend->call(&ep_backend::event_seconds, handle(), later.handle(), &seconds);
@@ -235,7 +250,8 @@ void take_locks() noexcept {
     live().mutex.lock();
     // Without HeldMutexes, which has room for a few mutexes.
     for_each_of_host([](Queue::Record &record) {
-        std::lock(static_cast<std::mutex &>(record.owners_mutex), static_cast<std::mutex &>(record.mutex));
+        std::lock(static_cast<std::mutex &>(record.owners_mutex),
+                  static_cast<std::mutex &>(record.mutex));
     });
 }
 
@@ -257,7 +273,8 @@ Table &live() {
 
 void raise_to(std::atomic<Queue::Position> &reached, Queue::Position position) noexcept {
     Queue::Position seen = reached.load(std::memory_order_relaxed);
-    while (seen < position && !reached.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
+    while (seen < position &&
+           !reached.compare_exchange_weak(seen, position, std::memory_order_acq_rel)) {
     }
 }
 
@@ -278,7 +295,8 @@ std::optional<Event> record_all(const Context &context) {
         return std::nullopt;
     const CaptureRelease released(context.devices().front());
     ep_event event = nullptr;
-    const ep_status status = backend.status_of(&ep_backend::event_record_context, context.handle(), &event);
+    const ep_status status =
+        backend.status_of(&ep_backend::event_record_context, context.handle(), &event);
     if (status == EP_UNSUPPORTED)
         return std::nullopt;
     backend.check(status);
@@ -298,18 +316,23 @@ std::vector<Queue> live_queues(const Context &context) {
 
 // ------------------------------------------------------------------ queues
 
-Queue Queue::create(const Device &device, Options options) { return create(device.default_context(), device, options); }
+Queue Queue::create(const Device &device, Options options) {
+    return create(device.default_context(), device, options);
+}
 
 Queue Queue::create(const Context &context, const Device &device, Options options) {
     if (&context.backend() != &device.backend())
-        throw Error(ErrorKind::value, "a queue of ", device, " cannot live in ", context, ": they belong to two backends");
+        throw Error(ErrorKind::value, "a queue of ", device, " cannot live in ", context,
+                    ": they belong to two backends");
     if (options.profiling && !device.has(EP_PROFILING))
-        throw Error(ErrorKind::device, device, " cannot time its work: create the queue without profiling");
+        throw Error(ErrorKind::device, device,
+                    " cannot time its work: create the queue without profiling");
     const std::uint32_t flags = (options.profiling ? std::uint32_t{EP_QUEUE_PROFILING} : 0) |
                                 (options.out_of_order ? std::uint32_t{EP_QUEUE_OUT_OF_ORDER} : 0);
     const InterpreterLock::Released released;
     ep_queue handle;
-    device.backend().call(&ep_backend::queue_create, context.handle(), device.handle(), flags, &handle);
+    device.backend().call(&ep_backend::queue_create, context.handle(), device.handle(), flags,
+                          &handle);
     return adopt(device.backend(), handle, false);
 }
 
@@ -346,7 +369,8 @@ Queue Queue::in(const Context &context, const Device &device) {
     const Queue &usual = device.default_queue();
     if (usual.context() == context) [[likely]]
         return usual;
-    static auto *const others = new ContextQueues;  // never destroyed: the runtime may be gone at process exit
+    // never destroyed: the runtime may be gone at process exit
+    static auto *const others = new ContextQueues;
     const InterpreterLock::Released released;
     return others->find(context, device);
 }
@@ -359,13 +383,15 @@ Queue Queue::apart(const Context &context, const Device &device) {
 }
 
 Queue Queue::from_native(const Backend &backend, void *native, const Context &context) {
-    // CUDA and HIP may block, because an event is recorded in a per-thread stream. SYCL only copies.
+    // CUDA and HIP may block, because an event is recorded in a per-thread stream. SYCL only
+    // copies.
     const InterpreterLock::Released released(!backend.is_sycl());
     ep_queue handle;
-    backend.call(&ep_backend::queue_from_native, context ? context.handle() : nullptr, native, &handle);
+    backend.call(&ep_backend::queue_from_native, context ? context.handle() : nullptr, native,
+                 &handle);
     // The wrapper of a SYCL queue holds a reference to it.
-    const bool may_be_destroyed =
-        !backend.is_sycl() && !backend.is_host() && *static_cast<const std::uintptr_t *>(native) >= lowest_handle;
+    const bool may_be_destroyed = !backend.is_sycl() && !backend.is_host() &&
+                                  *static_cast<const std::uintptr_t *>(native) >= lowest_handle;
     return adopt(backend, handle, true, may_be_destroyed);
 }
 
@@ -386,7 +412,8 @@ Queue Queue::past(const Context &context, const Device &device, Event event) {
 }
 
 Queue Queue::past() const {
-    const Position covered = position();  // read first: the event may not cover what is submitted from here on
+    // read first: the event may not cover what is submitted from here on
+    const Position covered = position();
     Queue made = past(context(), device(), record());
     made.record_->stream = record_->number;  // no other thread can reach the record yet
     made.record_->covered = covered;
@@ -454,7 +481,8 @@ void Queue::destroy(Record *record) noexcept {
     ENTREPOT_ASSERT(!record->mutex.held() && !record->owners_mutex.held());
     record->last_event = Event();
     if (record->handle) {  // else it is a queue of the past
-        const InterpreterLock::Released released(!record->is_wrapped && !record->backend->is_host());
+        const InterpreterLock::Released released(!record->is_wrapped &&
+                                                 !record->backend->is_host());
         record->backend->drop(&ep_backend::queue_release, record->handle);
     }
     delete record;
@@ -497,7 +525,8 @@ bool Queue::is_idle() const {
     return idle != 0;
 }
 
-void Queue::require_lock([[maybe_unused]] const Record &record, [[maybe_unused]] const Locked &locked) noexcept {
+void Queue::require_lock([[maybe_unused]] const Record &record,
+                         [[maybe_unused]] const Locked &locked) noexcept {
     ENTREPOT_ASSERT(locked.owns_lock() && locked.mutex() == &record.mutex);
     ENTREPOT_ASSERT(record.mutex.held());
 }
@@ -506,7 +535,8 @@ void Queue::require_lock([[maybe_unused]] const Record &record, [[maybe_unused]]
 Queue::Marked Queue::try_mark(const Locked &locked, std::uint32_t flags) const {
     require_lock(*record_, locked);
     ENTREPOT_ASSERT(!is_past());
-    const Position covered = position();  // read first: the event may not cover what is submitted from here on
+    // read first: the event may not cover what is submitted from here on
+    const Position covered = position();
     const ep_event marked = record_event(backend(), handle(), flags);
     if (!marked)
         return {};
@@ -547,7 +577,8 @@ namespace {
 
 [[noreturn]] void refuse_captured() {
     throw Error(ErrorKind::device,
-                "cannot wait for work of a queue that is being captured into a graph: captured work runs only when the graph ",
+                "cannot wait for work of a queue that is being captured into a graph: captured "
+                "work runs only when the graph ",
                 "is launched. Wait before the capture begins or after it ends");
 }
 
@@ -562,7 +593,8 @@ const Event &Queue::mark(const Locked &locked, std::uint32_t flags) const {
 Queue::Position Queue::submitted_and_marked() const {
     const Lock locked(*record_);
     mark(locked, EP_EVENT_EXACT);
-    return record_->last_event_position = submitted();  // the mutex is held, so this event is still the newest: it covers it
+    // the mutex is held, so this event is still the newest: it covers it
+    return record_->last_event_position = submitted();
 }
 
 std::uint64_t Queue::ask_capture() const {
@@ -618,9 +650,11 @@ std::optional<Event> Queue::try_record() const {
     }
     if (position() <= record_->completed.load(std::memory_order_acquire))
         return Event();
-    auto promised = std::allocate_shared<Event::Promised>(ThreadBlockAllocator<Event::Promised>(), *this);
+    auto promised =
+        std::allocate_shared<Event::Promised>(ThreadBlockAllocator<Event::Promised>(), *this);
     Event::Promised *other = nullptr;
-    if (!record_->promised.compare_exchange_strong(other, promised.get(), std::memory_order_acq_rel)) [[unlikely]]
+    if (!record_->promised.compare_exchange_strong(other, promised.get(),
+                                                   std::memory_order_acq_rel)) [[unlikely]]
         take_place_of_promised(*promised);
     return Event(std::move(promised));
 }
@@ -629,7 +663,8 @@ std::optional<Event> Queue::try_record() const {
 // recorded now.
 void Queue::take_place_of_promised(Event::Promised &promised) const {
     const Lock locked(*record_);
-    if (Event::Promised *const other = record_->promised.exchange(&promised, std::memory_order_acq_rel)) {
+    if (Event::Promised *const other =
+            record_->promised.exchange(&promised, std::memory_order_acq_rel)) {
         ENTREPOT_ASSERT(other != &promised);
         other->keep(locked);
     }
@@ -638,7 +673,8 @@ void Queue::take_place_of_promised(Event::Promised &promised) const {
 void Queue::keep_promise() const {
     fork_guard::require_usable(backend());
     const Lock locked(*record_);
-    if (Event::Promised *const promised = record_->promised.exchange(nullptr, std::memory_order_acq_rel))
+    if (Event::Promised *const promised =
+            record_->promised.exchange(nullptr, std::memory_order_acq_rel))
         promised->keep(locked);
 }
 
@@ -694,7 +730,8 @@ bool Queue::ask_done(Position position) const {
     }
     if (is_past() || capture() != 0)
         return false;
-    if (!is_foreign() && is_idle())  // not every driver can be asked about a queue that other code submits to
+    // not every driver can be asked about a queue that other code submits to
+    if (!is_foreign() && is_idle())
         return true;
     return try_mark(locked, EP_EVENT_PROMPT).is_kept && is_past_last_event(locked);
 }
@@ -705,7 +742,8 @@ void Queue::wait_until(Position position) const {
     const InterpreterLock::Released released;
     // The last submission needs no event: the driver waits for everything in the queue. In an
     // in-order queue, foreign work is before it or follows closely.
-    if (!is_past() && (!is_foreign() || is_in_order()) && position == this->position() && capture() == 0) {
+    if (!is_past() && (!is_foreign() || is_in_order()) && position == this->position() &&
+        capture() == 0) {
         backend().call(&ep_backend::queue_wait_submitted, handle());
         raise_to(record_->completed, position);
         return;
@@ -738,21 +776,26 @@ void Queue::wait_for(const Event &event) const {
         return;
     }
     if (mine != 0 && mine != theirs)
-        throw Error(ErrorKind::device,
-                    "wait_for: the event is of another graph capture than the queue is in: captures do not join");
+        throw Error(ErrorKind::device, "wait_for: the event is of another graph capture than the "
+                                       "queue is in: captures do not join");
     if (theirs != 0)
-        record_->foreign.store(true, std::memory_order_relaxed);  // it may be in the capture from here on
+        // it may be in the capture from here on
+        record_->foreign.store(true, std::memory_order_relaxed);
     const ep_event recorded = event.handle();
     if (!recorded)
         return;
     submitting();
-    const ep_status status = backend().status_of(&ep_backend::event_wait_in_queue, handle(), recorded);
+    const ep_status status =
+        backend().status_of(&ep_backend::event_wait_in_queue, handle(), recorded);
     if (status != EP_OK && theirs != 0 && is_default_stream())
-        throw Error(ErrorKind::device, "wait_for: the legacy default stream cannot wait for work that is captured into a graph (",
+        throw Error(ErrorKind::device,
+                    "wait_for: the legacy default stream cannot wait for work that is captured "
+                    "into a graph (",
                     Backend::last_error(), "): name a queue of your own with queue=");
     if (status != EP_OK && theirs != 0 && mine == 0)
         throw Error(ErrorKind::device,
-                    "wait_for: the event belongs to a graph capture that has ended, and marks nothing any more (",
+                    "wait_for: the event belongs to a graph capture that has ended, and marks "
+                    "nothing any more (",
                     Backend::last_error(), ")");
     backend().check(status);
     submitted();  // the wait counts as a submission, because no earlier event covers it
@@ -779,9 +822,11 @@ void Queue::wait_for(const Event &event) const {
 [[gnu::hot]] void Queue::wait_for(const Queue &other, Position position) const {
     ENTREPOT_ASSERT(!is_past());
     fork_guard::require_usable(backend());
-    if ((other == *this && is_in_order()) || position <= other.record_->completed.load(std::memory_order_acquire))
+    if ((other == *this && is_in_order()) ||
+        position <= other.record_->completed.load(std::memory_order_acquire))
         return;
-    if (is_foreign() || other.is_past() || &other.backend() != &backend() || !backend().hands_over_quickly())
+    if (is_foreign() || other.is_past() || &other.backend() != &backend() ||
+        !backend().hands_over_quickly())
         return wait_for(other.event_at(position));
     if (has_waited_for(other, position))
         return;
@@ -804,7 +849,8 @@ void Queue::wait_for(const Event &event) const {
     ENTREPOT_ASSERT(!record_->mutex.held() && !other.record_->mutex.held());
     const InterpreterLock::Released released;
     submitting();
-    const ep_status status = backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
+    const ep_status status =
+        backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
     if (status == EP_UNSUPPORTED && !other.is_default_stream() && !is_default_stream())
         refuse_captured();
     backend().check(status);
@@ -812,7 +858,8 @@ void Queue::wait_for(const Event &event) const {
 }
 
 void Queue::remember_wait_for(const Queue &other, Position position) const noexcept {
-    ENTREPOT_ASSERT(!may_be_destroyed());  // the stream at its address may become another one, which has waited for nothing
+    ENTREPOT_ASSERT(!may_be_destroyed());  // the stream at its address may become another one,
+                                           // which has waited for nothing
     const std::uint64_t number = other.record_->number;
     const bool has_room = number >> 32 == 0 && position >> 32 == 0;
     record_->waited_for.store(has_room ? number << 32 | position : 0, std::memory_order_release);

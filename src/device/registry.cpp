@@ -18,9 +18,11 @@ namespace {
 
 struct Row {
     std::string name;
-    Loaded (*load)(const std::vector<std::string> &library_directories);  // nullptr: the program added it
+    // nullptr: the program added it
+    Loaded (*load)(const std::vector<std::string> &library_directories);
     std::mutex loading;
-    std::atomic<bool> asked{false};  // set with `loading` held, when what follows is written and constant
+    // set with `loading` held, when what follows is written and constant
+    std::atomic<bool> asked{false};
     std::unique_ptr<Backend> backend;
     std::vector<Device> devices;
     std::string reason;
@@ -34,14 +36,15 @@ struct Row {
 struct Registry {
     std::mutex mutex;
     std::vector<std::string> library_directories;  // guarded by mutex
-    std::list<Row> rows;                           // the list is guarded by mutex; rows are never removed
+    std::list<Row> rows;  // the list is guarded by mutex; rows are never removed
     Row *host;
 
     Registry() {
         rows.emplace_back("sycl", load_sycl);
         rows.emplace_back("cuda", [](const std::vector<std::string> &) { return load_cuda(); });
         rows.emplace_back("hip", [](const std::vector<std::string> &) { return load_hip(); });
-        host = &rows.emplace_back("host", [](const std::vector<std::string> &) { return load_host(); });
+        host = &rows.emplace_back("host",
+                                  [](const std::vector<std::string> &) { return load_host(); });
     }
 };
 
@@ -89,7 +92,8 @@ void fill(Row &row, const ep_backend *api, std::string reason) {
     }
     row.devices = root_devices(*backend);
     if (!backend->is_host())
-        fork_guard::guard_the_end();  // to ask for devices loads more libraries, whose ends come before those of the first
+        fork_guard::guard_the_end();  // to ask for devices loads more libraries, whose ends come
+                                      // before those of the first
     row.reason = std::move(reason);
     row.backend = std::move(backend);  // not before: one that does not list its devices is absent
 }
@@ -113,7 +117,8 @@ Row &asked(Row &row) {
     if (row.asked.load(std::memory_order_acquire))
         return row;
     if (brings_runtime(row)) {
-        if (fork_guard::is_child())  // of a parent that was loading it, perhaps: the lock would never be free
+        if (fork_guard::is_child())  // of a parent that was loading it, perhaps: the lock would
+                                     // never be free
             fork_guard::refuse_to_load(row.name);
         fork_guard::arm();
     }
@@ -142,12 +147,14 @@ std::vector<Row *> every_row() {
 // ------------------------------------------------------------- selection
 
 bool uses_word(const Row &row, std::string_view word) {
-    return std::ranges::any_of(row.devices, [&](const Device &device) { return device.info().backend == word; });
+    return std::ranges::any_of(row.devices,
+                               [&](const Device &device) { return device.info().backend == word; });
 }
 
 bool some_row_uses_word(std::string_view word) {
-    return std::ranges::any_of(every_row(),
-                               [&](Row *row) { return row->asked.load(std::memory_order_acquire) && uses_word(*row, word); });
+    return std::ranges::any_of(every_row(), [&](Row *row) {
+        return row->asked.load(std::memory_order_acquire) && uses_word(*row, word);
+    });
 }
 
 // The backends to ask, in order: for a word those of the table, then those that the program added
@@ -158,20 +165,23 @@ std::vector<Row *> rows_of(const Selector &selector) {
     for (std::string_view name : backends_of_word(selector.backend))
         rows.push_back(find_row(name));
     for (Row *row : every_row())
-        if (selector.backend.empty() ? row->name != "host" : !row->load && uses_word(*row, selector.backend))
+        if (selector.backend.empty() ? row->name != "host"
+                                     : !row->load && uses_word(*row, selector.backend))
             rows.push_back(row);
     return rows;
 }
 
 bool matches(const Selector &selector, const ep_device_info &info) {
-    return (selector.backend.empty() || selector.backend == info.backend) && (!selector.type || *selector.type == info.type);
+    return (selector.backend.empty() || selector.backend == info.backend) &&
+           (!selector.type || *selector.type == info.type);
 }
 
 std::vector<Device> matching(const Selector &selector, const std::vector<Row *> &rows) {
     std::vector<Device> found;
     for (Row *row : rows) {
-        std::ranges::copy_if(asked(*row).devices, std::back_inserter(found),
-                             [&](const Device &device) { return matches(selector, device.info()); });
+        std::ranges::copy_if(
+            asked(*row).devices, std::back_inserter(found),
+            [&](const Device &device) { return matches(selector, device.info()); });
         if (!selector.backend.empty() && !found.empty())
             break;  // cuda:N counts the driver's own devices, not those and SYCL's
     }
@@ -268,7 +278,8 @@ std::vector<BackendReport> report() {
 const Backend &backend(std::string_view name) {
     Row *row = find_row(name);
     if (!row)
-        throw Error(ErrorKind::device, "there is no backend '", name, "': ", "the names are sycl, cuda, hip and host");
+        throw Error(ErrorKind::device, "there is no backend '", name,
+                    "': ", "the names are sycl, cuda, hip and host");
     if (!asked(*row).backend)
         throw Error(ErrorKind::device, "the ", name, " backend is absent: ", row->reason);
     return *row->backend;
@@ -281,7 +292,9 @@ std::vector<Device> devices() {
     return devices;
 }
 
-const std::vector<Device> &devices(const Backend &backend) { return find_row(backend.name())->devices; }
+const std::vector<Device> &devices(const Backend &backend) {
+    return find_row(backend.name())->devices;
+}
 
 Device select(std::string_view text) {
     const Selector selector = parse_selector(text, some_row_uses_word);
@@ -290,7 +303,8 @@ Device select(std::string_view text) {
         const Device sub = device.backend().sub_device(device, number);
         if (!sub)
             throw Error(ErrorKind::device, device, " has handed out no sub-device ", number,
-                        " in this process: divide it first (device.sub_devices), they are numbered as they are handed out");
+                        " in this process: divide it first (device.sub_devices), they are numbered "
+                        "as they are handed out");
         device = sub;
     }
     return device;
@@ -312,8 +326,9 @@ Device default_sycl_device() {
 
 const Backend &add(const ep_backend *api) {
     if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
-        throw Error(ErrorKind::value, "the backend is of version ", api->version, " and ", api->size,
-                    " bytes, this library wants version ", EP_BACKEND_VERSION, " and ", sizeof(ep_backend));
+        throw Error(ErrorKind::value, "the backend is of version ", api->version, " and ",
+                    api->size, " bytes, this library wants version ", EP_BACKEND_VERSION, " and ",
+                    sizeof(ep_backend));
     Row *row = find_row(api->name);
     std::list<Row> added;
     if (!row)
@@ -332,7 +347,8 @@ void push_current(const Queue &queue) { current.push_back(queue); }
 
 void pop_current(const Queue &queue) {
     if (current.empty() || current.back() != queue)
-        throw Error(ErrorKind::value, "with queue: scopes end on the thread that entered them, the innermost first");
+        throw Error(ErrorKind::value,
+                    "with queue: scopes end on the thread that entered them, the innermost first");
     current.pop_back();
 }
 

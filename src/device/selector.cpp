@@ -17,9 +17,13 @@ struct WordRow {
 };
 
 constexpr WordRow words[] = {
-    {"opencl", Style::full, {"sycl"}},           {"level_zero", Style::full, {"sycl"}}, {"native_cpu", Style::full, {"sycl"}},
-    {"cuda", Style::numbered, {"cuda", "sycl"}},  // the driver's own devices, else those of the user's SYCL runtime
-    {"hip", Style::numbered, {"hip", "sycl"}},   {"host", Style::bare, {"host"}},
+    {"opencl", Style::full, {"sycl"}},
+    {"level_zero", Style::full, {"sycl"}},
+    {"native_cpu", Style::full, {"sycl"}},
+    // the driver's own devices, else those of the user's SYCL runtime
+    {"cuda", Style::numbered, {"cuda", "sycl"}},
+    {"hip", Style::numbered, {"hip", "sycl"}},
+    {"host", Style::bare, {"host"}},
 };
 
 struct TypeRow {
@@ -29,15 +33,21 @@ struct TypeRow {
 constexpr TypeRow types[] = {{"cpu", EP_CPU}, {"gpu", EP_GPU}, {"accelerator", EP_ACCELERATOR}};
 
 template <class Row> const Row *find(const Row *begin, const Row *end, std::string_view word) {
-    const Row *row = std::find_if(begin, end, [&](const Row &candidate) { return candidate.word == word; });
+    const Row *row =
+        std::find_if(begin, end, [&](const Row &candidate) { return candidate.word == word; });
     return row == end ? nullptr : row;
 }
-const WordRow *find_word(std::string_view word) { return find(std::begin(words), std::end(words), word); }
-const TypeRow *find_type(std::string_view word) { return find(std::begin(types), std::end(types), word); }
+const WordRow *find_word(std::string_view word) {
+    return find(std::begin(words), std::end(words), word);
+}
+const TypeRow *find_type(std::string_view word) {
+    return find(std::begin(types), std::end(types), word);
+}
 
 std::string lower_case(std::string_view text) {
     std::string lower(text);
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::ranges::transform(lower, lower.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return lower;
 }
 
@@ -68,14 +78,15 @@ std::string quoted(std::string_view part) {
 }
 
 [[noreturn]] void refuse(std::string_view text, const std::string &what) {
-    throw Error(
-        ErrorKind::value, quoted(text), " is no device selector: ", what,
-        ". A selector is backend:type:number, each part optional and at least one there (opencl:cpu:0, gpu, 0), or cuda:N, "
-        "hip:N, host, default; /N after it names a sub-device");
+    throw Error(ErrorKind::value, quoted(text), " is no device selector: ", what,
+                ". A selector is backend:type:number, each part optional and at least one there "
+                "(opencl:cpu:0, gpu, 0), or cuda:N, "
+                "hip:N, host, default; /N after it names a sub-device");
 }
 
 // The parts come in this order, each at most once.
-void parse_root(Selector &selector, std::string_view root, std::string_view text, bool (*knows)(std::string_view)) {
+void parse_root(Selector &selector, std::string_view root, std::string_view text,
+                bool (*knows)(std::string_view)) {
     enum { at_backend, at_type, at_number, at_end } expected = at_backend;
     for (std::string_view part : split(root, ':')) {
         if (part.empty())
@@ -87,7 +98,8 @@ void parse_root(Selector &selector, std::string_view root, std::string_view text
             expected = at_number;
         } else if (std::isdigit(static_cast<unsigned char>(part.front()))) {
             if (expected > at_number)
-                refuse(text, "something stands before the number " + quoted(part) + " that is a number too");
+                refuse(text, "something stands before the number " + quoted(part) +
+                                 " that is a number too");
             selector.number = parse_number(part);
             if (!selector.number)
                 refuse(text, quoted(part) + " is no device number");
@@ -138,7 +150,8 @@ std::string selector_of(const Backend &backend, const ep_device_info &info, cons
 std::vector<std::string_view> backends_of_word(std::string_view word) {
     std::vector<std::string_view> backends;
     if (const WordRow *row = find_word(word))
-        std::ranges::copy_if(row->backends, std::back_inserter(backends), [](std::string_view name) { return !name.empty(); });
+        std::ranges::copy_if(row->backends, std::back_inserter(backends),
+                             [](std::string_view name) { return !name.empty(); });
     return backends;
 }
 

@@ -11,11 +11,13 @@
 namespace entrepot {
 namespace {
 
-bool legacy_current_stream(const StreamLibrary &, const Device &device, std::uintptr_t &stream) noexcept {
+bool legacy_current_stream(const StreamLibrary &, const Device &device,
+                           std::uintptr_t &stream) noexcept {
     stream = legacy_stream;
     return !device.backend().is_host() && !device.backend().is_sycl();
 }
-constexpr StreamLibrary legacy{.name = "the legacy default stream", .current_stream = legacy_current_stream};
+constexpr StreamLibrary legacy{.name = "the legacy default stream",
+                               .current_stream = legacy_current_stream};
 
 // Append-only, in two parts: those that take exports come first. A slot is written once, before the
 // count of its part covers it; readers load the count with acquire order first.
@@ -25,7 +27,8 @@ struct Part {
 };
 LeafMutex registering;  // guards writes to what follows
 std::array<const StreamLibrary *, max_stream_libraries> libraries{&legacy};
-Part consumers{0, max_consumer_libraries, 1}, others{max_consumer_libraries, max_stream_libraries, max_consumer_libraries};
+Part consumers{0, max_consumer_libraries, 1},
+    others{max_consumer_libraries, max_stream_libraries, max_consumer_libraries};
 
 }  // namespace
 
@@ -45,7 +48,9 @@ unsigned register_stream_library(const StreamLibrary &library) noexcept {
 }
 
 const StreamLibrary &stream_library(unsigned number) noexcept {
-    ENTREPOT_ASSERT(number < (number < consumers.end ? consumers : others).next.load(std::memory_order_acquire));
+    ENTREPOT_ASSERT(
+        number <
+        (number < consumers.end ? consumers : others).next.load(std::memory_order_acquire));
     return *libraries[number];
 }
 
@@ -62,13 +67,14 @@ LibrarySet consumer_libraries() noexcept {
     if (stream <= legacy_stream && !device.backend().is_sycl()) [[likely]]
         return legacy_stream_of(device);
     try {
-        return device.backend().is_sycl() ? Queue::from_native(device.backend(), reinterpret_cast<void *>(stream))
-                                          : wrap_stream(device, stream);
+        return device.backend().is_sycl()
+                   ? Queue::from_native(device.backend(), reinterpret_cast<void *>(stream))
+                   : wrap_stream(device, stream);
     } catch (const Error &error) {
         if (error.kind() != ErrorKind::device)
             throw;
-        // The stream was destroyed while it was current, so nothing can be submitted to it. A sticky
-        // error of the driver looks the same: the operation's own submission meets it again.
+        // The stream was destroyed while it was current, so nothing can be submitted to it. A
+        // sticky error of the driver looks the same: the operation's own submission meets it again.
         return {};
     }
 }

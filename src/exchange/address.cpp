@@ -17,35 +17,44 @@ namespace {
 constexpr exchange::Speaker speaker{"from_address", ErrorKind::value};
 constexpr exchange::Speaker driver{"from_address", ErrorKind::exchange};
 
-[[noreturn]] void refuse_outside(const ep_allocation &found, const exchange::Reach &reach, const Context &context) {
+[[noreturn]] void refuse_outside(const ep_allocation &found, const exchange::Reach &reach,
+                                 const Context &context) {
     throw driver.refusal("the elements need the ", reach.bytes, " bytes from ", Hex(reach.lowest),
-                         ", but the allocation there has ", found.size, " bytes from ", Hex(found.base), ", says the driver of ",
-                         context, "; strides are in elements, not bytes");
+                         ", but the allocation there has ", found.size, " bytes from ",
+                         Hex(found.base), ", says the driver of ", context,
+                         "; strides are in elements, not bytes");
 }
 
-[[noreturn]] void refuse_elsewhere(const exchange::Reach &reach, const Place &place, const Descriptor &asked) {
-    const std::string where = asked.queue ? sentence_of(", in ", asked.queue.context(), ",") : std::string();
-    throw driver.refusal("the memory at ", Hex(reach.lowest), " is ", place.kind, " memory of ", place.device, ", in ",
-                         place.context, ", and memory of ", asked.device, where,
-                         " was asked for; name the device that it is on, or none");
+[[noreturn]] void refuse_elsewhere(const exchange::Reach &reach, const Place &place,
+                                   const Descriptor &asked) {
+    const std::string where =
+        asked.queue ? sentence_of(", in ", asked.queue.context(), ",") : std::string();
+    throw driver.refusal("the memory at ", Hex(reach.lowest), " is ", place.kind, " memory of ",
+                         place.device, ", in ", place.context, ", and memory of ", asked.device,
+                         where, " was asked for; name the device that it is on, or none");
 }
 
 [[noreturn]] void refuse_unknown(const exchange::Reach &reach, const Context &context) {
     throw driver.refusal("the memory at ", Hex(reach.lowest), " is unknown in ", context,
-                         " and in the default context of every other device: it is ordinary host memory (leave the device out), ",
+                         " and in the default context of every other device: it is ordinary host "
+                         "memory (leave the device out), ",
                          "bound to another context (pass a queue of that), or freed already");
 }
 
 // A driver may know memory of contexts other than the one asked.
 Context context_of(const Context &asked, const Device &device) {
     const std::vector<Device> &devices = asked.devices();
-    return exchange::is_gpu(device) && std::ranges::find(devices, device) == devices.end() ? device.default_context() : asked;
+    return exchange::is_gpu(device) && std::ranges::find(devices, device) == devices.end()
+               ? device.default_context()
+               : asked;
 }
 
 // Returns: none if the context does not know the memory. The runtime may not name the device of
 //          host memory and of some sub-devices; then it is `otherwise`.
-std::optional<Place> find_in(const Context &context, const Device &otherwise, const exchange::Reach &reach) {
-    const ep_allocation found = context.query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
+std::optional<Place> find_in(const Context &context, const Device &otherwise,
+                             const exchange::Reach &reach) {
+    const ep_allocation found =
+        context.query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE);
     if (found.kind == EP_USM_UNKNOWN)
         return std::nullopt;
     if (found.contained == 0)
@@ -100,14 +109,18 @@ Place find_named(const Descriptor &asked, const exchange::Reach &reach) {
 Array empty_array(Descriptor &&asked, Owner &&owner) {
     const Device &device = asked.device ? asked.device : registry::host();
     const UsmKind kind = device.backend().is_host() ? UsmKind::host : UsmKind::device;
-    Memory memory = Memory::borrow(asked.data, 0, kind, device, asked.queue ? asked.queue.context() : device.default_context(),
+    Memory memory = Memory::borrow(asked.data, 0, kind, device,
+                                   asked.queue ? asked.queue.context() : device.default_context(),
                                    std::move(owner));
-    return Array(std::move(memory), asked.data, asked.dtype, std::move(asked.layout), asked.read_only, std::move(asked.queue));
+    return Array(std::move(memory), asked.data, asked.dtype, std::move(asked.layout),
+                 asked.read_only, std::move(asked.queue));
 }
 
 [[noreturn]] void refuse_below(const Descriptor &asked, const ByteRange &touched) {
-    throw speaker.refusal("elements of ", asked.layout, " begin ", -touched.begin, " bytes below the address, ", Hex(asked.data),
-                          "; name the lowest address with positive strides, and turn the array: a[::-1]");
+    throw speaker.refusal(
+        "elements of ", asked.layout, " begin ", -touched.begin, " bytes below the address, ",
+        Hex(asked.data),
+        "; name the lowest address with positive strides, and turn the array: a[::-1]");
 }
 
 exchange::Reach checked_reach(const Descriptor &asked) {
@@ -128,24 +141,26 @@ Array verify(Descriptor asked, Owner owner) {
 
     const exchange::Reach reach = checked_reach(asked);
     const bool as_host = asked.device && asked.device.backend().is_host();
-    const std::optional<Place> place = asked.device && !as_host ? find_named(asked, reach) : find_anywhere(reach);
+    const std::optional<Place> place =
+        asked.device && !as_host ? find_named(asked, reach) : find_anywhere(reach);
     const auto note_use = [&](const Memory &memory) {
         if (asked.queue)
             memory.after_submitted(Access::write, asked.queue);
     };
     if (!place) {
-        Array array = exchange::view_host(speaker, asked.data, asked.dtype, std::move(asked.layout), asked.read_only,
-                                          std::move(owner), asked.queue);
+        Array array = exchange::view_host(speaker, asked.data, asked.dtype, std::move(asked.layout),
+                                          asked.read_only, std::move(owner), asked.queue);
         note_use(array.memory());
         return array;
     }
     if (as_host && !is_host_accessible(place->kind))
         refuse_elsewhere(reach, *place, asked);
 
-    Memory memory = Memory::borrow(reach.lowest, reach.bytes, place->kind, place->device, place->context, std::move(owner));
+    Memory memory = Memory::borrow(reach.lowest, reach.bytes, place->kind, place->device,
+                                   place->context, std::move(owner));
     note_use(memory);
-    const Array array(std::move(memory), asked.data, asked.dtype, std::move(asked.layout), asked.read_only,
-                      as_host ? Queue() : std::move(asked.queue));
+    const Array array(std::move(memory), asked.data, asked.dtype, std::move(asked.layout),
+                      asked.read_only, as_host ? Queue() : std::move(asked.queue));
     return as_host ? array.host() : array;
 }
 

@@ -33,20 +33,26 @@ Dtype dtype_of(const char *format, std::int64_t itemsize) {
 void check_suboffsets(const Descriptor &descriptor) {
     for (std::size_t axis = 0; axis < descriptor.shape.size(); ++axis)
         if (descriptor.suboffsets[axis] >= 0)
-            throw speaker.refusal("axis ", axis, " is reached through pointers (suboffset ", descriptor.suboffsets[axis],
-                                  "), so the elements are not in one piece of memory; copy the object first");
+            throw speaker.refusal(
+                "axis ", axis, " is reached through pointers (suboffset ",
+                descriptor.suboffsets[axis],
+                "), so the elements are not in one piece of memory; copy the object first");
 }
 
 // Quick check that covers almost every buffer; false for some contiguous buffers.
 bool is_contiguous(const Descriptor &descriptor) noexcept {
-    return !descriptor.strides || (descriptor.shape.size() == 1 && descriptor.strides[0] == descriptor.itemsize);
+    return !descriptor.strides ||
+           (descriptor.shape.size() == 1 && descriptor.strides[0] == descriptor.itemsize);
 }
 
 void check_bytes(const Descriptor &descriptor, const Layout &layout) {
     std::int64_t bytes = 0;
-    if (__builtin_mul_overflow(layout.size(), descriptor.itemsize, &bytes) || bytes != descriptor.bytes)
-        throw speaker.refusal(layout, " of items of ", descriptor.itemsize, " bytes does not have the ", descriptor.bytes,
-                              " bytes that the buffer says it has; its exporter contradicts itself");
+    if (__builtin_mul_overflow(layout.size(), descriptor.itemsize, &bytes) ||
+        bytes != descriptor.bytes)
+        throw speaker.refusal(
+            layout, " of items of ", descriptor.itemsize, " bytes does not have the ",
+            descriptor.bytes,
+            " bytes that the buffer says it has; its exporter contradicts itself");
 }
 
 }  // namespace
@@ -59,7 +65,8 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     const std::int64_t *const strides = is_contiguous(descriptor) ? nullptr : descriptor.strides;
     Layout layout = exchange::layout_of_bytes(speaker, descriptor.shape, strides, dtype.itemsize());
     check_bytes(descriptor, layout);
-    return exchange::view_host(speaker, descriptor.data, dtype, std::move(layout), descriptor.read_only, std::move(owner), queue);
+    return exchange::view_host(speaker, descriptor.data, dtype, std::move(layout),
+                               descriptor.read_only, std::move(owner), queue);
 }
 
 }  // namespace entrepot::buffer

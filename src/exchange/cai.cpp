@@ -17,15 +17,18 @@ const GpuDevices &first_devices() {
         return cuda;
     if (const GpuDevices &hip = hip_devices())
         return hip;
-    throw speaker.refusal("it describes memory of CUDA devices, or HIP's, and there are none: ", cuda_devices().reason);
+    throw speaker.refusal("it describes memory of CUDA devices, or HIP's, and there are none: ",
+                          cuda_devices().reason);
 }
 
 void check_stream(const Descriptor &descriptor) {
     if (!descriptor.stream || may_be_stream(*descriptor.stream))
         return;
     throw speaker.refusal("'stream' is ", *descriptor.stream,
-                          *descriptor.stream == 0 ? ", which may mean two streams" : ", which is no stream",
-                          ": 1 is the legacy default stream, 2 that of the thread, any other a CUstream or hipStream_t, "
+                          *descriptor.stream == 0 ? ", which may mean two streams"
+                                                  : ", which is no stream",
+                          ": 1 is the legacy default stream, 2 that of the thread, any other a "
+                          "CUstream or hipStream_t, "
                           "and None says that there is nothing to wait for");
 }
 
@@ -38,10 +41,13 @@ Device device_of_nothing(const Queue &queue) {
     return devices.front();
 }
 
-Array empty_array(const Descriptor &descriptor, Dtype dtype, Layout &&layout, Owner &&owner, const Queue &queue) {
+Array empty_array(const Descriptor &descriptor, Dtype dtype, Layout &&layout, Owner &&owner,
+                  const Queue &queue) {
     const Device device = device_of_nothing(queue);
-    Memory memory = Memory::borrow(descriptor.data, 0, UsmKind::device, device, device.default_context(), std::move(owner));
-    return Array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only, queue);
+    Memory memory = Memory::borrow(descriptor.data, 0, UsmKind::device, device,
+                                   device.default_context(), std::move(owner));
+    return Array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only,
+                 queue);
 }
 
 struct Answer {
@@ -51,7 +57,9 @@ struct Answer {
 
 // CUDA's and HIP's drivers know the memory of all their devices, whichever device is asked.
 Answer ask(const Device &device, const exchange::Reach &reach) {
-    return {device.default_context().query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE), &device};
+    return {
+        device.default_context().query(reach.lowest, reach.bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE),
+        &device};
 }
 
 Answer ask(const exchange::Reach &reach) {
@@ -71,31 +79,37 @@ Device device_of(const Answer &answer) {
 }
 
 [[noreturn]] void refuse_unknown(const void *lowest) {
-    throw speaker.refusal("pointer ", Hex(lowest), " is unknown to CUDA's driver", hip_devices() ? " and to HIP's" : "",
-                          ": it is the host's, or freed already; memory of the ", "host goes by __array_interface__ or DLPack");
+    throw speaker.refusal("pointer ", Hex(lowest), " is unknown to CUDA's driver",
+                          hip_devices() ? " and to HIP's" : "",
+                          ": it is the host's, or freed already; memory of the ",
+                          "host goes by __array_interface__ or DLPack");
 }
 
-[[noreturn]] void refuse_outside(const ep_allocation &found, const exchange::Reach &reach, const Layout &layout) {
-    throw speaker.refusal("elements of ", layout, " need the ", reach.bytes, " bytes from ", Hex(reach.lowest),
-                          ", but the allocation there has ", found.size, " bytes from ", Hex(found.base),
+[[noreturn]] void refuse_outside(const ep_allocation &found, const exchange::Reach &reach,
+                                 const Layout &layout) {
+    throw speaker.refusal("elements of ", layout, " need the ", reach.bytes, " bytes from ",
+                          Hex(reach.lowest), ", but the allocation there has ", found.size,
+                          " bytes from ", Hex(found.base),
                           "; 'strides' are in bytes, not elements");
 }
 
-Memory borrow(const exchange::Reach &reach, const Layout &layout, const Device &said, Owner &&owner) {
+Memory borrow(const exchange::Reach &reach, const Layout &layout, const Device &said,
+              Owner &&owner) {
     if (said)
-        return Memory::borrow(reach.lowest, reach.bytes, Memory::kind_unasked, said, said.default_context(), std::move(owner));
+        return Memory::borrow(reach.lowest, reach.bytes, Memory::kind_unasked, said,
+                              said.default_context(), std::move(owner));
     const Answer answer = ask(reach);
     if (answer.found.kind == EP_USM_UNKNOWN)
         refuse_unknown(reach.lowest);
     if (answer.found.contained == 0)
         refuse_outside(answer.found, reach, layout);
     const Device device = device_of(answer);
-    return Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(answer.found.kind), device, device.default_context(),
-                          std::move(owner));
+    return Memory::borrow(reach.lowest, reach.bytes, static_cast<UsmKind>(answer.found.kind),
+                          device, device.default_context(), std::move(owner));
 }
 
-// Sets the owner of the memory: the object's library, else the stream that it names, else the legacy
-// default stream. A named stream lives as long as the object does ("Lifetime", version 3).
+// Sets the owner of the memory: the object's library, else the stream that it names, else the
+// legacy default stream. A named stream lives as long as the object does ("Lifetime", version 3).
 void set_owner(const Memory &memory, const Descriptor &descriptor) {
     if (descriptor.library || descriptor.stream.value_or(legacy_stream) == legacy_stream)
         return memory.set_owner_library(descriptor.library.value_or(legacy_library));
@@ -117,14 +131,17 @@ void order_libraries_that_ignore_streams(const Array &array) {
 Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
     check_stream(descriptor);
     const Dtype dtype = descriptor.dtype;
-    Layout layout = exchange::layout_of_bytes(speaker, descriptor.shape, descriptor.strides, dtype.itemsize());
+    Layout layout =
+        exchange::layout_of_bytes(speaker, descriptor.shape, descriptor.strides, dtype.itemsize());
     if (layout.size() == 0)
         return empty_array(descriptor, dtype, std::move(layout), std::move(owner), queue);
 
     exchange::check_alignment(speaker, descriptor.data, dtype);
-    const exchange::Reach reach = exchange::reach_of(speaker, layout, descriptor.data, dtype.itemsize());
+    const exchange::Reach reach =
+        exchange::reach_of(speaker, layout, descriptor.data, dtype.itemsize());
     Memory memory = borrow(reach, layout, descriptor.device, std::move(owner));
-    Array array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only, queue);
+    Array array(std::move(memory), descriptor.data, dtype, std::move(layout), descriptor.read_only,
+                queue);
     set_owner(array.memory(), descriptor);
     if (descriptor.stream)
         exchange::wait_for_producer_stream(array, *descriptor.stream);
@@ -133,8 +150,9 @@ Array verify(const Descriptor &descriptor, Owner owner, const Queue &queue) {
 
 std::optional<std::uintptr_t> hand_over(const Array &array) {
     if (!is_gpu(array.device()))
-        throw speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
-                              ", and the CUDA array interface describes memory of CUDA and HIP devices only");
+        throw speaker.refusal(
+            "this is ", array.kind(), " memory of ", array.device(),
+            ", and the CUDA array interface describes memory of CUDA and HIP devices only");
     constexpr Memory::Consumer holder = Memory::Consumer::holds_object;
     if (array.memory().is_ready_for_export(array.access())) {
         exchange::hand_over_unordered(array, holder);
@@ -143,7 +161,8 @@ std::optional<std::uintptr_t> hand_over(const Array &array) {
     const Queue queue = array.queue();
     array.memory().mark_escaped();
     order_export(array.access(), array.memory(), queue);
-    array.memory().add_consumers(exchange::possible_consumers(array, holder), holder);  // they work on streams of their own
+    // they work on streams of their own
+    array.memory().add_consumers(exchange::possible_consumers(array, holder), holder);
     order_libraries_that_ignore_streams(array);
     const std::uintptr_t stream = exchange::stream_of(queue);
     // HIP's default stream is 0, which the protocol forbids.

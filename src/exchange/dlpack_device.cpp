@@ -28,7 +28,8 @@ const DeviceTypeRow *find_row(DLDeviceType type) noexcept {
 
 const DeviceTypeRow *find_row(std::string_view backend, UsmKind kind) noexcept {
     const auto row = std::ranges::find_if(device_type_table, [&](const DeviceTypeRow &each) {
-        return each.backend && each.backend == backend && (each.kind == UsmKind::unknown || each.kind == kind);
+        return each.backend && each.backend == backend &&
+               (each.kind == UsmKind::unknown || each.kind == kind);
     });
     if (row != device_type_table.end())
         return &*row;
@@ -40,14 +41,17 @@ const DeviceTypeRow *find_row(std::string_view backend, UsmKind kind) noexcept {
 const Backend &backend_of(DLDevice device) {
     const DeviceTypeRow *const row = find_row(device.device_type);
     if (!row)
-        throw speaker.refusal("the tensor is on ", device, ", a device type that DLPack 1.3 does not define");
+        throw speaker.refusal("the tensor is on ", device,
+                              ", a device type that DLPack 1.3 does not define");
     if (!row->backend)
         throw speaker.refusal("the tensor is on ", device,
-                              ", and Entrepot has no backend for that; copy it to the host with the library that owns it");
+                              ", and Entrepot has no backend for that; copy it to the host with "
+                              "the library that owns it");
     try {
         return registry::backend(row->backend);
     } catch (const Error &error) {
-        throw speaker.refusal("the tensor is on ", device, ", which cannot be reached: ", error.what());
+        throw speaker.refusal("the tensor is on ", device,
+                              ", which cannot be reached: ", error.what());
     }
 }
 
@@ -57,7 +61,8 @@ std::int32_t position_of(const Device &device) {
     const auto found = std::ranges::find(devices, device.root());
     if (found == devices.end())
         throw speaker.refusal(device, " cannot be exported: its root device ", device.root(),
-                              " is not in the runtime's list of devices, whose ", "positions are DLPack's device ids");
+                              " is not in the runtime's list of devices, whose ",
+                              "positions are DLPack's device ids");
     if (found - devices.begin() > std::numeric_limits<std::int32_t>::max())
         throw speaker.refusal(device, " cannot be exported: position ", found - devices.begin(),
                               " does not fit DLPack's 32-bit device id");
@@ -73,8 +78,9 @@ bool is_of_no_device(const DeviceTypeRow &row) noexcept {
 DLDevice name_device(const Device &device, UsmKind kind) {
     const DeviceTypeRow *const row = find_row(device.backend().name(), kind);
     if (!row)
-        throw speaker.refusal(kind, " memory of ", device,
-                              " cannot be exported: DLPack has no device type for it; copy it with .to('host')");
+        throw speaker.refusal(
+            kind, " memory of ", device,
+            " cannot be exported: DLPack has no device type for it; copy it with .to('host')");
     return {row->type, is_of_no_device(*row) ? 0 : position_of(device)};
 }
 
@@ -89,8 +95,10 @@ std::atomic<const Known *> known{nullptr};
 
 // Two racing threads add the same answer twice, which is harmless.
 DLDevice remember(const Device &device, UsmKind kind) {
-    auto *const fresh = new Known{device.record(), kind, name_device(device, kind), known.load(std::memory_order_acquire)};
-    while (!known.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
+    auto *const fresh = new Known{device.record(), kind, name_device(device, kind),
+                                  known.load(std::memory_order_acquire)};
+    while (!known.compare_exchange_weak(fresh->next, fresh, std::memory_order_release,
+                                        std::memory_order_acquire)) {
     }
     return fresh->name;
 }
@@ -104,9 +112,11 @@ DLDevice known_name(const Device &device, UsmKind kind) {
 
 // Step 2 of the import.
 void require_supported(const Device &root, DLDevice named) {
-    if (named.device_type == kDLOneAPI && std::ranges::find(one_api_backends, root.info().backend) == std::end(one_api_backends))
-        throw speaker.refusal(named, " is ", root,
-                              ", and of SYCL's backends only opencl, level_zero, cuda and hip are supported");
+    if (named.device_type == kDLOneAPI &&
+        std::ranges::find(one_api_backends, root.info().backend) == std::end(one_api_backends))
+        throw speaker.refusal(
+            named, " is ", root,
+            ", and of SYCL's backends only opencl, level_zero, cuda and hip are supported");
 }
 
 ep_allocation ask(const Context &context, const exchange::Reach &reach) {
@@ -117,17 +127,20 @@ ep_allocation ask(const Context &context, const exchange::Reach &reach) {
 // and of some sub-devices. If contexts share one address space, it may name a device of another.
 Place place_of(const ep_allocation &found, const exchange::Reach &reach, const Device &root) {
     const Device device = root.backend().device(found.device);
-    const Context &context = device && device.root() != root ? device.default_context() : root.default_context();
+    const Context &context =
+        device && device.root() != root ? device.default_context() : root.default_context();
     if (found.contained == 0)
         throw speaker.refusal("the tensor touches ", reach.bytes, " bytes from ", Hex(reach.lowest),
-                              ", which leave the allocation of ", found.size, " bytes at ", Hex(found.base), " of ", context);
+                              ", which leave the allocation of ", found.size, " bytes at ",
+                              Hex(found.base), " of ", context);
     return {context, device ? device : root, static_cast<UsmKind>(found.kind)};
 }
 
 // Asks the other driver of CUDA and HIP; none if it does not know the memory either.
 std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named) {
     const DeviceTypeRow *const row = find_row(named.device_type);
-    const exchange::GpuDevices *const others = row && row->backend ? exchange::other_devices(row->backend) : nullptr;
+    const exchange::GpuDevices *const others =
+        row && row->backend ? exchange::other_devices(row->backend) : nullptr;
     if (!others || !*others)
         return std::nullopt;
     const ep_allocation found = ask(others->front().default_context(), reach);
@@ -139,18 +152,22 @@ std::optional<Place> place_of_other(const exchange::Reach &reach, DLDevice named
 // A sub-device may have a default context of its own, different from the platform's.
 [[noreturn]] void refuse_context(const Array &array, DLDevice name) {
     const Device &device = array.device(), root = device.root();
-    throw speaker.refusal("memory bound to ", array.context(), " cannot be exported as ", name, ": DLPack carries memory of the ",
+    throw speaker.refusal("memory bound to ", array.context(), " cannot be exported as ", name,
+                          ": DLPack carries memory of the ",
                           name.device_type == kDLOneAPI ? "platform's default" : "device's primary",
                           " context only; allocate it on a queue in the default context",
                           device == root ? "" : " of the root device", " (entrepot.Queue(\"", root,
                           "\") makes one), or hand it over by ",
-                          name.device_type == kDLOneAPI ? "__sycl_usm_array_interface__, which carries the context"
-                                                        : "__cuda_array_interface__, which names no context");
+                          name.device_type == kDLOneAPI
+                              ? "__sycl_usm_array_interface__, which carries the context"
+                              : "__cuda_array_interface__, which names no context");
 }
 
 const NamedDevice &remember(DLDevice name, const Device &device) {
-    auto *const fresh = new NamedDevice{name, device, kind_of(name), named_devices.load(std::memory_order_acquire)};
-    while (!named_devices.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
+    auto *const fresh =
+        new NamedDevice{name, device, kind_of(name), named_devices.load(std::memory_order_acquire)};
+    while (!named_devices.compare_exchange_weak(fresh->next, fresh, std::memory_order_release,
+                                                std::memory_order_acquire)) {
     }
     return *fresh;
 }
@@ -159,8 +176,8 @@ const NamedDevice &remember(DLDevice name, const Device &device) {
 
 std::ostream &operator<<(std::ostream &out, DLDevice device) {
     const DeviceTypeRow *const row = find_row(device.device_type);
-    return out << (row ? row->name : "device type") << " (" << static_cast<int>(device.device_type) << ") device "
-               << device.device_id;
+    return out << (row ? row->name : "device type") << " (" << static_cast<int>(device.device_type)
+               << ") device " << device.device_id;
 }
 
 DLDevice device_of(const Array &array) {
@@ -181,8 +198,8 @@ const NamedDevice &find_named(DLDevice named) {
     const Backend &backend = backend_of(named);
     const std::vector<Device> &devices = registry::devices(backend);
     if (named.device_id < 0 || static_cast<std::size_t>(named.device_id) >= devices.size())
-        throw speaker.refusal(named, " does not exist: the backend ", backend.name(), " lists ", devices.size(),
-                              " devices, numbered from 0");
+        throw speaker.refusal(named, " does not exist: the backend ", backend.name(), " lists ",
+                              devices.size(), " devices, numbered from 0");
     return remember(named, devices[static_cast<std::size_t>(named.device_id)]);
 }
 
@@ -212,12 +229,15 @@ Place locate(const exchange::Reach &reach, DLDevice named) {
     if (const std::optional<Place> place = place_of_other(reach, named))
         return *place;
     if (named.device_type != kDLOneAPI)
-        throw speaker.refusal("the tensor says ", named, ", which is ", root, ", but its driver does not know ",
-                              Hex(reach.lowest), ": the memory is the host's, or has been freed");
+        throw speaker.refusal("the tensor says ", named, ", which is ", root,
+                              ", but its driver does not know ", Hex(reach.lowest),
+                              ": the memory is the host's, or has been freed");
     throw speaker.refusal(
         "the tensor says ", named, ", which is ", root,
-        ", but neither the default context of its platform nor that of any other knows ", Hex(reach.lowest),
-        ": the memory is not USM, or is bound to another context; the producer must allocate it in the platform's default ",
+        ", but neither the default context of its platform nor that of any other knows ",
+        Hex(reach.lowest),
+        ": the memory is not USM, or is bound to another context; the producer must allocate it in "
+        "the platform's default ",
         "context, or hand it over by __sycl_usm_array_interface__, which carries the context");
 }
 

@@ -19,7 +19,8 @@ ByteRange byte_range_of(const Speaker &speaker, const Layout &layout, std::int64
 
 void refuse_as(const Speaker &speaker, const Error &error) { throw speaker.refusal(error.what()); }
 
-Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides, std::int64_t itemsize) {
+Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides,
+                               std::int64_t itemsize) {
     if (shape.size() > Layout::max_ndim)
         return layout_of_elements(speaker, shape, nullptr);  // refuses
 
@@ -31,27 +32,32 @@ Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std:
         elements[axis] = strides[axis] / itemsize;
         // The stride of an axis with one element is unused, and NumPy leaves any number there.
         if (strides[axis] % itemsize != 0 && shape[axis] > 1 && !empty)
-            throw speaker.refusal(
-                "the stride of axis ", axis, " is ", strides[axis], " bytes, which is no multiple of the item size, ", itemsize,
-                " bytes; a view cannot express it: copy the object to contiguous memory with its own library first");
+            throw speaker.refusal("the stride of axis ", axis, " is ", strides[axis],
+                                  " bytes, which is no multiple of the item size, ", itemsize,
+                                  " bytes; a view cannot express it: copy the object to contiguous "
+                                  "memory with its own library first");
     }
     return layout_of_elements(speaker, shape, elements.data());
 }
 
-Reach reach_of_strided(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {
+Reach reach_of_strided(const Speaker &speaker, const Layout &layout, void *first,
+                       std::int64_t itemsize) {
     const ByteRange touched = byte_range_of(speaker, layout, itemsize);
     const auto address = reinterpret_cast<std::uintptr_t>(first);
     std::uintptr_t lowest = 0, end = 0;
     bool wraps = __builtin_add_overflow(address, touched.begin, &lowest);
     wraps |= __builtin_add_overflow(address, touched.end, &end);
     if (wraps)
-        throw speaker.refusal("an array of ", layout, " with its first element at ", Hex(first), " leaves the address space");
+        throw speaker.refusal("an array of ", layout, " with its first element at ", Hex(first),
+                              " leaves the address space");
     return {reinterpret_cast<void *>(lowest), static_cast<std::size_t>(touched.size())};
 }
 
 void refuse_alignment(const Speaker &speaker, const void *first, Dtype dtype) {
-    throw speaker.refusal("the first element, at ", Hex(first), ", is not aligned to the ", dtype.alignment(), " bytes of ",
-                          dtype, "; copy it to aligned memory with the object's own library, or view it as uint8");
+    throw speaker.refusal(
+        "the first element, at ", Hex(first), ", is not aligned to the ", dtype.alignment(),
+        " bytes of ", dtype,
+        "; copy it to aligned memory with the object's own library, or view it as uint8");
 }
 
 void *offset_by(const Speaker &speaker, void *base, std::int64_t elements, std::int64_t itemsize) {
@@ -59,8 +65,8 @@ void *offset_by(const Speaker &speaker, void *base, std::int64_t elements, std::
     std::uintptr_t address = 0;
     if (__builtin_mul_overflow(elements, itemsize, &bytes) ||
         __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(base), bytes, &address))
-        throw speaker.refusal("an offset of ", elements, " items of ", itemsize, " bytes from ", Hex(base),
-                              " leaves the address space");
+        throw speaker.refusal("an offset of ", elements, " items of ", itemsize, " bytes from ",
+                              Hex(base), " leaves the address space");
     return reinterpret_cast<void *>(address);
 }
 

@@ -31,7 +31,8 @@ Queue queue_of_stream(const Device &device, std::uintptr_t stream) {
 
 std::uintptr_t stream_of(const Queue &queue) {
     void *const native = queue.native();
-    return queue.backend().is_sycl() ? reinterpret_cast<std::uintptr_t>(native) : *static_cast<const std::uintptr_t *>(native);
+    return queue.backend().is_sycl() ? reinterpret_cast<std::uintptr_t>(native)
+                                     : *static_cast<const std::uintptr_t *>(native);
 }
 
 // A consumer that holds an object and names no stream may use the legacy default stream of CUDA and
@@ -41,11 +42,13 @@ LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexc
     if (backend.is_host())
         return 0;
     const bool may_be_on_legacy = holder == Memory::Consumer::holds_object && !backend.is_sycl();
-    return static_cast<LibrarySet>(consumer_libraries() & (may_be_on_legacy ? ~0u : ~unsigned{legacy_library_set}));
+    return static_cast<LibrarySet>(consumer_libraries() &
+                                   (may_be_on_legacy ? ~0u : ~unsigned{legacy_library_set}));
 }
 
 // The consumer may submit more later. A queue that stays valid can be asked for that work.
-void synchronize_consumer(const Array &array, const Queue &consumer, Memory::Consumer holder, LibrarySet libraries) {
+void synchronize_consumer(const Array &array, const Queue &consumer, Memory::Consumer holder,
+                          LibrarySet libraries) {
     const Memory &memory = array.memory();
     memory.mark_escaped();
     order_export(array.access(), memory, consumer);
@@ -63,9 +66,11 @@ void synchronize_consumer_stream(const Array &array, std::uintptr_t stream) {
     constexpr Memory::Consumer holder = Memory::Consumer::holds_memory;
     const Memory &memory = array.memory();
     const Device &device = memory.device();
-    if (stream >= lowest_handle && memory.is_quiet() && !memory.has_owner_stream() && !device.backend().is_sycl())
+    if (stream >= lowest_handle && memory.is_quiet() && !memory.has_owner_stream() &&
+        !device.backend().is_sycl())
         return hand_over_unordered(array, holder);
-    synchronize_consumer(array, queue_of_stream(device, stream), holder, possible_consumers(array, holder));
+    synchronize_consumer(array, queue_of_stream(device, stream), holder,
+                         possible_consumers(array, holder));
 }
 
 void hand_over_unordered(const Array &array, Memory::Consumer holder) {

@@ -65,8 +65,8 @@ void *open(const Search &search) {
     for (const std::string &soname : search.sonames)
         if (void *handle = attempts.open(soname))
             return handle;
-    throw Error(ErrorKind::library, search.name, ": the library was not found; tried", attempts.tried(),
-                search.advice.empty() ? "" : "\n", search.advice);
+    throw Error(ErrorKind::library, search.name, ": the library was not found; tried",
+                attempts.tried(), search.advice.empty() ? "" : "\n", search.advice);
 }
 
 }  // namespace
@@ -77,7 +77,8 @@ void *Library::handle() {
         return handle_;
     if (opening_ && *opening_ != fork_generation())
         throw Error(ErrorKind::library, search_.name,
-                    ": this process was forked while another thread was loading the library, which is half loaded here: load it "
+                    ": this process was forked while another thread was loading the library, which "
+                    "is half loaded here: load it "
                     "before the fork, or use the 'spawn' start method");
     opening_ = fork_generation();
     try {

@@ -40,9 +40,11 @@ Signature::Signature(const Type &result, std::span<const Type> arguments, std::s
         prepared->types.push_back(libffi_type(argument));
     const auto count = static_cast<unsigned>(arguments.size());
     const ffi_status status =
-        fixed == all ? ffi_prep_cif(&prepared->cif, FFI_DEFAULT_ABI, count, libffi_type(prepared->result), prepared->types.data())
-                     : ffi_prep_cif_var(&prepared->cif, FFI_DEFAULT_ABI, static_cast<unsigned>(fixed), count,
-                                        libffi_type(prepared->result), prepared->types.data());
+        fixed == all
+            ? ffi_prep_cif(&prepared->cif, FFI_DEFAULT_ABI, count, libffi_type(prepared->result),
+                           prepared->types.data())
+            : ffi_prep_cif_var(&prepared->cif, FFI_DEFAULT_ABI, static_cast<unsigned>(fixed), count,
+                               libffi_type(prepared->result), prepared->types.data());
     if (status != FFI_OK)
         throw Error(ErrorKind::value, "libffi refuses the signature: ", reason_of(status));
     prepared_ = std::move(prepared);
@@ -52,7 +54,9 @@ void Signature::call(void *function, void *result, void **arguments) const noexc
     ffi_call(&prepared_->cif, reinterpret_cast<void (*)()>(function), result, arguments);
 }
 
-std::size_t Signature::result_size() const noexcept { return std::max(prepared_->result.size(), sizeof(ffi_arg)); }
+std::size_t Signature::result_size() const noexcept {
+    return std::max(prepared_->result.size(), sizeof(ffi_arg));
+}
 
 struct Closure::Made {
     std::shared_ptr<const PreparedSignature> signature;
@@ -74,11 +78,14 @@ struct Closure::Made {
     }
 };
 
-Closure::Closure(const Signature &signature, Body body, void *context) : made_(new Made{signature.prepared_, body, context}) {
-    made_->writable = static_cast<ffi_closure *>(ffi_closure_alloc(sizeof(ffi_closure), &made_->address));
+Closure::Closure(const Signature &signature, Body body, void *context)
+    : made_(new Made{signature.prepared_, body, context}) {
+    made_->writable =
+        static_cast<ffi_closure *>(ffi_closure_alloc(sizeof(ffi_closure), &made_->address));
     if (!made_->writable)
         throw Error(ErrorKind::device, "the system gives no executable memory for a callback");
-    if (ffi_prep_closure_loc(made_->writable, &made_->signature->cif, Made::enter, made_.get(), made_->address) != FFI_OK)
+    if (ffi_prep_closure_loc(made_->writable, &made_->signature->cif, Made::enter, made_.get(),
+                             made_->address) != FFI_OK)
         throw Error(ErrorKind::device, "libffi makes no function of the callback's signature");
 }
 

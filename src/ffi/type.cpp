@@ -11,8 +11,10 @@ namespace entrepot::ffi {
 namespace {
 
 // By size: 1, 2, 4 and 8 bytes.
-ffi_type *const unsigned_types[] = {&ffi_type_uint8, &ffi_type_uint16, &ffi_type_uint32, &ffi_type_uint64};
-ffi_type *const signed_types[] = {&ffi_type_sint8, &ffi_type_sint16, &ffi_type_sint32, &ffi_type_sint64};
+ffi_type *const unsigned_types[] = {&ffi_type_uint8, &ffi_type_uint16, &ffi_type_uint32,
+                                    &ffi_type_uint64};
+ffi_type *const signed_types[] = {&ffi_type_sint8, &ffi_type_sint16, &ffi_type_sint32,
+                                  &ffi_type_sint64};
 
 ffi_type *scalar_type(Kind kind) noexcept {
     const KindRow &row = row_of(kind);
@@ -71,12 +73,15 @@ void check_form(std::size_t size, std::size_t alignment, std::span<const Scalar>
     if (alignment == 0 || (alignment & (alignment - 1)) != 0)
         throw Error(ErrorKind::value, "a record's alignment is a power of two, not ", alignment);
     for (const Scalar &scalar : scalars)
-        if (size_of(scalar.kind) == 0 || scalar.offset > size || size_of(scalar.kind) > size - scalar.offset)
-            throw Error(ErrorKind::value, "a field at ", scalar.offset, " lies outside its record of ", size, " bytes");
+        if (size_of(scalar.kind) == 0 || scalar.offset > size ||
+            size_of(scalar.kind) > size - scalar.offset)
+            throw Error(ErrorKind::value, "a field at ", scalar.offset,
+                        " lies outside its record of ", size, " bytes");
     // C passes packed records in memory, whatever their size, which libffi does not support.
     for (const Scalar &scalar : scalars)
         if (size <= largest_in_registers && scalar.offset % size_of(scalar.kind) != 0)
-            throw Error(ErrorKind::value, "a packed record of ", size, " bytes cannot be passed by value");
+            throw Error(ErrorKind::value, "a packed record of ", size,
+                        " bytes cannot be passed by value");
 }
 
 }  // namespace
@@ -93,7 +98,8 @@ Type Type::record(std::size_t size, std::size_t alignment, std::span<const Scala
         add_eightbytes(*form, size, scalars);
     form->elements.push_back(nullptr);
     // With a size given, libffi does not compute size and alignment.
-    form->type = {size, static_cast<unsigned short>(alignment), FFI_TYPE_STRUCT, form->elements.data()};
+    form->type = {size, static_cast<unsigned short>(alignment), FFI_TYPE_STRUCT,
+                  form->elements.data()};
     Type type(Kind::record);
     type.form_ = std::move(form);
     return type;

@@ -41,7 +41,8 @@ void set_resource(const Device &device, Resource *resource) {
     OfDevices &table = of_devices();
     ResourceRef replaced;  // dropped after the mutex
     const std::lock_guard lock(table.mutex);
-    const auto row = std::find_if(table.rows.begin(), table.rows.end(), [&](const auto &each) { return each.first == device; });
+    const auto row = std::find_if(table.rows.begin(), table.rows.end(),
+                                  [&](const auto &each) { return each.first == device; });
     if (row != table.rows.end()) {
         replaced = std::exchange(row->second, ResourceRef(resource));
         if (!resource)
@@ -72,7 +73,9 @@ void push_resource(Resource *resource) {
 
 void pop_resource(const Resource *resource) {
     if (scopes.empty() || scopes.back().get() != resource)
-        throw Error(ErrorKind::value, "use_resource: scopes end on the thread that entered them, the innermost first");
+        throw Error(
+            ErrorKind::value,
+            "use_resource: scopes end on the thread that entered them, the innermost first");
     scopes.pop_back();
     innermost = scopes.empty() ? nullptr : scopes.back().get();
 }

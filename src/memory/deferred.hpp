@@ -68,7 +68,8 @@ public:
 
     // The item waits for what is pending on memory of `context`.
     void add(const Context &context, Pending pending, Item item) {
-        Waiting waiting{std::move(item), std::move(pending.uses), pending.escaped ? context : Context()};
+        Waiting waiting{std::move(item), std::move(pending.uses),
+                        pending.escaped ? context : Context()};
         ENTREPOT_ASSERT(are_submitted(waiting.uses));
         const std::lock_guard lock(mutex_);
         place(std::move(waiting), finished_);
@@ -110,7 +111,7 @@ private:
     struct Waiting {
         Item item;
         std::vector<Use> uses;  // the last one is waited for first
-        Context quarantine;     // waited for afterwards; empty if foreign code has not seen the memory
+        Context quarantine;  // waited for afterwards; empty if foreign code has not seen the memory
     };
     // Items that wait for positions of one queue, as a heap with the lowest position in front.
     // Never empty.
@@ -132,7 +133,8 @@ private:
 
     // For ENTREPOT_ASSERT: position 0 is never pending.
     static bool are_submitted(const std::vector<Use> &uses) noexcept {
-        return std::all_of(uses.begin(), uses.end(), [](const Use &use) { return use.queue && use.position != 0; });
+        return std::all_of(uses.begin(), uses.end(),
+                           [](const Use &use) { return use.queue && use.position != 0; });
     }
 
     std::vector<Item> taken_finished(bool may_block) {
@@ -147,7 +149,9 @@ private:
         return std::exchange(finished_, {});
     }
 
-    static bool is_later(const Waiting &a, const Waiting &b) noexcept { return a.uses.back().position > b.uses.back().position; }
+    static bool is_later(const Waiting &a, const Waiting &b) noexcept {
+        return a.uses.back().position > b.uses.back().position;
+    }
 
     // Moves an item to the next line, to its ward, or to `finished`.
     // Requires: the caller holds the mutex.
@@ -155,7 +159,8 @@ private:
         ENTREPOT_ASSERT(mutex_.held());
         if (!waiting.uses.empty()) {
             const Queue &queue = waiting.uses.back().queue;
-            auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) { return each.queue == queue; });
+            auto line = std::find_if(lines_.begin(), lines_.end(),
+                                     [&](const Line &each) { return each.queue == queue; });
             if (line == lines_.end()) {
                 Line fresh{queue, {}};
                 fresh.waiting.reserve(1);  // what throws later must not leave a line without items
@@ -164,10 +169,12 @@ private:
             line->waiting.push_back(std::move(waiting));
             std::push_heap(line->waiting.begin(), line->waiting.end(), is_later);
         } else if (waiting.quarantine) {
-            auto ward =
-                std::find_if(wards_.begin(), wards_.end(), [&](const Ward &each) { return each.context == waiting.quarantine; });
+            auto ward = std::find_if(wards_.begin(), wards_.end(), [&](const Ward &each) {
+                return each.context == waiting.quarantine;
+            });
             if (ward == wards_.end())
-                ward = wards_.insert(ward, Ward{std::move(waiting.quarantine), {}, {}, {}, 0, false});
+                ward =
+                    wards_.insert(ward, Ward{std::move(waiting.quarantine), {}, {}, {}, 0, false});
             ward->gathering.push_back(std::move(waiting.item));
         } else {
             finished.push_back(std::move(waiting.item));
@@ -185,7 +192,8 @@ private:
                 fronts.push_back(line.waiting.front().uses.back());
             }
         }
-        std::erase_if(fronts, [](const Use &use) { return !is_done_for_sure(use.queue, use.position); });
+        std::erase_if(fronts,
+                      [](const Use &use) { return !is_done_for_sure(use.queue, use.position); });
         if (fronts.empty())
             return false;
 
@@ -193,13 +201,15 @@ private:
         const std::lock_guard lock(mutex_);
         bool passed = false;
         for (const Use &front : fronts) {
-            const auto line =
-                std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) { return each.queue == front.queue; });
+            const auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) {
+                return each.queue == front.queue;
+            });
             if (line == lines_.end())
                 continue;  // another thread was faster
             std::vector<Waiting> through;
-            while (!line->waiting.empty() && (line->waiting.front().uses.back().position <= front.position ||
-                                              is_known_done(front.queue, line->waiting.front().uses.back().position))) {
+            while (!line->waiting.empty() &&
+                   (line->waiting.front().uses.back().position <= front.position ||
+                    is_known_done(front.queue, line->waiting.front().uses.back().position))) {
                 std::pop_heap(line->waiting.begin(), line->waiting.end(), is_later);
                 through.push_back(std::move(line->waiting.back()));
                 line->waiting.pop_back();
@@ -235,18 +245,21 @@ private:
             const bool guarded = record_guards(context, may_block, guards);
             const std::lock_guard lock(mutex_);
             const auto ward = find_batch(context, number);
-            ENTREPOT_ASSERT(ward != wards_.end() && !ward->sealed);  // only this thread has the number of the batch
+            // only this thread has the number of the batch
+            ENTREPOT_ASSERT(ward != wards_.end() && !ward->sealed);
             if (guarded) {
                 ward->guards = std::move(guards);
                 ward->sealed = true;
             } else {  // another try at the next poll
-                std::move(ward->batch.begin(), ward->batch.end(), std::back_inserter(ward->gathering));
+                std::move(ward->batch.begin(), ward->batch.end(),
+                          std::back_inserter(ward->gathering));
                 ward->batch.clear();
             }
         }
     }
 
-    static bool record_guards(const Context &context, bool may_block, std::vector<Event> &guards) noexcept {
+    static bool record_guards(const Context &context, bool may_block,
+                              std::vector<Event> &guards) noexcept {
         try {
             if (!may_call(context.backend()))
                 return false;
@@ -260,7 +273,8 @@ private:
                 if (!queue.is_foreign() && queue.is_idle())
                     continue;
                 std::optional<Event> event = may_block ? queue.record() : queue.try_record();
-                if (!event || event->capture() != 0)  // another thread waits for the queue or has begun a capture
+                // another thread waits for the queue or has begun a capture
+                if (!event || event->capture() != 0)
                     return false;
                 guards.push_back(*std::move(event));
             }
@@ -284,8 +298,9 @@ private:
                 if (ward.sealed)
                     batches.push_back({ward.context, ward.number, ward.guards});
         }
-        std::erase_if(batches,
-                      [](const Batch &batch) { return !std::all_of(batch.guards.begin(), batch.guards.end(), is_event_done); });
+        std::erase_if(batches, [](const Batch &batch) {
+            return !std::all_of(batch.guards.begin(), batch.guards.end(), is_event_done);
+        });
         if (batches.empty())
             return false;
 
@@ -348,8 +363,9 @@ private:
 
     typename std::vector<Ward>::iterator find_batch(const Context &context, std::uint64_t number) {
         ENTREPOT_ASSERT(mutex_.held());
-        return std::find_if(wards_.begin(), wards_.end(),
-                            [&](const Ward &ward) { return ward.context == context && ward.number == number; });
+        return std::find_if(wards_.begin(), wards_.end(), [&](const Ward &ward) {
+            return ward.context == context && ward.number == number;
+        });
     }
 
     ForkSafeMutex &mutex_;

@@ -14,13 +14,18 @@ namespace {
 
 // In stream order the driver allocates device memory at once. Otherwise it may wait for a thread
 // that waits for the device.
-bool is_prompt(const Place &place, bool ordered) noexcept { return ordered && place.kind == UsmKind::device; }
+bool is_prompt(const Place &place, bool ordered) noexcept {
+    return ordered && place.kind == UsmKind::device;
+}
 
 bool free_by_driver(const Place &place, void *data) noexcept {
     try {
-        const InterpreterLock::Released released;  // where that queue is captured, it is freed as where there is no order
-        const ep_queue queue = place.device.has(EP_ORDERED_FREE) ? place.device.default_queue().handle() : nullptr;
-        place.context.backend().status_of(&ep_backend::memory_free, place.context.handle(), data, queue);
+        // where that queue is captured, it is freed as where there is no order
+        const InterpreterLock::Released released;
+        const ep_queue queue =
+            place.device.has(EP_ORDERED_FREE) ? place.device.default_queue().handle() : nullptr;
+        place.context.backend().status_of(&ep_backend::memory_free, place.context.handle(), data,
+                                          queue);
     } catch (...) {  // the default queue could not be made
     }
     return true;
@@ -67,19 +72,22 @@ void trim_driver(const Device &device) noexcept {
 
 }  // namespace
 
-Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                               const Queue &queue) {
     waiting().free_finished();
     const Backend &backend = place.context.backend();
     fork_guard::require_usable(backend);
-    if (bytes > std::numeric_limits<std::ptrdiff_t>::max())  // rounding up to an alignment would wrap around
+    if (bytes > std::numeric_limits<std::ptrdiff_t>::max())  // rounding up to an alignment would
+                                                             // wrap around
         throw Error(ErrorKind::allocation, bytes, " bytes are more than any device has");
     const bool ordered = place.device.has(EP_ORDERED_FREE);
     Block block{nullptr, bytes, alignment};
     if (ordered)
         queue.submitting();
     const InterpreterLock::Released released(!is_prompt(place, ordered));
-    backend.check(backend.status_of(&ep_backend::memory_allocate, place.context.handle(), place.device.handle(),
-                                    static_cast<ep_usm_kind>(place.kind), bytes, alignment, ordered ? queue.handle() : nullptr,
+    backend.check(backend.status_of(&ep_backend::memory_allocate, place.context.handle(),
+                                    place.device.handle(), static_cast<ep_usm_kind>(place.kind),
+                                    bytes, alignment, ordered ? queue.handle() : nullptr,
                                     &block.data));
     if (ordered) {
         block.available = queue.submitted();

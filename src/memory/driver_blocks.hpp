@@ -20,13 +20,15 @@ public:
 
     void take(const Place &place, void *data, Pending pending) noexcept {
         try {
-            std::erase_if(pending.uses, [](const Use &use) { return is_known_done(use.queue, use.position); });
+            std::erase_if(pending.uses,
+                          [](const Use &use) { return is_known_done(use.queue, use.position); });
             if (pending.uses.empty() && !pending.escaped)
                 free_all({{place, data}});
             else
                 blocks_.add(place.context, std::move(pending), Condemned{place, data});
             free_finished();
-        } catch (...) {  // no memory for the list: a block that leaks is better than one that is freed under a kernel
+        } catch (...) {  // no memory for the list: a block that leaks is better than one that is
+                         // freed under a kernel
         }
     }
 

@@ -11,7 +11,8 @@ namespace {
 
 struct Registry {
     std::mutex mutex;
-    std::vector<std::mutex *> all;  // guarded by mutex; as std::mutex, because HeldMutexes has room for a few
+    // guarded by mutex; as std::mutex, because HeldMutexes has room for a few
+    std::vector<std::mutex *> all;
 };
 
 void lock_all() noexcept;

@@ -46,7 +46,8 @@ struct Loan {
 };
 
 // Returns the block to its resource. It is free once the queue has completed `position(queue)`.
-template <class TakePosition> void end(Loan loan, const Queue &queue, TakePosition &&position) noexcept {
+template <class TakePosition>
+void end(Loan loan, const Queue &queue, TakePosition &&position) noexcept {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     ENTREPOT_ASSERT(loan.memory);  // which a captured graph may share
     try {
@@ -213,7 +214,8 @@ private:
     };
 
     Part &part_of(void *pointer) noexcept {
-        return parts_[(reinterpret_cast<std::uintptr_t>(pointer) >> 9) % parts_.size()];  // the driver's alignment
+        // the driver's alignment
+        return parts_[(reinterpret_cast<std::uintptr_t>(pointer) >> 9) % parts_.size()];
     }
 
     std::array<Part, 16> parts_;
@@ -222,7 +224,8 @@ private:
 Queue wrap(const Device &device, std::uintptr_t stream) {
     Queue queue = wrap_stream(device, stream);
     if (queue.device() != device)
-        throw Error(ErrorKind::value, "memory of ", device, " was asked for, for a stream of ", queue.device());
+        throw Error(ErrorKind::value, "memory of ", device, " was asked for, for a stream of ",
+                    queue.device());
     return queue;
 }
 
@@ -242,7 +245,8 @@ const std::vector<Device> &cuda_devices() {
 LentStream cuda_stream(int device, void *stream) {
     const std::vector<Device> &devices = cuda_devices();
     if (device < 0 || static_cast<std::size_t>(device) >= devices.size())
-        throw Error(ErrorKind::device, "memory of CUDA device ", device, " was asked for, and there are ", devices.size());
+        throw Error(ErrorKind::device, "memory of CUDA device ", device,
+                    " was asked for, and there are ", devices.size());
     const Device &on = devices[static_cast<std::size_t>(device)];
     const auto number = reinterpret_cast<std::uintptr_t>(stream);
     if (number <= legacy_stream)
@@ -259,7 +263,8 @@ void *lend(std::size_t bytes, const LentStream &stream, Memory::Allocate allocat
         own_streams.end_left();
     Memory memory = allocate(bytes, UsmKind::device, stream.queue, 0);
     void *const pointer = memory.data();
-    Loans::only().enter(pointer, {std::move(memory), stream.queue, stream.is_of_thread ? own_stream(stream.queue) : nullptr});
+    Loans::only().enter(pointer, {std::move(memory), stream.queue,
+                                  stream.is_of_thread ? own_stream(stream.queue) : nullptr});
     return pointer;
 }
 

@@ -31,7 +31,9 @@ bool is_running(const LogResource *log) noexcept {
 // While it is there, this thread is in the sink.
 class Run {
 public:
-    explicit Run(const LogResource *log) noexcept : running_{log, innermost_run} { innermost_run = &running_; }
+    explicit Run(const LogResource *log) noexcept : running_{log, innermost_run} {
+        innermost_run = &running_;
+    }
     ~Run() { innermost_run = running_.outer; }
     Run(const Run &) = delete;
     Run &operator=(const Run &) = delete;
@@ -42,7 +44,8 @@ private:
 
 }  // namespace
 
-LogResource::LogResource(Resource *upstream, Sink sink) : Resource(upstream), sink_(sink ? std::move(sink) : write_to_stderr) {}
+LogResource::LogResource(Resource *upstream, Sink sink)
+    : Resource(upstream), sink_(sink ? std::move(sink) : write_to_stderr) {}
 
 template <class... Parts> void LogResource::write(const Parts &...parts) const noexcept {
     if (is_running(this))  // to tell the sink of what it does would have no end
@@ -54,19 +57,23 @@ template <class... Parts> void LogResource::write(const Parts &...parts) const n
     }
 }
 
-Block LogResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block LogResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                            const Queue &queue) {
     try {
         Block block = upstream()->allocate(place, bytes, alignment, queue);
-        write("allocate ", place.device, ' ', place.kind, ' ', bytes, " bytes at ", Hex(block.data));
+        write("allocate ", place.device, ' ', place.kind, ' ', bytes, " bytes at ",
+              Hex(block.data));
         return block;
     } catch (const std::exception &error) {
-        write("allocate ", place.device, ' ', place.kind, ' ', bytes, " bytes failed: ", error.what());
+        write("allocate ", place.device, ' ', place.kind, ' ', bytes,
+              " bytes failed: ", error.what());
         throw;
     }
 }
 
 void LogResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
-    write("deallocate ", place.device, ' ', place.kind, ' ', block.bytes, " bytes at ", Hex(block.data));
+    write("deallocate ", place.device, ' ', place.kind, ' ', block.bytes, " bytes at ",
+          Hex(block.data));
     upstream()->deallocate(place, std::move(block), std::move(pending));
 }
 

@@ -25,7 +25,8 @@ ThreadMagazines::~ThreadMagazines() {
             else if (magazine->pool->try_retain())
                 pool = ResourceRef::adopt(magazine->pool);
             else
-                magazine->thread_is_gone = true;  // the pool is ending on another thread, which will find it
+                // the pool is ending on another thread, which will find it
+                magazine->thread_is_gone = true;
         }
         if (pool)
             magazine->state->absorb(*magazine);
@@ -89,7 +90,8 @@ void PoolResource::State::empty_bin(Magazine &magazine, std::size_t index) {
 void PoolResource::State::empty_magazine(Magazine &magazine) {
     const std::lock_guard lock(mutex);
     for (std::size_t index = 0; index < size_class::count; ++index)
-        magazine.drain(index, 0, [&](FreeBlock &&block) { magazine.shelf->put(index, std::move(block)); });
+        magazine.drain(index, 0,
+                       [&](FreeBlock &&block) { magazine.shelf->put(index, std::move(block)); });
 }
 
 void PoolResource::State::empty_own_magazines() {

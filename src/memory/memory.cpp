@@ -65,8 +65,12 @@ Memory::Record *recycled_record() {
 
 namespace {
 
-std::uint8_t packed_alignment(std::size_t alignment) noexcept { return static_cast<std::uint8_t>(std::bit_width(alignment)); }
-std::size_t unpacked_alignment(std::uint8_t packed) noexcept { return packed == 0 ? 0 : std::size_t{1} << (packed - 1); }
+std::uint8_t packed_alignment(std::size_t alignment) noexcept {
+    return static_cast<std::uint8_t>(std::bit_width(alignment));
+}
+std::size_t unpacked_alignment(std::uint8_t packed) noexcept {
+    return packed == 0 ? 0 : std::size_t{1} << (packed - 1);
+}
 
 // A block has an address of its own, so it is never empty.
 std::size_t block_bytes(std::size_t bytes) noexcept { return std::max<std::size_t>(bytes, 1); }
@@ -86,7 +90,8 @@ void require_kind(const Device &device, UsmKind kind) {
                 throw Error(ErrorKind::device, device, " has no ", kind, " memory");
             return;
         }
-    throw Error(ErrorKind::value, "memory of kind ", kind, " cannot be allocated: a kind is host, device or shared");
+    throw Error(ErrorKind::value, "memory of kind ", kind,
+                " cannot be allocated: a kind is host, device or shared");
 }
 
 // Completes deferred frees and trims all pools, before an allocation is tried again.
@@ -97,16 +102,20 @@ void free_what_is_free(Resource &resource) {
         pool->trim();
 }
 
-[[noreturn]] void refuse(const Resource &resource, const Place &place, std::size_t bytes, const Error &second) {
+[[noreturn]] void refuse(const Resource &resource, const Place &place, std::size_t bytes,
+                         const Error &second) {
     const std::string report = resource.report();
-    throw Error(ErrorKind::allocation, second.what(), " (", bytes, " bytes of ", place.kind, " memory of ", place.device,
-                ", asked for once more after everything that was free had been given back; the device has ",
-                place.device.info().global_memory, " bytes in all and at most ", place.device.info().max_allocation,
-                " for one allocation", report.empty() ? "" : "; ", report, ")");
+    throw Error(
+        ErrorKind::allocation, second.what(), " (", bytes, " bytes of ", place.kind, " memory of ",
+        place.device,
+        ", asked for once more after everything that was free had been given back; the device has ",
+        place.device.info().global_memory, " bytes in all and at most ",
+        place.device.info().max_allocation, " for one allocation", report.empty() ? "" : "; ",
+        report, ")");
 }
 
-[[gnu::noinline]] Block allocate_again(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment,
-                                       const Queue &queue) {
+[[gnu::noinline]] Block allocate_again(Resource &resource, const Place &place, std::size_t bytes,
+                                       std::size_t alignment, const Queue &queue) {
     free_what_is_free(resource);
     const StatisticsResource::SecondTry again;
     try {
@@ -118,11 +127,13 @@ void free_what_is_free(Resource &resource) {
     }
 }
 
-Block allocate_once(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block allocate_once(Resource &resource, const Place &place, std::size_t bytes,
+                    std::size_t alignment, const Queue &queue) {
     return resource.allocate(place, bytes, alignment, queue);
 }
 
-Block allocate_block(Resource &resource, const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block allocate_block(Resource &resource, const Place &place, std::size_t bytes,
+                     std::size_t alignment, const Queue &queue) {
     try {
         return resource.allocate(place, bytes, alignment, queue);
     } catch (const Error &error) {
@@ -143,7 +154,8 @@ struct RecordGuard {
 };
 
 template <auto allocate_from>
-inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment,
+                        Resource *resource) {
     const Device &device = queue.device();
     if (alignment != 0 && !std::has_single_bit(alignment)) [[unlikely]]
         throw Error(ErrorKind::value, "an alignment of ", alignment,
@@ -158,7 +170,8 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     Place place{queue.context(), device, kind};
     Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
     ENTREPOT_ASSERT(block.data);
-    ENTREPOT_ASSERT(alignment == 0 || reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0);
+    ENTREPOT_ASSERT(alignment == 0 ||
+                    reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0);
     ENTREPOT_ASSERT(!record.home && record.noted.load(std::memory_order_relaxed) == 0);
     record.kind.store(kind, std::memory_order_relaxed);
     record.alignment = packed_alignment(alignment);
@@ -168,18 +181,20 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     record.context = std::move(place.context);
     record.resource = source.detach();
     if (block.queue) {
-        ENTREPOT_ASSERT(!block.queue.may_be_destroyed());  // the block keeps it when the memory is released
+        // the block keeps it when the memory is released
+        ENTREPOT_ASSERT(!block.queue.may_be_destroyed());
         record.home = std::move(block.queue);
         record.available = block.available;
-        record.noted.store(record.home.identity()->number, std::memory_order_relaxed);  // the memory is not shared yet
+        // the memory is not shared yet
+        record.noted.store(record.home.identity()->number, std::memory_order_relaxed);
     }
     return Memory::attach(made.detach());
 }
 
 // Allocates for a capturing queue. A graph cannot wait for work outside it. So the block is
 // allocated for a queue that is in no capture, and the host waits until it is ready.
-[[gnu::noinline]] Memory allocated_for_graph(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment,
-                                             Resource *resource) {
+[[gnu::noinline]] Memory allocated_for_graph(std::size_t bytes, UsmKind kind, const Queue &queue,
+                                             std::size_t alignment, Resource *resource) {
     const Queue apart = Queue::apart(queue.context(), queue.device());
     Memory memory = allocated<allocate_block>(bytes, kind, apart, alignment, resource);
     memory.wait_for_host(Access::write);
@@ -198,27 +213,33 @@ void Memory::keep_for_graph(const Queue &queue) const {
     kept.detach();
 }
 
-// A pool keeps the queue of a block, so a queue that may be destroyed is replaced by one of Entrepot's.
+// A pool keeps the queue of a block, so a queue that may be destroyed is replaced by one of
+// Entrepot's.
 template <auto allocate_from>
-inline Memory allocated_for(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+inline Memory allocated_for(std::size_t bytes, UsmKind kind, const Queue &queue,
+                            std::size_t alignment, Resource *resource) {
     if (queue.capture() != 0) [[unlikely]]
         return allocated_for_graph(bytes, kind, queue, alignment, resource);
     if (!queue.may_be_destroyed()) [[likely]]
         return allocated<allocate_from>(bytes, kind, queue, alignment, resource);
-    Memory memory = allocated<allocate_from>(bytes, kind, Queue::in(queue.context(), queue.device()), alignment, resource);
+    Memory memory = allocated<allocate_from>(
+        bytes, kind, Queue::in(queue.context(), queue.device()), alignment, resource);
     memory.before(Access::write, queue);
     return memory;
 }
 
-Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource) {
+Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment,
+                        Resource *resource) {
     return allocated_for<allocate_block>(bytes, kind, queue, alignment, resource);
 }
 
-Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
+Memory Memory::allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
+                        std::size_t alignment) {
     return allocate(bytes, kind, queue, alignment, nullptr);
 }
 
-Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
+Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
+                            std::size_t alignment) {
     try {
         return allocated_for<allocate_once>(bytes, kind, queue, alignment, nullptr);
     } catch (const Error &error) {
@@ -243,7 +264,8 @@ Memory Memory::of_block(Resource *resource, const Place &place, const Block &blo
 namespace {
 
 inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
-    Memory::Ordering *const ordering = has_uses(record) ? record.ordering.load(std::memory_order_acquire) : nullptr;
+    Memory::Ordering *const ordering =
+        has_uses(record) ? record.ordering.load(std::memory_order_acquire) : nullptr;
     record.noted.store(0, std::memory_order_relaxed);
     return ordering ? ordering->take_all() : std::vector<Use>();
 }
@@ -251,7 +273,8 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
 // Like empty_borrowed: the record is recycled before anything is released. Memory that may not be
 // released leaks.
 [[gnu::noinline]] void let_go_after_uses(Memory::Record *record) noexcept {
-    std::vector<Use> of_consumers = may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
+    std::vector<Use> of_consumers =
+        may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
     std::vector<Use> uses = take_uses(*record);
     std::ranges::move(of_consumers, std::back_inserter(uses));
     const Queue home = std::move(record->home), owner_queue = std::move(record->owner_queue);
@@ -273,7 +296,8 @@ void let_go(Memory::Record *record) noexcept {
 void give_back(Memory::Record *record) noexcept {
     ENTREPOT_ASSERT(record->resource && !record->owner.release_function() && !record->owner_queue);
     std::vector<Use> uses = take_uses(*record);
-    const Place place{std::move(record->context), record->device, record->kind.load(std::memory_order_relaxed)};
+    const Place place{std::move(record->context), record->device,
+                      record->kind.load(std::memory_order_relaxed)};
     Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
     if (record->home) {
         block.available = record->available;
@@ -288,7 +312,8 @@ void give_back(Memory::Record *record) noexcept {
 
 }  // namespace
 
-Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner) {
+Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device,
+                      const Context &context, Owner owner) {
     release_finished_owners();
     Record *const record = recycled_record();
     set_borrowed(*record, data, bytes, kind, device, context, std::move(owner));

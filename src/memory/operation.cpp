@@ -18,7 +18,8 @@ void Memory::set_owner_library(unsigned library) const noexcept {
     static_assert(max_stream_libraries <= PeerBits::owner_library >> PeerBits::owner_shift);
     ENTREPOT_ASSERT(library < max_stream_libraries);
     ENTREPOT_ASSERT(is_borrowed() && !is_shared());
-    ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_library) == 0);
+    ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_library) ==
+                    0);
     record_->peers.fetch_or((library + 1) << PeerBits::owner_shift, std::memory_order_relaxed);
 }
 
@@ -41,7 +42,8 @@ void add_export(Memory::Record &record, std::uint32_t bits, Memory::Consumer hol
     if (holder == Memory::Consumer::holds_object)
         bits |= PeerBits::lasting_consumer;
     std::uint32_t seen = record.peers.load(std::memory_order_relaxed);
-    while (!record.peers.compare_exchange_weak(seen, (seen | bits) + PeerBits::one_export, std::memory_order_acq_rel)) {
+    while (!record.peers.compare_exchange_weak(seen, (seen | bits) + PeerBits::one_export,
+                                               std::memory_order_acq_rel)) {
     }
 }
 
@@ -89,7 +91,8 @@ Queue Memory::owner_queue() const {
     if (peers & PeerBits::owner_queue)
         return record_->owner_queue;
     if (const unsigned library = PeerBits::owner_of(peers))
-        if (Queue current = current_stream_of(library - 1, device()); current && current.device() == device())
+        if (Queue current = current_stream_of(library - 1, device());
+            current && current.device() == device())
             return current;  // else CuPy works on another device now
     return {};
 }
@@ -141,7 +144,8 @@ bool PeerStreams::has_stream_of(unsigned library) const noexcept {
 }
 
 void PeerStreams::add(const Memory &memory, Which which) {
-    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a library that is asked for its stream may acquire the GIL
+    // a library that is asked for its stream may acquire the GIL
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const Memory::Record &record = *memory.record();
     const std::uint32_t peers = record.peers.load(std::memory_order_acquire);
     if (peers & PeerBits::owner_queue)
@@ -185,7 +189,8 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
     ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
-    if ((peers & (PeerBits::owner_library | PeerBits::owner_queue)) == 0 || (peers & PeerBits::consumers) == 0)
+    if ((peers & (PeerBits::owner_library | PeerBits::owner_queue)) == 0 ||
+        (peers & PeerBits::consumers) == 0)
         return {};
     Memory memory = Memory::attach(record);
     std::vector<Use> pending;
@@ -198,12 +203,15 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
         for (std::size_t i = has_owner; i < streams.size(); ++i) {
             const Queue &consumer = streams[i].queue;
             try {
-                if (has_owner && is_in_capture(consumer, capture))  // both run, or both are in one graph
+                // both run, or both are in one graph
+                if (has_owner && is_in_capture(consumer, capture))
                     streams[0].queue.wait_for(consumer);
-                else if (is_in_capture(consumer, 0))  // a captured stream would make the host wait for one that runs
+                // a captured stream would make the host wait for one that runs
+                else if (is_in_capture(consumer, 0))
                     pending.push_back({consumer.past(), 1});
                 // A captured consumer would take the owner's stream into its graph.
-            } catch (...) {  // the driver refuses for this stream: the release can be ordered no better with it
+            } catch (...) {  // the driver refuses for this stream: the release can be ordered no
+                             // better with it
             }
         }
     } catch (...) {  // no library answers
@@ -227,7 +235,8 @@ void order_export(Access access, const Memory &memory, const Queue &consumer) {
 }
 
 void Operation::add_peers(const Memory &memory, std::uint32_t peers) {
-    if ((peers & PeerBits::consumers) != 0 && (peers & PeerBits::lasting_consumer) == 0 && !memory.is_shared())
+    if ((peers & PeerBits::consumers) != 0 && (peers & PeerBits::lasting_consumer) == 0 &&
+        !memory.is_shared())
         exported_.push_back({memory.record(), peers});
     streams_.add(memory);
 }
@@ -260,8 +269,8 @@ bool Operation::is_ordered_until_release(const Memory &memory) const noexcept {
     ENTREPOT_ASSERT(streams_.find(queue_));
     const std::uint32_t peers = memory.record()->peers.load(std::memory_order_relaxed);
     const unsigned owner = PeerBits::owner_of(peers);
-    return owner != 0 && peers & PeerBits::for_one_operation && stream_library(owner - 1).frees_in_stream_order &&
-           streams_.has_stream_of(owner - 1);
+    return owner != 0 && peers & PeerBits::for_one_operation &&
+           stream_library(owner - 1).frees_in_stream_order && streams_.has_stream_of(owner - 1);
 }
 
 // The operation is not in every log, or not every peer waits for it. So the host waits in place of
@@ -291,8 +300,10 @@ void Operation::drop_released_consumers(const Memory &memory) const noexcept {
     std::vector<Memory::Ordering::ConsumerQueue> dropped;  // released after the lock
     Memory::Ordering &ordering = Memory::Ordering::of(record);
     const std::lock_guard lock(ordering.mutex);
-    ENTREPOT_ASSERT((seen & PeerBits::lasting_consumer) == 0);  // its consumer holds an object, and may go on working
-    if (record.peers.compare_exchange_strong(seen, seen & ~PeerBits::consumers, std::memory_order_acq_rel))
+    // its consumer holds an object, and may go on working
+    ENTREPOT_ASSERT((seen & PeerBits::lasting_consumer) == 0);
+    if (record.peers.compare_exchange_strong(seen, seen & ~PeerBits::consumers,
+                                             std::memory_order_acq_rel))
         dropped.swap(ordering.consumers);
 }
 

@@ -22,7 +22,9 @@ constexpr std::size_t most_consumers = 16;
 
 // Removes the entries for which `goes` is true, and keeps the order of the others. If `keep`
 // throws, no entry is lost.
-template <class Goes> void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes, Memory::LeftQueues &left) {
+template <class Goes>
+void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes,
+              Memory::LeftQueues &left) {
     auto stay = entries.begin();
     for (auto entry = entries.begin(); entry != entries.end(); ++entry)
         if (!goes(*entry) && stay++ != entry)
@@ -39,7 +41,8 @@ bool is_done(const Memory::Ordering::Entry &entry) noexcept {
 
 // Returns: the log of a record that is not quiet; else nullptr.
 Memory::Ordering *busy_ordering(Memory::Record &record) {
-    return record.noted.load(std::memory_order_acquire) != 0 ? &Memory::Ordering::of(record) : nullptr;
+    return record.noted.load(std::memory_order_acquire) != 0 ? &Memory::Ordering::of(record)
+                                                             : nullptr;
 }
 
 // Summarizes the log in Record::noted.
@@ -51,7 +54,8 @@ void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept 
             return entry.queue.identity()->number == queue || entry.waited_by == queue;
         });
     };
-    std::uint64_t of = 0;  // the queue that waits for the newest entry, else the queue of that entry
+    // the queue that waits for the newest entry, else the queue of that entry
+    std::uint64_t of = 0;
     if (!ordering.entries.empty()) {
         const Memory::Ordering::Entry &last = ordering.entries.back();
         const std::uint64_t its = last.queue.identity()->number;
@@ -101,7 +105,8 @@ void Memory::Ordering::take_over_home(Record &record, Lock &lock) {
             return;  // another thread was faster
         record.home.take(record.available);
     }
-    entries.push_back({std::move(record.home), record.available, Access::write, 0, is_producers, capture});
+    entries.push_back(
+        {std::move(record.home), record.available, Access::write, 0, is_producers, capture});
     ENTREPOT_ASSERT(!record.home);
 }
 
@@ -109,8 +114,10 @@ inline bool Memory::Ordering::Entry::is_remembered_by(const Queue &by) const noe
     return consumer == Consumer::none && !by.is_foreign() && by.has_waited_for(queue, position);
 }
 
-inline bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept {
-    if (capture == 0 && in_capture != 0)  // work outside the graph still waits for what runs, and not for what is captured
+inline bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by,
+                                               std::uint64_t in_capture) const noexcept {
+    // work outside the graph still waits for what runs, and not for what is captured
+    if (capture == 0 && in_capture != 0)
         return false;
     const bool is_same = queue == by || by.follows_in_captures(queue);
     if (later == Access::write)  // ordered after all that the queue has done or waited for
@@ -118,13 +125,14 @@ inline bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by, st
     return is_same && access == Access::read;
 }
 
-inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-                                     Consumer consumer) noexcept {
+inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position,
+                                     std::uint64_t capture, Consumer consumer) noexcept {
     ENTREPOT_ASSERT(mutex.held());
     if (entries.empty())
         return false;
     Entry &last = entries.back();
-    if (last.queue != queue || last.access != access || last.capture != capture || last.waited_by != 0)
+    if (last.queue != queue || last.access != access || last.capture != capture ||
+        last.waited_by != 0)
         return false;
     for (Entry *entry = entries.data(); entry != &last; ++entry)
         if (entry->is_behind(access, queue, capture))
@@ -135,15 +143,24 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
     return true;
 }
 
-[[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
+[[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue,
+                                         Queue::Position position, std::uint64_t capture,
                                          Consumer consumer, LeftQueues &left) {
     ENTREPOT_ASSERT(mutex.held());
-    ENTREPOT_ASSERT(queue && !queue.may_be_destroyed());  // an entry is asked for events until the memory is released
-    const auto is_behind = [&](const Entry &entry) { return entry.is_behind(access, queue, capture); };
-    if (entries.size() == 1 && entries.front().queue != queue && is_behind(entries.front())) {  // two queues alternate
+    // an entry is asked for events until the memory is released
+    ENTREPOT_ASSERT(queue && !queue.may_be_destroyed());
+    const auto is_behind = [&](const Entry &entry) {
+        return entry.is_behind(access, queue, capture);
+    };
+    // two queues alternate
+    if (entries.size() == 1 && entries.front().queue != queue && is_behind(entries.front())) {
         Entry &only = entries.front();
         left.keep(only.queue);
-        only = {.queue = queue, .position = position, .access = access, .capture = capture, .consumer = consumer};
+        only = {.queue = queue,
+                .position = position,
+                .access = access,
+                .capture = capture,
+                .consumer = consumer};
         return;
     }
     // Another thread may have logged a later position of the queue already. That work is still
@@ -153,12 +170,18 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
             position = std::max(position, entry.position);
             consumer = std::max(consumer, entry.consumer);
         }
-    Entry noted{.queue = queue, .position = position, .access = access, .capture = capture, .consumer = consumer};
+    Entry noted{.queue = queue,
+                .position = position,
+                .access = access,
+                .capture = capture,
+                .consumer = consumer};
     take_out(entries, is_behind, left);
     if (entries.size() > few_entries)
         drop_done(left);
     if (entries.size() > most_consumers)
-        take_out(entries, [](const Entry &entry) { return is_known_done(entry.queue, entry.position); }, left);
+        take_out(
+            entries, [](const Entry &entry) { return is_known_done(entry.queue, entry.position); },
+            left);
     entries.push_back(std::move(noted));
 }
 
@@ -167,14 +190,15 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
     // A later position means that a consumer has received the memory again.
     const auto is_seen = [&](const Entry &entry) {
         return std::ranges::any_of(seen, [&](const Blocker &use) {
-            return use.is_over && use.queue == entry.queue && use.capture == entry.capture && entry.position <= use.position;
+            return use.is_over && use.queue == entry.queue && use.capture == entry.capture &&
+                   entry.position <= use.position;
         });
     };
     take_out(entries, [&](const Entry &entry) { return is_done(entry) || is_seen(entry); }, left);
 }
 
-[[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses,
-                                                  const PeerStreams *waited_for) {
+[[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue,
+                                                  Blockers &uses, const PeerStreams *waited_for) {
     ENTREPOT_ASSERT(uses.size() == 0);
     Lock lock(mutex);
     begin(record, lock);
@@ -191,8 +215,9 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
             is_marked = true;
             continue;
         }
-        const auto known = std::ranges::find_if(
-            uses, [&](const Blocker &use) { return use.queue == entry.queue && use.capture == entry.capture; });
+        const auto known = std::ranges::find_if(uses, [&](const Blocker &use) {
+            return use.queue == entry.queue && use.capture == entry.capture;
+        });
         if (known == uses.end())
             uses.emplace_back(entry.queue, entry.position, entry.capture, entry.consumer);
         else
@@ -214,7 +239,8 @@ void Memory::Ordering::mark_waited(const Blockers &uses, const Queue &queue) {
     ENTREPOT_ASSERT(mutex.held() && queue);
     for (Entry &entry : entries)
         for (const Blocker &use : uses)
-            if (use.is_waited_for && entry.queue == use.queue && entry.capture == use.capture && entry.position <= use.position)
+            if (use.is_waited_for && entry.queue == use.queue && entry.capture == use.capture &&
+                entry.position <= use.position)
                 entry.waited_by = queue.identity()->number;
 }
 
@@ -250,12 +276,14 @@ bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std:
         queue.wait_for(event);
     else if (!event.is_done())
         event.wait();
-    return capture == 0 || use.capture != 0;  // else only the graph waits: later work of the queue outside it does not
+    // else only the graph waits: later work of the queue outside it does not
+    return capture == 0 || use.capture != 0;
 }
 
 }  // namespace
 
-[[gnu::hot]] void Memory::before(Access access, const Queue &queue, const PeerStreams *waited_for) const {
+[[gnu::hot]] void Memory::before(Access access, const Queue &queue,
+                                 const PeerStreams *waited_for) const {
     if (is_quiet())
         return;
     fork_guard::require_usable(queue.backend());
@@ -275,7 +303,8 @@ bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std:
     // The write replaces the entry when it is logged, because note() asks has_waited_for as well.
     // If the queue has waited for another one by then, the entry stays in the log, and later work
     // waits for it once more.
-    if (access == Access::write && uses.size() == 1 && queue.has_waited_for(uses[0].queue, uses[0].position)) [[likely]]
+    if (access == Access::write && uses.size() == 1 &&
+        queue.has_waited_for(uses[0].queue, uses[0].position)) [[likely]]
         return;
     const std::lock_guard lock(ordering->mutex);
     ordering->mark_waited(uses, queue);
@@ -299,13 +328,15 @@ bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std:
     note_anew(access, record, *ordering);
 }
 
-[[gnu::hot, gnu::noinline]] void Memory::After::note_anew(Access access, Record &record, Ordering &ordering) {
+[[gnu::hot, gnu::noinline]] void Memory::After::note_anew(Access access, Record &record,
+                                                          Ordering &ordering) {
     ordering.begin(record, lock_);
     ordering.note(access, queue_, position_, capture_, consumer_, left_);
     publish(record, ordering);
 }
 
-void Memory::after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const {
+void Memory::after(Access access, const Queue &queue, Queue::Position position,
+                   std::uint64_t capture) const {
     After(queue, position, capture).note(access, *this);
 }
 
@@ -328,9 +359,11 @@ void Memory::after_event(Access access, const Queue &event) const {
                 ordering.drop_done(left);
             if (ordering.entries.size() <= few_entries)
                 break;
-            const auto found = std::ranges::find_if(ordering.entries, [](const Ordering::Entry &entry) {
-                return entry.consumer == Consumer::none && entry.capture == 0;  // others are never known to be done
-            });
+            const auto found =
+                std::ranges::find_if(ordering.entries, [](const Ordering::Entry &entry) {
+                    // others are never known to be done
+                    return entry.consumer == Consumer::none && entry.capture == 0;
+                });
             if (found == ordering.entries.end())
                 break;
             oldest = {found->queue, found->position};
@@ -362,7 +395,8 @@ namespace {
 // the driver is asked if the queue is idle. SYCL's runtime cannot be asked about an out-of-order
 // queue while another thread submits to it.
 bool is_empty(const Queue &queue) {
-    return queue.capture() == 0 && (queue.is_in_order() ? queue.is_idle() : queue.is_done(queue.submitted()));
+    return queue.capture() == 0 &&
+           (queue.is_in_order() ? queue.is_idle() : queue.is_done(queue.submitted()));
 }
 
 }  // namespace
@@ -406,7 +440,8 @@ bool Memory::has_done_for_host(Access access, bool with_consumers) const {
     Ordering::Blockers uses;
     ordering->find_blocking(*record_, access, {}, uses);
     for (const Ordering::Blocker &use : uses)
-        if (use.consumer != Consumer::none ? !is_empty(use.queue) : !use.queue.is_done(use.position))
+        if (use.consumer != Consumer::none ? !is_empty(use.queue)
+                                           : !use.queue.is_done(use.position))
             return false;
     LeftQueues left;
     const std::lock_guard lock(ordering->mutex);

@@ -8,12 +8,12 @@
 //
 // States
 //   An entry is pending until its position is known to be done. A later access of its queue, or of
-//   one that waits for it, replaces it. An entry with an event (Queue::past) is replaced only within
-//   captures of its stream, so those that run are asked about when the log grows. Its `waited_by` names another queue
-//   that waits for it. A consumer's entry (Consumer) has no last position: the consumer may submit
-//   more at any time. A producer's entry (is_producers) is older than the import, and the release
-//   of the memory does not wait for it. An entry with a `capture` is in that graph, and runs when
-//   the graph does.
+//   one that waits for it, replaces it. An entry with an event (Queue::past) is replaced only
+//   within captures of its stream, so those that run are asked about when the log grows. Its
+//   `waited_by` names another queue that waits for it. A consumer's entry (Consumer) has no last
+//   position: the consumer may submit more at any time. A producer's entry (is_producers) is older
+//   than the import, and the release of the memory does not wait for it. An entry with a `capture`
+//   is in that graph, and runs when the graph does.
 //
 // Lock order
 //   The leaf `mutex` guards `entries`, `consumers`, Record::home and Record::available, and writes
@@ -49,10 +49,13 @@ struct Memory::Ordering {
         Queue queue;
         Queue::Position position;
         Access access;
-        std::uint64_t waited_by = 0;  // number of another queue that waits for it, or 0; holds no reference to that queue
-        bool is_producers = false;    // older than the import of the memory
-        std::uint64_t capture = 0;    // the graph that the access is in; 0 if it runs, even if its queue is capturing by now
-        Consumer consumer = Consumer::none;  // not none: the queue of a consumer, which may submit more at any time
+        // number of another queue that waits for it, or 0; holds no reference to that queue
+        std::uint64_t waited_by = 0;
+        bool is_producers = false;  // older than the import of the memory
+        std::uint64_t capture = 0;  // the graph that the access is in; 0 if it runs, even if its
+                                    // queue is capturing by now
+        // not none: the queue of a consumer, which may submit more at any time
+        Consumer consumer = Consumer::none;
 
         // True if waiting for a `later` access of `by` includes this entry. That access is in the
         // graph `in_capture` (0: none).
@@ -71,7 +74,8 @@ struct Memory::Ordering {
         std::uint64_t capture;
         Consumer consumer;
         bool is_waited_for = false;
-        bool is_over = false;  // the consumer has dropped its last reference, so its queue holds all of its work
+        bool is_over = false;  // the consumer has dropped its last reference, so its queue holds
+                               // all of its work
 
         // Returns: the position to wait for. For a consumer's queue a new position is taken,
         //          because an event recorded earlier may not cover its latest work. A capturing
@@ -107,12 +111,13 @@ struct Memory::Ordering {
     // it asks the producer's queue for its capture, and the log may have changed then.
     void begin(Record &record, Lock &lock);
     // Adds an access. Queues that leave the log go to `left`.
-    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer,
-              LeftQueues &left);
+    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
+              Consumer consumer, LeftQueues &left);
     // Updates the newest entry in place, if it is the same kind of access of the same queue.
     // Record::noted stays correct, because no queue enters or leaves the log.
     // Returns: false if note() is needed.
-    bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer) noexcept;
+    bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
+                Consumer consumer) noexcept;
     // Drops entries that are known to be done. `seen` are those that the caller has found done.
     void drop_done(LeftQueues &left, const Blockers &seen = {});
 

@@ -39,7 +39,8 @@ void release_after(const Context &context, std::vector<Use> uses, Owner owner) n
     if (!kept.release)
         return;
     try {
-        std::erase_if(uses, [](const Use &use) { return is_done_for_sure(use.queue, use.position); });
+        std::erase_if(uses,
+                      [](const Use &use) { return is_done_for_sure(use.queue, use.position); });
         if (uses.empty())
             return;  // the parameter releases the owner
         owner.detach();

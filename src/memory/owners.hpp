@@ -5,7 +5,8 @@
 //   cost one load.
 //
 // Lock order
-//   The list has a leaf mutex of its own. Owners are released without it, and the caller holds none.
+//   The list has a leaf mutex of its own. Owners are released without it, and the caller holds
+//   none.
 //
 // Lifetime
 //   The list is never destroyed. Owners in it leak at process exit and in a marked child of fork().

@@ -18,7 +18,8 @@ constexpr std::size_t longest_shared_segment = std::size_t{32} << 20;
 constexpr std::size_t deferrals_of_a_poll = 64;
 
 constexpr std::size_t chunk_size(std::size_t index) noexcept {
-    return std::clamp(size_class::bytes_of(index) * blocks_of_a_chunk, shortest_chunk, longest_chunk);
+    return std::clamp(size_class::bytes_of(index) * blocks_of_a_chunk, shortest_chunk,
+                      longest_chunk);
 }
 
 // Room for one block and its alignment, if the upstream aligns to a granule only.
@@ -26,7 +27,9 @@ constexpr std::size_t shortest_chunk_size(std::size_t index) noexcept {
     return size_class::bytes_of(index) + size_class::alignment_of(index) - size_class::granule;
 }
 
-constexpr std::size_t rounded_up(std::size_t bytes, std::size_t step) noexcept { return (bytes + step - 1) / step * step; }
+constexpr std::size_t rounded_up(std::size_t bytes, std::size_t step) noexcept {
+    return (bytes + step - 1) / step * step;
+}
 
 std::size_t large_size(std::size_t bytes) {
     if (bytes > std::numeric_limits<std::ptrdiff_t>::max() / 2)
@@ -37,12 +40,14 @@ std::size_t large_size(std::size_t bytes) {
 // Blocks that are not very long share segments of an eighth of the reserved memory, so that they
 // can be joined.
 std::size_t segment_size(std::size_t block, std::size_t reserved) {
-    const std::size_t shared = block > longest_shared_segment / 4 ? 0 : std::min(reserved / 8, longest_shared_segment);
+    const std::size_t shared =
+        block > longest_shared_segment / 4 ? 0 : std::min(reserved / 8, longest_shared_segment);
     return std::max(block, rounded_up(shared, Segments::step));
 }
 
 // Calls `allocate` with the preferred size, and with the needed one if that fails.
-template <class Allocate> Block allocate_either(std::size_t preferred, std::size_t needed, Allocate &&allocate) {
+template <class Allocate>
+Block allocate_either(std::size_t preferred, std::size_t needed, Allocate &&allocate) {
     try {
         return allocate(preferred);
     } catch (const Error &error) {
@@ -61,8 +66,9 @@ Block given(FreeBlock block, std::size_t bytes, std::size_t alignment) noexcept 
 // True if the block may be bound: the host cannot access the memory, and one queue has all its
 // pending accesses.
 bool may_be_bound(UsmKind kind, const Pending &pending) noexcept {
-    return kind == UsmKind::device && std::all_of(pending.uses.begin(), pending.uses.end(),
-                                                  [&](const Use &use) { return use.queue == pending.uses.front().queue; });
+    return kind == UsmKind::device &&
+           std::all_of(pending.uses.begin(), pending.uses.end(),
+                       [&](const Use &use) { return use.queue == pending.uses.front().queue; });
 }
 
 FreeBlock bound_to(void *data, const std::vector<Use> &uses) {
@@ -76,7 +82,8 @@ FreeBlock bound_to(void *data, const std::vector<Use> &uses) {
 
 // The host's queues are asked, because that is faster than listing the block.
 bool is_over(const Queue &queue, Queue::Position position) noexcept {
-    return queue.backend().is_host() ? is_done_for_sure(queue, position) : is_known_done(queue, position);
+    return queue.backend().is_host() ? is_done_for_sure(queue, position)
+                                     : is_known_done(queue, position);
 }
 
 bool every_shelf(const Shelf &) noexcept { return true; }
@@ -98,7 +105,8 @@ std::atomic<std::uint64_t> pools_made{0};
 }  // namespace
 
 PoolResource::State::State(PoolResource &self, std::size_t limit)
-    : pool(self), max_cached(limit), magazine_bytes(std::min(magazine_limit, limit / 16)), number(++pools_made) {}
+    : pool(self), max_cached(limit), magazine_bytes(std::min(magazine_limit, limit / 16)),
+      number(++pools_made) {}
 
 PoolResource::PoolResource(Resource *upstream, std::size_t max_cached)
     : Resource(upstream), state_(std::make_unique<State>(*this, max_cached)) {
@@ -137,7 +145,8 @@ std::vector<ResourceRef> waiting_pools() {
 
 // ------------------------------------------------------------------- allocate
 
-Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                             const Queue &queue) {
     const std::size_t index = size_class::serving(bytes, alignment);
     if (index == size_class::none)
         return state_->allocate_large(place, bytes, alignment, queue);
@@ -147,7 +156,8 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
         FreeBlock block = magazine->pop(index);
         if (block.is_free_for(queue)) [[likely]]
             return given(std::move(block), bytes, alignment);
-        state_->set_aside(*magazine->shelf, index, block.data, {{Use{block.queue, block.position}}, false});
+        state_->set_aside(*magazine->shelf, index, block.data,
+                          {{Use{block.queue, block.position}}, false});
     }
     Block block = state_->allocate_small(place, index, queue, magazine);
     block.bytes = bytes;
@@ -156,7 +166,8 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
 }
 
 // Takes a block from the shelf, and some more for the magazine.
-Block PoolResource::State::allocate_small(const Place &place, std::size_t index, const Queue &queue, Magazine *magazine) {
+Block PoolResource::State::allocate_small(const Place &place, std::size_t index, const Queue &queue,
+                                          Magazine *magazine) {
     if (!waiting.is_empty())
         take_finished(waiting.take_finished());
     const std::size_t wanted = 1 + (magazine ? Magazine::capacity(index) / 2 : 0);
@@ -174,7 +185,8 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
             }
         }
         for (FreeBlock &block : bound)
-            set_aside(*shelf, index, block.data, {{Use{std::move(block.queue), block.position}}, false});
+            set_aside(*shelf, index, block.data,
+                      {{Use{std::move(block.queue), block.position}}, false});
         if (found.empty())
             continue;
         ENTREPOT_ASSERT(magazine || found.size() == 1);
@@ -187,20 +199,24 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
 void PoolResource::State::add_chunk(const Place &place, std::size_t index, const Queue &queue) {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the upstream is called
     give_back_abandoned();
-    const Block chunk = allocate_either(chunk_size(index), shortest_chunk_size(index),
-                                        [&](std::size_t bytes) { return source().allocate(place, bytes, 0, queue); });
+    const Block chunk =
+        allocate_either(chunk_size(index), shortest_chunk_size(index), [&](std::size_t bytes) {
+            return source().allocate(place, bytes, 0, queue);
+        });
     ENTREPOT_ASSERT(chunk.data && chunk.bytes >= shortest_chunk_size(index));
     const std::lock_guard lock(mutex);
     shelf_of(place).add_chunk(index, chunk);
 }
 
-Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
+                                          std::size_t alignment, const Queue &queue) {
     const std::size_t size = large_size(bytes);
     if (!waiting.is_empty())
         take_finished(waiting.take_finished());
     for (bool asked = false;; asked = true) {
         std::vector<Use> bound;
-        std::vector<Queue> dropped;  // destroyed after the mutex is unlocked: the last reference calls the driver
+        // destroyed after the mutex is unlocked: the last reference calls the driver
+        std::vector<Queue> dropped;
         std::optional<FreeBlock> block;
         {
             const std::lock_guard lock(mutex);
@@ -213,7 +229,9 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
         }
         if (block)
             return given(std::move(*block), bytes, alignment);
-        const auto is_done = [](const Use &use) { return is_done_for_sure(use.queue, use.position); };
+        const auto is_done = [](const Use &use) {
+            return is_done_for_sure(use.queue, use.position);
+        };
         if (asked || std::none_of(bound.begin(), bound.end(), is_done))
             return large_from_upstream(place, bytes, alignment, queue);
     }
@@ -222,7 +240,8 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
 // Free segments that are too short are returned to the upstream first, as many bytes as are asked
 // for. So a program that asks for growing or varying lengths does not accumulate memory that it no
 // longer uses.
-Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes,
+                                               std::size_t alignment, const Queue &queue) {
     give_back_abandoned();
     ask_about_bindings(every_shelf);
     const std::size_t size = large_size(bytes);
@@ -236,8 +255,10 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
         reserved = shelf.large.reserved();
     }
     give_back(place, std::move(returned));
-    const Block segment = allocate_either(segment_size(size, reserved), bytes,
-                                          [&](std::size_t length) { return source().allocate(place, length, alignment, queue); });
+    const Block segment =
+        allocate_either(segment_size(size, reserved), bytes, [&](std::size_t length) {
+            return source().allocate(place, length, alignment, queue);
+        });
     ENTREPOT_ASSERT(segment.data && segment.bytes >= bytes);
     const std::lock_guard lock(mutex);
     shelf_of(place).large.add(segment, std::min(size, segment.bytes));
@@ -249,16 +270,22 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
 void PoolResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     try {
         const std::size_t index = size_class::serving(block.bytes, block.alignment);
-        if (block.queue && !is_over(block.queue, block.available)) {  // no access has been logged since the allocation
-            if (pending.uses.empty() && !pending.escaped && place.kind == UsmKind::device) [[likely]]
-                return state_->put_back(place, index, {block.data, std::move(block.queue), block.available});
+        // no access has been logged since the allocation
+        if (block.queue && !is_over(block.queue, block.available)) {
+            if (pending.uses.empty() && !pending.escaped && place.kind == UsmKind::device)
+                [[likely]]
+                return state_->put_back(place, index,
+                                        {block.data, std::move(block.queue), block.available});
             keep_latest(pending.uses, {std::move(block.queue), block.available});
         }
-        std::erase_if(pending.uses, [](const Use &use) { return is_over(use.queue, use.position); });
-        if (!pending.escaped && (pending.uses.empty() || may_be_bound(place.kind, pending))) [[likely]]
+        std::erase_if(pending.uses,
+                      [](const Use &use) { return is_over(use.queue, use.position); });
+        if (!pending.escaped && (pending.uses.empty() || may_be_bound(place.kind, pending)))
+            [[likely]]
             state_->put_back(place, index, bound_to(block.data, pending.uses));
         else
-            state_->set_aside(state_->shelf_that_is_there(place), index, block.data, std::move(pending));
+            state_->set_aside(state_->shelf_that_is_there(place), index, block.data,
+                              std::move(pending));
     } catch (...) {  // no memory for the lists: the block leaks rather than being reused too early
     }
 }
@@ -273,7 +300,8 @@ Shelf &PoolResource::State::shelf_that_is_there(const Place &place) {
 }
 
 void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBlock block) {
-    if (Magazine *const magazine = index == size_class::none ? nullptr : magazine_of(place)) [[likely]] {
+    if (Magazine *const magazine = index == size_class::none ? nullptr : magazine_of(place))
+        [[likely]] {
         magazine->push(index, std::move(block));
         if (magazine->bins[index].size() <= Magazine::capacity(index) &&
             magazine->cached.load(std::memory_order_relaxed) <= magazine_bytes) [[likely]]
@@ -288,7 +316,8 @@ void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBl
     keep_to_limit();
 }
 
-void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block, std::vector<Queue> &dropped) {
+void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block,
+                                       std::vector<Queue> &dropped) {
     ENTREPOT_ASSERT(mutex.held());
     if (index == size_class::none)
         shelf.large.put(std::move(block), dropped);
@@ -299,10 +328,12 @@ void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBloc
 void PoolResource::State::set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending) {
     {
         const std::lock_guard lock(mutex);
-        shelf.waiting += index == size_class::none ? shelf.large.size_of(data) : size_class::bytes_of(index);
+        shelf.waiting +=
+            index == size_class::none ? shelf.large.size_of(data) : size_class::bytes_of(index);
     }
     waiting.add(shelf.place.context, std::move(pending), Waiting{&shelf, index, data});
-    if (deferrals.fetch_add(1, std::memory_order_relaxed) % deferrals_of_a_poll == deferrals_of_a_poll - 1)
+    if (deferrals.fetch_add(1, std::memory_order_relaxed) % deferrals_of_a_poll ==
+        deferrals_of_a_poll - 1)
         take_finished(waiting.take_finished());
 }
 
@@ -313,8 +344,9 @@ void PoolResource::State::take_finished(std::vector<Waiting> finished) {
     {
         const std::lock_guard lock(mutex);
         for (const Waiting &each : finished) {
-            const std::size_t bytes =
-                each.index == size_class::none ? each.shelf->large.size_of(each.data) : size_class::bytes_of(each.index);
+            const std::size_t bytes = each.index == size_class::none
+                                          ? each.shelf->large.size_of(each.data)
+                                          : size_class::bytes_of(each.index);
             ENTREPOT_ASSERT(each.shelf->waiting >= bytes);
             each.shelf->waiting -= bytes;
             put_on_shelf(*each.shelf, each.index, {each.data, {}, 0}, dropped);
@@ -344,7 +376,8 @@ void PoolResource::wait_for_all() noexcept {
 
 Shelf *PoolResource::State::find_shelf(const Place &place) const noexcept {
     ENTREPOT_ASSERT(mutex.held());
-    const auto found = std::find_if(shelves.begin(), shelves.end(), [&](const auto &shelf) { return shelf->place == place; });
+    const auto found = std::find_if(shelves.begin(), shelves.end(),
+                                    [&](const auto &shelf) { return shelf->place == place; });
     return found == shelves.end() ? nullptr : found->get();
 }
 
@@ -373,8 +406,9 @@ void PoolResource::State::give_back_abandoned() {
     {
         const std::lock_guard lock(mutex);
         const auto holders = [&](const Context &context) {
-            return std::count_if(shelves.begin(), shelves.end(),
-                                 [&](const auto &shelf) { return shelf->place.context == context; });
+            return std::count_if(shelves.begin(), shelves.end(), [&](const auto &shelf) {
+                return shelf->place.context == context;
+            });
         };
         for (auto shelf = shelves.begin(); shelf != shelves.end();) {
             const Context &context = (*shelf)->place.context;
@@ -439,7 +473,8 @@ std::size_t PoolResource::State::give_back_free() {
     return bytes;
 }
 
-std::size_t PoolResource::State::give_back(const Place &place, std::vector<Returned> returned) noexcept {
+std::size_t PoolResource::State::give_back(const Place &place,
+                                           std::vector<Returned> returned) noexcept {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the upstream is called
     std::size_t bytes = 0;
     for (Returned &each : returned) {
@@ -494,15 +529,17 @@ PoolResource::Statistics PoolResource::statistics() const {
     }
     for (const Magazine *magazine : state_->magazines)
         sum.cached += magazine->cached.load(std::memory_order_relaxed);
-    const std::size_t free = sum.cached + sum.waiting + waste;  // bytes that threads cache now may be counted late
+    // bytes that threads cache now may be counted late
+    const std::size_t free = sum.cached + sum.waiting + waste;
     sum.used = sum.reserved > free ? sum.reserved - free : 0;
     return sum;
 }
 
 std::string PoolResource::report() const {
     const Statistics sum = statistics();
-    return sentence_of("the pool holds ", sum.reserved, " bytes, of which ", sum.used, " are in use, ", sum.cached, " free and ",
-                       sum.waiting, " wait for work to end") +
+    return sentence_of("the pool holds ", sum.reserved, " bytes, of which ", sum.used,
+                       " are in use, ", sum.cached, " free and ", sum.waiting,
+                       " wait for work to end") +
            text::continued(Resource::report());
 }
 

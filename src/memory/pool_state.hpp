@@ -17,11 +17,12 @@ namespace entrepot {
 //   In use by its thread; then either the thread ends and the pool absorbs it, or the pool ends and
 //   the thread forgets it. If both end at once, `thread_is_gone` tells the pool to delete it.
 struct Magazine {
-    PoolResource *pool;                  // guarded by magazine_mutex; nullptr once the pool has ended
-    PoolResource::State *state;          // constant
-    Shelf *shelf;                        // constant; shelves of immortal contexts live as long as the pool
-    std::uint64_t pool_number;           // constant
-    const Context::Record *context;      // constant; of an immortal context, so the address is not reused
+    PoolResource *pool;          // guarded by magazine_mutex; nullptr once the pool has ended
+    PoolResource::State *state;  // constant
+    Shelf *shelf;                // constant; shelves of immortal contexts live as long as the pool
+    std::uint64_t pool_number;   // constant
+    // constant; of an immortal context, so the address is not reused
+    const Context::Record *context;
     Device device;                       // constant
     UsmKind kind;                        // constant
     bool thread_is_gone = false;         // guarded by magazine_mutex
@@ -37,7 +38,8 @@ struct Magazine {
     }
 
     bool serves(std::uint64_t number, const Place &place) const noexcept {
-        return pool_number == number && context == place.context.record() && kind == place.kind && device == place.device;
+        return pool_number == number && context == place.context.record() && kind == place.kind &&
+               device == place.device;
     }
 
     FreeBlock pop(std::size_t index) noexcept {
@@ -114,15 +116,19 @@ struct PoolResource::State {
     void drop_done_queues();
     void give_back_abandoned();
 
-    Block allocate_small(const Place &place, std::size_t index, const Queue &queue, Magazine *magazine);
+    Block allocate_small(const Place &place, std::size_t index, const Queue &queue,
+                         Magazine *magazine);
     void add_chunk(const Place &place, std::size_t index, const Queue &queue);
-    Block allocate_large(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue);
-    Block large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue);
+    Block allocate_large(const Place &place, std::size_t bytes, std::size_t alignment,
+                         const Queue &queue);
+    Block large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment,
+                              const Queue &queue);
 
     void put_back(const Place &place, std::size_t index, FreeBlock block);
     // Queues of bindings go to `dropped`. The caller drops them without the mutex.
     // Requires: the caller holds the mutex.
-    void put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block, std::vector<Queue> &dropped);
+    void put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block,
+                      std::vector<Queue> &dropped);
     void set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending);
     void take_finished(std::vector<Waiting> finished);
 

@@ -8,7 +8,8 @@ bool Resource::try_retain() noexcept {
         return true;
     std::uint32_t references = references_.load(std::memory_order_relaxed);
     while (references != 0)
-        if (references_.compare_exchange_weak(references, references + 1, std::memory_order_relaxed))
+        if (references_.compare_exchange_weak(references, references + 1,
+                                              std::memory_order_relaxed))
             return true;
     return false;
 }

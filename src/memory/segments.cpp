@@ -12,7 +12,9 @@ bool is_aligned(const void *data, std::size_t alignment) noexcept {
 }
 
 // True if the two can be one piece: at most one is bound, or both are bound to one queue.
-bool may_join(const FreeBlock &a, const FreeBlock &b) noexcept { return !a.is_bound() || !b.is_bound() || a.queue == b.queue; }
+bool may_join(const FreeBlock &a, const FreeBlock &b) noexcept {
+    return !a.is_bound() || !b.is_bound() || a.queue == b.queue;
+}
 
 // Binds `a` to what both were bound to.
 void join_bindings(FreeBlock &a, FreeBlock &b, std::vector<Queue> &dropped) {
@@ -25,7 +27,8 @@ void join_bindings(FreeBlock &a, FreeBlock &b, std::vector<Queue> &dropped) {
 
 }  // namespace
 
-std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment, const Queue &queue, std::vector<Use> &bound) {
+std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment,
+                                        const Queue &queue, std::vector<Use> &bound) {
     for (auto row = free_.lower_bound({bytes, nullptr}); row != free_.end(); ++row) {
         const auto piece = pieces_.find(row->second);
         if (!is_aligned(piece->first, alignment))
@@ -39,10 +42,12 @@ std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment
         auto node = free_.extract(row);
         if (rest != 0) {
             char *const behind = piece->first + bytes;
-            FreeBlock remaining{behind, {}, 0};  // if the queue is done, only the piece that is taken keeps it
+            // if the queue is done, only the piece that is taken keeps it
+            FreeBlock remaining{behind, {}, 0};
             if (piece->second.free.is_bound())
                 remaining = {behind, piece->second.free.queue, piece->second.free.position};
-            pieces_.emplace_hint(std::next(piece), behind, Piece{rest, piece->second.segment, true, std::move(remaining)});
+            pieces_.emplace_hint(std::next(piece), behind,
+                                 Piece{rest, piece->second.segment, true, std::move(remaining)});
             node.value() = {rest, behind};
             free_.insert(std::move(node));
         }
@@ -83,13 +88,16 @@ void Segments::put(FreeBlock block, std::vector<Queue> &dropped) {
 }
 
 // Joins a piece with its next neighbour if possible. Returns the piece to continue with.
-Segments::Pieces::iterator Segments::join_with_next(Pieces::iterator piece, std::vector<Queue> &dropped) {
+Segments::Pieces::iterator Segments::join_with_next(Pieces::iterator piece,
+                                                    std::vector<Queue> &dropped) {
     const auto next = std::next(piece);
-    if (next == pieces_.end() || next->second.segment != piece->second.segment || !piece->second.is_free ||
-        !next->second.is_free || !may_join(piece->second.free, next->second.free))
+    if (next == pieces_.end() || next->second.segment != piece->second.segment ||
+        !piece->second.is_free || !next->second.is_free ||
+        !may_join(piece->second.free, next->second.free))
         return next;
     join_bindings(piece->second.free, next->second.free, dropped);
-    ENTREPOT_ASSERT(piece->first + piece->second.bytes == next->first);  // the pieces of a segment cover it
+    // the pieces of a segment cover it
+    ENTREPOT_ASSERT(piece->first + piece->second.bytes == next->first);
     free_.erase({next->second.bytes, next->first});
     auto node = free_.extract({piece->second.bytes, piece->first});
     piece->second.bytes += next->second.bytes;
@@ -127,7 +135,8 @@ void Segments::remove(const Block &segment, std::vector<Queue> &dropped) {
     cached_ -= segment.bytes;
 }
 
-void Segments::collect(std::size_t bytes, bool idle, std::vector<Returned> &returned, std::vector<Queue> &dropped) {
+void Segments::collect(std::size_t bytes, bool idle, std::vector<Returned> &returned,
+                       std::vector<Queue> &dropped) {
     std::vector<std::pair<std::size_t, char *>> candidates;
     for (const auto &[start, segment] : segments_)
         candidates.emplace_back(segment.bytes, start);

@@ -24,7 +24,8 @@ public:
 
     // Takes a block of `bytes` from the shortest piece that is long enough and free for the queue.
     // Adds to `bound` what pieces that are bound to another queue wait for.
-    std::optional<FreeBlock> take(std::size_t bytes, std::size_t alignment, const Queue &queue, std::vector<Use> &bound);
+    std::optional<FreeBlock> take(std::size_t bytes, std::size_t alignment, const Queue &queue,
+                                  std::vector<Use> &bound);
     // Adds a block of the upstream. Its first `bytes` are in use, the rest is free.
     void add(Block segment, std::size_t bytes);
     // Returns a block in use. Queues of bindings go to `dropped`, and the caller drops them.
@@ -35,7 +36,8 @@ public:
     void join(std::vector<Queue> &dropped);
     // Removes segments that are wholly free, the shortest first, until they have `bytes` together.
     // With `idle`, only segments that are not bound.
-    void collect(std::size_t bytes, bool idle, std::vector<Returned> &returned, std::vector<Queue> &dropped);
+    void collect(std::size_t bytes, bool idle, std::vector<Returned> &returned,
+                 std::vector<Queue> &dropped);
     // Removes everything. `pending` are the accesses that may still use blocks that are free or
     // waiting.
     void collect_all(const Pending &pending, std::vector<Returned> &returned) const;

@@ -55,7 +55,8 @@ struct Owner {
     std::int32_t process = 0;
     std::array<std::uint8_t, 16> address{};
     std::unordered_map<const void *, Offer> offers;
-    std::vector<Client> clients;  // oldest first; only the thread changes it, and so reads it without the lock
+    // oldest first; only the thread changes it, and so reads it without the lock
+    std::vector<Client> clients;
 
     void forget() noexcept {
         if (socket >= 0)
@@ -89,7 +90,8 @@ Owner &owner() {
 
 std::array<std::uint8_t, 16> draw() {
     std::array<std::uint8_t, 16> lot{};
-    if (uninterrupted([&] { return getrandom(lot.data(), lot.size(), 0); }) != static_cast<ssize_t>(lot.size()))
+    if (uninterrupted([&] { return getrandom(lot.data(), lot.size(), 0); }) !=
+        static_cast<ssize_t>(lot.size()))
         refuse("the system gives no random numbers");
     return lot;
 }
@@ -116,7 +118,8 @@ struct Address {
 bool is_of_this_user(int socket) {
     ucred other{};
     socklen_t size = sizeof other;
-    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 && (other.uid == geteuid() || other.uid == 0);
+    return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &other, &size) == 0 &&
+           (other.uid == geteuid() || other.uid == 0);
 }
 
 // One byte, and the file with it if there is one.
@@ -136,7 +139,8 @@ bool send_file(int socket, int file) {
         header->cmsg_len = CMSG_LEN(sizeof file);
         std::memcpy(CMSG_DATA(header), &file, sizeof file);
     }
-    return uninterrupted([&] { return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT); }) == 1;
+    return uninterrupted([&] { return sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT); }) ==
+           1;
 }
 
 // Requires: the owner's mutex is held, so that the file is not closed meanwhile.
@@ -152,8 +156,8 @@ void answer(const Client &client) {
 // its time is up.
 bool is_served(Client &client) {
     const ssize_t count = uninterrupted([&] {
-        return recv(client.socket.number(), client.ticket.data() + client.received, client.ticket.size() - client.received,
-                    MSG_DONTWAIT);
+        return recv(client.socket.number(), client.ticket.data() + client.received,
+                    client.ticket.size() - client.received, MSG_DONTWAIT);
     });
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return Clock::now() >= client.deadline;
@@ -169,7 +173,8 @@ bool is_served(Client &client) {
 // False if there is no connection to accept, or no file number for it. A client that says nothing
 // gives way to a new one when there are too many.
 bool accept_client(int listening, std::vector<Client> &clients) {
-    OpenFile client(uninterrupted([&] { return accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
+    OpenFile client(uninterrupted(
+        [&] { return accept4(listening, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK); }));
     if (client.number() < 0)
         return errno == ECONNABORTED;
     if (!is_of_this_user(client.number()))
@@ -188,8 +193,12 @@ void wait_for_clients(int listening, const std::vector<Client> &clients) {
     std::size_t count = 1;
     for (const Client &client : clients)
         files[count++] = {client.socket.number(), POLLIN, 0};
-    const auto left = [&] { return std::chrono::ceil<std::chrono::milliseconds>(clients.front().deadline - Clock::now()); };
-    poll(files.data(), count, clients.empty() ? -1 : static_cast<int>(std::max(left(), 0ms).count()));
+    const auto left = [&] {
+        return std::chrono::ceil<std::chrono::milliseconds>(clients.front().deadline -
+                                                            Clock::now());
+    };
+    poll(files.data(), count,
+         clients.empty() ? -1 : static_cast<int>(std::max(left(), 0ms).count()));
 }
 
 void serve(int listening) noexcept {
@@ -198,7 +207,8 @@ void serve(int listening) noexcept {
         wait_for_clients(listening, clients);
         while (accept_client(listening, clients)) {
         }
-        const bool has_no_files = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+        const bool has_no_files =
+            errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
         {
             const std::lock_guard hold(owner().mutex);
             std::erase_if(clients, is_served);
@@ -235,7 +245,8 @@ void start(Owner &of) {
 // Returns: a file that this process has offered itself, if it has not forked since.
 int own_file(const Sender &sender) {
     const std::lock_guard hold(owner().mutex);
-    if (owner().socket < 0 || owner().process != sender.process || owner().address != sender.address)
+    if (owner().socket < 0 || owner().process != sender.process ||
+        owner().address != sender.address)
         return -1;
     for (const auto &[memory, offer] : owner().offers)
         if (offer.ticket == sender.ticket)
@@ -244,8 +255,9 @@ int own_file(const Sender &sender) {
 }
 
 [[noreturn]] void refuse_silent(const Sender &sender) {
-    throw Error(ErrorKind::exchange, "shared memory: process ", sender.process, " did not answer within ",
-                patience_of_opener.count(), " seconds: it is stopped, or of another user");
+    throw Error(ErrorKind::exchange, "shared memory: process ", sender.process,
+                " did not answer within ", patience_of_opener.count(),
+                " seconds: it is stopped, or of another user");
 }
 
 // Waits until there is something to read, or a moment where `file` is -1. A signal's handler runs,
@@ -259,7 +271,8 @@ void wait_to_read(int file, const Sender &sender, Clock::time_point deadline) {
         ready = poll(&reading, 1, between_questions_ms);
         if (ready <= 0 && is_interrupted()) {
             take_interruption();
-            throw Interrupted(ErrorKind::exchange, "shared memory: waiting for process ", sender.process, " was interrupted");
+            throw Interrupted(ErrorKind::exchange, "shared memory: waiting for process ",
+                              sender.process, " was interrupted");
         }
         if (file < 0)
             return;
@@ -273,16 +286,19 @@ OpenFile connect_to(const Sender &sender, Clock::time_point deadline) {
     if (socket.number() < 0)
         refuse("there is no socket to fetch its file by");
     const Address address(sender.process, sender.address);
-    while (uninterrupted([&] { return connect(socket.number(), address.get(), address.length); }) != 0) {
+    while (uninterrupted([&] { return connect(socket.number(), address.get(), address.length); }) !=
+           0) {
         if (errno != EAGAIN)  // else as many clients wait as the owner's socket has room for
             throw Error(ErrorKind::exchange, "shared memory: process ", sender.process,
-                        ", which shared it, cannot be reached: it has ended, or is in another network namespace (container); "
+                        ", which shared it, cannot be reached: it has ended, or is in another "
+                        "network namespace (container); "
                         "memory must be opened while the process that shared it has it");
         wait_to_read(-1, sender, deadline);
     }
     if (!is_of_this_user(socket.number()))
         throw Error(ErrorKind::exchange, "shared memory: process ", sender.process,
-                    ", which shared it, runs as another user: memory is shared between processes of one user");
+                    ", which shared it, runs as another user: memory is shared between processes "
+                    "of one user");
     return socket;
 }
 
@@ -304,14 +320,17 @@ Answer receive_answer(int socket) {
     message.msg_control = room;
     message.msg_controllen = sizeof room;
     Answer answer;
-    if (uninterrupted([&] { return recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); }) != 1)
+    if (uninterrupted([&] { return recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); }) !=
+        1)
         return answer;
     answer.has_come = true;
     answer.has_file = has_file != 0;
-    for (cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+    for (cmsghdr *header = CMSG_FIRSTHDR(&message); header;
+         header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
             continue;
-        for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {
+        for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len;
+             at += sizeof(int)) {
             int file = -1;
             std::memcpy(&file, reinterpret_cast<const char *>(header) + at, sizeof file);
             answer.file = OpenFile(file);
@@ -344,8 +363,9 @@ int fetch(const Sender &sender) {
     const Clock::time_point deadline = Clock::now() + patience_of_opener;
     const OpenFile socket = connect_to(sender, deadline);
     Answer answer;
-    if (uninterrupted([&] { return send(socket.number(), sender.ticket.data(), sender.ticket.size(), MSG_NOSIGNAL); }) ==
-        static_cast<ssize_t>(sender.ticket.size())) {
+    if (uninterrupted([&] {
+            return send(socket.number(), sender.ticket.data(), sender.ticket.size(), MSG_NOSIGNAL);
+        }) == static_cast<ssize_t>(sender.ticket.size())) {
         wait_to_read(socket.number(), sender, deadline);
         answer = receive_answer(socket.number());
     }
@@ -356,7 +376,8 @@ int fetch(const Sender &sender) {
                     " has released the memory of this handle: keep it until it has been opened");
     if (answer.has_come)
         throw Error(ErrorKind::exchange, "shared memory: process ", sender.process,
-                    " sent its file, and this process cannot receive it: it has too many open files (see `ulimit -n`)");
+                    " sent its file, and this process cannot receive it: it has too many open "
+                    "files (see `ulimit -n`)");
     throw Error(ErrorKind::exchange, "shared memory: process ", sender.process,
                 " closed the connection without an answer: it has ended, is of another user, or "
                 "too many processes ask it at once");

@@ -12,15 +12,16 @@
 namespace entrepot {
 namespace {
 
-constexpr const char *advice =
-    "allocate it from entrepot.memory.shareable() (`with use_resource(shareable()):`), or copy it there";
+constexpr const char *advice = "allocate it from entrepot.memory.shareable() (`with "
+                               "use_resource(shareable()):`), or copy it there";
 
 // Memory of Entrepot is shared only if it is a whole allocation. In a pool, a process would see
 // neighbouring and later blocks.
 void require_own_allocation(const Memory &memory) {
     if (memory.is_borrowed() || &memory.resource()->origin() == shareable_resource())
         return;
-    throw Error(ErrorKind::exchange, "share: memory of the resource '", memory.resource()->origin().name(),
+    throw Error(ErrorKind::exchange, "share: memory of the resource '",
+                memory.resource()->origin().name(),
                 "' cannot be opened by other processes: ", advice);
 }
 
@@ -37,9 +38,11 @@ Place place_of(const SharedMemory &shared) {
 void require_kind(const Memory &memory) {
     if (memory.context().backend().is_host())
         return;
-    const auto found = static_cast<UsmKind>(memory.context().query(memory.data(), memory.nbytes()).kind);
+    const auto found =
+        static_cast<UsmKind>(memory.context().query(memory.data(), memory.nbytes()).kind);
     if (found != memory.kind())
-        throw Error(ErrorKind::value, "the handle says that its memory is of kind ", memory.kind(), ", and it is ", found);
+        throw Error(ErrorKind::value, "the handle says that its memory is of kind ", memory.kind(),
+                    ", and it is ", found);
 }
 
 }  // namespace
@@ -49,29 +52,32 @@ SharedMemory share(const Memory &memory, const void *pointer, ep_ipc_form form) 
     const Backend &backend = memory.context().backend();
     fork_guard::require_usable(backend);
     SharedMemory shared{backend.name(), memory.kind(), {}, {}};
-    const ep_status status = backend.status_of(&ep_backend::ipc_export, memory.context().handle(), pointer, form, &shared.ipc);
+    const ep_status status = backend.status_of(&ep_backend::ipc_export, memory.context().handle(),
+                                               pointer, form, &shared.ipc);
     if (status == EP_UNSUPPORTED)
-        throw Error(ErrorKind::exchange, "share: ", Backend::last_error(), form == EP_IPC_ANY ? ": " : "",
-                    form == EP_IPC_ANY ? advice : "");
+        throw Error(ErrorKind::exchange, "share: ", Backend::last_error(),
+                    form == EP_IPC_ANY ? ": " : "", form == EP_IPC_ANY ? advice : "");
     backend.check(status);
     memory.wait_for_host(Access::read);
     shared.sender.process = getpid();
     if (shared.ipc.form == EP_IPC_FILE)
-        shared.sender = senders::offer(static_cast<const char *>(pointer) - shared.ipc.offset, shared.ipc.file);
+        shared.sender =
+            senders::offer(static_cast<const char *>(pointer) - shared.ipc.offset, shared.ipc.file);
     return shared;
 }
 
 Memory open(const SharedMemory &shared, bool read_only) {
     const Place place = place_of(shared);
     if (shared.ipc.form == EP_IPC_DRIVER && shared.sender.process == getpid())
-        throw Error(ErrorKind::exchange,
-                    "shared memory: this process shared it, and the driver opens it in others alone: use the "
-                    "array that was shared");
+        throw Error(ErrorKind::exchange, "shared memory: this process shared it, and the driver "
+                                         "opens it in others alone: use the "
+                                         "array that was shared");
     const OpenFile fetched(shared.ipc.form == EP_IPC_FILE ? senders::fetch(shared.sender) : -1);
     ep_ipc_handle handle = shared.ipc;
     handle.file = fetched.number();
     void *start = nullptr;
-    place.context.backend().call(&ep_backend::ipc_open, place.context.handle(), &handle, read_only, &start);
+    place.context.backend().call(&ep_backend::ipc_open, place.context.handle(), &handle, read_only,
+                                 &start);
     Memory memory = Memory::of_block(shareable_resource(), place, {start, handle.size, 0});
     require_kind(memory);
     return memory;

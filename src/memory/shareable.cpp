@@ -14,7 +14,8 @@ namespace {
 bool close_shared(const Place &place, void *data) noexcept {
     senders::withdraw(data);
     const CaptureRelease released(place.device);
-    return place.context.backend().status_of(&ep_backend::ipc_close, place.context.handle(), data) != EP_UNSUPPORTED;
+    return place.context.backend().status_of(&ep_backend::ipc_close, place.context.handle(),
+                                             data) != EP_UNSUPPORTED;
 }
 
 // Never destroyed: blocks come back until the very end.
@@ -25,13 +26,14 @@ DriverBlocks &waiting() {
 
 }  // namespace
 
-Block ShareableResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &) {
+Block ShareableResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                                  const Queue &) {
     take_finished();
     const InterpreterLock::Released released;
     const Backend &backend = place.context.backend();
     Block block{nullptr, bytes, alignment};
-    backend.call(&ep_backend::ipc_allocate, place.context.handle(), place.device.handle(), static_cast<ep_usm_kind>(place.kind),
-                 bytes, &block.data);
+    backend.call(&ep_backend::ipc_allocate, place.context.handle(), place.device.handle(),
+                 static_cast<ep_usm_kind>(place.kind), bytes, &block.data);
     if (alignment == 0 || reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0)
         return block;
     waiting().take(place, block.data, {});

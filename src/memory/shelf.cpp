@@ -24,7 +24,8 @@ void Shelf::put(std::size_t index, FreeBlock block) {
 }
 
 void Shelf::add_chunk(std::size_t index, Block chunk) {
-    const std::size_t size = size_class::bytes_of(index), alignment = size_class::alignment_of(index);
+    const std::size_t size = size_class::bytes_of(index),
+                      alignment = size_class::alignment_of(index);
     char *const begin = static_cast<char *>(chunk.data);
     const std::size_t skipped = -reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
     const std::size_t count = (chunk.bytes - skipped) / size;
@@ -57,14 +58,18 @@ void Shelf::collect_chunks(std::size_t index, std::vector<Returned> &returned) {
         return;
     const std::size_t size = size_class::bytes_of(index);
     Bin &bin = bins_[index];
-    std::sort(bin.begin(), bin.end(), [](const FreeBlock &a, const FreeBlock &b) { return a.data > b.data; });
+    std::sort(bin.begin(), bin.end(),
+              [](const FreeBlock &a, const FreeBlock &b) { return a.data > b.data; });
     const auto from = [&](const void *address) {
-        return std::lower_bound(bin.begin(), bin.end(), address, [](const FreeBlock &a, const void *b) { return a.data > b; });
+        return std::lower_bound(bin.begin(), bin.end(), address,
+                                [](const FreeBlock &a, const void *b) { return a.data > b; });
     };
     std::erase_if(chunks_[index], [&](const Chunk &chunk) {
-        const auto first = from(chunk.first + (chunk.count - 1) * size);  // descending: the chunk's last block comes first
-        const auto last =
-            std::find_if(first, bin.end(), [&](const FreeBlock &free) { return free.data < chunk.first || free.queue; });
+        // descending: the chunk's last block comes first
+        const auto first = from(chunk.first + (chunk.count - 1) * size);
+        const auto last = std::find_if(first, bin.end(), [&](const FreeBlock &free) {
+            return free.data < chunk.first || free.queue;
+        });
         if (static_cast<std::size_t>(last - first) != chunk.count)
             return false;
         bin.erase(first, last);

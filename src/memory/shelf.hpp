@@ -25,8 +25,9 @@ public:
     std::size_t waiting = 0;  // bytes of waiting blocks; counted by the pool
     std::size_t waste = 0;    // bytes left over where chunks were cut
 
-    std::size_t reserved() const noexcept { return reserved_ + large.reserved(); }  // bytes of the upstream
-    std::size_t cached() const noexcept { return cached_ + large.cached(); }        // of those, free here
+    // bytes of the upstream
+    std::size_t reserved() const noexcept { return reserved_ + large.reserved(); }
+    std::size_t cached() const noexcept { return cached_ + large.cached(); }  // of those, free here
 
     // Small blocks, by size class. The one that is taken may be bound to another queue.
     std::optional<FreeBlock> take(std::size_t index);

@@ -45,6 +45,7 @@ constexpr std::size_t serving(std::size_t bytes, std::size_t alignment) noexcept
 }
 
 static_assert(bytes_of(0) == 64 && bytes_of(4) == 320 && bytes_of(count - 1) == longest);
-static_assert(holding(257) == 4 && holding(320) == 4 && holding(321) == 5 && holding(512) == 7 && holding(513) == 8);
+static_assert(holding(257) == 4 && holding(320) == 4 && holding(321) == 5 && holding(512) == 7 &&
+              holding(513) == 8);
 
 }  // namespace entrepot::size_class

@@ -21,7 +21,8 @@ void StatisticsResource::Counter::add(std::size_t amount) noexcept {
     }
 }
 
-Block StatisticsResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block StatisticsResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                                   const Queue &queue) {
     try {
         Block block = upstream()->allocate(place, bytes, alignment, queue);
         bytes_.add(bytes);
@@ -41,20 +42,23 @@ void StatisticsResource::deallocate(const Place &place, Block block, Pending pen
 }
 
 StatisticsResource::Numbers StatisticsResource::numbers() const noexcept {
-    const auto value = [](const std::atomic<std::size_t> &counter) { return counter.load(std::memory_order_relaxed); };
+    const auto value = [](const std::atomic<std::size_t> &counter) {
+        return counter.load(std::memory_order_relaxed);
+    };
     return {value(bytes_.current), value(bytes_.peak),  value(bytes_.total), value(count_.current),
             value(count_.peak),    value(count_.total), value(failed_)};
 }
 
 void StatisticsResource::reset_peaks() noexcept {
     for (Counter *counter : {&bytes_, &count_})
-        counter->peak.store(counter->current.load(std::memory_order_relaxed), std::memory_order_relaxed);
+        counter->peak.store(counter->current.load(std::memory_order_relaxed),
+                            std::memory_order_relaxed);
 }
 
 std::string StatisticsResource::report() const {
     const Numbers now = numbers();
-    return sentence_of(now.current_bytes, " bytes in ", now.current_count, " blocks are in use, at most ", now.peak_bytes,
-                       " were") +
+    return sentence_of(now.current_bytes, " bytes in ", now.current_count,
+                       " blocks are in use, at most ", now.peak_bytes, " were") +
            text::continued(Resource::report());
 }
 

@@ -5,6 +5,8 @@
 namespace entrepot::text {
 
 // The report of an upstream, as it is appended to another one.
-inline std::string continued(const std::string &further) { return further.empty() ? further : "; " + further; }
+inline std::string continued(const std::string &further) {
+    return further.empty() ? further : "; " + further;
+}
 
 }  // namespace entrepot::text

@@ -50,7 +50,8 @@ std::vector<ResourceRef> live_trackers() {
     return trackers;
 }
 
-Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) {
+Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                              const Queue &queue) {
     std::string stack;
     try {
         if (capture_)
@@ -60,8 +61,11 @@ Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t
     Block block = upstream()->allocate(place, bytes, alignment, queue);
     try {
         const std::lock_guard lock(state_->mutex);
-        state_->live.insert_or_assign(
-            block.data, Allocation{{block.data, bytes, alignment}, place.device, place.kind, std::move(stack), ++state_->made});
+        state_->live.insert_or_assign(block.data, Allocation{{block.data, bytes, alignment},
+                                                             place.device,
+                                                             place.kind,
+                                                             std::move(stack),
+                                                             ++state_->made});
     } catch (...) {
         upstream()->deallocate(place, block, {});
         throw;
@@ -86,7 +90,8 @@ std::vector<TrackResource::Allocation> TrackResource::live() const {
         for (const auto &[data, allocation] : state_->live)
             all.push_back(allocation);
     }
-    std::sort(all.begin(), all.end(), [](const Allocation &a, const Allocation &b) { return a.number < b.number; });
+    std::sort(all.begin(), all.end(),
+              [](const Allocation &a, const Allocation &b) { return a.number < b.number; });
     return all;
 }
 
@@ -97,11 +102,14 @@ std::string TrackResource::leak_report() const {
     std::size_t bytes = 0;
     for (const Allocation &each : all)
         bytes += each.block.bytes;
-    std::string report = all.size() == 1 ? sentence_of("1 allocation, of ", bytes, " bytes, is still live")
-                                         : sentence_of(all.size(), " allocations, of ", bytes, " bytes in all, are still live");
+    std::string report =
+        all.size() == 1
+            ? sentence_of("1 allocation, of ", bytes, " bytes, is still live")
+            : sentence_of(all.size(), " allocations, of ", bytes, " bytes in all, are still live");
     for (const Allocation &each : all) {
-        report += sentence_of("\n#", each.number, ": ", each.block.bytes, " bytes of ", each.kind, " memory of ", each.device,
-                              " at ", Hex(each.block.data), each.stack.empty() ? "" : ", allocated at\n");
+        report += sentence_of("\n#", each.number, ": ", each.block.bytes, " bytes of ", each.kind,
+                              " memory of ", each.device, " at ", Hex(each.block.data),
+                              each.stack.empty() ? "" : ", allocated at\n");
         report += each.stack;
         while (!report.empty() && report.back() == '\n')
             report.pop_back();

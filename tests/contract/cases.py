@@ -1,8 +1,9 @@
-"""Random cases of the exchange: an object of one protocol, true or false in some of its fields, and what is done with it.
+"""Random cases of the exchange: an object of one protocol, true or false in some of its fields, and
+what is done with it.
 
-A case is a dict that JSON can carry; values and views in it are Python expressions. ``cases()`` draws one and ``check`` runs it.
-NumPy gives the expected result: the same views, of a copy of the bytes.
-``tests/contract/test_cases.py`` and ``tools/fuzz_exchange.py`` run the cases.
+A case is a dict that JSON can carry; values and views in it are Python expressions. ``cases()``
+draws one and ``check`` runs it. NumPy gives the expected result: the same views, of a copy of the
+bytes. ``tests/contract/test_cases.py`` and ``tools/fuzz_exchange.py`` run the cases.
 """
 
 from __future__ import annotations
@@ -24,7 +25,17 @@ from array_structs import ArrayStruct
 from buffers import Exporter
 from contract.protocols import CODES, EVERY_PROTOCOL, SUBBYTE_CODES, TYPESTRS, Cai, Keeper, Protocol
 from entrepot import memory
-from malformed import BUFFER_LIES, JUNK, MISSING, STRUCT_LIES, TENSOR_LIES, Hostile, Speaker, bent, references_stay
+from malformed import (
+    BUFFER_LIES,
+    JUNK,
+    MISSING,
+    STRUCT_LIES,
+    TENSOR_LIES,
+    Hostile,
+    Speaker,
+    bent,
+    references_stay,
+)
 from malformed import TYPESTRS as ODD_TYPESTRS
 from places import HOST, SYCL
 from tensors import Held, Legacy, name_of
@@ -44,13 +55,26 @@ class _Truth:
 
 
 TRUTH = _Truth()
-_NAMES = {"Hostile": Hostile, "MISSING": MISSING, "TRUTH": TRUTH, "nan": math.nan, "inf": math.inf, "ep": ep}
+_NAMES = {
+    "Hostile": Hostile,
+    "MISSING": MISSING,
+    "TRUTH": TRUTH,
+    "nan": math.nan,
+    "inf": math.inf,
+    "ep": ep,
+}
 
 # ---------------------------------------------------------------- drawing
 
 _DICTS = {
-    "Suai": ("__sycl_usm_array_interface__", ("shape", "typestr", "data", "strides", "offset", "version", "syclobj")),
-    "Cai": ("__cuda_array_interface__", ("shape", "typestr", "data", "strides", "version", "stream")),
+    "Suai": (
+        "__sycl_usm_array_interface__",
+        ("shape", "typestr", "data", "strides", "offset", "version", "syclobj"),
+    ),
+    "Cai": (
+        "__cuda_array_interface__",
+        ("shape", "typestr", "data", "strides", "version", "stream"),
+    ),
     "ArrayInterface": ("__array_interface__", ("shape", "typestr", "data", "strides", "version")),
 }
 
@@ -65,7 +89,9 @@ def text_of(value: Any) -> str:
         items = ", ".join(map(text_of, value))
         return f"[{items}]" if isinstance(value, list) else f"({items}{',' * (len(value) == 1)})"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{text_of(key)}: {text_of(item)}" for key, item in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{text_of(key)}: {text_of(item)}" for key, item in value.items()) + "}"
+        )
     return repr(value)
 
 
@@ -116,10 +142,14 @@ _ASKS = st.fixed_dictionaries(
     optional={
         "dtype": st.sampled_from(DTYPES).map(repr) | (ODD_TYPESTRS | JUNK).map(text_of),
         "copy": st.sampled_from(["None", "False", "True", "True"]) | JUNK.map(text_of),
-        "device": st.sampled_from(["None", "'host'", "'opencl:cpu'", "'cuda:0'", "'nowhere'"]) | JUNK.map(text_of),
+        "device": st.sampled_from(["None", "'host'", "'opencl:cpu'", "'cuda:0'", "'nowhere'"])
+        | JUNK.map(text_of),
         "kind": st.sampled_from(["None", "'host'", "'device'", "'shared'"]) | JUNK.map(text_of),
         "queue": st.just("None") | JUNK.map(text_of),
-        "protocol": st.sampled_from(["'dlpack'", "'buffer'", "'suai'", "'cai'", "'array_struct'", "'numpy'"]) | JUNK.map(text_of),
+        "protocol": st.sampled_from(
+            ["'dlpack'", "'buffer'", "'suai'", "'cai'", "'array_struct'", "'numpy'"]
+        )
+        | JUNK.map(text_of),
     },
 )
 #: Keywords of ``__dlpack__``. An int as a SYCL stream is the address of a queue, so it must be a
@@ -128,23 +158,47 @@ _DLPACK_ASKS = st.fixed_dictionaries(
     {},
     optional={
         "stream": st.sampled_from(["None", "-1"]) | _ANY.map(text_of),
-        "max_version": st.sampled_from(["None", "(0, 8)", "(1, 0)", "(1, 3)", "(1, 99)", "(2, 0)"]) | JUNK.map(text_of),
-        "dl_device": st.sampled_from(["None", "(1, 0)", "(14, 0)", "(2, 0)", "(99, -1)"]) | JUNK.map(text_of),
+        "max_version": st.sampled_from(["None", "(0, 8)", "(1, 0)", "(1, 3)", "(1, 99)", "(2, 0)"])
+        | JUNK.map(text_of),
+        "dl_device": st.sampled_from(["None", "(1, 0)", "(14, 0)", "(2, 0)", "(99, -1)"])
+        | JUNK.map(text_of),
         "copy": st.sampled_from(["None", "False", "True"]) | JUNK.map(text_of),
     },
 )
-_OTHERS = ["numpy.from_dlpack", "numpy.asarray", "memoryview", "asarray", "from_dlpack", "numpy()", "host()", "dlpack", "dlpack"]
+_OTHERS = [
+    "numpy.from_dlpack",
+    "numpy.asarray",
+    "memoryview",
+    "asarray",
+    "from_dlpack",
+    "numpy()",
+    "host()",
+    "dlpack",
+    "dlpack",
+]
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> dict[str, Any]:
     protocol = draw(st.sampled_from(list(PROTOCOLS.values())))
-    place = draw(st.sampled_from([str(each) for each in protocol.places if str(each) in PLACES] or [str(HOST)]))
-    case: dict[str, Any] = {"protocol": str(protocol), "place": place, "dtype": draw(st.sampled_from(protocol.dtypes))}
+    place = draw(
+        st.sampled_from(
+            [str(each) for each in protocol.places if str(each) in PLACES] or [str(HOST)]
+        )
+    )
+    case: dict[str, Any] = {
+        "protocol": str(protocol),
+        "place": place,
+        "dtype": draw(st.sampled_from(protocol.dtypes)),
+    }
     bad = draw(st.integers(0, 2)) == 0
     # Falsified fields for objects of two dimensions.
     plain = bad and not isinstance(protocol, Cai) and str(protocol) not in _DICTS
-    extents = st.tuples(*[st.integers(1, 4)] * 2) if plain else st.lists(st.integers(0, 5) | st.integers(1, 5), max_size=4)
+    extents = (
+        st.tuples(*[st.integers(1, 4)] * 2)
+        if plain
+        else st.lists(st.integers(0, 5) | st.integers(1, 5), max_size=4)
+    )
     case["shape"] = list(draw(extents))
     case["layout"], shape = ([], ()) if plain else draw(_views(tuple(case["shape"]), 2))
     case["read_only"] = draw(st.booleans())
@@ -154,9 +208,15 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
         if str(protocol) in _DICTS:
             _, keys = _DICTS[str(protocol)]
             said = draw(bent(dict.fromkeys(keys, TRUTH)))
-            case["lies"] = {key: text_of(said.get(key, MISSING)) for key in {*keys, *said} if said.get(key) is not TRUTH}
+            case["lies"] = {
+                key: text_of(said.get(key, MISSING))
+                for key in {*keys, *said}
+                if said.get(key) is not TRUTH
+            }
         else:
-            lies = {"ArrayStructProtocol": STRUCT_LIES, "Buffer": BUFFER_LIES}.get(str(protocol), TENSOR_LIES)
+            lies = {"ArrayStructProtocol": STRUCT_LIES, "Buffer": BUFFER_LIES}.get(
+                str(protocol), TENSOR_LIES
+            )
             case["lies"] = _texts(draw(lies))
     elif draw(st.integers(0, 3)) == 0:
         case["asks"] = draw(_ASKS)
@@ -198,10 +258,15 @@ class Ground:
         self.bytes = (np.arange(count * itemsize) * 37 % 251).astype("u1")
         flat = place.empty(count * itemsize, "uint8")
         ep.copy(flat, self.bytes).wait()
-        self.whole = flat.view(case["dtype"]).reshape(*shape) if shape else flat.view(case["dtype"])[0, ...]
+        self.whole = (
+            flat.view(case["dtype"]).reshape(*shape) if shape else flat.view(case["dtype"])[0, ...]
+        )
         self.twin = np.frombuffer(self.bytes, f"V{itemsize}").reshape(shape)
         self.address = self.whole.data_ptr
-        self.array, self.described = views_of(self.whole, case["layout"]), views_of(self.twin, case["layout"])
+        self.array, self.described = (
+            views_of(self.whole, case["layout"]),
+            views_of(self.twin, case["layout"]),
+        )
 
     def compare(self, view: ep.Array, twin: np.ndarray, *, copied: bool = False) -> None:
         """Raises AssertionError unless the view equals the twin."""
@@ -209,9 +274,13 @@ class Ground:
         assert view.itemsize == twin.itemsize, f"elements of {view.itemsize} bytes"
         if not copied and twin.size:
             expected = _steps(twin.shape, tuple(step // twin.itemsize for step in twin.strides))
-            assert _steps(view.shape, view.strides) == expected, f"strides of {view.strides} instead of {expected}"
+            assert _steps(view.shape, view.strides) == expected, (
+                f"strides of {view.strides} instead of {expected}"
+            )
             offset = twin.__array_interface__["data"][0] - self.twin.__array_interface__["data"][0]
-            assert view.data_ptr == self.address + offset, f"byte {view.data_ptr - self.address} instead of {offset}"
+            assert view.data_ptr == self.address + offset, (
+                f"byte {view.data_ptr - self.address} instead of {offset}"
+            )
         if copied and twin.size:
             inside = self.address <= view.data_ptr < self.address + max(self.bytes.size, 1)
             assert not inside, "a copy that is no copy"
@@ -220,7 +289,11 @@ class Ground:
 
 def _steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
     """Strides of the axes longer than one."""
-    return [stride for stride, extent in zip(strides, shape, strict=True) if extent > 1 and 0 not in shape]
+    return [
+        stride
+        for stride, extent in zip(strides, shape, strict=True)
+        if extent > 1 and 0 not in shape
+    ]
 
 
 def bytes_of(view: ep.Array) -> bytes:
@@ -236,8 +309,16 @@ def produced(case: dict[str, Any], ground: Ground, keeper: Keeper, lies: dict[st
     protocol, array = PROTOCOLS[case["protocol"]], ground.array
     values = {key: value_of(text) for key, text in lies.items()}
     if isinstance(protocol, Cai):  # there is no CUDA device among the places
-        truth = {"shape": array.shape, "typestr": TYPESTRS[str(array.dtype)], "data": (array.data_ptr, case["read_only"])}
-        made: Any = Speaker("__cuda_array_interface__", truth | {"strides": None, "version": 3, "stream": None}, keep=keeper)
+        truth = {
+            "shape": array.shape,
+            "typestr": TYPESTRS[str(array.dtype)],
+            "data": (array.data_ptr, case["read_only"]),
+        }
+        made: Any = Speaker(
+            "__cuda_array_interface__",
+            truth | {"strides": None, "version": 3, "stream": None},
+            keep=keeper,
+        )
     elif str(protocol) == "Buffer" and values:
         values = ({"ndim": 2} if values.get("shape", ()) is None else {}) | values
         truth = {"shape": array.shape, "itemsize": array.itemsize, "length": array.nbytes}
@@ -283,7 +364,10 @@ def take(protocol: Protocol, made: Any, asks: dict[str, Any] | None = None) -> e
 def check(case: dict[str, Any]) -> None:
     """Raises AssertionError, or an undocumented exception, if the case does not end as it must."""
     statistics, unraisable = memory.statistics(memory.direct()), []
-    hook, sys.unraisablehook = sys.unraisablehook, lambda what: unraisable.append(repr(what.exc_value))
+    hook, sys.unraisablehook = (
+        sys.unraisablehook,
+        lambda what: unraisable.append(repr(what.exc_value)),
+    )
     Held.held.clear()
     try:
         with memory.use_resource(statistics):
@@ -296,7 +380,9 @@ def check(case: dict[str, Any]) -> None:
     finally:
         sys.unraisablehook = hook
     assert not unraisable, f"a deleter, or a finaliser, raises {unraisable[0]}"
-    assert _settles(lambda: (statistics.current_count, statistics.current_bytes) == (0, 0)), "memory that is not released"
+    assert _settles(lambda: (statistics.current_count, statistics.current_bytes) == (0, 0)), (
+        "memory that is not released"
+    )
     memory.trim()
 
 
@@ -329,11 +415,15 @@ def _check_lies(case: dict[str, Any]) -> None:
     references_stay(attempt, keeper, *([made] if tensor is None else []))
     if tensor is not None:
         expected = 0 if tensor.null_deleter else len(tensor.made)
-        assert _settles(lambda: tensor.deleted == expected), f"{tensor.deleted} calls of the deleter, {expected} expected"
+        assert _settles(lambda: tensor.deleted == expected), (
+            f"{tensor.deleted} calls of the deleter, {expected} expected"
+        )
         _check_own_capsule(tensor)
         Held.held.clear()
     if isinstance(made, Exporter):
-        assert made.given == made.released == 1, f"{made.given} buffers, {made.released} of them released"
+        assert made.given == made.released == 1, (
+            f"{made.given} buffers, {made.released} of them released"
+        )
     if not isinstance(protocol, Cai):
         ground.compare(take(protocol, produced(case, ground, keeper, {})), ground.described)
 
@@ -352,7 +442,9 @@ def _check_own_capsule(tensor: Held) -> None:
         del taken
     del capsule
     expected = before + (not tensor.null_deleter)
-    assert _settles(lambda: tensor.deleted == expected), f"{tensor.deleted - before} calls of a capsule's deleter"
+    assert _settles(lambda: tensor.deleted == expected), (
+        f"{tensor.deleted - before} calls of a capsule's deleter"
+    )
 
 
 def _check_asks(case: dict[str, Any]) -> None:
@@ -377,7 +469,9 @@ def _check_asks(case: dict[str, Any]) -> None:
     tensor = tensor_of(made)
     references_stay(attempt, keeper, *([made] if tensor is None else []))
     if tensor is not None:
-        assert _settles(lambda: tensor.deleted == len(tensor.made)), f"{tensor.deleted} calls of {len(tensor.made)} deleters"
+        assert _settles(lambda: tensor.deleted == len(tensor.made)), (
+            f"{tensor.deleted} calls of {len(tensor.made)} deleters"
+        )
 
 
 def _check_truth(case: dict[str, Any]) -> None:
@@ -400,19 +494,25 @@ def _check_truth(case: dict[str, Any]) -> None:
     ground.compare(view, twin)
     things.append(view)
     for how, asks in case["exports"]:
-        things += exported(ground, view, twin, how, {key: value_of(text) for key, text in asks.items()})
+        things += exported(
+            ground, view, twin, how, {key: value_of(text) for key, text in asks.items()}
+        )
     things.append(made)
     del keeper, view, made
     random.Random(case["order"]).shuffle(things)
     while things:
         things.pop()
         if any(isinstance(each, ep.Array) for each in things):
-            assert alive() is not None, "the producer's memory is released while a view of it is there"
+            assert alive() is not None, (
+                "the producer's memory is released while a view of it is there"
+            )
     assert _settles(lambda: alive() is None), "the producer's memory is held after the last view"
     assert not Held.held, "a tensor whose deleter was not called"
 
 
-def exported(ground: Ground, view: ep.Array, twin: np.ndarray, how: str, asks: dict[str, Any]) -> list[Any]:
+def exported(
+    ground: Ground, view: ep.Array, twin: np.ndarray, how: str, asks: dict[str, Any]
+) -> list[Any]:
     """Exports the view, and returns the object that keeps its memory alive then."""
     on_host = view.kind != "device"
     plain = str(view.dtype) in TYPESTRS
@@ -459,7 +559,14 @@ def _refused(how: str, call: Any, *, must: bool = True) -> list[Any]:
 
 
 def _through(ground: Ground, view: ep.Array, twin: np.ndarray, protocol: Protocol) -> list[Any]:
-    here = next((place for place in PLACES.values() if place.kind == view.kind and place.device == view.device), None)
+    here = next(
+        (
+            place
+            for place in PLACES.values()
+            if place.kind == view.kind and place.device == view.device
+        ),
+        None,
+    )
     possible = here is not None and here in protocol.places and str(view.dtype) in protocol.dtypes
     try:
         seen = protocol.consume(view)
@@ -467,17 +574,25 @@ def _through(ground: Ground, view: ep.Array, twin: np.ndarray, protocol: Protoco
         says = protocol.says_read_only or not view.read_only
         assert not (possible and says), f"{protocol} refuses: {error}"
         return []
-    assert protocol.says_read_only or not view.read_only, f"{protocol} exports a read-only array as writable"
+    assert protocol.says_read_only or not view.read_only, (
+        f"{protocol} exports a read-only array as writable"
+    )
     assert seen.shape == twin.shape, f"{protocol}: a shape of {seen.shape}"
     assert seen.dtype == str(view.dtype), f"{protocol}: a dtype of {seen.dtype}"
-    assert not protocol.says_read_only or seen.read_only == view.read_only, f"{protocol}: read_only is {seen.read_only}"
+    assert not protocol.says_read_only or seen.read_only == view.read_only, (
+        f"{protocol}: read_only is {seen.read_only}"
+    )
     if twin.size:
         assert seen.address == view.data_ptr, f"{protocol}: another address"
-        assert _steps(seen.shape, seen.strides) == _steps(view.shape, view.strides), f"{protocol}: strides of {seen.strides}"
+        assert _steps(seen.shape, seen.strides) == _steps(view.shape, view.strides), (
+            f"{protocol}: strides of {seen.strides}"
+        )
     return [seen.keep]
 
 
-def _through_capsule(ground: Ground, view: ep.Array, twin: np.ndarray, asks: dict[str, Any]) -> list[Any]:
+def _through_capsule(
+    ground: Ground, view: ep.Array, twin: np.ndarray, asks: dict[str, Any]
+) -> list[Any]:
     asks = {key: value for key, value in asks.items() if value is not MISSING}
     copied = not isinstance(asks.get("copy"), Hostile) and bool(asks.get("copy"))
     version = asks.get("max_version")

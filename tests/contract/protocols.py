@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 import entrepot as ep
-from array_structs import ALIGNED, NATIVE, WRITABLE, ArrayStruct, array_struct_capsule, array_struct_in
+from array_structs import (
+    ALIGNED,
+    NATIVE,
+    WRITABLE,
+    ArrayStruct,
+    array_struct_capsule,
+    array_struct_in,
+)
 from buffers import Exporter
 from malformed import Speaker
 from places import CUDA, EVERY_PLACE, SYCL, Place
@@ -20,7 +27,10 @@ from tables import publish, table_of
 from tensors import IS_COPIED, PADDED, READ_ONLY, Deleter, Held, Legacy, Versioned, content
 
 HOST_ACCESSIBLE = tuple(place for place in EVERY_PLACE if place.host_accessible)
-TYPESTRS = {np.dtype(name).name: np.dtype(name).str for name in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()}
+TYPESTRS = {
+    np.dtype(name).name: np.dtype(name).str
+    for name in "? i1 i2 i4 i8 u1 u2 u4 u8 f2 f4 f8 c8 c16".split()
+}
 CODES = {  # DLPack's code and bits
     **{f"int{bits}": (0, bits) for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": (1, bits) for bits in (8, 16, 32, 64)},
@@ -50,7 +60,9 @@ class Keeper:
 
 @dataclass(frozen=True)
 class Seen:
-    """An export as a consumer reads it; strides in elements. ``keep`` is the consumer's reference."""
+    """An export as a consumer reads it; strides in elements. ``keep`` is the consumer's
+    reference.
+    """
 
     address: int
     shape: tuple[int, ...]
@@ -116,12 +128,16 @@ class Suai(Protocol):
         assert array.context == interface["syclobj"].sycl_context
         shape = interface["shape"]
         address += interface["offset"] * dtype.itemsize
-        return Seen(address, shape, interface["strides"] or packed(shape), dtype.name, read_only, array)
+        return Seen(
+            address, shape, interface["strides"] or packed(shape), dtype.name, read_only, array
+        )
 
 
 class Cai(Protocol):
     name = "cai"
-    places = tuple(CUDA)  # HIP: tests/python/device/test_hip.py (a pointer's runtime is found by asking)
+    places = tuple(
+        CUDA
+    )  # HIP: tests/python/device/test_hip.py (a pointer's runtime is found by asking)
     knows_places = True
 
     def produce(self, array: ep.Array, keeper: Keeper, *, read_only: bool = False) -> Any:
@@ -142,7 +158,9 @@ class Cai(Protocol):
         assert interface["version"] == 3
         assert interface["stream"] != 0
         shape, steps = interface["shape"], interface["strides"]
-        strides = packed(shape) if steps is None else tuple(step // dtype.itemsize for step in steps)
+        strides = (
+            packed(shape) if steps is None else tuple(step // dtype.itemsize for step in steps)
+        )
         return Seen(address, shape, strides, dtype.name, read_only, array)
 
 
@@ -165,7 +183,9 @@ class ArrayInterface(Protocol):
         address, read_only = interface["data"]
         assert interface["version"] == 3
         shape, steps = interface["shape"], interface["strides"]
-        strides = packed(shape) if steps is None else tuple(step // dtype.itemsize for step in steps)
+        strides = (
+            packed(shape) if steps is None else tuple(step // dtype.itemsize for step in steps)
+        )
         return Seen(address, shape, strides, dtype.name, read_only, array)
 
 
@@ -174,7 +194,9 @@ class ArrayStructProtocol(Protocol):
 
     def produce(self, array: ep.Array, keeper: Keeper, *, read_only: bool = False) -> Any:
         extents = (ctypes.c_ssize_t * array.ndim)(*array.shape)
-        steps = (ctypes.c_ssize_t * array.ndim)(*(array.itemsize * stride for stride in array.strides))
+        steps = (ctypes.c_ssize_t * array.ndim)(
+            *(array.itemsize * stride for stride in array.strides)
+        )
         struct = ArrayStruct(
             two=2,
             nd=array.ndim,
@@ -185,7 +207,11 @@ class ArrayStructProtocol(Protocol):
             strides=steps,
             data=array.data_ptr,
         )
-        return Speaker("__array_struct__", array_struct_capsule(ctypes.byref(struct)), keep=(keeper, struct, extents, steps))
+        return Speaker(
+            "__array_struct__",
+            array_struct_capsule(ctypes.byref(struct)),
+            keep=(keeper, struct, extents, steps),
+        )
 
     def consume(self, array: ep.Array) -> Seen:
         capsule = array.__array_struct__
@@ -249,7 +275,9 @@ def read_tensor(managed: Legacy | Versioned, keep: Any) -> Seen:
     names = {code: name for name, code in (CODES | SUBBYTE_CODES).items()}
     shape, strides = tuple(tensor.shape[: tensor.ndim]), tuple(tensor.strides[: tensor.ndim])
     name = names[tensor.dtype.code, tensor.dtype.bits]
-    return Seen(tensor.data + tensor.byte_offset, shape, strides, name, bool(flags & READ_ONLY), keep)
+    return Seen(
+        tensor.data + tensor.byte_offset, shape, strides, name, bool(flags & READ_ONLY), keep
+    )
 
 
 class DlpackVersioned(Protocol):

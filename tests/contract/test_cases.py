@@ -10,7 +10,9 @@ from contract.cases import cases, check
 pytestmark = [pytest.mark.host, pytest.mark.sycl, pytest.mark.numpy]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@settings(
+    max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
+)
 @given(case=cases())
 def test_random_case_ends_as_documented(case):
     check(case)

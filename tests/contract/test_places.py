@@ -17,7 +17,17 @@ from places import Place, every_host_accessible_place, every_place, moved, value
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.numpy
 
-DTYPES = ["bool", "int8", "uint16", "int32", "float16", "float32", "float64", "complex64", "complex128"]
+DTYPES = [
+    "bool",
+    "int8",
+    "uint16",
+    "int32",
+    "float16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 
 
 @every_place
@@ -32,8 +42,18 @@ class TestIdentity:
 
     def test_views_are_in_the_same_place(self, place: Place) -> None:
         array = place.empty((4, 6), "float32")
-        for view in (array[1:, ::-2], array.T, array.reshape(24), array.view("int32"), array[0].broadcast_to(3, 6)):
-            assert (view.device, view.kind, view.context) == (array.device, array.kind, array.context)
+        for view in (
+            array[1:, ::-2],
+            array.T,
+            array.reshape(24),
+            array.view("int32"),
+            array[0].broadcast_to(3, 6),
+        ):
+            assert (view.device, view.kind, view.context) == (
+                array.device,
+                array.kind,
+                array.context,
+            )
         assert array[1:, ::-2].data_ptr == array.data_ptr + 4 * (6 + 5)
 
     def test_arrays_do_not_share_memory(self, place: Place) -> None:
@@ -109,7 +129,11 @@ class TestHostAccess:
     def test_the_hosts_view_is_the_same_memory(self, place: Place) -> None:
         array = moved(np.arange(24, dtype="int32").reshape(4, 6), place)
         view = array.host()
-        assert (view.data_ptr, str(view.device), view.shape) == (array.data_ptr, "host", array.shape)
+        assert (view.data_ptr, str(view.device), view.shape) == (
+            array.data_ptr,
+            "host",
+            array.shape,
+        )
         view.numpy()[1, 2] = 77
         assert values(array)[1, 2] == 77
 

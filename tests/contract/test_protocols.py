@@ -52,7 +52,11 @@ def numbers(place: Place, dtype: str = "int32") -> ep.Array:
 
 def steps(shape: tuple[int, ...], strides: tuple[int, ...]) -> list[int]:
     """Strides of the axes longer than one."""
-    return [stride for stride, extent in zip(strides, shape, strict=True) if extent > 1 and 0 not in shape]
+    return [
+        stride
+        for stride, extent in zip(strides, shape, strict=True)
+        if extent > 1 and 0 not in shape
+    ]
 
 
 def assert_same(view: ep.Array, array: ep.Array) -> None:
@@ -80,7 +84,10 @@ class TestImport:
         ep.copy(base, np.arange(60, dtype="int16").reshape(3, 4, 5)).wait()
 
         @settings(max_examples=25)
-        @given(index=hnp.basic_indices((3, 4, 5), allow_newaxis=True), order=st.randoms(use_true_random=False))
+        @given(
+            index=hnp.basic_indices((3, 4, 5), allow_newaxis=True),
+            order=st.randoms(use_true_random=False),
+        )
         def check(index: object, order: object) -> None:
             array = base[index]
             axes = list(range(array.ndim))
@@ -94,7 +101,11 @@ class TestImport:
         for dtype in protocol.dtypes:
             array = numbers(place, dtype)
             view = protocol.take(protocol.produce(array, Keeper(array)))
-            assert (str(view.dtype), view.data_ptr, view.itemsize) == (dtype, array.data_ptr, array.itemsize)
+            assert (str(view.dtype), view.data_ptr, view.itemsize) == (
+                dtype,
+                array.data_ptr,
+                array.itemsize,
+            )
 
     def test_a_write_is_seen_on_both_sides(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
@@ -104,8 +115,14 @@ class TestImport:
         ep.fill(array[2], 55).wait()
         assert values(view)[2].tolist() == [55] * 6
 
-    @pytest.mark.parametrize("adapter", [ListOfInt, PointerToInt, ListOfUInt64, ListOfPointer], ids=lambda each: each.__name__)
-    def test_integer_adapters_take_elements_of_their_size(self, protocol: Protocol, place: Place, adapter: type[Pointer]) -> None:
+    @pytest.mark.parametrize(
+        "adapter",
+        [ListOfInt, PointerToInt, ListOfUInt64, ListOfPointer],
+        ids=lambda each: each.__name__,
+    )
+    def test_integer_adapters_take_elements_of_their_size(
+        self, protocol: Protocol, place: Place, adapter: type[Pointer]
+    ) -> None:
         size = 4 if adapter in (ListOfInt, PointerToInt) else 8
         for dtype in ("int8", "int16", "int32", "int64", "float32", "float64"):
             array = place.empty(8, dtype)
@@ -114,12 +131,18 @@ class TestImport:
             if is_number and array.itemsize in (1, size):
                 assert int(adapter(producer)) == array.data_ptr
             else:
-                refusal = rf"{adapter.__name__}: the elements of a .* have {array.itemsize} bytes.* of {size} bytes; convert them"
+                refusal = (
+                    rf"{adapter.__name__}: the elements of a .* have {array.itemsize} bytes.* "
+                    rf"of {size} bytes; convert them"
+                )
                 with pytest.raises(ValueError, match=refusal):
                     adapter(producer)
             assert int(adapter(Pointer(producer))) == array.data_ptr
             if adapter is not PointerToInt:  # which asks for room for one
-                assert int(adapter(protocol.produce(array[8:], Keeper(array)))) in (0, array[8:].data_ptr)
+                assert int(adapter(protocol.produce(array[8:], Keeper(array)))) in (
+                    0,
+                    array[8:].data_ptr,
+                )
 
     def test_read_only_is_kept(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
@@ -150,7 +173,9 @@ class TestImport:
         gc.collect()
         assert gone() is None, "and released it"
 
-    def test_views_come_and_go_while_the_producer_stays(self, protocol: Protocol, place: Place) -> None:
+    def test_views_come_and_go_while_the_producer_stays(
+        self, protocol: Protocol, place: Place
+    ) -> None:
         array = numbers(place)
         keeper = Keeper(array)
         producer, gone = protocol.produce(array, keeper), weakref.ref(keeper)
@@ -173,7 +198,11 @@ class TestImport:
 @every_protocol_and_place
 class TestExport:
     def assert_tells(self, seen: Seen, array: ep.Array) -> None:
-        assert (seen.shape, seen.dtype, seen.read_only) == (array.shape, str(array.dtype), array.read_only)
+        assert (seen.shape, seen.dtype, seen.read_only) == (
+            array.shape,
+            str(array.dtype),
+            array.read_only,
+        )
         assert steps(seen.shape, seen.strides) == steps(array.shape, array.strides)
         if array.size:
             assert seen.address == array.data_ptr

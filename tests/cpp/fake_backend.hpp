@@ -61,7 +61,7 @@ struct ep_queue_s {
     std::string error;  // reported by the next wait
     std::deque<Task> pending;
     std::uint64_t capture = 0;
-    std::thread::id thread;        // the only thread that can record an event in it; default: any thread
+    std::thread::id thread;  // the only thread that can record an event in it; default: any thread
     ep_event last_mark = nullptr;  // last event, which other threads use; one reference
 };
 
@@ -108,11 +108,13 @@ struct Alive {
 struct World {
     // Its properties. Set before the first call.
     std::string name = "fake";
-    std::vector<std::pair<const char *, ep_device_type>> roots = {{"opencl", EP_CPU}, {"opencl", EP_GPU}};
+    std::vector<std::pair<const char *, ep_device_type>> roots = {{"opencl", EP_CPU},
+                                                                  {"opencl", EP_GPU}};
     std::uint32_t compute_units = 4, units_of_numa_node = 2;
     std::vector<int> scores = {5, 10};
-    std::uint32_t aspects = EP_FP64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_USM_SHARED_ALLOCATIONS |
-                            EP_PARTITION_EQUALLY | EP_PARTITION_BY_COUNTS | EP_PARTITION_BY_AFFINITY | EP_PROFILING |
+    std::uint32_t aspects = EP_FP64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS |
+                            EP_USM_SHARED_ALLOCATIONS | EP_PARTITION_EQUALLY |
+                            EP_PARTITION_BY_COUNTS | EP_PARTITION_BY_AFFINITY | EP_PROFILING |
                             EP_GRAPH_CAPTURE;
     std::uint32_t dialects = 1u << EP_OPENCL_C;
 
@@ -120,11 +122,15 @@ struct World {
     bool default_context_serves_sub_devices = true;
     bool marks_contexts = false;      // or only queues
     std::int32_t argument_count = 2;  // of the kernels that are made next; -1: unknown
-    std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;  // what every launch runs
-    std::function<void()> may_keep;                 // what every call does first that a runtime may keep its caller in
-    std::function<void()> queue_begins;             // what another thread does just before the next queue is made
-    std::function<void()> queue_ends;               // what happens meanwhile when a queue's last reference goes
-    std::function<void()> meanwhile, after_record;  // what another thread does just before the next event is recorded, and after
+    // what every launch runs
+    std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;
+    // what every call does first that a runtime may keep its caller in
+    std::function<void()> may_keep;
+    // what another thread does just before the next queue is made
+    std::function<void()> queue_begins;
+    std::function<void()> queue_ends;  // what happens meanwhile when a queue's last reference goes
+    // what another thread does just before the next event is recorded, and after
+    std::function<void()> meanwhile, after_record;
 
     Calls calls;
     Alive alive;
@@ -156,7 +162,9 @@ struct Refused {
     std::string sentence;
 };
 
-[[noreturn]] inline void refuse(ep_status status, std::string sentence) { throw Refused{status, std::move(sentence)}; }
+[[noreturn]] inline void refuse(ep_status status, std::string sentence) {
+    throw Refused{status, std::move(sentence)};
+}
 
 // Runs a function of the table: under the lock, with the refusal that a test ordered, without
 // exceptions.
@@ -195,8 +203,8 @@ inline void make_devices(World &w) {
         ep_device_info &info = device->info;
         info.backend = w.roots[i].first;
         info.type = w.roots[i].second;
-        info.number =
-            static_cast<std::uint32_t>(std::count(w.roots.begin(), w.roots.begin() + static_cast<std::ptrdiff_t>(i), w.roots[i]));
+        info.number = static_cast<std::uint32_t>(std::count(
+            w.roots.begin(), w.roots.begin() + static_cast<std::ptrdiff_t>(i), w.roots[i]));
         info.name = "Fake device";
         info.vendor = "Nobody";
         info.driver = "1.0";
@@ -225,7 +233,8 @@ inline ep_device root_of(ep_device device) {
 }
 
 // Repeating a division returns the same handles.
-inline const std::vector<ep_device> &divide(ep_device parent, ep_partition how, const std::vector<std::uint32_t> &units) {
+inline const std::vector<ep_device> &divide(ep_device parent, ep_partition how,
+                                            const std::vector<std::uint32_t> &units) {
     std::vector<ep_device> &parts = parent->divisions[std::pair(how, units)];
     if (parts.empty())
         for (const std::uint32_t count : units) {
@@ -288,7 +297,8 @@ inline void pump(World &w) {
     refuse(EP_DEVICE_ERROR, "the capture is invalidated");
 }
 
-inline void hand_over(World &w, ep_queue queue, std::function<void()> run, ep_event after = nullptr) {
+inline void hand_over(World &w, ep_queue queue, std::function<void()> run,
+                      ep_event after = nullptr) {
     if (queue->capture == 0 && after && after->capture != 0)
         queue->capture = after->capture;  // it joins
     if (queue->capture != 0) {
@@ -310,13 +320,15 @@ inline bool is_of_this_thread(ep_queue queue) {
 inline bool covers(const ep_context_s &context, ep_device device, bool sub_devices) {
     if (std::ranges::find(context.devices, device) != context.devices.end())
         return true;
-    return device->parent && sub_devices && std::ranges::find(context.devices, root_of(device)) != context.devices.end();
+    return device->parent && sub_devices &&
+           std::ranges::find(context.devices, root_of(device)) != context.devices.end();
 }
 
 inline std::int64_t item_offset(const ep_box &box, const std::int64_t *strides, std::size_t item) {
     std::int64_t offset = 0;
     for (std::size_t axis = box.ndim; axis-- > 0; item /= static_cast<std::size_t>(box.shape[axis]))
-        offset += strides[axis] * static_cast<std::int64_t>(item % static_cast<std::size_t>(box.shape[axis]));
+        offset += strides[axis] *
+                  static_cast<std::int64_t>(item % static_cast<std::size_t>(box.shape[axis]));
     return offset;
 }
 
@@ -333,8 +345,8 @@ struct KeptBox {
     ep_box box;
 
     KeptBox(const ep_box &of, const std::int64_t *to, const std::int64_t *from)
-        : shape(of.shape, of.shape + of.ndim), to_strides(to, to + of.ndim), from_strides(from, from + (from ? of.ndim : 0)),
-          box(of) {}
+        : shape(of.shape, of.shape + of.ndim), to_strides(to, to + of.ndim),
+          from_strides(from, from + (from ? of.ndim : 0)), box(of) {}
     ep_box view() const { return {box.ndim, box.itemsize, shape.data()}; }
 };
 
@@ -361,9 +373,11 @@ inline void enter_devices(ep_backend &table) {
             *info = device->info;
         });
     };
-    table.device_parent = [](ep_device device, ep_device *parent) { return guarded([&](World &) { *parent = device->parent; }); };
-    table.device_partition = [](ep_device device, ep_partition how, const std::uint32_t *counts, std::size_t count,
-                                ep_device *sub, std::size_t *sub_count) {
+    table.device_parent = [](ep_device device, ep_device *parent) {
+        return guarded([&](World &) { *parent = device->parent; });
+    };
+    table.device_partition = [](ep_device device, ep_partition how, const std::uint32_t *counts,
+                                std::size_t count, ep_device *sub, std::size_t *sub_count) {
         return guarded([&](World &w) {
             std::vector<std::uint32_t> units;
             if (how == EP_EQUALLY)
@@ -371,23 +385,30 @@ inline void enter_devices(ep_backend &table) {
             else if (how == EP_BY_COUNTS)
                 units.assign(counts, counts + count);
             else if (counts[0] == EP_AFFINITY_NUMA)  // caches are all of one device
-                units.assign(device->info.compute_units / w.units_of_numa_node, w.units_of_numa_node);
+                units.assign(device->info.compute_units / w.units_of_numa_node,
+                             w.units_of_numa_node);
             if (units.empty())
                 refuse(EP_UNSUPPORTED, "the fake device cannot be divided that way");
             if (sub)
-                std::copy_n(divide(device, how, units).begin(), std::min(units.size(), *sub_count), sub);
+                std::copy_n(divide(device, how, units).begin(), std::min(units.size(), *sub_count),
+                            sub);
             *sub_count = units.size();
         });
     };
     table.device_from_native = [](void *native, ep_device *device) {
         return guarded([&](World &) { *device = static_cast<ep_device>(native); });
     };
-    table.device_native = [](ep_device device, void **native) { return guarded([&](World &) { *native = device; }); };
-    table.device_hash = [](ep_device device) -> std::uint64_t { return std::hash<ep_device>{}(device); };
+    table.device_native = [](ep_device device, void **native) {
+        return guarded([&](World &) { *native = device; });
+    };
+    table.device_hash = [](ep_device device) -> std::uint64_t {
+        return std::hash<ep_device>{}(device);
+    };
     table.device_default_context = [](ep_device device, ep_context *context) {
         return guarded([&](World &w) {
             ++w.calls.device_default_context;
-            const auto root = std::ranges::find(w.devices, root_of(device), [](const auto &owned) { return owned.get(); });
+            const auto root = std::ranges::find(w.devices, root_of(device),
+                                                [](const auto &owned) { return owned.get(); });
             *context = w.default_contexts[static_cast<std::size_t>(root - w.devices.begin())];
             ++(*context)->references;
         });
@@ -409,23 +430,31 @@ inline void enter_contexts(ep_backend &table) {
             ++(*context = static_cast<ep_context>(native))->references;
         });
     };
-    table.context_native = [](ep_context context, void **native) { return guarded([&](World &) { *native = context; }); };
-    table.context_release = [](ep_context context) { quietly([&](World &w) { release_context(w, context); }); };
-    table.context_hash = [](ep_context context) -> std::uint64_t { return std::hash<ep_context>{}(context); };
+    table.context_native = [](ep_context context, void **native) {
+        return guarded([&](World &) { *native = context; });
+    };
+    table.context_release = [](ep_context context) {
+        quietly([&](World &w) { release_context(w, context); });
+    };
+    table.context_hash = [](ep_context context) -> std::uint64_t {
+        return std::hash<ep_context>{}(context);
+    };
     table.context_is_default = [](ep_context context, std::int32_t *is) {
         return guarded([&](World &) { *is = context->is_default; });
     };
     table.context_devices = [](ep_context context, ep_device *devices, std::size_t *count) {
         return guarded([&](World &) {
             if (devices)
-                std::copy_n(context->devices.begin(), std::min(*count, context->devices.size()), devices);
+                std::copy_n(context->devices.begin(), std::min(*count, context->devices.size()),
+                            devices);
             *count = context->devices.size();
         });
     };
 }
 
 inline void enter_queues(ep_backend &table) {
-    table.queue_create = [](ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
+    table.queue_create = [](ep_context context, ep_device device, std::uint32_t flags,
+                            ep_queue *queue) {
         std::function<void()> meanwhile;
         quietly([&](World &w) { meanwhile = std::exchange(w.queue_begins, {}); });
         if (meanwhile)  // not under the lock: it takes the core's
@@ -433,7 +462,8 @@ inline void enter_queues(ep_backend &table) {
         return guarded([&](World &w) {
             may_keep(w);
             ++w.calls.queue_create;
-            if (!covers(*context, device, !context->is_default || w.default_context_serves_sub_devices))
+            if (!covers(*context, device,
+                        !context->is_default || w.default_context_serves_sub_devices))
                 refuse(EP_INVALID, "the device is not in the context");
             auto *made = new ep_queue_s;
             made->context = context;
@@ -451,7 +481,9 @@ inline void enter_queues(ep_backend &table) {
             ++(*queue = static_cast<ep_queue>(native))->references;
         });
     };
-    table.queue_native = [](ep_queue queue, void **native) { return guarded([&](World &) { *native = queue; }); };
+    table.queue_native = [](ep_queue queue, void **native) {
+        return guarded([&](World &) { *native = queue; });
+    };
     table.queue_hash = [](ep_queue queue) -> std::uint64_t { return std::hash<ep_queue>{}(queue); };
     table.queue_release = [](ep_queue queue) {
         quietly([&](World &w) {
@@ -472,8 +504,12 @@ inline void enter_queues(ep_backend &table) {
     table.queue_context = [](ep_queue queue, ep_context *context) {
         return guarded([&](World &) { ++(*context = queue->context)->references; });
     };
-    table.queue_device = [](ep_queue queue, ep_device *device) { return guarded([&](World &) { *device = queue->device; }); };
-    table.queue_flags = [](ep_queue queue, std::uint32_t *flags) { return guarded([&](World &) { *flags = queue->flags; }); };
+    table.queue_device = [](ep_queue queue, ep_device *device) {
+        return guarded([&](World &) { *device = queue->device; });
+    };
+    table.queue_flags = [](ep_queue queue, std::uint32_t *flags) {
+        return guarded([&](World &) { *flags = queue->flags; });
+    };
     static constexpr auto wait = [](World &w, ep_queue queue) {
         may_keep(w);
         ++w.calls.queue_wait;
@@ -506,7 +542,8 @@ inline void enter_queues(ep_backend &table) {
         });
     };
     table.queue_keep = [](ep_queue queue, void *user, void (*let_go)(void *)) {
-        return guarded([&](World &w) { w.graphs.at(queue->capture).kept.emplace_back(user, let_go); });
+        return guarded(
+            [&](World &w) { w.graphs.at(queue->capture).kept.emplace_back(user, let_go); });
     };
 }
 
@@ -552,7 +589,8 @@ inline void enter_events(ep_backend &entered) {
         return guarded([&](World &w) {
             if (!w.marks_contexts)
                 refuse(EP_UNSUPPORTED, "the fake marks queues only");
-            w.loader->foreign_queue(w.name.c_str(), context->devices.front()->info.number);  // it may be captured
+            // it may be captured
+            w.loader->foreign_queue(w.name.c_str(), context->devices.front()->info.number);
             may_keep(w);
             ++w.alive.events;
             *event = new ep_event_s;
@@ -569,9 +607,11 @@ inline void enter_events(ep_backend &entered) {
     };
     entered.event_hand_over = [](ep_queue from, ep_queue to) {
         ep_event event = nullptr;
-        if (const ep_status status = table().event_record(from, EP_EVENT_EXACT, &event); status != EP_OK)
+        if (const ep_status status = table().event_record(from, EP_EVENT_EXACT, &event);
+            status != EP_OK)
             return status;
-        const ep_status status = event->capture != 0 ? EP_UNSUPPORTED : table().event_wait_in_queue(to, event);
+        const ep_status status =
+            event->capture != 0 ? EP_UNSUPPORTED : table().event_wait_in_queue(to, event);
         if (status == EP_UNSUPPORTED)
             world().loader->set_error("the queue is captured");
         table().event_release(event);
@@ -602,24 +642,30 @@ inline void enter_events(ep_backend &entered) {
             *seconds = to->seconds - from->seconds;
         });
     };
-    entered.event_native = [](ep_event event, void **native) { return guarded([&](World &) { *native = event; }); };
+    entered.event_native = [](ep_event event, void **native) {
+        return guarded([&](World &) { *native = event; });
+    };
     entered.event_from_native = [](void *native, ep_event *event) {
         return guarded([&](World &) { ++(*event = static_cast<ep_event>(native))->references; });
     };
-    entered.event_release = [](ep_event event) { quietly([&](World &w) { release_event(w, event); }); };
+    entered.event_release = [](ep_event event) {
+        quietly([&](World &w) { release_event(w, event); });
+    };
 }
 
 inline void enter_memory(ep_backend &table) {
-    table.memory_allocate = [](ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
-                               ep_queue, void **pointer) {
+    table.memory_allocate = [](ep_context context, ep_device device, ep_usm_kind kind,
+                               std::size_t bytes, std::size_t alignment, ep_queue, void **pointer) {
         return guarded([&](World &w) {
             may_keep(w);
             const std::size_t step = std::max<std::size_t>(alignment, 64);
             const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + step - 1) / step * step;
-            void *block = rounded <= device->info.max_allocation ? std::aligned_alloc(step, rounded) : nullptr;
+            void *block = rounded <= device->info.max_allocation ? std::aligned_alloc(step, rounded)
+                                                                 : nullptr;
             if (!block)
                 refuse(EP_OUT_OF_MEMORY, "the fake device has no block of that size");
-            const auto last = reinterpret_cast<std::uintptr_t>(block) + std::max<std::size_t>(bytes, 1) - 1;
+            const auto last =
+                reinterpret_cast<std::uintptr_t>(block) + std::max<std::size_t>(bytes, 1) - 1;
             w.allocations[last] = {bytes, kind, device, context};
             *pointer = block;
         });
@@ -634,8 +680,8 @@ inline void enter_memory(ep_backend &table) {
             std::free(pointer);
         });
     };
-    table.memory_query = [](ep_context context, const void *pointer, std::size_t bytes, std::uint32_t flags,
-                            ep_allocation *found) {
+    table.memory_query = [](ep_context context, const void *pointer, std::size_t bytes,
+                            std::uint32_t flags, ep_allocation *found) {
         return guarded([&](World &w) {
             ++w.calls.memory_query;
             *found = {};
@@ -657,38 +703,46 @@ inline void enter_memory(ep_backend &table) {
         });
     };
     table.memory_copy = [](ep_queue queue, void *to, const void *from, std::size_t bytes) {
-        return guarded([&](World &w) { hand_over(w, queue, [=] { std::memmove(to, from, bytes); }); });
+        return guarded(
+            [&](World &w) { hand_over(w, queue, [=] { std::memmove(to, from, bytes); }); });
     };
-    table.memory_copy_strided = [](ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
+    table.memory_copy_strided = [](ep_queue queue, const ep_box *box, void *to,
+                                   const std::int64_t *to_strides, const void *from,
                                    const std::int64_t *from_strides) {
         return guarded([&](World &w) {
             hand_over(w, queue, [kept = KeptBox(*box, to_strides, from_strides), to, from] {
                 const ep_box view = kept.view();
                 for (std::size_t item = 0; item < items_of(view); ++item)
-                    std::memcpy(static_cast<char *>(to) + item_offset(view, kept.to_strides.data(), item),
-                                static_cast<const char *>(from) + item_offset(view, kept.from_strides.data(), item),
+                    std::memcpy(static_cast<char *>(to) +
+                                    item_offset(view, kept.to_strides.data(), item),
+                                static_cast<const char *>(from) +
+                                    item_offset(view, kept.from_strides.data(), item),
                                 view.itemsize);
             });
         });
     };
-    table.memory_fill = [](ep_queue queue, void *to, const void *item, std::size_t itemsize, std::size_t count) {
+    table.memory_fill = [](ep_queue queue, void *to, const void *item, std::size_t itemsize,
+                           std::size_t count) {
         return guarded([&](World &w) {
-            hand_over(w, queue, [to, value = std::string(static_cast<const char *>(item), itemsize), count] {
-                for (std::size_t i = 0; i < count; ++i)
-                    std::memcpy(static_cast<char *>(to) + i * value.size(), value.data(), value.size());
-            });
+            hand_over(w, queue,
+                      [to, value = std::string(static_cast<const char *>(item), itemsize), count] {
+                          for (std::size_t i = 0; i < count; ++i)
+                              std::memcpy(static_cast<char *>(to) + i * value.size(), value.data(),
+                                          value.size());
+                      });
         });
     };
-    table.memory_fill_strided = [](ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides,
-                                   const void *item) {
+    table.memory_fill_strided = [](ep_queue queue, const ep_box *box, void *to,
+                                   const std::int64_t *to_strides, const void *item) {
         return guarded([&](World &w) {
             hand_over(w, queue,
                       [kept = KeptBox(*box, to_strides, nullptr), to,
                        value = std::string(static_cast<const char *>(item), box->itemsize)] {
                           const ep_box view = kept.view();
                           for (std::size_t i = 0; i < items_of(view); ++i)
-                              std::memcpy(static_cast<char *>(to) + item_offset(view, kept.to_strides.data(), i), value.data(),
-                                          value.size());
+                              std::memcpy(static_cast<char *>(to) +
+                                              item_offset(view, kept.to_strides.data(), i),
+                                          value.data(), value.size());
                       });
         });
     };
@@ -696,12 +750,16 @@ inline void enter_memory(ep_backend &table) {
 }
 
 inline void enter_programs(ep_backend &table) {
-    table.program_dialects = [](ep_device, std::uint32_t *mask) { return guarded([&](World &w) { *mask = w.dialects; }); };
+    table.program_dialects = [](ep_device, std::uint32_t *mask) {
+        return guarded([&](World &w) { *mask = w.dialects; });
+    };
     // Source that contains `error` is refused; in other source, every word is the name of a kernel.
-    table.program_build = [](ep_context, ep_device, ep_dialect, const char *source, std::size_t length, const char *,
-                             const ep_sink *log, ep_program *program) {
+    table.program_build = [](ep_context, ep_device, ep_dialect, const char *source,
+                             std::size_t length, const char *, const ep_sink *log,
+                             ep_program *program) {
         return guarded([&](World &w) {
-            w.loader->foreign_queue(w.name.c_str(), 0);  // whether anything is captured, before it unloads others
+            // whether anything is captured, before it unloads others
+            w.loader->foreign_queue(w.name.c_str(), 0);
             may_keep(w);
             const std::string text(source, length);
             if (log)
@@ -712,7 +770,9 @@ inline void enter_programs(ep_backend &table) {
             ++w.alive.programs;
         });
     };
-    table.program_release = [](ep_program program) { quietly([&](World &w) { release_program(w, program); }); };
+    table.program_release = [](ep_program program) {
+        quietly([&](World &w) { release_program(w, program); });
+    };
     table.program_kernel = [](ep_program program, const char *name, ep_kernel *kernel) {
         return guarded([&](World &w) {
             may_keep(w);
@@ -724,7 +784,9 @@ inline void enter_programs(ep_backend &table) {
         });
     };
     table.kernel_info = [](ep_kernel, ep_device device, ep_kernel_info *info) {
-        return guarded([&](World &w) { *info = {device->info.max_work_group, 8, 1024, 0, 16, w.argument_count}; });
+        return guarded([&](World &w) {
+            *info = {device->info.max_work_group, 8, 1024, 0, 16, w.argument_count};
+        });
     };
     table.kernel_release = [](ep_kernel kernel) {
         quietly([&](World &w) {
@@ -735,13 +797,16 @@ inline void enter_programs(ep_backend &table) {
             }
         });
     };
-    table.kernel_launch = [](ep_queue queue, ep_kernel, const ep_range *range, const ep_cooperation *,
-                             const ep_argument *arguments, std::size_t count) {
+    table.kernel_launch = [](ep_queue queue, ep_kernel, const ep_range *range,
+                             const ep_cooperation *, const ep_argument *arguments,
+                             std::size_t count) {
         return guarded([&](World &w) {
-            hand_over(w, queue, [given = *range, kept = std::vector<ep_argument>(arguments, arguments + count)] {
-                if (world().kernel)
-                    world().kernel(given, kept.data(), kept.size());
-            });
+            hand_over(
+                w, queue,
+                [given = *range, kept = std::vector<ep_argument>(arguments, arguments + count)] {
+                    if (world().kernel)
+                        world().kernel(given, kept.data(), kept.size());
+                });
         });
     };
 }

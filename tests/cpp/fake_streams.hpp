@@ -16,11 +16,12 @@
 namespace entrepot::fake {
 
 struct Streams {
-    const char *word = nullptr;                                           // of its devices' selectors
-    std::map<std::pair<std::uintptr_t, ep_context>, ep_queue> by_number;  // 1 and 2 of each context; one reference each
-    std::map<ep_queue, std::uintptr_t> handles;                           // what queue_native points to
-    int wrapped = 0;                                                      // how often a handle was looked at
-    std::set<ep_queue> destroyed;                                         // by the library that made them
+    const char *word = nullptr;  // of its devices' selectors
+    // 1 and 2 of each context; one reference each
+    std::map<std::pair<std::uintptr_t, ep_context>, ep_queue> by_number;
+    std::map<ep_queue, std::uintptr_t> handles;  // what queue_native points to
+    int wrapped = 0;                             // how often a handle was looked at
+    std::set<ep_queue> destroyed;                // by the library that made them
     int uses_of_destroyed = 0;
     bool wrapping_lacks_memory = false;
     // True while a stream captures that the legacy default stream waits for. The backend then
@@ -86,7 +87,8 @@ inline ep_backend stream_table(const char *name, const char *word) {
             ++streams().wrapped;
             if (streams().wrapping_lacks_memory)
                 refuse(EP_OUT_OF_MEMORY, "no memory for a queue");
-            *queue = stream_at(*static_cast<const std::uintptr_t *>(native), context ? context : w.default_contexts.front());
+            *queue = stream_at(*static_cast<const std::uintptr_t *>(native),
+                               context ? context : w.default_contexts.front());
             if (streams().destroyed.contains(*queue))
                 refuse(EP_DEVICE_ERROR, "the stream is destroyed");
             ++(*queue)->references;
@@ -94,14 +96,17 @@ inline ep_backend stream_table(const char *name, const char *word) {
     };
     entries.queue_native = [](ep_queue queue, void **native) {
         return guarded([&](World &) {
-            std::uintptr_t &handle = streams().handles[queue] = reinterpret_cast<std::uintptr_t>(queue);
+            std::uintptr_t &handle = streams().handles[queue] =
+                reinterpret_cast<std::uintptr_t>(queue);
             for (const auto &[key, known] : streams().by_number)
                 if (known == queue)
                     handle = key.first;
             *native = &handle;
         });
     };
-    entries.queue_wait = [](ep_queue queue) { return touching(queue, [&] { return table().queue_wait(queue); }); };
+    entries.queue_wait = [](ep_queue queue) {
+        return touching(queue, [&] { return table().queue_wait(queue); });
+    };
     entries.queue_wait_submitted = [](ep_queue queue) {
         return touching(queue, [&] { return table().queue_wait_submitted(queue); });
     };
@@ -118,11 +123,14 @@ inline ep_backend stream_table(const char *name, const char *word) {
         return touching(queue, [&] { return table().event_wait_in_queue(queue, event); });
     };
     entries.event_hand_over = [](ep_queue from, ep_queue to) {
-        return touching(from, [&] { return touching(to, [&] { return table().event_hand_over(from, to); }); });
+        return touching(
+            from, [&] { return touching(to, [&] { return table().event_hand_over(from, to); }); });
     };
-    entries.memory_query = [](ep_context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
+    entries.memory_query = [](ep_context, const void *pointer, std::size_t bytes,
+                              std::uint32_t flags, ep_allocation *found) {
         const auto row = world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(pointer));
-        const ep_context where = row == world().allocations.end() ? world().default_contexts.front() : row->second.context;
+        const ep_context where = row == world().allocations.end() ? world().default_contexts.front()
+                                                                  : row->second.context;
         return table().memory_query(where, pointer, bytes, flags, found);
     };
     return entries;
@@ -142,13 +150,16 @@ inline Device device_of(const Backend &backend, std::uint32_t index = 0) {
 }
 
 // A device of the driver of streams with the default name.
-inline Device streaming(std::uint32_t index = 0) { return device_of(add_streams("streams", "streams"), index); }
+inline Device streaming(std::uint32_t index = 0) {
+    return device_of(add_streams("streams", "streams"), index);
+}
 
 // A stream of another library. It is held: its work stays pending until finish().
 class Stream {
 public:
     explicit Stream(const Device &device) : device_(device) {
-        const Context &context = device.default_context();  // not under the lock of the fake: it takes the core's
+        // not under the lock of the fake: it takes the core's
+        const Context &context = device.default_context();
         const std::unique_lock locked(world().mutex);
         handle_ = make_stream(world(), context.handle());
         handle_->held = true;

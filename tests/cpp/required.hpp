@@ -10,7 +10,8 @@ namespace entrepot::contract {
 // Matches whole names: `hip` is not required where `hip_library` is.
 inline bool is_required(std::string_view name) {
     const char *const listed = std::getenv("ENTREPOT_REQUIRE");
-    return listed && ("," + std::string(listed) + ",").find("," + std::string(name) + ",") != std::string::npos;
+    return listed && ("," + std::string(listed) + ",").find("," + std::string(name) + ",") !=
+                         std::string::npos;
 }
 
 }  // namespace entrepot::contract

@@ -23,10 +23,11 @@ void *compiler_library() {
     return library;
 }
 
-#define RTC(function)                                                                                                            \
-    ([]() -> decltype(&::function) {                                                                                             \
-        static const auto found = reinterpret_cast<decltype(&::function)>(symbol_of(compiler_library(), #function));             \
-        return found;                                                                                                            \
+#define RTC(function)                                                                              \
+    ([]() -> decltype(&::function) {                                                               \
+        static const auto found =                                                                  \
+            reinterpret_cast<decltype(&::function)>(symbol_of(compiler_library(), #function));     \
+        return found;                                                                              \
     }())
 
 // Clang's builtins, a 16-bit type, and warp functions without a mask.
@@ -56,7 +57,8 @@ struct _Float16 {
 )";
 
 std::string with_prelude(const char *source, const char *name) {
-    return std::string(prelude) + "#line 1 \"" + (name == nullptr ? "default_program" : name) + "\"\n" + source;
+    return std::string(prelude) + "#line 1 \"" + (name == nullptr ? "default_program" : name) +
+           "\"\n" + source;
 }
 
 // Translates "--offload-arch=sm_90" to "--gpu-architecture=sm_90". Drops "-fwrapv" (empty): NVRTC's
@@ -77,13 +79,20 @@ HIP_OVER_CUDA int hiprtcVersion(int *major, int *minor) {
     *minor = 1;
     return 0;
 }
-HIP_OVER_CUDA const char *hiprtcGetErrorString(int code) { return RTC(nvrtcGetErrorString)(static_cast<nvrtcResult>(code)); }
-HIP_OVER_CUDA int hiprtcCreateProgram(nvrtcProgram *program, const char *source, const char *name, int headers,
-                                      const char *const *texts, const char *const *names) {
-    return RTC(nvrtcCreateProgram)(program, with_prelude(source, name).c_str(), name, headers, texts, names);
+HIP_OVER_CUDA const char *hiprtcGetErrorString(int code) {
+    return RTC(nvrtcGetErrorString)(static_cast<nvrtcResult>(code));
 }
-HIP_OVER_CUDA int hiprtcDestroyProgram(nvrtcProgram *program) { return RTC(nvrtcDestroyProgram)(program); }
-HIP_OVER_CUDA int hiprtcCompileProgram(nvrtcProgram program, int count, const char *const *options) {
+HIP_OVER_CUDA int hiprtcCreateProgram(nvrtcProgram *program, const char *source, const char *name,
+                                      int headers, const char *const *texts,
+                                      const char *const *names) {
+    return RTC(nvrtcCreateProgram)(program, with_prelude(source, name).c_str(), name, headers,
+                                   texts, names);
+}
+HIP_OVER_CUDA int hiprtcDestroyProgram(nvrtcProgram *program) {
+    return RTC(nvrtcDestroyProgram)(program);
+}
+HIP_OVER_CUDA int hiprtcCompileProgram(nvrtcProgram program, int count,
+                                       const char *const *options) {
     std::vector<std::string> words;
     for (int i = 0; i < count; ++i)
         if (std::string word = in_nvrtc(options[i]); !word.empty())
@@ -96,12 +105,19 @@ HIP_OVER_CUDA int hiprtcCompileProgram(nvrtcProgram program, int count, const ch
 HIP_OVER_CUDA int hiprtcAddNameExpression(nvrtcProgram program, const char *expression) {
     return RTC(nvrtcAddNameExpression)(program, expression);
 }
-HIP_OVER_CUDA int hiprtcGetLoweredName(nvrtcProgram program, const char *expression, const char **name) {
+HIP_OVER_CUDA int hiprtcGetLoweredName(nvrtcProgram program, const char *expression,
+                                       const char **name) {
     return RTC(nvrtcGetLoweredName)(program, expression, name);
 }
 HIP_OVER_CUDA int hiprtcGetProgramLogSize(nvrtcProgram program, std::size_t *size) {
     return RTC(nvrtcGetProgramLogSize)(program, size);
 }
-HIP_OVER_CUDA int hiprtcGetProgramLog(nvrtcProgram program, char *log) { return RTC(nvrtcGetProgramLog)(program, log); }
-HIP_OVER_CUDA int hiprtcGetCodeSize(nvrtcProgram program, std::size_t *size) { return RTC(nvrtcGetCUBINSize)(program, size); }
-HIP_OVER_CUDA int hiprtcGetCode(nvrtcProgram program, char *code) { return RTC(nvrtcGetCUBIN)(program, code); }
+HIP_OVER_CUDA int hiprtcGetProgramLog(nvrtcProgram program, char *log) {
+    return RTC(nvrtcGetProgramLog)(program, log);
+}
+HIP_OVER_CUDA int hiprtcGetCodeSize(nvrtcProgram program, std::size_t *size) {
+    return RTC(nvrtcGetCUBINSize)(program, size);
+}
+HIP_OVER_CUDA int hiprtcGetCode(nvrtcProgram program, char *code) {
+    return RTC(nvrtcGetCUBIN)(program, code);
+}

@@ -12,7 +12,8 @@ using hip_over_cuda::symbol_of;
 void *random_library() {
     static void *const library = [] {
         void *found = nullptr;
-        for (const char *name : {CURAND_PATH, "libcurand.so.10", "/usr/local/cuda/lib64/libcurand.so.10"})
+        for (const char *name :
+             {CURAND_PATH, "libcurand.so.10", "/usr/local/cuda/lib64/libcurand.so.10"})
             if (found == nullptr)
                 found = dlopen(name, RTLD_NOW | RTLD_LOCAL);
         return found;
@@ -48,17 +49,23 @@ int create(const char *name, Generator **made, int kind) {
 }  // namespace
 
 HIP_OVER_CUDA int hiprandGetVersion(int *version) { return call("curandGetVersion", version); }
-HIP_OVER_CUDA int hiprandCreateGenerator(Generator **made, int kind) { return create("curandCreateGenerator", made, kind); }
+HIP_OVER_CUDA int hiprandCreateGenerator(Generator **made, int kind) {
+    return create("curandCreateGenerator", made, kind);
+}
 HIP_OVER_CUDA int hiprandCreateGeneratorHost(Generator **made, int kind) {
     return create("curandCreateGeneratorHost", made, kind);
 }
-HIP_OVER_CUDA int hiprandDestroyGenerator(Generator *generator) { return call("curandDestroyGenerator", generator); }
-HIP_OVER_CUDA int hiprandSetPseudoRandomGeneratorSeed(Generator *generator, unsigned long long seed) {
+HIP_OVER_CUDA int hiprandDestroyGenerator(Generator *generator) {
+    return call("curandDestroyGenerator", generator);
+}
+HIP_OVER_CUDA int hiprandSetPseudoRandomGeneratorSeed(Generator *generator,
+                                                      unsigned long long seed) {
     return call("curandSetPseudoRandomGeneratorSeed", generator, seed);
 }
 HIP_OVER_CUDA int hiprandGenerateUniform(Generator *generator, float *to, std::size_t count) {
     return call("curandGenerateUniform", generator, to, count);
 }
-HIP_OVER_CUDA int hiprandGenerateUniformDouble(Generator *generator, double *to, std::size_t count) {
+HIP_OVER_CUDA int hiprandGenerateUniformDouble(Generator *generator, double *to,
+                                               std::size_t count) {
     return call("curandGenerateUniformDouble", generator, to, count);
 }

@@ -17,7 +17,9 @@ import pytest
 from entrepot.demo import keep_client_of_jax
 from interop.table import CANNOT, FAILS, HOLDS, Matrix, Refused
 
-_CASE = re.compile(r"test_(?P<peer>\w+)\.py::test_pair\[(?P<way>.*), (?P<place>[\w:]+-\w+), (?P<column>[^,]*)\]$")
+_CASE = re.compile(
+    r"test_(?P<peer>\w+)\.py::test_pair\[(?P<way>.*), (?P<place>[\w:]+-\w+), (?P<column>[^,]*)\]$"
+)
 _matrix = Matrix()
 _refused = pytest.StashKey[str]()
 
@@ -28,7 +30,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         nargs="?",
         const="",
         metavar="PAGE",
-        help="print the table of the matrix of pairs, rows of skipped checks left out; or put CUDA's rows into a page",
+        help="print the table of the matrix of pairs, rows of skipped checks left out; or put "
+        "CUDA's rows into a page",
     )
 
 
@@ -36,13 +39,16 @@ def pytest_configure(config: pytest.Config) -> None:
     page = config.getoption("--matrix")
     if page and not (page.endswith(".md") and Path(page).is_file()):
         raise pytest.UsageError(
-            f"--matrix={page}: that is no page, a file that ends in .md; `pytest tests/interop --matrix` prints the table"
+            f"--matrix={page}: that is no page, a file that ends in .md; `pytest tests/interop "
+            "--matrix` prints the table"
         )
 
 
 @pytest.fixture(scope="module")
 def sources_of_copies() -> None:
-    """Makes the cached sources of copies before a test starts to count the memory that it leaves."""
+    """Makes the cached sources of copies before a test starts to count the memory that it
+    leaves.
+    """
     from entrepot import DeviceError
     from interop.stream_order import TURNS, source
 
@@ -58,7 +64,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     reason = getattr(report, "wasxfail", None)
     if reason is None and report.skipped and report.when == "setup":
         reason = report.longrepr[2].removeprefix("Skipped: ")
-        if ": there is no" in reason or ": import" in reason:  # a need of this machine's, not of the peer's
+        if (
+            ": there is no" in reason or ": import" in reason
+        ):  # a need of this machine's, not of the peer's
             return
     mark = CANNOT if reason is not None else HOLDS if report.passed else FAILS
     _matrix.add(case.group("peer", "way", "place"), case["column"], mark, reason)
@@ -66,7 +74,9 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     page = session.config.getoption("--matrix")
-    if not page or hasattr(session.config, "workerinput"):  # one of pytest-xdist's processes has a part of the rows
+    if not page or hasattr(
+        session.config, "workerinput"
+    ):  # one of pytest-xdist's processes has a part of the rows
         return
     try:
         _matrix.put_into(Path(page))
@@ -87,7 +97,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     terminalreporter.section("matrix of pairs")
     if page:
-        terminalreporter.write_line(config.stash.get(_refused, f"{page} is written"), red=_refused in config.stash)
+        terminalreporter.write_line(
+            config.stash.get(_refused, f"{page} is written"), red=_refused in config.stash
+        )
         return
     for line in _matrix.lines():
         terminalreporter.write_line(line)

@@ -43,7 +43,9 @@ BYTES = 96  # of 4 by 6 elements of 32 bits
 
 _CODES = {"b": 6, "i": 0, "u": 1, "f": 2, "c": 5}
 _FLOAT8 = "e3m4 e4m3 e4m3b11fnuz e4m3fn e4m3fnuz e5m2 e5m2fnuz e8m0fnu".split()
-_CODES_BY_NAME = {"bfloat16": 4} | {f"float8_{name}": code for code, name in enumerate(_FLOAT8, start=7)}
+_CODES_BY_NAME = {"bfloat16": 4} | {
+    f"float8_{name}": code for code, name in enumerate(_FLOAT8, start=7)
+}
 
 
 class Block:
@@ -64,7 +66,11 @@ class Block:
 def put(address: int, content: np.ndarray) -> None:
     source = ctypes.c_void_p(content.ctypes.data)
     with inside(primary_context()):
-        check(driver().cuMemcpyHtoD_v2(ctypes.c_uint64(address), source, ctypes.c_size_t(content.nbytes)))
+        check(
+            driver().cuMemcpyHtoD_v2(
+                ctypes.c_uint64(address), source, ctypes.c_size_t(content.nbytes)
+            )
+        )
         check(driver().cuCtxSynchronize())  # the copy returns before the device has the bytes
 
 
@@ -73,7 +79,9 @@ def got(address: int, dtype: str, count: int) -> np.ndarray:
     with inside(primary_context()):
         check(
             driver().cuMemcpyDtoH_v2(
-                ctypes.c_void_p(content.ctypes.data), ctypes.c_uint64(address), ctypes.c_size_t(content.nbytes)
+                ctypes.c_void_p(content.ctypes.data),
+                ctypes.c_uint64(address),
+                ctypes.c_size_t(content.nbytes),
             )
         )
     return content
@@ -87,11 +95,17 @@ def type_of(dtype: str) -> tuple[int, int, int]:
     return (_CODES[known.kind], 8 * known.itemsize, 1)
 
 
-def producer(dtype: str = "int32", layout: str = "whole", *, read_only: bool = False, form: type = Versioned) -> Held:
+def producer(
+    dtype: str = "int32", layout: str = "whole", *, read_only: bool = False, form: type = Versioned
+) -> Held:
     """DLPack producer of 0 to 23, or of a part by LAYOUTS. Zeros if NumPy lacks the dtype."""
     code, bits, lanes = type_of(dtype)
-    whole = np.zeros((4, 6), f"u{bits // 8}") if dtype in _CODES_BY_NAME else numbers().astype(dtype)
-    part = LAYOUTS[layout](whole, lambda x, shape: np.lib.stride_tricks.as_strided(x, shape, (0, *x.strides)))
+    whole = (
+        np.zeros((4, 6), f"u{bits // 8}") if dtype in _CODES_BY_NAME else numbers().astype(dtype)
+    )
+    part = LAYOUTS[layout](
+        whole, lambda x, shape: np.lib.stride_tricks.as_strided(x, shape, (0, *x.strides))
+    )
     memory = Block(whole)
     return Held(
         memory.address + part.ctypes.data - whole.ctypes.data,
@@ -112,7 +126,9 @@ def _kernel() -> ctypes.c_void_p:
         check(driver().cuModuleLoadData(ctypes.byref(module), SLOW.encode()))
         check(driver().cuModuleGetFunction(ctypes.byref(kernel), module, b"slow"))
     scratch = Block(np.zeros(2, "int32"))
-    _launch(kernel, scratch.address, 1, LEGACY)  # the first launch may wait for all of the device's work
+    _launch(
+        kernel, scratch.address, 1, LEGACY
+    )  # the first launch may wait for all of the device's work
     with inside(primary_context()):
         check(driver().cuCtxSynchronize())
     return kernel
@@ -122,7 +138,11 @@ def _launch(kernel: ctypes.c_void_p, address: int, turns: int, stream: int) -> N
     values = ctypes.c_uint64(address), ctypes.c_uint64(turns)
     pointers = (ctypes.c_void_p * 2)(*map(ctypes.addressof, values))
     with inside(primary_context()):
-        check(driver().cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, ctypes.c_void_p(stream), pointers, None))
+        check(
+            driver().cuLaunchKernel(
+                kernel, 1, 1, 1, 1, 1, 1, 0, ctypes.c_void_p(stream), pointers, None
+            )
+        )
 
 
 def start_slow_kernel(address: int, stream: int) -> None:

@@ -17,7 +17,8 @@ struct Held {
     bool read_only;
 };
 
-template <class Number> std::vector<std::int64_t> numbers(const nb::ndarray<> &array, Number &&number) {
+template <class Number>
+std::vector<std::int64_t> numbers(const nb::ndarray<> &array, Number &&number) {
     std::vector<std::int64_t> result;
     for (std::size_t axis = 0; axis < array.ndim(); ++axis)
         result.push_back(number(axis));
@@ -28,12 +29,22 @@ template <class Number> std::vector<std::int64_t> numbers(const nb::ndarray<> &a
 
 NB_MODULE(nanobind_arrays, m) {
     nb::class_<Held>(m, "Held", nb::is_weak_referenceable())
-        .def_prop_ro("address", [](const Held &self) { return reinterpret_cast<std::uintptr_t>(self.array.data()); })
-        .def_prop_ro("shape", [](const Held &self) { return numbers(self.array, [&](auto i) { return self.array.shape(i); }); })
+        .def_prop_ro(
+            "address",
+            [](const Held &self) { return reinterpret_cast<std::uintptr_t>(self.array.data()); })
+        .def_prop_ro("shape",
+                     [](const Held &self) {
+                         return numbers(self.array, [&](auto i) { return self.array.shape(i); });
+                     })
         .def_prop_ro("strides",
-                     [](const Held &self) { return numbers(self.array, [&](auto i) { return self.array.stride(i); }); })
+                     [](const Held &self) {
+                         return numbers(self.array, [&](auto i) { return self.array.stride(i); });
+                     })
         .def_prop_ro("dtype",
-                     [](const Held &self) { return std::pair(int{self.array.dtype().code}, int{self.array.dtype().bits}); })
+                     [](const Held &self) {
+                         return std::pair(int{self.array.dtype().code},
+                                          int{self.array.dtype().bits});
+                     })
         .def_prop_ro("device_type", [](const Held &self) { return self.array.device_type(); })
         .def_prop_ro("lanes", [](const Held &self) { return int{self.array.dtype().lanes}; })
         .def_ro("read_only", &Held::read_only)
@@ -42,7 +53,9 @@ NB_MODULE(nanobind_arrays, m) {
     m.def("make", [] {
         float *const numbers = new float[12]();
         return nb::ndarray<nb::array_api, float>(
-            numbers, {3, 4}, nb::capsule(numbers, [](void *at) noexcept { delete[] static_cast<float *>(at); }));
+            numbers, {3, 4},
+            nb::capsule(numbers, [](void *at) noexcept { delete[] static_cast<float *>(at); }));
     });
-    m.def("take_read_only", [](nb::ndarray<nb::ro> array) { return Held{nb::ndarray<>(array.handle()), true}; });
+    m.def("take_read_only",
+          [](nb::ndarray<nb::ro> array) { return Held{nb::ndarray<>(array.handle()), true}; });
 }

@@ -32,7 +32,8 @@ HOST_ACCESSIBLE = (HOST, *(place for place in (*SYCL, *CUDA) if place.host_acces
 EVERYWHERE = (HOST, *SYCL, *CUDA)
 ROWS, COLUMNS = 4, 6
 NUMPY_DTYPES = tuple(
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+    "complex128".split()
 )
 
 # ---------------------------------------------------------------- rows
@@ -135,7 +136,9 @@ class Way:
     dtypes: Sequence[str] = ("int32",)
     cannot: Mapping[str, Cannot] = field(default_factory=dict)
     alignment: int = 1  # of the addresses that it takes
-    more_dtypes: Mapping[str, Sequence[str]] = field(default_factory=dict)  # that need another package as well: its marker
+    more_dtypes: Mapping[str, Sequence[str]] = field(
+        default_factory=dict
+    )  # that need another package as well: its marker
     at_once: bool = False  # no call waits on the host for work of the device
 
     def __str__(self) -> str:
@@ -201,7 +204,11 @@ def same_strides(view: View, strides: tuple[int, ...]) -> bool:
     """True if the strides agree on all axes longer than one."""
     if view.strides is None or 0 in view.shape:
         return True
-    return all(mine == theirs for mine, theirs, extent in zip(view.strides, strides, view.shape, strict=True) if extent > 1)
+    return all(
+        mine == theirs
+        for mine, theirs, extent in zip(view.strides, strides, view.shape, strict=True)
+        if extent > 1
+    )
 
 
 def alive(obj: Any) -> Callable[[], bool] | None:
@@ -227,8 +234,14 @@ def is_let_go(reference: weakref.ref[Any]) -> bool:
 def write_by_driver(address: int, value: int) -> None:
     """An int32 on a CUDA device, for peers without such an array."""
     with inside(primary_context()):
-        check_status(driver().cuMemcpyHtoD_v2(ctypes.c_void_p(address), ctypes.byref(ctypes.c_int(value)), ctypes.c_size_t(4)))
-        check_status(driver().cuCtxSynchronize())  # the copy returns before the device has the bytes
+        check_status(
+            driver().cuMemcpyHtoD_v2(
+                ctypes.c_void_p(address), ctypes.byref(ctypes.c_int(value)), ctypes.c_size_t(4)
+            )
+        )
+        check_status(
+            driver().cuCtxSynchronize()
+        )  # the copy returns before the device has the bytes
 
 
 # ---------------------------------------------------------------- columns of the ways out
@@ -303,14 +316,26 @@ def out_read_only(way: Out, place: Place) -> None:
 
 
 def out_order(way: Out, place: Place) -> None:
-    array = ep.zeros((ROWS, COLUMNS), "int32", device=place.selector, kind=place.kind, queue=ep.Queue(place.selector))
+    array = ep.zeros(
+        (ROWS, COLUMNS),
+        "int32",
+        device=place.selector,
+        kind=place.kind,
+        queue=ep.Queue(place.selector),
+    )
     slow.launch(array)
     seen = way.carry(array)
     assert way.peer.values(seen).ravel()[0] == slow.RESULT, "read before our kernel was done"
 
 
 def out_at_once(way: Out, place: Place) -> None:
-    array = ep.zeros((ROWS, COLUMNS), "int32", device=place.selector, kind=place.kind, queue=ep.Queue(place.selector))
+    array = ep.zeros(
+        (ROWS, COLUMNS),
+        "int32",
+        device=place.selector,
+        kind=place.kind,
+        queue=ep.Queue(place.selector),
+    )
     way.carry(array)  # what has to be loaded has been
     array.queue.wait()
     done = slow.launch(array)
@@ -328,7 +353,9 @@ def out_sub_devices(way: Out, place: Place) -> None:
     for array, seen in [(array, way.carry(array)) for array in arrays]:
         assert way.peer.view(seen).address == way.peer.address_of(array), "copied"
         ep.fill(array, 5).wait()
-        assert (way.peer.values(seen) == way.peer.expected(np.full((ROWS, COLUMNS), 5, "int32"))).all()
+        assert (
+            way.peer.values(seen) == way.peer.expected(np.full((ROWS, COLUMNS), 5, "int32"))
+        ).all()
 
 
 def out_dtype(dtype: str) -> Callable[[Out, Place], None]:
@@ -417,7 +444,9 @@ def in_order(way: In, place: Place) -> None:
     other = ep.Queue(place.selector)
     for read in (values_of, lambda array: values_of(array.to(queue=other))):
         obj = way.peer.make_slowly(place)
-        assert read(way.carry(obj)).ravel()[0] == slow.RESULT, "read before the peer's kernel was done"
+        assert read(way.carry(obj)).ravel()[0] == slow.RESULT, (
+            "read before the peer's kernel was done"
+        )
 
 
 def in_at_once(way: In, place: Place) -> None:
@@ -472,14 +501,24 @@ def matrix(ways: Sequence[Way]) -> Callable[..., None]:
     cases = []
     for way in ways:
         asked = {name for place in way.places for name, _ in columns(way, place)}
-        assert asked >= set(way.cannot), f"{way} cannot do {set(way.cannot) - asked}, which no check asks for"
+        assert asked >= set(way.cannot), (
+            f"{way} cannot do {set(way.cannot) - asked}, which no check asks for"
+        )
         for place in way.places:
             for name, check in columns(way, place):
                 marks = [*marks_of(place), *([way.cannot[name].mark] if name in way.cannot else [])]
                 dtype = name.removeprefix("dtype ")
-                marks += [pytest.mark.alone] if name == "at once" else []  # a kernel has to be running still
-                marks += [getattr(pytest.mark, need) for need, dtypes in way.more_dtypes.items() if dtype in dtypes]
-                cases.append(pytest.param(check, way, place, id=f"{way}, {place}, {name}", marks=marks))
+                marks += (
+                    [pytest.mark.alone] if name == "at once" else []
+                )  # a kernel has to be running still
+                marks += [
+                    getattr(pytest.mark, need)
+                    for need, dtypes in way.more_dtypes.items()
+                    if dtype in dtypes
+                ]
+                cases.append(
+                    pytest.param(check, way, place, id=f"{way}, {place}, {name}", marks=marks)
+                )
 
     @pytest.mark.parametrize(("check", "way", "place"), cases)
     def test_pair(check: Callable[[Way, Place], None], way: Way, place: Place) -> None:

@@ -107,7 +107,9 @@ class Library:
         if form == "array":
             return x, array
         view = array.reshape(SIZE // 256, 256).reshape(-1)
-        return x, view if op == "program" else view[::-1]  # a program gets a pointer, and no strides
+        return x, view if op == "program" else view[
+            ::-1
+        ]  # a program gets a pointer, and no strides
 
 
 class Named(Library):
@@ -150,7 +152,9 @@ class TorchCuda(Library):
 
     def on(self, stream: Any) -> contextlib.AbstractContextManager[Any]:
         # The default stream by name: another one may be current.
-        return self.torch.cuda.stream(self.torch.cuda.default_stream() if stream is None else stream)
+        return self.torch.cuda.stream(
+            self.torch.cuda.default_stream() if stream is None else stream
+        )
 
     def as_cai(self, x: Any) -> Any:
         return CaiOnly(x, self.torch.cuda.current_stream().cuda_stream)
@@ -189,7 +193,9 @@ class CupyCuda(Library):
 
         self.cupy = cupy
         self._spin = cupy.RawKernel(
-            'extern "C" __global__ void spin(long long n) { long long t = clock64(); while (clock64() - t < n); }', "spin"
+            'extern "C" __global__ void spin(long long n) { long long t = clock64(); while '
+            "(clock64() - t < n); }",
+            "spin",
         )
 
     def stream(self) -> Any:
@@ -292,7 +298,9 @@ class NumbaCuda(Named):
 
     def from_cai(self, array: ep.Array) -> Any:
         taken = self.cuda.as_cuda_array(array)
-        taken.stream = self.current  # it names the stream of the export, and not the one that it is used on
+        taken.stream = (
+            self.current
+        )  # it names the stream of the export, and not the one that it is used on
         return taken
 
     def wait(self) -> None:
@@ -360,7 +368,9 @@ class Dpnp(Named):
 
     def spin(self, x: Any) -> None:
         if x.sycl_queue not in self._scratch:
-            self._scratch[x.sycl_queue] = self.dpnp.ones(DPNP_ITEMS, dtype="float64", sycl_queue=x.sycl_queue)
+            self._scratch[x.sycl_queue] = self.dpnp.ones(
+                DPNP_ITEMS, dtype="float64", sycl_queue=x.sycl_queue
+            )
         scratch = self._scratch[x.sycl_queue]
         for _ in range(DPNP_PASSES):
             self.dpnp.sin(scratch, out=scratch)
@@ -398,7 +408,9 @@ class DpnpOutOfOrder(Dpnp):
 
 
 class Dpctl(Dpnp):
-    """Raw memory and kernels of dpctl. On an out-of-order queue its users order their own kernels, here by barriers."""
+    """Raw memory and kernels of dpctl. On an out-of-order queue its users order their own kernels,
+    here by barriers.
+    """
 
     name = "dpctl"
 
@@ -414,7 +426,11 @@ class Dpctl(Dpnp):
         if self.current not in self._kernels:
             self._kernels[self.current] = create_program_from_source(self.current, DPCTL_SOURCE)
         one_item = [1] if name == "spin" else [SIZE]
-        self.current.submit_async(self._kernels[self.current].get_sycl_kernel(name), [memory, ctypes.c_float(value)], one_item)
+        self.current.submit_async(
+            self._kernels[self.current].get_sycl_kernel(name),
+            [memory, ctypes.c_float(value)],
+            one_item,
+        )
         if not self.in_order:
             self.current.submit_barrier()
 

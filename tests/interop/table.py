@@ -20,8 +20,8 @@ HOLDS, CANNOT, FAILS, SKIPPED = "✓", "–", "✗", " "
 #: Those of pairs.columns, the layouts first and the dtypes as one.
 COLUMNS = [
     *LAYOUTS,
-    *"our write,their write,producer dropped first,consumer dropped first,writable,read-only,order".split(","),
-    *"sub-devices,at once,dtypes".split(","),
+    *"our write,their write,producer dropped first,consumer dropped first".split(","),
+    *"writable,read-only,order,sub-devices,at once,dtypes".split(","),
 ]
 BEGIN, END = "<!-- matrix -->", "<!-- /matrix -->"
 Row = tuple[str, str, str]  # library, way, memory
@@ -46,7 +46,11 @@ class Matrix:
     def rows(self, of: str = "") -> list[Row]:
         """Rows whose memory's name begins so, without those that are wholly unsupported, in an
         order independent of the scheduler."""
-        can = {row for row, cells in self.cells.items() if any(set(marks) != {CANNOT} for marks in cells.values())}
+        can = {
+            row
+            for row, cells in self.cells.items()
+            if any(set(marks) != {CANNOT} for marks in cells.values())
+        }
         return sorted(row for row in can if row[2].startswith(of))
 
     def lines(self, of: str = "") -> Iterator[str]:
@@ -59,10 +63,15 @@ class Matrix:
             cells = [cell(self.cells[row].get(column, [])) for column in columns]
             yield f"| {library} | `{way}` | {memory} | {' | '.join(cells)} |"
         yield ""
-        yield f"{HOLDS} holds · {CANNOT} the library cannot, for a reason below, and the check fails as expected · {FAILS} fails"
+        yield (
+            f"{HOLDS} holds · {CANNOT} the library cannot, for a reason below, and the check fails "
+            f"as expected · {FAILS} fails"
+        )
         yield ""
         for library in libraries(rows):
-            if reasons := {reason for row in rows if row[0] == library for reason in self.reasons[row]}:
+            if reasons := {
+                reason for row in rows if row[0] == library for reason in self.reasons[row]
+            }:
                 yield f"- {library}: {'; '.join(sorted(reasons))}"
 
     def put_into(self, page: Path, device: str = "cuda:0") -> None:
@@ -76,7 +85,9 @@ class Matrix:
         rows = self.rows(f"{device}-")
         if not rows:
             raise Refused(f"no check of memory of {device} has run")
-        if failing := [row for row in rows if any(FAILS in marks for marks in self.cells[row].values())]:
+        if failing := [
+            row for row in rows if any(FAILS in marks for marks in self.cells[row].values())
+        ]:
             raise Refused(f"a check fails of {named(failing)}")
         if missing := [row for row in sorted({*rows, *rows_of(there)}) if not self.has_all_of(row)]:
             raise Refused(f"not all checks have run of {named(missing)}")
@@ -101,7 +112,9 @@ def cell(marks: list[str]) -> str:
 
 def named(rows: list[Row]) -> str:
     """The first of them."""
-    return ", ".join(f"{library}'s {way} on {memory}" for library, way, memory in rows[:3]) + ", …" * (len(rows) > 3)
+    return ", ".join(
+        f"{library}'s {way} on {memory}" for library, way, memory in rows[:3]
+    ) + ", …" * (len(rows) > 3)
 
 
 def libraries(rows: Iterable[Row]) -> list[str]:
@@ -112,7 +125,9 @@ def libraries(rows: Iterable[Row]) -> list[str]:
 
 
 def table_of(text: str) -> list[list[str]]:
-    lines = [line for line in text.splitlines() if line.startswith("|") and not line.startswith("|---")]
+    lines = [
+        line for line in text.splitlines() if line.startswith("|") and not line.startswith("|---")
+    ]
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
 
 
@@ -137,7 +152,12 @@ def checks_of(row: Row) -> Counter[str]:
         ways = ways_of(library)
     except pytest.skip.Exception as absent:
         raise Refused(f"not all checks have run of {library}: {absent}") from None
-    asked = [(way, place) for way in ways for place in way.places if (way.name, str(place)) == (name, memory)]
+    asked = [
+        (way, place)
+        for way in ways
+        for place in way.places
+        if (way.name, str(place)) == (name, memory)
+    ]
     return Counter(column_of(check) for way, place in asked for check, _ in columns(way, place))
 
 
@@ -147,7 +167,10 @@ def checks_of(row: Row) -> Counter[str]:
 def printed_on(selector: str, names: Iterable[str]) -> str:
     device = ep.device(selector)
     versions = ", ".join(version for name in names if (version := version_of(name)))
-    return f"Printed on {device.name} (driver {device.driver_version}, Python {platform.python_version()}; {versions})."
+    python = platform.python_version()
+    return (
+        f"Printed on {device.name} (driver {device.driver_version}, Python {python}; {versions})."
+    )
 
 
 def version_of(library: str) -> str | None:

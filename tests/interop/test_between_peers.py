@@ -37,7 +37,11 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 
 def ways(peer: str, direction: type[Way]) -> list[Way]:
-    return [way for way in importlib.import_module(f"interop.test_{peer}").WAYS if isinstance(way, direction)]
+    return [
+        way
+        for way in importlib.import_module(f"interop.test_{peer}").WAYS
+        if isinstance(way, direction)
+    ]
 
 
 def is_here(place: Place) -> bool:
@@ -88,7 +92,10 @@ def test_memory_passes_between_two_peers(near: str, far: str) -> None:
         if place in way_out.places and is_here(place)
     ]
     if not any(handed_over):
-        pytest.skip("no memory of the one may be given to the other: another place, or read-only and that would be forgotten")
+        pytest.skip(
+            "no memory of the one may be given to the other: another place, or read-only and that "
+            "would be forgotten"
+        )
 
 
 # ---------------------------------------------------------------- while a kernel is at work
@@ -113,7 +120,11 @@ def ordered_ways(peer: str, direction: type[Way]) -> list[Way]:
 def is_refused(way_in: In, way_out: Out) -> bool:
     """True if the memory is read-only and the export or the peer refuses such memory."""
     read_only = way_out.cannot.get("read-only")
-    return "writable" in way_in.cannot and read_only is not None and read_only.how not in (None, AssertionError)
+    return (
+        "writable" in way_in.cannot
+        and read_only is not None
+        and read_only.how not in (None, AssertionError)
+    )
 
 
 def hand_overs() -> Iterator[Any]:
@@ -124,14 +135,22 @@ def hand_overs() -> Iterator[Any]:
             assert way_in.at_once, f"{near}: {way_in}"
             assert way_out.at_once, f"{far}: {way_out}"
             waits = way_out.cannot.get("at once")
-            expected = [pytest.mark.xfail(reason=waits.reason, raises=HasWaited, strict=True)] if waits else []
-            yield pytest.param(way_in, way_out, marks=marks + expected, id=f"{near}: {way_in} to {far}: {way_out}")
+            expected = (
+                [pytest.mark.xfail(reason=waits.reason, raises=HasWaited, strict=True)]
+                if waits
+                else []
+            )
+            yield pytest.param(
+                way_in, way_out, marks=marks + expected, id=f"{near}: {way_in} to {far}: {way_out}"
+            )
         if not routes:
             yield pytest.param(None, None, marks=marks, id=f"{near} to {far}")
 
 
 @pytest.mark.parametrize(("way_in", "way_out"), hand_overs())
-def test_far_end_waits_for_the_near_end_without_a_host_wait(way_in: In | None, way_out: Out | None) -> None:
+def test_far_end_waits_for_the_near_end_without_a_host_wait(
+    way_in: In | None, way_out: Out | None
+) -> None:
     if way_in is None or way_out is None:
         pytest.skip("there is no way that carries an order, as the peer's own rows say")
     first = way_in.peer.make(DEVICE)
@@ -146,6 +165,8 @@ def test_far_end_waits_for_the_near_end_without_a_host_wait(way_in: In | None, w
     seen = way_out.carry(way_in.carry(source))
     has_waited = way_in.peer.is_idle(source)
     assert way_out.peer.view(seen).address == way_in.peer.view(source).address, "copied"
-    assert way_out.peer.values(seen).ravel()[0] == slow.RESULT, "read before the near end's kernel was done"
+    assert way_out.peer.values(seen).ravel()[0] == slow.RESULT, (
+        "read before the near end's kernel was done"
+    )
     if has_waited:
         raise HasWaited("the import or export waited on the host for the near end's kernel")

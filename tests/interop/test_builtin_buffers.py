@@ -1,4 +1,6 @@
-"""Python's own buffers: bytes, bytearray, array, memoryview, mmap and ctypes in; memoryview and ctypes out."""
+"""Python's own buffers: bytes, bytearray, array, memoryview, mmap and ctypes in; memoryview and
+ctypes out.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,19 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, SHAPED, Cannot, In, Out, Peer, View, matrix, numbers
+from interop.pairs import (
+    HOST_ACCESSIBLE,
+    LAYOUTS,
+    NUMPY_DTYPES,
+    SHAPED,
+    Cannot,
+    In,
+    Out,
+    Peer,
+    View,
+    matrix,
+    numbers,
+)
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
@@ -95,12 +109,22 @@ class MemoryView(Peer):
         obj[0, 0] = value
 
 
-TYPE_CODES = dict(zip("int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split(), "bBhHiIqQfd", strict=True))
+TYPE_CODES = dict(
+    zip(
+        "int8 uint8 int16 uint16 int32 uint32 int64 uint64 float32 float64".split(),
+        "bBhHiIqQfd",
+        strict=True,
+    )
+)
 C_TYPES = {
     "bool": ctypes.c_bool,
     "float32": ctypes.c_float,
     "float64": ctypes.c_double,
-    **{f"{sign}{bits}": getattr(ctypes, f"c_{sign}{bits}") for sign in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{
+        f"{sign}{bits}": getattr(ctypes, f"c_{sign}{bits}")
+        for sign in ("int", "uint")
+        for bits in (8, 16, 32, 64)
+    },
 }
 
 
@@ -128,16 +152,29 @@ IMMUTABLE = {
     **Cannot.lacks("bytes are immutable", "writable"),
 }
 # C's pointers have no strides, and ctypes does not accept read-only memory as a buffer.
-FROM_BUFFER = {name: Cannot("ctypes takes whole buffers in C order", (TypeError, ValueError)) for name in SHAPED} | {
-    "read-only": Cannot("ctypes takes what may be written", TypeError)
-}
+FROM_BUFFER = {
+    name: Cannot("ctypes takes whole buffers in C order", (TypeError, ValueError))
+    for name in SHAPED
+} | {"read-only": Cannot("ctypes takes what may be written", TypeError)}
 
 WAYS = [
     In("asarray(bytes)", BYTES, ep.asarray, dtypes=(), cannot=ONE_RUN | IMMUTABLE),
     In("asarray(bytearray)", BYTEARRAY, ep.asarray, dtypes=(), cannot=ONE_RUN | ALWAYS_WRITABLE),
-    In("asarray(array.array)", ARRAY, ep.asarray, dtypes=tuple(TYPE_CODES), cannot=ONE_RUN | ALWAYS_WRITABLE),
+    In(
+        "asarray(array.array)",
+        ARRAY,
+        ep.asarray,
+        dtypes=tuple(TYPE_CODES),
+        cannot=ONE_RUN | ALWAYS_WRITABLE,
+    ),
     In("asarray(mmap.mmap)", MMAP, ep.asarray, dtypes=(), cannot=ONE_RUN),
-    In("asarray(ctypes array)", CTYPES, ep.asarray, dtypes=tuple(C_TYPES), cannot=ONE_RUN | ALWAYS_WRITABLE),
+    In(
+        "asarray(ctypes array)",
+        CTYPES,
+        ep.asarray,
+        dtypes=tuple(C_TYPES),
+        cannot=ONE_RUN | ALWAYS_WRITABLE,
+    ),
     In("asarray(memoryview)", VIEW, ep.asarray, dtypes=NUMPY_DTYPES),
     Out("memoryview(a)", VIEW, memoryview, HOST_ACCESSIBLE, NUMPY_DTYPES),
     Out("c_array.from_buffer(a)", CTYPES, C_ARRAY.from_buffer, HOST_ACCESSIBLE, (), FROM_BUFFER),

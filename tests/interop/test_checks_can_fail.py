@@ -39,7 +39,9 @@ def forgetting(array: ep.Array) -> np.ndarray:
 
 def flagless(array: ep.Array) -> np.ndarray:
     strides = tuple(array.itemsize * stride for stride in array.strides)
-    return np.lib.stride_tricks.as_strided(forgetting(array.reshape(24)), array.shape, strides, writeable=True)
+    return np.lib.stride_tricks.as_strided(
+        forgetting(array.reshape(24)), array.shape, strides, writeable=True
+    )
 
 
 def misread(dtype: str) -> Any:

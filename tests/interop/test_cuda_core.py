@@ -15,7 +15,19 @@ import entrepot as ep
 from cuda_streams import LEGACY
 from interop import driver_memory
 from interop.driver_memory import OnStream
-from interop.pairs import NUMPY_DTYPES, SHAPED, Cannot, In, Out, View, Way, is_let_go, matrix, values_of, write_by_driver
+from interop.pairs import (
+    NUMPY_DTYPES,
+    SHAPED,
+    Cannot,
+    In,
+    Out,
+    View,
+    Way,
+    is_let_go,
+    matrix,
+    values_of,
+    write_by_driver,
+)
 from places import CUDA, Place, values
 
 core = pytest.importorskip("cuda.core")
@@ -55,10 +67,14 @@ class CudaCore(OnStream):
         return int(self.stream.handle) if self.own_stream else LEGACY
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
-        return utils.StridedMemoryView.from_dlpack(driver_memory.producer(dtype, layout), stream_ptr=-1)
+        return utils.StridedMemoryView.from_dlpack(
+            driver_memory.producer(dtype, layout), stream_ptr=-1
+        )
 
     def make_read_only(self, place: Place) -> Any:
-        return utils.StridedMemoryView.from_dlpack(driver_memory.producer(read_only=True), stream_ptr=-1)
+        return utils.StridedMemoryView.from_dlpack(
+            driver_memory.producer(read_only=True), stream_ptr=-1
+        )
 
     def view(self, obj: Any) -> View:
         return View(obj.ptr, tuple(obj.shape), obj.strides and tuple(obj.strides), obj.readonly)
@@ -100,8 +116,12 @@ class Buffers(CudaCore):
 ON_DEVICE = [place for place in CUDA if place.kind == "device"]
 REACHABLE = [place for place in CUDA if place.kind != "host"]
 NO_STREAM = Cannot("cuda.core's DLPack exports are ordered after no stream", AssertionError)
-NO_OWN_STREAM = Cannot("the table of cuda.core's views says that their stream is the default one", AssertionError)
-NO_BUFFER = Cannot.lacks("buffers of cuda.core have no shape", *SHAPED) | Cannot.lacks("they may be written", "read-only")
+NO_OWN_STREAM = Cannot(
+    "the table of cuda.core's views says that their stream is the default one", AssertionError
+)
+NO_BUFFER = Cannot.lacks("buffers of cuda.core have no shape", *SHAPED) | Cannot.lacks(
+    "they may be written", "read-only"
+)
 
 
 def ways(peer: CudaCore) -> list[Way]:
@@ -109,7 +129,15 @@ def ways(peer: CudaCore) -> list[Way]:
     by_table = {"order": NO_OWN_STREAM} if peer.own_stream else {}
     by_dlpack = {"order": NO_STREAM} if peer.own_stream else {}
     return [
-        In(f"asarray(view), {name}", peer, ep.asarray, ON_DEVICE, NUMPY_DTYPES, by_table, at_once=True),
+        In(
+            f"asarray(view), {name}",
+            peer,
+            ep.asarray,
+            ON_DEVICE,
+            NUMPY_DTYPES,
+            by_table,
+            at_once=True,
+        ),
         In(
             f"asarray(view, protocol='dlpack'), {name}",
             peer,
@@ -140,7 +168,9 @@ def view_of(array: ep.Array, protocol: str, stream: int) -> Any:
 
 VIEWS = {
     "dlpack": lambda array, stream: utils.StridedMemoryView.from_dlpack(array, stream_ptr=stream),
-    "cai": lambda array, stream: utils.StridedMemoryView.from_cuda_array_interface(array, stream_ptr=stream),
+    "cai": lambda array, stream: utils.StridedMemoryView.from_cuda_array_interface(
+        array, stream_ptr=stream
+    ),
 }
 
 
@@ -165,7 +195,12 @@ class TestOut:
     def test_view_shares_the_memory(self, protocol: str) -> None:
         array = numbers()
         view = VIEWS[protocol](array, 1)
-        assert (view.ptr, tuple(view.shape), view.device_id, view.is_device_accessible) == (array.data_ptr, (4, 6), 0, True)
+        assert (view.ptr, tuple(view.shape), view.device_id, view.is_device_accessible) == (
+            array.data_ptr,
+            (4, 6),
+            0,
+            True,
+        )
         part = VIEWS[protocol](array[1:, ::2], 1)
         assert (part.ptr, tuple(part.strides)) == (array[1:, ::2].data_ptr, (6, 2))
 
@@ -182,7 +217,10 @@ class TestOut:
         assert is_let_go(gone)
 
     def test_stream_of_the_view_waits_for_pending_work(self, protocol: str, device: Any) -> None:
-        array, stream = ep.zeros(6, "int32", device="cuda:0", queue=ep.Queue("cuda:0")), device.create_stream()
+        array, stream = (
+            ep.zeros(6, "int32", device="cuda:0", queue=ep.Queue("cuda:0")),
+            device.create_stream(),
+        )
         array.queue.wait()
         done = cuda_kernels.launch(array)
         VIEWS[protocol](array, int(stream.handle))

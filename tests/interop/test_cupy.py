@@ -1,4 +1,6 @@
-"""CuPy: DLPack and the CUDA array interface both ways, on its default stream and on one of its own."""
+"""CuPy: DLPack and the CUDA array interface both ways, on its default stream and on one of its
+own.
+"""
 
 from __future__ import annotations
 
@@ -44,12 +46,20 @@ class CuPy(Peer):
         return self.stream
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
-        allocate = cupy.cuda.malloc_managed if place.kind == "shared" else cupy.get_default_memory_pool().malloc
+        allocate = (
+            cupy.cuda.malloc_managed
+            if place.kind == "shared"
+            else cupy.get_default_memory_pool().malloc
+        )
         with self.on(), cupy.cuda.using_allocator(allocate):
-            return LAYOUTS[layout](cupy.arange(24, dtype="int32").reshape(4, 6).astype(dtype), cupy.broadcast_to)
+            return LAYOUTS[layout](
+                cupy.arange(24, dtype="int32").reshape(4, 6).astype(dtype), cupy.broadcast_to
+            )
 
     def view(self, obj: Any) -> View:
-        return View(obj.data.ptr, obj.shape, tuple(stride // obj.itemsize for stride in obj.strides), False)
+        return View(
+            obj.data.ptr, obj.shape, tuple(stride // obj.itemsize for stride in obj.strides), False
+        )
 
     def values(self, obj: Any) -> np.ndarray:
         with self.on():
@@ -76,12 +86,24 @@ class CuPy(Peer):
 
 NO_FLAG = "CuPy has no read-only arrays: what it makes of one may be written"
 WAITS = Cannot("CuPy waits on the host for the stream of CAI", AssertionError)
-NO_FLOAT8 = {"dtype float8_e4m3fn": Cannot("CuPy has no float8", (TypeError, ValueError, BufferError, RuntimeError))}
-NO_BFLOAT16 = {
-    "dtype bfloat16": Cannot("CAI has no word for bfloat16", (TypeError, ValueError, BufferError, ep.ExchangeError)),
+NO_FLOAT8 = {
+    "dtype float8_e4m3fn": Cannot(
+        "CuPy has no float8", (TypeError, ValueError, BufferError, RuntimeError)
+    )
 }
-COPIES_BFLOAT16 = {"dtype bfloat16": Cannot("CuPy copies by the buffer protocol what CAI has no word for", COPIES)}
-UNSIGNED = {"negative strides": Cannot("CuPy's capsules say negative strides as unsigned numbers", ep.ExchangeError)}
+NO_BFLOAT16 = {
+    "dtype bfloat16": Cannot(
+        "CAI has no word for bfloat16", (TypeError, ValueError, BufferError, ep.ExchangeError)
+    ),
+}
+COPIES_BFLOAT16 = {
+    "dtype bfloat16": Cannot("CuPy copies by the buffer protocol what CAI has no word for", COPIES)
+}
+UNSIGNED = {
+    "negative strides": Cannot(
+        "CuPy's capsules say negative strides as unsigned numbers", ep.ExchangeError
+    )
+}
 
 
 def ways(peer: CuPy) -> list[Way]:
@@ -143,7 +165,9 @@ def ways(peer: CuPy) -> list[Way]:
                 there(cupy.asarray),
                 [place],
                 NUMPY_DTYPES,
-                cannot_take | {"at once": WAITS} | (COPIES_BFLOAT16 if place.host_accessible else NO_BFLOAT16),
+                cannot_take
+                | {"at once": WAITS}
+                | (COPIES_BFLOAT16 if place.host_accessible else NO_BFLOAT16),
                 more_dtypes=MORE_DTYPES,
                 at_once=True,
             )
@@ -159,7 +183,12 @@ test_pair = matrix(WAYS)
 
 @pytest.mark.cuda
 def test_its_streams_are_queues() -> None:
-    for stream in (cupy.cuda.Stream(non_blocking=True), cupy.cuda.Stream(), cupy.cuda.Stream.null, cupy.cuda.Stream.ptds):
+    for stream in (
+        cupy.cuda.Stream(non_blocking=True),
+        cupy.cuda.Stream(),
+        cupy.cuda.Stream.null,
+        cupy.cuda.Stream.ptds,
+    ):
         array = ep.full(4, 3, "int32", queue=stream)
         stream.synchronize()
         assert cupy.asarray(array).tolist() == [3] * 4

@@ -1,4 +1,6 @@
-"""The current-stream rule beyond test_stream_order.py: calls on two libraries, other threads, ``queue``, and graphs."""
+"""The current-stream rule beyond test_stream_order.py: calls on two libraries, other threads,
+``queue``, and graphs.
+"""
 
 from __future__ import annotations
 
@@ -103,14 +105,22 @@ CALLS = [
 @pytest.mark.parametrize("form", ["object", "array", "view"])
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 def test_call_on_two_libraries_is_ordered_with_both(
-    libraries: tuple[type, ...], protocols: tuple[str, ...], on_side: bool, how: str, form: str, call: Call
+    libraries: tuple[type, ...],
+    protocols: tuple[str, ...],
+    on_side: bool,
+    how: str,
+    form: str,
+    call: Call,
 ) -> None:
     peers = [made(each) for each in libraries]
     device = peers[0].device
     queue = our_queue(device) if how == "queue=" else None
 
     def check(late: bool) -> None:
-        operands = [peer.operand(form, protocol, call.name) for peer, protocol in zip(peers, protocols, strict=True)]
+        operands = [
+            peer.operand(form, protocol, call.name)
+            for peer, protocol in zip(peers, protocols, strict=True)
+        ]
         for peer, (x, _) in zip(peers, operands, strict=True):
             peer.wait()  # until the zeros are there
             peer.spin(x)
@@ -131,8 +141,12 @@ def test_call_on_two_libraries_is_ordered_with_both(
 
 
 @both_cuda
-@pytest.mark.parametrize("op", [each for each in OPERATIONS if each.returns is None], ids=lambda op: op.name)
-def test_array_used_in_another_thread_follows_its_current_stream(library: tuple[type], op: Any) -> None:
+@pytest.mark.parametrize(
+    "op", [each for each in OPERATIONS if each.returns is None], ids=lambda op: op.name
+)
+def test_array_used_in_another_thread_follows_its_current_stream(
+    library: tuple[type], op: Any
+) -> None:
     peer = made(library[0])
     wrong: list[Any] = []
 
@@ -165,7 +179,9 @@ def test_queue_of_an_array_is_the_current_stream(library: tuple[type]) -> None:
     peer = made(library[0])
     array, side = ep.asarray(peer.zeros()), peer.stream()
     with peer.on(side):
-        assert handle_of(array.queue) == (side.ptr if isinstance(peer, CupyCuda) else side.cuda_stream)
+        assert handle_of(array.queue) == (
+            side.ptr if isinstance(peer, CupyCuda) else side.cuda_stream
+        )
     with peer.on(None):
         assert handle_of(array.queue) in (0, 1)
 

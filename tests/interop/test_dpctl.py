@@ -19,7 +19,11 @@ dpctl = pytest.importorskip("dpctl")
 dpmem = pytest.importorskip("dpctl.memory")
 pytestmark = [pytest.mark.host, pytest.mark.sycl, pytest.mark.numpy, pytest.mark.dpctl]
 
-CLASSES = {"host": dpmem.MemoryUSMHost, "device": dpmem.MemoryUSMDevice, "shared": dpmem.MemoryUSMShared}
+CLASSES = {
+    "host": dpmem.MemoryUSMHost,
+    "device": dpmem.MemoryUSMDevice,
+    "shared": dpmem.MemoryUSMShared,
+}
 
 
 class Dpctl(Peer):
@@ -51,7 +55,9 @@ class Dpctl(Peer):
 
     def address_of(self, array: ep.Array) -> int:
         return array.data_ptr + array.itemsize * sum(
-            step * (extent - 1) for step, extent in zip(array.strides, array.shape, strict=True) if step < 0
+            step * (extent - 1)
+            for step, extent in zip(array.strides, array.shape, strict=True)
+            if step < 0
         )
 
     def expected(self, values: np.ndarray) -> np.ndarray:
@@ -65,7 +71,9 @@ SHAPELESS = Cannot.lacks("raw memory is a run of bytes: it has no shape and no s
 FLAGLESS = "raw memory has no read-only flag, and dpctl ignores that of others"
 NEVER_READ_ONLY = Cannot.lacks(FLAGLESS, "read-only")
 NO_FLAG = Cannot.lacks(FLAGLESS, "read-only", "writable")
-ONE_AT_LEAST = {"zero-size": Cannot("dpctl counts one element of an array that has none", AssertionError)}
+ONE_AT_LEAST = {
+    "zero-size": Cannot("dpctl counts one element of an array that has none", AssertionError)
+}
 
 WAYS = [
     In("asarray(m)", PEER, ep.asarray, SYCL, ["uint8"], SHAPELESS | NEVER_READ_ONLY),
@@ -109,7 +117,9 @@ class TestSubDevices:
             array = ep.zeros(24, "int32", queue=queue, kind=kind)
             memory = dpmem.as_usm_memory(array)
             assert (memory._pointer, memory.get_usm_type()) == (array.data_ptr, kind)
-            assert array.context == memory.sycl_context, "ours asks first: dpctl says of what is not its own that it differs"
+            assert array.context == memory.sycl_context, (
+                "ours asks first: dpctl says of what is not its own that it differs"
+            )
             PEER.write(memory, 77)
             assert values_of(array)[0] == 77
 
@@ -118,8 +128,14 @@ class TestSubDevices:
         memory = PEER.make_on(first, kind)
         interface = memory.__sycl_usm_array_interface__
         with pytest.raises(ep.InterfaceError, match="another context"):
-            ep.asarray(Speaker("__sycl_usm_array_interface__", interface | {"syclobj": second}, keep=memory))
-        assert ep.asarray(memory).data_ptr == memory._pointer, "the same object still works afterwards"
+            ep.asarray(
+                Speaker(
+                    "__sycl_usm_array_interface__", interface | {"syclobj": second}, keep=memory
+                )
+            )
+        assert ep.asarray(memory).data_ptr == memory._pointer, (
+            "the same object still works afterwards"
+        )
 
     def test_a_copy_from_one_to_the_other_waits_for_both(self, parts: list[Any], kind: str) -> None:
         first, second = (PEER.make_on(dpctl.SyclQueue(part), kind) for part in parts)

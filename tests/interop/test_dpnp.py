@@ -11,19 +11,39 @@ import pytest
 
 import entrepot as ep
 from interop import slow
-from interop.pairs import COPIES, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers, values_of
+from interop.pairs import (
+    COPIES,
+    LAYOUTS,
+    NUMPY_DTYPES,
+    Cannot,
+    In,
+    Out,
+    Peer,
+    View,
+    matrix,
+    numbers,
+    values_of,
+)
 from places import SYCL, Place
 
 dpctl = pytest.importorskip("dpctl")
 dpnp = pytest.importorskip("dpnp")
-pytestmark = [pytest.mark.host, pytest.mark.sycl, pytest.mark.numpy, pytest.mark.dpctl, pytest.mark.dpnp]
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.sycl,
+    pytest.mark.numpy,
+    pytest.mark.dpctl,
+    pytest.mark.dpnp,
+]
 
 
 class Dpnp(Peer):
     name = "dpnp"
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
-        return LAYOUTS[layout](self.make_on(dpctl.SyclQueue(place.selector), place.kind, dtype), dpnp.broadcast_to)
+        return LAYOUTS[layout](
+            self.make_on(dpctl.SyclQueue(place.selector), place.kind, dtype), dpnp.broadcast_to
+        )
 
     def make_on(self, queue: Any, kind: str, dtype: str = "int32") -> Any:
         return dpnp.asarray(numbers().astype(dtype), usm_type=kind, sycl_queue=queue)
@@ -42,7 +62,11 @@ class Dpnp(Peer):
         return View(obj._pointer, obj.shape, obj.strides, not obj.flags.writable)
 
     def values(self, obj: Any) -> np.ndarray:
-        return dpnp.tensor.asnumpy(obj) if isinstance(obj, dpnp.tensor.usm_ndarray) else dpnp.asnumpy(obj)
+        return (
+            dpnp.tensor.asnumpy(obj)
+            if isinstance(obj, dpnp.tensor.usm_ndarray)
+            else dpnp.asnumpy(obj)
+        )
 
     def write(self, obj: Any, value: int) -> None:
         obj[0, 0] = value
@@ -56,7 +80,9 @@ def on_its_memory(array: ep.Array) -> Any:
     """An array made by hand over dpctl's raw memory, which knows the context."""
     memory = dpctl.memory.as_usm_memory(array)
     begin = (array.data_ptr - memory._pointer) // array.itemsize
-    return dpnp.tensor.usm_ndarray(array.shape, dtype=str(array.dtype), buffer=memory, strides=array.strides, offset=begin)
+    return dpnp.tensor.usm_ndarray(
+        array.shape, dtype=str(array.dtype), buffer=memory, strides=array.strides, offset=begin
+    )
 
 
 BY_DLPACK = {"sub-devices": Cannot("DLPack has no word for a context", ep.ExchangeError)}
@@ -65,12 +91,31 @@ FLAGLESS = {"read-only": Cannot("dpctl's raw memory has no flag", AssertionError
 
 WAYS = [
     In("asarray(x)", PEER, ep.asarray, SYCL, NUMPY_DTYPES),
-    In("asarray(x, protocol='suai')", PEER, lambda x: ep.asarray(x, protocol="suai"), SYCL, NUMPY_DTYPES),
-    In("asarray(x, protocol='dlpack')", PEER, lambda x: ep.asarray(x, protocol="dlpack"), SYCL, NUMPY_DTYPES),
+    In(
+        "asarray(x, protocol='suai')",
+        PEER,
+        lambda x: ep.asarray(x, protocol="suai"),
+        SYCL,
+        NUMPY_DTYPES,
+    ),
+    In(
+        "asarray(x, protocol='dlpack')",
+        PEER,
+        lambda x: ep.asarray(x, protocol="dlpack"),
+        SYCL,
+        NUMPY_DTYPES,
+    ),
     Out("dpnp.from_dlpack(a)", PEER, dpnp.from_dlpack, SYCL, NUMPY_DTYPES, BY_DLPACK),
     Out("dpnp.asarray(a)", PEER, dpnp.asarray, SYCL, NUMPY_DTYPES, BY_SUAI),
     Out("dpnp.tensor.from_dlpack(a)", PEER, dpnp.tensor.from_dlpack, SYCL, NUMPY_DTYPES, BY_DLPACK),
-    Out("dpnp.tensor.usm_ndarray(buffer=as_usm_memory(a))", PEER, on_its_memory, SYCL, NUMPY_DTYPES, FLAGLESS),
+    Out(
+        "dpnp.tensor.usm_ndarray(buffer=as_usm_memory(a))",
+        PEER,
+        on_its_memory,
+        SYCL,
+        NUMPY_DTYPES,
+        FLAGLESS,
+    ),
 ]
 
 test_pair = matrix(WAYS)

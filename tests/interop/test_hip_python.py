@@ -25,7 +25,14 @@ from entrepot.hip._util import types as our_types
 
 pytestmark = [pytest.mark.host, pytest.mark.hip_python]
 
-NUMBERS = {"Int": "i", "Unsigned": "I", "Long": "l", "UnsignedLong": "L", "Int64": "q", "UInt64": "Q"}
+NUMBERS = {
+    "Int": "i",
+    "Unsigned": "I",
+    "Long": "l",
+    "UnsignedLong": "L",
+    "Int64": "q",
+    "UInt64": "Q",
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +52,23 @@ def theirs() -> Any:
 def test_every_documented_type_exists(theirs):
     from rocm.bindings.util import types
 
-    public = {name for name, value in vars(types).items() if isinstance(value, type) and not name.startswith("_")}
-    assert public - set(our_types.__all__) == {"NDBuffer"}, "the undocumented base of DeviceArray that 10.0 added"
+    public = {
+        name
+        for name, value in vars(types).items()
+        if isinstance(value, type) and not name.startswith("_")
+    }
+    assert public - set(our_types.__all__) == {"NDBuffer"}, (
+        "the undocumented base of DeviceArray that 10.0 added"
+    )
     assert set(our_types.__all__) | set(our_helpers.__all__) == set(ours.__all__)
 
 
 def test_every_method_and_attribute_exists(theirs):
     for name in ours.__all__:
-        public = {each for each in dir(getattr(theirs, name)) if not each.startswith("_")} - {"NUMPY_CHAR_CODES", "DeviceArray"}
+        public = {each for each in dir(getattr(theirs, name)) if not each.startswith("_")} - {
+            "NUMPY_CHAR_CODES",
+            "DeviceArray",
+        }
         assert public <= set(dir(getattr(ours, name))), name
 
 
@@ -86,18 +102,28 @@ class TestSameAddress:
             pytest.skip("its DeviceArray does not know a ctypes buffer's format '<i'")
         if name == "ListOfBytes" and source is GOODS:  # among the differences
             source = memoryview(source)
-        if name == "CStr" and int(ours.Pointer(source)) and not isinstance(source, (bytearray, memoryview)):
-            pytest.skip("its CStr looks for the NUL at once, and the process ends where there is no memory")
+        if (
+            name == "CStr"
+            and int(ours.Pointer(source))
+            and not isinstance(source, (bytearray, memoryview))
+        ):
+            pytest.skip(
+                "its CStr looks for the NUL at once, and the process ends where there is no memory"
+            )
         if name.endswith(("Long", "Int64", "ListOfBytes", "ListOfPointer")) and (
             source is CELL
             or isinstance(source, array.array)
             or (name.startswith("PointerTo") and isinstance(source, (bytearray, memoryview)))
         ):
-            with pytest.raises(ValueError, match="bytes"):  # theirs takes memory that is too small for an element
+            with pytest.raises(
+                ValueError, match="bytes"
+            ):  # theirs takes memory that is too small for an element
                 getattr(ours, name)(source)
             return
         if name.startswith(("ListOf", "PointerTo")) and isinstance(source, Cai):
-            with pytest.raises(ValueError, match="typestr '<f4'"):  # theirs takes floats for integers and for addresses
+            with pytest.raises(
+                ValueError, match="typestr '<f4'"
+            ):  # theirs takes floats for integers and for addresses
                 getattr(ours, name)(source)
             return
         assert int(getattr(ours, name)(source)) == int(getattr(theirs, name)(source))
@@ -122,10 +148,15 @@ class TestSameAddress:
         assert int(ours.Pointer(pointer)) == 5 and int(ours.ListOfInt(pointer)) == 5
         numbers = theirs.ListOfInt([1, 2])
         assert int(ours.Pointer(numbers)) == int(numbers)
-        assert int(theirs.Pointer(ours.Pointer(5))) == 5 and int(theirs.Pointer(ours.DeviceArray(Cai()))) == 0x1000
+        assert (
+            int(theirs.Pointer(ours.Pointer(5))) == 5
+            and int(theirs.Pointer(ours.DeviceArray(Cai()))) == 0x1000
+        )
 
     def test_device_array_from_hip_python_keeps_its_layout(self, theirs):
-        found = ours.DeviceArray(theirs.DeviceArray(Cai()).configure(typestr="float32", shape=(3, 2)))
+        found = ours.DeviceArray(
+            theirs.DeviceArray(Cai()).configure(typestr="float32", shape=(3, 2))
+        )
         assert (int(found), found.shape, found.typestr) == (0x1000, (3, 2), "<f4")
 
     def test_hip_python_device_array_keeps_our_layout(self, theirs):
@@ -137,8 +168,14 @@ class TestSamePointer:
     def test_methods(self, theirs):
         for module in (ours, theirs):
             pointer = module.Pointer(5)
-            assert (bool(pointer), pointer.is_ptr_null, pointer.as_c_void_p().value) == (True, False, 5)
-            assert module.Pointer.fromObj(pointer) is pointer and int(module.Pointer.fromObj(6)) == 6
+            assert (bool(pointer), pointer.is_ptr_null, pointer.as_c_void_p().value) == (
+                True,
+                False,
+                5,
+            )
+            assert (
+                module.Pointer.fromObj(pointer) is pointer and int(module.Pointer.fromObj(6)) == 6
+            )
             assert ctypes.c_void_p.from_address(int(pointer.createRef())).value == 5
 
     def test_buffers_are_held_for_as_long(self, theirs):
@@ -192,23 +229,43 @@ class TestSameLists:
         limits = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if code.islower() else (0, 2**bits - 1)
         numbers = data.draw(st.lists(st.integers(*limits), max_size=9))
         for source in (numbers, tuple(numbers)):
-            mine, other = getattr(ours, f"ListOf{name}")(source), getattr(theirs, f"ListOf{name}")(source)
-            assert mine.to_list() == other.to_list() and mine.to_tuple() == other.to_tuple() and list(mine) == list(other)
-            assert ctypes.string_at(int(mine), bits // 8 * len(numbers)) == ctypes.string_at(int(other), bits // 8 * len(numbers))
+            mine, other = (
+                getattr(ours, f"ListOf{name}")(source),
+                getattr(theirs, f"ListOf{name}")(source),
+            )
+            assert (
+                mine.to_list() == other.to_list()
+                and mine.to_tuple() == other.to_tuple()
+                and list(mine) == list(other)
+            )
+            assert ctypes.string_at(int(mine), bits // 8 * len(numbers)) == ctypes.string_at(
+                int(other), bits // 8 * len(numbers)
+            )
             assert len(mine) == len(other)
         if numbers:
-            assert getattr(ours, f"PointerTo{name}")(numbers[:1]).value == getattr(theirs, f"PointerTo{name}")(numbers[:1]).value
+            assert (
+                getattr(ours, f"PointerTo{name}")(numbers[:1]).value
+                == getattr(theirs, f"PointerTo{name}")(numbers[:1]).value
+            )
 
-    @pytest.mark.parametrize("name", [f"{kind}{number}" for kind in ("ListOf", "PointerTo") for number in NUMBERS])
+    @pytest.mark.parametrize(
+        "name", [f"{kind}{number}" for kind in ("ListOf", "PointerTo") for number in NUMBERS]
+    )
     def test_allocated(self, theirs, name):
-        assert getattr(ours, name).allocate(3).to_list() == getattr(theirs, name).allocate(3).to_list() == [0, 0, 0]
+        assert (
+            getattr(ours, name).allocate(3).to_list()
+            == getattr(theirs, name).allocate(3).to_list()
+            == [0, 0, 0]
+        )
         for module in (ours, theirs):
             with pytest.raises(ValueError):
                 getattr(module, name).allocate(-1)
 
     def test_ctypes_numbers(self, theirs):
         numbers = [ctypes.c_int(1), ctypes.c_int(2), ctypes.c_int(-3)]
-        assert ours.ListOfInt(numbers).to_list() == theirs.ListOfInt(numbers).to_list() == [1, 2, -3]
+        assert (
+            ours.ListOfInt(numbers).to_list() == theirs.ListOfInt(numbers).to_list() == [1, 2, -3]
+        )
 
     def test_indices(self, theirs):
         for index in (0, -1, slice(1, None), slice(None, None, 2)):
@@ -255,10 +312,25 @@ class TestSameLists:
 
 class TestSameLaunchArguments:
     # The original aligns only these as C does: pointers and numbers of up to eight bytes.
-    numbers = st.sampled_from([ctypes.c_int8, ctypes.c_uint16, ctypes.c_int32, ctypes.c_uint64, ctypes.c_float, ctypes.c_double])
+    numbers = st.sampled_from(
+        [
+            ctypes.c_int8,
+            ctypes.c_uint16,
+            ctypes.c_int32,
+            ctypes.c_uint64,
+            ctypes.c_float,
+            ctypes.c_double,
+        ]
+    )
 
     @given(
-        st.lists(st.builds(lambda kind: kind(1), numbers) | st.integers(0, 2**64 - 1) | st.none() | st.just(GOODS), max_size=9)
+        st.lists(
+            st.builds(lambda kind: kind(1), numbers)
+            | st.integers(0, 2**64 - 1)
+            | st.none()
+            | st.just(GOODS),
+            max_size=9,
+        )
     )
     def test_numbers_and_pointers(self, theirs, entries):
         mine = arguments_in(ours.HipModuleLaunchKernel_extra(entries))
@@ -274,12 +346,27 @@ class TestSameLaunchArguments:
 class TestSameDeviceArray:
     @pytest.mark.parametrize(
         "changes",
-        [{}, {"shape": (4,)}, {"data": (0x2000, True)}, {"stream": 2}, {"typestr": "<i8"}, {"strides": (12, 4)}],
+        [
+            {},
+            {"shape": (4,)},
+            {"data": (0x2000, True)},
+            {"stream": 2},
+            {"typestr": "<i8"},
+            {"strides": (12, 4)},
+        ],
         ids=str,
     )
     def test_device_arrays_of_cai_agree(self, theirs, changes):
         mine, other = ours.DeviceArray(Cai(**changes)), theirs.DeviceArray(Cai(**changes))
-        for attribute in ("shape", "typestr", "size", "itemsize", "stream_as_int", "is_read_only", "rank"):
+        for attribute in (
+            "shape",
+            "typestr",
+            "size",
+            "itemsize",
+            "stream_as_int",
+            "is_read_only",
+            "rank",
+        ):
             assert getattr(mine, attribute) == getattr(other, attribute), attribute
         described, other_described = mine.__cuda_array_interface__, other.__cuda_array_interface__
         assert described == {key: other_described[key] for key in described}
@@ -303,17 +390,23 @@ class TestSameDeviceArray:
             assert getattr(mine, attribute) == getattr(other, attribute), attribute
 
     @pytest.mark.parametrize(
-        "keywords", [{"shape": (3,)}, {"itemsize": 8}, {"typestr": "<f4", "itemsize": 8}, {"stream": 0}], ids=str
+        "keywords",
+        [{"shape": (3,)}, {"itemsize": 8}, {"typestr": "<f4", "itemsize": 8}, {"stream": 0}],
+        ids=str,
     )
     def test_refused(self, theirs, keywords):
         for module in (ours, theirs):
             with pytest.raises(ValueError):
                 module.DeviceArray(Cai()).configure(**keywords)
 
-    @pytest.mark.parametrize("index", [0, 1, slice(0, 1), (0, slice(1, None)), (1, 2), (0, 1, 2)], ids=str)
+    @pytest.mark.parametrize(
+        "index", [0, 1, slice(0, 1), (0, slice(1, None)), (1, 2), (0, 1, 2)], ids=str
+    )
     def test_parts_begin_at_the_same_address(self, theirs, index):
         shape = (2, 3, 4)
-        assert int(ours.DeviceArray(Cai(shape=shape))[index]) == int(theirs.DeviceArray(Cai(shape=shape))[index])
+        assert int(ours.DeviceArray(Cai(shape=shape))[index]) == int(
+            theirs.DeviceArray(Cai(shape=shape))[index]
+        )
 
 
 class Difference(NamedTuple):
@@ -335,8 +428,12 @@ NEGATIVE = 2**64 - 1
 POINTER_CELL = ctypes.pointer(CELL)
 
 DIFFERENCES = [
-    Difference("Pointer(-1)", lambda m: int(m.Pointer(-1)), NEGATIVE, OverflowError, "-1 is no address"),
-    Difference("Pointer(True)", lambda m: int(m.Pointer(True)), 1, TypeError, "a bool is no address"),
+    Difference(
+        "Pointer(-1)", lambda m: int(m.Pointer(-1)), NEGATIVE, OverflowError, "-1 is no address"
+    ),
+    Difference(
+        "Pointer(True)", lambda m: int(m.Pointer(True)), 1, TypeError, "a bool is no address"
+    ),
     Difference(
         "Pointer(POINTER(…))",
         lambda m: int(m.Pointer(POINTER_CELL)) == ctypes.addressof(POINTER_CELL),
@@ -345,10 +442,26 @@ DIFFERENCES = [
         "a ctypes pointer is what it points to, not the cell that holds it",
     ),
     Difference(
-        "Pointer of strided CAI", lambda m: int(m.Pointer(Cai(strides=(4, 8)))), 0x1000, ValueError, "strides cannot be dropped"
+        "Pointer of strided CAI",
+        lambda m: int(m.Pointer(Cai(strides=(4, 8)))),
+        0x1000,
+        ValueError,
+        "strides cannot be dropped",
     ),
-    Difference("equality", lambda m: m.Pointer(5) == m.Pointer(5), False, True, "the same address is the same pointer"),
-    Difference("hash", lambda m: len({hash(each) for each in [m.Pointer(5), m.Pointer(5)]}) == 1, False, True, "as equality"),
+    Difference(
+        "equality",
+        lambda m: m.Pointer(5) == m.Pointer(5),
+        False,
+        True,
+        "the same address is the same pointer",
+    ),
+    Difference(
+        "hash",
+        lambda m: len({hash(each) for each in [m.Pointer(5), m.Pointer(5)]}) == 1,
+        False,
+        True,
+        "as equality",
+    ),
     Difference(
         "repr",
         lambda m: repr(m.ListOfInt(255)),
@@ -357,19 +470,41 @@ DIFFERENCES = [
         "the class, and the address in hex",
     ),
     Difference(
-        "bool(CStr(''))", lambda m: bool(m.CStr("")), False, True, "as of every Pointer: whether there is one; nothing is read"
+        "bool(CStr(''))",
+        lambda m: bool(m.CStr("")),
+        False,
+        True,
+        "as of every Pointer: whether there is one; nothing is read",
     ),
     Difference("CStr of bytes with a NUL", lambda m: len(m.CStr(b"a\0b")), 3, 1, "what C reads"),
     Difference(
-        "CStr of zeros", lambda m: len(m.CStr(bytearray(4))), 4, 0, "what C reads, also after a function has written there"
+        "CStr of zeros",
+        lambda m: len(m.CStr(bytearray(4))),
+        4,
+        0,
+        "what C reads, also after a function has written there",
     ),
     Difference(
-        "CStr(None).free()", lambda m: m.CStr(None).free(), RuntimeError, None, "documented: returns if the pointer is NULL"
+        "CStr(None).free()",
+        lambda m: m.CStr(None).free(),
+        RuntimeError,
+        None,
+        "documented: returns if the pointer is NULL",
     ),
     Difference(
-        "ListOfInt([2**31])", lambda m: m.ListOfInt([2**31])[0], -(2**31), OverflowError, "no other number than was given"
+        "ListOfInt([2**31])",
+        lambda m: m.ListOfInt([2**31])[0],
+        -(2**31),
+        OverflowError,
+        "no other number than was given",
     ),
-    Difference("ListOfInt([1.5])", lambda m: m.ListOfInt([1.5]), ValueError, TypeError, "the wrong type, with its index"),
+    Difference(
+        "ListOfInt([1.5])",
+        lambda m: m.ListOfInt([1.5]),
+        ValueError,
+        TypeError,
+        "the wrong type, with its index",
+    ),
     Difference(
         "ListOfInt of a buffer",
         lambda m: m.ListOfInt(array.array("i", [1, 2])).to_list(),
@@ -384,18 +519,54 @@ DIFFERENCES = [
         [1],
         "so does a list, which is kept",
     ),
-    Difference("ListOfBytes(b'-O3')", lambda m: bool(int(m.ListOfBytes(b"-O3"))), True, TypeError, "letters are no addresses"),
-    Difference("ListOfPointer([True])", lambda m: int(m.ListOfPointer([True])[0]), 1, TypeError, "as Pointer"),
     Difference(
-        "DeviceArray(None).typestr", lambda m: m.DeviceArray(None).typestr, "B", "|u1", "what the protocol calls an unsigned byte"
+        "ListOfBytes(b'-O3')",
+        lambda m: bool(int(m.ListOfBytes(b"-O3"))),
+        True,
+        TypeError,
+        "letters are no addresses",
     ),
-    Difference("DeviceArray(None).shape", lambda m: m.DeviceArray(None).shape, (1,), (0,), "nothing is known of elements there"),
     Difference(
-        "DeviceArray of '|u1'", lambda m: m.DeviceArray(Cai(typestr="|u1")).typestr, ValueError, "|u1", "a type of the protocol"
+        "ListOfPointer([True])",
+        lambda m: int(m.ListOfPointer([True])[0]),
+        1,
+        TypeError,
+        "as Pointer",
     ),
-    Difference("DeviceArray of 0-d CAI", lambda m: m.DeviceArray(Cai(shape=())).shape, ValueError, (), "0-d is a shape"),
     Difference(
-        "DeviceArray of strided CAI", lambda m: m.DeviceArray(Cai(strides=(4, 8))).shape, RuntimeError, (2, 3), "strides are kept"
+        "DeviceArray(None).typestr",
+        lambda m: m.DeviceArray(None).typestr,
+        "B",
+        "|u1",
+        "what the protocol calls an unsigned byte",
+    ),
+    Difference(
+        "DeviceArray(None).shape",
+        lambda m: m.DeviceArray(None).shape,
+        (1,),
+        (0,),
+        "nothing is known of elements there",
+    ),
+    Difference(
+        "DeviceArray of '|u1'",
+        lambda m: m.DeviceArray(Cai(typestr="|u1")).typestr,
+        ValueError,
+        "|u1",
+        "a type of the protocol",
+    ),
+    Difference(
+        "DeviceArray of 0-d CAI",
+        lambda m: m.DeviceArray(Cai(shape=())).shape,
+        ValueError,
+        (),
+        "0-d is a shape",
+    ),
+    Difference(
+        "DeviceArray of strided CAI",
+        lambda m: m.DeviceArray(Cai(strides=(4, 8))).shape,
+        RuntimeError,
+        (2, 3),
+        "strides are kept",
     ),
     Difference(
         "DeviceArray of floats in a buffer",
@@ -404,7 +575,13 @@ DIFFERENCES = [
         "<f4",
         "a buffer says what its elements are",
     ),
-    Difference("rank with an extent of 1", lambda m: m.DeviceArray(Cai(shape=(1, 3))).rank, 1, 2, "an extent of 1 is an axis"),
+    Difference(
+        "rank with an extent of 1",
+        lambda m: m.DeviceArray(Cai(shape=(1, 3))).rank,
+        1,
+        2,
+        "an extent of 1 is an axis",
+    ),
     Difference(
         "configure(typestr='float32')",
         lambda m: m.DeviceArray(Cai()).configure(typestr="float32").typestr,
@@ -420,15 +597,39 @@ DIFFERENCES = [
         "no other library takes swapped bytes",
     ),
     Difference(
-        "configure(unknown=…)", lambda m: m.DeviceArray(Cai()).configure(unknown=1), KeyError, TypeError, "as Python says it"
+        "configure(unknown=…)",
+        lambda m: m.DeviceArray(Cai()).configure(unknown=1),
+        KeyError,
+        TypeError,
+        "as Python says it",
     ),
     Difference(
-        "part of a part's shape", lambda m: m.DeviceArray(Cai(shape=(2, 3, 4)))[0:1].shape, (4, 3, 1), (1, 3, 4), "in order"
+        "part of a part's shape",
+        lambda m: m.DeviceArray(Cai(shape=(2, 3, 4)))[0:1].shape,
+        (4, 3, 1),
+        (1, 3, 4),
+        "in order",
     ),
-    Difference("a row's shape", lambda m: m.DeviceArray(Cai())[0].shape, (3, 1), (3,), "ints drop their axes"),
-    Difference("array[-1]", lambda m: int(m.DeviceArray(Cai())[-1]), OverflowError, 0x100C, "from the end"),
-    Difference("array[...]", lambda m: m.DeviceArray(Cai())[...].shape, TypeError, (2, 3), "as in NumPy"),
-    Difference("array[:, 0]", lambda m: m.DeviceArray(Cai())[:, 0].shape, ValueError, (2,), "strides are kept"),
+    Difference(
+        "a row's shape",
+        lambda m: m.DeviceArray(Cai())[0].shape,
+        (3, 1),
+        (3,),
+        "ints drop their axes",
+    ),
+    Difference(
+        "array[-1]", lambda m: int(m.DeviceArray(Cai())[-1]), OverflowError, 0x100C, "from the end"
+    ),
+    Difference(
+        "array[...]", lambda m: m.DeviceArray(Cai())[...].shape, TypeError, (2, 3), "as in NumPy"
+    ),
+    Difference(
+        "array[:, 0]",
+        lambda m: m.DeviceArray(Cai())[:, 0].shape,
+        ValueError,
+        (2,),
+        "strides are kept",
+    ),
     Difference(
         "type of a part",
         lambda m: type(m.DeviceArray(Cai())[0]).__name__,
@@ -450,7 +651,13 @@ DIFFERENCES = [
         20,
         "a struct of ints is aligned as an int",
     ),
-    Difference("extra of [True]", lambda m: len(arguments_in(m.HipModuleLaunchKernel_extra([True]))), 8, TypeError, "as Pointer"),
+    Difference(
+        "extra of [True]",
+        lambda m: len(arguments_in(m.HipModuleLaunchKernel_extra([True]))),
+        8,
+        TypeError,
+        "as Pointer",
+    ),
 ]
 
 

@@ -23,12 +23,15 @@ jnp = pytest.importorskip("jax.numpy")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.jax]
 
 DTYPES = tuple(
-    "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64 bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz "
+    "bool int8 int16 int32 uint8 uint16 uint32 float16 float32 complex64 bfloat16 float8_e3m4 "
+    "float8_e4m3 float8_e4m3b11fnuz "
     "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split()
 )
 
 
-BUFFER_DTYPES = tuple(dtype for dtype in DTYPES if not dtype.startswith(("bfloat", "float8")))  # PEP 3118 knows no more
+BUFFER_DTYPES = tuple(
+    dtype for dtype in DTYPES if not dtype.startswith(("bfloat", "float8"))
+)  # PEP 3118 knows no more
 
 
 class Jax(Peer):
@@ -37,7 +40,9 @@ class Jax(Peer):
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         with jax.default_device(jax.devices(self.platform)[0]):
-            made = LAYOUTS[layout](jnp.arange(24, dtype="int32").reshape(4, 6).astype(dtype), jnp.broadcast_to)
+            made = LAYOUTS[layout](
+                jnp.arange(24, dtype="int32").reshape(4, 6).astype(dtype), jnp.broadcast_to
+            )
             return jax.block_until_ready(made)  # its CAI names no stream
 
     def make_read_only(self, place: Place) -> Any:
@@ -61,7 +66,11 @@ def slow_function(count: int, rounds: int) -> Any:
 
     def function(seed: Any) -> Any:
         shape = (8, count)
-        drawn = jax.lax.broadcasted_iota("uint32", shape, 1) + jax.lax.broadcasted_iota("uint32", shape, 0) * seed + seed
+        drawn = (
+            jax.lax.broadcasted_iota("uint32", shape, 1)
+            + jax.lax.broadcasted_iota("uint32", shape, 0) * seed
+            + seed
+        )
         for _ in range(rounds):
             drawn ^= drawn << 13
             drawn ^= drawn >> 17
@@ -95,7 +104,9 @@ PEER = Jax()
 IMMUTABLE = "JAX's arrays are immutable"
 NO_WRITES = {"writable": Cannot(IMMUTABLE, how=None), "their write": Cannot(IMMUTABLE, how=None)}
 CANNOT_MAKE = NO_WRITES | {"our write": Cannot(IMMUTABLE, ValueError)}
-ALIGNMENT = Cannot("JAX takes addresses that are multiples of 64 only", (ValueError, jax.errors.JaxRuntimeError))
+ALIGNMENT = Cannot(
+    "JAX takes addresses that are multiples of 64 only", (ValueError, jax.errors.JaxRuntimeError)
+)
 COMPACT = Cannot("JAX has no strides but those of transpositions", jax.errors.JaxRuntimeError)
 LEGACY = Cannot("JAX asks for legacy capsules, which cannot say read-only", ep.ExchangeError)
 
@@ -128,7 +139,13 @@ CANNOT_TAKE = NO_WRITES | {
 
 WAYS = [
     In("asarray(x)", PEER, ep.asarray, dtypes=DTYPES, cannot=CANNOT_MAKE),
-    In("asarray(x, protocol='dlpack')", PEER, lambda x: ep.asarray(x, protocol="dlpack"), dtypes=DTYPES, cannot=CANNOT_MAKE),
+    In(
+        "asarray(x, protocol='dlpack')",
+        PEER,
+        lambda x: ep.asarray(x, protocol="dlpack"),
+        dtypes=DTYPES,
+        cannot=CANNOT_MAKE,
+    ),
     In(
         "asarray(x, protocol='buffer')",
         PEER,
@@ -149,7 +166,9 @@ WAYS = [
 
 ON_DEVICE = [place for place in CUDA if place.kind == "device"]
 NAMES_NO_STREAM = Cannot.lacks("JAX's CAI names no stream", "order")
-CANNOT_TAKE_THERE = {name: cannot for name, cannot in CANNOT_TAKE.items() if cannot is not ALIGNMENT} | {"offset": COMPACT}
+CANNOT_TAKE_THERE = {
+    name: cannot for name, cannot in CANNOT_TAKE.items() if cannot is not ALIGNMENT
+} | {"offset": COMPACT}
 
 WAYS += [
     In("asarray(x) on CUDA", JaxCuda(), ep.asarray, ON_DEVICE, DTYPES, CANNOT_MAKE, at_once=True),
@@ -183,7 +202,9 @@ def test_its_kernels_come_first() -> None:
     expected = np.array(spin(source))
     result = spin(source)
     assert not result.is_ready(), "the work must be slow enough for a test to mean anything"
-    array = ep.asarray(result)  # JAX hands a buffer over when the host has submitted all of its work
+    array = ep.asarray(
+        result
+    )  # JAX hands a buffer over when the host has submitted all of its work
     assert values(array).tolist() == expected.tolist()
 
 
@@ -208,15 +229,22 @@ def test_dtypes_with_64_bits_enabled() -> None:
         for dtype in "int64 uint64 float64 complex128".split():
             x = jnp.arange(24).reshape(4, 6).astype(dtype)
             array = ep.asarray(x)
-            assert (str(array.dtype), array.data_ptr, array.shape) == (dtype, x.unsafe_buffer_pointer(), (4, 6)), array
+            wanted = dtype, x.unsafe_buffer_pointer(), (4, 6)
+            assert (str(array.dtype), array.data_ptr, array.shape) == wanted, array
             array = ep.full((4, 6), 7, dtype, device="host")
             x = jax.dlpack.from_dlpack(array, copy=False)
-            assert (x.dtype.name, x.unsafe_buffer_pointer(), x.sum()) == (dtype, array.data_ptr, 168), x
+            found = x.dtype.name, x.unsafe_buffer_pointer(), x.sum()
+            assert found == (dtype, array.data_ptr, 168), x
             print(dtype)
     """
     environment = {**os.environ, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     assert done.stdout.split() == ["int64", "uint64", "float64", "complex128"], done.stderr
 
@@ -241,4 +269,6 @@ def test_usm_is_taken_as_the_hosts_only() -> None:
     array = ep.zeros(64, "int32", device="opencl:cpu", kind="shared")
     with pytest.raises((TypeError, RuntimeError), match=r"unsupported device type|backend oneapi"):
         jax.dlpack.from_dlpack(array)
-    assert jax.dlpack.from_dlpack(array.host(), copy=False).unsafe_buffer_pointer() == array.data_ptr
+    assert (
+        jax.dlpack.from_dlpack(array.host(), copy=False).unsafe_buffer_pointer() == array.data_ptr
+    )

@@ -25,7 +25,10 @@ def table() -> list[list[str]]:
 @pytest.mark.numpy
 @pytest.mark.parametrize(
     "peer",
-    [pytest.param(peer, marks=[mark for mark in marks if mark.name != "cuda"]) for peer, marks in PEERS.items()],
+    [
+        pytest.param(peer, marks=[mark for mark in marks if mark.name != "cuda"])
+        for peer, marks in PEERS.items()
+    ],
 )
 def test_each_way_has_its_row(peer: str) -> None:
     try:
@@ -40,8 +43,16 @@ def test_each_way_has_its_row(peer: str) -> None:
 @pytest.mark.host
 @pytest.mark.numpy
 def test_each_check_has_its_column() -> None:
-    asked = {name for way in (In, Out) for name, _ in columns(way("", None, print, CUDA, at_once=True), CUDA[0])}  # type: ignore[arg-type]
-    assert set(table()[0]) == {*FIRST, *(name for name in asked if not name.startswith("dtype ")), "dtypes"}
+    asked = {
+        name
+        for way in (In, Out)
+        for name, _ in columns(way("", None, print, CUDA, at_once=True), CUDA[0])
+    }  # type: ignore[arg-type]
+    assert set(table()[0]) == {
+        *FIRST,
+        *(name for name in asked if not name.startswith("dtype ")),
+        "dtypes",
+    }
 
 
 def test_page_lists_known_peers_only() -> None:

@@ -13,7 +13,18 @@ import pytest
 
 import entrepot as ep
 from interop import slow
-from interop.pairs import HOST_ACCESSIBLE, SHAPED, Cannot, In, Out, Peer, View, matrix, numbers, values_of
+from interop.pairs import (
+    HOST_ACCESSIBLE,
+    SHAPED,
+    Cannot,
+    In,
+    Out,
+    Peer,
+    View,
+    matrix,
+    numbers,
+    values_of,
+)
 from places import CUDA, HOST, SYCL, Place, every_host_accessible_place
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.mpi4py]
@@ -54,9 +65,13 @@ def from_buffer(array: ep.Array) -> Any:
     return MPI.memory.frombuffer(array, readonly=array.read_only)
 
 
-BYTES_OF_HOST = Cannot("what is not in C order comes by DLPack, and USM by DLPack has no bytes for mpi4py's own use", BufferError)
+BYTES_OF_HOST = Cannot(
+    "what is not in C order comes by DLPack, and USM by DLPack has no bytes for mpi4py's own use",
+    BufferError,
+)
 CONTIGUOUS = {
-    name: Cannot("MPI's memory is contiguous", BufferError) for name in ("negative strides", "broadcast strides", "offset")
+    name: Cannot("MPI's memory is contiguous", BufferError)
+    for name in ("negative strides", "broadcast strides", "offset")
 }
 
 USM = [place for place in HOST_ACCESSIBLE if place in SYCL]
@@ -71,8 +86,22 @@ WAYS = [
         dtypes=["uint8"],
     ),
     Out("MPI.memory.frombuffer(a)", PEER, from_buffer, (HOST, *PINNED), (), CONTIGUOUS),
-    Out("MPI.memory.frombuffer(a)", PEER, from_buffer, USM, (), CONTIGUOUS | {"transposed": BYTES_OF_HOST}),
-    Out("MPI.memory.frombuffer(a.host())", PEER, lambda a: from_buffer(a.host()), USM, (), CONTIGUOUS),
+    Out(
+        "MPI.memory.frombuffer(a)",
+        PEER,
+        from_buffer,
+        USM,
+        (),
+        CONTIGUOUS | {"transposed": BYTES_OF_HOST},
+    ),
+    Out(
+        "MPI.memory.frombuffer(a.host())",
+        PEER,
+        lambda a: from_buffer(a.host()),
+        USM,
+        (),
+        CONTIGUOUS,
+    ),
 ]
 
 test_pair = matrix(WAYS)
@@ -81,7 +110,10 @@ test_pair = matrix(WAYS)
 @every_host_accessible_place
 @pytest.mark.parametrize(
     "dtype",
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64 complex128".split(),
+    (
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 "
+        "float32 float64 complex64 complex128"
+    ).split(),
 )
 def test_a_message_from_array_to_array(place: Place, dtype: str) -> None:
     sent, received = place.empty((4, 6), dtype), place.empty((4, 6), dtype)
@@ -143,7 +175,9 @@ def test_message_of_device_memory_arrives_or_fails() -> None:
         MPI.COMM_SELF.Sendrecv(sent, 0, recvbuf=received)
         print("delivered", set(received.copy_to_host().numpy().tolist()))
     """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False
+    )
     if done.returncode == 0:
         assert done.stdout.strip() == "delivered {7}"
     else:
@@ -159,9 +193,19 @@ def test_host_view_of_cuda_memory_is_refused() -> None:
 
 def devices_after(imports: str) -> str:
     """Devices listed, and the error for further ones, in a process after these imports."""
-    code = f"{imports}\nprint(ep.devices())\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"
+    code = (
+        f"{imports}\nprint(ep.devices())\n"
+        "try: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"
+    )
     unset = {key: value for key, value in os.environ.items() if not key.startswith("OCL_ICD_")}
-    return subprocess.run([sys.executable, "-c", code], env=unset, capture_output=True, text=True, check=True, timeout=100).stdout
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env=unset,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=100,
+    ).stdout
 
 
 @pytest.mark.sycl

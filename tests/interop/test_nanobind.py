@@ -14,7 +14,19 @@ import pytest
 
 import entrepot as ep
 from interop.driver_memory import DefaultStream, OnStream, producer
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, matrix, numbers, values_of
+from interop.pairs import (
+    HOST_ACCESSIBLE,
+    LAYOUTS,
+    NUMPY_DTYPES,
+    Cannot,
+    In,
+    Out,
+    Peer,
+    View,
+    matrix,
+    numbers,
+    values_of,
+)
 from places import CUDA, HOST, Place
 
 pytest.importorskip("nanobind")
@@ -48,7 +60,8 @@ class Nanobind(Peer):
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         row = LAYOUTS[layout](
-            numbers().astype(dtype), lambda x, shape: np.lib.stride_tricks.as_strided(x, shape, (0, *x.strides))
+            numbers().astype(dtype),
+            lambda x, shape: np.lib.stride_tricks.as_strided(x, shape, (0, *x.strides)),
         )
         return extension().take(row)
 
@@ -63,7 +76,8 @@ class Nanobind(Peer):
 
     def dtype_of(self, obj: Any) -> str:
         return {4: "bfloat16", 6: "bool", 10: "float8_e4m3fn", 12: "float8_e5m2"}.get(
-            obj.dtype[0], f"{({0: 'int', 1: 'uint', 2: 'float', 5: 'complex'}).get(obj.dtype[0])}{obj.dtype[1]}"
+            obj.dtype[0],
+            f"{({0: 'int', 1: 'uint', 2: 'float', 5: 'complex'}).get(obj.dtype[0])}{obj.dtype[1]}",
         )
 
     def make_read_only(self, place: Place) -> Any:
@@ -102,7 +116,15 @@ KNOWS_NO_STREAM = {"order": Cannot("nanobind's arrays know no stream", Assertion
 WAYS = [
     In("asarray(nb::ndarray)", PEER, given, (HOST,), NUMPY_DTYPES),
     *(
-        In(f"asarray(nb::ndarray), {peer.stream_name}", peer, given, ON_DEVICE, MORE_DTYPES, cannot, at_once=True)
+        In(
+            f"asarray(nb::ndarray), {peer.stream_name}",
+            peer,
+            given,
+            ON_DEVICE,
+            MORE_DTYPES,
+            cannot,
+            at_once=True,
+        )
         for peer, cannot in ((NanobindCuda(), {}), (NanobindCuda(own_stream=True), KNOWS_NO_STREAM))
     ),
     Out("nb::ndarray(a)", PEER, take, HOST_ACCESSIBLE, MORE_DTYPES),

@@ -1,4 +1,6 @@
-"""numba-cuda: the CUDA array interface both ways, on the default stream and on one of the arrays' own."""
+"""numba-cuda: the CUDA array interface both ways, on the default stream and on one of the arrays'
+own.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,18 @@ import pytest
 import cuda_kernels
 import entrepot as ep
 from interop.driver_memory import OnStream
-from interop.pairs import LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, View, matrix, numbers, values_of, write_by_driver
+from interop.pairs import (
+    LAYOUTS,
+    NUMPY_DTYPES,
+    Cannot,
+    In,
+    Out,
+    View,
+    matrix,
+    numbers,
+    values_of,
+    write_by_driver,
+)
 from places import CUDA, Place, values
 
 if not hasattr(np, "row_stack"):
@@ -53,7 +66,12 @@ class Numba(OnStream):
         return cuda.from_cuda_array_interface(interface, owner=whole)
 
     def view(self, obj: Any) -> View:
-        return View(address_of(obj), obj.shape, tuple(stride // obj.dtype.itemsize for stride in obj.strides), False)
+        return View(
+            address_of(obj),
+            obj.shape,
+            tuple(stride // obj.dtype.itemsize for stride in obj.strides),
+            False,
+        )
 
     def values(self, obj: Any) -> np.ndarray:
         return values_of(ep.asarray(obj))
@@ -63,7 +81,9 @@ class Numba(OnStream):
 
 
 CANNOT_TAKE = {
-    "read-only": Cannot("numba-cuda has no read-only arrays: what it makes of one may be written", AssertionError),
+    "read-only": Cannot(
+        "numba-cuda has no read-only arrays: what it makes of one may be written", AssertionError
+    ),
     "broadcast strides": Cannot("numba-cuda does not follow strides of 0", AssertionError),
     "at once": Cannot("numba-cuda waits on the host for the stream of CAI", AssertionError),
 }
@@ -82,17 +102,35 @@ def as_cuda_array(array: ep.Array) -> Any:
 ON_DEVICE = [place for place in CUDA if place.kind == "device"]
 WAYS = [
     *(
-        In(f"asarray(x), {peer.stream_name}", peer, ep.asarray, ON_DEVICE, NUMPY_DTYPES, CANNOT_MAKE, at_once=True)
+        In(
+            f"asarray(x), {peer.stream_name}",
+            peer,
+            ep.asarray,
+            ON_DEVICE,
+            NUMPY_DTYPES,
+            CANNOT_MAKE,
+            at_once=True,
+        )
         for peer in (Numba(), Numba(own_stream=True))
     ),
-    Out("numba.cuda.as_cuda_array(a)", Numba(), as_cuda_array, CUDA, NUMPY_DTYPES, CANNOT_TAKE, at_once=True),
+    Out(
+        "numba.cuda.as_cuda_array(a)",
+        Numba(),
+        as_cuda_array,
+        CUDA,
+        NUMPY_DTYPES,
+        CANNOT_TAKE,
+        at_once=True,
+    ),
 ]
 
 test_pair = matrix(WAYS)
 
 
 class TestIn:
-    @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "float16", "float32", "float64", "complex64"])
+    @pytest.mark.parametrize(
+        "dtype", ["bool", "int8", "int32", "float16", "float32", "float64", "complex64"]
+    )
     def test_every_layout(self, cuda: Any, dtype: str) -> None:
         numbers = np.arange(24).reshape(4, 6).astype(dtype)
         whole = cuda.to_device(numbers)
@@ -121,12 +159,18 @@ class TestIn:
         gc.collect()
         assert gone() is None
 
-    @pytest.mark.parametrize(("make", "kind"), [("mapped_array", "host"), ("managed_array", "shared")])
+    @pytest.mark.parametrize(
+        ("make", "kind"), [("mapped_array", "host"), ("managed_array", "shared")]
+    )
     def test_arrays_that_the_host_reaches(self, cuda: Any, make: str, kind: str) -> None:
         theirs = getattr(cuda, make)((4, 6), "int32")
         theirs[:] = np.arange(24).reshape(4, 6)
         array = ep.asarray(theirs, protocol="cai")
-        assert (array.data_ptr, array.kind, str(array.device)) == (theirs.ctypes.data, kind, "cuda:0")
+        assert (array.data_ptr, array.kind, str(array.device)) == (
+            theirs.ctypes.data,
+            kind,
+            "cuda:0",
+        )
         assert values(array)[3].tolist() == list(range(18, 24))
         ep.fill(array, 7).wait()
         assert set(theirs.ravel().tolist()) == {7}
@@ -152,7 +196,11 @@ class TestOut:
     def test_device_array_shares_the_memory(self, cuda: Any, kind: str) -> None:
         array = ep.full((4, 6), 3, "int32", device="cuda:0", kind=kind)
         theirs = cuda.as_cuda_array(array)
-        assert (address_of(theirs), theirs.shape, theirs.strides) == (array.data_ptr, (4, 6), (24, 4))
+        assert (address_of(theirs), theirs.shape, theirs.strides) == (
+            array.data_ptr,
+            (4, 6),
+            (24, 4),
+        )
         assert theirs.copy_to_host().tolist() == [[3] * 6] * 4
         assert cuda.as_cuda_array(array[1:, ::2]).strides == (24, 8)
         theirs.copy_to_device(np.arange(24, dtype="int32").reshape(4, 6))

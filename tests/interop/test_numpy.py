@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, In, Out, Peer, View, matrix, numbers
+from interop.pairs import (
+    HOST_ACCESSIBLE,
+    LAYOUTS,
+    NUMPY_DTYPES,
+    In,
+    Out,
+    Peer,
+    View,
+    matrix,
+    numbers,
+)
 from places import Place
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
@@ -16,7 +26,8 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 ML_DTYPES = {
     "ml_dtypes": tuple(
-        "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+        "bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
+        "float8_e5m2 float8_e5m2fnuz "
         "float8_e8m0fnu float6_e2m3fn float6_e3m2fn float4_e2m1fn".split()
     )
 }
@@ -55,7 +66,13 @@ PEER = NumPy()
 
 
 def by(protocol: str, **more: Any) -> In:
-    return In(f"asarray(x, protocol={protocol!r})", PEER, lambda x: ep.asarray(x, protocol=protocol), dtypes=NUMPY_DTYPES, **more)
+    return In(
+        f"asarray(x, protocol={protocol!r})",
+        PEER,
+        lambda x: ep.asarray(x, protocol=protocol),
+        dtypes=NUMPY_DTYPES,
+        **more,
+    )
 
 
 WAYS = [
@@ -66,9 +83,23 @@ WAYS = [
     by("array_interface"),
     by("array_struct"),
     Out("np.asarray(a)", PEER, np.asarray, HOST_ACCESSIBLE, NUMPY_DTYPES, more_dtypes=ML_DTYPES),
-    Out("np.from_dlpack(a, device='cpu')", PEER, lambda a: np.from_dlpack(a, device="cpu"), HOST_ACCESSIBLE, NUMPY_DTYPES),
-    Out("np.from_dlpack(a.host())", PEER, lambda a: np.from_dlpack(a.host()), HOST_ACCESSIBLE, NUMPY_DTYPES),
-    Out("a.numpy()", PEER, lambda a: a.numpy(), HOST_ACCESSIBLE, NUMPY_DTYPES, more_dtypes=ML_DTYPES),
+    Out(
+        "np.from_dlpack(a, device='cpu')",
+        PEER,
+        lambda a: np.from_dlpack(a, device="cpu"),
+        HOST_ACCESSIBLE,
+        NUMPY_DTYPES,
+    ),
+    Out(
+        "np.from_dlpack(a.host())",
+        PEER,
+        lambda a: np.from_dlpack(a.host()),
+        HOST_ACCESSIBLE,
+        NUMPY_DTYPES,
+    ),
+    Out(
+        "a.numpy()", PEER, lambda a: a.numpy(), HOST_ACCESSIBLE, NUMPY_DTYPES, more_dtypes=ML_DTYPES
+    ),
     Out(
         "np.array(a, copy=False)",
         PEER,
@@ -105,4 +136,8 @@ def test_usm_needs_device_cpu_or_a_host_view() -> None:
     array = ep.zeros(4, "int32", device="opencl:cpu", kind="shared")
     with pytest.raises((RuntimeError, BufferError), match="Unsupported device"):
         np.from_dlpack(array)
-    assert np.from_dlpack(array, device="cpu").ctypes.data == np.from_dlpack(array.host()).ctypes.data == array.data_ptr
+    assert (
+        np.from_dlpack(array, device="cpu").ctypes.data
+        == np.from_dlpack(array.host()).ctypes.data
+        == array.data_ptr
+    )

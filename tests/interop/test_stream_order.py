@@ -56,7 +56,9 @@ def check(libraries: list[Any], form: str, protocol: str, op: Op, how: str, late
         library.add(x, 1)
         library.multiply(x, 3)  # so that what adds one gives another number if it comes first
     queue = our_queue(device) if how == "queue=" else None
-    if late and (queue or form == "exported"):  # else the operation is submitted to the library's stream
+    if late and (
+        queue or form == "exported"
+    ):  # else the operation is submitted to the library's stream
         keep_busy(queue or operands[0][1].queue, device, len(libraries))
     returned = []
     with ep.device_context(our_queue(device)) if how == "with queue" else contextlib.nullcontext():
@@ -68,10 +70,14 @@ def check(libraries: list[Any], form: str, protocol: str, op: Op, how: str, late
     for library, (x, _) in zip(libraries, operands, strict=True):
         found = library.values(x)
         if (found != 3 * op.after).any():
-            raise AssertionError(f"{library.name}'s array: {np.unique(found).tolist()}, not {3 * op.after}")
+            raise AssertionError(
+                f"{library.name}'s array: {np.unique(found).tolist()}, not {3 * op.after}"
+            )
 
 
-def run_cell(libraries: tuple[type, ...], on_side: bool, op: Op, how: str, form: str, protocol: str) -> None:
+def run_cell(
+    libraries: tuple[type, ...], on_side: bool, op: Op, how: str, form: str, protocol: str
+) -> None:
     peers = [made(each) for each in libraries]
     if not all(peer.crosses(form, protocol) for peer in peers):
         pytest.skip("there is no such way between the two")

@@ -1,4 +1,5 @@
-"""Arrays pass through random chains of libraries on random streams in several threads, and their memory is reused at once.
+"""Arrays pass through random chains of libraries on random streams in several threads, and their
+memory is reused at once.
 
 Each chain keeps one number in all elements of an array. In a step, the library that has the array
 changes it, or an Entrepot operation works on it, or another library takes the memory. The latter
@@ -21,7 +22,13 @@ import entrepot as ep
 from interop.stream_order import SIZE, CupyCuda, NumbaCuda, TorchCuda, operations
 
 PEERS = [pytest.mark.numpy, pytest.mark.torch, pytest.mark.cupy, pytest.mark.numba_cuda]
-pytestmark = [pytest.mark.host, pytest.mark.cuda, *PEERS, pytest.mark.alone, pytest.mark.usefixtures("sources_of_copies")]
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.cuda,
+    *PEERS,
+    pytest.mark.alone,
+    pytest.mark.usefixtures("sources_of_copies"),
+]
 
 SECONDS = float(os.environ.get("ENTREPOT_SOAK_SECONDS", "3"))
 THREADS = 8

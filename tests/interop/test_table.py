@@ -30,7 +30,12 @@ def full() -> Matrix:
     for way in ways_of(LIBRARY):
         for check, _ in columns(way, HOST):
             cannot = way.cannot.get(check)
-            matrix.add((LIBRARY, way.name, str(HOST)), check, CANNOT if cannot else HOLDS, cannot and cannot.reason)
+            matrix.add(
+                (LIBRARY, way.name, str(HOST)),
+                check,
+                CANNOT if cannot else HOLDS,
+                cannot and cannot.reason,
+            )
     return matrix
 
 
@@ -38,8 +43,15 @@ def full() -> Matrix:
 def page(tmp_path: Path) -> Path:
     """With a row of an existing way, and one of a former way."""
     page = tmp_path / "page.md"
-    rows = ["| library | way | memory |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in (ROW, GONE))]
-    page.write_text("\n".join(["before", BEGIN, *rows, "", "- of yesterday", END, "- after", ""]), encoding="utf-8")
+    rows = [
+        "| library | way | memory |",
+        "|---|---|---|",
+        *(f"| {' | '.join(row)} |" for row in (ROW, GONE)),
+    ]
+    page.write_text(
+        "\n".join(["before", BEGIN, *rows, "", "- of yesterday", END, "- after", ""]),
+        encoding="utf-8",
+    )
     return page
 
 
@@ -50,7 +62,11 @@ def test_table_is_written_between_the_markers(page: Path) -> None:
     assert text.startswith(f"before\n{BEGIN}\nPrinted on {ep.device(DEVICE).name} (driver ")
     assert text.endswith(f"\n\n{END}\n- after\n")
     assert "of yesterday" not in text
-    assert rows_of(text) == matrix.rows() == sorted((LIBRARY, way.name, str(HOST)) for way in ways_of(LIBRARY))
+    assert (
+        rows_of(text)
+        == matrix.rows()
+        == sorted((LIBRARY, way.name, str(HOST)) for way in ways_of(LIBRARY))
+    )
     matrix.put_into(page, DEVICE)
     assert page.read_text(encoding="utf-8") == text
 
@@ -60,11 +76,16 @@ def test_reasons_belong_to_the_rows_shown() -> None:
     matrix.add((LIBRARY, "a way", "cuda:0-host"), "whole", HOLDS)
     matrix.add((LIBRARY, "a way", "cuda:0-host"), "offset", CANNOT, "it has no offsets")
     matrix.add((LIBRARY, "no way", "cuda:0-host"), "whole", CANNOT, "it has nothing")
-    assert [line for line in matrix.lines("cuda:0-") if line.startswith("- ")] == [f"- {LIBRARY}: it has no offsets"]
+    assert [line for line in matrix.lines("cuda:0-") if line.startswith("- ")] == [
+        f"- {LIBRARY}: it has no offsets"
+    ]
 
 
 def of_another_device(matrix: Matrix) -> None:
-    matrix.cells = {(library, way, "opencl:cpu-host"): cells for (library, way, _), cells in matrix.cells.items()}
+    matrix.cells = {
+        (library, way, "opencl:cpu-host"): cells
+        for (library, way, _), cells in matrix.cells.items()
+    }
 
 
 def only_what_cannot_be(matrix: Matrix) -> None:
@@ -99,7 +120,9 @@ def without_a_dtype(matrix: Matrix) -> None:
         (without_a_dtype, "not all checks have run of builtin_buffers's memoryview"),
     ],
 )
-def test_less_is_refused_and_the_page_stays(page: Path, spoil: Callable[[Matrix], None], says: str) -> None:
+def test_less_is_refused_and_the_page_stays(
+    page: Path, spoil: Callable[[Matrix], None], says: str
+) -> None:
     matrix, text = full(), page.read_text(encoding="utf-8")
     spoil(matrix)
     with pytest.raises(Refused, match=says):
@@ -115,7 +138,17 @@ def test_a_page_without_the_markers_is_refused(page: Path) -> None:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-q", "-o", "minversion=7", "-p", "no:cacheprovider", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-o",
+        "minversion=7",
+        "-p",
+        "no:cacheprovider",
+        *arguments,
+    ]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
 
 
@@ -128,6 +161,8 @@ def test_refused_run_fails_with_the_reason(page: Path) -> None:
 
 
 def test_a_folder_is_no_page() -> None:
-    done = run("tests/interop/test_builtin_buffers.py", "-k", "bytearray", "--matrix", "tests/interop")
+    done = run(
+        "tests/interop/test_builtin_buffers.py", "-k", "bytearray", "--matrix", "tests/interop"
+    )
     assert done.returncode == pytest.ExitCode.USAGE_ERROR, done.stdout
     assert "--matrix=tests/interop: that is no page" in done.stderr

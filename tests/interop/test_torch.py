@@ -1,4 +1,6 @@
-"""PyTorch: the C exchange API, DLPack and CAI in, DLPack, CAI, buffers and NumPy's interface out, on the CPU and on CUDA."""
+"""PyTorch: the C exchange API, DLPack and CAI in, DLPack, CAI, buffers and NumPy's interface out,
+on the CPU and on CUDA.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,18 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Way, matrix
+from interop.pairs import (
+    HOST_ACCESSIBLE,
+    LAYOUTS,
+    NUMPY_DTYPES,
+    Cannot,
+    In,
+    Out,
+    Peer,
+    View,
+    Way,
+    matrix,
+)
 from places import CUDA, Place
 
 torch = pytest.importorskip("torch")
@@ -19,7 +32,8 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.torch]
 
 MORE_DTYPES = (
     *NUMPY_DTYPES,
-    *"bfloat16 complex32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split(),
+    *"bfloat16 complex32 float8_e4m3fn float8_e4m3fnuz".split(),
+    *"float8_e5m2 float8_e5m2fnuz float8_e8m0fnu".split(),
 )
 
 PAIRS = {"float4_e2m1fnx2": "float4_e2m1fn_x2"}  # two to a byte: our name, and PyTorch's
@@ -53,7 +67,9 @@ class TorchPinned(Torch):
     """Host tensors in pinned memory, which export as CPU memory."""
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
-        whole = torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype)).pin_memory()
+        whole = (
+            torch.arange(24, dtype=torch.int32).reshape(4, 6).to(getattr(torch, dtype)).pin_memory()
+        )
         return LAYOUTS[layout](whole, torch.broadcast_to)
 
 
@@ -72,7 +88,11 @@ class TorchCuda(Torch):
 
     def make(self, place: Place, dtype: str = "int32", layout: str = "whole") -> Any:
         with self.on():
-            whole = torch.arange(24, dtype=torch.int32, device="cuda").reshape(4, 6).to(getattr(torch, dtype))
+            whole = (
+                torch.arange(24, dtype=torch.int32, device="cuda")
+                .reshape(4, 6)
+                .to(getattr(torch, dtype))
+            )
             made = LAYOUTS[layout](whole, torch.broadcast_to)
         self.stream.synchronize()  # its CAI names no stream to wait for
         return made
@@ -106,7 +126,9 @@ CANNOT_MAKE = {
     "negative strides": Cannot("PyTorch has no negative strides", ValueError),
     "read-only": Cannot(NO_FLAG, how=None),
 }
-ENDS_THE_PROCESS = Cannot("PyTorch before 2.15 ends the process where strides are negative", how=None)
+ENDS_THE_PROCESS = Cannot(
+    "PyTorch before 2.15 ends the process where strides are negative", how=None
+)
 NO_NEGATIVE_STRIDES = Cannot("PyTorch has no negative strides", RuntimeError)
 CANNOT_TAKE = {
     "negative strides": NO_NEGATIVE_STRIDES if VERSION >= (2, 15) else ENDS_THE_PROCESS,
@@ -115,9 +137,29 @@ CANNOT_TAKE = {
 
 WAYS = [
     In("asarray(t)", PEER, ep.asarray, dtypes=HOST_DTYPES, cannot=CANNOT_MAKE),
-    In("asarray(t, protocol='dlpack')", PEER, lambda t: ep.asarray(t, protocol="dlpack"), dtypes=HOST_DTYPES, cannot=CANNOT_MAKE),
-    Out("torch.from_dlpack(a.host())", PEER, lambda a: torch.from_dlpack(a.host()), HOST_ACCESSIBLE, HOST_DTYPES, CANNOT_TAKE),
-    Out("torch.as_tensor(a.host())", PEER, lambda a: torch.as_tensor(a.host()), HOST_ACCESSIBLE, HOST_DTYPES, CANNOT_TAKE),
+    In(
+        "asarray(t, protocol='dlpack')",
+        PEER,
+        lambda t: ep.asarray(t, protocol="dlpack"),
+        dtypes=HOST_DTYPES,
+        cannot=CANNOT_MAKE,
+    ),
+    Out(
+        "torch.from_dlpack(a.host())",
+        PEER,
+        lambda a: torch.from_dlpack(a.host()),
+        HOST_ACCESSIBLE,
+        HOST_DTYPES,
+        CANNOT_TAKE,
+    ),
+    Out(
+        "torch.as_tensor(a.host())",
+        PEER,
+        lambda a: torch.as_tensor(a.host()),
+        HOST_ACCESSIBLE,
+        HOST_DTYPES,
+        CANNOT_TAKE,
+    ),
 ]
 
 
@@ -138,7 +180,15 @@ def on_device(peer: TorchCuda) -> list[Way]:
     as_tensor = functools.partial(torch.as_tensor, device="cuda")
     by_typestr = tuple(dtype for dtype in NUMPY_DTYPES)
     return [
-        In(f"asarray(t), {name}", peer, there(ep.asarray), device, MORE_DTYPES, CANNOT_MAKE, at_once=True),
+        In(
+            f"asarray(t), {name}",
+            peer,
+            there(ep.asarray),
+            device,
+            MORE_DTYPES,
+            CANNOT_MAKE,
+            at_once=True,
+        ),
         In(
             f"asarray(t, protocol='dlpack'), {name}",
             peer,
@@ -157,7 +207,15 @@ def on_device(peer: TorchCuda) -> list[Way]:
             CANNOT_MAKE,
             at_once=True,
         ),
-        Out(f"torch.from_dlpack(a), {name}", peer, there(torch.from_dlpack), device, MORE_DTYPES, CANNOT_TAKE, at_once=True),
+        Out(
+            f"torch.from_dlpack(a), {name}",
+            peer,
+            there(torch.from_dlpack),
+            device,
+            MORE_DTYPES,
+            CANNOT_TAKE,
+            at_once=True,
+        ),
         Out(
             f"torch.as_tensor(a, device='cuda'), {name}",
             peer,
@@ -173,7 +231,14 @@ def on_device(peer: TorchCuda) -> list[Way]:
 PINNED = [place for place in CUDA if place.kind == "host"]
 CANNOT_MAKE_PINNED = CANNOT_MAKE | Cannot.lacks("PyTorch's host waits for its own copies", "order")
 WAYS += [
-    In("asarray(t.pin_memory())", TorchPinned(), ep.asarray, PINNED, NUMPY_DTYPES, CANNOT_MAKE_PINNED),
+    In(
+        "asarray(t.pin_memory())",
+        TorchPinned(),
+        ep.asarray,
+        PINNED,
+        NUMPY_DTYPES,
+        CANNOT_MAKE_PINNED,
+    ),
     In(
         "asarray(t.pin_memory(), protocol='dlpack')",
         TorchPinned(),
@@ -195,14 +260,22 @@ class TestOnDevice:
     def test_bits_that_the_bytes_do_not_show(self) -> None:
         numbers = torch.ones(3, dtype=torch.complex64, device="cuda")
         weights = torch.ones(3, device="cuda", requires_grad=True)
-        for tensor, call in ((numbers.conj(), "resolve_conj"), (numbers.conj().imag, "resolve_neg"), (weights, "detach")):
+        for tensor, call in (
+            (numbers.conj(), "resolve_conj"),
+            (numbers.conj().imag, "resolve_neg"),
+            (weights, "detach"),
+        ):
             with pytest.raises(ep.ExchangeError, match=call):
                 ep.asarray(tensor)
             plain = getattr(tensor, call)()
             assert ep.asarray(plain).data_ptr == plain.data_ptr()
 
     def test_its_streams_are_queues(self) -> None:
-        for stream in (torch.cuda.Stream(), torch.cuda.default_stream(), torch.cuda.current_stream()):
+        for stream in (
+            torch.cuda.Stream(),
+            torch.cuda.default_stream(),
+            torch.cuda.current_stream(),
+        ):
             array = ep.full(4, 3, "int32", queue=stream)
             stream.synchronize()
             assert torch.from_dlpack(array).tolist() == [3] * 4
@@ -238,7 +311,9 @@ class TestOnDevice:
         peer, ours = TorchCuda(own_stream=False), ep.Queue("cuda:0")
         for array, tensor in reversed([(array, torch.from_dlpack(array)) for array in arrays]):
             peer.start_slow_kernel(tensor)
-            assert not torch.cuda.current_stream().query(), "the kernel must be slow enough for a test to mean anything"
+            assert not torch.cuda.current_stream().query(), (
+                "the kernel must be slow enough for a test to mean anything"
+            )
             seen = ep.empty((4, 6), "int32", queue=ours)
             ep.copy(seen, array, queue=ours)
             assert seen.copy_to_host().numpy()[0, 0] == 42, "read before PyTorch's kernel was done"

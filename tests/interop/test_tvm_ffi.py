@@ -12,7 +12,20 @@ import pytest
 
 import entrepot as ep
 from interop.driver_memory import OnStream, producer
-from interop.pairs import EVERYWHERE, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Way, matrix, numbers, values_of
+from interop.pairs import (
+    EVERYWHERE,
+    LAYOUTS,
+    NUMPY_DTYPES,
+    Cannot,
+    In,
+    Out,
+    Peer,
+    View,
+    Way,
+    matrix,
+    numbers,
+    values_of,
+)
 from places import CUDA, Place, every_place
 from tensors import Legacy
 
@@ -22,13 +35,16 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.tvm_ffi]
 REAL_DTYPES = tuple(dtype for dtype in NUMPY_DTYPES if "complex" not in dtype)
 MORE_DTYPES = (
     *REAL_DTYPES,
-    *"bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz "
+    *"bfloat16 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz "
+    "float8_e5m2 float8_e5m2fnuz "
     "float8_e8m0fnu".split(),
 )
 
 
 def writable_broadcast(row: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    return np.lib.stride_tricks.as_strided(row, shape, (0, *row.strides))  # NumPy's own is read-only, which a tensor cannot be
+    return np.lib.stride_tricks.as_strided(
+        row, shape, (0, *row.strides)
+    )  # NumPy's own is read-only, which a tensor cannot be
 
 
 class TvmFfi(Peer):
@@ -47,7 +63,10 @@ class TvmFfi(Peer):
     def values(self, obj: Any) -> np.ndarray:
         if obj.device.type == "cpu":
             return np.from_dlpack(obj).copy()
-        ep.asarray(obj).device.queue.wait()  # the current stream, on which the API has it ready: a host waits for that itself
+        ep.asarray(
+            obj
+            # the current stream, on which the API has it ready: a host waits for that itself
+        ).device.queue.wait()
         return values_of(ep.asarray(obj))
 
     def write(self, obj: Any, value: int) -> None:
@@ -61,7 +80,11 @@ class TvmFfiCuda(OnStream, TvmFfi):
         return tvm_ffi.from_dlpack(producer(dtype, layout, form=Legacy))
 
     def on(self) -> contextlib.AbstractContextManager[Any]:
-        return tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), self.number) if self.own_stream else contextlib.nullcontext()
+        return (
+            tvm_ffi.use_raw_stream(tvm_ffi.device("cuda", 0), self.number)
+            if self.own_stream
+            else contextlib.nullcontext()
+        )
 
     def there(self, carry: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def carry_there(obj: Any) -> Any:
@@ -83,15 +106,23 @@ def as_argument(array: ep.Array) -> Any:
 
 NO_FLAG = "tensors of tvm_ffi have no read-only flag"
 CANNOT_MAKE = Cannot.lacks(NO_FLAG, "read-only")
-KNOWS_NO_STREAM = {"order": Cannot("a tensor's __dlpack__ passes over the stream that it is given", AssertionError)}
+KNOWS_NO_STREAM = {
+    "order": Cannot("a tensor's __dlpack__ passes over the stream that it is given", AssertionError)
+}
 CANNOT_TAKE = {
     "read-only": Cannot(NO_FLAG, AssertionError),
-    "sub-devices": Cannot("DLPack has no word for a context; a.host() is the host's", ep.ExchangeError),
+    "sub-devices": Cannot(
+        "DLPack has no word for a context; a.host() is the host's", ep.ExchangeError
+    ),
 }
 
 ON_DEVICE = [place for place in CUDA if place.kind == "device"]
 ELSEWHERE = [place for place in EVERYWHERE if place not in ON_DEVICE]
-ON_DEVICE_DTYPES = (*MORE_DTYPES, "complex64", "complex128")  # NumPy gives no complex ones by DLPack
+ON_DEVICE_DTYPES = (
+    *MORE_DTYPES,
+    "complex64",
+    "complex128",
+)  # NumPy gives no complex ones by DLPack
 NO_CONTEXTS = {name: cannot for name, cannot in CANNOT_TAKE.items() if name != "sub-devices"}
 
 
@@ -116,7 +147,15 @@ def on_device(peer: TvmFfiCuda) -> list[Way]:
             NO_CONTEXTS,
             at_once=True,
         ),
-        Out(f"function(a), {name}", peer, peer.there(as_argument), ON_DEVICE, MORE_DTYPES, NO_CONTEXTS, at_once=True),
+        Out(
+            f"function(a), {name}",
+            peer,
+            peer.there(as_argument),
+            ON_DEVICE,
+            MORE_DTYPES,
+            NO_CONTEXTS,
+            at_once=True,
+        ),
     ]
 
 

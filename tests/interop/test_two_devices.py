@@ -1,4 +1,6 @@
-"""Memory of a CUDA device that is not the current one: from PyTorch, from CuPy and by CAI, and to them."""
+"""Memory of a CUDA device that is not the current one: from PyTorch, from CuPy and by CAI, and to
+them.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +46,20 @@ class TestTorch:
     def test_its_tensors_come_in(self, torch: Any) -> None:
         tensor = torch.arange(12, dtype=torch.int32, device="cuda:1").reshape(3, 4)
         array = ep.asarray(tensor[1:, ::2])
-        assert (str(array.device), array.kind, array.data_ptr) == ("cuda:1", "device", tensor[1:, ::2].data_ptr())
+        assert (str(array.device), array.kind, array.data_ptr) == (
+            "cuda:1",
+            "device",
+            tensor[1:, ::2].data_ptr(),
+        )
         assert values(array).tolist() == NUMBERS[1:, ::2].tolist()
         ep.fill(array, 70).wait()
         assert tensor[1].tolist() == [70, 5, 70, 7]
 
     @pytest.mark.alone
     @pytest.mark.parametrize("own_stream", [False, True])
-    def test_import_waits_for_the_stream_of_the_second_device(self, torch: Any, own_stream: bool) -> None:
+    def test_import_waits_for_the_stream_of_the_second_device(
+        self, torch: Any, own_stream: bool
+    ) -> None:
         with torch.cuda.device(1):
             stream = torch.cuda.Stream() if own_stream else torch.cuda.default_stream()
         tensor = torch.zeros(12, dtype=torch.int32, device="cuda:1")
@@ -117,7 +125,11 @@ class TestCupy:
     @pytest.mark.parametrize("protocol", [None, "dlpack", "cai"])
     def test_its_arrays_come_in(self, theirs: Any, protocol: str | None) -> None:
         array = ep.asarray(theirs[1:, ::2], protocol=protocol)
-        assert (str(array.device), array.kind, array.data_ptr) == ("cuda:1", "device", theirs[1:, ::2].data.ptr)
+        assert (str(array.device), array.kind, array.data_ptr) == (
+            "cuda:1",
+            "device",
+            theirs[1:, ::2].data.ptr,
+        )
         assert values(array).tolist() == NUMBERS[1:, ::2].tolist()
 
     @pytest.mark.alone
@@ -142,7 +154,9 @@ class TestCupy:
     @pytest.mark.parametrize("take", ["from_dlpack", "asarray"])
     def test_array_on_the_second_device_is_exported(self, cupy: Any, take: str) -> None:
         array = ours()
-        with cupy.cuda.Device(0 if take == "from_dlpack" else 1):  # cupy.asarray copies to the current device
+        with cupy.cuda.Device(
+            0 if take == "from_dlpack" else 1
+        ):  # cupy.asarray copies to the current device
             theirs = getattr(cupy, take)(array)
         assert (theirs.device.id, theirs.data.ptr) == (1, array.data_ptr)
         with cupy.cuda.Device(1):
@@ -161,7 +175,9 @@ class TestCai:
 
     def test_the_pointer_says_which_device(self) -> None:
         array = ours()
-        again = ep.asarray(Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array))
+        again = ep.asarray(
+            Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array)
+        )
         assert (str(again.device), again.kind, again.context) == ("cuda:1", "device", array.context)
         assert values(again).tolist() == NUMBERS.tolist()
 
@@ -178,6 +194,8 @@ class TestCai:
     def test_copy_between_devices_waits_for_the_producer(self) -> None:
         ours().to("cuda:0")
         array, done = slowly()
-        here = ep.asarray(Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array)).to("cuda:0")
+        here = ep.asarray(
+            Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array)
+        ).to("cuda:0")
         assert not done.done, "the copy waited"
         assert (str(here.device), values(here)[0, 0]) == ("cuda:0", cuda_kernels.RESULT)

@@ -44,7 +44,9 @@ class Target:
     @property
     def text(self) -> str:
         """The request as arguments of the command line."""
-        options = [f"--device {self.request.device}"] * (self.request.device != "host") + ["--copies"] * self.request.copies
+        options = [f"--device {self.request.device}"] * (self.request.device != "host") + [
+            "--copies"
+        ] * self.request.copies
         options += [f"--protocol {name}" for name in self.request.protocols]
         return " ".join([self.request.target, *options])
 
@@ -83,8 +85,12 @@ COPIER = "partial(__import__('dpctl.memory').memory.MemoryUSMShared, copy=True)"
 
 TARGETS: tuple[Target, ...] = (
     target("Entrepot", "entrepot:zeros((3, 4), 'float32', device='host')", "host"),
-    target("Entrepot", f"entrepot:zeros((3, 4), 'float32', device='{SYCL}', kind='shared')", "sycl"),
-    target("Entrepot", f"entrepot:zeros((3, 4), 'float32', device='{SYCL}', kind='device')", "sycl"),
+    target(
+        "Entrepot", f"entrepot:zeros((3, 4), 'float32', device='{SYCL}', kind='shared')", "sycl"
+    ),
+    target(
+        "Entrepot", f"entrepot:zeros((3, 4), 'float32', device='{SYCL}', kind='device')", "sycl"
+    ),
     target("Entrepot", "entrepot:asarray", "host"),
     target("Entrepot", "entrepot:asarray", "sycl", device=SYCL),
     target("Entrepot", "entrepot:from_dlpack", "host"),
@@ -95,7 +101,9 @@ TARGETS: tuple[Target, ...] = (
     target("NumPy", "numpy:broadcast_to(arange(4.0), (3, 4))", "numpy"),
     target("NumPy", "numpy:asarray", "numpy"),
     target("NumPy", "numpy:from_dlpack", "numpy"),
-    target("ml_dtypes", "numpy:zeros((3, 4), __import__('ml_dtypes').bfloat16)", "numpy", "ml_dtypes"),
+    target(
+        "ml_dtypes", "numpy:zeros((3, 4), __import__('ml_dtypes').bfloat16)", "numpy", "ml_dtypes"
+    ),
     target("PyTorch", "torch:zeros(3, 4)", "torch"),
     target("PyTorch", "torch:from_dlpack", "torch"),
     target("JAX", "jax.numpy:zeros((3, 4))", "jax"),
@@ -124,7 +132,10 @@ ON_CUDA = f"device='{CUDA}'"
 CUPY_MANAGED = "ndarray((3, 4), 'float32', cuda.MemoryPointer(cuda.ManagedMemory(48), 0))"
 CUPY_PINNED = "zeros_pinned((3, 4), 'float32')"
 NUMBA_ON_A_STREAM = "device_array((3, 4), 'float32', stream=stream())"
-STRIDED_VIEW = "partial(__import__('cuda.core.utils').core.utils.StridedMemoryView.from_any_interface, stream_ptr=-1)"
+STRIDED_VIEW = (
+    "partial(__import__('cuda.core.utils').core.utils.StridedMemoryView.from_any_interface, "
+    "stream_ptr=-1)"
+)
 
 CUDA_TARGETS: tuple[Target, ...] = (
     target("Entrepot", f"entrepot:zeros((3, 4), 'float32', {ON_CUDA})", "cuda"),
@@ -135,7 +146,13 @@ CUDA_TARGETS: tuple[Target, ...] = (
     target("PyTorch", "torch:zeros(3, 4, device='cuda')", "torch", "cuda"),
     target("PyTorch", "torch:zeros(3, 4).pin_memory()", "torch", "cuda"),
     target("PyTorch", "torch:from_dlpack", "torch", "cuda", device=CUDA),
-    target("PyTorch", "functools:partial(__import__('torch').as_tensor, device='cuda')", "torch", "cuda", device=CUDA),
+    target(
+        "PyTorch",
+        "functools:partial(__import__('torch').as_tensor, device='cuda')",
+        "torch",
+        "cuda",
+        device=CUDA,
+    ),
     target("CuPy", "cupy:zeros((3, 4), 'float32')", "cupy", "cuda"),
     target("CuPy", "cupy:flip(zeros((3, 4), 'float32'))", "cupy", "cuda"),
     target("CuPy", f"cupy:{CUPY_MANAGED}", "cupy", "cuda"),
@@ -149,8 +166,18 @@ CUDA_TARGETS: tuple[Target, ...] = (
     target("numba-cuda", "numba.cuda:managed_array((3, 4), 'float32')", "numba_cuda", "cuda"),
     target("numba-cuda", "numba.cuda:as_cuda_array", "numba_cuda", "cuda", device=CUDA),
     target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('')", "cuda_core", "cuda"),
-    target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('LegacyPinnedMemoryResource')", "cuda_core", "cuda"),
-    target("cuda.core", f"cuda.core:{WRAPPED}.core_buffer('ManagedMemoryResource')", "cuda_core", "cuda"),
+    target(
+        "cuda.core",
+        f"cuda.core:{WRAPPED}.core_buffer('LegacyPinnedMemoryResource')",
+        "cuda_core",
+        "cuda",
+    ),
+    target(
+        "cuda.core",
+        f"cuda.core:{WRAPPED}.core_buffer('ManagedMemoryResource')",
+        "cuda_core",
+        "cuda",
+    ),
     target("cuda.core", f"functools:{STRIDED_VIEW}", "cuda_core", "cuda", device=CUDA),
     target("apache-tvm-ffi", "tvm_ffi:from_dlpack", "tvm_ffi", "cuda", device=CUDA),
     target("nanobind", f"nanobind:{WRAPPED}.nanobind_array", "nanobind", "cuda", device=CUDA),
@@ -170,7 +197,9 @@ class Defect:
 
     @property
     def is_fixed(self) -> bool:
-        return self.fixed is not None and numbers(importlib.metadata.version(self.fixed[0])) >= numbers(self.fixed[1])
+        return self.fixed is not None and numbers(
+            importlib.metadata.version(self.fixed[0])
+        ) >= numbers(self.fixed[1])
 
 
 def numbers(version: str) -> list[int]:
@@ -184,50 +213,128 @@ def named(start: str) -> Target:
     return (exact or [row for row in rows if row.request.target.startswith(start)])[0]
 
 
-USM, SUAI_IN, DPNP_OUT, DPNP_IN = "dpctl.memory:MemoryUSMShared", "dpctl.memory:as_usm", "dpnp:zeros", "dpnp:asarray"
+USM, SUAI_IN, DPNP_OUT, DPNP_IN = (
+    "dpctl.memory:MemoryUSMShared",
+    "dpctl.memory:as_usm",
+    "dpnp:zeros",
+    "dpnp:asarray",
+)
 DEFECTS: tuple[Defect, ...] = (
     Defect("sets data[1] to True for writable memory", USM, "suai.export.read-only"),
     Defect("does not look at the read-only flag", SUAI_IN, "suai.import.read-only"),
     Defect("takes a missing typestr for float64", SUAI_IN, "suai.import.refuses-no-typestr"),
     Defect("uses a capsule up and then refuses", SUAI_IN, "suai.import.keeps-a-refused-capsule"),
     Defect(
-        "ends the process where a context does not know the pointer", SUAI_IN, "suai.import.refuses-foreign-memory-of-a-context"
+        "ends the process where a context does not know the pointer",
+        SUAI_IN,
+        "suai.import.refuses-foreign-memory-of-a-context",
     ),
-    Defect("refuses a missing data, in place of which the buffer is meant", SUAI_IN, "suai.import.buffer"),
-    Defect("does not compare the elements with the allocation", SUAI_IN, "suai.import.refuses-beyond-the-allocation"),
+    Defect(
+        "refuses a missing data, in place of which the buffer is meant",
+        SUAI_IN,
+        "suai.import.buffer",
+    ),
+    Defect(
+        "does not compare the elements with the allocation",
+        SUAI_IN,
+        "suai.import.refuses-beyond-the-allocation",
+    ),
     Defect("copy=True of the same kind is a view", "functools:partial", "suai.import.zero-copy"),
-    Defect("waits for its queue at each access of the attribute", DPNP_OUT, "suai.export.does-not-wait"),
-    Defect("copies for dl_device=(kDLCPU, 0) what the host can read", DPNP_OUT, "dlpack.export.host-view"),
+    Defect(
+        "waits for its queue at each access of the attribute", DPNP_OUT, "suai.export.does-not-wait"
+    ),
+    Defect(
+        "copies for dl_device=(kDLCPU, 0) what the host can read",
+        DPNP_OUT,
+        "dlpack.export.host-view",
+    ),
     Defect("exports every 0-d array as read-only", "dpnp:ones", "dlpack.export.read-only"),
     Defect("copies what has only SUAI", DPNP_IN, "suai.import.zero-copy"),
-    Defect("has no negative strides of SUAI", DPNP_IN, "suai.import.negative-strides", NOT_APPLICABLE),
-    Defect("refuses the null pointer of a tensor without elements", "dpnp:from_dlpack", "dlpack.import.zero-size"),
+    Defect(
+        "has no negative strides of SUAI", DPNP_IN, "suai.import.negative-strides", NOT_APPLICABLE
+    ),
+    Defect(
+        "refuses the null pointer of a tensor without elements",
+        "dpnp:from_dlpack",
+        "dlpack.import.zero-size",
+    ),
     Defect("follows null strides", "dpnp:from_dlpack", "dlpack.import.null-strides"),
     Defect("loses the read-only flag", "torch:from_dlpack", "dlpack.import.read-only"),
-    Defect("has no negative strides", "torch:from_dlpack", "dlpack.import.negative-strides", NOT_APPLICABLE),
-    Defect("asks for legacy tensors", "jax.numpy:from_dlpack", "dlpack.import.asks-for-a-version", fixed=("jax", "0.12")),
-    Defect("gives what is immutable as legacy tensors", "jax.numpy:zeros", "dlpack.export.read-only-legacy"),
+    Defect(
+        "has no negative strides",
+        "torch:from_dlpack",
+        "dlpack.import.negative-strides",
+        NOT_APPLICABLE,
+    ),
+    Defect(
+        "asks for legacy tensors",
+        "jax.numpy:from_dlpack",
+        "dlpack.import.asks-for-a-version",
+        fixed=("jax", "0.12"),
+    ),
+    Defect(
+        "gives what is immutable as legacy tensors",
+        "jax.numpy:zeros",
+        "dlpack.export.read-only-legacy",
+    ),
     Defect("loses the read-only flag", "tvm_ffi:from_dlpack", "c_exchange_api.import.read-only"),
-    Defect("holds the capsule and does not rename it", "mpi4py.MPI:buffer.frombuffer", "dlpack.import.renames-the-capsule"),
+    Defect(
+        "holds the capsule and does not rename it",
+        "mpi4py.MPI:buffer.frombuffer",
+        "dlpack.import.renames-the-capsule",
+    ),
     Defect("loses the read-only flag", "cupy:from_dlpack", "dlpack.import.read-only"),
     Defect("loses the read-only flag", "cupy:asarray", "cai.import.read-only"),
     Defect("takes stream 0", "cupy:zeros", "dlpack.export.ambiguous-stream"),
     Defect("says negative strides as unsigned numbers", "cupy:flip", "dlpack.export.agrees"),
-    Defect("has the second version, without a stream", "torch:zeros(3, 4, device='cuda')", "cai.export.version"),
-    Defect("does not look at the mask", "functools:partial(__import__('torch')", "cai.import.refuses-a-mask"),
+    Defect(
+        "has the second version, without a stream",
+        "torch:zeros(3, 4, device='cuda')",
+        "cai.export.version",
+    ),
+    Defect(
+        "does not look at the mask",
+        "functools:partial(__import__('torch')",
+        "cai.import.refuses-a-mask",
+    ),
     Defect("does not follow strides of 0", "numba.cuda:as_cuda_array", "cai.import.broadcast"),
     Defect(
         "takes a tensor of another major version",
         "functools:partial(__import__('cuda.core",
         "dlpack.import.refuses-a-major-version",
     ),
-    Defect("has a key of its own, offset", "rocm.bindings.util.types:DeviceArray", "cai.export.known-keys"),
+    Defect(
+        "has a key of its own, offset",
+        "rocm.bindings.util.types:DeviceArray",
+        "cai.export.known-keys",
+    ),
     Defect("has the typestr 'B'", "rocm.bindings.util.types:DeviceArray", "cai.export.typestr"),
-    Defect("does not keep the object", "rocm.bindings.util.types:__import__('wrapped')", "cai.import.keeps-the-object"),
-    Defect("does not look at the version", "rocm.bindings.util.types:__import__('wrapped')", "cai.import.refuses-no-version"),
-    Defect("does not rename the capsule", "nanobind:__import__('wrapped')", "dlpack.import.renames-the-capsule"),
-    Defect("takes a tensor of another major version", "nanobind:__import__('wrapped')", "dlpack.import.refuses-a-major-version"),
-    Defect("takes contiguous memory only", "mpi4py.MPI:buffer.frombuffer", "dlpack.import.steps", NOT_APPLICABLE),
+    Defect(
+        "does not keep the object",
+        "rocm.bindings.util.types:__import__('wrapped')",
+        "cai.import.keeps-the-object",
+    ),
+    Defect(
+        "does not look at the version",
+        "rocm.bindings.util.types:__import__('wrapped')",
+        "cai.import.refuses-no-version",
+    ),
+    Defect(
+        "does not rename the capsule",
+        "nanobind:__import__('wrapped')",
+        "dlpack.import.renames-the-capsule",
+    ),
+    Defect(
+        "takes a tensor of another major version",
+        "nanobind:__import__('wrapped')",
+        "dlpack.import.refuses-a-major-version",
+    ),
+    Defect(
+        "takes contiguous memory only",
+        "mpi4py.MPI:buffer.frombuffer",
+        "dlpack.import.steps",
+        NOT_APPLICABLE,
+    ),
 )
 
 
@@ -238,7 +345,10 @@ def rows_of(result: Result) -> Iterator[list[str]]:
     """A row for each protocol of the target."""
     for protocol, count in result.counts().items():
         if count[PASSED] or count[FAILED]:
-            yield [PROTOCOLS[protocol].title, *(str(count[status]) for status in (PASSED, FAILED, NOT_APPLICABLE))]
+            yield [
+                PROTOCOLS[protocol].title,
+                *(str(count[status]) for status in (PASSED, FAILED, NOT_APPLICABLE)),
+            ]
 
 
 def plain(text: str) -> str:
@@ -274,13 +384,15 @@ INTRODUCTION = """\
 <!-- Written by `{command}`. -->
 # {title}
 
-What `entrepot check` finds in the libraries that Entrepot connects, and in Entrepot itself, on {machine}.
-[The command](check.md) says what the clauses are, and prints all of them with their sources; `{command}` writes
-this page.
+What `entrepot check` finds in the libraries that Entrepot connects, and in Entrepot itself, on
+{machine}.
+[The command](check.md) says what the clauses are, and prints all of them with their sources;
+`{command}` writes this page.
 
-A clause that failed is no verdict on a library: nobody may ever hand it what it takes and should not. What is *not applicable*
-says why in the command's own table. A crash is one of the clause's own process. Of an importer whose results speak no protocol a
-view is checked: `wrapped` is `tests/peers/wrapped.py`, which makes some objects, too, and `nanobind_arrays` an extension in
+A clause that failed is no verdict on a library: nobody may ever hand it what it takes and should
+not. What is *not applicable* says why in the command's own table. A crash is one of the clause's
+own process. Of an importer whose results speak no protocol a view is checked: `wrapped` is
+`tests/peers/wrapped.py`, which makes some objects, too, and `nanobind_arrays` an extension in
 `tests/interop`.
 
 {count} clauses:
@@ -299,7 +411,10 @@ def section(library: str, rows: Sequence[tuple[Target, Result]]) -> Iterator[str
     for row, result in rows:
         if result.failed:
             yield f"`{row.text}`:\n"
-            yield table(["clause", "says", "found"], [failure(outcome) for outcome in result.failed]) + "\n"
+            yield (
+                table(["clause", "says", "found"], [failure(outcome) for outcome in result.failed])
+                + "\n"
+            )
 
 
 @dataclass(frozen=True)
@@ -319,12 +434,18 @@ class Page:
             row.bring()  # compiles once, which several threads at a time would not
         with ThreadPoolExecutor(max_workers=max(1, (os.cpu_count() or 1) // 2)) as at_once:
             results = list(at_once.map(lambda row: (row, row.check()), self.targets))
-        clauses = table(["protocol", "clauses", "of exporters", "of importers"], [count_text(name) for name in PROTOCOLS])
-        machine = f"Python {platform.python_version()}, {platform.system()} {platform.machine()}, {self.processor()}"
+        clauses = table(
+            ["protocol", "clauses", "of exporters", "of importers"],
+            [count_text(name) for name in PROTOCOLS],
+        )
+        system = f"{platform.system()} {platform.machine()}"
+        machine = f"Python {platform.python_version()}, {system}, {self.processor()}"
         words = {"title": self.title, "command": self.command, "machine": machine}
         parts = [INTRODUCTION.format(**words, count=len(every_clause()), clauses=clauses)]
         for library in dict.fromkeys(row.library for row in self.targets):
-            parts += section(library, [(row, result) for row, result in results if row.library == library])
+            parts += section(
+                library, [(row, result) for row, result in results if row.library == library]
+            )
         return "\n".join(parts).rstrip() + "\n"
 
 
@@ -334,7 +455,13 @@ def cuda_device() -> str:
 
 
 PAGES = {
-    "host": Page("conformance", "Conformance of the libraries", "make conformance", TARGETS, lambda: "without a GPU"),
+    "host": Page(
+        "conformance",
+        "Conformance of the libraries",
+        "make conformance",
+        TARGETS,
+        lambda: "without a GPU",
+    ),
     "cuda": Page(
         "conformance_cuda",
         "Conformance of the libraries on CUDA",
@@ -346,8 +473,16 @@ PAGES = {
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser(description="Writes a page of what the libraries that are installed here keep to.")
-    parser.add_argument("place", nargs="?", choices=PAGES, default="host", help="whose page it is (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        description="Writes a page of what the libraries that are installed here keep to."
+    )
+    parser.add_argument(
+        "place",
+        nargs="?",
+        choices=PAGES,
+        default="host",
+        help="whose page it is (default: %(default)s)",
+    )
     page = PAGES[parser.parse_args(arguments).place]
     page.path.write_text(page.text(), encoding="utf-8")
     print(f"{page.path} is written")

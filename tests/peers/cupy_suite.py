@@ -1,6 +1,8 @@
-"""CuPy's own tests of DLPack and of the CUDA Array Interface, run with Entrepot as the producer, and as the consumer.
+"""CuPy's own tests of DLPack and of the CUDA Array Interface, run with Entrepot as the producer,
+and as the consumer.
 
-    python tests/peers/cupy_suite.py CUPY/tests/cupy_tests/core_tests [--side producer|consumer] [arguments of pytest]
+    python tests/peers/cupy_suite.py CUPY/tests/cupy_tests/core_tests [--side producer|consumer]
+    [arguments of pytest]
 
 The tests are those of a checkout of CuPy, whose packages have none; nothing of them is here.
 """
@@ -23,15 +25,21 @@ OWN_EXPORTER = "asks CuPy's exporter for what it has of its own"
 LEFT_OUT = {
     "producer": {
         "TestDLPackConversion": "toDlpack and fromDlpack are CuPy's own, and no protocol",
-        "test_multiple_consumption_error": "toDlpack and fromDlpack are CuPy's own, and no protocol",
-        "test_from_dlpack_and_conv_errors": "CuPy refuses a copy within the device, and Entrepot makes it",
-        "test_stream_zero_legacy_compat": "CuPy takes stream 0 with a warning; the protocol says that it is ambiguous",
-        "test_conversion_device_to_cpu": "CuPy copies to the host without being asked for a copy, and Entrepot refuses to",
-        "TestCUDAArrayInterfaceStream": "the stream is that of CuPy's array; an Array's is that of its work",
+        "test_multiple_consumption_error": "toDlpack and fromDlpack are CuPy's own, and no "
+        "protocol",
+        "test_from_dlpack_and_conv_errors": "CuPy refuses a copy within the device, and Entrepot "
+        "makes it",
+        "test_stream_zero_legacy_compat": "CuPy takes stream 0 with a warning; the protocol says "
+        "that it is ambiguous",
+        "test_conversion_device_to_cpu": "CuPy copies to the host without being asked for a copy, "
+        "and Entrepot refuses to",
+        "TestCUDAArrayInterfaceStream": "the stream is that of CuPy's array; an Array's is that "
+        "of its work",
     },
     "consumer": {
         "TestDLPackConversion": "toDlpack and fromDlpack are CuPy's own, and no protocol",
-        "test_multiple_consumption_error": "toDlpack and fromDlpack are CuPy's own, and no protocol",
+        "test_multiple_consumption_error": "toDlpack and fromDlpack are CuPy's own, and no "
+        "protocol",
         "test_from_dlpack_and_conv_errors": "asks for the refusals of CuPy's importer",
         "test_conversion_bad_device": OWN_EXPORTER,
         "test_conversion_device_to_cpu": OWN_EXPORTER,

@@ -1,9 +1,11 @@
-"""dpctl's own tests of its memory classes, run with ``entrepot.memory`` in the place of ``dpctl.memory``.
+"""dpctl's own tests of its memory classes, run with ``entrepot.memory`` in the place of
+``dpctl.memory``.
 
     python tests/peers/dpctl_suite.py [arguments of pytest]
 
-The tests are those of the dpctl that is installed; nothing of them is here. One is left out: ``test_cpython_api`` calls C
-functions that Cython publishes from dpctl's own extension. One may be skipped, where there is no GPU.
+The tests are those of the dpctl that is installed; nothing of them is here. One is left out:
+``test_cpython_api`` calls C functions that Cython publishes from dpctl's own extension. One may be
+skipped, where there is no GPU.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class Judge:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
             module = item.getparent(pytest.Module).obj
-            assert module.MemoryUSMShared is entrepot.memory.MemoryUSMShared, f"{module.__name__} tests {module.MemoryUSMShared}"
+            assert module.MemoryUSMShared is entrepot.memory.MemoryUSMShared, (
+                f"{module.__name__} tests {module.MemoryUSMShared}"
+            )
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.passed += report.when == "call" and report.passed
@@ -50,7 +54,10 @@ def main(arguments: list[str]) -> int:
         print(f"{SUITE}: no test ran to its end", file=sys.stderr)
         return 1
     if status == 0 and judge.skipped:
-        print(f"{SUITE}: only {NEEDS_GPU} may be skipped, and so was {', '.join(judge.skipped)}", file=sys.stderr)
+        print(
+            f"{SUITE}: only {NEEDS_GPU} may be skipped, and so was {', '.join(judge.skipped)}",
+            file=sys.stderr,
+        )
         return 1
     return int(status)
 

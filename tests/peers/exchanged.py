@@ -55,14 +55,29 @@ class Judge:
         return counted
 
 
-def main(script: str, arguments: Sequence[str], run: Callable[[str, Sequence[str]], tuple[int, Judge]], description: str) -> int:
+def main(
+    script: str,
+    arguments: Sequence[str],
+    run: Callable[[str, Sequence[str]], tuple[int, Judge]],
+    description: str,
+) -> int:
     """Runs both sides, each in a process of its own, or the requested one."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("folder", help="where the peer's test files are: of the version that is installed, if they are to pass")
-    parser.add_argument("--side", choices=SIDES, help="which side is Entrepot's; both, one after the other, by default")
+    parser.add_argument(
+        "folder",
+        help="where the peer's test files are: of the version that is installed, if they are to "
+        "pass",
+    )
+    parser.add_argument(
+        "--side",
+        choices=SIDES,
+        help="which side is Entrepot's; both, one after the other, by default",
+    )
     known, others = parser.parse_known_args(arguments)
     if known.side is None:
-        commands = [[sys.executable, script, known.folder, "--side", side, *others] for side in SIDES]
+        commands = [
+            [sys.executable, script, known.folder, "--side", side, *others] for side in SIDES
+        ]
         return max(subprocess.run(command, check=False).returncode for command in commands)
     print(f"{script}: Entrepot is the {known.side}", flush=True)
     status, judge = run(known.side, [known.folder, *others])
@@ -75,4 +90,8 @@ def main(script: str, arguments: Sequence[str], run: Callable[[str, Sequence[str
 
 def pytest_run(judge: Judge, folder: str, files: Sequence[str], arguments: Sequence[str]) -> int:
     own = ["-c", os.devnull, "-p", "no:cacheprovider", "-p", "no:xdist", "-rs", "--rootdir", folder]
-    return int(pytest.main([*own, *(os.path.join(folder, file) for file in files), *arguments], plugins=[judge]))
+    return int(
+        pytest.main(
+            [*own, *(os.path.join(folder, file) for file in files), *arguments], plugins=[judge]
+        )
+    )

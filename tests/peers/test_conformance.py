@@ -10,7 +10,18 @@ import pytest
 from entrepot.check import Result
 from entrepot.check.clauses import FAILED, PASSED
 from entrepot.check.protocols import every_clause
-from peers.conformance import CUDA_TARGETS, DEFECTS, PAGES, TARGETS, Defect, Page, Target, main, named, table
+from peers.conformance import (
+    CUDA_TARGETS,
+    DEFECTS,
+    PAGES,
+    TARGETS,
+    Defect,
+    Page,
+    Target,
+    main,
+    named,
+    table,
+)
 
 
 @functools.cache
@@ -33,16 +44,24 @@ def test_entrepot_keeps_every_clause(row: Target) -> None:
     assert sum(outcome.status == PASSED for outcome in result.outcomes) > 30
 
 
-@pytest.mark.parametrize("defect", [case(named(d.target), d, id=f"{d.target} {d.what}") for d in DEFECTS])
+@pytest.mark.parametrize(
+    "defect", [case(named(d.target), d, id=f"{d.target} {d.what}") for d in DEFECTS]
+)
 def test_known_defect_is_found(defect: Defect) -> None:
-    found = {outcome.clause: outcome for outcome in result_of(named(defect.target)).outcomes}[defect.clause]
+    found = {outcome.clause: outcome for outcome in result_of(named(defect.target)).outcomes}[
+        defect.clause
+    ]
     if defect.is_fixed:
         assert found.status != FAILED, "the version that fixes it is wrong"
     else:
-        assert found.status in (defect.status, FAILED), found  # older versions may do worse than refuse
+        assert found.status in (defect.status, FAILED), (
+            found
+        )  # older versions may do worse than refuse
 
 
-@pytest.mark.parametrize("row", [case(row, row, id=row.text) for row in ALL if row.library != "Entrepot"])
+@pytest.mark.parametrize(
+    "row", [case(row, row, id=row.text) for row in ALL if row.library != "Entrepot"]
+)
 def test_every_target_can_be_checked(row: Target) -> None:
     assert any(outcome.status == PASSED for outcome in result_of(row).outcomes)
 

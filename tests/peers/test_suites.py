@@ -14,5 +14,7 @@ import pytest
 @pytest.mark.sycl
 def test_dpctl_memory() -> None:
     script = Path(__file__).with_name("dpctl_suite.py")
-    run = subprocess.run([sys.executable, script, "-q"], capture_output=True, text=True, timeout=300)
+    run = subprocess.run(
+        [sys.executable, script, "-q"], capture_output=True, text=True, timeout=300
+    )
     assert run.returncode == 0, run.stdout + run.stderr

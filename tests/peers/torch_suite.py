@@ -1,4 +1,5 @@
-"""PyTorch's own tests of DLPack, run with Entrepot as the producer, and as the consumer, and those with numba-cuda, run with
+"""PyTorch's own tests of DLPack, run with Entrepot as the producer, and as the consumer, and those
+with numba-cuda, run with
 Entrepot between the two.
 
     python tests/peers/torch_suite.py PYTORCH/test [--side producer|consumer] [arguments of pytest]
@@ -29,13 +30,15 @@ SPECIAL = "the tensors are of sorts that only PyTorch has"
 OWN_DICT = "asks for what PyTorch's own dict has: version 2, and no stream"
 LEFT_OUT = {
     "producer": {
-        "test_dlpack_cuda_per_thread_stream": "PyTorch refuses the per-thread stream, and Entrepot takes it",
+        "test_dlpack_cuda_per_thread_stream": "PyTorch refuses the per-thread stream, and "
+        "Entrepot takes it",
         "test_dlpack_invalid_cuda_streams": WORDS,
         "test_dlpack_invalid_cpu_stream": WORDS,
         "test_unsupported_device_error": WORDS,
         "test_needs_copy_error": WORDS,
         "test_dlpack_tensor_invalid_stream": "PyTorch raises TypeError, and Entrepot BufferError",
-        "test_dlpack_tensor_on_different_device": "PyTorch refuses a device that is not the current one, and Entrepot takes it",
+        "test_dlpack_tensor_on_different_device": "PyTorch refuses a device that is not the "
+        "current one, and Entrepot takes it",
         "test_dlpack_export_": SPECIAL,
         "test_dlpack_unsupported_dtype_error": SPECIAL,
         f"{NUMBA}.py::TestNumbaIntegration::test_cuda_array_interface": OWN_DICT,
@@ -52,7 +55,8 @@ LEFT_OUT = {
         "test_dlpack_tensor_on_different_device": WORDS,
         "test_dlpack_export_": WORDS,
         "test_dlpack_unsupported_dtype_error": WORDS,
-        "test_dlpack_default_stream": "Entrepot asks for the stream of its own queue, not of PyTorch's",
+        "test_dlpack_default_stream": "Entrepot asks for the stream of its own queue, not of "
+        "PyTorch's",
         "test_automatically_select_in_creation": "the consumer is inside of torch.tensor",
         "float4": "four bits to an element: Entrepot has whole bytes only",
         "test_copy": "from_dlpack of Entrepot names devices in other words, and copies by .to()",
@@ -111,7 +115,11 @@ def replace_producer(module: ModuleType) -> None:
 
 def replace_consumer(module: ModuleType) -> None:
     def from_dlpack(obj: Any, *, device: Any = None, **keywords: Any) -> torch.Tensor:
-        array = ep.asarray(obj) if type(obj).__name__ == "PyCapsule" else ep.from_dlpack(obj, **keywords)
+        array = (
+            ep.asarray(obj)
+            if type(obj).__name__ == "PyCapsule"
+            else ep.from_dlpack(obj, **keywords)
+        )
         return torch.from_dlpack(array)
 
     module.torch = Replaced(torch, from_dlpack=judge.counting(from_dlpack))  # type: ignore[attr-defined]
@@ -125,7 +133,9 @@ def require_tag(folder: Path) -> None:
     """PyTorch's tests belong to one version, as they match its error messages."""
     tagged = (folder.parent / "version.txt").read_text().strip()
     if tagged.split(".")[:2] != torch.__version__.split(".")[:2]:
-        raise SystemExit(f"{folder}: the tests are of PyTorch {tagged}, and {torch.__version__} is installed")
+        raise SystemExit(
+            f"{folder}: the tests are of PyTorch {tagged}, and {torch.__version__} is installed"
+        )
 
 
 def run(side: str, arguments: Sequence[str]) -> tuple[int, Judge]:

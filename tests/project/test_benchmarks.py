@@ -31,7 +31,14 @@ def left_out(absent: tuple[str, ...], *topics: str) -> list[str]:
         sys.modules.update(dict.fromkeys({absent}))
         print(*left_out({list(topics)}), sep="\\n")
     """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -43,7 +50,10 @@ def test_rows_of_absent_peers_are_named() -> None:
     every = left_out(PEERS)
     topics = ["exchange", "adapters", "bindings", "kernels", "examples"]
     assert [line.partition(":")[2].split(",")[0].strip() for line in every] == topics
-    assert every[0] == ("not measured: exchange, asarray(torch CPU): torch is not installed; `make bench PEERS=all` brings it")
+    assert every[0] == (
+        "not measured: exchange, asarray(torch CPU): torch is not installed; `make bench "
+        "PEERS=all` brings it"
+    )
     assert left_out(("torch",)) == left_out(PEERS, "exchange") == every[:1]
     assert left_out(()) == left_out(PEERS, "memory") == [""]
 
@@ -86,7 +96,9 @@ PROMISED = {
 @pytest.mark.parametrize("topic", PROMISED)
 def test_benchmark_rows_run_and_report_the_promised_bounds(topic: str) -> None:
     command = [sys.executable, "-c", RUN_ONCE, topic]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
+    )
     assert done.returncode == 0, done.stderr
     rows = [line.split(" ", 1) for line in done.stdout.splitlines()]
     for part, at_least in PROMISED[topic].items():
@@ -127,5 +139,7 @@ class KeepsEverySize:
 @pytest.mark.parametrize(("trace", "over"), [("training", 1.3), ("mixed", 5), ("growing", 50)])
 def test_a_replay_finds_fragmentation(trace: str, over: float) -> None:
     steps, cache = fragmentation.TRACES[trace](), KeepsEverySize()
-    found = fragmentation.replay(steps, fragmentation.Allocator("by size", cache.allocate, lambda: cache.reserved))
+    found = fragmentation.replay(
+        steps, fragmentation.Allocator("by size", cache.allocate, lambda: cache.reserved)
+    )
     assert found.peak > over * fragmentation.peak_used(steps)

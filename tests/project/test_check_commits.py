@@ -11,7 +11,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import check_commits
 
 
-@pytest.mark.parametrize("subject", ["memory: order a release", "exchange, memory: ask once", "c_api.h: name a clause"])
+@pytest.mark.parametrize(
+    "subject", ["memory: order a release", "exchange, memory: ask once", "c_api.h: name a clause"]
+)
 def test_subject_with_area_is_allowed(subject: str) -> None:
     assert check_commits.problem_of(subject) is None
 

@@ -1,4 +1,6 @@
-"""tools/check_prose.py: what it reads as prose, what it flags, and that the list of allowed findings only shrinks."""
+"""tools/check_prose.py: what it reads as prose, what it flags, and that the list of allowed
+findings only shrinks.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def found_in(tmp_path: Path, name: str, text: str) -> list[str]:
         ("a.cmake", "# Somebody sets it.\n", ["1: 'Somebody'"]),
     ],
 )
-def test_finding_is_reported_with_its_line(tmp_path: Path, name: str, text: str, expected: list[str]) -> None:
+def test_finding_is_reported_with_its_line(
+    tmp_path: Path, name: str, text: str, expected: list[str]
+) -> None:
     found = found_in(tmp_path, name, text)
     assert len(found) == len(expected)
     assert all(one.startswith(start) for one, start in zip(found, expected, strict=True)), found
@@ -58,7 +62,9 @@ def test_code_and_questions_are_not_flagged(tmp_path: Path, name: str, text: str
     assert found_in(tmp_path, name, text) == []
 
 
-def test_update_lowers_numbers_and_never_raises_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_update_lowers_numbers_and_never_raises_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     better, worse = tmp_path / "better.md", tmp_path / "worse.md"
     better.write_text("Nobody.\n")
     worse.write_text("Nobody. Somebody.\n")

@@ -17,7 +17,10 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BLOCK = re.compile(r"^(?:<!-- needs: (?P<needs>[^>]*?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^(?:<!-- needs: (?P<needs>[^>]*?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 EXAMPLES = {
     "c": ("*.c", "*.h"),
     "cpp": ("*.cpp", "*.hpp"),
@@ -60,9 +63,18 @@ def names_of(block: Block) -> tuple[frozenset[str], frozenset[str]]:
     scopes = [top]
     for scope in scopes:
         scopes += scope.get_children()
-    given = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    given = {
+        symbol.get_name()
+        for symbol in top.get_symbols()
+        if symbol.is_assigned() or symbol.is_imported()
+    }
     used = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_referenced()}
-    used |= {symbol.get_name() for scope in scopes[1:] for symbol in scope.get_symbols() if symbol.is_global()}
+    used |= {
+        symbol.get_name()
+        for scope in scopes[1:]
+        for symbol in scope.get_symbols()
+        if symbol.is_global()
+    }
     return frozenset(given), frozenset(used - given)
 
 
@@ -74,11 +86,17 @@ def builds_on(block: Block) -> tuple[Block, ...]:
     which may change those names' values. If several blocks define a name, the last one without
     further needs is taken, else the last one.
     """
-    earlier = [each for each in blocks_of(block.document) if each.language == block.language and each.line < block.line]
+    earlier = [
+        each
+        for each in blocks_of(block.document)
+        if each.language == block.language and each.line < block.line
+    ]
     found: set[Block] = set()
     for name in names_of(block)[1]:
         giving = [each for each in earlier if name in names_of(each)[0]]
-        for each in ([each for each in giving if set(each.needs) <= set(block.needs)] or giving)[-1:]:
+        for each in ([each for each in giving if set(each.needs) <= set(block.needs)] or giving)[
+            -1:
+        ]:
             found |= {each, *builds_on(each)}
     needs = {need for each in (*found, block) for need in each.needs}
     return tuple(each for each in earlier if each in found or set(each.needs) <= needs)
@@ -91,7 +109,12 @@ def needs_of(block: Block) -> tuple[str, ...]:
 
 
 def cases(*languages: str) -> list:
-    found = [block for document in documents() for block in blocks_of(document) if block.language in languages]
+    found = [
+        block
+        for document in documents()
+        for block in blocks_of(document)
+        if block.language in languages
+    ]
     return [
         pytest.param(
             block,
@@ -111,7 +134,9 @@ class Program:
 
     def run(self, block: Block) -> None:
         for each in (*(needed for needed in builds_on(block) if needed not in self.ran), block):
-            code = "\n" * each.line + each.text  # so that a traceback names the line of the document
+            code = (
+                "\n" * each.line + each.text
+            )  # so that a traceback names the line of the document
             exec(compile(code, each.document, "exec"), self.namespace)
             self.ran.add(each)
 
@@ -127,7 +152,9 @@ def test_python_block_runs(block, programs):
     programs[block.document].run(block)
 
 
-@pytest.mark.parametrize("document", documents(), ids=lambda document: str(document.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "document", documents(), ids=lambda document: str(document.relative_to(ROOT))
+)
 def test_every_name_in_a_python_block_has_a_meaning(document):
     """Also if the block's needs are not met here."""
     for block in blocks_of(document):
@@ -164,7 +191,10 @@ def test_compiled_block_stands_in_an_example(block):
 
 
 class TestTheseTestsCanFail:
-    DOCUMENT = "Text.\n\n<!-- needs: host -->\n```python\nx = 1\n```\n\n```python\nassert x == 2, 'no'\n```\n"
+    DOCUMENT = (
+        "Text.\n\n<!-- needs: host -->\n```python\nx = 1\n```\n\n"
+        "```python\nassert x == 2, 'no'\n```\n"
+    )
 
     def test_blocks_are_found_with_their_needs_and_lines(self, tmp_path):
         (tmp_path / "a.md").write_text(self.DOCUMENT)
@@ -190,12 +220,16 @@ class TestTheseTestsCanFail:
             "a = None": "torch",
             "assert [x for x in f()] == [1, 1]": "numpy",
         }
-        written = "".join(f"<!-- needs: {needs} -->\n```python\n{text}\n```\n" for text, needs in texts.items())
+        written = "".join(
+            f"<!-- needs: {needs} -->\n```python\n{text}\n```\n" for text, needs in texts.items()
+        )
         (tmp_path / "a.md").write_text(written)
         blocks = blocks_of(tmp_path / "a.md")
         assert names_of(blocks[3]) == ({"f"}, {"a", "b"})
         assert builds_on(blocks[3]) == (blocks[1], blocks[2])
-        assert builds_on(blocks[6]) == tuple(blocks[1:5]), "f by its name, a and b by f's, and what changes a"
+        assert builds_on(blocks[6]) == tuple(blocks[1:5]), (
+            "f by its name, a and b by f's, and what changes a"
+        )
         assert needs_of(blocks[6]) == ("host", "cuda", "numpy")
         program = Program(tmp_path / "a.md")
         program.run(blocks[6])

@@ -33,7 +33,9 @@ def scripts() -> list:
     found = []
     for file in sorted(EXAMPLES.glob("*.py")):
         needs = re.search(r"^# needs: (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-        marks = [getattr(pytest.mark, need.strip()) for need in needs[1].split(",")] if needs else []
+        marks = (
+            [getattr(pytest.mark, need.strip()) for need in needs[1].split(",")] if needs else []
+        )
         found.append(pytest.param(file, id=file.name, marks=marks))
     return found
 
@@ -49,14 +51,17 @@ def extensions(tmp_path_factory):
     """Folder of the built extensions."""
     folder = tmp_path_factory.mktemp("extensions")
     cmake_dir = run(sys.executable, "-m", "entrepot", "--cmake-dir").strip()
-    run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja", f"-Dentrepot_ROOT={cmake_dir}",
+    run("cmake", "-S", EXAMPLES / "extensions", "-B", folder, "-G", "Ninja",
+        f"-Dentrepot_ROOT={cmake_dir}",
         f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
     run("cmake", "--build", folder)
     return folder
 
 
 def test_empty_array_is_none(extensions):
-    source = "import scale_nanobind; print(scale_nanobind.first_of([]), scale_nanobind.first_of([bytearray(3)]).shape)"
+    source = (
+        "from scale_nanobind import first_of; print(first_of([]), first_of([bytearray(3)]).shape)"
+    )
     assert run(sys.executable, "-c", source, PYTHONPATH=extensions).split("\n")[0] == "None (3,)"
 
 
@@ -132,8 +137,12 @@ def test_nanobind_converts_arrays_both_ways(extensions):
 
         strided, ours = np.arange(12.0).reshape(3, 4)[::2], ep.zeros((5, 2), "int8")
         print(element_count(strided), element_count(ours), element_count(bytearray(7)))
-        for made, address in ((as_array(strided), strided.ctypes.data), (as_array(ours), ours.data_ptr)):
-            print(type(made) is ep.Array, made.data_ptr == address, made.shape, made.strides, made.dtype)
+        for made, address in (
+            (as_array(strided), strided.ctypes.data),
+            (as_array(ours), ours.data_ptr),
+        ):
+            in_place = made.data_ptr == address
+            print(type(made) is ep.Array, in_place, made.shape, made.strides, made.dtype)
 
         class Owner(bytearray):
             pass
@@ -162,8 +171,14 @@ def test_nanobind_converts_arrays_both_ways(extensions):
         ("KeyboardInterrupt()", "KeyboardInterrupt()"),
         ("MemoryError('of the producer')", "MemoryError('of the producer')"),
         ("ZeroDivisionError('of the producer')", "ZeroDivisionError('of the producer')"),
-        ("TypeError('of the producer')", "TypeError: element_count(): incompatible function arguments"),
-        ("ValueError('of the producer')", "TypeError: element_count(): incompatible function arguments"),
+        (
+            "TypeError('of the producer')",
+            "TypeError: element_count(): incompatible function arguments",
+        ),
+        (
+            "ValueError('of the producer')",
+            "TypeError: element_count(): incompatible function arguments",
+        ),
     ],
 )
 def test_only_refusals_make_an_overload_of_nanobind_not_match(extensions, raised, caught):

@@ -163,9 +163,22 @@ fuzzer.run = noted
 """
 
 
-def fuzz(tool: str, folder: Path, *words: str, load: str = "", minimise: int = 20) -> subprocess.CompletedProcess[str]:
+def fuzz(
+    tool: str, folder: Path, *words: str, load: str = "", minimise: int = 20
+) -> subprocess.CompletedProcess[str]:
     (folder / "load.py").write_text(load)
-    options = ["--seconds", "60", "--seed", "1", "--minimise", str(minimise), "--failures", "1", "--out", folder / "found"]
+    options = [
+        "--seconds",
+        "60",
+        "--seed",
+        "1",
+        "--minimise",
+        str(minimise),
+        "--failures",
+        "1",
+        "--out",
+        folder / "found",
+    ]
     command = [sys.executable, TOOLS / f"{tool}.py", *options, *words, "--load", folder / "load.py"]
     return subprocess.run(command, capture_output=True, text=True, timeout=280)
 
@@ -179,7 +192,9 @@ def reproducer(done: subprocess.CompletedProcess[str], folder: Path) -> str:
     return path.read_text()
 
 
-@pytest.mark.parametrize("load,kind,word", [(WRONG_VALUES, "other values", "//"), (CRASH, "ended by SIGSEGV", "while")])
+@pytest.mark.parametrize(
+    "load,kind,word", [(WRONG_VALUES, "other values", "//"), (CRASH, "ended by SIGSEGV", "while")]
+)
 def test_broken_kernels_are_reported_and_minimised(tmp_path, load, kind, word):
     done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", load=load, minimise=12)
     script = reproducer(done, tmp_path)
@@ -188,13 +203,18 @@ def test_broken_kernels_are_reported_and_minimised(tmp_path, load, kind, word):
 
 
 def test_hanging_kernel_is_reported(tmp_path):
-    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host", "--patience", "2", load=HANG, minimise=4)
+    done = fuzz(
+        "fuzz_kernels", tmp_path, "--backend", "host", "--patience", "2", load=HANG, minimise=4
+    )
     assert "while" in reproducer(done, tmp_path)
     assert "host: hang" in done.stdout
 
 
 @pytest.mark.sycl
-@pytest.mark.parametrize("load,name", [(VECTORISER, "Intel's vectoriser"), (ILLEGAL_INSTRUCTION, "Intel's code for AVX-512")])
+@pytest.mark.parametrize(
+    "load,name",
+    [(VECTORISER, "Intel's vectoriser"), (ILLEGAL_INSTRUCTION, "Intel's code for AVX-512")],
+)
 def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
     done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=load)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -204,15 +224,28 @@ def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
 
 
 @pytest.mark.sycl
-@pytest.mark.parametrize("load", [WRONG_RESTRICT, UNDEFINED_BEHAVIOUR], ids=["restrict", "undefined behaviour"])
+@pytest.mark.parametrize(
+    "load", [WRONG_RESTRICT, UNDEFINED_BEHAVIOUR], ids=["restrict", "undefined behaviour"]
+)
 def test_fault_of_ours_is_not_counted_apart(tmp_path, load):
-    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=load, minimise=1)
+    done = fuzz(
+        "fuzz_kernels",
+        tmp_path,
+        "--backend",
+        "host,opencl:cpu",
+        "--cases",
+        "1",
+        load=load,
+        minimise=1,
+    )
     reproducer(done, tmp_path)
 
 
 @pytest.mark.sycl
 def test_many_faults_of_compilers_fail_the_run(tmp_path):
-    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "5", load=BROKEN_HOST)
+    done = fuzz(
+        "fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "5", load=BROKEN_HOST
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "0 failures; known faults of others: 5 of GCC's vectoriser" in done.stdout
     assert "5 of 5 cases failed by known faults of others, and at most 3 may" in done.stdout
@@ -233,13 +266,30 @@ def test_run_without_cases_fails(tmp_path, tool):
 
 @pytest.mark.sycl
 def test_unreproduced_failure_is_reported(tmp_path):
-    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--cases", "1", load=WRONG_ONCE, minimise=1)
+    done = fuzz(
+        "fuzz_kernels",
+        tmp_path,
+        "--backend",
+        "host,opencl:cpu",
+        "--cases",
+        "1",
+        load=WRONG_ONCE,
+        minimise=1,
+    )
     reproducer(done, tmp_path)
 
 
 @pytest.mark.sycl
 def test_faults_of_compilers_take_time_from_new_cases(tmp_path):
-    done = fuzz("fuzz_kernels", tmp_path, "--backend", "host,opencl:cpu", "--seconds", "5", load=SLOW_VECTORISER)
+    done = fuzz(
+        "fuzz_kernels",
+        tmp_path,
+        "--backend",
+        "host,opencl:cpu",
+        "--seconds",
+        "5",
+        load=SLOW_VECTORISER,
+    )
     (cases,) = re.findall(r"(\d+) cases in", done.stdout)
     assert done.returncode == 0 and int(cases) <= 2, done.stdout + done.stderr
 

@@ -20,7 +20,8 @@ TESTS = """
 add_test(test_backends_cuda "{program}" "--test-suite-exclude=two devices")
 set_tests_properties(test_backends_cuda PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=/of/nvrtc")
 add_test(test_backends_cuda_two_devices "{program}" "--test-suite=two devices")
-set_tests_properties(test_backends_cuda_two_devices PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=/of/nvrtc")
+set_tests_properties(test_backends_cuda_two_devices PROPERTIES
+    ENVIRONMENT "LD_LIBRARY_PATH=/of/nvrtc")
 """
 
 SANITIZER = """#!/bin/sh
@@ -59,7 +60,11 @@ def test_sanitized_tests_run_as_ctest_runs_them(run, tmp_path):
     done = run("sanitize")
     assert done.returncode == 0, done.stdout + done.stderr
     runs = [line.split("|") for line in done.stdout.splitlines() if "--tool" in line]
-    assert [each[each.index("--tool") + 1] for each in runs] == ["memcheck", "racecheck", "synccheck"]
+    assert [each[each.index("--tool") + 1] for each in runs] == [
+        "memcheck",
+        "racecheck",
+        "synccheck",
+    ]
     assert all(each[:2] == ["/of/nvrtc", "cuda"] for each in runs)
     assert all(str(tmp_path / "compute-sanitizer") in each for each in runs)
     assert "--test-suite-exclude=two devices" in runs[0]
@@ -69,7 +74,11 @@ def test_every_peer_is_required_but_those_without_cuda():
     """A peer that is not named would be skipped silently."""
     peers = re.search(r"^peers=(.*)$", GPU.read_text(), re.MULTILINE)
     assert peers is not None
-    assert set(MODULES) | {"cupy", "numba_cuda"} == set(peers[1].split(",")) | {"dpctl", "dpnp", "hip_python"}
+    assert set(MODULES) | {"cupy", "numba_cuda"} == set(peers[1].split(",")) | {
+        "dpctl",
+        "dpnp",
+        "hip_python",
+    }
 
 
 def test_nothing_is_sanitized_before_the_build(run):
@@ -94,7 +103,16 @@ def test_parts_are_described_where_they_are_listed():
     text = GPU.read_text()
     (parts,) = re.findall(r"parts=\((\w.*)\)$", text, re.MULTILINE)
     head = re.search(r"^# Parts: (.*?)\.", text, re.MULTILINE | re.DOTALL)
-    table = (GPU.parents[1] / "CONTRIBUTING.md").read_text().partition("| part | does |")[2].partition("\n\n")[0]
-    rows = [name for line in table.splitlines()[2:] for name in re.findall(r"`(\w+)`", line.split("|")[1])]
+    table = (
+        (GPU.parents[1] / "CONTRIBUTING.md")
+        .read_text()
+        .partition("| part | does |")[2]
+        .partition("\n\n")[0]
+    )
+    rows = [
+        name
+        for line in table.splitlines()[2:]
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    ]
     assert head is not None
     assert parts.split() == re.findall(r"\w+", head[1].replace(" and", "").replace("#", "")) == rows

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Room → the rooms whose headers it may include besides its own. A room that is not a key may not exist.
+# Room → the rooms whose headers it may include besides its own. A room that is not a key may not
+# exist.
 ROOMS = {
     "core": (),
     "device": ("core",),
@@ -21,7 +22,15 @@ ROOMS = {
     "adapters": ("core", "device", "memory", "array", "exchange", "ffi"),
     "ffi": ("core",),
     "kernel/compiler": ("core",),
-    "kernel/runtime": ("core", "device", "memory", "array", "exchange", "adapters", "kernel/compiler"),
+    "kernel/runtime": (
+        "core",
+        "device",
+        "memory",
+        "array",
+        "exchange",
+        "adapters",
+        "kernel/compiler",
+    ),
     "python": ("core",),
 }
 CONTRACT = (
@@ -33,7 +42,9 @@ CONTRACT = (
     "src/backends/walk.hpp",
 )
 # Backends that are not plugins have their entry functions in headers.
-BUILT_IN = [("src/device/loader.cpp", f"src/backends/{name}/table.hpp") for name in ("host", "cuda", "hip")]
+BUILT_IN = [
+    ("src/device/loader.cpp", f"src/backends/{name}/table.hpp") for name in ("host", "cuda", "hip")
+]
 # Code that backends of one kind share; no other part includes it.
 SHARED = {"cuda": "src/backends/gpu/", "hip": "src/backends/gpu/"}
 
@@ -64,7 +75,11 @@ def path_of(path: str, include: str) -> str:
         return posixpath.normpath(posixpath.join(posixpath.dirname(path), include))
     if include.startswith(("bind/", "python/bind/")):
         return f"python/bind/{include.rpartition('bind/')[2]}"
-    return f"src/{include}" if include.startswith((*(f"{room}/" for room in ROOMS), "backends/")) else include
+    return (
+        f"src/{include}"
+        if include.startswith((*(f"{room}/" for room in ROOMS), "backends/"))
+        else include
+    )
 
 
 def refusal(path: str, include: str) -> str | None:
@@ -72,7 +87,11 @@ def refusal(path: str, include: str) -> str | None:
     if it may."""
     for header, places in FOREIGN.items():
         if re.match(header, include):
-            return None if path.startswith(places) else f"{path}: only {' and '.join(places)} may include <{include}>"
+            return (
+                None
+                if path.startswith(places)
+                else f"{path}: only {' and '.join(places)} may include <{include}>"
+            )
 
     target = path_of(path, include)
     if path.startswith("src/backends/"):
@@ -94,13 +113,19 @@ def refusal(path: str, include: str) -> str | None:
         return f"{path}: <{include}> belongs to the bindings, which stand above everything else"
     there = room_of(target)
     if there not in (None, room, *ROOMS[room]):
-        return f"{path}: {room} may include {', '.join(ROOMS[room]) or 'no other room'}, not <{include}>"
+        others = ", ".join(ROOMS[room]) or "no other room"
+        return f"{path}: {room} may include {others}, not <{include}>"
     return None
 
 
 def sources(root: Path) -> list[Path]:
     folders = (root / name for name in ("include", "src", "python", "tools"))
-    return [file for folder in folders for file in sorted(folder.rglob("*")) if file.suffix in {".h", ".hpp", ".c", ".cpp"}]
+    return [
+        file
+        for folder in folders
+        for file in sorted(folder.rglob("*"))
+        if file.suffix in {".h", ".hpp", ".c", ".cpp"}
+    ]
 
 
 def refusals(root: Path) -> list[str]:

@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(*command: object, **options) -> str:
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **options)
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=300, **options
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -30,13 +32,18 @@ def cmake_dir() -> Path:
 def test_version_matches_pyproject():
     import entrepot
 
-    written = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[1]
+    written = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[
+        1
+    ]
     assert entrepot.__version__ == importlib.metadata.version("entrepot") == written
 
 
 def test_find_package_from_the_wheel(cmake_dir, tmp_path):
     """Every installed header compiles, alone, with what find_package(entrepot) gives."""
-    headers = sorted(path.relative_to(cmake_dir.parent / "include") for path in cmake_dir.parent.glob("include/entrepot/**/*.h*"))
+    headers = sorted(
+        path.relative_to(cmake_dir.parent / "include")
+        for path in cmake_dir.parent.glob("include/entrepot/**/*.h*")
+    )
     assert {Path("entrepot/python/array.hpp"), Path("entrepot/python/adapters.h")} <= set(headers)
     assert (cmake_dir.parent / "adapters.pxd").is_file(), "for Cython, beside the module"
     for number, header in enumerate(headers):
@@ -56,7 +63,8 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
             target_compile_options(consumer PRIVATE -Wall -Wextra -Werror)
         """)
     )
-    run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja", f"-Dentrepot_DIR={cmake_dir}",
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja",
+        f"-Dentrepot_DIR={cmake_dir}",
         f"-DPython_EXECUTABLE={sys.executable}")  # fmt: skip
     run("cmake", "--build", tmp_path / "build")
 
@@ -75,14 +83,19 @@ def test_a_build_needs_the_headers_of_what_it_builds(environment, needed):
     """Packages that pip installs for an isolated build. CI's builds are not isolated."""
     if platform.machine() != "x86_64":
         needed = needed - {"intel-sycl-rt"}
-    program = "from scikit_build_core.build import get_requires_for_build_wheel as needs; print(*needs(), sep='\\n')"
+    program = (
+        "from scikit_build_core.build import get_requires_for_build_wheel as needs; "
+        "print(*needs(), sep='\\n')"
+    )
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ENTREPOT_")}
     rows = run(sys.executable, "-c", program, cwd=ROOT, env=clean | environment).splitlines()
     assert {re.match("[a-z-]+", row)[0] for row in rows} - {"cmake", "ninja"} == needed
 
 
 def test_nothing_is_required_at_run_time():
-    required = [row for row in importlib.metadata.requires("entrepot") or [] if "extra ==" not in row]
+    required = [
+        row for row in importlib.metadata.requires("entrepot") or [] if "extra ==" not in row
+    ]
     assert required == []
 
 
@@ -96,7 +109,9 @@ def test_extension_exports_its_own_symbols_only():
     beside NumPy."""
     import entrepot._core
 
-    rows = run("nm", "--dynamic", "--defined-only", "--format=posix", entrepot._core.__file__).splitlines()
+    rows = run(
+        "nm", "--dynamic", "--defined-only", "--format=posix", entrepot._core.__file__
+    ).splitlines()
     names = {row.split()[0] for row in rows}
     assert "PyInit__core" in names
     assert [name for name in names if not name.startswith(("PyInit_", "entrepot_"))] == []
@@ -110,12 +125,18 @@ def test_libraries_need_only_the_cpp_runtime_and_the_plugin_sycl():
     folder = Path(entrepot.__file__).parent
     libraries = {path for path in folder.rglob("*.so*") if path.is_file()}
     assert any(path.name.startswith("_core.") for path in libraries)
-    usual = r"libstdc\+\+\.so\.6|libgcc_s\.so\.1|lib(c|m|dl|pthread|rt|atomic)\.so\.\d|ld-linux[\w-]*\.so\.\d"
+    usual = (
+        r"libstdc\+\+\.so\.6|libgcc_s\.so\.1|lib(c|m|dl|pthread|rt|atomic)\.so\.\d"
+        r"|ld-linux[\w-]*\.so\.\d"
+    )
     for library in libraries:
         needed = re.findall(
-            r"\(NEEDED\).*\[(.+)\]", run("readelf", "--dynamic", "--wide", library, env=os.environ | {"LC_ALL": "C"})
+            r"\(NEEDED\).*\[(.+)\]",
+            run("readelf", "--dynamic", "--wide", library, env=os.environ | {"LC_ALL": "C"}),
         )
-        allowed = usual + (r"|libsycl\.so\.\d+" if library.name.startswith("libentrepot_sycl") else "")
+        allowed = usual + (
+            r"|libsycl\.so\.\d+" if library.name.startswith("libentrepot_sycl") else ""
+        )
         assert needed
         assert [name for name in needed if not re.fullmatch(allowed, name)] == [], library
 

@@ -21,8 +21,12 @@ def run(tmp_path):
     """Runs a test that needs ``host`` under this conftest, on a machine whose host is said to be
     absent."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    (tmp_path / "conftest.py").write_text(CONFTEST.read_text() + "\nNEEDS['host'] = lambda: 'it is away'\n")
-    (tmp_path / "test_it.py").write_text("import pytest\n\n@pytest.mark.host\ndef test_it():\n    pass\n")
+    (tmp_path / "conftest.py").write_text(
+        CONFTEST.read_text() + "\nNEEDS['host'] = lambda: 'it is away'\n"
+    )
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n\n@pytest.mark.host\ndef test_it():\n    pass\n"
+    )
 
     def run(require: str, *options: str) -> subprocess.CompletedProcess:
         return subprocess.run(
@@ -69,11 +73,17 @@ def test_it():
 @pytest.mark.parametrize("where", ["module", "test"])
 def test_failed_import_skips_and_fails_where_required(run, tmp_path, where):
     lines = ('pytest.importorskip("dpctl.memory")', "pass")
-    (tmp_path / "test_it.py").write_text(ABSENT.format(*(lines if where == "module" else lines[::-1])))
+    (tmp_path / "test_it.py").write_text(
+        ABSENT.format(*(lines if where == "module" else lines[::-1]))
+    )
     said = "could not import 'dpctl.memory'"
     for require in ("", "host"):
         done = run(require)
-        assert done.returncode == (5 if where == "module" else 0) and "1 skipped" in done.stdout and said in done.stdout
+        assert (
+            done.returncode == (5 if where == "module" else 0)
+            and "1 skipped" in done.stdout
+            and said in done.stdout
+        )
     done = run("dpctl")
     assert done.returncode == (2 if where == "module" else 1)
     assert f"ENTREPOT_REQUIRE names dpctl, but {said}" in done.stdout
@@ -91,7 +101,10 @@ def test_it(module):
 """
 
 
-@pytest.mark.parametrize(("need", "modules"), [("numba", ["numba"]), ("numba_cuda", ["numba.cuda", "numba.cuda.cudadrv"])])
+@pytest.mark.parametrize(
+    ("need", "modules"),
+    [("numba", ["numba"]), ("numba_cuda", ["numba.cuda", "numba.cuda.cudadrv"])],
+)
 def test_submodule_with_its_own_need_is_separate(run, tmp_path, need, modules):
     (tmp_path / "test_it.py").write_text(NUMBA)
     done = run(need)
@@ -101,7 +114,10 @@ def test_submodule_with_its_own_need_is_separate(run, tmp_path, need, modules):
 
 
 def test_too_old_version_fails_where_required(run, tmp_path):
-    lines = 'sys.modules["dpctl"] = sys\n    sys.__version__ = "1.0"\n    pytest.importorskip("dpctl", minversion="2.0")'
+    lines = (
+        'sys.modules["dpctl"] = sys\n    sys.__version__ = "1.0"\n'
+        '    pytest.importorskip("dpctl", minversion="2.0")'
+    )
     (tmp_path / "test_it.py").write_text(ABSENT.format("", lines))
     done = run("dpctl")
     assert done.returncode == 1
@@ -115,7 +131,9 @@ def test_no_importorskip_has_a_reason():
         (f"{path.relative_to(tests)}:{node.lineno}", {each.arg for each in node.keywords})
         for path in sorted(tests.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "importorskip"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "importorskip"
     ]
     assert calls
     assert [where for where, keywords in calls if "reason" in keywords] == []
@@ -153,11 +171,25 @@ def test_leaked_device_memory_is_an_error(run, tmp_path, kind):
 
 def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
     (folder / "pytest.ini").write_text("[pytest]\n")
-    (folder / "conftest.py").write_text(CONFTEST.read_text() + "\nNEEDS['cuda'] = lambda: 'it is away'\n")
+    (folder / "conftest.py").write_text(
+        CONFTEST.read_text() + "\nNEEDS['cuda'] = lambda: 'it is away'\n"
+    )
     (folder / "test_it.py").write_text(textwrap.dedent(tests))
-    command = [sys.executable, "-m", "pytest", "-n", "2", "--dist", "load", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-n",
+        "2",
+        "--dist",
+        "load",
+        "-p",
+        "no:cacheprovider",
+    ]
     environment = {**os.environ, "ENTREPOT_REQUIRE": ""}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100
+    )
 
 
 def test_alone_test_runs_exclusively(tmp_path):

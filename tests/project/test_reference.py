@@ -25,21 +25,46 @@ EXCHANGE_PAGES = sorted((ROOT / "docs" / "exchange").glob("*.md"))
 def documented(page: str) -> set[str]:
     """Full names of the objects that the page lists."""
     module, names = "", set()
-    for directive, name in re.findall(r"^\.\. (currentmodule|data|auto\w+):: (\S+)", page, re.MULTILINE):
+    for directive, name in re.findall(
+        r"^\.\. (currentmodule|data|auto\w+):: (\S+)", page, re.MULTILINE
+    ):
         module = name if directive == "currentmodule" else module
         names.add(f"{module}.{name}")
     return names
 
 
 def public_names() -> list[str]:
-    """Full names of all public objects; those of entrepot that another module also has are under entrepot alone."""
+    """Full names of all public objects; those of entrepot that another module also has are under
+    entrepot alone.
+    """
     lists = {
-        "entrepot": [name for name in entrepot.__all__ if name not in ("__version__", *entrepot._LAZY)],
-        "entrepot.ffi": ["Library", "Record", "Field", "Handle", "FunctionPointer", "CType", "bits", "anonymous"],
+        "entrepot": [
+            name for name in entrepot.__all__ if name not in ("__version__", *entrepot._LAZY)
+        ],
+        "entrepot.ffi": [
+            "Library",
+            "Record",
+            "Field",
+            "Handle",
+            "FunctionPointer",
+            "CType",
+            "bits",
+            "anonymous",
+        ],
         "entrepot.hip": entrepot.hip.objects.__all__,
     }
-    for module in (entrepot.adapters, entrepot.allocators, entrepot.check, entrepot.kernel, entrepot.memory):
-        shared = {name for name in lists["entrepot"] if getattr(module, name, None) is getattr(entrepot, name)}
+    for module in (
+        entrepot.adapters,
+        entrepot.allocators,
+        entrepot.check,
+        entrepot.kernel,
+        entrepot.memory,
+    ):
+        shared = {
+            name
+            for name in lists["entrepot"]
+            if getattr(module, name, None) is getattr(entrepot, name)
+        }
         lists[module.__name__] = [name for name in module.__all__ if name not in shared]
     return [f"{module}.{name}" for module, names in lists.items() for name in names]
 
@@ -50,7 +75,9 @@ def test_reference_lists_public_name(name):
 
 
 def test_reference_without_a_name_is_reported():
-    assert "entrepot.kernel.barrier" not in documented(REFERENCE.replace(":: barrier\n", ":: other\n"))
+    assert "entrepot.kernel.barrier" not in documented(
+        REFERENCE.replace(":: barrier\n", ":: other\n")
+    )
 
 
 MEMORY_PAGE = (ROOT / "docs" / "concepts" / "memory.md").read_text(encoding="utf-8")
@@ -69,13 +96,19 @@ def parameters(function: ast.FunctionDef) -> str:
 @pytest.mark.parametrize(("name", "shown"), RESOURCES, ids=[name for name, _ in RESOURCES])
 def test_documented_resources_have_their_parameters(name, shown):
     (kind,) = (each for each in STUB.body if isinstance(each, ast.ClassDef) and each.name == name)
-    (made,) = (each for each in kind.body if isinstance(each, ast.FunctionDef) and each.name == "__init__")
+    (made,) = (
+        each for each in kind.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
+    )
     assert parameters(ast.parse(f"def {name}{shown}: ...").body[0]) == parameters(made)
 
 
 def test_every_resource_is_shown():
     resource = entrepot.memory.Resource
-    made = {name for name in entrepot.memory.__all__ if resource in getattr(getattr(entrepot.memory, name), "__bases__", ())}
+    made = {
+        name
+        for name in entrepot.memory.__all__
+        if resource in getattr(getattr(entrepot.memory, name), "__bases__", ())
+    }
     assert {name for name, _ in RESOURCES} == made
 
 
@@ -83,7 +116,9 @@ def words_of_sources() -> str:
     """All sources with adjacent literals joined; a … in the documentation stands for streamed
     values between them."""
     files = chain(
-        (ROOT / "src").rglob("*.[ch]pp"), (ROOT / "python" / "bind").rglob("*.[ch]pp"), (ROOT / "include").rglob("*.hpp")
+        (ROOT / "src").rglob("*.[ch]pp"),
+        (ROOT / "python" / "bind").rglob("*.[ch]pp"),
+        (ROOT / "include").rglob("*.hpp"),
     )
     text = "\n".join(file.read_text(encoding="utf-8") for file in files)
     return re.sub(r'"\s*\n?\s*(?:,\s*)?"', "", text)
@@ -96,27 +131,47 @@ def quoted_refusals(page: str) -> list[str]:
     return [words for row in rows for words in re.findall(r"\*([^*]+)\*", row)]
 
 
-CASES = [(page.name, words) for page in EXCHANGE_PAGES for words in quoted_refusals(page.read_text(encoding="utf-8"))]
+CASES = [
+    (page.name, words)
+    for page in EXCHANGE_PAGES
+    for words in quoted_refusals(page.read_text(encoding="utf-8"))
+]
 
 
-@pytest.mark.parametrize(("page", "words"), CASES, ids=[f"{page}: {words}" for page, words in CASES])
+@pytest.mark.parametrize(
+    ("page", "words"), CASES, ids=[f"{page}: {words}" for page, words in CASES]
+)
 def test_quoted_refusals_stand_in_the_sources(page, words):
     sources = words_of_sources()
     pieces = [part.strip(" ,'") for part in words.split("…")]
-    assert max(map(len, pieces)) >= len("dates"), f"docs/exchange/{page} quotes {words!r}, which any source has"
+    assert max(map(len, pieces)) >= len("dates"), (
+        f"docs/exchange/{page} quotes {words!r}, which any source has"
+    )
     for piece in filter(None, pieces):
-        assert piece in sources, f"docs/exchange/{page} quotes {words!r}, but no message has {piece!r}"
+        assert piece in sources, (
+            f"docs/exchange/{page} quotes {words!r}, but no message has {piece!r}"
+        )
 
 
-@pytest.mark.parametrize("page", [page for page in EXCHANGE_PAGES if page.name != "index.md"], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in EXCHANGE_PAGES if page.name != "index.md"], ids=lambda page: page.name
+)
 def test_every_page_of_a_protocol_has_the_same_parts(page):
     parts = re.findall(r"^## (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
-    assert [part for part in parts if part != "Devices"][:-1] == ["In", "Out", "Order", "Lifetime", "Refusals"]
+    assert [part for part in parts if part != "Devices"][:-1] == [
+        "In",
+        "Out",
+        "Order",
+        "Lifetime",
+        "Refusals",
+    ]
     assert parts[-1] in ("What others do", "Who has it")
 
 
 def test_there_are_refusals_on_every_page_of_a_protocol():
-    silent = [page.name for page in EXCHANGE_PAGES if page.name not in ("index.md", "c_exchange_api.md")]
+    silent = [
+        page.name for page in EXCHANGE_PAGES if page.name not in ("index.md", "c_exchange_api.md")
+    ]
     assert set(silent) <= {page for page, _ in CASES}
 
 

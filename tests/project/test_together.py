@@ -26,7 +26,16 @@ entrepot_check_together(absent)
 def configured(folder: Path, together: str) -> subprocess.CompletedProcess[str]:
     (folder / "CMakeLists.txt").write_text(PROJECT)
     (folder / "source.cpp").write_text("")
-    command = ["cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DENTREPOT_TOGETHER={together}"]
+    command = [
+        "cmake",
+        "-S",
+        folder,
+        "-B",
+        folder / "build",
+        "-G",
+        "Ninja",
+        f"-DENTREPOT_TOGETHER={together}",
+    ]
     return subprocess.run(command, capture_output=True, text=True)
 
 

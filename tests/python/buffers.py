@@ -57,7 +57,9 @@ def _release(exporter: Exporter, view: object) -> None:
 
 
 def _make_type() -> type:
-    slots = (_Slot * 3)((_GET, ctypes.cast(_get, c_void_p)), (_RELEASE, ctypes.cast(_release, c_void_p)), (0, None))
+    slots = (_Slot * 3)(
+        (_GET, ctypes.cast(_get, c_void_p)), (_RELEASE, ctypes.cast(_release, c_void_p)), (0, None)
+    )
     spec = _Spec(b"buffers.Raw", 0, 0, _DEFAULT | _BASETYPE, slots)
     make = ctypes.pythonapi.PyType_FromSpec
     make.restype, make.argtypes = py_object, (c_void_p,)
@@ -88,7 +90,9 @@ class Exporter(_make_type()):
     ) -> None:
         self.data = data
         self.given = self.released = 0
-        self._arrays = [_numbers(values) for values in (shape, strides, suboffsets)]  # what the view points to
+        self._arrays = [
+            _numbers(values) for values in (shape, strides, suboffsets)
+        ]  # what the view points to
         self._fields = {
             "buf": address,
             "len": length,

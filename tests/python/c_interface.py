@@ -4,7 +4,18 @@ the GIL."""
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, PYFUNCTYPE, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint32, c_void_p, py_object
+from ctypes import (
+    POINTER,
+    PYFUNCTYPE,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint32,
+    c_void_p,
+    py_object,
+)
 
 import entrepot as ep
 
@@ -17,12 +28,27 @@ class CInterface(ctypes.Structure):
         ("retain", PYFUNCTYPE(None, c_void_p)),
         ("release", PYFUNCTYPE(None, c_void_p)),
         ("view", c_void_p),
-        ("empty", PYFUNCTYPE(c_void_p, c_int32, POINTER(c_int64), c_uint8, c_uint8, c_char_p, c_int32)),
+        (
+            "empty",
+            PYFUNCTYPE(c_void_p, c_int32, POINTER(c_int64), c_uint8, c_uint8, c_char_p, c_int32),
+        ),
         ("native_queue", PYFUNCTYPE(c_void_p, c_void_p)),
         ("before_use", PYFUNCTYPE(c_int, c_void_p, c_int)),
         ("after_use", PYFUNCTYPE(c_int, c_void_p, c_int)),
         ("wait_for_host", PYFUNCTYPE(c_int, c_void_p, c_int)),
-        ("argument", PYFUNCTYPE(c_int, py_object, c_char_p, c_int, c_char_p, c_char_p, POINTER(c_void_p), POINTER(c_void_p))),
+        (
+            "argument",
+            PYFUNCTYPE(
+                c_int,
+                py_object,
+                c_char_p,
+                c_int,
+                c_char_p,
+                c_char_p,
+                POINTER(c_void_p),
+                POINTER(c_void_p),
+            ),
+        ),
     )
 
 

@@ -1,4 +1,6 @@
-"""Graph capture by the driver alone: what torch.cuda.graph and CuPy's begin_capture do, without the libraries."""
+"""Graph capture by the driver alone: what torch.cuda.graph and CuPy's begin_capture do, without the
+libraries.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ class Graph:
         self.status: int | None = None
 
     def end(self, stream: Stream) -> None:
-        self.status = driver().cuStreamEndCapture(ctypes.c_void_p(stream.handle), ctypes.byref(self._graph))
+        self.status = driver().cuStreamEndCapture(
+            ctypes.c_void_p(stream.handle), ctypes.byref(self._graph)
+        )
 
     def run(self, stream: Stream) -> None:
         assert self.status == 0, f"the capture ended with error {self.status}"

@@ -23,7 +23,9 @@ RESULT = 42
 def _kernel(device: str) -> ep.Kernel:
     kernel = ep.Program(SOURCE, device).kernel("slow")
     warm = ep.zeros(2, "int32", device=device)
-    kernel[1](warm, ep.Scalar(1, "int64")).wait()  # loading it may wait for all of the device's work
+    kernel[1](
+        warm, ep.Scalar(1, "int64")
+    ).wait()  # loading it may wait for all of the device's work
     return kernel
 
 

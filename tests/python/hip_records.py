@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from entrepot.ffi import Field, Record
 
 
-def fields_of(record: type[Record], reach: str = "", base: int = 0) -> Iterator[tuple[str, int, int]]:
+def fields_of(
+    record: type[Record], reach: str = "", base: int = 0
+) -> Iterator[tuple[str, int, int]]:
     """(name in C, offset, size) of each field, those of nested records included; bit-fields
     separately."""
     for name in record.PROPERTIES():
@@ -18,4 +20,6 @@ def fields_of(record: type[Record], reach: str = "", base: int = 0) -> Iterator[
         if not is_anonymous and not field.bits:
             yield f"{reach}{name}", base + field.offset, field.size
         if inside is not None and issubclass(inside, Record) and field.size == inside.c_sizeof():
-            yield from fields_of(inside, reach if is_anonymous else f"{reach}{name}.", base + field.offset)
+            yield from fields_of(
+                inside, reach if is_anonymous else f"{reach}{name}.", base + field.offset
+            )

@@ -34,7 +34,9 @@ MISSING = object()
 
 INTEGERS = st.one_of(
     st.integers(-3, 70),
-    st.sampled_from([2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**70, -(2**63), -(2**63) - 1]),
+    st.sampled_from(
+        [2**31, 2**62, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**70, -(2**63), -(2**63) - 1]
+    ),
 )
 JUNK = st.one_of(
     st.none(),
@@ -50,7 +52,23 @@ JUNK = st.one_of(
 )
 TYPESTRS = st.one_of(
     st.sampled_from(
-        ["<f4", ">f4", "=f4", "|f4", "<f16", "|O8", "|V8", "<M8[s]", "|S3", "<U2", "|t1", "f4", "<f", "<f4x", "\ud800"]
+        [
+            "<f4",
+            ">f4",
+            "=f4",
+            "|f4",
+            "<f16",
+            "|O8",
+            "|V8",
+            "<M8[s]",
+            "|S3",
+            "<U2",
+            "|t1",
+            "f4",
+            "<f",
+            "<f4x",
+            "\ud800",
+        ]
     ),
     st.text(max_size=6),
 )
@@ -106,7 +124,9 @@ BUFFER_LIES = st.fixed_dictionaries(
         "shape": _PAIR,
         "strides": _PAIR,
         "suboffsets": _PAIR,
-        "format": st.none() | st.binary(max_size=4) | st.sampled_from([b"@f", b">f", b"4f", b"T{f:x:}", b"O", b"Zf", b"&f"]),
+        "format": st.none()
+        | st.binary(max_size=4)
+        | st.sampled_from([b"@f", b">f", b"4f", b"T{f:x:}", b"O", b"Zf", b"&f"]),
         "itemsize": signed(64),
         "length": signed(64),
         "read_only": signed(32),

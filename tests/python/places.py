@@ -51,7 +51,12 @@ _INTERFACES = {
     "cuda": "__cuda_array_interface__",
     "hip": "__cuda_array_interface__",
 }
-_MARKERS = {"host": pytest.mark.host, "opencl": pytest.mark.sycl, "cuda": pytest.mark.cuda, "hip": pytest.mark.hip}
+_MARKERS = {
+    "host": pytest.mark.host,
+    "opencl": pytest.mark.sycl,
+    "cuda": pytest.mark.cuda,
+    "hip": pytest.mark.hip,
+}
 
 
 def _param(place: Place) -> object:
@@ -60,7 +65,9 @@ def _param(place: Place) -> object:
 
 #: Every place, as parameters with their markers.
 every_place = pytest.mark.parametrize("place", [_param(place) for place in EVERY_PLACE])
-every_host_accessible_place = pytest.mark.parametrize("place", [_param(place) for place in EVERY_PLACE if place.host_accessible])
+every_host_accessible_place = pytest.mark.parametrize(
+    "place", [_param(place) for place in EVERY_PLACE if place.host_accessible]
+)
 
 
 def moved(source: Any, place: Place) -> ep.Array:

@@ -34,7 +34,9 @@ Table._fields_ = (
 )
 
 
-def publish(make: Callable[[], Producer], *, major: int = 1, older: Table | None = None) -> tuple[type, Table]:
+def publish(
+    make: Callable[[], Producer], *, major: int = 1, older: Table | None = None
+) -> tuple[type, Table]:
     """A type with a table of its own, whose objects export the tensors of ``make``'s producers."""
 
     class Tensor:

@@ -4,7 +4,18 @@ deleter calls are counted."""
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_char_p, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p, py_object
+from ctypes import (
+    POINTER,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    py_object,
+)
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -90,7 +101,9 @@ def _free_if_fresh(capsule: int) -> None:
 
 @dataclass(eq=False)
 class Producer:
-    """Speaks DLPack about ``address``, by default of 4 by 3 floats; keeps ``data`` alive. A shape or strides of None is NULL."""
+    """Speaks DLPack about ``address``, by default of 4 by 3 floats; keeps ``data`` alive. A shape
+    or strides of None is NULL.
+    """
 
     address: int | None
     data: object = None
@@ -105,7 +118,9 @@ class Producer:
     version: tuple[int, int] = (1, 3)
     null_deleter: bool = False
     deleted: int = 0
-    made: list = field(default_factory=list)  # what the tensors point to, for as long as the producer lives
+    made: list = field(
+        default_factory=list
+    )  # what the tensors point to, for as long as the producer lives
 
     def tensor(self) -> Legacy | Versioned:
         """A new managed tensor, which its consumer has to release through its deleter."""

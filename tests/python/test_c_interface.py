@@ -14,8 +14,12 @@ class Foreign:
 
     def __init__(self, device: ep.Device) -> None:
         self.context = ep.Context([device])
-        self.memory = ep.empty(4, "float32", kind="shared", queue=ep.Queue(device, context=self.context))
-        self.__sycl_usm_array_interface__ = dict(self.memory.__sycl_usm_array_interface__, syclobj=self.context)
+        self.memory = ep.empty(
+            4, "float32", kind="shared", queue=ep.Queue(device, context=self.context)
+        )
+        self.__sycl_usm_array_interface__ = dict(
+            self.memory.__sycl_usm_array_interface__, syclobj=self.context
+        )
 
 
 @pytest.mark.sycl

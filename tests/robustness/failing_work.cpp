@@ -20,4 +20,6 @@ static sycl::event fail(sycl::queue *queue, const char *words, int milliseconds)
 extern "C" void fail_later(sycl::queue *queue, const char *words) { fail(queue, words, 50); }
 
 // Has failed when this returns; no call has reported the error yet.
-extern "C" void fail_at_once(sycl::queue *queue, const char *words) { fail(queue, words, 0).wait(); }
+extern "C" void fail_at_once(sycl::queue *queue, const char *words) {
+    fail(queue, words, 0).wait();
+}

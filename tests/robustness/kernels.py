@@ -6,7 +6,8 @@ import functools
 
 import entrepot as ep
 
-#: ``slow`` spins and then writes to its memory; ``indirect`` spins and then writes 42 through an address that it finds there.
+#: ``slow`` spins and then writes to its memory; ``indirect`` spins and then writes 42 through an
+#: address that it finds there.
 SOURCE = """
 int spin(long turns) {
     unsigned x = 1;
@@ -31,7 +32,9 @@ def kernel(name: str) -> ep.Kernel:
     return ep.Program(SOURCE, ep.device("opencl:cpu")).kernel(name)
 
 
-def launch(name: str, array: ep.Array, *, seconds: float = 0.5, queue: ep.Queue | None = None) -> ep.Event:
+def launch(
+    name: str, array: ep.Array, *, seconds: float = 0.5, queue: ep.Queue | None = None
+) -> ep.Event:
     """Launches it; fails if it is done before the test could do anything meanwhile."""
     done = kernel(name)[1](array, ep.Scalar(int(seconds * TURNS_A_SECOND), "int64"), queue=queue)
     assert not done.done, "the kernel must be slow enough for a test to mean anything"

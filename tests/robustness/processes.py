@@ -26,7 +26,13 @@ def run_script(script: Path, *arguments: str, timeout: float = 60) -> str:
 def _run(command: list[str], timeout: float) -> str:
     found = os.pathsep.join([str(TESTS), str(TESTS / "python"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, timeout=timeout, env={**os.environ, "PYTHONPATH": found}
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env={**os.environ, "PYTHONPATH": found},
     )
-    assert (done.returncode, done.stderr) == (0, ""), f"status {done.returncode}, after\n{done.stdout}\n{done.stderr}"
+    assert (done.returncode, done.stderr) == (0, ""), (
+        f"status {done.returncode}, after\n{done.stdout}\n{done.stderr}"
+    )
     return done.stdout.strip()

@@ -43,7 +43,14 @@ def failing_work(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     library = tmp_path_factory.mktemp("failing") / "failing_work.so"
     subprocess.run(
         [
-            *("c++", "-std=c++17", "-shared", "-fPIC", "-w", "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING"),
+            *(
+                "c++",
+                "-std=c++17",
+                "-shared",
+                "-fPIC",
+                "-w",
+                "-DSYCL_DISABLE_FSYCL_SYCLHPP_WARNING",
+            ),
             *(f"-I{prefix}/include", f"-I{prefix}/include/sycl", f"-L{prefix}/lib"),
             *("-o", library, Path(__file__).with_name("failing_work.cpp"), "-lsycl"),
         ],
@@ -83,7 +90,9 @@ class TestErrors:
             "numpy": lambda: (ep.fill(shared, 1), shared.numpy()),
         }
 
-    def test_arrive_at_the_next_wait_once(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+    def test_arrive_at_the_next_wait_once(
+        self, fail_later: Callable[[ep.Queue, str], None]
+    ) -> None:
         queue = ep.Queue("opencl:cpu")
         for name, wait in self.waits(queue).items():
             queue.wait()
@@ -92,7 +101,9 @@ class TestErrors:
                 wait()
                 pytest.fail(f"{name} reported nothing")
             queue.wait()
-            assert memoryview(ep.full(4, 7, "uint8", kind="shared", queue=queue)).tolist() == [7] * 4
+            assert (
+                memoryview(ep.full(4, 7, "uint8", kind="shared", queue=queue)).tolist() == [7] * 4
+            )
 
     def test_name_no_other_queue(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
         guilty, innocent = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
@@ -101,7 +112,9 @@ class TestErrors:
         with pytest.raises(ep.DeviceError, match="mine"):
             guilty.wait()
 
-    def test_unobserved_queue_error_is_dropped(self, fail_at_once: Callable[[ep.Queue, str], None]) -> None:
+    def test_unobserved_queue_error_is_dropped(
+        self, fail_at_once: Callable[[ep.Queue, str], None]
+    ) -> None:
         forgotten, remembered, other = (ep.Queue("opencl:cpu") for _ in range(3))
         for queue in (forgotten, forgotten, remembered):
             fail_at_once(queue, "lost")
@@ -120,7 +133,9 @@ class TestErrors:
             queue.wait()
         queue.wait()
 
-    def test_memory_of_failed_work_is_freed(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+    def test_memory_of_failed_work_is_freed(
+        self, fail_later: Callable[[ep.Queue, str], None]
+    ) -> None:
         statistics = memory.statistics(memory.direct())
         queue = ep.Queue("opencl:cpu")
         with memory.use_resource(statistics):
@@ -133,13 +148,16 @@ class TestErrors:
         assert statistics.current_bytes == 0
 
 
-# ---------------------------------------------------------------- memory that goes while a kernel uses it
+# -------------------- memory that goes while a kernel uses it
 
 every_place = pytest.mark.parametrize("place", SYCL, ids=str)
 SOON = 0.05  # seconds; a free that waits takes as long as the kernel
 RESOURCES = pytest.mark.parametrize(
     "make_resource",
-    [pytest.param(memory.direct, id="direct"), pytest.param(lambda: memory.pool(memory.direct()), id="pool")],
+    [
+        pytest.param(memory.direct, id="direct"),
+        pytest.param(lambda: memory.pool(memory.direct()), id="pool"),
+    ],
 )
 
 
@@ -151,7 +169,13 @@ def drop_soon(arrays: list[ep.Array]) -> None:
 
 def is_allocated(address: int) -> bool:
     """True if the driver knows the address as USM."""
-    interface = {"shape": (1,), "typestr": "|u1", "data": (address, False), "version": 1, "syclobj": "opencl:cpu"}
+    interface = {
+        "shape": (1,),
+        "typestr": "|u1",
+        "data": (address, False),
+        "version": 1,
+        "syclobj": "opencl:cpu",
+    }
     try:
         ep.asarray(Speaker("__sycl_usm_array_interface__", interface))
     except ep.InterfaceError:
@@ -162,7 +186,9 @@ def is_allocated(address: int) -> bool:
 class TestDropped:
     @RESOURCES
     @every_place
-    def test_returns_at_once_and_is_freed_afterwards(self, place: Place, make_resource: Callable[[], memory.Resource]) -> None:
+    def test_returns_at_once_and_is_freed_afterwards(
+        self, place: Place, make_resource: Callable[[], memory.Resource]
+    ) -> None:
         queue = ep.Queue(place.device)
         with memory.use_resource(memory.statistics(make_resource())) as statistics:
             arrays = [place.empty(1 << 20, "int32")]
@@ -178,7 +204,9 @@ class TestDropped:
 
     @RESOURCES
     @every_place
-    def test_reached_through_a_table(self, place: Place, make_resource: Callable[[], memory.Resource]) -> None:
+    def test_reached_through_a_table(
+        self, place: Place, make_resource: Callable[[], memory.Resource]
+    ) -> None:
         """The kernel reads the address from memory; it is not an argument."""
         queue, other = ep.Queue(place.device), ep.Queue(place.device)
         with memory.use_resource(make_resource()):
@@ -188,10 +216,14 @@ class TestDropped:
             table.copy_from_host(memoryview((ctypes.c_uint64 * 2)(address, 0)))
             done = launch("indirect", table, queue=queue)
             drop_soon(arrays)
-            neighbours = [ep.empty(1 << 18, "int32", kind=place.kind, queue=other) for _ in range(4)]
+            neighbours = [
+                ep.empty(1 << 18, "int32", kind=place.kind, queue=other) for _ in range(4)
+            ]
             memory.trim()
             assert not done.done, "nothing of this waits for the kernel"
-            assert address not in [each.data_ptr for each in neighbours], "it was reused while the kernel runs"
+            assert address not in [each.data_ptr for each in neighbours], (
+                "it was reused while the kernel runs"
+            )
             assert is_allocated(address), "it was freed under the kernel"
             del table, neighbours
         done.wait()
@@ -203,7 +235,11 @@ class TestDropped:
         with memory.use_resource(memory.direct()):
             arrays = [place.empty((1000, 1000), "int32")]
         address = arrays[0].data_ptr
-        arrays += [arrays[0].T, arrays[0][::2], ep.asarray(arrays[0].__dlpack__(max_version=(1, 0), stream=-1))]
+        arrays += [
+            arrays[0].T,
+            arrays[0][::2],
+            ep.asarray(arrays[0].__dlpack__(max_version=(1, 0), stream=-1)),
+        ]
         done = launch("slow", arrays[0], queue=queue)
         drop_soon(arrays)
         assert not done.done
@@ -242,7 +278,7 @@ class TestDropped:
         assert gone() is None
 
 
-# ---------------------------------------------------------------- deleters on threads without the GIL
+# -------------------- deleters on threads without the GIL
 
 libc = ctypes.CDLL(None)
 Thread = ctypes.c_ulong
@@ -251,7 +287,12 @@ Thread = ctypes.c_ulong
 def call_on_a_new_thread(function: int, argument: int) -> None:
     """Runs the function on a thread unknown to Python, and joins it."""
     thread = Thread()
-    assert libc.pthread_create(ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument)) == 0
+    assert (
+        libc.pthread_create(
+            ctypes.byref(thread), None, ctypes.c_void_p(function), ctypes.c_void_p(argument)
+        )
+        == 0
+    )
     assert libc.pthread_join(thread, None) == 0  # ctypes releases the GIL meanwhile
 
 
@@ -272,7 +313,9 @@ class TestDeleters:
         ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
         return managed.deleter, ctypes.addressof(managed)
 
-    def test_python_objects_are_dropped_with_the_gil(self, call: Callable[[int, int], None]) -> None:
+    def test_python_objects_are_dropped_with_the_gil(
+        self, call: Callable[[int, int], None]
+    ) -> None:
         source = Source(100)
         gone = weakref.ref(source)
         deleter, tensor = self.export(source)
@@ -311,7 +354,7 @@ class TestDeleters:
         assert settles(lambda: sum(reference() is not None for reference in gone), 0)
 
 
-# ---------------------------------------------------------------- other threads while this one waits
+# -------------------- other threads while this one waits
 
 
 @pytest.fixture
@@ -359,8 +402,14 @@ def ask_by_exchange_table() -> None:
         device = ep.empty(1, "uint8", device="opencl:cpu", kind="device").__dlpack_device__()
     tensor = DLTensor(device=DLDevice(*device), ndim=1, dtype=DLDataType(1, 8, 1))
     tensor.shape = (ctypes.c_int64 * 1)(1 << 20)
-    allocate = ctypes.cast(table_of(ep.Array).allocate, ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, Table.SetError))
-    made, set_error = ctypes.c_void_p(), Table.SetError(lambda _, kind, message: print(kind, message))
+    allocate = ctypes.cast(
+        table_of(ep.Array).allocate,
+        ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 3, Table.SetError),
+    )
+    made, set_error = (
+        ctypes.c_void_p(),
+        Table.SetError(lambda _, kind, message: print(kind, message)),
+    )
     assert allocate(ctypes.addressof(tensor), ctypes.addressof(made), None, set_error) == 0
     Deleter(Versioned.from_address(made.value).deleter)(made.value)
 
@@ -369,7 +418,9 @@ class TestOtherThreads:
     """A SYCL queue cannot wait for the host's work: the thread waits, and other threads run
     meanwhile."""
 
-    def waits_for(self, done: ep.Event, standstill: Callable[[], float], act: Callable[[], object]) -> None:
+    def waits_for(
+        self, done: ep.Event, standstill: Callable[[], float], act: Callable[[], object]
+    ) -> None:
         assert not done.done, "the work must be slow enough for the test to mean anything"
         started = time.perf_counter()
         act()
@@ -388,10 +439,15 @@ class TestOtherThreads:
         ids=["dlpack", "suai", "memory"],
     )
     def test_work_of_the_host_is_handed_over(
-        self, host_kernel: ep.Kernel, standstill: Callable[[], float], hand_over: Callable[[ep.Array], object]
+        self,
+        host_kernel: ep.Kernel,
+        standstill: Callable[[], float],
+        hand_over: Callable[[ep.Array], object],
     ) -> None:
         array = ep.zeros(16, "int32", device="opencl:cpu", kind="shared")
-        done = host_kernel[1](array.host(), ep.Scalar(500_000_000, "int64"), queue=ep.Queue(ep.device("host")))
+        done = host_kernel[1](
+            array.host(), ep.Scalar(500_000_000, "int64"), queue=ep.Queue(ep.device("host"))
+        )
         self.waits_for(done, standstill, lambda: hand_over(array))
 
     @pytest.mark.parametrize(
@@ -403,7 +459,9 @@ class TestOtherThreads:
         ],
         ids=["memory", "extension", "exchange_table"],
     )
-    def test_memory_that_work_still_has(self, standstill: Callable[[], float], kind: type, ask: Callable[[], object]) -> None:
+    def test_memory_that_work_still_has(
+        self, standstill: Callable[[], float], kind: type, ask: Callable[[], object]
+    ) -> None:
         with memory.use_resource(memory.pool(memory.limit(2 << 20, memory.direct()))):
             used, kept = kind(1 << 20, queue=ep.Queue("opencl:cpu")), kind(1 << 20)
             done = launch("slow", ep.asarray(used).view("int32"))
@@ -411,11 +469,15 @@ class TestOtherThreads:
             self.waits_for(done, standstill, ask)
             del kept
 
-    def test_an_extension_works_on_its_queue(self, host_kernel: ep.Kernel, standstill: Callable[[], float]) -> None:
+    def test_an_extension_works_on_its_queue(
+        self, host_kernel: ep.Kernel, standstill: Callable[[], float]
+    ) -> None:
         array = ep.zeros(16, "int32", device="opencl:cpu", kind="shared")
         table = c_interface()
         handle = table.from_object(array, 0)
-        done = host_kernel[1](array.host(), ep.Scalar(500_000_000, "int64"), queue=ep.Queue(ep.device("host")))
+        done = host_kernel[1](
+            array.host(), ep.Scalar(500_000_000, "int64"), queue=ep.Queue(ep.device("host"))
+        )
         self.waits_for(done, standstill, lambda: table.before_use(handle, 1))
         table.release(handle)
 
@@ -428,10 +490,16 @@ class TestOtherThreads:
 
         theirs = dpctl.SyclQueue("opencl:cpu")
         queue, raw = ep.Queue(theirs), dpctl.memory.MemoryUSMShared(64, queue=theirs)
-        done = launch("slow", ep.zeros(16, "int32", kind="shared", queue=queue), seconds=1, queue=queue)
+        done = launch(
+            "slow", ep.zeros(16, "int32", kind="shared", queue=queue), seconds=1, queue=queue
+        )
         array = ep.asarray(raw)
         waiter = threading.Thread(target=queue.wait)
         waiter.start()
         time.sleep(0.1)
-        self.waits_for(done, standstill, lambda: array.__dlpack__(stream=dpctl.SyclQueue("opencl:cpu", property="in_order")))
+        self.waits_for(
+            done,
+            standstill,
+            lambda: array.__dlpack__(stream=dpctl.SyclQueue("opencl:cpu", property="in_order")),
+        )
         waiter.join()

@@ -21,7 +21,10 @@ warnings.filterwarnings("ignore", "This process .* is multi-threaded", Deprecati
 SECONDS = 10  # a child that takes longer hangs
 
 def in_child(body):
-    '''What the child's body returns, "hangs", or how the child died. A body may raise SystemExit to end as programs do.'''
+    '''What the child's body returns, "hangs", or how the child died.
+
+    A body may raise SystemExit to end as programs do.
+    '''
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -67,11 +70,15 @@ print("the parent lives")
 
 REFUSED = """
     asks = [
-        queue.wait, queue.record, lambda: queue.is_idle, lambda: queue.wait_for(event), event.wait, lambda: event.done,
-        lambda: ep.Queue(device), lambda: ep.Context([device]), lambda: device.sub_devices(equally=1),
-        lambda: ep.empty(4, "uint8", device=device), lambda: ep.empty(4, "uint8", kind="shared", queue=queue),
-        lambda: ep.empty(1 << 24, "uint8", queue=queue), lambda: ep.zeros(4, "uint8", device=device),
-        lambda: ep.fill(target, 2), lambda: ep.copy(target[:8], target[8:16]), lambda: target.to("host"),
+        queue.wait, queue.record, lambda: queue.is_idle, lambda: queue.wait_for(event),
+        event.wait, lambda: event.done,
+        lambda: ep.Queue(device), lambda: ep.Context([device]),
+        lambda: device.sub_devices(equally=1), lambda: ep.empty(4, "uint8", device=device),
+        lambda: ep.empty(4, "uint8", kind="shared", queue=queue),
+        lambda: ep.empty(1 << 24, "uint8", queue=queue),
+        lambda: ep.zeros(4, "uint8", device=device),
+        lambda: ep.fill(target, 2), lambda: ep.copy(target[:8], target[8:16]),
+        lambda: target.to("host"),
         lambda: target.copy_to_host(), lambda: ep.full(4, 1, "uint8", device="host").to(device),
         lambda: ep.Program("__kernel void f(void) {}", device), lambda: memory.MemoryUSMShared(64),
     ]
@@ -160,7 +167,10 @@ import entrepot.kernel as dppy
 
 folder = Path(__file__).parent
 started, go, compiler = folder / "started", folder / "go", folder / "compiler"
-compiler.write_text(f"#!/bin/sh\\ntouch {started}\\nwhile [ ! -e {go} ]; do sleep 0.01; done\\nexec c++ \\"$@\\"\\n")
+compiler.write_text(
+    f"#!/bin/sh\\ntouch {started}\\nwhile [ ! -e {go} ]; do sleep 0.01; done\\n"
+    "exec c++ \\"$@\\"\\n"
+)
 compiler.chmod(0o755)
 usual = os.environ.get("CXX", "")
 os.environ.update(CXX=str(compiler), ENTREPOT_CACHE_DIR="")
@@ -229,7 +239,8 @@ from pathlib import Path
 from entrepot import ffi
 
 folder = Path(__file__).parent
-started, go, source, path = folder / "started", folder / "go", folder / "slow.c", folder / "libslow.so"
+started, go = folder / "started", folder / "go"
+source, path = folder / "slow.c", folder / "libslow.so"
 source.write_text(f'''
 #include <fcntl.h>
 #include <unistd.h>
@@ -267,9 +278,19 @@ STATES = [
 KINDS = pytest.mark.parametrize("kind", ["device", "shared", "host"])
 
 
-def fork(body: str, *, before: str = "", after: str = "", selector: str = "opencl:cpu", kind: str = "device") -> list[str]:
+def fork(
+    body: str,
+    *,
+    before: str = "",
+    after: str = "",
+    selector: str = "opencl:cpu",
+    kind: str = "device",
+) -> list[str]:
     """Lines printed by the child's body, then those of the parent."""
-    return run(IN_CHILD + PROGRAM.format(selector=selector, kind=kind, before=before, after=after, body=body)).splitlines()
+    return run(
+        IN_CHILD
+        + PROGRAM.format(selector=selector, kind=kind, before=before, after=after, body=body)
+    ).splitlines()
 
 
 @pytest.mark.sycl
@@ -277,7 +298,10 @@ def fork(body: str, *, before: str = "", after: str = "", selector: str = "openc
 class TestSycl:
     @pytest.mark.parametrize(("before", "after"), STATES)
     def test_every_question_is_refused(self, before: str, after: str) -> None:
-        assert fork(REFUSED + HOST_WORKS, before=before, after=after) == ["fine", "the parent lives"]
+        assert fork(REFUSED + HOST_WORKS, before=before, after=after) == [
+            "fine",
+            "the parent lives",
+        ]
 
     @pytest.mark.parametrize(("before", "after"), STATES)
     def test_again_and_again(self, before: str, after: str) -> None:
@@ -286,9 +310,14 @@ class TestSycl:
         assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
 
     def test_fork_while_threads_release_queues(self) -> None:
-        """Ending a queue takes locks of Entrepot and the driver; the fork must not wait for them."""
+        """Ending a queue takes locks of Entrepot and the driver; the fork must not wait for
+        them.
+        """
         again = "\nfor _ in range(100):\n    assert in_child(lambda: 'fine') == 'fine'\n"
-        assert fork("    pass", before=LETTING_QUEUES_GO, after=again + STOP) == ["fine", "the parent lives"]
+        assert fork("    pass", before=LETTING_QUEUES_GO, after=again + STOP) == [
+            "fine",
+            "the parent lives",
+        ]
 
     def test_while_another_thread_loads_the_backends(self) -> None:
         """The first use of a device takes a moment; children forked during it are refused the
@@ -338,7 +367,9 @@ class TestSycl:
         assert "survive" not in said
 
     def test_the_child_of_a_child(self) -> None:
-        body = "    def inner():\n" + "\n".join("    " + line for line in (REFUSED + HOST_WORKS).splitlines())
+        body = "    def inner():\n" + "\n".join(
+            "    " + line for line in (REFUSED + HOST_WORKS).splitlines()
+        )
         assert fork(body + "\n    return in_child(inner)") == ["fine", "the parent lives"]
 
 
@@ -346,12 +377,17 @@ class TestSycl:
 @pytest.mark.numpy
 class TestHost:
     def test_is_not_refused(self) -> None:
-        body = "    queue.wait()\n    event.wait()\n    ep.fill(target, 5)\n    assert memoryview(target)[9] == 5\n" + HOST_WORKS
+        body = (
+            "    queue.wait()\n    event.wait()\n    ep.fill(target, 5)\n    assert "
+            "memoryview(target)[9] == 5\n" + HOST_WORKS
+        )
         assert fork(body, selector="host", kind="host") == ["fine", "the parent lives"]
 
     def test_with_other_threads_submitting(self) -> None:
         again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
-        assert fork(HOST_WORKS, selector="host", kind="host", before=SUBMITTING, after=again + STOP) == [
+        assert fork(
+            HOST_WORKS, selector="host", kind="host", before=SUBMITTING, after=again + STOP
+        ) == [
             "fine",
             "the parent lives",
         ]
@@ -362,10 +398,16 @@ class TestHost:
         return run_script(script).splitlines()
 
     def test_kernel_compiling_at_fork_launches_in_child(self, tmp_path: Path) -> None:
-        assert self.run_in_file(tmp_path, COMPILING + FORK_BESIDE_THE_COMPILER) == ["fine", "the parent lives"]
+        assert self.run_in_file(tmp_path, COMPILING + FORK_BESIDE_THE_COMPILER) == [
+            "fine",
+            "the parent lives",
+        ]
 
     def test_fork_by_a_handler_leaves_compiler_to_parent(self, tmp_path: Path) -> None:
-        assert self.run_in_file(tmp_path, COMPILING + FORK_IN_A_HANDLER) == ["0", "the parent lives"]
+        assert self.run_in_file(tmp_path, COMPILING + FORK_IN_A_HANDLER) == [
+            "0",
+            "the parent lives",
+        ]
 
     def test_library_loading_at_fork_is_refused_in_child(self, tmp_path: Path) -> None:
         assert self.run_in_file(tmp_path, LOADING_A_LIBRARY) == ["refused", "True"]

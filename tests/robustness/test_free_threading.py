@@ -1,4 +1,5 @@
-"""Interpreters without a GIL: the module does not turn it on, and what threads do at one instant is done once.
+"""Interpreters without a GIL: the module does not turn it on, and what threads do at one instant is
+done once.
 
 The other tests of threads run there unchanged. With a GIL, it alone makes most of these pass.
 """
@@ -66,29 +67,45 @@ def test_the_module_leaves_the_gil_off(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestCapsules:
     """One thread gets the content, the others an error."""
 
-    def serve_one(self, takes: list[Callable[[], object]], kind: type, refusal: type[Exception]) -> None:
+    def serve_one(
+        self, takes: list[Callable[[], object]], kind: type, refusal: type[Exception]
+    ) -> None:
         for results in at_once(*takes):
             assert sum(isinstance(result, kind) for result in results) == 1, results
-            assert sum(isinstance(result, refusal) and "used" in str(result) for result in results) == THREADS - 1, results
+            assert (
+                sum(isinstance(result, refusal) and "used" in str(result) for result in results)
+                == THREADS - 1
+            ), results
 
     def test_dlpack_capsule_is_consumed_once(self) -> None:
         array = ep.zeros(10, "int32", device="host")
         capsules = [array.__dlpack__() for _ in range(ROUNDS)]
-        self.serve_one([lambda c=capsule: ep.from_dlpack(c) for capsule in capsules], ep.Array, ep.ExchangeError)
+        self.serve_one(
+            [lambda c=capsule: ep.from_dlpack(c) for capsule in capsules],
+            ep.Array,
+            ep.ExchangeError,
+        )
 
     @pytest.mark.sycl
     def test_sycl_queue_capsule_is_consumed_once(self) -> None:
         queues = [ep.Queue("opencl:cpu") for _ in range(12)]  # more than are remembered
         capsules = [queues[number % 12]._get_capsule() for number in range(ROUNDS)]
-        self.serve_one([lambda c=capsule: ep.Queue(c) for capsule in capsules], ep.Queue, ValueError)
+        self.serve_one(
+            [lambda c=capsule: ep.Queue(c) for capsule in capsules], ep.Queue, ValueError
+        )
 
     @pytest.mark.sycl
     def test_suai_queue_capsule_is_consumed_once(self) -> None:
         block = memory.MemoryUSMShared(64, queue=ep.Queue("opencl:cpu"))
         attribute = "__sycl_usm_array_interface__"
-        interfaces = [{**getattr(block, attribute), "syclobj": block.sycl_queue._get_capsule()} for _ in range(ROUNDS)]
+        interfaces = [
+            {**getattr(block, attribute), "syclobj": block.sycl_queue._get_capsule()}
+            for _ in range(ROUNDS)
+        ]
         speakers = [Speaker(attribute, interface, block) for interface in interfaces]
-        self.serve_one([lambda s=speaker: ep.asarray(s) for speaker in speakers], ep.Array, ep.InterfaceError)
+        self.serve_one(
+            [lambda s=speaker: ep.asarray(s) for speaker in speakers], ep.Array, ep.InterfaceError
+        )
 
 
 @pytest.mark.sycl
@@ -207,7 +224,10 @@ def test_caches_of_types_and_descriptors_on_all_threads() -> None:
     def giver(number: int) -> object:
         """Its class looks like JAX's, and so read-only, or like another one."""
         name, module = ("ArrayImpl", "jaxlib") if number % 2 else ("Array", "elsewhere")
-        methods = {"__dlpack__": lambda self, **words: array.__dlpack__(**words), "__dlpack_device__": lambda self: (1, 0)}
+        methods = {
+            "__dlpack__": lambda self, **words: array.__dlpack__(**words),
+            "__dlpack_device__": lambda self: (1, 0),
+        }
         return type(name, (), {"__module__": module, **methods})()
 
     def looks(number: int) -> Callable[[], None]:

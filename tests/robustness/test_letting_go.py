@@ -45,9 +45,17 @@ class TestWhileAnExceptionUnwinds:
             ("", "ep.asarray(telling(called).capsule())"),
             ("", "ep.from_dlpack(telling(called)).T"),
             ("resource = memory.log(memory.direct(), sink=called)", "ep.empty(1000, 'uint8')"),
-            ("resource = memory.log(memory.direct(), sink=called)", "ep.empty(1000, 'uint8').__dlpack__()"),
+            (
+                "resource = memory.log(memory.direct(), sink=called)",
+                "ep.empty(1000, 'uint8').__dlpack__()",
+            ),
         ],
-        ids=["a capsule's deleter", "a producer's deleter", "the sink of a log", "the sink of a log, through a capsule"],
+        ids=[
+            "a capsule's deleter",
+            "a producer's deleter",
+            "the sink of a log",
+            "the sink of a log, through a capsule",
+        ],
     )
     def test_python_code_that_is_told(self, before: str, dropped: str) -> None:
         source = f"""
@@ -91,7 +99,11 @@ class TestWhileAnExceptionUnwinds:
 class TestDeepInsideOneAnother:
     @pytest.mark.parametrize(
         "around",
-        ["ep.asarray(memoryview(a))", "ep.asarray(a.__dlpack__(max_version=(1, 0)))", "ep.asarray(a.__dlpack__())"],
+        [
+            "ep.asarray(memoryview(a))",
+            "ep.asarray(a.__dlpack__(max_version=(1, 0)))",
+            "ep.asarray(a.__dlpack__())",
+        ],
         ids=["memoryview", "capsule", "legacy capsule"],
     )
     def test_arrays(self, around: str) -> None:
@@ -151,7 +163,9 @@ class TestCycles:
         gc.collect()
         assert bytes(memoryview(owner.part)) == b"memo"
 
-    @pytest.mark.parametrize("share", [lambda array: array[:4], lambda array: array.__dlpack__()], ids=["view", "export"])
+    @pytest.mark.parametrize(
+        "share", [lambda array: array[:4], lambda array: array.__dlpack__()], ids=["view", "export"]
+    )
     def test_documented_cycle_is_not_collected(self, share: Callable[[ep.Array], object]) -> None:
         gone = self.made()[0]
         gone().part = share(gone().whole)
@@ -169,7 +183,8 @@ class TestHalfWayThroughACollection:
 
             def look():
                 array = ctypes.cast(address[0], ctypes.py_object).value
-                seen.append((array.shape, array.data_ptr, str(array.device), array.owner, len(memoryview(array)), repr(array)))
+                told = array.shape, array.data_ptr, str(array.device), array.owner
+                seen.append((*told, len(memoryview(array)), repr(array)))
 
             producer = telling(look)
 
@@ -215,7 +230,8 @@ def test_after_a_subinterpreter_releases_hold_the_gil() -> None:
         assert calls == [], "the kernel still uses it"
         while not done.done:
             time.sleep(0.01)
-        ep.empty(4 << 20, "uint8", device="host")  # lets go of what has ended, and has no GIL meanwhile
+        # Lets go of what has ended, and has no GIL meanwhile.
+        ep.empty(4 << 20, "uint8", device="host")
         for _ in range(100):  # where pending calls run
             pass
         assert calls == [threading.get_ident()], calls

@@ -45,7 +45,9 @@ pytestmark = pytest.mark.host
 HOST_MEMORY = (ctypes.c_float * 16)(*range(16))
 ADDRESS = ctypes.addressof(HOST_MEMORY)
 
-lies = settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+lies = settings(
+    deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +62,12 @@ def nothing_stays_allocated() -> Iterator[memory.statistics]:
 
 
 def is_right(view: ep.Array) -> bool:
-    return view.shape == (4, 3) and view.to("host").numpy().tolist() == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
+    return view.shape == (4, 3) and view.to("host").numpy().tolist() == [
+        [0, 1, 2],
+        [3, 4, 5],
+        [6, 7, 8],
+        [9, 10, 11],
+    ]
 
 
 def usm(kind: str = "shared") -> ep.Array:
@@ -91,7 +98,13 @@ class ArrayInterface(Dict):
     takers = (ep.asarray, lambda obj: ep.asarray(obj, dtype="float32", protocol="array_interface"))
 
     def make(self) -> dict[str, Any]:
-        return {"shape": (4, 3), "typestr": "<f4", "data": (ADDRESS, False), "strides": None, "version": 3}
+        return {
+            "shape": (4, 3),
+            "typestr": "<f4",
+            "data": (ADDRESS, False),
+            "strides": None,
+            "version": 3,
+        }
 
 
 def copied(obj: object) -> None:
@@ -100,7 +113,12 @@ def copied(obj: object) -> None:
 
 class Suai(Dict):
     attribute = "__sycl_usm_array_interface__"
-    takers = (ep.asarray, copied, memory.as_usm_memory, lambda obj: memory.MemoryUSMShared(obj, copy=True))
+    takers = (
+        ep.asarray,
+        copied,
+        memory.as_usm_memory,
+        lambda obj: memory.MemoryUSMShared(obj, copy=True),
+    )
 
     def __init__(self, kind: str) -> None:
         self.memory = usm(kind)
@@ -108,7 +126,12 @@ class Suai(Dict):
 
     def make(self) -> dict[str, Any]:
         where = self.memory
-        truth = {"shape": (4, 3), "typestr": "<f4", "data": (where.data_ptr, False), "strides": None}
+        truth = {
+            "shape": (4, 3),
+            "typestr": "<f4",
+            "data": (where.data_ptr, False),
+            "strides": None,
+        }
         return truth | {"offset": 0, "version": 1, "syclobj": where.queue}
 
 
@@ -124,13 +147,25 @@ class Cai(Dict):
         super().__init__()
 
     def make(self) -> dict[str, Any]:
-        return {"shape": (4, 3), "typestr": "<f4", "data": (self.memory.data_ptr, False), "strides": None, "version": 3}
+        return {
+            "shape": (4, 3),
+            "typestr": "<f4",
+            "data": (self.memory.data_ptr, False),
+            "strides": None,
+            "version": 3,
+        }
 
 
 DICTS = [
     pytest.param(ArrayInterface, id="array interface"),
-    *(pytest.param(lambda kind=p.kind: Cai(kind), id=f"CAI {p.kind}", marks=pytest.mark.cuda) for p in CUDA_PLACES),
-    *(pytest.param(lambda kind=p.kind: Suai(kind), id=f"SUAI {p.kind}", marks=pytest.mark.sycl) for p in SYCL),
+    *(
+        pytest.param(lambda kind=p.kind: Cai(kind), id=f"CAI {p.kind}", marks=pytest.mark.cuda)
+        for p in CUDA_PLACES
+    ),
+    *(
+        pytest.param(lambda kind=p.kind: Suai(kind), id=f"SUAI {p.kind}", marks=pytest.mark.sycl)
+        for p in SYCL
+    ),
 ]
 
 
@@ -151,7 +186,12 @@ class TestDicts:
                 except ep.InterfaceError:
                     pass
 
-            references_stay(attempt, producer, interface, *(value for value in interface.values() if type(value) is ep.Queue))
+            references_stay(
+                attempt,
+                producer,
+                interface,
+                *(value for value in interface.values() if type(value) is ep.Queue),
+            )
             setattr(producer, protocol.attribute, protocol.truth)
             assert is_right(ep.asarray(producer))
 
@@ -160,7 +200,12 @@ class TestDicts:
     @lies
     @given(whole=JUNK)
     @pytest.mark.parametrize(
-        "attribute", ["__array_interface__", Cai.attribute, pytest.param(Suai.attribute, marks=pytest.mark.sycl)]
+        "attribute",
+        [
+            "__array_interface__",
+            Cai.attribute,
+            pytest.param(Suai.attribute, marks=pytest.mark.sycl),
+        ],
     )
     def test_non_dict_is_refused(self, attribute: str, whole: object) -> None:
         producer = Speaker(attribute, whole)
@@ -174,7 +219,13 @@ class TestDicts:
     @lies
     @given(
         interface=bent(
-            {"shape": (4, 3), "typestr": "<f4", "data": (ADDRESS, False), "strides": None, "version": 3}
+            {
+                "shape": (4, 3),
+                "typestr": "<f4",
+                "data": (ADDRESS, False),
+                "strides": None,
+                "version": 3,
+            }
             | dict.fromkeys(("mask", "descr", "offset", "stream"))
         )
     )
@@ -190,7 +241,11 @@ class TestDicts:
         references_stay(attempt, producer, interface)
 
     @pytest.mark.cuda
-    @given(stream=st.integers(-10, 4095) | st.sampled_from([2**64, -(2**63)]) | JUNK.filter(lambda junk: type(junk) is not int))
+    @given(
+        stream=st.integers(-10, 4095)
+        | st.sampled_from([2**64, -(2**63)])
+        | JUNK.filter(lambda junk: type(junk) is not int)
+    )
     def test_invalid_streams_are_refused(self, stream: object) -> None:
         cai = Cai("device")
         producer = Speaker(Cai.attribute, cai.truth | {"stream": stream})
@@ -220,12 +275,28 @@ class TestDicts:
 # ---------------------------------------------------------------- structs
 
 
-def struct(*, shape: tuple[int, ...] | None = (4, 3), strides: tuple[int, ...] | None = (12, 4), **lie: Any) -> Speaker:
-    numbers = [None if values is None else (ctypes.c_ssize_t * len(values))(*values) for values in (shape, strides)]
-    fields = {"two": 2, "nd": 2, "typekind": b"f", "itemsize": 4, "flags": 0x700, "data": ADDRESS} | lie
+def struct(
+    *, shape: tuple[int, ...] | None = (4, 3), strides: tuple[int, ...] | None = (12, 4), **lie: Any
+) -> Speaker:
+    numbers = [
+        None if values is None else (ctypes.c_ssize_t * len(values))(*values)
+        for values in (shape, strides)
+    ]
+    fields = {
+        "two": 2,
+        "nd": 2,
+        "typekind": b"f",
+        "itemsize": 4,
+        "flags": 0x700,
+        "data": ADDRESS,
+    } | lie
     made = ArrayStruct(**fields)
-    made.shape, made.strides = (ctypes.cast(values, ctypes.POINTER(ctypes.c_ssize_t)) for values in numbers)
-    return Speaker("__array_struct__", new_capsule(ctypes.addressof(made), None), keep=(made, numbers))
+    made.shape, made.strides = (
+        ctypes.cast(values, ctypes.POINTER(ctypes.c_ssize_t)) for values in numbers
+    )
+    return Speaker(
+        "__array_struct__", new_capsule(ctypes.addressof(made), None), keep=(made, numbers)
+    )
 
 
 @pytest.mark.numpy
@@ -287,7 +358,12 @@ class Place_:
         self.refused = REFUSED if array is None else REFUSED_USM
 
     def producer(self, form: type, **lie: Any) -> Producer:
-        producer = Producer(**({"address": self.address, "data": self.array, "form": form, "device": self.device} | lie))
+        producer = Producer(
+            **(
+                {"address": self.address, "data": self.array, "form": form, "device": self.device}
+                | lie
+            )
+        )
         if producer.shape is None and producer.ndim is None:
             producer.ndim = 2
         return producer
@@ -311,7 +387,10 @@ class Place_:
 
 PLACES = [
     pytest.param(lambda: Place_(None), id="CPU"),
-    *(pytest.param(lambda p=p: Place_(usm(p.kind)), id=f"oneAPI {p.kind}", marks=pytest.mark.sycl) for p in SYCL),
+    *(
+        pytest.param(lambda p=p: Place_(usm(p.kind)), id=f"oneAPI {p.kind}", marks=pytest.mark.sycl)
+        for p in SYCL
+    ),
 ]
 every_place = pytest.mark.parametrize("make_place", PLACES)
 both_forms = pytest.mark.parametrize("form", [Legacy, Versioned])
@@ -326,10 +405,14 @@ def through_capsule(producer: Producer) -> ep.Array:
     try:
         return ep.from_dlpack(capsule)
     finally:
-        del capsule  # its destructor is Python code, which must not run while an exception is on its way
+        del (
+            capsule
+        )  # its destructor is Python code, which must not run while an exception is on its way
 
 
-Tensor, _ = publish(lambda: None)  # once: a type with a table is remembered forever, as the protocol lets consumers do
+Tensor, _ = publish(
+    lambda: None
+)  # once: a type with a table is remembered forever, as the protocol lets consumers do
 
 
 def through_table(producer: Producer) -> ep.Array:
@@ -383,7 +466,9 @@ class TestTensors:
 
     @every_place
     @both_forms
-    def test_the_callers_own_capsule_keeps_its_tensor(self, make_place: Callable[[], Place_], form: type) -> None:
+    def test_the_callers_own_capsule_keeps_its_tensor(
+        self, make_place: Callable[[], Place_], form: type
+    ) -> None:
         place = make_place()
         for lie in place.refused.values():
             if form is Legacy and not lie.keys().isdisjoint({"version", "flags"}):
@@ -414,7 +499,10 @@ class TestTensors:
         del view, capsule
         assert producer.deleted == 1
 
-    @pytest.mark.parametrize("name", [None, b"", b"dltensor2", b"used_dltensor", b"DLTENSOR", b"SyclQueueRef", b"\xff\xfe"])
+    @pytest.mark.parametrize(
+        "name",
+        [None, b"", b"dltensor2", b"used_dltensor", b"DLTENSOR", b"SyclQueueRef", b"\xff\xfe"],
+    )
     def test_capsules_of_other_names(self, name: bytes | None) -> None:
         producer = Place_(None).producer(Versioned)
         tensor = producer.tensor()
@@ -506,7 +594,16 @@ class TestShapes:
     def test_interface_with_a_shape_that_empties_itself(self, shape: list[object]) -> None:
         data = bytearray(3 * 40320)
         interface = {"version": 3, "typestr": "|u1", "shape": shape, "data": data}
-        assert ep.asarray(Speaker("__array_interface__", interface)).shape == (3, 2, 3, 4, 5, 6, 7, 8)
+        assert ep.asarray(Speaker("__array_interface__", interface)).shape == (
+            3,
+            2,
+            3,
+            4,
+            5,
+            6,
+            7,
+            8,
+        )
 
 
 class TestQuestions:
@@ -523,11 +620,17 @@ class TestQuestions:
             },
         )
     )
-    @pytest.mark.parametrize("selector", ["host", pytest.param("opencl:cpu", marks=pytest.mark.sycl)])
-    def test_random_dlpack_keywords_leak_nothing(self, selector: str, keywords: dict[str, Any]) -> None:
+    @pytest.mark.parametrize(
+        "selector", ["host", pytest.param("opencl:cpu", marks=pytest.mark.sycl)]
+    )
+    def test_random_dlpack_keywords_leak_nothing(
+        self, selector: str, keywords: dict[str, Any]
+    ) -> None:
         array = ep.zeros((4, 3), "float32", device=selector)
         keywords = {
-            name: value for name, value in keywords.items() if isinstance(value, (int, str, tuple, list, dict, type(None)))
+            name: value
+            for name, value in keywords.items()
+            if isinstance(value, (int, str, tuple, list, dict, type(None)))
         }
 
         def attempt() -> None:
@@ -556,7 +659,12 @@ class TestQuestions:
         assert memoryview(array).shape == (4, 3)
 
     @lies
-    @given(keywords=st.dictionaries(st.sampled_from("dtype copy device kind queue protocol nonsense".split()), TYPESTRS | JUNK))
+    @given(
+        keywords=st.dictionaries(
+            st.sampled_from("dtype copy device kind queue protocol nonsense".split()),
+            TYPESTRS | JUNK,
+        )
+    )
     def test_random_asarray_keywords_leak_nothing(self, keywords: dict[str, Any]) -> None:
         def attempt() -> None:
             try:
@@ -572,7 +680,10 @@ class TestQuestions:
 
 class Mallinfo(ctypes.Structure):
     _fields_ = tuple(
-        (name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+        ).split()
     )
 
 
@@ -583,7 +694,10 @@ def allocated_bytes() -> int:
     return mallinfo().uordblks
 
 
-@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="this C library does not count what malloc has given out")
+@pytest.mark.skipif(
+    not hasattr(ctypes.CDLL(None), "mallinfo2"),
+    reason="this C library does not count what malloc has given out",
+)
 class TestLeaks:
     """Thousands of refusals of each kind leak nothing in C++ either."""
 
@@ -607,7 +721,8 @@ class TestLeaks:
 
     def test_dicts(self) -> None:
         producers = [
-            Speaker("__array_interface__", ArrayInterface().truth | lie) for lie in ({"typestr": "|O8"}, {"data": (0, False)}, {})
+            Speaker("__array_interface__", ArrayInterface().truth | lie)
+            for lie in ({"typestr": "|O8"}, {"data": (0, False)}, {})
         ]
         for producer in producers:
             self.check(lambda producer=producer: ep.asarray(producer))
@@ -615,7 +730,13 @@ class TestLeaks:
     @pytest.mark.sycl
     def test_usm_dicts(self) -> None:
         suai = Suai("shared")
-        for lie in ({"typestr": "|O8"}, {"data": (64, False)}, {"shape": (2**28,)}, {"version": 2}, {}):
+        for lie in (
+            {"typestr": "|O8"},
+            {"data": (64, False)},
+            {"shape": (2**28,)},
+            {"version": 2},
+            {},
+        ):
             producer = Speaker(suai.attribute, suai.truth | lie)
             self.check(lambda producer=producer: ep.asarray(producer))
 

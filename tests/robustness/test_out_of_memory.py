@@ -65,7 +65,9 @@ class TestLimit:
         assert limit.used_bytes <= limit.limit
 
     @every_place
-    def test_cached_memory_of_another_pool_is_reclaimed(self, place: Place, limit: memory.limit) -> None:
+    def test_cached_memory_of_another_pool_is_reclaimed(
+        self, place: Place, limit: memory.limit
+    ) -> None:
         with memory.use_resource(memory.pool(limit)) as other:
             array = place.empty(6 * MIB, "uint8")
             array.queue.wait()
@@ -76,14 +78,18 @@ class TestLimit:
 
     @pytest.mark.sycl
     @pytest.mark.parametrize("place", SYCL, ids=str)
-    def test_memory_in_use_by_a_kernel_is_waited_for(self, place: Place, limit: memory.limit) -> None:
+    def test_memory_in_use_by_a_kernel_is_waited_for(
+        self, place: Place, limit: memory.limit
+    ) -> None:
         from robustness.kernels import launch
 
         array = place.empty(6 * MIB, "uint8")
         done = launch("slow", array.view("int64"), seconds=0.3, queue=ep.Queue(place.device))
         del array
         place.empty(6 * MIB, "uint8")
-        assert done.done or place.kind == "device", "only there may the next owner's queue do the waiting"
+        assert done.done or place.kind == "device", (
+            "only there may the next owner's queue do the waiting"
+        )
 
     @pytest.mark.sycl
     @pytest.mark.parametrize(
@@ -98,12 +104,16 @@ class TestLimit:
             lambda big: ep.asarray(memoryview(big), copy=True, device="opencl:cpu"),
             lambda big: big[::-1].copy_to_host(),
             lambda big: big.__dlpack__(copy=True),
-            lambda big: big.__dlpack__(dl_device=ep.zeros(1, "uint8", device="opencl:cpu").__dlpack_device__(), copy=True),
+            lambda big: big.__dlpack__(
+                dl_device=ep.zeros(1, "uint8", device="opencl:cpu").__dlpack_device__(), copy=True
+            ),
             lambda big: memory.MemoryUSMShared(9 * MIB),
             lambda big: memory.MemoryUSMDevice(9 * MIB, alignment=4096),
         ],
     )
-    def test_failed_allocation_leaves_devices_working(self, ask: Callable[[ep.Array], object], limit: memory.limit) -> None:
+    def test_failed_allocation_leaves_devices_working(
+        self, ask: Callable[[ep.Array], object], limit: memory.limit
+    ) -> None:
         big = ep.asarray(bytearray(9 * MIB))
         for _ in range(2):
             with pytest.raises(ep.USMAllocationError, match=str(9 * MIB)):
@@ -146,7 +156,8 @@ class TestDriver:
             import numpy
             from entrepot import memory
 
-            ep.zeros(24 << 20, "uint8", device="host")  # by all threads of the host, whose stacks take address space
+            # By all threads of the host, whose stacks take address space.
+            ep.zeros(24 << 20, "uint8", device="host")
             used = int(open("/proc/self/statm").read().split()[0]) * 4096
             resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), resource.RLIM_INFINITY))
             kept, refused = [], 0
@@ -174,7 +185,9 @@ class TestPrivateMemory:
         big = ep.Program("""
             extern "C" const long long big_private = 16384;
             extern "C" const int big_arguments = 0;
-            extern "C" void big(const long long *, void *const *blocks) { *(volatile char *)blocks[0] = 1; }
+            extern "C" void big(const long long *, void *const *blocks) {
+                *(volatile char *)blocks[0] = 1;
+            }
         """, "host").kernel("big")
 
         def refused(launch):
@@ -207,12 +220,19 @@ class TestPrivateMemory:
         assert run(dedent(self.PRELUDE) + dedent(program)) == "True"
 
 
-def test_the_c_interface_stops_the_exception(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_c_interface_stops_the_exception(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def told(*command: str) -> str:
-        return subprocess.run([*command, _core.__file__], check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            [*command, _core.__file__], check=True, capture_output=True, text=True
+        ).stdout
 
     if "libstdc++" not in told("readelf", "-d"):
-        pytest.skip("the extension was linked with a C++ runtime of its own, whose operator new[] no other takes the place of")
+        pytest.skip(
+            "the extension was linked with a C++ runtime of its own, whose operator new[] no "
+            "other takes the place of"
+        )
     assert "_Znam" in told("nm", "-D", "--undefined-only"), "what fails here is an operator new[]"
     library = tmp_path / "no_memory.so"
     source = Path(__file__).with_name("no_memory.cpp")

@@ -21,7 +21,8 @@ from c_interface import c_interface
 from entrepot import memory
 from robustness.kernels import launch
 
-out_of_order, in_order = dpctl.SyclQueue("opencl:cpu"), dpctl.SyclQueue("opencl:cpu", property="in_order")
+out_of_order = dpctl.SyclQueue("opencl:cpu")
+in_order = dpctl.SyclQueue("opencl:cpu", property="in_order")
 queue, other = ep.Queue(out_of_order), ep.Queue(in_order)
 
 def memory_of(queue):
@@ -44,8 +45,10 @@ array.__dlpack__(stream=dpctl.SyclQueue("opencl:cpu"))
 # Two threads: the other one waits for the queue, whose last task takes the GIL.
 BESIDE_A_WAITER = """
 raw = dpctl.memory.MemoryUSMShared(64, queue=out_of_order)
-elsewhere = ep.asarray(memory_of(other), queue=queue)  # work of `other` is pending on it, and its own queue is out of order
-seen = [memory_of(other) for _ in range(200)]  # so many that the pool asks meanwhile which of them are free
+# Work of `other` is pending on it, and its own queue is out of order.
+elsewhere = ep.asarray(memory_of(other), queue=queue)
+# So many that the pool asks meanwhile which of them are free.
+seen = [memory_of(other) for _ in range(200)]
 for each in seen:
     each.__dlpack__()
 del each
@@ -117,7 +120,8 @@ with memory.use_resource(memory.direct()):
     pinned, managed = (ep.zeros(16, "int32", kind=kind, queue=busy) for kind in ("host", "shared"))
 program = ep.Program('extern "C" __global__ void nothing() {}', "cuda:0")
 fresh, timing = ep.Queue("cuda:0"), ep.Queue("cuda:0", profiling=True)
-seen = [ep.zeros(16, "int32", queue=queue) for _ in range(200)]  # so many that the pool asks meanwhile which of them are free
+# So many that the pool asks meanwhile which of them are free.
+seen = [ep.zeros(16, "int32", queue=queue) for _ in range(200)]
 for each in seen:
     each.__dlpack__(stream=stream.handle)
 del each

@@ -52,7 +52,9 @@ def run_threads(work: Callable[[random.Random], None]) -> None:
         except BaseException as problem:
             problems.append(problem)
 
-    threads = [threading.Thread(target=body, args=(number,), daemon=True) for number in range(THREADS)]
+    threads = [
+        threading.Thread(target=body, args=(number,), daemon=True) for number in range(THREADS)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -94,9 +96,16 @@ def test_one_array_read_and_exported_by_all(place: Place, balanced: memory.stati
     with memory.use_resource(balanced):
         array = place.empty((30, 40), "int32")
         ep.fill(array, 77)
-    exports: list[Callable[[], object]] = [lambda: array, lambda: array.__dlpack__(max_version=(1, 3)), array.__dlpack__]
+    exports: list[Callable[[], object]] = [
+        lambda: array,
+        lambda: array.__dlpack__(max_version=(1, 3)),
+        array.__dlpack__,
+    ]
     if place.host_accessible:
-        exports += [lambda: memoryview(array), lambda: Speaker("__array_interface__", array.__array_interface__, array)]
+        exports += [
+            lambda: memoryview(array),
+            lambda: Speaker("__array_interface__", array.__array_interface__, array),
+        ]
     if place.selector != "host":
         exports.append(lambda: Speaker(place.interface, getattr(array, place.interface), array))
     references = sys.getrefcount(array)
@@ -152,7 +161,9 @@ def test_producers_are_released_once_each() -> None:
 
 @every_place
 def test_copies_between_arrays_of_two_threads(place: Place, balanced: memory.statistics) -> None:
-    """Each thread copies a shared array into one of its own on a queue of its own, while others do the same."""
+    """Each thread copies a shared array into one of its own on a queue of its own, while others do
+    the same.
+    """
     with memory.use_resource(balanced):
         source = place.empty(50_000, "int32")
     ep.fill(source, 5)
@@ -192,7 +203,9 @@ def test_concurrent_first_tensors_of_a_process() -> None:
         kind._cdata = property(lambda self: time.sleep(0.1) or 0)
         kind.requires_grad = kind.is_neg = False
 
-        threads = [threading.Thread(target=ep.asarray, args=(kind(),), daemon=True) for _ in range(4)]
+        threads = [
+            threading.Thread(target=ep.asarray, args=(kind(),), daemon=True) for _ in range(4)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -206,7 +219,11 @@ def test_queues_contexts_and_devices_come_and_go() -> None:
     device = ep.device("opencl:cpu")
 
     def work(chance: random.Random) -> None:
-        own = ep.Queue(device, context=ep.Context([device])) if chance.random() < 0.2 else ep.Queue(device)
+        own = (
+            ep.Queue(device, context=ep.Context([device]))
+            if chance.random() < 0.2
+            else ep.Queue(device)
+        )
         array = ep.full(64, 9, "int32", kind="shared", queue=own)
         own.record().wait()
         assert values(array) == {9}
@@ -236,7 +253,9 @@ def test_adapters_of_one_buffer_and_of_one_list() -> None:
     gc.collect()
     whole.__init__(None)  # type: ignore[misc]
     if sys.version_info >= (3, 14) or getattr(sys, "_is_gil_enabled", lambda: True)():
-        goods.append(1)  # CPython 3.13 without its GIL miscounts the views that threads make of one bytearray
+        goods.append(
+            1
+        )  # CPython 3.13 without its GIL miscounts the views that threads make of one bytearray
 
 
 @pytest.mark.sycl

@@ -55,10 +55,13 @@ void append(std::string &text, const std::string &paragraph) {
 // one's.
 bool is_group_mark(const std::string &paragraph) {
     static constexpr const char *marks[] = {"@{", "@}", "@ {", "@ }", "\\{", "\\}"};
-    return std::any_of(std::begin(marks), std::end(marks), [&](const char *mark) { return paragraph.starts_with(mark); });
+    return std::any_of(std::begin(marks), std::end(marks),
+                       [&](const char *mark) { return paragraph.starts_with(mark); });
 }
 
-bool is_rule(const std::string &paragraph) { return paragraph.find_first_not_of("-=* ") == std::string::npos; }
+bool is_rule(const std::string &paragraph) {
+    return paragraph.find_first_not_of("-=* ") == std::string::npos;
+}
 
 // Removes the stars of the comment's left border, and an end of a group after it.
 std::string own_words(std::string paragraph) {
@@ -78,7 +81,8 @@ void add_command(Comment &out, const std::string &name, const std::string &text)
         append(out.returns, text);
     else if (name == "see" || name == "sa")
         append(out.text, text.empty() ? "" : "See: " + text);
-    else if (name == "note" || name == "warning" || name == "bug" || name == "deprecated" || name == "attention") {
+    else if (name == "note" || name == "warning" || name == "bug" || name == "deprecated" ||
+             name == "attention") {
         std::string title = name;
         title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
         append(out.text, text.empty() ? "" : title + ": " + text);
@@ -90,12 +94,14 @@ void add_command(Comment &out, const std::string &name, const std::string &text)
 std::string verbatim_text(CXComment comment) {
     std::string text;
     for (unsigned i = 0; i < clang_Comment_getNumChildren(comment); ++i) {
-        std::istringstream lines(taken(clang_VerbatimBlockLineComment_getText(clang_Comment_getChild(comment, i))));
+        std::istringstream lines(
+            taken(clang_VerbatimBlockLineComment_getText(clang_Comment_getChild(comment, i))));
         for (std::string line; std::getline(lines, line);) {
             const std::size_t first = line.find_first_not_of(" \t");
             if (first != std::string::npos && line[first] == '*')
                 line.erase(0, first + 1);
-            if (line.find("*/") != std::string::npos || line.find("@endcode") != std::string::npos ||
+            if (line.find("*/") != std::string::npos ||
+                line.find("@endcode") != std::string::npos ||
                 (!line.empty() && line.front() == '/'))
                 return text;
             text += (text.empty() ? "   " : "\n   ") + line;
@@ -125,7 +131,8 @@ void add_part(Comment &out, CXComment part, bool &is_of_group) {
         break;
     }
     case CXComment_ParamCommand: {
-        ParameterComment &parameter = out.parameters[taken(clang_ParamCommandComment_getParamName(part))];
+        ParameterComment &parameter =
+            out.parameters[taken(clang_ParamCommandComment_getParamName(part))];
         parameter.text = paragraph_text(part);
         if (clang_ParamCommandComment_isDirectionExplicit(part)) {
             const auto direction = clang_ParamCommandComment_getDirection(part);

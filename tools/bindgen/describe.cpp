@@ -34,7 +34,9 @@ template <class Body> void for_each_field(CXType type, Body &&body) {
         &body);
 }
 
-bool is_record(CXCursorKind kind) { return kind == CXCursor_StructDecl || kind == CXCursor_UnionDecl; }
+bool is_record(CXCursorKind kind) {
+    return kind == CXCursor_StructDecl || kind == CXCursor_UnionDecl;
+}
 
 std::string usr_of(CXCursor cursor) { return taken(clang_getCursorUSR(cursor)); }
 
@@ -51,11 +53,13 @@ std::string file_of(CXCursor cursor) {
     return file ? taken(clang_getFileName(file)) : "";
 }
 
-// Names of the standard headers whose width is theirs to choose; what they stand for would be another machine's choice.
+// Names of the standard headers whose width is theirs to choose; what they stand for would be
+// another machine's choice.
 const std::map<std::string, std::string> standard_names{
-    {"size_t", "c_size_t"}, {"ssize_t", "c_ssize_t"}, {"int8_t", "c_int8"},      {"uint8_t", "c_uint8"},
-    {"int16_t", "c_int16"}, {"uint16_t", "c_uint16"}, {"int32_t", "c_int32"},    {"uint32_t", "c_uint32"},
-    {"int64_t", "c_int64"}, {"uint64_t", "c_uint64"}, {"intptr_t", "c_ssize_t"}, {"uintptr_t", "c_size_t"},
+    {"size_t", "c_size_t"},   {"ssize_t", "c_ssize_t"},  {"int8_t", "c_int8"},
+    {"uint8_t", "c_uint8"},   {"int16_t", "c_int16"},    {"uint16_t", "c_uint16"},
+    {"int32_t", "c_int32"},   {"uint32_t", "c_uint32"},  {"int64_t", "c_int64"},
+    {"uint64_t", "c_uint64"}, {"intptr_t", "c_ssize_t"}, {"uintptr_t", "c_size_t"},
 };
 
 std::string scalar_name(CXTypeKind kind) {
@@ -102,8 +106,10 @@ public:
         for_each_child(unit, [&](CXCursor cursor) {
             if (clang_getCursorKind(cursor) != CXCursor_TypedefDecl)
                 return;
-            const CXCursor declared = clang_getTypeDeclaration(clang_getTypedefDeclUnderlyingType(cursor));
-            if (is_record(clang_getCursorKind(declared)) || clang_getCursorKind(declared) == CXCursor_EnumDecl)
+            const CXCursor declared =
+                clang_getTypeDeclaration(clang_getTypedefDeclUnderlyingType(cursor));
+            if (is_record(clang_getCursorKind(declared)) ||
+                clang_getCursorKind(declared) == CXCursor_EnumDecl)
                 if (tag_of(declared).empty())
                     names_.emplace(usr_of(declared), taken(clang_getCursorSpelling(cursor)));
         });
@@ -140,8 +146,9 @@ public:
 
     bool belongs(CXCursor cursor) const {
         const std::string file = file_of(cursor);
-        return std::ranges::any_of(settings_.files,
-                                   [&](const std::string &part) { return file.find(part) != std::string::npos; });
+        return std::ranges::any_of(settings_.files, [&](const std::string &part) {
+            return file.find(part) != std::string::npos;
+        });
     }
 
     Description &&take() { return std::move(out_); }
@@ -168,7 +175,11 @@ private:
         case CXType_Pointer:
             return pointer_to(clang_getPointeeType(type));
         case CXType_ConstantArray:
-            return {"array", "", false, clang_getArraySize(type), {type_of(clang_getArrayElementType(type))}};
+            return {"array",
+                    "",
+                    false,
+                    clang_getArraySize(type),
+                    {type_of(clang_getArrayElementType(type))}};
         case CXType_IncompleteArray:  // in a parameter, or a flexible member
             return pointer_to(clang_getArrayElementType(type));
         case CXType_Record:
@@ -185,7 +196,8 @@ private:
         const CXType canonical = clang_getCanonicalType(type);
         if (canonical.kind != type.kind)
             return type_of(canonical);
-        throw std::runtime_error("no rule for the C type '" + taken(clang_getTypeSpelling(type)) + "'");
+        throw std::runtime_error("no rule for the C type '" + taken(clang_getTypeSpelling(type)) +
+                                 "'");
     }
 
     Type type_of_record(CXCursor declared) {
@@ -217,7 +229,8 @@ private:
     Type pointer_to(CXType pointee) {
         const CXType canonical = clang_getCanonicalType(pointee);
         if (is_function(canonical)) {
-            Type named = pointee.kind == CXType_Typedef ? type_of(pointee) : Type{"callback", "", false, 0, {}};
+            Type named = pointee.kind == CXType_Typedef ? type_of(pointee)
+                                                        : Type{"callback", "", false, 0, {}};
             named.kind = "callback";
             return named;
         }
@@ -228,7 +241,9 @@ private:
         return std::ranges::find(settings_.handles, name) != settings_.handles.end();
     }
 
-    static bool is_function(CXType type) { return clang_getCanonicalType(type).kind == CXType_FunctionProto; }
+    static bool is_function(CXType type) {
+        return clang_getCanonicalType(type).kind == CXType_FunctionProto;
+    }
     static bool is_function_pointer(CXType type) {
         const CXType canonical = clang_getCanonicalType(type);
         return canonical.kind == CXType_Pointer && is_function(clang_getPointeeType(canonical));
@@ -238,15 +253,16 @@ private:
     Type named_callback(Type type, const std::string &name, CXType c_type) {
         if (type.is("callback") && type.name.empty()) {
             type.name = name;
-            add_callback(name, clang_getPointeeType(clang_getCanonicalType(c_type)), clang_getNullCursor(), Comment());
+            add_callback(name, clang_getPointeeType(clang_getCanonicalType(c_type)),
+                         clang_getNullCursor(), Comment());
         }
         return type;
     }
 
     void add_function(CXCursor cursor) {
         const std::string name = taken(clang_getCursorSpelling(cursor));
-        if (clang_Cursor_getStorageClass(cursor) == CX_SC_Static || clang_Cursor_isFunctionInlined(cursor) ||
-            settings_.is_left_out(name))
+        if (clang_Cursor_getStorageClass(cursor) == CX_SC_Static ||
+            clang_Cursor_isFunctionInlined(cursor) || settings_.is_left_out(name))
             return;
         const Comment comment = comment_of(cursor);
         if (const auto again = functions_.find(name); again != functions_.end()) {
@@ -266,12 +282,13 @@ private:
         for (int i = 0; i < count; ++i) {
             const CXCursor argument = clang_Cursor_getArgument(cursor, static_cast<unsigned>(i));
             Parameter parameter = parameter_of(argument, i, comment);
-            parameter.type = named_callback(parameter.type, name + "_" + parameter.name, clang_getCursorType(argument));
+            parameter.type = named_callback(parameter.type, name + "_" + parameter.name,
+                                            clang_getCursorType(argument));
             list += (i ? ", " : "") + declarator(clang_getCursorType(argument), parameter.name);
             function.parameters.push_back(std::move(parameter));
         }
-        function.declaration =
-            declarator(clang_getCursorResultType(cursor), name) + "(" + list + (function.is_variadic ? ", ..." : "") + ")";
+        function.declaration = declarator(clang_getCursorResultType(cursor), name) + "(" + list +
+                               (function.is_variadic ? ", ..." : "") + ")";
         functions_.emplace(name, out_.functions.size());
         out_.functions.push_back(std::move(function));
         done_.insert(name);
@@ -279,8 +296,10 @@ private:
 
     static std::string declarator(CXType type, const std::string &name) {
         std::string text = taken(clang_getTypeSpelling(type));
-        const std::size_t function = text.find("(*");  // whose name stands inside; an array's stands before its extents
-        const std::size_t at = function != std::string::npos ? function + 2 : std::min(text.find('['), text.size());
+        // whose name stands inside; an array's stands before its extents
+        const std::size_t function = text.find("(*");
+        const std::size_t at =
+            function != std::string::npos ? function + 2 : std::min(text.find('['), text.size());
         const bool is_apart = text[at - 1] == ' ' || text[at - 1] == '*';
         return text.insert(at, is_apart ? name : " " + name);
     }
@@ -297,8 +316,10 @@ private:
         return parameter;
     }
 
-    void add_callback(const std::string &name, CXType type, CXCursor cursor, const Comment &comment) {
-        Function callback{name, type_of(clang_getResultType(type)), {}, false, "", comment.text, comment.returns};
+    void add_callback(const std::string &name, CXType type, CXCursor cursor,
+                      const Comment &comment) {
+        Function callback{
+            name, type_of(clang_getResultType(type)), {}, false, "", comment.text, comment.returns};
         std::vector<CXCursor> arguments;
         if (!clang_Cursor_isNull(cursor))
             for_each_child(cursor, [&](CXCursor child) {
@@ -307,11 +328,13 @@ private:
             });
         for (int i = 0; i < clang_getNumArgTypes(type); ++i) {
             const auto index = static_cast<std::size_t>(i);
-            Parameter parameter = index < arguments.size() ? parameter_of(arguments[index], i, comment)
-                                                           : Parameter{"arg" + std::to_string(i), {}, "", ""};
+            Parameter parameter = index < arguments.size()
+                                      ? parameter_of(arguments[index], i, comment)
+                                      : Parameter{"arg" + std::to_string(i), {}, "", ""};
             // The spelling at the declaration: the function's own type has its typedefs resolved.
-            parameter.type = type_of(index < arguments.size() ? clang_getCursorType(arguments[index])
-                                                              : clang_getArgType(type, static_cast<unsigned>(i)));
+            parameter.type = type_of(index < arguments.size()
+                                         ? clang_getCursorType(arguments[index])
+                                         : clang_getArgType(type, static_cast<unsigned>(i)));
             callback.parameters.push_back(std::move(parameter));
         }
         done_.insert(name);
@@ -327,8 +350,9 @@ private:
                   comment_of(cursor).text};
         for_each_child(cursor, [&](CXCursor child) {
             if (clang_getCursorKind(child) == CXCursor_EnumConstantDecl)
-                each.enumerators.push_back(
-                    {taken(clang_getCursorSpelling(child)), clang_getEnumConstantDeclValue(child), comment_of(child).text});
+                each.enumerators.push_back({taken(clang_getCursorSpelling(child)),
+                                            clang_getEnumConstantDeclValue(child),
+                                            comment_of(child).text});
         });
         if (each.name.empty())
             for (Enumerator &enumerator : each.enumerators)
@@ -362,9 +386,11 @@ private:
             field.name = taken(clang_getCursorSpelling(child));
             if (field.name.find('(') != std::string::npos)  // later versions of libclang
                 field.name.clear();
-            field.type = named_callback(type_of(clang_getCursorType(child)), name + "_" + field.name, clang_getCursorType(child));
+            field.type = named_callback(type_of(clang_getCursorType(child)),
+                                        name + "_" + field.name, clang_getCursorType(child));
             field.bit_offset = clang_Cursor_getOffsetOfField(child);
-            if (field.type.is("array") && std::ranges::find(settings_.raw, name + "." + field.name) != settings_.raw.end())
+            if (field.type.is("array") &&
+                std::ranges::find(settings_.raw, name + "." + field.name) != settings_.raw.end())
                 field.type.inner.front().name = "c_raw";
             field.width = clang_Cursor_isBitField(child) ? clang_getFieldDeclBitWidth(child) : 0;
             field.doc = comment_of(child).text;
@@ -373,7 +399,8 @@ private:
         out_.records.push_back(std::move(record));
     }
 
-    // Named after where they stand: of the second struct inside X, X_struct_1; tags keep theirs, after X.
+    // Named after where they stand: of the second struct inside X, X_struct_1; tags keep theirs,
+    // after X.
     void add_nested(CXCursor cursor, const std::string &name) {
         std::map<CXCursorKind, int> counts;
         for_each_child(cursor, [&](CXCursor child) {
@@ -383,10 +410,12 @@ private:
             if (!is_record(kind) || !clang_isCursorDefinition(child))
                 return;
             const std::string tag = tag_of(child);
-            names_.emplace(usr_of(child), name + "_" +
-                                              (!tag.empty() ? tag
-                                                            : std::string(kind == CXCursor_UnionDecl ? "union_" : "struct_") +
-                                                                  std::to_string(counts[kind]++)));
+            names_.emplace(
+                usr_of(child),
+                name + "_" +
+                    (!tag.empty() ? tag
+                                  : std::string(kind == CXCursor_UnionDecl ? "union_" : "struct_") +
+                                        std::to_string(counts[kind]++)));
             add_record(child);
         });
     }
@@ -403,14 +432,15 @@ private:
         if (is_function_pointer(meant) || is_function(meant)) {
             if (!done_.contains(name)) {
                 const CXType canonical = clang_getCanonicalType(meant);
-                add_callback(name, is_function(meant) ? canonical : clang_getPointeeType(canonical), cursor, comment_of(cursor));
+                add_callback(name, is_function(meant) ? canonical : clang_getPointeeType(canonical),
+                             cursor, comment_of(cursor));
             }
             return;
         }
         const Type type = type_of(meant);
         const Type &target = type.is("pointer") ? type.pointee() : type;
-        if ((target.is("record") || target.is("enum") || target.is("opaque")) && !target.name.empty() && target.name != name &&
-            done_.insert(name).second)
+        if ((target.is("record") || target.is("enum") || target.is("opaque")) &&
+            !target.name.empty() && target.name != name && done_.insert(name).second)
             out_.aliases.push_back({name, target.name});
         if (type.is("pointer") && target.is("void") && done_.insert(name).second)
             out_.aliases.push_back({name, "Pointer"});
@@ -434,8 +464,8 @@ std::string includes_of(const LibrarySettings &settings) {
 // A translation unit and the index that it is of.
 class Unit {
 public:
-    Unit(const LibrarySettings &settings, const std::vector<std::string> &include_directories, const std::string &text,
-         bool may_have_errors) {
+    Unit(const LibrarySettings &settings, const std::vector<std::string> &include_directories,
+         const std::string &text, bool may_have_errors) {
         // Comments of headers in /usr/include, too: clang drops those of system headers by default.
         std::vector<std::string> options{"-x", "c", "-fretain-comments-from-system-headers"};
         for (const std::string &define : settings.defines)
@@ -446,9 +476,9 @@ public:
         for (const std::string &option : options)
             arguments.push_back(option.c_str());
         CXUnsavedFile file{"bindgen.c", text.c_str(), text.size()};
-        const CXErrorCode code =
-            clang_parseTranslationUnit2(index_, file.Filename, arguments.data(), static_cast<int>(arguments.size()), &file, 1,
-                                        CXTranslationUnit_DetailedPreprocessingRecord, &unit_);
+        const CXErrorCode code = clang_parseTranslationUnit2(
+            index_, file.Filename, arguments.data(), static_cast<int>(arguments.size()), &file, 1,
+            CXTranslationUnit_DetailedPreprocessingRecord, &unit_);
         if (code != CXError_Success)
             throw std::runtime_error(settings.name + ": libclang does not parse the headers");
         if (!may_have_errors)
@@ -470,7 +500,8 @@ private:
         for (unsigned i = 0; i < clang_getNumDiagnostics(unit_); ++i) {
             const CXDiagnostic diagnostic = clang_getDiagnostic(unit_, i);
             if (clang_getDiagnosticSeverity(diagnostic) >= CXDiagnostic_Error)
-                errors += "\n  " + taken(clang_formatDiagnostic(diagnostic, clang_defaultDiagnosticDisplayOptions()));
+                errors += "\n  " + taken(clang_formatDiagnostic(
+                                       diagnostic, clang_defaultDiagnosticDisplayOptions()));
             clang_disposeDiagnostic(diagnostic);
         }
         if (!errors.empty())
@@ -486,11 +517,12 @@ struct Macro {
     std::vector<std::string> tokens;
 };
 
-std::vector<Macro> macros_of(const Unit &unit, const Describer &describer, const LibrarySettings &settings) {
+std::vector<Macro> macros_of(const Unit &unit, const Describer &describer,
+                             const LibrarySettings &settings) {
     std::vector<Macro> macros;
     for_each_child(unit.cursor(), [&](CXCursor cursor) {
-        if (clang_getCursorKind(cursor) != CXCursor_MacroDefinition || clang_Cursor_isMacroFunctionLike(cursor) ||
-            !describer.belongs(cursor))
+        if (clang_getCursorKind(cursor) != CXCursor_MacroDefinition ||
+            clang_Cursor_isMacroFunctionLike(cursor) || !describer.belongs(cursor))
             return;
         Macro macro{taken(clang_getCursorSpelling(cursor)), {}};
         CXToken *tokens = nullptr;
@@ -505,23 +537,26 @@ std::vector<Macro> macros_of(const Unit &unit, const Describer &describer, const
     return macros;
 }
 
-// The compiler itself says what a macro is worth: a variable is initialised with each, as a number and, for addresses, cast to
-// one.
+// The compiler itself says what a macro is worth: a variable is initialised with each, as a number
+// and, for addresses, cast to one.
 constexpr const char *as_is = "bindgen_value_", *as_address = "bindgen_address_";
 
-std::map<std::string, Json> values_of(const std::vector<Macro> &macros, const LibrarySettings &settings,
+std::map<std::string, Json> values_of(const std::vector<Macro> &macros,
+                                      const LibrarySettings &settings,
                                       const std::vector<std::string> &include_directories) {
     std::string text = includes_of(settings);
     for (const Macro &macro : macros) {
         text += "static const __auto_type " + (as_is + macro.name) + " = " + macro.name + ";\n";
-        text += "static const long " + (as_address + macro.name) + " = (long)(" + macro.name + ");\n";
+        text +=
+            "static const long " + (as_address + macro.name) + " = (long)(" + macro.name + ");\n";
     }
     const Unit unit(settings, include_directories, text, true);
     std::map<std::string, Json> values;
     for_each_child(unit.cursor(), [&](CXCursor cursor) {
         const std::string name = taken(clang_getCursorSpelling(cursor));
         const bool is_value = name.starts_with(as_is);
-        if (clang_getCursorKind(cursor) != CXCursor_VarDecl || !(is_value || name.starts_with(as_address)))
+        if (clang_getCursorKind(cursor) != CXCursor_VarDecl ||
+            !(is_value || name.starts_with(as_address)))
             return;
         const std::string macro = name.substr(std::strlen(is_value ? as_is : as_address));
         const CXEvalResult result = clang_Cursor_Evaluate(cursor);
@@ -568,22 +603,27 @@ void add_enum(const Enum &given, std::vector<Enum> &enums) {
     const auto known = std::ranges::find(enums, given.name, &Enum::name);
     if (known == enums.end()) {
         if (given.type.empty())
-            throw std::runtime_error("[enums] has members for " + given.name + ", and the headers have no such enum");
+            throw std::runtime_error("[enums] has members for " + given.name +
+                                     ", and the headers have no such enum");
         enums.push_back(given);
         return;
     }
     if (!given.type.empty())
-        throw std::runtime_error("[enums] has a type for " + given.name + ", and the headers have that enum: leave the type out");
+        throw std::runtime_error("[enums] has a type for " + given.name +
+                                 ", and the headers have that enum: leave the type out");
     for (const Enumerator &member : given.enumerators) {
-        if (std::ranges::find(known->enumerators, member.name, &Enumerator::name) != known->enumerators.end())
-            throw std::runtime_error("[enums] has " + given.name + "." + member.name + ", and so have the headers");
+        if (std::ranges::find(known->enumerators, member.name, &Enumerator::name) !=
+            known->enumerators.end())
+            throw std::runtime_error("[enums] has " + given.name + "." + member.name +
+                                     ", and so have the headers");
         known->enumerators.push_back(member);
     }
 }
 
 }  // namespace
 
-Description describe(const LibrarySettings &settings, const std::vector<std::string> &include_directories) {
+Description describe(const LibrarySettings &settings,
+                     const std::vector<std::string> &include_directories) {
     const Unit unit(settings, include_directories, includes_of(settings), false);
     Describer describer(settings);
     describer.name_by_typedefs(unit.cursor());

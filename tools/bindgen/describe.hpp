@@ -9,6 +9,7 @@
 namespace bindgen {
 
 // Throws std::runtime_error with the compiler's errors.
-Description describe(const LibrarySettings &settings, const std::vector<std::string> &include_directories);
+Description describe(const LibrarySettings &settings,
+                     const std::vector<std::string> &include_directories);
 
 }  // namespace bindgen

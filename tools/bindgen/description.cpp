@@ -4,7 +4,8 @@
 
 namespace bindgen {
 
-// One for each type, found by overloading: in bindgen itself, where the ones of lists look for them.
+// One for each type, found by overloading: in bindgen itself, where the ones of lists look for
+// them.
 
 // Defaults are left out.
 static void set(Json &json, const char *key, const std::string &value) {
@@ -39,7 +40,9 @@ template <class T> static Json json_of(const std::vector<T> &list) {
 }
 
 static Json json_of(const Function &function) {
-    Json json{{"name", function.name}, {"result", json_of(function.result)}, {"parameters", json_of(function.parameters)}};
+    Json json{{"name", function.name},
+              {"result", json_of(function.result)},
+              {"parameters", json_of(function.parameters)}};
     if (function.is_variadic)
         json["variadic"] = true;
     set(json, "declaration", function.declaration);
@@ -91,9 +94,13 @@ static Json json_of(const Constant &constant) {
     return json;
 }
 
-static Json json_of(const Alias &alias) { return Json{{"name", alias.name}, {"target", alias.target}}; }
+static Json json_of(const Alias &alias) {
+    return Json{{"name", alias.name}, {"target", alias.target}};
+}
 
-template <class T> static void write(std::string &text, const char *title, const std::vector<T> &list, bool last = false) {
+template <class T>
+static void write(std::string &text, const char *title, const std::vector<T> &list,
+                  bool last = false) {
     text += std::string("  \"") + title + "\": [";
     for (std::size_t i = 0; i < list.size(); ++i)
         text += (i ? ",\n    " : "\n    ") + json_of(list[i]).dump();

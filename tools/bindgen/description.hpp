@@ -1,5 +1,5 @@
-// Description: what a library's headers declare, as facts. Rules about Python come later, so that two versions of a header can be
-// compared, and a description be reviewed, without any.
+// Description: what a library's headers declare, as facts. Rules about Python come later, so that
+// two versions of a header can be compared, and a description be reviewed, without any.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -11,10 +11,12 @@ namespace bindgen {
 
 using Json = nlohmann::ordered_json;
 
-// kind: void, scalar, enum, record, opaque (a struct that is only declared), callback (a pointer to a function), pointer, array.
+// kind: void, scalar, enum, record, opaque (a struct that is only declared), callback (a pointer to
+// a function), pointer, array.
 struct Type {
     std::string kind = "void";
-    std::string name;  // of scalars as ctypes has it (c_int), of the rest as it is declared; of pointers: the typedef, if any
+    std::string name;  // of scalars as ctypes has it (c_int), of the rest as it is declared; of
+                       // pointers: the typedef, if any
     bool is_const = false;    // of a pointer: what it points to is
     std::int64_t count = 0;   // of arrays
     std::vector<Type> inner;  // of pointers and arrays

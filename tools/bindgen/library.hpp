@@ -13,11 +13,14 @@ namespace bindgen {
 
 // Overrides the default rules for a parameter.
 struct ParameterOverride {
-    std::optional<std::string> passed;   // value, in, out, inout, returned, sync
-    std::optional<std::string> adapter;  // the type that the argument is taken by, or that is returned
-    std::optional<std::string> bytes;    // the parameter that has the memory's bytes, or "4 * " and that parameter
-    std::optional<std::string> count;    // the parameter that has the number of its elements
-    std::optional<std::string> refusal;  // a function of Python's that says what the library cannot bear
+    std::optional<std::string> passed;  // value, in, out, inout, returned, sync
+    // the type that the argument is taken by, or that is returned
+    std::optional<std::string> adapter;
+    // the parameter that has the memory's bytes, or "4 * " and that parameter
+    std::optional<std::string> bytes;
+    std::optional<std::string> count;  // the parameter that has the number of its elements
+    // a function of Python's that says what the library cannot bear
+    std::optional<std::string> refusal;
 };
 
 // A name with two possible declarations; a symbol of the loaded library decides.
@@ -35,19 +38,24 @@ struct LibrarySettings {
     std::vector<std::string> defines;
     std::vector<std::string> sonames, directories;
     std::string variable, advice;
-    std::string status, success;         // the enum that functions return, and its member for success; empty: none
+    // the enum that functions return, and its member for success; empty: none
+    std::string status, success;
     std::vector<std::string> imports;    // modules of other libraries whose declarations it uses
     std::vector<std::string> leave_out;  // regular expressions of names
-    std::map<std::string, ParameterOverride> parameters;  // by "function.parameter"; "*" and a prefix stand for many
+    // by "function.parameter"; "*" and a prefix stand for many
+    std::map<std::string, ParameterOverride> parameters;
     std::map<std::string, std::map<std::string, std::int64_t>> defaults;  // record → field → value
-    std::map<std::string, std::string> symbols;                           // function → the symbol of libraries that have no other
-    std::vector<Enum> enums;           // that no header has any more; without a type: further members
-    std::vector<std::string> raw;      // "record.field": chars that are bytes, and no text
+    // function → the symbol of libraries that have no other
+    std::map<std::string, std::string> symbols;
+    std::vector<Enum> enums;       // that no header has any more; without a type: further members
+    std::vector<std::string> raw;  // "record.field": chars that are bytes, and no text
     std::vector<std::string> handles;  // typedefs of void * that stand for objects of the library
     std::vector<Choice> choices;
-    std::string more;  // Python that comes with the module: a file beside it whose names are the module's too
+    std::string more;  // Python that comes with the module: a file beside it whose names are the
+                       // module's too
 
-    const ParameterOverride *override_of(const std::string &function, const std::string &parameter) const;
+    const ParameterOverride *override_of(const std::string &function,
+                                         const std::string &parameter) const;
     // True if the function has an override of its own, not only one by a pattern.
     bool has_own_override(const std::string &function, const std::string &parameter) const;
     bool is_left_out(const std::string &name) const;

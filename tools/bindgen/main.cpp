@@ -46,7 +46,8 @@ int main(int count, char **arguments) try {
     for (int i = 4; i < count; ++i) {
         const std::string_view given = arguments[i];
         if (!given.starts_with("-I"))
-            throw std::runtime_error("'" + std::string(given) + "': a folder of headers was expected, as -I" +
+            throw std::runtime_error("'" + std::string(given) +
+                                     "': a folder of headers was expected, as -I" +
                                      std::string(given));
         directories.emplace_back(given.substr(2));
     }

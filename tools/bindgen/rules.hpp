@@ -14,8 +14,8 @@ struct Passing {
     bool is_returned = false;  // given back by the call instead of taken
     std::string rule;          // why; "default" is what a person should look at
     bool is_guess = false;     // so is this: the header does not say so, or says something else
-    bool is_measured_by_name =
-        false;  // so is this: that a parameter says how much memory there is, its name says and nothing else
+    bool is_measured_by_name = false;  // so is this: that a parameter says how much memory there
+                                       // is, its name says and nothing else
 };
 
 class Rules {

@@ -13,7 +13,8 @@ namespace {
 
 [[noreturn]] void refuse(const std::string &why) { throw std::runtime_error(why); }
 
-void check_keys(const toml::table &table, const std::string &where, const std::set<std::string> &known) {
+void check_keys(const toml::table &table, const std::string &where,
+                const std::set<std::string> &known) {
     for (const auto &[key, value] : table)
         if (!known.contains(std::string(key.str())))
             refuse(where + ": nothing is called '" + std::string(key.str()) + "'");
@@ -56,7 +57,8 @@ std::vector<std::string> texts(const toml::table &table, const char *key) {
 
 void read_parameters(const toml::table &table, LibrarySettings &settings) {
     for (const auto &[function, node] : part(table, "parameters"))
-        for (const auto &[name, given] : table_of(node, "parameters." + std::string(function.str()))) {
+        for (const auto &[name, given] :
+             table_of(node, "parameters." + std::string(function.str()))) {
             const std::string where = std::string(function.str()) + "." + std::string(name.str());
             ParameterOverride &out = settings.parameters[where];
             if (given.is_string()) {
@@ -95,7 +97,8 @@ void read_choices(const toml::table &table, LibrarySettings &settings) {
 void read_defaults(const toml::table &table, LibrarySettings &settings) {
     for (const auto &[record, fields] : part(table, "defaults"))
         for (const auto &[field, value] : table_of(fields, "defaults." + std::string(record.str())))
-            settings.defaults[std::string(record.str())][std::string(field.str())] = value.value<std::int64_t>().value_or(0);
+            settings.defaults[std::string(record.str())][std::string(field.str())] =
+                value.value<std::int64_t>().value_or(0);
 }
 
 }  // namespace
@@ -122,9 +125,11 @@ void read_enums(const toml::table &table, LibrarySettings &settings) {
 
 LibrarySettings read_settings(const std::string &path) try {
     const toml::table table = toml::parse_file(path);
-    check_keys(table, "the file", {"name",      "title",       "headers",    "raw",     "enums",    "files",   "defines",
-                                   "sonames",   "directories", "variable",   "advice",  "status",   "success", "imports",
-                                   "leave_out", "more",        "parameters", "choices", "defaults", "symbols", "handles"});
+    check_keys(table, "the file",
+               {"name",     "title",   "headers",     "raw",      "enums",      "files",
+                "defines",  "sonames", "directories", "variable", "advice",     "status",
+                "success",  "imports", "leave_out",   "more",     "parameters", "choices",
+                "defaults", "symbols", "handles"});
     LibrarySettings out;
     out.name = text(table, "name");
     out.title = text(table, "title");
@@ -150,27 +155,33 @@ LibrarySettings read_settings(const std::string &path) try {
     read_defaults(table, out);
     return out;
 } catch (const toml::parse_error &error) {
-    throw std::runtime_error(path + ":" + std::to_string(error.source().begin.line) + ": " + std::string(error.description()));
+    throw std::runtime_error(path + ":" + std::to_string(error.source().begin.line) + ": " +
+                             std::string(error.description()));
 } catch (const std::runtime_error &error) {
     throw std::runtime_error(path + ": " + error.what());
 }
 
 // The function's own row, else the row of the longest prefix before an asterisk.
-const ParameterOverride *LibrarySettings::override_of(const std::string &function, const std::string &parameter) const {
+const ParameterOverride *LibrarySettings::override_of(const std::string &function,
+                                                      const std::string &parameter) const {
     if (const auto found = parameters.find(function + "." + parameter); found != parameters.end())
         return &found->second;
     for (std::size_t length = function.size() + 1; length-- > 0;)
-        if (const auto found = parameters.find(function.substr(0, length) + "*." + parameter); found != parameters.end())
+        if (const auto found = parameters.find(function.substr(0, length) + "*." + parameter);
+            found != parameters.end())
             return &found->second;
     return nullptr;
 }
 
-bool LibrarySettings::has_own_override(const std::string &function, const std::string &parameter) const {
+bool LibrarySettings::has_own_override(const std::string &function,
+                                       const std::string &parameter) const {
     return parameters.contains(function + "." + parameter);
 }
 
 bool LibrarySettings::is_left_out(const std::string &declared) const {
-    return std::ranges::any_of(leave_out, [&](const std::string &each) { return std::regex_match(declared, std::regex(each)); });
+    return std::ranges::any_of(leave_out, [&](const std::string &each) {
+        return std::regex_match(declared, std::regex(each));
+    });
 }
 
 }  // namespace bindgen

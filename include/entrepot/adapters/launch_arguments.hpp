@@ -25,15 +25,19 @@ private:
 // The array that `extra` points to: pairs of a tag and its value, ended by a tag. The arguments
 // follow in the same block.
 struct LaunchBlock {
-    static constexpr std::size_t buffer_pointer = 1, buffer_size = 2, end = 3;  // HIP_LAUNCH_PARAM_…
+    // HIP_LAUNCH_PARAM_…
+    static constexpr std::size_t buffer_pointer = 1, buffer_size = 2, end = 3;
 
     void *extra[5];
     std::size_t size;
 
     // Size and alignment of the whole block.
-    static std::size_t bytes_for(const LaunchLayout &layout) noexcept { return offset_for(layout) + layout.size(); }
+    static std::size_t bytes_for(const LaunchLayout &layout) noexcept {
+        return offset_for(layout) + layout.size();
+    }
     static std::size_t alignment_for(const LaunchLayout &layout) noexcept {
-        return layout.alignment() < alignof(LaunchBlock) ? alignof(LaunchBlock) : layout.alignment();
+        return layout.alignment() < alignof(LaunchBlock) ? alignof(LaunchBlock)
+                                                         : layout.alignment();
     }
     // Initializes the start of such a block. Returns the address for the arguments.
     static std::byte *begin(void *block, const LaunchLayout &layout) noexcept;

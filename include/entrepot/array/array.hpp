@@ -22,24 +22,29 @@ public:
     //
     // Requires: `data` is the first element (index 0 in every axis), and all elements lie inside
     //           `memory`.
-    Array(Memory memory, void *data, Dtype dtype, Layout &&layout, bool read_only = false, Queue queue = {}) noexcept
-        : memory_(std::move(memory)), data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only),
-          layout_(std::move(layout)), queue_(unless_destroyed(std::move(queue))) {}
-    Array(Memory memory, void *data, Dtype dtype, const Layout &layout, bool read_only = false, Queue queue = {})
+    Array(Memory memory, void *data, Dtype dtype, Layout &&layout, bool read_only = false,
+          Queue queue = {}) noexcept
+        : memory_(std::move(memory)), data_(static_cast<std::byte *>(data)), dtype_(dtype),
+          read_only_(read_only), layout_(std::move(layout)),
+          queue_(unless_destroyed(std::move(queue))) {}
+    Array(Memory memory, void *data, Dtype dtype, const Layout &layout, bool read_only = false,
+          Queue queue = {})
         : Array(std::move(memory), data, dtype, Layout(layout), read_only, std::move(queue)) {}
 
     // Makes the layout in place, then the memory that fits it. Both functions may throw.
     template <std::invocable MakeLayout, std::invocable<const Layout &> FindMemory>
-    Array(MakeLayout &&make_layout, FindMemory &&find_memory, void *data, Dtype dtype, bool read_only)
-        : data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only), layout_(make_layout()) {
+    Array(MakeLayout &&make_layout, FindMemory &&find_memory, void *data, Dtype dtype,
+          bool read_only)
+        : data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only),
+          layout_(make_layout()) {
         // The member is empty, so nothing has to be released.
         new (&memory_) Memory(find_memory(std::as_const(layout_)));
     }
 
     // New memory, C-contiguous and uninitialized. Throws as Memory::allocate does, and
     // OverflowError for too many bytes.
-    static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue, std::size_t alignment = 0,
-                       Memory::Allocate allocate = Memory::allocate);
+    static Array empty(Extents shape, Dtype dtype, UsmKind kind, const Queue &queue,
+                       std::size_t alignment = 0, Memory::Allocate allocate = Memory::allocate);
 
     const Memory &memory() const noexcept { return memory_; }
     // Leaves an array that may only be destroyed.
@@ -60,8 +65,12 @@ public:
 
     // Place of the array. A host view is on the host, wherever its memory is.
     UsmKind kind() const noexcept { return host_view_ ? UsmKind::host : memory_.kind(); }
-    const Device &device() const noexcept { return host_view_ ? registry::host() : memory_.device(); }
-    const Context &context() const { return host_view_ ? registry::host().default_context() : memory_.context(); }
+    const Device &device() const noexcept {
+        return host_view_ ? registry::host() : memory_.device();
+    }
+    const Context &context() const {
+        return host_view_ ? registry::host().default_context() : memory_.context();
+    }
     // The queue on which operations run unless they name another: the array's own. Otherwise the
     // queue on which the owner of borrowed memory works now, such as PyTorch's current stream on
     // this thread. Otherwise one of Entrepot's.
@@ -83,7 +92,9 @@ public:
 
 private:
     // The array may outlive the stream of a queue that may be destroyed.
-    static Queue unless_destroyed(Queue queue) noexcept { return queue && queue.may_be_destroyed() ? Queue() : std::move(queue); }
+    static Queue unless_destroyed(Queue queue) noexcept {
+        return queue && queue.may_be_destroyed() ? Queue() : std::move(queue);
+    }
     Queue queue_of_memory() const;
     Array with(void *data, Dtype dtype, Layout layout) const;
 

@@ -46,7 +46,9 @@ public:
     }
     void add(const LocalMemory &local) { given_.emplace_back(EP_ARG_LOCAL, local.bytes, nullptr); }
     // Passed by value; the caller keeps `bytes` alive.
-    void add(std::span<const std::byte> bytes) { given_.emplace_back(EP_ARG_BYTES, bytes.size(), bytes.data()); }
+    void add(std::span<const std::byte> bytes) {
+        given_.emplace_back(EP_ARG_BYTES, bytes.size(), bytes.data());
+    }
 
     std::span<const ep_argument> given() const noexcept { return given_; }
     std::span<const ArrayUse> uses() const noexcept { return uses_; }
@@ -63,16 +65,18 @@ private:
 //           host-accessible memory if the device reads it, or memory of a peer with access.
 // Returns: the launch's position in the queue.
 // Throws: KernelError if an array is not reachable.
-Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
-                       std::span<const ArrayUse> uses, const ep_cooperation *cooperation = nullptr);
-inline Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range, const LaunchArguments &arguments,
+Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range,
+                       std::span<const ep_argument> arguments, std::span<const ArrayUse> uses,
+                       const ep_cooperation *cooperation = nullptr);
+inline Queue::Position launch(const Kernel &kernel, const Queue &queue, const ep_range &range,
+                              const LaunchArguments &arguments,
                               const ep_cooperation *cooperation = nullptr) {
     return launch(kernel, queue, range, arguments.given(), arguments.uses(), cooperation);
 }
 
 // Launches without checks: for kernels that Kernel::relaunch accepts and arrays of the queue's
 // context.
-Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
-                         std::span<const ArrayUse> uses);
+Queue::Position relaunch(const Kernel &kernel, const Queue &queue, const ep_range &range,
+                         std::span<const ep_argument> arguments, std::span<const ArrayUse> uses);
 
 }  // namespace entrepot

@@ -47,7 +47,8 @@ public:
 
 #ifdef ENTREPOT_ASSERTIONS
     void lock() {
-        HeldMutexes::add(*this, is_leaf);  // first, so that a mutex that is locked twice is reported instead of a hang
+        // first, so that a mutex that is locked twice is reported instead of a hang
+        HeldMutexes::add(*this, is_leaf);
         std::mutex::lock();
     }
     bool try_lock() {

@@ -40,9 +40,13 @@ struct Dtype {
 
     // Bytes of an element; types of 4 or 6 bits take a whole byte (DLPack's
     // IS_SUBBYTE_TYPE_PADDED).
-    constexpr std::int64_t itemsize() const noexcept { return (std::int64_t{bits} * lanes + 7) / 8; }
+    constexpr std::int64_t itemsize() const noexcept {
+        return (std::int64_t{bits} * lanes + 7) / 8;
+    }
     // Required alignment in bytes: that of a complex number's parts, or of a vector's lanes.
-    constexpr std::int64_t alignment() const noexcept { return ((code == TypeCode::complex ? bits / 2 : bits) + 7) / 8; }
+    constexpr std::int64_t alignment() const noexcept {
+        return ((code == TypeCode::complex ? bits / 2 : bits) + 7) / 8;
+    }
     constexpr bool is_subbyte() const noexcept { return bits < 8; }
 
     constexpr bool operator==(const Dtype &) const noexcept = default;
@@ -87,23 +91,25 @@ inline constexpr std::array<DtypeRow, 27> dtype_table{{
 
 namespace dtypes {
 inline constexpr Dtype boolean{TypeCode::boolean, 8};
-inline constexpr Dtype int8{TypeCode::integer, 8}, int16{TypeCode::integer, 16}, int32{TypeCode::integer, 32},
-    int64{TypeCode::integer, 64};
+inline constexpr Dtype int8{TypeCode::integer, 8}, int16{TypeCode::integer, 16},
+    int32{TypeCode::integer, 32}, int64{TypeCode::integer, 64};
 inline constexpr Dtype uint8{TypeCode::unsigned_integer, 8}, uint16{TypeCode::unsigned_integer, 16},
     uint32{TypeCode::unsigned_integer, 32}, uint64{TypeCode::unsigned_integer, 64};
-inline constexpr Dtype float16{TypeCode::floating, 16}, float32{TypeCode::floating, 32}, float64{TypeCode::floating, 64},
-    bfloat16{TypeCode::bfloat, 16};
+inline constexpr Dtype float16{TypeCode::floating, 16}, float32{TypeCode::floating, 32},
+    float64{TypeCode::floating, 64}, bfloat16{TypeCode::bfloat, 16};
 inline constexpr Dtype complex64{TypeCode::complex, 64}, complex128{TypeCode::complex, 128};
 }  // namespace dtypes
 
 // Index in dtype_table by code and size in whole bytes; the table's size if there is no such type.
 inline constexpr auto dtype_rows = [] {
-    constexpr std::size_t codes = 1 + static_cast<std::size_t>(TypeCode::float4_e2m1fn), sizes = 1 + 128 / 8;
+    constexpr std::size_t codes = 1 + static_cast<std::size_t>(TypeCode::float4_e2m1fn),
+                          sizes = 1 + 128 / 8;
     std::array<std::array<std::uint8_t, sizes>, codes> rows;
     for (auto &row : rows)
         row.fill(dtype_table.size());
     for (std::size_t i = 0; i < dtype_table.size(); ++i)
-        rows[static_cast<std::size_t>(dtype_table[i].dtype.code)][dtype_table[i].dtype.bits / 8] = static_cast<std::uint8_t>(i);
+        rows[static_cast<std::size_t>(dtype_table[i].dtype.code)][dtype_table[i].dtype.bits / 8] =
+            static_cast<std::uint8_t>(i);
     return rows;
 }();
 
@@ -112,7 +118,8 @@ inline constexpr auto dtype_sizes = [] {
     std::array<std::uint32_t, dtype_rows.size()> sizes{};
     for (const DtypeRow &row : dtype_table)
         if (row.dtype.bits % 8 == 0)
-            sizes[static_cast<std::size_t>(row.dtype.code)] |= std::uint32_t{1} << (row.dtype.bits / 8);
+            sizes[static_cast<std::size_t>(row.dtype.code)] |= std::uint32_t{1}
+                                                               << (row.dtype.bits / 8);
     return sizes;
 }();
 
@@ -120,15 +127,18 @@ inline constexpr auto dtype_sizes = [] {
 // fast path.
 constexpr bool is_of_whole_bytes(Dtype dtype) noexcept {
     const auto code = static_cast<std::size_t>(dtype.code);
-    return dtype.bits % 8 == 0 && code < dtype_sizes.size() && dtype_sizes[code] >> (dtype.bits / 8) & 1 && dtype.lanes != 0;
+    return dtype.bits % 8 == 0 && code < dtype_sizes.size() &&
+           dtype_sizes[code] >> (dtype.bits / 8) & 1 && dtype.lanes != 0;
 }
 
 // Formats by code and size, NUL-terminated: faster than reading a row of the table.
 inline constexpr auto dtype_formats = [] {
-    std::array<std::array<std::array<char, 4>, dtype_rows.front().size()>, dtype_rows.size()> formats{};
+    std::array<std::array<std::array<char, 4>, dtype_rows.front().size()>, dtype_rows.size()>
+        formats{};
     for (const DtypeRow &row : dtype_table)
         for (std::size_t i = 0; i < row.format.size(); ++i)
-            formats[static_cast<std::size_t>(row.dtype.code)][row.dtype.bits / 8][i] = row.format[i];
+            formats[static_cast<std::size_t>(row.dtype.code)][row.dtype.bits / 8][i] =
+                row.format[i];
     return formats;
 }();
 
@@ -138,10 +148,12 @@ constexpr const DtypeRow *find_dtype(Dtype dtype) noexcept {
     if (code >= dtype_rows.size() || size >= dtype_rows.front().size())
         return nullptr;
     const std::size_t row = dtype_rows[code][size];
-    return row < dtype_table.size() && dtype_table[row].dtype == dtype ? &dtype_table[row] : nullptr;
+    return row < dtype_table.size() && dtype_table[row].dtype == dtype ? &dtype_table[row]
+                                                                       : nullptr;
 }
 
-// `float32`, and for vectors `float32x4`. A type outside the table prints its numbers: `code 3, 24 bits`.
+// `float32`, and for vectors `float32x4`. A type outside the table prints its numbers: `code 3, 24
+// bits`.
 std::string name_of(Dtype dtype);
 std::optional<Dtype> dtype_from_name(std::string_view name) noexcept;
 // Parses a typestr without byte order, which is then the host's: f4, u1, c8.
@@ -156,14 +168,17 @@ Dtype dtype_from_typestr(std::string_view typestr);
 // The format of PEP 3118 in native form. nullopt if the type has none.
 constexpr std::optional<std::string_view> format_of(Dtype dtype) noexcept {
     const auto code = static_cast<std::size_t>(dtype.code), size = std::size_t{dtype.bits} / 8;
-    if (code >= dtype_formats.size() || size >= dtype_formats.front().size() || dtype.bits % 8 != 0 || dtype.lanes != 1)
+    if (code >= dtype_formats.size() || size >= dtype_formats.front().size() ||
+        dtype.bits % 8 != 0 || dtype.lanes != 1)
         return std::nullopt;
     const auto &format = dtype_formats[code][size];
-    const auto length = static_cast<std::size_t>(std::find(format.begin(), format.end(), '\0') - format.begin());
+    const auto length =
+        static_cast<std::size_t>(std::find(format.begin(), format.end(), '\0') - format.begin());
     return length ? std::optional(std::string_view(format.data(), length)) : std::nullopt;
 }
-// Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null format is bytes.
-// Throws ExchangeError for structures, byte-swapped items, and an itemsize that contradicts the format.
+// Any single-item format, native (`@`, none) or standard (`=<>!`) sizes; `c` is uint8; a null
+// format is bytes. Throws ExchangeError for structures, byte-swapped items, and an itemsize that
+// contradicts the format.
 Dtype dtype_from_format(const char *format, std::int64_t itemsize);
 // True if the format is one item of a type in the table, in any byte order.
 bool is_format_of_ours(const char *format) noexcept;

@@ -33,13 +33,17 @@ struct ErrorRow {
 };
 
 inline constexpr std::array<ErrorRow, 11> error_table{{
-    {ErrorKind::entrepot, "EntrepotError", nullptr, "Exception", "The root of all errors that Entrepot defines."},
+    {ErrorKind::entrepot, "EntrepotError", nullptr, "Exception",
+     "The root of all errors that Entrepot defines."},
     {ErrorKind::exchange, "ExchangeError", "EntrepotError", "BufferError",
-     "Memory cannot be imported or exported as asked: the message names the protocol, the reason and what to do."},
+     "Memory cannot be imported or exported as asked: the message names the protocol, the reason "
+     "and what to do."},
     {ErrorKind::interface, "InterfaceError", "ExchangeError", "ValueError",
      "A SUAI, CAI or NumPy array interface says something malformed or untrue."},
-    {ErrorKind::device, "DeviceError", "EntrepotError", nullptr, "A device, driver or queue is absent or reported an error."},
-    {ErrorKind::kernel, "KernelError", "EntrepotError", nullptr, "A program's source, or the launch of a kernel, was refused."},
+    {ErrorKind::device, "DeviceError", "EntrepotError", nullptr,
+     "A device, driver or queue is absent or reported an error."},
+    {ErrorKind::kernel, "KernelError", "EntrepotError", nullptr,
+     "A program's source, or the launch of a kernel, was refused."},
     {ErrorKind::allocation, "USMAllocationError", "EntrepotError", "MemoryError",
      "Memory could not be allocated: the message gives the bytes asked for and what there was."},
     {ErrorKind::library, "LibraryError", "EntrepotError", "ImportError",
@@ -67,7 +71,8 @@ class Error : public std::runtime_error {
 public:
     // The message is the concatenation of the parts.
     template <class... Parts>
-    explicit Error(ErrorKind kind, const Parts &...parts) : std::runtime_error(sentence_of(parts...)), kind_(kind) {}
+    explicit Error(ErrorKind kind, const Parts &...parts)
+        : std::runtime_error(sentence_of(parts...)), kind_(kind) {}
 
     ErrorKind kind() const noexcept { return kind_; }
 

@@ -31,20 +31,24 @@ public:
         void (*acquire)(void *released);
     };
     // Lifetime: the functions must live as long as the process.
-    static void set(const Functions *functions) noexcept { functions_.store(functions, std::memory_order_release); }
+    static void set(const Functions *functions) noexcept {
+        functions_.store(functions, std::memory_order_release);
+    }
 
     // Releases the lock for its own lifetime. A no-op if this thread does not hold the lock, so
     // scopes nest.
     class Released {
     public:
         explicit Released(bool is_needed = true) noexcept
-            : functions_(is_needed ? InterpreterLock::functions_.load(std::memory_order_acquire) : nullptr),
+            : functions_(is_needed ? InterpreterLock::functions_.load(std::memory_order_acquire)
+                                   : nullptr),
               released_(functions_ ? functions_->release() : nullptr) {
             ENTREPOT_ASSERT(!released_ || HeldMutexes::is_empty());
         }
         ~Released() {
             if (released_) {
-                ENTREPOT_ASSERT(HeldMutexes::is_empty());  // else: deadlock with the thread that holds the GIL
+                // else: deadlock with the thread that holds the GIL
+                ENTREPOT_ASSERT(HeldMutexes::is_empty());
                 functions_->acquire(released_);
             }
         }

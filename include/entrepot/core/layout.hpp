@@ -38,13 +38,15 @@ public:
     static constexpr std::size_t max_ndim = 64;    // as NumPy 2
 
     Layout() noexcept {}  // 0-d: one element
-    // C-contiguous. Throws ValueError for a negative extent or too many dimensions, OverflowError for too many elements.
+    // C-contiguous. Throws ValueError for a negative extent or too many dimensions, OverflowError
+    // for too many elements.
     explicit Layout(Extents shape);
     // With strides in elements, which may be zero or negative. The byte range must fit 64 bits,
     // unless the layout is empty. Throws as above, and ValueError if shape and strides differ in
     // length.
     Layout(Extents shape, Extents strides);
-    Layout(std::initializer_list<std::int64_t> shape) : Layout(Extents(shape.begin(), shape.size())) {}
+    Layout(std::initializer_list<std::int64_t> shape)
+        : Layout(Extents(shape.begin(), shape.size())) {}
 
     Layout(const Layout &other);
     Layout(Layout &&other) noexcept;
@@ -56,7 +58,8 @@ public:
     Extents shape() const noexcept { return {data(), ndim_}; }
     Extents strides() const noexcept { return {data() + ndim_, ndim_}; }
     std::int64_t size() const noexcept { return size_; }  // elements
-    std::int64_t nbytes(std::int64_t itemsize) const;     // of the elements, each counted once; throws OverflowError
+    // of the elements, each counted once; throws OverflowError
+    std::int64_t nbytes(std::int64_t itemsize) const;
 
     // True if the strides are known to be C-contiguous, without a look at each axis.
     bool is_packed() const noexcept { return is_packed_; }

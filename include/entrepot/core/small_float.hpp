@@ -15,7 +15,8 @@ template <int exponent_bits, int fraction_bits> struct SmallFloat {
     // Rounds to nearest, ties to even; values that are too large become infinity.
     static std::uint16_t encode(double value) noexcept {
         const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000u : 0u);
-        const auto infinity = static_cast<std::uint16_t>(sign | (infinity_exponent << fraction_bits));
+        const auto infinity =
+            static_cast<std::uint16_t>(sign | (infinity_exponent << fraction_bits));
         if (std::isnan(value))
             return static_cast<std::uint16_t>(infinity | (1u << (fraction_bits - 1)));
         if (std::isinf(value))
@@ -27,10 +28,13 @@ template <int exponent_bits, int fraction_bits> struct SmallFloat {
         const int biased = std::max(exponent - 1 + bias, 1);
         // In units of the last place; reaches 2^(fraction_bits + 1) when rounding carries, which
         // then increments the exponent.
-        const double units = std::nearbyint(std::ldexp(std::fabs(value), fraction_bits + bias - biased));
-        const auto bits = static_cast<std::uint32_t>(units) + (static_cast<std::uint32_t>(biased - 1) << fraction_bits);
-        return bits >= static_cast<std::uint32_t>(infinity_exponent << fraction_bits) ? infinity
-                                                                                      : static_cast<std::uint16_t>(sign | bits);
+        const double units =
+            std::nearbyint(std::ldexp(std::fabs(value), fraction_bits + bias - biased));
+        const auto bits = static_cast<std::uint32_t>(units) +
+                          (static_cast<std::uint32_t>(biased - 1) << fraction_bits);
+        return bits >= static_cast<std::uint32_t>(infinity_exponent << fraction_bits)
+                   ? infinity
+                   : static_cast<std::uint16_t>(sign | bits);
     }
 
     static double decode(std::uint16_t bits) noexcept {

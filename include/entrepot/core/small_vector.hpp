@@ -15,7 +15,8 @@ template <class T, std::size_t N> class SmallVector {
 
 public:
     SmallVector() noexcept : most_(N) {}
-    explicit SmallVector(std::size_t most) : heap_(most > N ? new std::byte[most * sizeof(T)] : nullptr), most_(most) {}
+    explicit SmallVector(std::size_t most)
+        : heap_(most > N ? new std::byte[most * sizeof(T)] : nullptr), most_(most) {}
     SmallVector(const SmallVector &) = delete;
     SmallVector &operator=(const SmallVector &) = delete;
     ~SmallVector() { std::destroy_n(data(), size_); }
@@ -36,7 +37,9 @@ public:
     }
 
     T *data() noexcept { return reinterpret_cast<T *>(heap_ ? heap_.get() : inline_); }
-    const T *data() const noexcept { return reinterpret_cast<const T *>(heap_ ? heap_.get() : inline_); }
+    const T *data() const noexcept {
+        return reinterpret_cast<const T *>(heap_ ? heap_.get() : inline_);
+    }
     std::size_t size() const noexcept { return size_; }
     T *begin() noexcept { return data(); }
     T *end() noexcept { return data() + size_; }

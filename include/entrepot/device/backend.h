@@ -1,18 +1,21 @@
-/* The C interface of a backend: a runtime (SYCL, CUDA, HIP, the plain host) as include/entrepot/device uses it.
+/* The C interface of a backend: a runtime (SYCL, CUDA, HIP, the plain host) as
+ * include/entrepot/device uses it.
  *
- * A backend is a table of functions, `ep_backend`. Its folder, src/backends/NAME, has one file per group of the table
- * (devices, contexts, queues, events, memory, programs, peer, ipc), in the order of this header. A backend in a shared
- * library of its own exports `entrepot_backend`, does not link Entrepot, and is never unloaded.
+ * A backend is a table of functions, `ep_backend`. Its folder, src/backends/NAME, has one file per
+ * group of the table (devices, contexts, queues, events, memory, programs, peer, ipc), in the order
+ * of this header. A backend in a shared library of its own exports `entrepot_backend`, does not
+ * link Entrepot, and is never unloaded.
  *
  * Rules that hold for every function:
- *  - It returns a status; on anything but EP_OK it has called `loader->set_error` with a sentence first, on this thread,
- *    and has changed nothing. No exception and no signal leaves it.
- *  - Out-parameters are written on EP_OK only. Handles that it hands out are owned by the caller (one release each),
- *    devices excepted: those live as long as the process.
+ *  - It returns a status; on anything but EP_OK it has called `loader->set_error` with a sentence
+ * first, on this thread, and has changed nothing. No exception and no signal leaves it.
+ *  - Out-parameters are written on EP_OK only. Handles that it hands out are owned by the caller
+ * (one release each), devices excepted: those live as long as the process.
  *  - It is thread-safe, for any handles.
  *  - It does not block unless its comment says "blocks".
  *
- * The table's version must match exactly until 1.0; `size` is sizeof(ep_backend) as the backend was compiled.
+ * The table's version must match exactly until 1.0; `size` is sizeof(ep_backend) as the backend was
+ * compiled.
  */
 #ifndef ENTREPOT_DEVICE_BACKEND_H
 #define ENTREPOT_DEVICE_BACKEND_H
@@ -31,10 +34,11 @@ typedef enum ep_status {
     EP_OK = 0,
     EP_INVALID = 1,       /* The arguments contradict each other or the device's limits. */
     EP_OUT_OF_MEMORY = 2, /* The device or the host has no such block left. */
-    EP_UNSUPPORTED = 3,   /* This device or runtime does not support it. The message names what does. */
-    EP_BUILD_FAILED = 4,  /* A program's source was refused. The log has the reason. */
-    EP_DEVICE_ERROR = 5,  /* The runtime reported an error, perhaps of earlier asynchronous work. */
-    EP_UNAVAILABLE = 6    /* The runtime is absent, or another generation of it is in the process. */
+    /* This device or runtime does not support it. The message names what does. */
+    EP_UNSUPPORTED = 3,
+    EP_BUILD_FAILED = 4, /* A program's source was refused. The log has the reason. */
+    EP_DEVICE_ERROR = 5, /* The runtime reported an error, perhaps of earlier asynchronous work. */
+    EP_UNAVAILABLE = 6   /* The runtime is absent, or another generation of it is in the process. */
 } ep_status;
 
 /* Functions of the loader for a backend. The strings are copied before the call returns. */
@@ -43,17 +47,19 @@ typedef struct ep_loader {
     uint32_t version; /* EP_BACKEND_VERSION of the loader */
     void (*set_error)(const char *message);
     void (*log)(const char *message);
-    /* The path of a shared library of a package. NULL: the system has to find it. The string lives until the next call on
-     * this thread. */
+    /* The path of a shared library of a package. NULL: the system has to find it. The string lives
+     * until the next call on this thread. */
     const char *(*find_library)(const char *file);
-    /* The native queue that another library works with on this thread, for device `device` of the backend ("cuda", "hip").
-     * It may have no handle here. NULL: no such queue is known. */
+    /* The native queue that another library works with on this thread, for device `device` of the
+     * backend ("cuda", "hip"). It may have no handle here. NULL: no such queue is known. */
     void *(*foreign_queue)(const char *backend, uint32_t device);
-    /* Compiled code could not be written to disk; the message says where and why. Warns the program once in each process. */
+    /* Compiled code could not be written to disk; the message says where and why. Warns the program
+     * once in each process. */
     void (*cache_unwritable)(const char *message);
 } ep_loader;
 
-typedef struct ep_device_s *ep_device;   /* one per device or sub-device, the same handle every time; immortal */
+/* one per device or sub-device, the same handle every time; immortal */
+typedef struct ep_device_s *ep_device;
 typedef struct ep_context_s *ep_context; /* counted */
 typedef struct ep_queue_s *ep_queue;     /* counted */
 typedef struct ep_event_s *ep_event;     /* counted */
@@ -76,16 +82,21 @@ typedef enum ep_aspect {
     EP_PARTITION_BY_AFFINITY = 1u << 8,
     EP_PROFILING = 1u << 9,          /* Queues can be created with EP_QUEUE_PROFILING. */
     EP_READS_HOST_MEMORY = 1u << 10, /* Kernels can use ordinary host memory. */
-    EP_ORDERED_FREE = 1u << 11,      /* memory_allocate and memory_free take a queue and are ordered in it. */
-    EP_PEER_COPIES = 1u << 12,       /* The function memory_copy takes memory of all contexts of this backend. */
-    EP_GRAPH_CAPTURE = 1u << 13      /* Queues may be captured into graphs. Without it queue_capture is always 0. */
+    /* memory_allocate and memory_free take a queue and are ordered in it. */
+    EP_ORDERED_FREE = 1u << 11,
+    /* The function memory_copy takes memory of all contexts of this backend. */
+    EP_PEER_COPIES = 1u << 12,
+    /* Queues may be captured into graphs. Without it queue_capture is always 0. */
+    EP_GRAPH_CAPTURE = 1u << 13
 } ep_aspect;
 
 typedef struct ep_device_info {
-    const char *backend; /* The filter selector's word: "opencl", "level_zero", "cuda", "hip", "host" … */
+    /* The filter selector's word: "opencl", "level_zero", "cuda", "hip", "host" … */
+    const char *backend;
     ep_device_type type;
-    uint32_t number; /* The position among the root devices of the same backend and type, or among the sub-devices of the
-                        parent. The first partition has 0, 1 …, another one goes on from there. */
+    uint32_t number; /* The position among the root devices of the same backend and type, or among
+                        the sub-devices of the parent. The first partition has 0, 1 …, another one
+                        goes on from there. */
     const char *name, *vendor, *driver;                   /* immortal */
     uint64_t global_memory, local_memory, max_allocation; /* bytes */
     uint64_t max_work_group;                              /* work-items */
@@ -93,7 +104,8 @@ typedef struct ep_device_info {
     uint32_t compute_units;
     uint32_t max_sub_devices; /* 0 or 1: cannot be partitioned */
     uint32_t aspects;         /* of ep_aspect */
-    int32_t score;            /* the runtime's default selector's; the highest root device is the default, negative: never */
+    int32_t score; /* the runtime's default selector's; the highest root device is the default,
+                      negative: never */
 } ep_device_info;
 
 typedef enum ep_partition { EP_EQUALLY = 0, EP_BY_COUNTS = 1, EP_BY_AFFINITY = 2 } ep_partition;
@@ -109,14 +121,19 @@ typedef enum ep_affinity {
 
 /* ----------------------------------------------------------------- queues */
 
-typedef enum ep_queue_flag { EP_QUEUE_PROFILING = 1u << 0, EP_QUEUE_OUT_OF_ORDER = 1u << 1 } ep_queue_flag;
+typedef enum ep_queue_flag {
+    EP_QUEUE_PROFILING = 1u << 0,
+    EP_QUEUE_OUT_OF_ORDER = 1u << 1
+} ep_queue_flag;
 
 /* ----------------------------------------------------------------- events */
 
 typedef enum ep_event_flag {
-    EP_EVENT_EXACT = 1u << 0, /* A host that waits for it continues when it is done, even if later work of the queue is not. */
-    EP_EVENT_PROMPT = 1u << 1 /* Records nothing and sets *event to NULL if another thread would make the call block. SYCL's
-                               * backend detects that. CUDA's and HIP's cannot, and record. */
+    EP_EVENT_EXACT = 1u << 0, /* A host that waits for it continues when it is done, even if later
+                                 work of the queue is not. */
+    EP_EVENT_PROMPT =
+        1u << 1 /* Records nothing and sets *event to NULL if another thread would make the call
+                 * block. SYCL's backend detects that. CUDA's and HIP's cannot, and record. */
 } ep_event_flag;
 
 /* ----------------------------------------------------------------- memory */
@@ -132,18 +149,21 @@ typedef enum ep_usm_kind {
 typedef enum ep_query_flag {
     EP_QUERY_DEVICE = 1u << 0,
     EP_QUERY_SIZE = 1u << 1,
-    EP_QUERY_KIND_LATER = 1u << 2, /* The kind may be EP_USM_UNASKED, if that saves a driver call. */
-    EP_QUERY_KIND_ALONE = 1u << 3  /* Only the kind is needed. The rest may be left empty. */
+    /* The kind may be EP_USM_UNASKED, if that saves a driver call. */
+    EP_QUERY_KIND_LATER = 1u << 2,
+    EP_QUERY_KIND_ALONE = 1u << 3 /* Only the kind is needed. The rest may be left empty. */
 } ep_query_flag;
 
 typedef struct ep_allocation {
-    /* EP_USM_UNKNOWN: not memory of this context, and nothing below is set. A backend whose contexts share one address space
-     * (CUDA) answers in each for all of them. Then `device` is the device of the memory. */
+    /* EP_USM_UNKNOWN: not memory of this context, and nothing below is set. A backend whose
+     * contexts share one address space (CUDA) answers in each for all of them. Then `device` is the
+     * device of the memory. */
     ep_usm_kind kind;
-    ep_device device;  /* With EP_QUERY_DEVICE. NULL if unknown (host memory, some sub-devices). */
-    void *base;        /* Start of the allocation. NULL if unknown. */
-    uint64_t size;     /* With EP_QUERY_SIZE. 0 if unknown. */
-    int32_t contained; /* 1 if all bytes of the range lie in one allocation, else 0. -1 if unknown. */
+    ep_device device; /* With EP_QUERY_DEVICE. NULL if unknown (host memory, some sub-devices). */
+    void *base;       /* Start of the allocation. NULL if unknown. */
+    uint64_t size;    /* With EP_QUERY_SIZE. 0 if unknown. */
+    /* 1 if all bytes of the range lie in one allocation, else 0. -1 if unknown. */
+    int32_t contained;
 } ep_allocation;
 
 /* A box of items, its strides in bytes. Both sides of a copy share `shape`. */
@@ -188,14 +208,17 @@ typedef struct ep_argument {
 
 typedef struct ep_range {
     uint32_t ndim;      /* 1 … 3 */
-    uint64_t global[3]; /* Work-items, slowest dimension first, as in SYCL. CUDA and HIP reverse the order. */
+    uint64_t global[3]; /* Work-items, slowest dimension first, as in SYCL. CUDA and HIP reverse the
+                           order. */
     uint64_t local[3];  /* Work-items of a group. All 0: the backend chooses. */
 } ep_range;
 
 /* Cooperation of the groups of a launch, if the device supports it. */
 typedef struct ep_cooperation {
-    int32_t all_resident; /* 1: all groups run at once and may wait for each other (CUDA's cooperative launch). */
-    uint64_t cluster[3];  /* Groups of a cluster, which share local memory, in the order of ep_range. All 0: no clusters. */
+    int32_t all_resident; /* 1: all groups run at once and may wait for each other (CUDA's
+                             cooperative launch). */
+    uint64_t cluster[3]; /* Groups of a cluster, which share local memory, in the order of ep_range.
+                            All 0: no clusters. */
 } ep_cooperation;
 
 typedef struct ep_kernel_info {
@@ -204,24 +227,28 @@ typedef struct ep_kernel_info {
     uint64_t local_memory;       /* Bytes that the kernel itself declares. */
     uint64_t private_memory;     /* Bytes for each work-item. 0: unknown. */
     uint32_t registers;          /* For each work-item. 0: unknown. */
-    int32_t argument_count;      /* -1: unknown, or local memory is not an argument in this language. */
+    int32_t argument_count; /* -1: unknown, or local memory is not an argument in this language. */
 } ep_kernel_info;
 
 /* -------------------------------------------------------------------- IPC */
 
 typedef enum ep_ipc_form {
-    EP_IPC_ANY = 0,    /* For an export: the backend chooses, for processes of this machine. */
-    EP_IPC_FILE = 1,   /* An open file, which has to reach the other process. The memory lives while a process has it. */
-    EP_IPC_DRIVER = 2, /* A name that the driver knows. The memory must live as long as a process has it open. */
-    EP_IPC_FABRIC = 3  /* A name that the drivers of several machines know. The memory lives while a process has it. */
+    EP_IPC_ANY = 0,  /* For an export: the backend chooses, for processes of this machine. */
+    EP_IPC_FILE = 1, /* An open file, which has to reach the other process. The memory lives while a
+                        process has it. */
+    EP_IPC_DRIVER = 2, /* A name that the driver knows. The memory must live as long as a process
+                          has it open. */
+    EP_IPC_FABRIC = 3  /* A name that the drivers of several machines know. The memory lives while a
+                          process has it. */
 } ep_ipc_form;
 
 /* The data by which another process opens memory: plain data, except for the file. */
 typedef struct ep_ipc_handle {
-    uint32_t form;      /* One of ep_ipc_form. */
-    int32_t file;       /* EP_IPC_FILE: an exported file belongs to the memory, one to open by to the caller. Else -1. */
-    uint64_t size;      /* Bytes of the whole allocation. */
-    uint64_t offset;    /* Offset of the exported pointer in it. */
+    uint32_t form;   /* One of ep_ipc_form. */
+    int32_t file;    /* EP_IPC_FILE: an exported file belongs to the memory, one to open by to the
+                        caller. Else -1. */
+    uint64_t size;   /* Bytes of the whole allocation. */
+    uint64_t offset; /* Offset of the exported pointer in it. */
     uint8_t device[16]; /* Identifies the device in all processes. All 0 for the host. */
     uint8_t name[64];   /* For EP_IPC_DRIVER and EP_IPC_FABRIC. */
 } ep_ipc_handle;
@@ -233,114 +260,151 @@ typedef struct ep_backend {
     uint32_t version;
     const char *name; /* "host", "sycl", "cuda", "hip" */
 
-    /* devices. Root devices are numbered as the runtime lists them (for SYCL: sycl::device::get_devices()). */
+    /* devices. Root devices are numbered as the runtime lists them (for SYCL:
+     * sycl::device::get_devices()). */
     ep_status (*device_count)(uint32_t *count); /* the first call may load drivers */
     ep_status (*device_at)(uint32_t index, ep_device *device);
     ep_status (*device_info)(ep_device device, ep_device_info *info);
     ep_status (*device_parent)(ep_device device, ep_device *parent); /* NULL for a root device */
-    /* Numbers in `counts`: the compute units of each (EP_EQUALLY), of every one (EP_BY_COUNTS), or one ep_affinity (else).
-     * Writes at most *sub_count handles to `sub` (may be NULL) and sets *sub_count to how many there are. */
-    ep_status (*device_partition)(ep_device device, ep_partition how, const uint32_t *counts, size_t count, ep_device *sub,
-                                  size_t *sub_count);
-    ep_status (*device_from_native)(void *native, ep_device *device); /* sycl::device *, const CUdevice * … */
-    ep_status (*device_native)(ep_device device, void **native);      /* The same form. Lives as long as the process. */
-    /* For hash tables: the result of the C++ runtime's std::hash, if it has one. So the objects of other libraries for the same
-     * device, context or queue have the same hash. */
+    /* Numbers in `counts`: the compute units of each (EP_EQUALLY), of every one (EP_BY_COUNTS), or
+     * one ep_affinity (else). Writes at most *sub_count handles to `sub` (may be NULL) and sets
+     * *sub_count to how many there are. */
+    ep_status (*device_partition)(ep_device device, ep_partition how, const uint32_t *counts,
+                                  size_t count, ep_device *sub, size_t *sub_count);
+    /* sycl::device *, const CUdevice * … */
+    ep_status (*device_from_native)(void *native, ep_device *device);
+    /* A native device as above. Lives as long as the process. */
+    ep_status (*device_native)(ep_device device, void **native);
+    /* For hash tables: the result of the C++ runtime's std::hash, if it has one. So the objects of
+     * other libraries for the same device, context or queue have the same hash. */
     uint64_t (*device_hash)(ep_device device);
-    ep_status (*device_default_context)(ep_device device, ep_context *context); /* the platform's, if the runtime has platforms */
+    /* the platform's, if the runtime has platforms */
+    ep_status (*device_default_context)(ep_device device, ep_context *context);
 
-    /* Contexts. While a handle lives, the same native object has the same handle. That holds for queues, too. */
+    /* Contexts. While a handle lives, the same native object has the same handle. That holds for
+     * queues, too. */
     ep_status (*context_create)(const ep_device *devices, size_t count, ep_context *context);
-    ep_status (*context_from_native)(void *native, ep_context *context); /* sycl::context * (copied), CUcontext */
-    ep_status (*context_native)(ep_context context, void **native);      /* lives as long as `context` */
+    /* sycl::context * (copied), CUcontext */
+    ep_status (*context_from_native)(void *native, ep_context *context);
+    ep_status (*context_native)(ep_context context, void **native); /* lives as long as `context` */
     void (*context_release)(ep_context context);
     uint64_t (*context_hash)(ep_context context);
     ep_status (*context_is_default)(ep_context context, int32_t *is_default);
-    ep_status (*context_devices)(ep_context context, ep_device *devices, size_t *count); /* as device_partition counts */
+    /* as device_partition counts */
+    ep_status (*context_devices)(ep_context context, ep_device *devices, size_t *count);
 
     /* Queues. New ones are in order unless EP_QUEUE_OUT_OF_ORDER is set. */
-    ep_status (*queue_create)(ep_context context, ep_device device, uint32_t flags, ep_queue *queue);
-    /* sycl::queue * (copied), const CUstream *: legacy, per-thread (of this thread) and ordinary ones. CUDA's default streams
-     * do not name their context: it is `context`, or the current one of this thread if that is NULL. */
+    ep_status (*queue_create)(ep_context context, ep_device device, uint32_t flags,
+                              ep_queue *queue);
+    /* sycl::queue * (copied), const CUstream *: legacy, per-thread (of this thread) and ordinary
+     * ones. CUDA's default streams do not name their context: it is `context`, or the current one
+     * of this thread if that is NULL. */
     ep_status (*queue_from_native)(ep_context context, void *native, ep_queue *queue);
-    ep_status (*queue_native)(ep_queue queue, void **native); /* the same form; lives as long as `queue` */
+    /* A native queue as above. Lives as long as `queue`. */
+    ep_status (*queue_native)(ep_queue queue, void **native);
     void (*queue_release)(ep_queue queue);
     uint64_t (*queue_hash)(ep_queue queue);
     ep_status (*queue_context)(ep_queue queue, ep_context *context);
     ep_status (*queue_device)(ep_queue queue, ep_device *device);
     ep_status (*queue_flags)(ep_queue queue, uint32_t *flags);
     ep_status (*queue_wait)(ep_queue queue); /* Blocks. Reports errors of asynchronous work. */
-    /* Waits for work submitted through this handle. Other work in the queue may be waited for or not. Blocks.
+    /* Waits for work submitted through this handle. Other work in the queue may be waited for or
+     * not. Blocks.
      */
     ep_status (*queue_wait_submitted)(ep_queue queue);
     ep_status (*queue_is_idle)(ep_queue queue, int32_t *idle);
-    /* Graph capture: work submitted to a capturing stream is written down and not run. Sets the number of the capture, which is
-     * the same for all its queues and unique in the process; 0 while work runs. */
+    /* Graph capture: work submitted to a capturing stream is written down and not run. Sets the
+     * number of the capture, which is the same for all its queues and unique in the process; 0
+     * while work runs. */
     ep_status (*queue_capture)(ep_queue queue, uint64_t *capture);
-    /* For a capturing queue: calls `let_go(user)` once, when the graph and everything made from it is destroyed. The call comes
-     * on any thread and must not call the runtime. */
+    /* For a capturing queue: calls `let_go(user)` once, when the graph and everything made from it
+     * is destroyed. The call comes on any thread and must not call the runtime. */
     ep_status (*queue_keep)(ep_queue queue, void *user, void (*let_go)(void *user));
 
-    /* Events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. Like any submission of "sycl", both
-     * block while another thread waits for the queue, if it is one of OpenCL. */
+    /* Events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. Like any
+     * submission of "sycl", both block while another thread waits for the queue, if it is one of
+     * OpenCL. */
     /* The event is done when everything in the queue now is done. `flags` of ep_event_flag. */
     ep_status (*event_record)(ep_queue queue, uint32_t flags, ep_event *event);
-    /* The event is done when everything in the context now is done, in unknown queues, too. Returns EP_UNSUPPORTED if there is
-     * no such event, and EP_INVALID while a queue of the context is capturing. */
+    /* The event is done when everything in the context now is done, in unknown queues, too. Returns
+     * EP_UNSUPPORTED if there is no such event, and EP_INVALID while a queue of the context is
+     * capturing. */
     ep_status (*event_record_context)(ep_context context, ep_event *event);
-    /* Later work of `queue` waits for the event, of any context. Blocks only if the runtime cannot order the two. */
+    /* Later work of `queue` waits for the event, of any context. Blocks only if the runtime cannot
+     * order the two. */
     ep_status (*event_wait_in_queue)(ep_queue queue, ep_event event);
-    /* Later work of `to` waits for everything in `from`, another queue, now: one call for event_record and its wait. It returns
-     * EP_UNSUPPORTED, and nothing waits, if `from` is capturing, also if another thread begins the capture meanwhile. */
+    /* Later work of `to` waits for everything in `from`, another queue, now: one call for
+     * event_record and its wait. It returns EP_UNSUPPORTED, and nothing waits, if `from` is
+     * capturing, also if another thread begins the capture meanwhile. */
     ep_status (*event_hand_over)(ep_queue from, ep_queue to);
     ep_status (*event_wait)(ep_event event); /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
-    ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds); /* both done and of profiling queues */
-    ep_status (*event_native)(ep_event event, void **native);                /* sycl::event *, CUevent */
+    /* both done and of profiling queues */
+    ep_status (*event_seconds)(ep_event from, ep_event to, double *seconds);
+    ep_status (*event_native)(ep_event event, void **native); /* sycl::event *, CUevent */
     ep_status (*event_from_native)(void *native, ep_event *event);
     void (*event_release)(ep_event event);
 
-    /* memory. `alignment` is a power of two, or 0 for the runtime's own. `queue` is NULL unless EP_ORDERED_FREE. */
-    ep_status (*memory_allocate)(ep_context context, ep_device device, ep_usm_kind kind, size_t bytes, size_t alignment,
-                                 ep_queue queue, void **pointer);
-    ep_status (*memory_free)(ep_context context, void *pointer, ep_queue queue); /* No access is pending. May block. */
-    ep_status (*memory_query)(ep_context context, const void *pointer, size_t bytes, uint32_t flags, ep_allocation *found);
-    /* Copies and fills are work of the queue. Either side may be ordinary host memory, which must live until they are done. */
+    /* memory. `alignment` is a power of two, or 0 for the runtime's own. `queue` is NULL unless
+     * EP_ORDERED_FREE. */
+    ep_status (*memory_allocate)(ep_context context, ep_device device, ep_usm_kind kind,
+                                 size_t bytes, size_t alignment, ep_queue queue, void **pointer);
+    /* No access is pending. May block. */
+    ep_status (*memory_free)(ep_context context, void *pointer, ep_queue queue);
+    ep_status (*memory_query)(ep_context context, const void *pointer, size_t bytes, uint32_t flags,
+                              ep_allocation *found);
+    /* Copies and fills are work of the queue. Either side may be ordinary host memory, which must
+     * live until they are done. */
     ep_status (*memory_copy)(ep_queue queue, void *to, const void *from, size_t bytes);
-    ep_status (*memory_copy_strided)(ep_queue queue, const ep_box *box, void *to, const int64_t *to_strides, const void *from,
-                                     const int64_t *from_strides); /* both sides are reachable by the device */
-    ep_status (*memory_fill)(ep_queue queue, void *to, const void *item, size_t itemsize, size_t count);
-    ep_status (*memory_fill_strided)(ep_queue queue, const ep_box *box, void *to, const int64_t *to_strides, const void *item);
-    /* Returns memory that the runtime caches to the system, if the queues that it was freed in have completed the free.
-     * Blocks. */
+    ep_status (*memory_copy_strided)(
+        ep_queue queue, const ep_box *box, void *to, const int64_t *to_strides, const void *from,
+        const int64_t *from_strides); /* both sides are reachable by the device */
+    ep_status (*memory_fill)(ep_queue queue, void *to, const void *item, size_t itemsize,
+                             size_t count);
+    ep_status (*memory_fill_strided)(ep_queue queue, const ep_box *box, void *to,
+                                     const int64_t *to_strides, const void *item);
+    /* Returns memory that the runtime caches to the system, if the queues that it was freed in have
+     * completed the free. Blocks. */
     ep_status (*memory_trim)(ep_device device);
 
     /* programs */
-    ep_status (*program_dialects)(ep_device device, uint32_t *mask); /* bit 1 << ep_dialect; the caller chooses the best */
-    ep_status (*program_build)(ep_context context, ep_device device, ep_dialect dialect, const char *source, size_t length,
-                               const char *options, const ep_sink *log, ep_program *program); /* blocks */
+    /* bit 1 << ep_dialect; the caller chooses the best */
+    ep_status (*program_dialects)(ep_device device, uint32_t *mask);
+    ep_status (*program_build)(ep_context context, ep_device device, ep_dialect dialect,
+                               const char *source, size_t length, const char *options,
+                               const ep_sink *log, ep_program *program); /* blocks */
     void (*program_release)(ep_program program);
-    ep_status (*program_kernel)(ep_program program, const char *name, ep_kernel *kernel); /* blocks: it may compile a template */
+    /* blocks: it may compile a template */
+    ep_status (*program_kernel)(ep_program program, const char *name, ep_kernel *kernel);
     ep_status (*kernel_info)(ep_kernel kernel, ep_device device, ep_kernel_info *info);
     void (*kernel_release)(ep_kernel kernel);
     /* `cooperation` is NULL for independent groups. */
-    ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
-                               const ep_argument *arguments, size_t count);
+    ep_status (*kernel_launch)(ep_queue queue, ep_kernel kernel, const ep_range *range,
+                               const ep_cooperation *cooperation, const ep_argument *arguments,
+                               size_t count);
 
     /* peer */
-    ep_status (*peer_can_access)(ep_device device, ep_device peer, int32_t *can); /* once access is enabled */
-    ep_status (*peer_enable_access)(ep_context context, ep_device peer);          /* for all work of `context` from now on */
+    /* once access is enabled */
+    ep_status (*peer_can_access)(ep_device device, ep_device peer, int32_t *can);
+    /* for all work of `context` from now on */
+    ep_status (*peer_enable_access)(ep_context context, ep_device peer);
 
-    /* IPC: memory that another process opens. A backend whose runtime cannot share memory returns EP_UNSUPPORTED. */
-    ep_status (*ipc_allocate)(ep_context context, ep_device device, ep_usm_kind kind, size_t bytes, void **pointer);
-    /* Describes the allocation that holds `pointer`. It is from ipc_allocate or ipc_open, or other memory that the runtime can
-     * share by EP_IPC_DRIVER. */
-    ep_status (*ipc_export)(ep_context context, const void *pointer, ep_ipc_form form, ep_ipc_handle *handle);
-    ep_status (*ipc_device)(const ep_ipc_handle *handle, ep_device *device); /* the device of the memory in this process */
-    /* Blocks. *pointer: the start of the allocation. With `read_only`, the device prevents writes if it can. */
-    ep_status (*ipc_open)(ep_context context, const ep_ipc_handle *handle, int32_t read_only, void **pointer);
-    /* Blocks. Frees memory of ipc_allocate or ipc_open on which no access of Entrepot is pending. Returns EP_UNSUPPORTED while a
-     * queue of the context is capturing: try again later. */
+    /* IPC: memory that another process opens. A backend whose runtime cannot share memory returns
+     * EP_UNSUPPORTED. */
+    ep_status (*ipc_allocate)(ep_context context, ep_device device, ep_usm_kind kind, size_t bytes,
+                              void **pointer);
+    /* Describes the allocation that holds `pointer`. It is from ipc_allocate or ipc_open, or other
+     * memory that the runtime can share by EP_IPC_DRIVER. */
+    ep_status (*ipc_export)(ep_context context, const void *pointer, ep_ipc_form form,
+                            ep_ipc_handle *handle);
+    /* the device of the memory in this process */
+    ep_status (*ipc_device)(const ep_ipc_handle *handle, ep_device *device);
+    /* Blocks. *pointer: the start of the allocation. With `read_only`, the device prevents writes
+     * if it can. */
+    ep_status (*ipc_open)(ep_context context, const ep_ipc_handle *handle, int32_t read_only,
+                          void **pointer);
+    /* Blocks. Frees memory of ipc_allocate or ipc_open on which no access of Entrepot is pending.
+     * Returns EP_UNSUPPORTED while a queue of the context is capturing: try again later. */
     ep_status (*ipc_close)(ep_context context, void *pointer);
 } ep_backend;
 

@@ -41,7 +41,8 @@ public:
     //           table.
     // Throws: as check(); DeviceError in a marked child of fork().
     template <class... Parameters>
-    void call(ep_status (*ep_backend::*function)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
+    void call(ep_status (*ep_backend::*function)(Parameters...),
+              std::type_identity_t<Parameters>... arguments) const {
         fork_guard::require_usable(*this);
         check(status_of(function, arguments...));
     }
@@ -49,7 +50,8 @@ public:
     // Returns the status instead of throwing.
     // Requires: the backend may be called in this process (fork_guard::require_usable).
     template <class... Parameters>
-    ep_status status_of(ep_status (*ep_backend::*function)(Parameters...), std::type_identity_t<Parameters>... arguments) const {
+    ep_status status_of(ep_status (*ep_backend::*function)(Parameters...),
+                        std::type_identity_t<Parameters>... arguments) const {
         ENTREPOT_ASSERT(!HeldMutexes::has_leaf());
         if (is_host_)
             return (api_->*function)(arguments...);
@@ -60,7 +62,9 @@ public:
 
     // Releases a handle: `backend.drop(&ep_backend::queue_release, queue)`. In a marked child of
     // fork() it leaks instead.
-    template <class Handle> void drop(void (*ep_backend::*release)(Handle), std::type_identity_t<Handle> handle) const noexcept {
+    template <class Handle>
+    void drop(void (*ep_backend::*release)(Handle),
+              std::type_identity_t<Handle> handle) const noexcept {
         ENTREPOT_ASSERT(!HeldMutexes::has_leaf());
         if (is_host_) {
             (api_->*release)(handle);
@@ -89,6 +93,8 @@ private:
     std::unique_ptr<DeviceTable> devices_;
 };
 
-inline bool fork_guard::is_usable(const Backend &backend) noexcept { return !is_child() || backend.is_host(); }
+inline bool fork_guard::is_usable(const Backend &backend) noexcept {
+    return !is_child() || backend.is_host();
+}
 
 }  // namespace entrepot

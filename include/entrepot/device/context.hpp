@@ -53,9 +53,12 @@ public:
     bool operator==(const Context &) const noexcept = default;
 
     struct Record {
-        std::atomic<std::uint32_t> references{1};  // atomic; 0 becomes 1 again only under the table's mutex
+        // atomic; 0 becomes 1 again only under the table's mutex
+        std::atomic<std::uint32_t> references{1};
         // Constant from here on: written before the record is in the table of live contexts.
-        bool immortal = false;  // true for default contexts, whose handles the hot paths copy; not counted then
+        // True for default contexts. Their references are not counted, because the hot paths copy
+        // them.
+        bool immortal = false;
         bool is_default = false;
         const Backend *backend = nullptr;
         ep_context handle = nullptr;  // the record owns one reference
@@ -70,10 +73,12 @@ private:
             record_->references.fetch_add(1, std::memory_order_relaxed);
     }
     void release() noexcept {
-        if (record_ && !record_->immortal && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (record_ && !record_->immortal &&
+            record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             destroy(record_);
     }
-    static void destroy(Record *record) noexcept;  // a no-op if the table of live contexts has handed the record out again
+    static void destroy(Record *record) noexcept;  // a no-op if the table of live contexts has
+                                                   // handed the record out again
 
     Record *record_ = nullptr;
 };

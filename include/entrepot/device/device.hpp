@@ -81,7 +81,9 @@ inline const std::string &Device::selector() const noexcept { return record_->se
 inline const ep_device_info &Device::info() const noexcept { return record_->info; }
 inline const Backend &Device::backend() const noexcept { return *record_->backend; }
 inline ep_device Device::handle() const noexcept { return record_->handle; }
-inline bool Device::has(ep_aspect aspect) const noexcept { return (record_->info.aspects & aspect) != 0; }
+inline bool Device::has(ep_aspect aspect) const noexcept {
+    return (record_->info.aspects & aspect) != 0;
+}
 inline Device Device::parent() const noexcept { return record_->parent; }
 inline const Context &Device::default_context() const {
     const Context *made = record_->default_context.load(std::memory_order_acquire);

@@ -15,12 +15,17 @@ namespace entrepot {
 class DriverCall {
 public:
     DriverCall() noexcept : slot_(own ? *own : take_slot()) {
-        slot_.depth.store(slot_.depth.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-        std::atomic_signal_fence(std::memory_order_seq_cst);  // the other thread's side is a barrier of the kernel's
+        slot_.depth.store(slot_.depth.load(std::memory_order_relaxed) + 1,
+                          std::memory_order_relaxed);
+        // the other thread's side is a barrier of the kernel's
+        std::atomic_signal_fence(std::memory_order_seq_cst);
         if (is_ending.load(std::memory_order_acquire)) [[unlikely]]
             rest();
     }
-    ~DriverCall() { slot_.depth.store(slot_.depth.load(std::memory_order_relaxed) - 1, std::memory_order_release); }
+    ~DriverCall() {
+        slot_.depth.store(slot_.depth.load(std::memory_order_relaxed) - 1,
+                          std::memory_order_release);
+    }
     DriverCall(const DriverCall &) = delete;
     DriverCall &operator=(const DriverCall &) = delete;
 
@@ -41,7 +46,8 @@ private:
 
     static inline constinit thread_local Slot *own = nullptr;
     static inline std::atomic<bool> is_ending{false};
-    static inline std::atomic<Slot *> all{nullptr};  // never freed; a new thread reuses the slot of one that has ended
+    // never freed; a new thread reuses the slot of one that has ended
+    static inline std::atomic<Slot *> all{nullptr};
 
     Slot &slot_;
 };

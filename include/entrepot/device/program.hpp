@@ -76,19 +76,22 @@ public:
     // to is ordered by the array room, not here. With a cooperation, the groups work together.
     // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are
     // named. DeviceError: the device's groups do not work together in that way.
-    Queue::Position launch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+    Queue::Position launch(const Queue &queue, const ep_range &range,
+                           std::span<const ep_argument> arguments,
                            const ep_cooperation *cooperation = nullptr) const;
     // Launches without checks.
     // Requires: this range with work-items, and arguments of these kinds and sizes, have been
     //           launched in the queue's context.
-    Queue::Position relaunch(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments) const {
+    Queue::Position relaunch(const Queue &queue, const ep_range &range,
+                             std::span<const ep_argument> arguments) const {
         return submit(queue, range, arguments, nullptr);
     }
 
 private:
     friend class Program;
     struct Record;
-    Queue::Position submit(const Queue &queue, const ep_range &range, std::span<const ep_argument> arguments,
+    Queue::Position submit(const Queue &queue, const ep_range &range,
+                           std::span<const ep_argument> arguments,
                            const ep_cooperation *cooperation) const;
 
     std::shared_ptr<const Record> record_;

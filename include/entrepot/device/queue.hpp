@@ -111,11 +111,12 @@ public:
     // Throws: as record().
     Queue past() const;
     // True if both are queues of the past, captured in one stream, and this one covers `earlier` or
-    // belongs to a later capture. False outside of captures: another stream may have got the address
-    // of a destroyed one.
+    // belongs to a later capture. False outside of captures: another stream may have got the
+    // address of a destroyed one.
     bool follows_in_captures(const Queue &earlier) const noexcept {
         const Record &mine = *record_, &theirs = *earlier.record_;
-        return theirs.capture != 0 && mine.stream == theirs.stream && mine.stream != 0 && mine.covered >= theirs.covered;
+        return theirs.capture != 0 && mine.stream == theirs.stream && mine.stream != 0 &&
+               mine.covered >= theirs.covered;
     }
 
     Queue(const Queue &other) noexcept : record_(other.record_) { retain(); }
@@ -146,22 +147,30 @@ public:
     // destroyed. Four owners suffice: later ones are not held.
     void keep_alive(const std::shared_ptr<void> &owner) const;
     // The caller promises that the native queue is never destroyed, as PyTorch's streams are not.
-    void promise_never_destroyed() const noexcept { record_->may_be_destroyed.store(false, std::memory_order_relaxed); }
+    void promise_never_destroyed() const noexcept {
+        record_->may_be_destroyed.store(false, std::memory_order_relaxed);
+    }
     // True for a wrapped stream of CUDA or HIP that foreign code may destroy while this Queue
     // exists. It is neither a default stream nor kept alive. Objects that outlive the call that
     // wrapped it do not hold it. The log of a memory holds an event of it (past). A block of a pool
     // and an Array have a queue of Entrepot's instead.
-    bool may_be_destroyed() const noexcept { return record_->may_be_destroyed.load(std::memory_order_relaxed); }
+    bool may_be_destroyed() const noexcept {
+        return record_->may_be_destroyed.load(std::memory_order_relaxed);
+    }
     // The queue lives until process exit, and its references are not counted any more.
     // Requires: the caller holds a reference, which it never drops.
-    void make_immortal() const noexcept { record_->immortal.store(true, std::memory_order_relaxed); }
+    void make_immortal() const noexcept {
+        record_->immortal.store(true, std::memory_order_relaxed);
+    }
     // Marks the legacy default stream of a device, which the driver never destroys or captures. It
     // becomes immortal as well.
     void make_default_stream() const noexcept {
         record_->default_stream.store(true, std::memory_order_relaxed);
         make_immortal();
     }
-    bool is_default_stream() const noexcept { return record_->default_stream.load(std::memory_order_relaxed); }
+    bool is_default_stream() const noexcept {
+        return record_->default_stream.load(std::memory_order_relaxed);
+    }
     // True if foreign code may submit to the queue, too. Its idleness is asked of the driver and
     // never remembered.
     bool is_foreign() const noexcept { return record_->foreign.load(std::memory_order_relaxed); }
@@ -212,7 +221,9 @@ public:
     //          one. A legacy default stream is in no capture; its backend refuses work that would
     //          join one.
     // Throws: DeviceError if the driver refuses, as for a destroyed stream.
-    std::uint64_t capture() const { return record_->may_be_captured && is_foreign() && !is_default_stream() ? ask_capture() : 0; }
+    std::uint64_t capture() const {
+        return record_->may_be_captured && is_foreign() && !is_default_stream() ? ask_capture() : 0;
+    }
     // Like capture(). For a queue of the past, the capture that its event belongs to, even if that
     // has ended.
     std::uint64_t capture_of_work() const { return is_past() ? record_->capture : capture(); }
@@ -241,7 +252,9 @@ public:
     // no new one.
     // Throws: DeviceError if the queue is capturing.
     Position submitted_and_marked() const;
-    Position position() const noexcept { return record_->submitted.load(std::memory_order_acquire); }
+    Position position() const noexcept {
+        return record_->submitted.load(std::memory_order_acquire);
+    }
     // The next position, for work that foreign code has submitted. take() makes sure that it counts
     // as submitted.
     Position next_position() const noexcept { return position() + 1; }
@@ -264,21 +277,28 @@ public:
     // The comment of each field names its guard. Constant: written before the record is in the
     // table of live queues, and never again.
     struct Record {
-        std::atomic<std::uint32_t> references{1};  // atomic; 0 becomes 1 again only under the table's mutex
-        std::atomic<bool> immortal{false};  // atomic, never reset; true for default queues, whose handles the hot paths copy
-        std::uint64_t number = 0;           // constant; unique in the process, while an address may be reused
-        const Backend *backend = nullptr;   // constant
-        std::atomic<bool> foreign{false};   // atomic, never reset; true if wrapped, given out, or taken into a capture
-        std::atomic<bool> default_stream{false};    // atomic, never reset
-        std::atomic<bool> may_be_destroyed{false};  // atomic; set before the record is in the table, then only reset
-        bool is_wrapped = false;       // constant; foreign code created the native queue. CUDA and HIP: and destroys it
+        // atomic; 0 becomes 1 again only under the table's mutex
+        std::atomic<std::uint32_t> references{1};
+        std::atomic<bool> immortal{false};  // atomic, never reset; true for default queues, whose
+                                            // handles the hot paths copy
+        // constant; unique in the process, while an address may be reused
+        std::uint64_t number = 0;
+        const Backend *backend = nullptr;  // constant
+        // atomic, never reset; true if wrapped, given out, or taken into a capture
+        std::atomic<bool> foreign{false};
+        std::atomic<bool> default_stream{false};  // atomic, never reset
+        // atomic; set before the record is in the table, then only reset
+        std::atomic<bool> may_be_destroyed{false};
+        bool is_wrapped = false;  // constant; foreign code created the native queue. CUDA and HIP:
+                                  // and destroys it
         bool may_be_captured = false;  // constant; the device supports graph capture
         std::uint32_t flags = 0;       // constant
-        ep_queue handle = nullptr;     // constant; the record owns one reference. nullptr: a queue of the past
-        Device device;                 // constant
-        Context context;               // constant
-        // Constant, of a queue of the past. The capture that its event belongs to. The number of the
-        // queue that it was recorded in. A position of that queue which the event covers.
+        // constant; the record owns one reference. nullptr: a queue of the past
+        ep_queue handle = nullptr;
+        Device device;    // constant
+        Context context;  // constant
+        // Constant, of a queue of the past. The capture that its event belongs to. The number of
+        // the queue that it was recorded in. A position of that queue which the event covers.
         std::uint64_t capture = 0, stream = 0;
         Position covered = 0;
         std::atomic<Position> submitted{0};  // atomic, never decreases
@@ -290,7 +310,7 @@ public:
         // Atomic. The newest lazy event. A thread that swaps the pointer out records the event with
         // `mutex` held.
         std::atomic<Event::Promised *> promised{nullptr};
-        CheckedMutex owners_mutex;                  // separate, because `mutex` is held during driver calls
+        CheckedMutex owners_mutex;  // separate, because `mutex` is held during driver calls
         std::vector<std::shared_ptr<void>> owners;  // guarded by owners_mutex
         CheckedMutex mutex;
         Event last_event;  // guarded by mutex; serves every position up to last_event_position
@@ -307,14 +327,17 @@ private:
             record_->references.fetch_add(1, std::memory_order_relaxed);
     }
     void release() noexcept {
-        if (record_ && !is_immortal() && record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (record_ && !is_immortal() &&
+            record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
             destroy(record_);
     }
     bool is_immortal() const noexcept { return record_->immortal.load(std::memory_order_relaxed); }
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
-    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign, bool may_be_destroyed = false);
-    static void destroy(Record *record) noexcept;  // a no-op if the table of live queues has handed the record out again
+    static Queue adopt(const Backend &backend, ep_queue handle, bool foreign,
+                       bool may_be_destroyed = false);
+    static void destroy(Record *record) noexcept;  // a no-op if the table of live queues has handed
+                                                   // the record out again
     bool ask_done(Position position) const;
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
@@ -323,9 +346,11 @@ private:
     // Returns: the event that serves the position, if one has been recorded; else the done event.
     Event known_event_at(Position position) const;
     bool is_known_idle() const noexcept;  // is_known(), and every position is completed
-    bool is_known() const noexcept;       // not foreign and not profiling, so an earlier event may serve for a new one
+    // not foreign and not profiling, so an earlier event may serve for a new one
+    bool is_known() const noexcept;
     class Lock;
-    using Locked = std::unique_lock<CheckedMutex>;  // an argument that shows that the caller holds Record::mutex
+    using Locked = std::unique_lock<CheckedMutex>;  // an argument that shows that the caller holds
+                                                    // Record::mutex
     // Asserts that `locked` holds the mutex of the record.
     static void require_lock(const Record &record, const Locked &locked) noexcept;
     void keep_promise() const;

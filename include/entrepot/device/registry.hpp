@@ -69,7 +69,8 @@ void *foreign_queue(const char *backend, std::uint32_t device);
 
 // The innermost queue that this thread's device contexts have made current.
 void push_current(const Queue &queue);
-void pop_current(const Queue &queue);  // throws ValueError unless it is the innermost of this thread
+// throws ValueError unless it is the innermost of this thread
+void pop_current(const Queue &queue);
 
 }  // namespace registry
 

@@ -1,8 +1,9 @@
 // Stream libraries: libraries with a current stream for each thread, such as PyTorch and CuPy.
 //
 // Overview
-//   Memory names the library that it belongs to by a small number. An operation asks that library for
-//   its current stream on this thread. See entrepot/memory/operation.hpp for the rule that uses it.
+//   Memory names the library that it belongs to by a small number. An operation asks that library
+//   for its current stream on this thread. See entrepot/memory/operation.hpp for the rule that uses
+//   it.
 //
 // Lock order
 //   The registry is append-only: a mutex guards writes, and readers need no lock. A library that is
@@ -28,7 +29,8 @@ struct StreamLibrary {
     // Returns: true if the library has a current stream for the device.
     // Thread safety: thread-safe.
     // GIL: callable with or without it. It may acquire the GIL, so the caller holds no mutex.
-    bool (*current_stream)(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) noexcept = nullptr;
+    bool (*current_stream)(const StreamLibrary &self, const Device &device,
+                           std::uintptr_t &stream) noexcept = nullptr;
 
     // False if the library reads memory that it imports through the CUDA Array Interface without
     // waiting for `stream`.

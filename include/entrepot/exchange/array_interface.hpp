@@ -1,7 +1,8 @@
-// NumPy's array interface, version 3, in both its forms: the dict `__array_interface__` and the struct behind `__array_struct__`.
+// NumPy's array interface, version 3, in both its forms: the dict `__array_interface__` and the
+// struct behind `__array_struct__`.
 //
-// This header knows the protocol and no Python. python/bind/exchange/array_interface.cpp turns dict and capsule into a
-// Descriptor.
+// This header knows the protocol and no Python. python/bind/exchange/array_interface.cpp turns dict
+// and capsule into a Descriptor.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
@@ -19,9 +20,10 @@ struct Descriptor {
     bool read_only = true;
     std::string_view typestr;
     Extents shape{};
-    const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
-    std::int64_t offset = 0;                // from `data`; nonzero only if `data` is a buffer
-    std::int64_t buffer_bytes = -1;         // size if `data` is a buffer; -1 if it is a pointer
+    // as many as the shape has extents; nullptr: C-contiguous
+    const std::int64_t *strides = nullptr;
+    std::int64_t offset = 0;         // from `data`; nonzero only if `data` is a buffer
+    std::int64_t buffer_bytes = -1;  // size if `data` is a buffer; -1 if it is a pointer
 };
 
 // Ownership: the Array holds `owner`; if verify throws, `owner` is released.

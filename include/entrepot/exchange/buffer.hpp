@@ -18,7 +18,8 @@ struct Descriptor {
     const char *format = nullptr;  // nullptr: bytes
     std::int64_t itemsize = 1;
     Extents shape{};
-    const std::int64_t *strides = nullptr;     // as many as the shape has extents; nullptr: C-contiguous
+    // as many as the shape has extents; nullptr: C-contiguous
+    const std::int64_t *strides = nullptr;
     const std::int64_t *suboffsets = nullptr;  // as many; a negative one means none
 };
 

@@ -18,14 +18,18 @@ struct DLPackExchangeAPI {
     DLPackExchangeAPIHeader header;
     // Reads dtype, ndim, shape and device of `prototype`. May be called without the GIL; errors go
     // to `set_error`.
-    int (*managed_tensor_allocator)(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
-                                    void (*set_error)(void *error_ctx, const char *kind, const char *message));
+    int (*managed_tensor_allocator)(DLTensor *prototype, DLManagedTensorVersioned **out,
+                                    void *error_ctx,
+                                    void (*set_error)(void *error_ctx, const char *kind,
+                                                      const char *message));
     int (*managed_tensor_from_py_object_no_sync)(void *py_object, DLManagedTensorVersioned **out);
-    int (*managed_tensor_to_py_object_no_sync)(DLManagedTensorVersioned *tensor, void **out_py_object);  // takes `tensor` over
+    int (*managed_tensor_to_py_object_no_sync)(DLManagedTensorVersioned *tensor,
+                                               void **out_py_object);  // takes `tensor` over
     // Borrows: the result is valid while the object lives unchanged. May be NULL. A DLTensor has no
     // flags, so a consumer cannot see that it is read-only.
     int (*dltensor_from_py_object_no_sync)(void *py_object, DLTensor *out);
-    int (*current_work_stream)(DLDeviceType device_type, std::int32_t device_id, void **out_current_stream);
+    int (*current_work_stream)(DLDeviceType device_type, std::int32_t device_id,
+                               void **out_current_stream);
 };
 
 inline constexpr const char *exchange_api_capsule = "dlpack_exchange_api";
@@ -35,7 +39,9 @@ inline constexpr const char *exchange_api_capsule = "dlpack_exchange_api";
 inline const DLPackExchangeAPI *find_compatible(const DLPackExchangeAPIHeader *newest) noexcept {
     while (newest && newest->version.major > version.major)
         newest = newest->prev_api;
-    return newest && newest->version.major == version.major ? reinterpret_cast<const DLPackExchangeAPI *>(newest) : nullptr;
+    return newest && newest->version.major == version.major
+               ? reinterpret_cast<const DLPackExchangeAPI *>(newest)
+               : nullptr;
 }
 
 }  // namespace entrepot::dlpack

@@ -26,11 +26,13 @@ struct Descriptor {
     bool read_only = false;
     Dtype dtype;
     Extents shape{};
-    const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
+    // as many as the shape has extents; nullptr: C-contiguous
+    const std::int64_t *strides = nullptr;
     // Stream of the producer's pending work: 1 is the legacy default stream, 2 the per-thread one,
     // other values a CUstream. None: no pending work.
     std::optional<std::uintptr_t> stream;
-    std::optional<unsigned> library;  // the stream library that the object belongs to (stream_library.hpp)
+    // the stream library that the object belongs to (stream_library.hpp)
+    std::optional<unsigned> library;
     // Set if the object's library states the device. The driver is then not asked about device and
     // size.
     Device device{};

@@ -29,7 +29,8 @@ inline Dtype dtype_of(DLDataType type, std::uint64_t flags) {
 
 [[noreturn]] void refuse_shape(const DLTensor &tensor);
 inline Extents shape_of(const DLTensor &tensor) {
-    if ((!tensor.shape || static_cast<std::uint32_t>(tensor.ndim) > Layout::max_ndim) && tensor.ndim != 0) [[unlikely]]
+    if ((!tensor.shape || static_cast<std::uint32_t>(tensor.ndim) > Layout::max_ndim) &&
+        tensor.ndim != 0) [[unlikely]]
         refuse_shape(tensor);
     return {tensor.shape, static_cast<std::size_t>(tensor.ndim)};
 }
@@ -40,13 +41,15 @@ inline Layout layout_of(const DLTensor &tensor) {
 [[noreturn]] void refuse_address(const DLTensor &tensor);
 inline void *first_element(const DLTensor &tensor) {
     std::uintptr_t address;
-    if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset, &address)) [[unlikely]]
+    if (__builtin_add_overflow(reinterpret_cast<std::uintptr_t>(tensor.data), tensor.byte_offset,
+                               &address)) [[unlikely]]
         refuse_address(tensor);
     return reinterpret_cast<void *>(address);
 }
 
 [[noreturn]] void refuse_null(const Layout &layout);
-inline exchange::Reach reach_of(const DLTensor &tensor, const Layout &layout, void *first, Dtype dtype) {
+inline exchange::Reach reach_of(const DLTensor &tensor, const Layout &layout, void *first,
+                                Dtype dtype) {
     if (layout.size() != 0) [[likely]] {
         if (!tensor.data) [[unlikely]]
             refuse_null(layout);
@@ -59,13 +62,14 @@ inline exchange::Reach reach_of(const DLTensor &tensor, const Layout &layout, vo
 // those of a versioned tensor; 0 for a legacy or borrowed one. The result is an Array, or a
 // std::optional of it with std::in_place as `in_place`.
 template <class Made = Array, class FindMemory, class... InPlace>
-Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory, InPlace... in_place) {
+Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory,
+          InPlace... in_place) {
     void *const first = first_element(tensor);
     const Dtype dtype = dtype_of(tensor.dtype, flags);
     return Made(
         in_place..., [&] { return layout_of(tensor); },
-        [&](const Layout &layout) { return find_memory(reach_of(tensor, layout, first, dtype)); }, first, dtype,
-        (flags & flag_read_only) != 0);
+        [&](const Layout &layout) { return find_memory(reach_of(tensor, layout, first, dtype)); },
+        first, dtype, (flags & flag_read_only) != 0);
 }
 
 // The described memory, with `owner` as its owner. The runtime is asked about the pointer, except
@@ -80,17 +84,19 @@ Array verify(const DLTensor &tensor, std::uint64_t flags, Owner &&owner);
 // Calls borrow() with a record from `records`, for a known producer whose device is trusted. The
 // runtime is asked only if the device does not name the kind of memory (kDLOneAPI).
 template <std::uint32_t capacity>
-[[gnu::always_inline]] inline Memory borrow_believed(RecordList<capacity> &records, exchange::Reach reach, DLDevice device,
+[[gnu::always_inline]] inline Memory borrow_believed(RecordList<capacity> &records,
+                                                     exchange::Reach reach, DLDevice device,
                                                      Owner &&owner) {
     if (device.device_type == kDLCPU)
         return borrow_host(records, reach.lowest, reach.bytes, std::move(owner));
     const NamedDevice &named = named_device(device);
     if (named.kind == UsmKind::unknown || reach.bytes == 0) [[unlikely]] {
-        Owner moved = std::move(owner);  // its own address is taken nowhere, so that it may stay in registers
+        // its own address is taken nowhere, so that it may stay in registers
+        Owner moved = std::move(owner);
         return borrow(reach, device, std::move(moved));
     }
-    return entrepot::borrow(records, reach.lowest, reach.bytes, named.kind, named.device, named.device.default_context(),
-                            std::move(owner));
+    return entrepot::borrow(records, reach.lowest, reach.bytes, named.kind, named.device,
+                            named.device.default_context(), std::move(owner));
 }
 
 // Imports a managed tensor and checks its version. A tensor that Entrepot exported yields the
@@ -109,7 +115,9 @@ Array from_managed(DLManagedTensor *managed);
 // Requires: `device` is device_of(array), or kDLCPU for memory that the host can reach.
 DLManagedTensorVersioned *to_managed(const Array &array, DLDevice device, std::uint64_t flags = 0,
                                      std::uint32_t minor = version.minor);
-inline DLManagedTensorVersioned *to_managed(const Array &array) { return to_managed(array, device_of(array)); }
+inline DLManagedTensorVersioned *to_managed(const Array &array) {
+    return to_managed(array, device_of(array));
+}
 // Throws: ExchangeError for properties that need a flag: read-only, padded elements of 4 or 6 bits.
 DLManagedTensor *to_legacy(const Array &array, DLDevice device);
 

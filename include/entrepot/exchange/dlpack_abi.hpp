@@ -1,4 +1,5 @@
-// The structures of DLPack 1.3, under the specification's own names; binary compatible with dlpack.h (a test compares them).
+// The structures of DLPack 1.3, under the specification's own names; binary compatible with
+// dlpack.h (a test compares them).
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +52,8 @@ struct DLTensor {
     std::int32_t ndim;
     DLDataType dtype;
     std::int64_t *shape;
-    std::int64_t *strides;      // in elements; NULL, which 1.2 forbids and older producers send, is C-contiguous
+    // in elements; NULL, which 1.2 forbids and older producers send, is C-contiguous
+    std::int64_t *strides;
     std::uint64_t byte_offset;  // from `data` to the first element
 };
 
@@ -71,11 +73,13 @@ struct DLManagedTensorVersioned {
 };
 
 inline constexpr std::uint64_t flag_read_only = 1;
-inline constexpr std::uint64_t flag_is_copied = 2;  // the producer made a copy for this consumer alone
+// the producer made a copy for this consumer alone
+inline constexpr std::uint64_t flag_is_copied = 2;
 inline constexpr std::uint64_t flag_subbyte_type_padded =
     4;  // elements of 4 or 6 bits take a byte each; without it they are packed
 
-// Names of the capsules that carry a managed tensor in Python, before and after a consumer has taken it.
+// Names of the capsules that carry a managed tensor in Python, before and after a consumer has
+// taken it.
 struct CapsuleNames {
     const char *fresh;
     const char *used;

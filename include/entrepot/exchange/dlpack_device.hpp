@@ -82,7 +82,8 @@ const NamedDevice &find_named(DLDevice name);
 //
 // Throws: ExchangeError if no backend serves the type, or no device is at that position.
 inline const NamedDevice &named_device(DLDevice name) {
-    for (const NamedDevice *each = named_devices.load(std::memory_order_acquire); each; each = each->next)
+    for (const NamedDevice *each = named_devices.load(std::memory_order_acquire); each;
+         each = each->next)
         if (each->name == name) [[likely]]
             return *each;
     return find_named(name);

@@ -14,7 +14,9 @@ struct Speaker {
     const char *protocol;
     ErrorKind kind;
 
-    template <class... Parts> Error refusal(const Parts &...parts) const { return Error(kind, protocol, ": ", parts...); }
+    template <class... Parts> Error refusal(const Parts &...parts) const {
+        return Error(kind, protocol, ": ", parts...);
+    }
 };
 
 // Rethrows an error of Layout as an error of the protocol.
@@ -24,16 +26,20 @@ struct Speaker {
 //
 // Throws: the protocol's error for what Layout refuses. Strides in bytes that are no multiple of
 //         the item size are refused too, unless their axis has at most one element.
-inline Layout layout_of_elements(const Speaker &speaker, Extents shape, const std::int64_t *strides) {
+inline Layout layout_of_elements(const Speaker &speaker, Extents shape,
+                                 const std::int64_t *strides) {
     try {
         return strides ? Layout(shape, {strides, shape.size()}) : Layout(shape);
     } catch (const Error &error) {
         refuse_as(speaker, error);
     }
 }
-Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides, std::int64_t itemsize);
-inline Layout layout_of_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides, std::int64_t itemsize) {
-    return strides ? layout_of_strided_bytes(speaker, shape, strides, itemsize) : layout_of_elements(speaker, shape, nullptr);
+Layout layout_of_strided_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides,
+                               std::int64_t itemsize);
+inline Layout layout_of_bytes(const Speaker &speaker, Extents shape, const std::int64_t *strides,
+                              std::int64_t itemsize) {
+    return strides ? layout_of_strided_bytes(speaker, shape, strides, itemsize)
+                   : layout_of_elements(speaker, shape, nullptr);
 }
 
 // The bytes that a layout touches if its first element is at `first`.
@@ -41,21 +47,25 @@ struct Reach {
     void *lowest;
     std::size_t bytes;
 };
-Reach reach_of_strided(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize);
+Reach reach_of_strided(const Speaker &speaker, const Layout &layout, void *first,
+                       std::int64_t itemsize);
 
 // Throws: the protocol's error if the elements would wrap around the address space.
-inline Reach reach_of(const Speaker &speaker, const Layout &layout, void *first, std::int64_t itemsize) {
+inline Reach reach_of(const Speaker &speaker, const Layout &layout, void *first,
+                      std::int64_t itemsize) {
     std::int64_t bytes = 0;
     std::uintptr_t end = 0;
     if (!layout.is_packed() || __builtin_mul_overflow(layout.size(), itemsize, &bytes) ||
-        __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(first), static_cast<std::uintptr_t>(bytes), &end)) [[unlikely]]
+        __builtin_add_overflow(reinterpret_cast<std::uintptr_t>(first),
+                               static_cast<std::uintptr_t>(bytes), &end)) [[unlikely]]
         return reach_of_strided(speaker, layout, first, itemsize);
     return {first, static_cast<std::size_t>(bytes)};
 }
 
 // True if `reach` lies within the `bytes` bytes from `begin`.
 inline bool is_inside(const Reach &reach, const void *begin, std::int64_t bytes) noexcept {
-    const auto lowest = reinterpret_cast<std::uintptr_t>(reach.lowest), first = reinterpret_cast<std::uintptr_t>(begin);
+    const auto lowest = reinterpret_cast<std::uintptr_t>(reach.lowest),
+               first = reinterpret_cast<std::uintptr_t>(begin);
     const auto available = static_cast<std::uintptr_t>(bytes);
     return lowest >= first && reach.bytes <= available && lowest - first <= available - reach.bytes;
 }
@@ -66,7 +76,8 @@ inline bool is_inside(const Reach &reach, const void *begin, std::int64_t bytes)
 //
 // Throws: the protocol's error if the address is not aligned for the dtype.
 inline void check_alignment(const Speaker &speaker, const void *first, Dtype dtype) {
-    if (reinterpret_cast<std::uintptr_t>(first) & static_cast<std::uintptr_t>(dtype.alignment() - 1)) [[unlikely]]
+    if (reinterpret_cast<std::uintptr_t>(first) &
+        static_cast<std::uintptr_t>(dtype.alignment() - 1)) [[unlikely]]
         refuse_alignment(speaker, first, dtype);
 }
 

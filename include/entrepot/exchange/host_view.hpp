@@ -14,19 +14,22 @@ namespace entrepot::exchange {
 // Ownership: if view_host throws, `owner` is released.
 // Throws: the protocol's error: misaligned, NULL with elements, or outside the address space.
 template <class Borrow>
-inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout, bool read_only, Owner &&owner,
-                       const Queue &queue, Borrow &&borrow) {
+inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout,
+                       bool read_only, Owner &&owner, const Queue &queue, Borrow &&borrow) {
     if (layout.size() == 0)
-        return Array(borrow(first, 0, std::move(owner)), first, dtype, std::move(layout), read_only, queue);
+        return Array(borrow(first, 0, std::move(owner)), first, dtype, std::move(layout), read_only,
+                     queue);
     if (!first)
         throw speaker.refusal("the data pointer is NULL, but ", layout, " has elements");
     check_alignment(speaker, first, dtype);
     const Reach reach = reach_of(speaker, layout, first, dtype.itemsize());
-    return Array(borrow(reach.lowest, reach.bytes, std::move(owner)), first, dtype, std::move(layout), read_only, queue);
+    return Array(borrow(reach.lowest, reach.bytes, std::move(owner)), first, dtype,
+                 std::move(layout), read_only, queue);
 }
-inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout, bool read_only, Owner &&owner,
-                       const Queue &queue) {
-    return view_host(speaker, first, dtype, std::move(layout), read_only, std::move(owner), queue, Memory::borrow_host);
+inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout,
+                       bool read_only, Owner &&owner, const Queue &queue) {
+    return view_host(speaker, first, dtype, std::move(layout), read_only, std::move(owner), queue,
+                     Memory::borrow_host);
 }
 
 }  // namespace entrepot::exchange

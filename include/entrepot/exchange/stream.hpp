@@ -2,8 +2,8 @@
 // protocols.
 //
 // Nothing here blocks, except on events of another backend. A raw stream handle is valid only
-// during the call. Its owner may destroy it afterwards (Queue::may_be_destroyed), and the driver may
-// reuse its value. So an event is recorded at once, and the event is kept. Queues of Entrepot,
+// during the call. Its owner may destroy it afterwards (Queue::may_be_destroyed), and the driver
+// may reuse its value. So an event is recorded at once, and the event is kept. Queues of Entrepot,
 // streams whose owner is kept alive and the default streams persist. Events are recorded in them
 // when needed.
 #pragma once
@@ -26,7 +26,8 @@ LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexc
 // Orders an export: the consumer's queue waits for the work on the array. Later work on the array
 // waits for what the queue holds then, unless its stream may be destroyed, and for the current
 // streams of `libraries`.
-void synchronize_consumer(const Array &array, const Queue &consumer, Memory::Consumer holder = Memory::Consumer::holds_object,
+void synchronize_consumer(const Array &array, const Queue &consumer,
+                          Memory::Consumer holder = Memory::Consumer::holds_object,
                           LibrarySet libraries = 0);
 // Calls synchronize_consumer() for a consumer that holds the memory. The stream is not accessed if
 // nothing is pending.

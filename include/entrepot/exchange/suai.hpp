@@ -1,4 +1,5 @@
-// The SYCL USM Array Interface (SUAI), version 1: a dict that names USM memory and the context that it is bound to.
+// The SYCL USM Array Interface (SUAI), version 1: a dict that names USM memory and the context that
+// it is bound to.
 //
 // This header knows the protocol and no Python. The dict becomes a Descriptor in
 // python/bind/exchange/suai.cpp. verify() asks the driver about the pointer and returns an Array.
@@ -19,7 +20,8 @@ struct Descriptor {
     bool read_only = false;
     std::string_view typestr;
     Extents shape{};
-    const std::int64_t *strides = nullptr;  // as many as the shape has extents; nullptr: C-contiguous
+    // as many as the shape has extents; nullptr: C-contiguous
+    const std::int64_t *strides = nullptr;
     std::int64_t offset = 0;
     Context context;  // that the pointer is bound to; may be absent for a buffer
     Queue queue;      // of the producer, if it gave one; its work may still be running

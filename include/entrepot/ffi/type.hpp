@@ -51,7 +51,9 @@ inline constexpr std::array<KindRow, 14> kind_table{{
 }};
 static_assert(kind_table.size() == static_cast<std::size_t>(Kind::record) + 1);
 
-constexpr const KindRow &row_of(Kind kind) noexcept { return kind_table[static_cast<std::size_t>(kind)]; }
+constexpr const KindRow &row_of(Kind kind) noexcept {
+    return kind_table[static_cast<std::size_t>(kind)];
+}
 constexpr std::size_t size_of(Kind kind) noexcept { return row_of(kind).size; }
 constexpr bool is_floating(Kind kind) noexcept { return row_of(kind).is_floating; }
 

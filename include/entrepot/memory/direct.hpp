@@ -12,7 +12,8 @@ class DirectResource final : public Resource {
 public:
     DirectResource() noexcept : Resource(nullptr) {}
 
-    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
+    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                   const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     // Caches nothing itself. Returns the memory that drivers cache to the system. Blocks.
     std::size_t trim() override;

@@ -24,7 +24,8 @@ namespace entrepot {
 // The stream of another library in whose order a block is used.
 struct LentStream {
     Queue queue;
-    bool is_of_thread = false;  // the per-thread default stream: only its own thread can record an event in it
+    // the per-thread default stream: only its own thread can record an event in it
+    bool is_of_thread = false;
 };
 
 // Wraps a stream: 0 and 1 are the legacy default stream, 2 is the per-thread one, others are a
@@ -39,7 +40,8 @@ LentStream cuda_stream(int device, void *stream);
 // Returns: device memory of the device's current resource, ready for work of the stream; nullptr
 //          for 0 bytes.
 // Throws: what `allocate` throws.
-void *lend(std::size_t bytes, const LentStream &stream, Memory::Allocate allocate = Memory::allocate);
+void *lend(std::size_t bytes, const LentStream &stream,
+           Memory::Allocate allocate = Memory::allocate);
 
 // Returns a block to its resource. Its next use waits for all work that the stream of lend() holds
 // now. Work on the block in another stream must be waited for by the stream of lend(), as for the

@@ -6,11 +6,13 @@ namespace entrepot {
 
 class LimitResource final : public Resource {
 public:
-    LimitResource(Resource *upstream, std::size_t limit) noexcept : Resource(upstream), limit_(limit) {}
+    LimitResource(Resource *upstream, std::size_t limit) noexcept
+        : Resource(upstream), limit_(limit) {}
 
     // Throws Error(allocation) where the bytes asked for and those that are out would exceed the
     // limit.
-    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
+    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                   const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     std::string name() const override { return "limit"; }
     const Resource &origin() const noexcept override { return upstream()->origin(); }

@@ -16,7 +16,8 @@ public:
     // Without a sink, lines go to standard error.
     explicit LogResource(Resource *upstream, Sink sink = {});
 
-    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
+    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                   const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     std::string name() const override { return "log"; }
     const Resource &origin() const noexcept override { return upstream()->origin(); }

@@ -65,7 +65,8 @@ public:
 
     Owner() noexcept = default;
     Owner(void *handle, Release release) noexcept : handle_(handle), release_(release) {}
-    Owner(Owner &&other) noexcept : handle_(other.handle_), release_(std::exchange(other.release_, nullptr)) {}
+    Owner(Owner &&other) noexcept
+        : handle_(other.handle_), release_(std::exchange(other.release_, nullptr)) {}
     Owner &operator=(Owner &&other) noexcept {
         std::swap(handle_, other.handle_);
         std::swap(release_, other.release_);
@@ -107,20 +108,25 @@ public:
     //         again. ValueError if the alignment is not a power of two. DeviceError if the device
     //         lacks that kind of memory.
     // Blocks: only for the second try, or if `queue` is capturing.
-    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment, Resource *resource);
-    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
+    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
+                           std::size_t alignment, Resource *resource);
+    static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
+                           std::size_t alignment = 0);
     // Type of the function above. Python passes one that releases the GIL.
-    using Allocate = Memory (*)(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment);
+    using Allocate = Memory (*)(std::size_t bytes, UsmKind kind, const Queue &queue,
+                                std::size_t alignment);
     // Tries the current resource once, without waiting for memory.
     // Returns: an empty Memory if the resource is exhausted.
-    static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment = 0);
+    static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
+                               std::size_t alignment = 0);
 
     // Owns a block that the resource has allocated already, and returns it there.
     static Memory of_block(Resource *resource, const Place &place, const Block &block);
 
     // Borrows memory of another library. `owner` is released after the last reference, once the
     // logged accesses are done.
-    static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device, const Context &context, Owner owner);
+    static Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device,
+                         const Context &context, Owner owner);
 
     // Borrows ordinary host memory.
     static Memory borrow_host(void *data, std::size_t bytes, Owner owner);
@@ -147,12 +153,14 @@ public:
         const UsmKind known = record_->kind.load(std::memory_order_relaxed);
         return known != kind_unasked ? known : ask_kind();
     }
-    static constexpr auto kind_unasked = static_cast<UsmKind>(EP_USM_UNASKED);  // an argument of `borrow` only
+    // an argument of `borrow` only
+    static constexpr auto kind_unasked = static_cast<UsmKind>(EP_USM_UNASKED);
     const Device &device() const noexcept { return record_->device; }
     const Context &context() const noexcept { return record_->context; }
     bool is_borrowed() const noexcept { return record_->resource == nullptr; }
     Resource *resource() const noexcept { return record_->resource; }  // nullptr of borrowed memory
-    const Owner &owner() const noexcept { return record_->owner; }     // empty unless the memory is borrowed
+    // empty unless the memory is borrowed
+    const Owner &owner() const noexcept { return record_->owner; }
 
     // Makes the queue wait for the logged accesses that conflict: a read waits for the last write,
     // a write also for the reads since. The peers below are not part of this (operation.hpp). The
@@ -171,7 +179,8 @@ public:
     void after(Access access, const Queue &queue, Queue::Position position) const {
         after(access, queue, position, queue.capture_of_work());
     }
-    void after(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture) const;
+    void after(Access access, const Queue &queue, Queue::Position position,
+               std::uint64_t capture) const;
     // Logs an access of everything that `queue` holds now. The queue may be destroyed afterwards.
     void after_submitted(Access access, const Queue &queue) const;
     // Logs the access by an event (Queue::past), for a stream that may be destroyed before the
@@ -185,7 +194,8 @@ public:
     // reference to the memory.
     // Requires: the caller holds a reference until the consumer has its own.
     enum class Consumer : std::uint8_t { none, holds_memory, holds_object };
-    void after_consumer(Access access, const Queue &queue, Consumer consumer = Consumer::holds_object) const;
+    void after_consumer(Access access, const Queue &queue,
+                        Consumer consumer = Consumer::holds_object) const;
     class After;
     class LeftQueues;
     // Treats all work that the producer has submitted to `queue` as one pending write. The release
@@ -202,7 +212,9 @@ public:
         record.noted.store(queue.identity()->number, std::memory_order_release);
     }
     // True if there is another reference to the memory.
-    bool is_shared() const noexcept { return record_->references.load(std::memory_order_acquire) != 1; }
+    bool is_shared() const noexcept {
+        return record_->references.load(std::memory_order_acquire) != 1;
+    }
     // True if no access is logged. Costs one load.
     bool is_quiet() const noexcept { return record_->noted.load(std::memory_order_acquire) == 0; }
     // Waits until the host may read or write the memory. Costs a load if it is quiet and has no
@@ -211,7 +223,9 @@ public:
     void wait_for_host(Access access) const;
     // True if the host may access the memory now, without waiting; false may be late. May call the
     // driver, and acquire the GIL.
-    bool is_ready_for_host(Access access) const { return (is_quiet() && !has_peers()) || has_done_for_host(access, true); }
+    bool is_ready_for_host(Access access) const {
+        return (is_quiet() && !has_peers()) || has_done_for_host(access, true);
+    }
     // True if a consumer of an export may read without waiting. Other consumers are ignored: see
     // order_export (operation.hpp).
     bool is_ready_for_export(Access access) const {
@@ -234,9 +248,12 @@ public:
     // to the memory is left, after the next operation has waited for them.
     void add_consumers(LibrarySet libraries, Consumer holder) const noexcept;  // of libraries
     void add_consumer_queue(const Queue &queue, Consumer holder) const;
-    bool has_peers() const noexcept { return (record_->peers.load(std::memory_order_relaxed) & PeerBits::any_peer) != 0; }
+    bool has_peers() const noexcept {
+        return (record_->peers.load(std::memory_order_relaxed) & PeerBits::any_peer) != 0;
+    }
     bool has_owner_stream() const noexcept {
-        return (record_->peers.load(std::memory_order_relaxed) & (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
+        return (record_->peers.load(std::memory_order_relaxed) &
+                (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
     }
     // True if the memory belongs to a library that uses and frees it in stream order, as PyTorch
     // and CuPy do. The program waits for that library's stream before the host reads managed memory
@@ -272,17 +289,21 @@ public:
     // Bits of Record::peers, which changes as a whole.
     struct PeerBits {
         static constexpr std::uint32_t consumer_libraries = 0xff;  // a LibrarySet
-        static constexpr unsigned owner_shift = 8;                 // 1 + the owner's library, in 4 bits; 0: none
+        static constexpr unsigned owner_shift = 8;  // 1 + the owner's library, in 4 bits; 0: none
         static constexpr std::uint32_t owner_library = 0xfu << owner_shift;
         static constexpr std::uint32_t owner_queue = 1u << 12;      // Record::owner_queue is set
         static constexpr std::uint32_t consumer_queues = 1u << 13;  // Ordering::consumers has some
-        static constexpr std::uint32_t any_peer = consumer_libraries | owner_library | owner_queue | consumer_queues;
+        static constexpr std::uint32_t any_peer =
+            consumer_libraries | owner_library | owner_queue | consumer_queues;
         static constexpr std::uint32_t for_one_operation = 1u << 14;  // see set_for_one_operation
         static constexpr std::uint32_t consumers = consumer_libraries | consumer_queues;
         // Returns: 1 + the number of the owner's library; 0 if the word has none.
-        static constexpr unsigned owner_of(std::uint32_t peers) noexcept { return (peers & owner_library) >> owner_shift; }
+        static constexpr unsigned owner_of(std::uint32_t peers) noexcept {
+            return (peers & owner_library) >> owner_shift;
+        }
         static constexpr std::uint32_t of_owner_library = owner_library | for_one_operation;
-        static constexpr std::uint32_t lasting_consumer = 1u << 15;  // a consumer holds an object, so its end is not seen
+        // a consumer holds an object, so its end is not seen
+        static constexpr std::uint32_t lasting_consumer = 1u << 15;
         // Exports are counted, so that one that comes while consumers are being dropped is seen:
         // the word has changed.
         static constexpr std::uint32_t one_export = 1u << 16;
@@ -290,11 +311,12 @@ public:
     // The comment of each field names its guard. Constant: written before a second reference
     // exists, and never again while the record is in use.
     struct Record {
-        std::atomic<std::uint32_t> references{1};             // atomic
-        std::atomic<bool> escaped{false};                     // atomic, never reset while in use
-        mutable std::atomic<UsmKind> kind{UsmKind::unknown};  // atomic; every thread that asks the driver gets the same answer
-        std::atomic<std::uint32_t> peers{0};                  // atomic; bits of PeerBits
-        std::uint8_t alignment = 0;                           // constant; as asked for: 0, or 1 + its binary logarithm
+        std::atomic<std::uint32_t> references{1};  // atomic
+        std::atomic<bool> escaped{false};          // atomic, never reset while in use
+        // atomic; every thread that asks the driver gets the same answer
+        mutable std::atomic<UsmKind> kind{UsmKind::unknown};
+        std::atomic<std::uint32_t> peers{0};  // atomic; bits of PeerBits
+        std::uint8_t alignment = 0;  // constant; as asked for: 0, or 1 + its binary logarithm
         // Summary of `home` and of the log. 0: no pending access. The number of a queue: every
         // logged access is on that queue or ordered before it. `by_several`: neither of these.
         // Written with Ordering::mutex held or by the only reference, read without a lock.
@@ -310,10 +332,11 @@ public:
         // allocation, or the producer's queue and next position. Written by the only reference,
         // then guarded by Ordering::mutex; the log takes it over.
         Queue home;
-        std::uint64_t available = 0;                // guarded like `home`
-        Queue owner_queue;                          // constant
-        std::atomic<Ordering *> ordering{nullptr};  // atomic; set once, stays with a recycled record
-        Record *next = nullptr;                     // guarded by the owner of the list of recycled records
+        std::uint64_t available = 0;  // guarded like `home`
+        Queue owner_queue;            // constant
+        // atomic; set once, stays with a recycled record
+        std::atomic<Ordering *> ordering{nullptr};
+        Record *next = nullptr;  // guarded by the owner of the list of recycled records
     };
     Record *record() const noexcept { return record_; }
 
@@ -363,7 +386,8 @@ private:
 //           time.
 class Memory::After {
 public:
-    After(const Queue &queue, Queue::Position position, std::uint64_t capture, Consumer consumer = Consumer::none) noexcept
+    After(const Queue &queue, Queue::Position position, std::uint64_t capture,
+          Consumer consumer = Consumer::none) noexcept
         : queue_(queue), position_(position), capture_(capture), consumer_(consumer) {}
     After(const After &) = delete;
     After &operator=(const After &) = delete;

@@ -1,32 +1,37 @@
-// Operation: one kernel launch, copy or fill, ordered with all other work on the memory that it uses.
+// Operation: one kernel launch, copy or fill, ordered with all other work on the memory that it
+// uses.
 //
 // Overview
-//   Two kinds of order meet here. The access log of each Memory orders Entrepot's operations among themselves (Memory::before
-//   and Memory::After). The peers of a Memory are other libraries that work on it without telling Entrepot. An operation is
-//   ordered with the streams that they work on at its submission:
+//   Two kinds of order meet here. The access log of each Memory orders Entrepot's operations among
+//   themselves (Memory::before and Memory::After). The peers of a Memory are other libraries that
+//   work on it without telling Entrepot. An operation is ordered with the streams that they work on
+//   at its submission:
 //
 //       library's current stream:   work ──┐                        ┌── later work
 //       queue of the operation:            └──► the operation ──────┘
 //
-//   The operation runs after everything that the library has submitted to its current stream on this thread. It runs before
-//   everything that the library submits to that stream afterwards. If the operation is submitted to that very stream, the stream
-//   itself is the order, and neither events nor log entries are needed.
+//   The operation runs after everything that the library has submitted to its current stream on
+//   this thread. It runs before everything that the library submits to that stream afterwards. If
+//   the operation is submitted to that very stream, the stream itself is the order, and neither
+//   events nor log entries are needed.
 //
 // States
-//   before() with all uses, then the submission to the queue, then submitted() with the same uses. If the submission throws,
-//   nothing has to be undone, because waiting too much is harmless.
+//   before() with all uses, then the submission to the queue, then submitted() with the same uses.
+//   If the submission throws, nothing has to be undone, because waiting too much is harmless.
 //
 // Lock order
-//   The caller holds no mutex. Both calls may block inside the driver, which is called without the GIL and without the mutex of
-//   an access log. Before that, the library is asked for its stream, which may acquire the GIL.
+//   The caller holds no mutex. Both calls may block inside the driver, which is called without the
+//   GIL and without the mutex of an access log. Before that, the library is asked for its stream,
+//   which may acquire the GIL.
 //
 // Graph capture
-//   A stream that is being captured takes the queue of the operation into its capture and is joined by it afterwards. If only the
-//   queue is captured, the operation runs when the graph does, and the stream of the graph's launch orders it. Then the host
-//   waits once for the pending work of the memory's owner, as for pending accesses of Entrepot.
+//   A stream that is being captured takes the queue of the operation into its capture and is joined
+//   by it afterwards. If only the queue is captured, the operation runs when the graph does, and
+//   the stream of the graph's launch orders it. Then the host waits once for the pending work of
+//   the memory's owner, as for pending accesses of Entrepot.
 //
-// Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization", order one exchange. The rule
-// above extends that order to all later operations on the memory.
+// Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization",
+// order one exchange. The rule above extends that order to all later operations on the memory.
 #pragma once
 #include <entrepot/memory/memory.hpp>
 
@@ -45,7 +50,8 @@ class PeerStreams {
 public:
     struct Stream {
         Queue queue;
-        bool is_owners;               // the owner of borrowed memory works on it, and not only a consumer of an export
+        bool is_owners;  // the owner of borrowed memory works on it, and not only a consumer of an
+                         // export
         std::uint32_t libraries = 0;  // a bit for each library whose current stream it is
         bool is_waited_for = false;   // the queue of the operation waits for all that it holds now
     };
@@ -60,8 +66,8 @@ public:
     // Its one peer is then a library that has been asked for its stream as an owner already.
     bool covers(std::uint32_t peers, const Device &device) const noexcept {
         const unsigned owner = Memory::PeerBits::owner_of(peers);
-        return (peers & ~Memory::PeerBits::of_owner_library) == 0 && (asked_owners_ << 1 >> owner & 1) != 0 &&
-               asked_device_ == device;
+        return (peers & ~Memory::PeerBits::of_owner_library) == 0 &&
+               (asked_owners_ << 1 >> owner & 1) != 0 && asked_device_ == device;
     }
     bool empty() const noexcept { return !first_; }
     // Returns: the stream of that queue; nullptr if it is not among them.
@@ -74,7 +80,9 @@ public:
     bool has_stream_of(unsigned library) const noexcept;
     std::size_t size() const noexcept { return first_ ? 1 + others_.size() : 0; }
     Stream &operator[](std::size_t i) noexcept { return i == 0 ? *first_ : others_[i - 1]; }
-    const Stream &operator[](std::size_t i) const noexcept { return i == 0 ? *first_ : others_[i - 1]; }
+    const Stream &operator[](std::size_t i) const noexcept {
+        return i == 0 ? *first_ : others_[i - 1];
+    }
 
 private:
     void insert(Stream stream);
@@ -118,7 +126,8 @@ public:
         for_each_use([&](Access, const Memory &memory) {
             is_any_pending |= !memory.is_free_for(queue_);
             const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
-            if ((peers & Memory::PeerBits::any_peer) != 0 && !streams_.covers(peers, memory.device())) [[unlikely]]
+            if ((peers & Memory::PeerBits::any_peer) != 0 &&
+                !streams_.covers(peers, memory.device())) [[unlikely]]
                 add_peers(memory, peers);
         });
         if (!streams_.empty()) [[unlikely]]
@@ -141,7 +150,8 @@ public:
     // `for_each_use(record)` calls record(access, memory) for each use. It may be called twice.
     // Throws: DeviceError if the driver refuses, bad_alloc. The host has waited for the operation
     //         then.
-    template <class ForEachUse> void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
+    template <class ForEachUse>
+    void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
         // The stream of a peer in which the operation itself is, if it is in one.
         const PeerStreams::Stream *const own = streams_.empty() ? nullptr : streams_.find(queue_);
@@ -191,7 +201,9 @@ private:
     // True if the stream of the operation, which is a peer's, orders the release of the memory and
     // all that comes before it.
     bool is_ordered_until_release(const Memory &memory) const noexcept;
-    bool is_queue_itself(const Queue &stream) const noexcept { return stream == queue_ && stream.is_in_order(); }
+    bool is_queue_itself(const Queue &stream) const noexcept {
+        return stream == queue_ && stream.is_in_order();
+    }
     void add_peers(const Memory &memory, std::uint32_t peers);
     void wait_for_peers();
     void order_peers(std::uint64_t capture) const;

@@ -45,7 +45,8 @@ public:
     explicit PoolResource(Resource *upstream, std::size_t max_cached = unlimited);
     ~PoolResource() override;
 
-    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
+    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                   const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     // Frees blocks of the shelves and of the calling thread's magazines. Magazines of other threads
     // stay.

@@ -72,15 +72,16 @@ struct HostPlace {
     Context context = device.default_context();
 };
 inline const HostPlace &host_place() {
-    static const HostPlace *const host = new HostPlace;  // never destroyed: memory is released until process exit
+    // never destroyed: memory is released until process exit
+    static const HostPlace *const host = new HostPlace;
     return *host;
 }
 
 // Makes the record one of borrowed memory.
 // Requires: the record is new or recycled, so its context and owner are empty and are overwritten
 //           without being destroyed.
-inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, UsmKind kind, const Device &device,
-                         const Context &context, Owner &&owner) noexcept {
+inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, UsmKind kind,
+                         const Device &device, const Context &context, Owner &&owner) noexcept {
     ENTREPOT_ASSERT(!record.context && !record.owner.release_function());
     ENTREPOT_ASSERT(!record.home && !record.owner_queue);
     ENTREPOT_ASSERT(record.references.load(std::memory_order_relaxed) == 1);
@@ -98,7 +99,8 @@ inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, 
 // Requires: nothing else refers to the record.
 inline bool has_uses(const Memory::Record &record) noexcept {
     ENTREPOT_ASSERT(record.references.load(std::memory_order_relaxed) <= 1);
-    constexpr std::uint32_t consumers = Memory::PeerBits::consumer_libraries | Memory::PeerBits::consumer_queues;
+    constexpr std::uint32_t consumers =
+        Memory::PeerBits::consumer_libraries | Memory::PeerBits::consumer_queues;
     return (record.noted.load(std::memory_order_acquire) != 0 && !record.home) ||
            (record.peers.load(std::memory_order_relaxed) & consumers) != 0;
 }
@@ -114,7 +116,8 @@ template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&
     ENTREPOT_ASSERT(!has_uses(*record));
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     record->noted.store(0, std::memory_order_relaxed);
-    const Queue home = std::move(record->home);  // the producer's, unused: the release does not wait for the producer
+    // the producer's, unused: the release does not wait for the producer
+    const Queue home = std::move(record->home);
     const Queue owner_queue = std::move(record->owner_queue);
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
@@ -126,8 +129,9 @@ template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&
 
 // Memory::borrow with a record of the list, if it has one.
 template <std::uint32_t capacity>
-[[gnu::always_inline]] inline Memory borrow(RecordList<capacity> &records, void *data, std::size_t bytes, UsmKind kind,
-                                            const Device &device, const Context &context, Owner &&owner) {
+[[gnu::always_inline]] inline Memory borrow(RecordList<capacity> &records, void *data,
+                                            std::size_t bytes, UsmKind kind, const Device &device,
+                                            const Context &context, Owner &&owner) {
     Memory::Record *record = records.take();
     if (!record) [[unlikely]]
         record = recycled_record();
@@ -138,7 +142,8 @@ template <std::uint32_t capacity>
 
 // Memory::borrow_host with a record of the list, if it has one.
 template <std::uint32_t capacity>
-[[gnu::always_inline]] inline Memory borrow_host(RecordList<capacity> &records, void *data, std::size_t bytes, Owner &&owner) {
+[[gnu::always_inline]] inline Memory borrow_host(RecordList<capacity> &records, void *data,
+                                                 std::size_t bytes, Owner &&owner) {
     const HostPlace &host = host_place();
     return borrow(records, data, bytes, UsmKind::host, host.device, host.context, std::move(owner));
 }
@@ -146,9 +151,11 @@ template <std::uint32_t capacity>
 // Releases the memory as ~Memory does, and recycles its record to the list.
 // Ownership: the caller releases the returned owner. It is empty if the release is deferred or has
 //            happened.
-template <std::uint32_t capacity> Owner let_go(RecordList<capacity> &records, Memory &&memory) noexcept {
+template <std::uint32_t capacity>
+Owner let_go(RecordList<capacity> &records, Memory &&memory) noexcept {
     Memory::Record *const record = memory.record();
-    if (capacity == 0 || !record || memory.is_shared() || !memory.is_borrowed() || has_uses(*record)) [[unlikely]] {
+    if (capacity == 0 || !record || memory.is_shared() || !memory.is_borrowed() ||
+        has_uses(*record)) [[unlikely]] {
         const Memory last = std::move(memory);
         return {};
     }

@@ -28,7 +28,8 @@ void release_finished() noexcept;
 
 // Releases owners alone, at every import and release.
 void release_owners_of_finished_work() noexcept;
-inline std::atomic<std::size_t> owners_waiting{0};  // atomic; nearly always 0, and then nothing is called
+// atomic; nearly always 0, and then nothing is called
+inline std::atomic<std::size_t> owners_waiting{0};
 inline void release_finished_owners() noexcept {
     if (owners_waiting.load(std::memory_order_relaxed) != 0) [[unlikely]]
         release_owners_of_finished_work();
@@ -39,7 +40,9 @@ inline void release_finished_owners() noexcept {
 void release_later(Owner owner) noexcept;
 
 // For Queue::keep: calls release(handle) as release_later does.
-template <void (*release)(void *handle)> void let_go_later(void *handle) noexcept { release_later({handle, release}); }
+template <void (*release)(void *handle)> void let_go_later(void *handle) noexcept {
+    release_later({handle, release});
+}
 
 // Releases everything that is deferred now. Memory of failed work is kept.
 // Blocks: until that work is done.
@@ -53,7 +56,8 @@ inline void leak_from_now_on() noexcept { process_ends.store(true, std::memory_o
 // True if the backend's runtime may be called. The host's always may; others neither in a marked
 // child of fork() nor at exit.
 inline bool may_call(const Backend &backend) noexcept {
-    return backend.is_host() || !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());
+    return backend.is_host() ||
+           !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());
 }
 
 }  // namespace entrepot

@@ -60,7 +60,8 @@ public:
         return reference;
     }
     ResourceRef(const ResourceRef &other) noexcept : ResourceRef(other.resource_) {}
-    ResourceRef(ResourceRef &&other) noexcept : resource_(std::exchange(other.resource_, nullptr)) {}
+    ResourceRef(ResourceRef &&other) noexcept
+        : resource_(std::exchange(other.resource_, nullptr)) {}
     ResourceRef &operator=(ResourceRef other) noexcept {
         std::swap(resource_, other.resource_);
         return *this;
@@ -87,7 +88,8 @@ public:
     // Returns: a block that work of `queue` may use at once.
     // Throws: Error(allocation) if the resource is exhausted.
     // Thread safety: thread-safe, like all functions of a resource. The caller holds no mutex.
-    virtual Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) = 0;
+    virtual Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                           const Queue &queue) = 0;
     // Frees the block once `pending` is done. Never blocks.
     virtual void deallocate(const Place &place, Block block, Pending pending) noexcept = 0;
     // Returns cached memory of this resource and its upstreams to the driver.

@@ -8,7 +8,8 @@ class StatisticsResource final : public Resource {
 public:
     explicit StatisticsResource(Resource *upstream) noexcept : Resource(upstream) {}
 
-    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
+    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                   const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     std::string name() const override { return "statistics"; }
     const Resource &origin() const noexcept override { return upstream()->origin(); }
@@ -39,7 +40,9 @@ private:
         std::atomic<std::size_t> current{0}, peak{0}, total{0};
 
         void add(std::size_t amount) noexcept;
-        void subtract(std::size_t amount) noexcept { current.fetch_sub(amount, std::memory_order_relaxed); }
+        void subtract(std::size_t amount) noexcept {
+            current.fetch_sub(amount, std::memory_order_relaxed);
+        }
     };
 
     Counter bytes_, count_;

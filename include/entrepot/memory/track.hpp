@@ -23,7 +23,8 @@ public:
     explicit TrackResource(Resource *upstream, Capture capture = {});
     ~TrackResource() override;
 
-    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment, const Queue &queue) override;
+    Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
+                   const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
     std::string name() const override { return "track"; }
     const Resource &origin() const noexcept override { return upstream()->origin(); }

@@ -20,17 +20,23 @@ struct UsmKindRow {
     UsmKind kind;
     std::string_view name;
 };
-inline constexpr UsmKindRow usm_kind_table[] = {
-    {UsmKind::unknown, "unknown"}, {UsmKind::host, "host"}, {UsmKind::device, "device"}, {UsmKind::shared, "shared"}};
+inline constexpr UsmKindRow usm_kind_table[] = {{UsmKind::unknown, "unknown"},
+                                                {UsmKind::host, "host"},
+                                                {UsmKind::device, "device"},
+                                                {UsmKind::shared, "shared"}};
 
-constexpr std::string_view name_of(UsmKind kind) noexcept { return usm_kind_table[static_cast<std::size_t>(kind)].name; }
+constexpr std::string_view name_of(UsmKind kind) noexcept {
+    return usm_kind_table[static_cast<std::size_t>(kind)].name;
+}
 constexpr std::optional<UsmKind> usm_kind_from_name(std::string_view name) noexcept {
     for (const UsmKindRow &row : usm_kind_table)
         if (row.name == name)
             return row.kind;
     return std::nullopt;
 }
-constexpr bool is_host_accessible(UsmKind kind) noexcept { return kind == UsmKind::host || kind == UsmKind::shared; }
+constexpr bool is_host_accessible(UsmKind kind) noexcept {
+    return kind == UsmKind::host || kind == UsmKind::shared;
+}
 
 std::ostream &operator<<(std::ostream &out, UsmKind kind);
 

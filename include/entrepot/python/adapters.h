@@ -2,10 +2,11 @@
  * call of a C function.
  *
  * Types in C, C++ and Cython may derive from them: `entrepot._core.Pointer` and its subclasses are
- * static types whose objects begin as below. For Cython, entrepot/adapters.pxd has the declarations.
+ * static types whose objects begin as below. For Cython, entrepot/adapters.pxd has the
+ * declarations.
  *
- * Ownership: an object releases its handle when it is destroyed. A subclass that sets `address` must
- *            either leave `handle` and `release` alone, or release the old handle and set both.
+ * Ownership: an object releases its handle when it is destroyed. A subclass that sets `address`
+ * must either leave `handle` and `release` alone, or release the old handle and set both.
  */
 #ifndef ENTREPOT_PYTHON_ADAPTERS_H
 #define ENTREPOT_PYTHON_ADAPTERS_H

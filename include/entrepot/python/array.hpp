@@ -90,7 +90,8 @@ public:
 
     // Views the object's memory and never copies it. Throws python_error if the object has none, or
     // does not meet the requirements.
-    explicit Array(PyObject *object, requirement needs = anything) : handle_(api().from_object(object, needs)) {
+    explicit Array(PyObject *object, requirement needs = anything)
+        : handle_(api().from_object(object, needs)) {
         if (!handle_)
             throw python_error();
         view_ = api().view(handle_);
@@ -100,7 +101,9 @@ public:
         if (handle_)
             api().retain(handle_);
     }
-    Array(Array &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), view_(std::exchange(other.view_, nullptr)) {}
+    Array(Array &&other) noexcept
+        : handle_(std::exchange(other.handle_, nullptr)),
+          view_(std::exchange(other.view_, nullptr)) {}
     Array &operator=(Array other) noexcept {
         std::swap(handle_, other.handle_);
         std::swap(view_, other.view_);
@@ -111,11 +114,13 @@ public:
             api().release(handle_);
     }
 
-    // New memory, C-contiguous; `device` is a selector, nullptr the current device. Throws python_error.
+    // New memory, C-contiguous; `device` is a selector, nullptr the current device. Throws
+    // python_error.
     template <class T>
-    static Array empty(std::span<const std::int64_t> shape, const char *device = nullptr, int kind = ENTREPOT_KIND_HOST) {
-        return take(
-            api().empty(static_cast<std::int32_t>(shape.size()), shape.data(), element<T>::code, 8 * sizeof(T), device, kind));
+    static Array empty(std::span<const std::int64_t> shape, const char *device = nullptr,
+                       int kind = ENTREPOT_KIND_HOST) {
+        return take(api().empty(static_cast<std::int32_t>(shape.size()), shape.data(),
+                                element<T>::code, 8 * sizeof(T), device, kind));
     }
 
     // Views existing memory; memory of `const T` is read-only. Strides are in elements, none:
@@ -126,8 +131,10 @@ public:
     //            must outlive the array.
     // Throws: python_error; then the deleter is not called.
     template <class T>
-    static Array from_address(T *data, std::span<const std::int64_t> shape, void (*deleter)(void *user) = nullptr,
-                              void *user = nullptr, const char *device = nullptr, std::span<const std::int64_t> strides = {}) {
+    static Array from_address(T *data, std::span<const std::int64_t> shape,
+                              void (*deleter)(void *user) = nullptr, void *user = nullptr,
+                              const char *device = nullptr,
+                              std::span<const std::int64_t> strides = {}) {
         using Element = std::remove_const_t<T>;
         if (!strides.empty() && strides.size() != shape.size())
             throw std::invalid_argument("an array needs as many strides as it has dimensions");
@@ -148,14 +155,18 @@ public:
     std::size_t ndim() const noexcept { return static_cast<std::size_t>(view_->ndim); }
     std::int64_t size() const noexcept { return view_->size; }
     std::span<const std::int64_t> shape() const noexcept { return {view_->shape, ndim()}; }
-    std::span<const std::int64_t> strides() const noexcept { return {view_->strides, ndim()}; }  // elements
+    // elements
+    std::span<const std::int64_t> strides() const noexcept { return {view_->strides, ndim()}; }
     bool read_only() const noexcept { return view_->read_only != 0; }
-    bool host_accessible() const noexcept { return view_->kind == ENTREPOT_KIND_HOST || view_->kind == ENTREPOT_KIND_SHARED; }
+    bool host_accessible() const noexcept {
+        return view_->kind == ENTREPOT_KIND_HOST || view_->kind == ENTREPOT_KIND_SHARED;
+    }
     const char *device() const noexcept { return view_->device; }
     const entrepot_view &view() const noexcept { return *view_; }
 
     template <class T> bool is() const noexcept {
-        return view_->dtype_code == element<T>::code && view_->dtype_bits == 8 * sizeof(T) && view_->dtype_lanes == 1;
+        return view_->dtype_code == element<T>::code && view_->dtype_bits == 8 * sizeof(T) &&
+               view_->dtype_lanes == 1;
     }
 
     // Calls `visit(element)` for every element of a host-accessible array, in C order, with any

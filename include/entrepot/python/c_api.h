@@ -5,8 +5,8 @@
  *     entrepot = entrepot_import();  // in the module's init function; NULL with an exception set
  *     entrepot_array *a = entrepot->from_object(object, ENTREPOT_WRITABLE | ENTREPOT_HOST);
  *
- * The table grows only at its end. Code compiled against an older header works with a newer package;
- * `entrepot_import` refuses a package older than the header.
+ * The table grows only at its end. Code compiled against an older header works with a newer
+ * package; `entrepot_import` refuses a package older than the header.
  *
  * GIL: required by functions that set an exception. Handles may be retained and released on any
  *      thread, with or without the GIL.
@@ -28,7 +28,12 @@ extern "C" {
 /* A counted handle of an Array. */
 typedef struct entrepot_array entrepot_array;
 
-enum entrepot_kind { ENTREPOT_KIND_UNKNOWN = 0, ENTREPOT_KIND_HOST = 1, ENTREPOT_KIND_DEVICE = 2, ENTREPOT_KIND_SHARED = 3 };
+enum entrepot_kind {
+    ENTREPOT_KIND_UNKNOWN = 0,
+    ENTREPOT_KIND_HOST = 1,
+    ENTREPOT_KIND_DEVICE = 2,
+    ENTREPOT_KIND_SHARED = 3
+};
 
 /* Description of an array. Lifetime: that of the handle. */
 typedef struct entrepot_view {
@@ -60,7 +65,8 @@ typedef struct entrepot_c_api {
     /* The object's memory, from any library. NULL and an exception: TypeError, ExchangeError,
      * ValueError. */
     entrepot_array *(*from_object)(PyObject *object, uint32_t requirements);
-    /* A new reference to an entrepot.Array of the same memory. NULL and an exception: MemoryError. */
+    /* A new reference to an entrepot.Array of the same memory. NULL and an exception: MemoryError.
+     */
     PyObject *(*to_object)(entrepot_array *array);
     void (*retain)(entrepot_array *array);
     void (*release)(entrepot_array *array);
@@ -68,8 +74,8 @@ typedef struct entrepot_c_api {
 
     /* New memory, C-contiguous and uninitialized, on the device of the selector (NULL: the
      * current device). Sets an exception. */
-    entrepot_array *(*empty)(int32_t ndim, const int64_t *shape, uint8_t dtype_code, uint8_t dtype_bits, const char *device,
-                             int32_t kind);
+    entrepot_array *(*empty)(int32_t ndim, const int64_t *shape, uint8_t dtype_code,
+                             uint8_t dtype_bits, const char *device, int32_t kind);
 
     /* Device work: submit it to the native queue between `before_use` and `after_use`, so that
      * it is ordered with all other work on the memory.
@@ -80,7 +86,8 @@ typedef struct entrepot_c_api {
     void *(*native_queue)(entrepot_array *array);
     int (*before_use)(entrepot_array *array, int writes); /* 0; -1 and an exception */
     int (*after_use)(entrepot_array *array, int writes);
-    /* Blocks, with the GIL released, until the host may read or, with `writes`, write. 0; -1 and an exception. */
+    /* Blocks, with the GIL released, until the host may read or, with `writes`, write. 0; -1 and an
+     * exception. */
     int (*wait_for_host)(entrepot_array *array, int writes);
 
     /* Version 2. Converts an object to an argument of a C function. The parameter has the
@@ -89,8 +96,8 @@ typedef struct entrepot_c_api {
      *
      * Returns: 0, with the address and a reference (or NULL) to hold until the function has
      *          returned. Otherwise -1 with an exception set that names function and argument. */
-    int (*argument)(PyObject *object, const char *type, int writes, const char *function, const char *name, void **address,
-                    PyObject **held);
+    int (*argument)(PyObject *object, const char *type, int writes, const char *function,
+                    const char *name, void **address, PyObject **held);
 
     /* Version 3. An array in existing memory. It is described by `data` (the lowest element),
      * `shape`, `ndim`, dtype, `strides` (NULL: C-contiguous), `device` (NULL: the drivers are
@@ -102,7 +109,8 @@ typedef struct entrepot_c_api {
      *            on the memory is done. With a NULL deleter the memory must outlive the array.
      * GIL: the deleter is called on any thread without the GIL. It may acquire the GIL while the
      *      interpreter lives. */
-    entrepot_array *(*from_address)(const entrepot_view *memory, void (*deleter)(void *user), void *user);
+    entrepot_array *(*from_address)(const entrepot_view *memory, void (*deleter)(void *user),
+                                    void *user);
 } entrepot_c_api;
 
 /* The table of the installed package, which is imported if necessary. NULL and an ImportError if
@@ -116,7 +124,8 @@ static inline const entrepot_c_api *entrepot_import(void) {
     api = (const entrepot_c_api *)PyCapsule_Import(ENTREPOT_C_API_CAPSULE, 0);
     if (api && api->version < ENTREPOT_C_API_VERSION) {
         PyErr_Format(PyExc_ImportError,
-                     "this extension needs version %d of entrepot's C interface, and the installed package has %d: upgrade it",
+                     "this extension needs version %d of entrepot's C interface, and the installed "
+                     "package has %d: upgrade it",
                      ENTREPOT_C_API_VERSION, (int)api->version);
         return NULL;
     }

@@ -43,7 +43,9 @@ template <> struct type_caster<entrepot::Array> {
     explicit operator Value &() { return value(); }
     explicit operator Value &&() { return std::move(value()); }
 
-    static handle from_cpp(const entrepot::Array &array, rv_policy, cleanup_list *) noexcept { return array.object(); }
+    static handle from_cpp(const entrepot::Array &array, rv_policy, cleanup_list *) noexcept {
+        return array.object();
+    }
     static handle from_cpp(const entrepot::Array *array, rv_policy, cleanup_list *) noexcept {
         return array ? array->object() : none().release().ptr();
     }
@@ -51,7 +53,8 @@ template <> struct type_caster<entrepot::Array> {
 private:
     // InterfaceError and ExchangeError derive from these.
     static bool is_refusal() noexcept {
-        return PyErr_ExceptionMatches(PyExc_TypeError) || PyErr_ExceptionMatches(PyExc_ValueError) ||
+        return PyErr_ExceptionMatches(PyExc_TypeError) ||
+               PyErr_ExceptionMatches(PyExc_ValueError) ||
                PyErr_ExceptionMatches(PyExc_BufferError);
     }
 

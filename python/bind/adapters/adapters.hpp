@@ -22,7 +22,9 @@ PyTypeObject *adapter_type(std::string_view name) noexcept;
 bool is_adapter(PyObject *object) noexcept;
 
 // Requires: is_adapter(object).
-inline entrepot_pointer *pointer_of(PyObject *object) noexcept { return reinterpret_cast<entrepot_pointer *>(object); }
+inline entrepot_pointer *pointer_of(PyObject *object) noexcept {
+    return reinterpret_cast<entrepot_pointer *>(object);
+}
 
 // How C uses an argument's memory. A function that frees memory does not read it.
 enum class Use : std::uint8_t { read, write, free };
@@ -37,7 +39,8 @@ struct Argument {
     void *address;
     Reference held;
 };
-Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *function, const char *name);
+Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *function,
+                  const char *name);
 
 // Same as argument() for a parameter that is a pointer to a function.
 Argument function_argument(PyObject *object, const char *function, const char *name);

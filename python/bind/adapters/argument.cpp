@@ -14,7 +14,8 @@ Reference adapter_from(PyObject *object, PyTypeObject *type) {
         return made(type, object);
     Reference result = checked(PyObject_CallOneArg(reinterpret_cast<PyObject *>(type), object));
     if (!is_adapter(result.get()))
-        throw Error(ErrorKind::type, type->tp_name, "() gave a ", Py_TYPE(result.get())->tp_name, ", which is no adapter");
+        throw Error(ErrorKind::type, type->tp_name, "() gave a ", Py_TYPE(result.get())->tp_name,
+                    ", which is no adapter");
     return result;
 }
 
@@ -23,8 +24,8 @@ Reference adapter_from(PyObject *object, PyTypeObject *type) {
 Reference pinned(PyObject *adapter) {
     Owner owner = depend_on(adapter);  // the address cannot change from here on
     Reference pin = blank(pointer_type);
-    set(pin.get(), {pointer_of(adapter)->address, std::move(owner), bytes_of(adapter), false}, bytes_of(adapter),
-        pointer_of(adapter)->flags & ~unsigned{ENTREPOT_ADAPTER_FREED});
+    set(pin.get(), {pointer_of(adapter)->address, std::move(owner), bytes_of(adapter), false},
+        bytes_of(adapter), pointer_of(adapter)->flags & ~unsigned{ENTREPOT_ADAPTER_FREED});
     return pin;
 }
 
@@ -35,7 +36,8 @@ bool is_read_only(const Argument &argument) noexcept {
 }  // namespace
 
 bool is_unterminated(const Argument &argument) noexcept {
-    return argument.held && (pointer_of(argument.held.get())->flags & ENTREPOT_ADAPTER_UNTERMINATED);
+    return argument.held &&
+           (pointer_of(argument.held.get())->flags & ENTREPOT_ADAPTER_UNTERMINATED);
 }
 
 Argument argument_of(PyObject *object, PyTypeObject *type, Use use) {
@@ -83,7 +85,8 @@ Argument function_argument(PyObject *object, const char *function, const char *n
         function, "() argument '", name, "'");
 }
 
-Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *function, const char *name) {
+Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *function,
+                  const char *name) {
     drain_released();
     return with_subject(
         [&] {
@@ -96,8 +99,9 @@ Argument argument(PyObject *object, PyTypeObject *type, Use use, const char *fun
                 throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(object)->tp_name,
                             " is read-only, and the function writes to it; pass a writable buffer");
             if (use == Use::read && is_unterminated(result))
-                throw Error(ErrorKind::value, "the buffer of a ", Py_TYPE(object)->tp_name,
-                            " has no NUL, and C would read past its end; pass bytes, or end it with a NUL");
+                throw Error(
+                    ErrorKind::value, "the buffer of a ", Py_TYPE(object)->tp_name,
+                    " has no NUL, and C would read past its end; pass bytes, or end it with a NUL");
             return result;
         },
         function, "() argument '", name, "'");

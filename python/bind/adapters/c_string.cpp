@@ -19,23 +19,29 @@ Target target_of_text(PyObject *text) {
     if (!bytes)
         throw PythonError{};
     if (std::memchr(bytes, '\0', static_cast<std::size_t>(length)))
-        throw Error(ErrorKind::value, "the string has a NUL inside, where C would end it; pass bytes if that is meant");
+        throw Error(
+            ErrorKind::value,
+            "the string has a NUL inside, where C would end it; pass bytes if that is meant");
     return {const_cast<char *>(bytes), keep(text), length, true};
 }
 
-const char *text_of(PyObject *self) noexcept { return static_cast<const char *>(pointer_of(self)->address); }
+const char *text_of(PyObject *self) noexcept {
+    return static_cast<const char *>(pointer_of(self)->address);
+}
 
 // Bytes up to the first NUL, or up to the end of the memory if that is known.
 std::size_t count(PyObject *self) noexcept {
     const entrepot_pointer &pointer = *pointer_of(self);
     if (!pointer.address)
         return 0;
-    return pointer.length < 0 ? std::strlen(text_of(self)) : strnlen(text_of(self), static_cast<std::size_t>(pointer.length));
+    return pointer.length < 0 ? std::strlen(text_of(self))
+                              : strnlen(text_of(self), static_cast<std::size_t>(pointer.length));
 }
 
 Reference decoded(PyObject *self, const char *encoding, const char *errors) {
     const char *const text = text_of(self);
-    return checked(PyUnicode_Decode(text ? text : "", static_cast<Py_ssize_t>(count(self)), encoding, errors));
+    return checked(
+        PyUnicode_Decode(text ? text : "", static_cast<Py_ssize_t>(count(self)), encoding, errors));
 }
 
 const Parameters of_decode("decode", 2, 0, {"encoding", "errors"});
@@ -61,7 +67,8 @@ PyObject *encode(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
     return guarded([&] {
         const auto [encoding, errors] = of_encode.read(args, nargs, kwnames);
         const Reference text = decoded(self, "utf-8", "strict");
-        return PyUnicode_AsEncodedString(text.get(), word(encoding, "utf-8"), word(errors, "strict"));
+        return PyUnicode_AsEncodedString(text.get(), word(encoding, "utf-8"),
+                                         word(errors, "strict"));
     });
 }
 
@@ -84,7 +91,8 @@ PyObject *allocate(PyObject *self, PyObject *object) {
         if (length < 0)
             throw Error(ErrorKind::value, "malloc: ", length, " bytes cannot be allocated");
         if (pointer_of(self)->address)
-            refuse_state("malloc: this CStr already has a string; make CStr(None) and allocate there");
+            refuse_state(
+                "malloc: this CStr already has a string; make CStr(None) and allocate there");
         OwnBlock block = new_block(static_cast<std::size_t>(length) + 1, 16, {});
         set(self, {block.data, std::move(block.owner), length + 1, false}, length + 1);
         return Py_NewRef(Py_None);
@@ -94,7 +102,8 @@ PyObject *allocate(PyObject *self, PyObject *object) {
 PyObject *free_own(PyObject *self, PyObject *) {
     return guarded([&] {
         if (pointer_of(self)->address && !is_owner(*pointer_of(self)))
-            refuse_state("free: the memory of this CStr is not its own; only what its malloc() has allocated is");
+            refuse_state("free: the memory of this CStr is not its own; only what its malloc() has "
+                         "allocated is");
         set(self, {});
         return Py_NewRef(Py_None);
     });
@@ -109,7 +118,8 @@ PyMethodDef c_string_methods[] = {
     {"encode", with_keywords(encode), METH_FASTCALL | METH_KEYWORDS,
      "encode($self, /, encoding='utf-8', errors='strict')\n--\n\n"
      "The string's bytes in another encoding, like str.encode()."},
-    {"__bytes__", to_bytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nThe string's bytes, without the NUL."},
+    {"__bytes__", to_bytes, METH_NOARGS,
+     "__bytes__($self, /)\n--\n\nThe string's bytes, without the NUL."},
     {"malloc", allocate, METH_O,
      "malloc($self, content_len, /)\n--\n\n"
      "Allocate a zeroed string of ``content_len`` bytes and its terminating NUL.\n\n"
@@ -126,7 +136,8 @@ void fill_c_string(PyObject *self, const AdapterRow &, PyObject *source) {
     Target target = is_text ? target_of_text(source) : target_of(source);
     const Py_ssize_t length = target.bytes;
     if (is_adapter(source))
-        return set(self, std::move(target), length, pointer_of(source)->flags & ENTREPOT_ADAPTER_UNTERMINATED);
+        return set(self, std::move(target), length,
+                   pointer_of(source)->flags & ENTREPOT_ADAPTER_UNTERMINATED);
     // A bytes or bytearray object always has a NUL after its contents.
     const bool ends = is_text || length < 0 || PyBytes_Check(source) || PyByteArray_Check(source) ||
                       std::memchr(target.address, '\0', static_cast<std::size_t>(length));
@@ -139,7 +150,8 @@ PyObject *c_string_repr(PyObject *self) {
         if (pointer_of(self)->length < 0)
             return pointer_repr(self);
         const Reference text = decoded(self, "utf-8", "backslashreplace");
-        return PyUnicode_FromFormat("<%s %s %R>", _PyType_Name(Py_TYPE(self)), HexText(self).text, text.get());
+        return PyUnicode_FromFormat("<%s %s %R>", _PyType_Name(Py_TYPE(self)), HexText(self).text,
+                                    text.get());
     });
 }
 
@@ -155,7 +167,8 @@ PyObject *c_string_subscript(PyObject *self, PyObject *index) {
 
 int c_string_buffer(PyObject *self, Py_buffer *view, int flags) {
     const int filled =
-        PyBuffer_FillInfo(view, self, const_cast<char *>(text_of(self) ? text_of(self) : ""), c_string_length(self), 1, flags);
+        PyBuffer_FillInfo(view, self, const_cast<char *>(text_of(self) ? text_of(self) : ""),
+                          c_string_length(self), 1, flags);
     if (filled == 0) {
         const Exclusive exclusive(self);
         ++pointer_of(self)->exports;

@@ -46,7 +46,8 @@ CtypesSort sort_of(PyObject *module, PyTypeObject *type) {
 }
 
 std::size_t ask(PyObject *module, PyObject *function, PyTypeObject *type) {
-    const Reference answer = checked(PyObject_CallMethodOneArg(module, function, reinterpret_cast<PyObject *>(type)));
+    const Reference answer =
+        checked(PyObject_CallMethodOneArg(module, function, reinterpret_cast<PyObject *>(type)));
     const std::size_t number = PyLong_AsSize_t(answer.get());
     if (number == static_cast<std::size_t>(-1) && PyErr_Occurred())
         throw PythonError{};

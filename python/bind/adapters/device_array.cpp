@@ -40,19 +40,24 @@ struct Description {
     Memory memory;  // of a root; empty until a driver has been asked
     std::optional<std::uintptr_t> stream;
 };
-static_assert(sizeof(Description) <= sizeof(entrepot_device_array::description), "published, so subclasses are laid out by it");
+static_assert(sizeof(Description) <= sizeof(entrepot_device_array::description),
+              "published, so subclasses are laid out by it");
 
 Description &description_of(PyObject *self) noexcept {
-    return *std::launder(reinterpret_cast<Description *>(reinterpret_cast<entrepot_device_array *>(self)->description));
+    return *std::launder(reinterpret_cast<Description *>(
+        reinterpret_cast<entrepot_device_array *>(self)->description));
 }
 
-bool is_read_only(PyObject *self) noexcept { return (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY) != 0; }
+bool is_read_only(PyObject *self) noexcept {
+    return (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY) != 0;
+}
 
 // The elements as an Array without memory, for computations with shapes.
 Array elements_of(PyObject *self) {
     const Exclusive exclusive(self);
     const Description &description = description_of(self);
-    return Array(Memory(), pointer_of(self)->address, description.dtype, description.layout, is_read_only(self));
+    return Array(Memory(), pointer_of(self)->address, description.dtype, description.layout,
+                 is_read_only(self));
 }
 
 void describe(PyObject *self, Target &&target, Description &&description) {
@@ -76,7 +81,8 @@ std::optional<Dtype> dtype_from_character(std::string_view text) {
 
 std::string_view text_of(PyObject *object, const char *name) {
     Py_ssize_t length = 0;
-    const char *const text = PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &length) : nullptr;
+    const char *const text =
+        PyUnicode_Check(object) ? PyUnicode_AsUTF8AndSize(object, &length) : nullptr;
     if (!text) {
         PyErr_Clear();
         throw Error(ErrorKind::type, name, " is a str, such as '<f4', not ", shown(object));
@@ -94,12 +100,15 @@ void fill_from_device_array(PyObject *self, PyObject *source) {
         const Description &known = description_of(source);
         description = {known.dtype, known.layout, known.is_known, {}, known.stream};
     }
-    describe(self, {pointer_of(source)->address, depend_on(root_of(source)), -1, is_read_only(source)}, std::move(description));
+    describe(self,
+             {pointer_of(source)->address, depend_on(root_of(source)), -1, is_read_only(source)},
+             std::move(description));
 }
 
 void fill_from_array(PyObject *self, const Array &array) {
     give_host_its_turn(array);
-    describe(self, {array.data(), Owner(), -1, array.read_only()}, {array.dtype(), array.layout(), true, array.memory(), {}});
+    describe(self, {array.data(), Owner(), -1, array.read_only()},
+             {array.dtype(), array.layout(), true, array.memory(), {}});
 }
 
 bool fill_from_cai(PyObject *self, PyObject *source) {
@@ -116,11 +125,15 @@ bool fill_from_cai(PyObject *self, PyObject *source) {
     Numbers shape, strides;
     dict.read_shape(shape);
     const Dtype dtype = dtype_from_words(dict.typestr());
-    const std::int64_t *const in_bytes = dict.read_strides(strides, shape.count) ? strides.values.data() : nullptr;
-    Layout layout = exchange::layout_of_bytes(cai::speaker, shape.extents(), in_bytes, dtype.itemsize());
+    const std::int64_t *const in_bytes =
+        dict.read_strides(strides, shape.count) ? strides.values.data() : nullptr;
+    Layout layout =
+        exchange::layout_of_bytes(cai::speaker, shape.extents(), in_bytes, dtype.itemsize());
     PyObject *const stream = dict.find(Key::stream);
-    const auto number = stream ? std::optional(dict.address(stream, "'stream' must be None or")) : std::nullopt;
-    describe(self, {entry.pointer, keep(source), -1, entry.flag}, {dtype, std::move(layout), true, {}, number});
+    const auto number =
+        stream ? std::optional(dict.address(stream, "'stream' must be None or")) : std::nullopt;
+    describe(self, {entry.pointer, keep(source), -1, entry.flag},
+             {dtype, std::move(layout), true, {}, number});
     return true;
 }
 
@@ -128,7 +141,8 @@ bool fill_from_cai(PyObject *self, PyObject *source) {
 // bfloat16. Empty for other arrays: they are read as buffers, which report the reason of a refusal.
 std::optional<Array> elements_of_numpy(PyObject *source) {
     try {
-        return numpy_protocol.probe(Py_TYPE(source)) ? numpy_protocol.read(source, {}) : std::nullopt;
+        return numpy_protocol.probe(Py_TYPE(source)) ? numpy_protocol.read(source, {})
+                                                     : std::nullopt;
     } catch (const Error &) {
         return std::nullopt;
     }
@@ -149,9 +163,11 @@ bool fill_from_buffer(PyObject *self, PyObject *source) {
     Target target;
     find_buffer(source, target);
     const std::int64_t bytes = target.bytes;
-    Memory memory = Memory::borrow_host(target.address, static_cast<std::size_t>(bytes), std::move(target.owner));
+    Memory memory = Memory::borrow_host(target.address, static_cast<std::size_t>(bytes),
+                                        std::move(target.owner));
     target.owner = Owner();
-    describe(self, std::move(target), {dtypes::uint8, Layout(Extents(&bytes, 1)), true, std::move(memory), {}});
+    describe(self, std::move(target),
+             {dtypes::uint8, Layout(Extents(&bytes, 1)), true, std::move(memory), {}});
     return true;
 }
 
@@ -183,15 +199,18 @@ Array array_from(PyObject *self) {
         throw speaker.refusal("nothing is known of the elements at ", Hex(elements.data()),
                               "; say it first: configure(shape=…, typestr=…, _force=True)");
     if (elements.size() == 0)
-        return Array(Memory::borrow_host(elements.data(), 0, Owner()), elements.data(), elements.dtype(), elements.layout(),
-                     elements.read_only());
+        return Array(Memory::borrow_host(elements.data(), 0, Owner()), elements.data(),
+                     elements.dtype(), elements.layout(), elements.read_only());
     exchange::check_alignment(speaker, elements.data(), elements.dtype());
-    const exchange::Reach reach = exchange::reach_of(speaker, elements.layout(), elements.data(), elements.itemsize());
+    const exchange::Reach reach =
+        exchange::reach_of(speaker, elements.layout(), elements.data(), elements.itemsize());
     Memory memory = memory_of(self, reach);
     if (!exchange::is_inside(reach, memory.data(), static_cast<std::int64_t>(memory.nbytes())))
-        throw speaker.refusal("elements of ", elements.layout(), " need the ", reach.bytes, " bytes from ", Hex(reach.lowest),
-                              ", but the allocation there has ", memory.nbytes(), " bytes from ", Hex(memory.data()));
-    Array array(std::move(memory), elements.data(), elements.dtype(), elements.layout(), elements.read_only());
+        throw speaker.refusal("elements of ", elements.layout(), " need the ", reach.bytes,
+                              " bytes from ", Hex(reach.lowest), ", but the allocation there has ",
+                              memory.nbytes(), " bytes from ", Hex(memory.data()));
+    Array array(std::move(memory), elements.data(), elements.dtype(), elements.layout(),
+                elements.read_only());
     if (description_of(self).stream && !is_host(array.memory()))
         exchange::wait_for_producer_stream(array, *description_of(self).stream);
     return array;
@@ -211,7 +230,9 @@ struct Options {
     PyObject *typestr, *shape, *strides, *itemsize, *read_only, *stream, *force;
 };
 
-const Parameters of_configure("configure", 0, 0, {"typestr", "shape", "strides", "itemsize", "read_only", "stream", "_force"});
+const Parameters of_configure("configure", 0, 0,
+                              {"typestr", "shape", "strides", "itemsize", "read_only", "stream",
+                               "_force"});
 
 std::int64_t integer_from(PyObject *object, const char *name) {
     if (PyBool_Check(object) || !PyIndex_Check(object))
@@ -224,7 +245,8 @@ std::int64_t integer_from(PyObject *object, const char *name) {
 
 Dtype unsigned_of(std::int64_t itemsize) {
     if (itemsize != 1 && itemsize != 2 && itemsize != 4 && itemsize != 8)
-        throw Error(ErrorKind::value, "configure: there is no integer of ", itemsize, " bytes; name the type with typestr=");
+        throw Error(ErrorKind::value, "configure: there is no integer of ", itemsize,
+                    " bytes; name the type with typestr=");
     return {TypeCode::unsigned_integer, static_cast<std::uint8_t>(8 * itemsize)};
 }
 
@@ -237,8 +259,8 @@ Dtype dtype_for(const Options &options, Dtype current) {
         return itemsize == current.itemsize() ? current : unsigned_of(itemsize);
     const Dtype dtype = dtype_from_words(text_of(options.typestr, "typestr"));
     if (dtype.itemsize() != itemsize)
-        throw Error(ErrorKind::value, "configure: itemsize=", itemsize, " contradicts ", dtype, ", whose items have ",
-                    dtype.itemsize(), " bytes; itemsize may be left out");
+        throw Error(ErrorKind::value, "configure: itemsize=", itemsize, " contradicts ", dtype,
+                    ", whose items have ", dtype.itemsize(), " bytes; itemsize may be left out");
     return dtype;
 }
 
@@ -249,12 +271,14 @@ Layout layout_for(const Options &options, const Array &current, Dtype dtype) {
         return exchange::layout_of_elements(configure_speaker, current.shape(), nullptr);
     }
     const std::vector<std::int64_t> shape =
-        options.shape ? extents_from(options.shape) : std::vector<std::int64_t>(current.shape().begin(), current.shape().end());
+        options.shape ? extents_from(options.shape)
+                      : std::vector<std::int64_t>(current.shape().begin(), current.shape().end());
     if (!options.strides || options.strides == Py_None)
         return exchange::layout_of_elements(configure_speaker, shape, nullptr);
     const std::vector<std::int64_t> strides = extents_from(options.strides);
     if (strides.size() != shape.size())
-        throw configure_speaker.refusal("there are ", strides.size(), " strides for the ", shape.size(), " axes of the shape");
+        throw configure_speaker.refusal("there are ", strides.size(), " strides for the ",
+                                        shape.size(), " axes of the shape");
     return exchange::layout_of_bytes(configure_speaker, shape, strides.data(), dtype.itemsize());
 }
 
@@ -270,9 +294,9 @@ std::optional<std::uintptr_t> stream_from(PyObject *object) {
         throw Error(ErrorKind::overflow, "configure: stream=", shown(object), " is no stream");
     }
     if (number == 0)
-        throw configure_speaker.refusal(
-            "stream=0 may mean two streams: 1 is the legacy default stream, 2 that of the thread, and None says "
-            "that there is nothing to wait for");
+        throw configure_speaker.refusal("stream=0 may mean two streams: 1 is the legacy default "
+                                        "stream, 2 that of the thread, and None says "
+                                        "that there is nothing to wait for");
     return number;
 }
 
@@ -280,13 +304,15 @@ std::optional<std::uintptr_t> stream_from(PyObject *object) {
 void check_bytes(const Array &current, Dtype dtype, const Layout &layout) {
     const std::int64_t before = current.nbytes(), after = layout.nbytes(dtype.itemsize());
     if (before != after)
-        throw configure_speaker.refusal(layout, " of ", dtype, " are ", after, " bytes, and the array has ", before,
+        throw configure_speaker.refusal(layout, " of ", dtype, " are ", after,
+                                        " bytes, and the array has ", before,
                                         "; pass _force=True if that is meant");
-    const ByteRange had = current.layout().byte_range(current.itemsize()), has = layout.byte_range(dtype.itemsize());
+    const ByteRange had = current.layout().byte_range(current.itemsize()),
+                    has = layout.byte_range(dtype.itemsize());
     if (layout.size() != 0 && (has.begin < had.begin || has.end > had.end))
         throw configure_speaker.refusal("the strides lead to bytes ", has.begin, " to ", has.end,
-                                        " from the first element, and the array has ", had.begin, " to ", had.end,
-                                        "; pass _force=True if that is meant");
+                                        " from the first element, and the array has ", had.begin,
+                                        " to ", had.end, "; pass _force=True if that is meant");
 }
 
 // All checks run before the first change, so a call that raises has changed nothing.
@@ -300,8 +326,10 @@ void reconfigure(PyObject *self, const Options &options) {
     else
         (void)layout.nbytes(dtype.itemsize());
     const bool read_only = options.read_only ? is_true(options.read_only) : current.read_only();
-    const bool changes_elements = options.typestr || options.shape || options.strides || options.itemsize;
-    const std::optional<std::uintptr_t> stream = options.stream ? stream_from(options.stream) : std::nullopt;
+    const bool changes_elements =
+        options.typestr || options.shape || options.strides || options.itemsize;
+    const std::optional<std::uintptr_t> stream =
+        options.stream ? stream_from(options.stream) : std::nullopt;
 
     const Exclusive exclusive(self);
     Description &description = description_of(self);
@@ -317,7 +345,8 @@ void reconfigure(PyObject *self, const Options &options) {
 
 PyObject *configure(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return guarded([&] {
-        const auto [typestr, shape, strides, itemsize, read_only, stream, force] = of_configure.read(args, nargs, kwnames);
+        const auto [typestr, shape, strides, itemsize, read_only, stream, force] =
+            of_configure.read(args, nargs, kwnames);
         reconfigure(self, {typestr, shape, strides, itemsize, read_only, stream, force});
         return Py_NewRef(self);
     });
@@ -350,19 +379,24 @@ void check_not_host(PyObject *self) {
     const Memory memory = known_memory_of(self);
     if (!memory || !is_host(memory))
         return;
-    PyErr_Format(PyExc_AttributeError, "%s: this DeviceArray is memory of the host; entrepot.asarray(array) hands that on",
-                 cai_attribute);
+    PyErr_Format(
+        PyExc_AttributeError,
+        "%s: this DeviceArray is memory of the host; entrepot.asarray(array) hands that on",
+        cai_attribute);
     throw PythonError{};
 }
 
 // NumPy calls this after the buffer protocol and the array interface have refused. If it failed
 // without raising, NumPy would create an object array with this DeviceArray as its only element.
-PyObject *numpy_asks_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *numpy_asks_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                         PyObject *kwnames) {
     return guarded([&] {
         const Array array = array_from(self);
         if (!array.is_host_accessible())
-            throw Error(ErrorKind::exchange, "NumPy: this DeviceArray is ", array.kind(), " memory of ", array.device(),
-                        ", which the host cannot reach; copy it with entrepot.asarray(array).copy_to_host(), or with hipMemcpy");
+            throw Error(ErrorKind::exchange, "NumPy: this DeviceArray is ", array.kind(),
+                        " memory of ", array.device(),
+                        ", which the host cannot reach; copy it with "
+                        "entrepot.asarray(array).copy_to_host(), or with hipMemcpy");
         const Reference wrapped = checked(wrap(Array(array)));
         return numpy_asks(wrapped.get(), args, nargs, kwnames);
     });
@@ -374,9 +408,11 @@ PyObject *get_cai(PyObject *self, void *) {
         check_not_host(self);
         give_address_its_turn(self);
         const Array elements = elements_of(self);
-        Reference dict = interface_dict_of(elements, elements.itemsize(), cai::version, cai_attribute);
+        Reference dict =
+            interface_dict_of(elements, elements.itemsize(), cai::version, cai_attribute);
         const std::optional<std::uintptr_t> stream = description_of(self).stream;
-        set_entry(dict, Key::stream, stream ? Reference(PyLong_FromSize_t(*stream)) : Reference::borrow(Py_None));
+        set_entry(dict, Key::stream,
+                  stream ? Reference(PyLong_FromSize_t(*stream)) : Reference::borrow(Py_None));
         return dict.release();
     });
 }
@@ -396,7 +432,9 @@ std::string typestr_or_name(Dtype dtype) {
     const std::optional<std::string_view> typestr = typestr_of(dtype);
     return typestr ? std::string(*typestr) : name_of(dtype);
 }
-PyObject *typestr_of_array(const Array &a) { return PyUnicode_FromString(typestr_or_name(a.dtype()).c_str()); }
+PyObject *typestr_of_array(const Array &a) {
+    return PyUnicode_FromString(typestr_or_name(a.dtype()).c_str());
+}
 
 PyObject *get_stream(PyObject *self, void *) {
     const Exclusive exclusive(self);
@@ -426,7 +464,8 @@ const Protocol device_array_protocol{"entrepot.adapters", nullptr, is_ours, read
 
 PyMethodDef device_array_methods[] = {
     {"configure", with_keywords(configure), METH_FASTCALL | METH_KEYWORDS,
-     "configure($self, /, *, typestr=…, shape=…, strides=…, itemsize=…, read_only=…, stream=…, _force=False)\n--\n\n"
+     "configure($self, /, *, typestr=…, shape=…, strides=…, itemsize=…, read_only=…, stream=…, "
+     "_force=False)\n--\n\n"
      "Describe the elements at the address, and return the array itself.\n\n"
      "- ``typestr``: the array interface's type string or NumPy's name of a type ('<f4',\n"
      "  'float32')\n"
@@ -452,14 +491,19 @@ PyMethodDef device_array_methods[] = {
 };
 
 PyGetSetDef device_array_attributes[] = {
-    {"shape", getter<shape_of>, nullptr, "Extent of each axis, in elements; (0,) if the shape is unknown.", nullptr},
-    {"strides", getter<strides_of>, nullptr, "Distance between neighbours along each axis, in bytes.", nullptr},
-    {"typestr", getter<typestr_of_array>, nullptr, "The type of an element, as a type string of the array interface.", nullptr},
+    {"shape", getter<shape_of>, nullptr,
+     "Extent of each axis, in elements; (0,) if the shape is unknown.", nullptr},
+    {"strides", getter<strides_of>, nullptr,
+     "Distance between neighbours along each axis, in bytes.", nullptr},
+    {"typestr", getter<typestr_of_array>, nullptr,
+     "The type of an element, as a type string of the array interface.", nullptr},
     {"size", getter<size_of>, nullptr, "Number of elements.", nullptr},
     {"itemsize", getter<itemsize_of>, nullptr, "Bytes of an element.", nullptr},
     {"rank", getter<rank_of>, nullptr, "Number of axes.", nullptr},
-    {"stream_as_int", get_stream, nullptr, "The stream that consumers synchronize with, or None.", nullptr},
-    {"is_freed", get_is_freed, nullptr, "True if the memory has been freed; every later use is refused.", nullptr},
+    {"stream_as_int", get_stream, nullptr, "The stream that consumers synchronize with, or None.",
+     nullptr},
+    {"is_freed", get_is_freed, nullptr,
+     "True if the memory has been freed; every later use is refused.", nullptr},
     {"__cuda_array_interface__", get_cai, nullptr,
      "The CUDA array interface, version 3, in a new dict.\n\n"
      "Raises AttributeError for host memory.",
@@ -486,10 +530,11 @@ PyObject *device_array_repr(PyObject *self) {
     return guarded([&] {
         const Array elements = elements_of(self);
         const Reference shape = tuple_of(elements.shape());
-        return PyUnicode_FromFormat("<%s %s shape=%R typestr='%s'%s%s>", _PyType_Name(Py_TYPE(self)), HexText(self).text,
-                                    shape.get(), typestr_or_name(elements.dtype()).c_str(),
-                                    elements.read_only() ? " read-only" : "",
-                                    pointer_of(root_of(self))->flags & ENTREPOT_ADAPTER_FREED ? " freed" : "");
+        return PyUnicode_FromFormat(
+            "<%s %s shape=%R typestr='%s'%s%s>", _PyType_Name(Py_TYPE(self)), HexText(self).text,
+            shape.get(), typestr_or_name(elements.dtype()).c_str(),
+            elements.read_only() ? " read-only" : "",
+            pointer_of(root_of(self))->flags & ENTREPOT_ADAPTER_FREED ? " freed" : "");
     });
 }
 
@@ -508,12 +553,18 @@ PyObject *device_array_subscript(PyObject *self, PyObject *index) {
         const Array part = selected(elements_of(self), index);
         Reference result = blank(device_array_type);
         describe(result.get(), {part.data(), depend_on(root_of(self)), -1, part.read_only()},
-                 {part.dtype(), part.layout(), description_of(self).is_known, {}, description_of(self).stream});
+                 {part.dtype(),
+                  part.layout(),
+                  description_of(self).is_known,
+                  {},
+                  description_of(self).stream});
         return result.release();
     });
 }
 
-void construct_description(PyObject *self) { new (reinterpret_cast<entrepot_device_array *>(self)->description) Description; }
+void construct_description(PyObject *self) {
+    new (reinterpret_cast<entrepot_device_array *>(self)->description) Description;
+}
 
 void destroy_description(PyObject *self) noexcept { description_of(self).~Description(); }
 
@@ -547,7 +598,8 @@ void check_contiguous(PyObject *adapter) {
         return;
     const Exclusive exclusive(adapter);
     check_contiguous(description_of(adapter).layout,
-                     ": entrepot.asarray(array).to(); int(array) is the address of its first element, where that is meant");
+                     ": entrepot.asarray(array).to(); int(array) is the address of its first "
+                     "element, where that is meant");
 }
 
 Py_ssize_t bytes_of_device_array(PyObject *self) {
@@ -568,7 +620,8 @@ PyObject *root_of(PyObject *adapter) noexcept {
 Reference device_array(void *address, std::size_t bytes) {
     const auto extent = static_cast<std::int64_t>(bytes);
     Reference self = blank(device_array_type);
-    describe(self.get(), {address, Owner(), -1, false}, {dtypes::uint8, Layout(Extents(&extent, 1)), true, {}, {}});
+    describe(self.get(), {address, Owner(), -1, false},
+             {dtypes::uint8, Layout(Extents(&extent, 1)), true, {}, {}});
     return self;
 }
 

@@ -52,7 +52,8 @@ void add_value(Arguments &arguments, PyObject *instance, const CtypesType &type)
     if (PyObject_GetBuffer(instance, &bytes, PyBUF_SIMPLE) != 0)
         throw PythonError{};
     const std::unique_ptr<Py_buffer, void (*)(Py_buffer *)> held(&bytes, PyBuffer_Release);
-    arguments.add(bytes.buf, std::min(static_cast<std::size_t>(bytes.len), type.size), type.alignment);
+    arguments.add(bytes.buf, std::min(static_cast<std::size_t>(bytes.len), type.size),
+                  type.alignment);
 }
 
 // For each argument, the object that must live as long as the block: a pin, the caller's item, or
@@ -62,7 +63,9 @@ public:
     explicit Pins(Reference items) : items_(std::move(items)) {}
 
     Py_ssize_t count() const noexcept { return PyTuple_GET_SIZE(items_.get()); }
-    PyObject *item(Py_ssize_t index) const noexcept { return PyTuple_GET_ITEM(items_.get(), index); }
+    PyObject *item(Py_ssize_t index) const noexcept {
+        return PyTuple_GET_ITEM(items_.get(), index);
+    }
 
     void set(Py_ssize_t index, Reference pin) {
         if (!own_)
@@ -131,10 +134,12 @@ void fill_launch_arguments(PyObject *self, const AdapterRow &, PyObject *source)
     Pins pins(checked(items_of(source).release()));
     Arguments arguments;
     for (Py_ssize_t i = 0; i < pins.count(); ++i)
-        with_remedy([&] { with_subject([&] { add(arguments, pins, i); }, "argument ", i); },
-                    "; a number goes by value as ctypes has it: ctypes.c_int(3), ctypes.c_float(1.5)");
+        with_remedy(
+            [&] { with_subject([&] { add(arguments, pins, i); }, "argument ", i); },
+            "; a number goes by value as ctypes has it: ctypes.c_int(3), ctypes.c_float(1.5)");
     const LaunchLayout &layout = arguments.layout();
-    OwnBlock block = new_block(LaunchBlock::bytes_for(layout), LaunchBlock::alignment_for(layout), std::move(pins).release());
+    OwnBlock block = new_block(LaunchBlock::bytes_for(layout), LaunchBlock::alignment_for(layout),
+                               std::move(pins).release());
     std::memcpy(LaunchBlock::begin(block.data, layout), arguments.data(), layout.end());
     set(self, {block.data, std::move(block.owner), -1, false});
 }

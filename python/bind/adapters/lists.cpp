@@ -56,13 +56,16 @@ bool read_integer(PyObject *number, Integer &value) {
     return fits;
 }
 
-[[noreturn, gnu::noinline]] void refuse_element(Py_ssize_t index, const ElementType &type, PyObject *object) {
-    throw Error(ErrorKind::type, "element ", index, " is ", shown(object), "; an int that fits C's ", type.c_name,
-                " was expected");
+[[noreturn, gnu::noinline]] void refuse_element(Py_ssize_t index, const ElementType &type,
+                                                PyObject *object) {
+    throw Error(ErrorKind::type, "element ", index, " is ", shown(object),
+                "; an int that fits C's ", type.c_name, " was expected");
 }
 
-[[noreturn, gnu::noinline]] void refuse_number(Py_ssize_t index, const ElementType &type, PyObject *object) {
-    throw Error(ErrorKind::overflow, "element ", index, " is ", shown(object), ", which does not fit C's ", type.c_name);
+[[noreturn, gnu::noinline]] void refuse_number(Py_ssize_t index, const ElementType &type,
+                                               PyObject *object) {
+    throw Error(ErrorKind::overflow, "element ", index, " is ", shown(object),
+                ", which does not fit C's ", type.c_name);
 }
 
 void store(const ElementType &type, std::byte *to, Py_ssize_t index, PyObject *object) {
@@ -85,10 +88,13 @@ Reference number_at(const ElementType &type, const void *from) {
 
 // Fast path for lists of plain ints, which runs no Python code. Returns false if an item is not a
 // plain int or does not fit.
-template <class Number> bool store_plain(void *to, PyObject *const *items, Py_ssize_t count) noexcept {
+template <class Number>
+bool store_plain(void *to, PyObject *const *items, Py_ssize_t count) noexcept {
     for (Py_ssize_t i = 0; i < count; ++i) {
         int overflow = 0;
-        const long long value = PyLong_CheckExact(items[i]) ? PyLong_AsLongLongAndOverflow(items[i], &overflow) : (overflow = 1);
+        const long long value = PyLong_CheckExact(items[i])
+                                    ? PyLong_AsLongLongAndOverflow(items[i], &overflow)
+                                    : (overflow = 1);
         if (overflow || !std::in_range<Number>(value)) [[unlikely]]
             return false;
         static_cast<Number *>(to)[i] = static_cast<Number>(value);
@@ -96,10 +102,13 @@ template <class Number> bool store_plain(void *to, PyObject *const *items, Py_ss
     return true;
 }
 
-bool store_plain(const ElementType &type, void *to, PyObject *const *items, Py_ssize_t count) noexcept {
+bool store_plain(const ElementType &type, void *to, PyObject *const *items,
+                 Py_ssize_t count) noexcept {
     if (type.size == 4)
-        return type.is_signed ? store_plain<std::int32_t>(to, items, count) : store_plain<std::uint32_t>(to, items, count);
-    return type.is_signed ? store_plain<std::int64_t>(to, items, count) : store_plain<std::uint64_t>(to, items, count);
+        return type.is_signed ? store_plain<std::int32_t>(to, items, count)
+                              : store_plain<std::uint32_t>(to, items, count);
+    return type.is_signed ? store_plain<std::int64_t>(to, items, count)
+                          : store_plain<std::uint64_t>(to, items, count);
 }
 
 void fill_from_list(PyObject *self, const ElementType &type, PyObject *list) {
@@ -117,7 +126,8 @@ void fill_from_list(PyObject *self, const ElementType &type, PyObject *list) {
         length = PyTuple_GET_SIZE(items.get());
         block = new_block(static_cast<std::size_t>(length) * type.size, 16, {});
         for (Py_ssize_t i = 0; i < length; ++i)
-            store(type, static_cast<std::byte *>(block.data) + i * type.size, i, PyTuple_GET_ITEM(items.get(), i));
+            store(type, static_cast<std::byte *>(block.data) + i * type.size, i,
+                  PyTuple_GET_ITEM(items.get(), i));
     }
     set(self, {block.data, std::move(block.owner), -1, false}, length);
 }
@@ -130,8 +140,9 @@ struct Elements {
 };
 
 Elements elements_of_type(Dtype dtype) noexcept {
-    const bool is_integer =
-        dtype.code == TypeCode::integer || dtype.code == TypeCode::unsigned_integer || dtype.code == TypeCode::boolean;
+    const bool is_integer = dtype.code == TypeCode::integer ||
+                            dtype.code == TypeCode::unsigned_integer ||
+                            dtype.code == TypeCode::boolean;
     return {dtype.itemsize(), !is_integer};
 }
 
@@ -206,12 +217,14 @@ std::optional<Elements> elements_said_by(PyObject *source, std::string *words) {
 template <class Said> void check_elements(const AdapterRow &row, PyObject *source, Said said) {
     const std::optional<Elements> elements = said(nullptr);
     const Py_ssize_t size = size_of_element(row);
-    if (!elements || ((elements->itemsize == size || elements->itemsize == 1) && !(row.element && elements->is_floating)))
+    if (!elements || ((elements->itemsize == size || elements->itemsize == 1) &&
+                      !(row.element && elements->is_floating)))
         return;
     std::string words;
     (void)said(&words);
-    throw Error(ErrorKind::value, "the elements of a ", Py_TYPE(source)->tp_name, " have ", elements->itemsize, " bytes and ",
-                words, ", those of a ", short_name(row), " are ", row.element ? row.element->c_name : "pointers", " of ", size,
+    throw Error(ErrorKind::value, "the elements of a ", Py_TYPE(source)->tp_name, " have ",
+                elements->itemsize, " bytes and ", words, ", those of a ", short_name(row), " are ",
+                row.element ? row.element->c_name : "pointers", " of ", size,
                 " bytes; convert them, or pass Pointer(…) where the address is meant");
 }
 
@@ -228,29 +241,33 @@ void check_no_text(const AdapterRow &row, PyObject *source) {
     const bool is_text = PyBytes_Check(source) || PyUnicode_Check(source);
     if (!is_text && !(row.fill == fill_strings && PyByteArray_Check(source))) [[likely]]
         return;
-    throw Error(ErrorKind::type, expected_by(row), " was expected, not a ", Py_TYPE(source)->tp_name,
-                "; pass Pointer(…) where there are addresses in it");
+    throw Error(ErrorKind::type, expected_by(row), " was expected, not a ",
+                Py_TYPE(source)->tp_name, "; pass Pointer(…) where there are addresses in it");
 }
 
 Target target_with_elements(const AdapterRow &row, PyObject *source) {
-    check_elements(row, source, [&](std::string *words) { return elements_said_by(source, words); });
+    check_elements(row, source,
+                   [&](std::string *words) { return elements_said_by(source, words); });
     Target target;
     if (find_target(source, target))
         return target;
     const Array array = array_for(source, expected_by(row));
-    check_elements(row, source, [&](std::string *words) { return elements_of_array(array, words); });
+    check_elements(row, source,
+                   [&](std::string *words) { return elements_of_array(array, words); });
     return target_of_import(array);
 }
 
 // Sets the length to the number of elements that the memory has, if known.
 // Requires at least `least`.
-void fill_from_memory(PyObject *self, const AdapterRow &row, PyObject *source, Py_ssize_t least = 0) {
+void fill_from_memory(PyObject *self, const AdapterRow &row, PyObject *source,
+                      Py_ssize_t least = 0) {
     Target target = target_with_elements(row, source);
     const Py_ssize_t itemsize = size_of_element(row);
     const Py_ssize_t length = target.bytes < 0 ? -1 : target.bytes / itemsize;
     if (target.address && length >= 0 && length < least)
-        throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(source)->tp_name, " has ", target.bytes, " bytes, and ", least,
-                    " of ", itemsize, " bytes was expected there; pass memory that is large enough");
+        throw Error(ErrorKind::value, "the memory of a ", Py_TYPE(source)->tp_name, " has ",
+                    target.bytes, " bytes, and ", least, " of ", itemsize,
+                    " bytes was expected there; pass memory that is large enough");
     set(self, std::move(target), length);
 }
 
@@ -275,13 +292,15 @@ const char *string_in(PyObject *object, Py_ssize_t index) {
     if (PyBytes_Check(object))
         return PyBytes_AS_STRING(object);
     if (!PyUnicode_Check(object))
-        throw Error(ErrorKind::type, "element ", index, " is ", shown(object), "; bytes, a str or a CStr was expected");
+        throw Error(ErrorKind::type, "element ", index, " is ", shown(object),
+                    "; bytes, a str or a CStr was expected");
     Py_ssize_t length = 0;
     const char *const text = PyUnicode_AsUTF8AndSize(object, &length);
     if (!text)
         throw PythonError{};
     if (std::memchr(text, '\0', static_cast<std::size_t>(length)))
-        throw Error(ErrorKind::value, "element ", index, " has a NUL inside, where C would end it; pass bytes if that is meant");
+        throw Error(ErrorKind::value, "element ", index,
+                    " has a NUL inside, where C would end it; pass bytes if that is meant");
     return text;
 }
 
@@ -292,14 +311,17 @@ PyObject *pointer_at(void *cell, Owner list) {
     return result.release();
 }
 
-PyObject *string_at(const void *cell) { return cell ? PyBytes_FromString(static_cast<const char *>(cell)) : Py_NewRef(Py_None); }
+PyObject *string_at(const void *cell) {
+    return cell ? PyBytes_FromString(static_cast<const char *>(cell)) : Py_NewRef(Py_None);
+}
 
 // ---------------------------------------------------------------- reading
 
 std::byte *cells_of(PyObject *self) {
     void *const cells = pointer_of(self)->address;
     if (!cells)
-        throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(self)), " is NULL: it has no elements");
+        throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(self)),
+                    " is NULL: it has no elements");
     if (pointer_of(self)->length == 0)
         throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(self)), " has 0 elements");
     return static_cast<std::byte *>(cells);
@@ -309,7 +331,8 @@ Py_ssize_t length_of(PyObject *self) {
     const Py_ssize_t length = pointer_of(self)->length;
     if (length < 0)
         throw Error(ErrorKind::type, "the length of this ", _PyType_Name(Py_TYPE(self)),
-                    " is not known: it was made from an address; make it from a list, a buffer, or by allocate(count)");
+                    " is not known: it was made from an address; make it from a list, a buffer, or "
+                    "by allocate(count)");
     return length;
 }
 
@@ -327,8 +350,8 @@ void *pointer_in(PyObject *self, Py_ssize_t index) {
     return value;
 }
 
-// Borrowed: the object that the list pins at this address; nullptr if it pins no such object. C code may
-// have moved the address to another cell of the list.
+// Borrowed: the object that the list pins at this address; nullptr if it pins no such object. C
+// code may have moved the address to another cell of the list.
 PyObject *pin_at(PyObject *self, Py_ssize_t index, const void *address) {
     PyObject *const pins = kept_by(*pointer_of(self));
     if (!address || !pins || !PyTuple_Check(pins))
@@ -359,7 +382,8 @@ PyObject *element_at(PyObject *self, const AdapterRow &row, Py_ssize_t index) {
     if (row.fill == fill_pointers)
         return pointer_element(self, index);
     const Exclusive exclusive(self);
-    return row.element ? number_at(*row.element, cell_at(self, row, index)).release() : string_at(pointer_in(self, index));
+    return row.element ? number_at(*row.element, cell_at(self, row, index)).release()
+                       : string_at(pointer_in(self, index));
 }
 
 Reference elements_of(PyObject *self) {
@@ -401,12 +425,16 @@ Py_ssize_t count_from(PyObject *object) {
 const Parameters of_allocate("allocate", 1, 1, {"count"});
 const Parameters of_allocate_single("allocate", 1, 0, {"count"});
 
-PyObject *allocate_list(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    return guarded(
-        [&] { return allocate(reinterpret_cast<PyTypeObject *>(type), count_from(of_allocate.read(args, nargs, kwnames)[0])); });
+PyObject *allocate_list(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                        PyObject *kwnames) {
+    return guarded([&] {
+        return allocate(reinterpret_cast<PyTypeObject *>(type),
+                        count_from(of_allocate.read(args, nargs, kwnames)[0]));
+    });
 }
 
-PyObject *allocate_single(PyObject *type, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *allocate_single(PyObject *type, PyObject *const *args, Py_ssize_t nargs,
+                          PyObject *kwnames) {
     return guarded([&] {
         PyObject *const count = of_allocate_single.read(args, nargs, kwnames)[0];
         return allocate(reinterpret_cast<PyTypeObject *>(type), count ? count_from(count) : 1);
@@ -417,7 +445,8 @@ PyObject *allocate_single(PyObject *type, PyObject *const *args, Py_ssize_t narg
 const ElementType &element_type_of(PyObject *self) {
     const ElementType *const type = row_of(Py_TYPE(self)).element;
     if (!type)
-        throw Error(ErrorKind::type, "a ", _PyType_Name(Py_TYPE(self)), " has no elements that are integers");
+        throw Error(ErrorKind::type, "a ", _PyType_Name(Py_TYPE(self)),
+                    " has no elements that are integers");
     return *type;
 }
 
@@ -432,13 +461,15 @@ PyObject *get_value(PyObject *self, void *) {
 int set_value(PyObject *self, PyObject *value, void *) {
     try {
         if (!value)
-            throw Error(ErrorKind::type, "the value of a ", _PyType_Name(Py_TYPE(self)), " cannot be deleted");
+            throw Error(ErrorKind::type, "the value of a ", _PyType_Name(Py_TYPE(self)),
+                        " cannot be deleted");
         const ElementType &type = element_type_of(self);
         std::byte number[sizeof(std::uint64_t)];
         store(type, number, 0, value);  // may run Python code that points the adapter elsewhere
         const Exclusive exclusive(self);
         if (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY)
-            throw Error(ErrorKind::value, "the memory of this ", _PyType_Name(Py_TYPE(self)), " is read-only");
+            throw Error(ErrorKind::value, "the memory of this ", _PyType_Name(Py_TYPE(self)),
+                        " is read-only");
         std::memcpy(cells_of(self), number, type.size);
         return 0;
     } catch (...) {
@@ -451,12 +482,15 @@ int set_value(PyObject *self, PyObject *value, void *) {
 Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
     if (row.element)
         return row.element->size;
-    return row.fill == fill_strings || row.fill == fill_pointers ? static_cast<Py_ssize_t>(sizeof(void *)) : 0;
+    return row.fill == fill_strings || row.fill == fill_pointers
+               ? static_cast<Py_ssize_t>(sizeof(void *))
+               : 0;
 }
 
 PyMethodDef list_methods[] = {
     {"allocate", with_keywords(allocate_list), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, /, count)\n--\n\nAn array of ``count`` zeros, which is freed with the adapter."},
+     "allocate($type, /, count)\n--\n\nAn array of ``count`` zeros, which is freed with the "
+     "adapter."},
     {"to_list", to_list, METH_NOARGS,
      "to_list($self, /)\n--\n\n"
      "The current elements, in a list.\n\n"
@@ -470,7 +504,8 @@ PyMethodDef list_methods[] = {
 
 PyMethodDef single_methods[] = {
     {"allocate", with_keywords(allocate_single), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, /, count=1)\n--\n\nAn array of ``count`` zeros, which is freed with the adapter."},
+     "allocate($type, /, count=1)\n--\n\nAn array of ``count`` zeros, which is freed with the "
+     "adapter."},
     {},
 };
 
@@ -490,8 +525,8 @@ void fill_number(PyObject *self, const AdapterRow &row, PyObject *source) {
     if (!is_list(source))
         return fill_from_memory(self, row, source, 1);
     if (PySequence_Fast_GET_SIZE(source) != 1)
-        throw Error(ErrorKind::value, "one element was expected, not ", PySequence_Fast_GET_SIZE(source), "; ", row.element->list,
-                    " takes any number");
+        throw Error(ErrorKind::value, "one element was expected, not ",
+                    PySequence_Fast_GET_SIZE(source), "; ", row.element->list, " takes any number");
     fill_from_list(self, *row.element, source);
 }
 
@@ -502,7 +537,8 @@ void fill_strings(PyObject *self, const AdapterRow &row, PyObject *source) {
     const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
     Reference pinned = checked(PyTuple_New(length));
     PyObject *const held = pinned.get();
-    OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(pinned));
+    OwnBlock block =
+        new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(pinned));
     auto *const cells = static_cast<const void **>(block.data);
     for (Py_ssize_t i = 0; i < length; ++i) {
         PyObject *const item = PyTuple_GET_ITEM(items.get(), i);
@@ -527,11 +563,13 @@ void fill_pointers(PyObject *self, const AdapterRow &row, PyObject *source) {
     const Py_ssize_t length = PyTuple_GET_SIZE(items.get());
     Reference pinned = checked(PyTuple_New(length));
     PyObject *const held = pinned.get();
-    OwnBlock block = new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(pinned));
+    OwnBlock block =
+        new_block(static_cast<std::size_t>(length) * sizeof(void *), 16, std::move(pinned));
     auto *const cells = static_cast<void **>(block.data);
     for (Py_ssize_t i = 0; i < length; ++i) {
         PyObject *const item = PyTuple_GET_ITEM(items.get(), i);
-        Argument element = with_subject([&] { return argument_of(item, pointer_type); }, "element ", i);
+        Argument element =
+            with_subject([&] { return argument_of(item, pointer_type); }, "element ", i);
         cells[i] = element.address;
         Reference pin = pin_of(std::move(element), item);
         PyTuple_SET_ITEM(held, i, pin ? pin.release() : Py_NewRef(Py_None));
@@ -551,7 +589,8 @@ PyObject *list_item(PyObject *self, Py_ssize_t index) {
     return guarded([&] {
         const Py_ssize_t length = length_of(self);
         if (index < 0 || index >= length)
-            throw Error(ErrorKind::index, "index ", index, " is outside of the ", length, " elements");
+            throw Error(ErrorKind::index, "index ", index, " is outside of the ", length,
+                        " elements");
         return element_at(self, row_of(Py_TYPE(self)), index);
     });
 }

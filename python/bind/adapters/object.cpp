@@ -28,7 +28,9 @@ void free_block(void *handle) {
 // Release functions of a block with a pin, and of one without, which does not need the GIL.
 constexpr Owner::Release release_pinning = release_with_gil<free_block>, release_bare = std::free;
 
-bool is_block(Owner::Release release) noexcept { return release == release_pinning || release == release_bare; }
+bool is_block(Owner::Release release) noexcept {
+    return release == release_pinning || release == release_bare;
+}
 
 void release_dependent(void *handle) {
     auto *const adapter = static_cast<PyObject *>(handle);
@@ -49,8 +51,10 @@ void set(PyObject *self, Target &&target, Py_ssize_t length, unsigned flags) {
         const Exclusive exclusive(self);
         entrepot_pointer &pointer = *pointer_of(self);
         if (pointer.exports)
-            throw Error(ErrorKind::exchange, pointer.exports, " others use the memory of this ", _PyType_Name(Py_TYPE(self)),
-                        ", so its address cannot change; release them first, or make a new adapter");
+            throw Error(
+                ErrorKind::exchange, pointer.exports, " others use the memory of this ",
+                _PyType_Name(Py_TYPE(self)),
+                ", so its address cannot change; release them first, or make a new adapter");
         former = Owner(pointer.handle, pointer.release);
         pointer.address = target.address;
         pointer.length = length;
@@ -64,8 +68,10 @@ OwnBlock new_block(std::size_t bytes, std::size_t alignment, Reference pinned) {
     const std::size_t offset = std::max(alignment, sizeof(Block));
     if (bytes > largest || offset > largest)
         throw std::bad_alloc();
-    const std::size_t whole = (offset + std::max(bytes, std::size_t{1}) + offset - 1) & ~(offset - 1);
-    void *const memory = offset == sizeof(Block) ? std::malloc(whole) : std::aligned_alloc(offset, whole);
+    const std::size_t whole =
+        (offset + std::max(bytes, std::size_t{1}) + offset - 1) & ~(offset - 1);
+    void *const memory =
+        offset == sizeof(Block) ? std::malloc(whole) : std::aligned_alloc(offset, whole);
     if (!memory)
         throw std::bad_alloc();
     std::memset(memory, 0, whole);
@@ -83,11 +89,14 @@ Owner depend_on(PyObject *adapter) {
 bool is_owner(const entrepot_pointer &pointer) noexcept { return is_block(pointer.release); }
 
 bool keeps_memory(PyObject *adapter) noexcept {
-    return pointer_of(adapter)->release || is_device_array(adapter) || !is_adapter_type(Py_TYPE(adapter));
+    return pointer_of(adapter)->release || is_device_array(adapter) ||
+           !is_adapter_type(Py_TYPE(adapter));
 }
 
 PyObject *depended_on(const entrepot_pointer &pointer) noexcept {
-    return pointer.release == release_with_gil<release_dependent> ? static_cast<PyObject *>(pointer.handle) : nullptr;
+    return pointer.release == release_with_gil<release_dependent>
+               ? static_cast<PyObject *>(pointer.handle)
+               : nullptr;
 }
 
 bool may_lose_memory(PyObject *adapter) noexcept {
@@ -113,6 +122,8 @@ void become_owner(PyObject *self, std::size_t bytes, std::size_t alignment) {
     set(self, {block.data, std::move(block.owner), static_cast<Py_ssize_t>(bytes), false});
 }
 
-void become_view(PyObject *self, void *address, Owner owner) { set(self, {address, std::move(owner), -1, false}); }
+void become_view(PyObject *self, void *address, Owner owner) {
+    set(self, {address, std::move(owner), -1, false});
+}
 
 }  // namespace entrepot::python

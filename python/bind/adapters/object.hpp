@@ -37,8 +37,10 @@ struct AdapterRow {
 // Defined in type.cpp, in the order of the table of rows.
 constexpr std::size_t adapter_type_count = 18;
 extern std::array<PyTypeObject, adapter_type_count> adapter_types;
-inline PyTypeObject *const pointer_type = &adapter_types[0], *const c_string_type = &adapter_types[1],
-                           *const device_array_type = &adapter_types[2], *const pointer_list_type = &adapter_types[4];
+inline PyTypeObject *const pointer_type = &adapter_types[0],
+                           *const c_string_type = &adapter_types[1],
+                           *const device_array_type = &adapter_types[2],
+                           *const pointer_list_type = &adapter_types[4];
 
 // Row of an adapter type, or of the adapter type that a subclass derives from.
 const AdapterRow &row_of(PyTypeObject *type) noexcept;
@@ -46,7 +48,8 @@ const char *short_name(const AdapterRow &row) noexcept;  // without the module
 
 // True if `type` is one of the adapter types itself, not a subclass.
 inline bool is_adapter_type(const PyTypeObject *type) noexcept {
-    const auto first = reinterpret_cast<std::uintptr_t>(adapter_types.data()), address = reinterpret_cast<std::uintptr_t>(type);
+    const auto first = reinterpret_cast<std::uintptr_t>(adapter_types.data()),
+               address = reinterpret_cast<std::uintptr_t>(type);
     return address >= first && address < first + sizeof adapter_types;
 }
 
@@ -55,7 +58,8 @@ Py_ssize_t size_of_element(const AdapterRow &row) noexcept;
 
 inline bool is_device_array(PyObject *object) noexcept {
     PyTypeObject *const type = Py_TYPE(object);
-    return type == device_array_type || (!is_adapter_type(type) && PyType_IsSubtype(type, device_array_type));
+    return type == device_array_type ||
+           (!is_adapter_type(type) && PyType_IsSubtype(type, device_array_type));
 }
 
 // A new NULL adapter of an adapter type or a subclass. Does not call the subclass's __new__.
@@ -105,7 +109,8 @@ PyObject *kept_by(const entrepot_pointer &pointer) noexcept;
 struct HexText {
     char text[2 + 16 + 1];
     explicit HexText(PyObject *adapter) noexcept {
-        std::snprintf(text, sizeof text, "%#zx", reinterpret_cast<std::size_t>(pointer_of(adapter)->address));
+        std::snprintf(text, sizeof text, "%#zx",
+                      reinterpret_cast<std::size_t>(pointer_of(adapter)->address));
         if (!pointer_of(adapter)->address)
             std::strcpy(text, "0x0");
     }

@@ -11,7 +11,9 @@
 namespace entrepot::python {
 namespace {
 
-Reference integer_of(PyObject *self) { return checked(PyLong_FromVoidPtr(pointer_of(self)->address)); }
+Reference integer_of(PyObject *self) {
+    return checked(PyLong_FromVoidPtr(pointer_of(self)->address));
+}
 
 PyObject *from_object(PyObject *type, PyObject *object) {
     return guarded([&] {
@@ -34,40 +36,51 @@ PyObject *as_c_void_p(PyObject *self, PyObject *) {
         const Reference module = checked(PyImport_ImportModule("ctypes"));
         return checked(PyObject_CallMethod(
                            module.get(), "c_void_p", "K",
-                           static_cast<unsigned long long>(reinterpret_cast<std::uintptr_t>(pointer_of(self)->address))))
+                           static_cast<unsigned long long>(
+                               reinterpret_cast<std::uintptr_t>(pointer_of(self)->address))))
             .release();
     });
 }
 
 PyObject *refuse_to_pickle(PyObject *self, PyObject *) {
     PyErr_Format(PyExc_TypeError,
-                 "a %s cannot be copied or pickled: an address and the owner of its memory exist in one process only",
+                 "a %s cannot be copied or pickled: an address and the owner of its memory exist "
+                 "in one process only",
                  _PyType_Name(Py_TYPE(self)));
     return nullptr;
 }
 
 // Without this, bytes() would use __index__ as the length and return zeros.
 PyObject *refuse_bytes(PyObject *self, PyObject *) {
-    PyErr_Format(PyExc_TypeError, "a %s does not know how many bytes are at its address: ctypes.string_at(int(p), n) reads them",
+    PyErr_Format(PyExc_TypeError,
+                 "a %s does not know how many bytes are at its address: ctypes.string_at(int(p), "
+                 "n) reads them",
                  _PyType_Name(Py_TYPE(self)));
     return nullptr;
 }
 
-PyObject *get_is_null(PyObject *self, void *) { return PyBool_FromLong(!pointer_of(self)->address); }
-PyObject *get_is_owner(PyObject *self, void *) { return PyBool_FromLong(is_owner(*pointer_of(self))); }
+PyObject *get_is_null(PyObject *self, void *) {
+    return PyBool_FromLong(!pointer_of(self)->address);
+}
+PyObject *get_is_owner(PyObject *self, void *) {
+    return PyBool_FromLong(is_owner(*pointer_of(self)));
+}
 PyObject *get_is_read_only(PyObject *self, void *) {
     return PyBool_FromLong((pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY) != 0);
 }
 
 std::uintptr_t offset_from(PyObject *object) {
     if (!PyLong_CheckExact(object) && (PyBool_Check(object) || !PyIndex_Check(object)))
-        throw Error(ErrorKind::type, "an offset is an int, a number of bytes, not a ", Py_TYPE(object)->tp_name);
-    const Py_ssize_t offset =
-        PyLong_CheckExact(object) ? PyLong_AsSsize_t(object) : PyNumber_AsSsize_t(object, PyExc_OverflowError);
+        throw Error(ErrorKind::type, "an offset is an int, a number of bytes, not a ",
+                    Py_TYPE(object)->tp_name);
+    const Py_ssize_t offset = PyLong_CheckExact(object)
+                                  ? PyLong_AsSsize_t(object)
+                                  : PyNumber_AsSsize_t(object, PyExc_OverflowError);
     if (offset == -1 && PyErr_Occurred())
         throw PythonError{};
     if (offset < 0)
-        throw Error(ErrorKind::value, "an offset of ", offset, " bytes lies before the memory that the pointer stands for");
+        throw Error(ErrorKind::value, "an offset of ", offset,
+                    " bytes lies before the memory that the pointer stands for");
     return static_cast<std::uintptr_t>(offset);
 }
 
@@ -80,11 +93,13 @@ PyMethodDef pointer_methods[] = {
     {"createRef", create_reference, METH_NOARGS,
      "createRef($self, /)\n--\n\n"
      "A Pointer to the address in this adapter, as C's ``&p``. It keeps the adapter alive."},
-    {"as_c_void_p", as_c_void_p, METH_NOARGS, "as_c_void_p($self, /)\n--\n\nThe address as a ctypes.c_void_p."},
+    {"as_c_void_p", as_c_void_p, METH_NOARGS,
+     "as_c_void_p($self, /)\n--\n\nThe address as a ctypes.c_void_p."},
     {"__reduce__", refuse_to_pickle, METH_NOARGS,
      "__reduce__($self, /)\n--\n\n"
      "Raises TypeError: an address is valid in one process only."},
-    {"__bytes__", refuse_bytes, METH_NOARGS, "__bytes__($self, /)\n--\n\nRaises TypeError: the number of bytes is unknown."},
+    {"__bytes__", refuse_bytes, METH_NOARGS,
+     "__bytes__($self, /)\n--\n\nRaises TypeError: the number of bytes is unknown."},
     {},
 };
 
@@ -92,7 +107,8 @@ PyGetSetDef pointer_attributes[] = {
     {"is_ptr_null", get_is_null, nullptr, "True if the address is NULL.", nullptr},
     {"is_owner", get_is_owner, nullptr, "True if the adapter allocated the memory.", nullptr},
     {"is_read_only", get_is_read_only, nullptr,
-     "True if the memory must not be written; such an adapter is refused as a destination.", nullptr},
+     "True if the memory must not be written; such an adapter is refused as a destination.",
+     nullptr},
     {},
 };
 
@@ -103,14 +119,17 @@ void fill_pointer(PyObject *self, const AdapterRow &, PyObject *source) {
 }
 
 PyObject *pointer_repr(PyObject *self) {
-    return guarded([&] { return PyUnicode_FromFormat("<%s %s>", _PyType_Name(Py_TYPE(self)), HexText(self).text); });
+    return guarded([&] {
+        return PyUnicode_FromFormat("<%s %s>", _PyType_Name(Py_TYPE(self)), HexText(self).text);
+    });
 }
 
 PyObject *pointer_compare(PyObject *self, PyObject *other, int operation) {
     if (operation != Py_EQ && operation != Py_NE)
         Py_RETURN_NOTIMPLEMENTED;
     if (is_adapter(other))
-        return PyBool_FromLong((pointer_of(self)->address == pointer_of(other)->address) == (operation == Py_EQ));
+        return PyBool_FromLong((pointer_of(self)->address == pointer_of(other)->address) ==
+                               (operation == Py_EQ));
     if (!PyLong_Check(other) || PyBool_Check(other))
         Py_RETURN_NOTIMPLEMENTED;
     return guarded([&] { return PyObject_RichCompare(integer_of(self).get(), other, operation); });
@@ -130,15 +149,20 @@ PyObject *pointer_int(PyObject *self) { return PyLong_FromVoidPtr(pointer_of(sel
 
 PyObject *pointer_subscript(PyObject *self, PyObject *object) {
     return guarded([&] {
-        const std::uintptr_t offset = offset_from(object), base = reinterpret_cast<std::uintptr_t>(pointer_of(self)->address);
+        const std::uintptr_t offset = offset_from(object),
+                             base = reinterpret_cast<std::uintptr_t>(pointer_of(self)->address);
         if (offset > std::numeric_limits<std::uintptr_t>::max() - base)
-            throw Error(ErrorKind::overflow, offset, " bytes behind ", Hex(pointer_of(self)->address),
-                        " the address space has ended");
+            throw Error(ErrorKind::overflow, offset, " bytes behind ",
+                        Hex(pointer_of(self)->address), " the address space has ended");
         const entrepot_pointer &pointer = *pointer_of(self);
-        const Py_ssize_t bytes = bytes_of(self), left = bytes < 0 ? -1 : bytes - std::min(bytes, static_cast<Py_ssize_t>(offset));
+        const Py_ssize_t bytes = bytes_of(self),
+                         left = bytes < 0
+                                    ? -1
+                                    : bytes - std::min(bytes, static_cast<Py_ssize_t>(offset));
         Reference result = blank(pointer_type);
         set(result.get(),
-            {reinterpret_cast<void *>(base + offset), keeps_memory(self) ? depend_on(self) : Owner(), -1,
+            {reinterpret_cast<void *>(base + offset),
+             keeps_memory(self) ? depend_on(self) : Owner(), -1,
              (pointer.flags & ENTREPOT_ADAPTER_READ_ONLY) != 0},
             left);
         return result.release();

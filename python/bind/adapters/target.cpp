@@ -29,12 +29,14 @@ const Interned cai_attribute_name = "__cuda_array_interface__";
 
 namespace {
 
-const Interned as_c_void_p_name = "as_c_void_p", dlpack_name = "__dlpack__", suai_name = "__sycl_usm_array_interface__";
+const Interned as_c_void_p_name = "as_c_void_p", dlpack_name = "__dlpack__",
+               suai_name = "__sycl_usm_array_interface__";
 
 constexpr exchange::Speaker buffer_speaker{"buffer protocol", ErrorKind::value};
 
 constexpr const char *what_stands_for_one =
-    ": None, an int, a ctypes pointer, an adapter, or an object with memory does (a contiguous buffer, CAI, DLPack, SUAI)";
+    ": None, an int, a ctypes pointer, an adapter, or an object with memory does (a contiguous "
+    "buffer, CAI, DLPack, SUAI)";
 
 // ---------------------------------------------------------------- adapters
 
@@ -62,7 +64,8 @@ Target target_of_adapter(PyObject *adapter) {
 }
 
 void *address_of_integer(PyObject *integer) {
-    const std::size_t number = PyBool_Check(integer) ? std::numeric_limits<std::size_t>::max() : PyLong_AsSize_t(integer);
+    const std::size_t number =
+        PyBool_Check(integer) ? std::numeric_limits<std::size_t>::max() : PyLong_AsSize_t(integer);
     if (number == std::numeric_limits<std::size_t>::max()) [[unlikely]] {
         if (PyBool_Check(integer) || PyErr_Occurred()) {
             PyErr_Clear();
@@ -81,8 +84,9 @@ void check_strides(const InterfaceDict &dict) {
     dict.read_shape(shape);
     dict.read_strides(strides, shape.count);
     const std::int64_t itemsize = dtype_from_typestr(dict.typestr()).itemsize();
-    check_contiguous(exchange::layout_of_bytes(cai::speaker, shape.extents(), strides.values.data(), itemsize),
-                     ": entrepot.asarray(x).to()");
+    check_contiguous(
+        exchange::layout_of_bytes(cai::speaker, shape.extents(), strides.values.data(), itemsize),
+        ": entrepot.asarray(x).to()");
 }
 
 bool find_cai(PyObject *object, Target &target) {
@@ -109,11 +113,16 @@ void check_no_scalar(PyObject *object) {
     if (!is_numpy_scalar(object) || PyBytes_Check(object) || PyUnicode_Check(object)) [[likely]]
         return;
     const std::string_view name = Py_TYPE(object)->tp_name;
-    if (PyIndex_Check(object) && !name.starts_with("numpy.bool"))  // an index to NumPy 2.2, with a warning
+    // an index to NumPy 2.2, with a warning
+    if (PyIndex_Check(object) && !name.starts_with("numpy.bool"))
         throw Error(ErrorKind::type, "a ", name,
-                    " may be an address, or memory with a number in it: pass int(x) for the one, numpy.array(x) for the other");
-    if (name.find("void") == std::string_view::npos && name.find("record") == std::string_view::npos)
-        throw Error(ErrorKind::type, "a ", name, " is a number, and no address: numpy.array(x) is memory with that number in it");
+                    " may be an address, or memory with a number in it: pass int(x) for the one, "
+                    "numpy.array(x) for the other");
+    if (name.find("void") == std::string_view::npos &&
+        name.find("record") == std::string_view::npos)
+        throw Error(
+            ErrorKind::type, "a ", name,
+            " is a number, and no address: numpy.array(x) is memory with that number in it");
 }
 
 bool is_strided(PyObject *object) {
@@ -129,12 +138,14 @@ bool is_strided(PyObject *object) {
 
 HeldBuffer hold_contiguous(PyObject *object) {
     try {
-        return hold_buffer(buffer_speaker, object, PyBUF_SIMPLE);  // refuses what is not C-contiguous
+        // refuses what is not C-contiguous
+        return hold_buffer(buffer_speaker, object, PyBUF_SIMPLE);
     } catch (const Error &refusal) {
         if (!is_strided(object))
             throw;
-        throw Error(refusal.kind(), refusal.what(),
-                    "; copy it to contiguous memory first, as numpy.ascontiguousarray(x) or bytes(x) does");
+        throw Error(
+            refusal.kind(), refusal.what(),
+            "; copy it to contiguous memory first, as numpy.ascontiguousarray(x) or bytes(x) does");
     }
 }
 
@@ -142,8 +153,8 @@ HeldBuffer hold_contiguous(PyObject *object) {
 
 // True for arrays: they contain data, not code, although most export a buffer as bytes do.
 bool describes_data(PyObject *object) {
-    return is_array(object) || find_attribute(object, cai_attribute_name) || find_attribute(object, dlpack_name) ||
-           find_attribute(object, suai_name);
+    return is_array(object) || find_attribute(object, cai_attribute_name) ||
+           find_attribute(object, dlpack_name) || find_attribute(object, suai_name);
 }
 
 // ---------------------------------------------------------------- lists
@@ -173,7 +184,8 @@ std::optional<Listed> listed_by(PyObject *adapter) noexcept {
 
 Py_ssize_t bytes_of(PyObject *adapter) noexcept {
     const Py_ssize_t length = pointer_of(adapter)->length;
-    if (length < 0 || Py_IS_TYPE(adapter, pointer_type) || Py_IS_TYPE(adapter, c_string_type)) [[likely]]
+    if (length < 0 || Py_IS_TYPE(adapter, pointer_type) || Py_IS_TYPE(adapter, c_string_type))
+        [[likely]]
         return length < 0 ? -1 : length;
     const AdapterRow &row = row_of(Py_TYPE(adapter));
     if (row.fill == fill_c_string)  // of a type derived from it
@@ -244,8 +256,8 @@ bool find_void_pointer(PyObject *object, Target &target) {
         return false;
     const Reference pointer = checked(PyObject_CallNoArgs(method.get()));
     if (ctypes_type_of(Py_TYPE(pointer.get())).sort != CtypesSort::pointer)
-        throw Error(ErrorKind::type, "as_c_void_p() of a ", Py_TYPE(object)->tp_name, " gave ", shown(pointer.get()),
-                    " in place of a ctypes.c_void_p");
+        throw Error(ErrorKind::type, "as_c_void_p() of a ", Py_TYPE(object)->tp_name, " gave ",
+                    shown(pointer.get()), " in place of a ctypes.c_void_p");
     target = {address_in(pointer.get()), keep(object), -1, false};
     return true;
 }
@@ -258,8 +270,8 @@ Array array_for(PyObject *object, const char *expected) {
             throw;
         const char *const name = Py_TYPE(object)->tp_name;
         if (expected)
-            throw Error(ErrorKind::type, expected, " was expected, not a ", name, ", which stands for no address either",
-                        what_stands_for_one);
+            throw Error(ErrorKind::type, expected, " was expected, not a ", name,
+                        ", which stands for no address either", what_stands_for_one);
         throw Error(ErrorKind::type, "a ", name, " stands for no address", what_stands_for_one);
     }
 }
@@ -269,7 +281,8 @@ Array array_for(PyObject *object, const char *expected) {
 Target target_of_array(const Array &array, Owner owner) {
     check_contiguous(array.layout(), ": array.to(array.device)");
     give_host_its_turn(array);
-    return {array.data(), std::move(owner), array.is_host_accessible() ? array.nbytes() : -1, array.read_only()};
+    return {array.data(), std::move(owner), array.is_host_accessible() ? array.nbytes() : -1,
+            array.read_only()};
 }
 
 bool find_target(PyObject *object, Target &target) {
@@ -279,7 +292,8 @@ bool find_target(PyObject *object, Target &target) {
         target = target_of_array(array_of(object), keep(object));
         return true;
     }
-    return find_cai(object, target) || find_buffer(object, target) || find_void_pointer(object, target);
+    return find_cai(object, target) || find_buffer(object, target) ||
+           find_void_pointer(object, target);
 }
 
 Target target_of_import(const Array &array) {
@@ -298,18 +312,22 @@ Target target_of_function(PyObject *object) {
     Target target;
     if (find_plain(object, target))
         return target;
-    if (!describes_data(object) && (find_buffer(object, target) || find_void_pointer(object, target)))
+    if (!describes_data(object) &&
+        (find_buffer(object, target) || find_void_pointer(object, target)))
         return target;
     throw Error(ErrorKind::type, "a ", Py_TYPE(object)->tp_name,
-                " stands for no function: None, an int, a ctypes pointer, an adapter, a contiguous buffer or a callable does");
+                " stands for no function: None, an int, a ctypes pointer, an adapter, a contiguous "
+                "buffer or a callable does");
 }
 
 void check_not_freed(PyObject *adapter) {
     PyObject *const root = root_of(adapter);
     if (!root || !(pointer_of(root)->flags & ENTREPOT_ADAPTER_FREED)) [[likely]]
         return;
-    throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(adapter)), ", at ", Hex(pointer_of(adapter)->address),
-                is_device_array(adapter) ? ", has been freed" : ", is of a DeviceArray that has been freed",
+    throw Error(ErrorKind::value, "this ", _PyType_Name(Py_TYPE(adapter)), ", at ",
+                Hex(pointer_of(adapter)->address),
+                is_device_array(adapter) ? ", has been freed"
+                                         : ", is of a DeviceArray that has been freed",
                 ": its memory may be another's by now");
 }
 

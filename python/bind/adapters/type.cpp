@@ -43,7 +43,8 @@ constexpr const char *pointer_doc =
     "2**64 - 1, ValueError for strided memory.";
 constexpr const char *c_string_doc =
     "CStr(pyobj)\n--\n\n"
-    "A C string, made from a str (as UTF-8), from bytes, or from an object that Pointer accepts.\n\n"
+    "A C string, made from a str (as UTF-8), from bytes, or from an object that Pointer "
+    "accepts.\n\n"
     "The adapter keeps that object alive. After a C function has written the string, ``str()``\n"
     "reads its new contents.";
 constexpr const char *strings_doc =
@@ -55,16 +56,19 @@ constexpr const char *pointers_doc =
     "ListOfPointer(pyobj)\n--\n\n"
     "An array of addresses, made from a list or tuple of objects that Pointer accepts.\n\n"
     "The adapter keeps the objects alive. It can also be made from the address of such an array.";
-constexpr const char *numbers_doc = "An array of C integers, made from a list or tuple of ints.\n\n"
-                                    "It can also be made from the address of such an array, as Pointer accepts it.\n\n"
-                                    "Raises TypeError for an element that is not an int, OverflowError for an element that does\n"
-                                    "not fit; the message has the index.";
-constexpr const char *number_doc = "The address of one C integer. Its ``value`` reads and writes the integer.\n\n"
-                                   "It is made from a list of one int, by ``allocate()``, or from an object that Pointer\n"
-                                   "accepts.";
+constexpr const char *numbers_doc =
+    "An array of C integers, made from a list or tuple of ints.\n\n"
+    "It can also be made from the address of such an array, as Pointer accepts it.\n\n"
+    "Raises TypeError for an element that is not an int, OverflowError for an element that does\n"
+    "not fit; the message has the index.";
+constexpr const char *number_doc =
+    "The address of one C integer. Its ``value`` reads and writes the integer.\n\n"
+    "It is made from a list of one int, by ``allocate()``, or from an object that Pointer\n"
+    "accepts.";
 constexpr const char *launch_doc =
     "HipModuleLaunchKernel_extra(pyobj)\n--\n\n"
-    "The arguments of a kernel in the layout of hipModuleLaunchKernel, made from a list or tuple.\n\n"
+    "The arguments of a kernel in the layout of hipModuleLaunchKernel, made from a list or "
+    "tuple.\n\n"
     "The items are ctypes data, which are passed by value, and objects that Pointer accepts. They\n"
     "are laid out as the C ABI requires.\n\n"
     "Raises TypeError with the index of any other item: wrap numbers in ctypes.";
@@ -87,8 +91,9 @@ const char *kept(std::string text) {
 // A row of a type whose constructor requires its argument. All names begin with the module's name.
 constexpr char module_name[] = "entrepot.adapters.";
 
-AdapterRow row(const char *name, const char *base, decltype(AdapterRow::fill) fill, const adapters::ElementType *element,
-               PyMethodDef *methods, PyGetSetDef *attributes, const char *doc) {
+AdapterRow row(const char *name, const char *base, decltype(AdapterRow::fill) fill,
+               const adapters::ElementType *element, PyMethodDef *methods, PyGetSetDef *attributes,
+               const char *doc) {
     return {kept(module_name + std::string(name)), base, fill, element, methods, attributes,
             Parameters<1>(name, 1, 1, {"pyobj"}),  doc};
 }
@@ -99,16 +104,18 @@ AdapterRow list_row(const adapters::ElementType &element) {
 }
 
 AdapterRow single_row(const adapters::ElementType &element) {
-    return row(element.single, element.list, fill_number, &element, single_methods, single_attributes,
+    return row(element.single, element.list, fill_number, &element, single_methods,
+               single_attributes,
                kept(std::string(element.single) + "(pyobj)\n--\n\n" + number_doc));
 }
 
 // A base stands before the types derived from it.
 const std::array<AdapterRow, adapter_type_count> rows{{
-    {kept(module_name + std::string("Pointer")), nullptr, fill_pointer, nullptr, pointer_methods, pointer_attributes,
-     Parameters<1>("Pointer", 1, 0, {"pyobj"}), pointer_doc},
+    {kept(module_name + std::string("Pointer")), nullptr, fill_pointer, nullptr, pointer_methods,
+     pointer_attributes, Parameters<1>("Pointer", 1, 0, {"pyobj"}), pointer_doc},
     row("CStr", "Pointer", fill_c_string, nullptr, c_string_methods, nullptr, c_string_doc),
-    row("DeviceArray", "Pointer", fill_device_array, nullptr, device_array_methods, device_array_attributes, device_array_doc),
+    row("DeviceArray", "Pointer", fill_device_array, nullptr, device_array_methods,
+        device_array_attributes, device_array_doc),
     row("ListOfBytes", "Pointer", fill_strings, nullptr, list_methods, nullptr, strings_doc),
     row("ListOfPointer", "Pointer", fill_pointers, nullptr, list_methods, nullptr, pointers_doc),
     list_row(element_table[0]),
@@ -123,16 +130,21 @@ const std::array<AdapterRow, adapter_type_count> rows{{
     single_row(element_table[3]),
     single_row(element_table[4]),
     single_row(element_table[5]),
-    row("HipModuleLaunchKernel_extra", "Pointer", fill_launch_arguments, nullptr, nullptr, nullptr, launch_doc),
+    row("HipModuleLaunchKernel_extra", "Pointer", fill_launch_arguments, nullptr, nullptr, nullptr,
+        launch_doc),
 }};
 
-std::size_t number_of(const PyTypeObject *type) noexcept { return static_cast<std::size_t>(type - adapter_types.data()); }
+std::size_t number_of(const PyTypeObject *type) noexcept {
+    return static_cast<std::size_t>(type - adapter_types.data());
+}
 
 // ---------------------------------------------------------------- objects
 
 FreeList free_list;  // for all types but DeviceArray, whose objects are larger
 
-bool is_plain(PyTypeObject *type) noexcept { return is_adapter_type(type) && type != device_array_type; }
+bool is_plain(PyTypeObject *type) noexcept {
+    return is_adapter_type(type) && type != device_array_type;
+}
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(kept_by(*pointer_of(self)));
@@ -195,7 +207,8 @@ PyObject *vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, 
         auto *const exact = reinterpret_cast<PyTypeObject *>(type);
         const AdapterRow &row = rows[number_of(exact)];
         const Py_ssize_t nargs = PyVectorcall_NARGS(nargsf);
-        PyObject *const source = nargs == 1 && !kwnames ? args[0] : row.parameters.read(args, nargs, kwnames)[0];
+        PyObject *const source =
+            nargs == 1 && !kwnames ? args[0] : row.parameters.read(args, nargs, kwnames)[0];
         Reference self = blank(exact);
         fill(self.get(), row, source);
         return self.release();
@@ -253,7 +266,8 @@ void describe(PyTypeObject &type, const AdapterRow &row) {
     } head = {PyVarObject_HEAD_INIT(nullptr, 0)};
     type.ob_base = head.value;
     type.tp_name = row.name;
-    type.tp_basicsize = row.fill == fill_device_array ? sizeof(entrepot_device_array) : sizeof(entrepot_pointer);
+    type.tp_basicsize =
+        row.fill == fill_device_array ? sizeof(entrepot_device_array) : sizeof(entrepot_pointer);
     type.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
     type.tp_doc = row.doc;
     type.tp_base = row.base ? adapter_type(row.base) : nullptr;
@@ -261,7 +275,8 @@ void describe(PyTypeObject &type, const AdapterRow &row) {
     type.tp_getset = row.attributes;
     type.tp_new = new_adapter;
     type.tp_init = init;
-    type.tp_vectorcall = vectorcall;  // not inherited: a subclass is called through its own __new__ and __init__
+    // not inherited: a subclass is called through its own __new__ and __init__
+    type.tp_vectorcall = vectorcall;
     type.tp_dealloc = dealloc;
     type.tp_traverse = traverse;
     type.tp_clear = clear;
@@ -281,7 +296,8 @@ PyObject *device_array_from_python(PyObject *, PyObject *args) {
     if (!PyArg_ParseTuple(args, "Kn:_device_array", &address, &bytes))
         return nullptr;
     return guarded([&] {
-        return device_array(reinterpret_cast<void *>(static_cast<std::uintptr_t>(address)), static_cast<std::size_t>(bytes))
+        return device_array(reinterpret_cast<void *>(static_cast<std::uintptr_t>(address)),
+                            static_cast<std::size_t>(bytes))
             .release();
     });
 }
@@ -323,7 +339,8 @@ Reference blank(PyTypeObject *type) {
     PyObject *self = is_plain(type) ? free_list.take() : nullptr;
     if (self) [[likely]] {
         PyObject_Init(self, type);
-        std::memset(reinterpret_cast<char *>(self) + sizeof(PyObject), 0, sizeof(entrepot_pointer) - sizeof(PyObject));
+        std::memset(reinterpret_cast<char *>(self) + sizeof(PyObject), 0,
+                    sizeof(entrepot_pointer) - sizeof(PyObject));
         PyObject_GC_Track(self);
     } else {
         self = checked(type->tp_alloc(type, 0)).release();

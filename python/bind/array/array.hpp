@@ -28,7 +28,9 @@ struct ArrayObject {
     // Never empty. An optional, because imports return one and construct it here, without a move.
     alignas(std::optional<Array>) std::byte storage[sizeof(std::optional<Array>)];
 
-    Array &array() noexcept { return **std::launder(reinterpret_cast<std::optional<Array> *>(storage)); }
+    Array &array() noexcept {
+        return **std::launder(reinterpret_cast<std::optional<Array> *>(storage));
+    }
 };
 
 // Memory of destroyed arrays, for reuse. Protected by the GIL; always empty in free-threaded
@@ -60,7 +62,8 @@ public:
             keep_or_free(reinterpret_cast<PyObject *>(object_));
     }
 
-    explicit operator bool() const noexcept { return object_ != nullptr; }  // false: MemoryError is set
+    // false: MemoryError is set
+    explicit operator bool() const noexcept { return object_ != nullptr; }
     void *storage() const noexcept { return object_->storage; }
     // Requires: the Array has been constructed in storage(). Returns a new reference.
     PyObject *made() noexcept {
@@ -100,7 +103,9 @@ inline PyObject *wrap(Array &&array) noexcept {
 }
 
 // Requires: is_array(object).
-inline const Array &array_of(PyObject *object) noexcept { return reinterpret_cast<ArrayObject *>(object)->array(); }
+inline const Array &array_of(PyObject *object) noexcept {
+    return reinterpret_cast<ArrayObject *>(object)->array();
+}
 
 // The strides in bytes, which live as long as the object, as exports require. Throws MemoryError.
 const Py_ssize_t *byte_strides_of(PyObject *object);

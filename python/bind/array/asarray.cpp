@@ -24,16 +24,19 @@ namespace {
 // The caller's arguments; borrowed references, nullptr if not given.
 struct Options {
     const char *function;  // the function that was called, for messages
-    PyObject *object = nullptr, *dtype = nullptr, *copy = nullptr, *device = nullptr, *kind = nullptr, *queue = nullptr,
-             *protocol = nullptr;
+    PyObject *object = nullptr, *dtype = nullptr, *copy = nullptr, *device = nullptr,
+             *kind = nullptr, *queue = nullptr, *protocol = nullptr;
 };
 
-const Parameters of_asarray("asarray", 1, 1, {"obj", "dtype", "copy", "device", "kind", "queue", "protocol"}, 1);
-const Parameters of_from_dlpack("from_dlpack", 1, 1, {"x", "dtype", "copy", "device", "kind", "queue"}, 1);
+const Parameters of_asarray("asarray", 1, 1,
+                            {"obj", "dtype", "copy", "device", "kind", "queue", "protocol"}, 1);
+const Parameters of_from_dlpack("from_dlpack", 1, 1,
+                                {"x", "dtype", "copy", "device", "kind", "queue"}, 1);
 const Interned dlpack = "dlpack";  // the protocol of from_dlpack
 
 Options parse_asarray(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    const auto [object, dtype, copy, device, kind, queue, protocol] = of_asarray.read(args, nargs, kwnames);
+    const auto [object, dtype, copy, device, kind, queue, protocol] =
+        of_asarray.read(args, nargs, kwnames);
     return {"asarray",           object,
             unless_none(dtype),  unless_none(copy),
             unless_none(device), unless_none(kind),
@@ -41,9 +44,12 @@ Options parse_asarray(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames
 }
 
 Options parse_from_dlpack(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    const auto [object, dtype, copy, device, kind, queue] = of_from_dlpack.read(args, nargs, kwnames);
-    return {"from_dlpack",      object, unless_none(dtype), unless_none(copy), unless_none(device), unless_none(kind),
-            unless_none(queue), dlpack};
+    const auto [object, dtype, copy, device, kind, queue] =
+        of_from_dlpack.read(args, nargs, kwnames);
+    return {"from_dlpack",       object,
+            unless_none(dtype),  unless_none(copy),
+            unless_none(device), unless_none(kind),
+            unless_none(queue),  dlpack};
 }
 
 Array view(const Options &options, const ImportRequest &request) {
@@ -60,24 +66,31 @@ Array view(const Options &options, const ImportRequest &request) {
 void check_dtype(const Array &array, const Options &options) {
     const Dtype dtype = dtype_from(options.dtype);
     if (array.dtype() != dtype)
-        throw Error(ErrorKind::exchange, options.function, ": dtype ", dtype, " was asked for and the object has ", array.dtype(),
-                    "; a view never converts: convert with the object's own library, or reinterpret the bits with .view(dtype)");
+        throw Error(ErrorKind::exchange, options.function, ": dtype ", dtype,
+                    " was asked for and the object has ", array.dtype(),
+                    "; a view never converts: convert with the object's own library, or "
+                    "reinterpret the bits with .view(dtype)");
 }
 
 // The array if it is already at the requested place; host-accessible memory also counts as host
 // memory. nullopt if it is elsewhere.
-std::optional<Array> in_place(const Array &array, const std::optional<Device> &device, const std::optional<UsmKind> &kind) {
-    const bool device_fits = !device || *device == array.device(), kind_fits = !kind || *kind == array.kind();
+std::optional<Array> in_place(const Array &array, const std::optional<Device> &device,
+                              const std::optional<UsmKind> &kind) {
+    const bool device_fits = !device || *device == array.device(),
+               kind_fits = !kind || *kind == array.kind();
     if (device_fits && kind_fits)
         return array;
-    if (device && *device == registry::host() && array.is_host_accessible() && (!kind || *kind == UsmKind::host))
+    if (device && *device == registry::host() && array.is_host_accessible() &&
+        (!kind || *kind == UsmKind::host))
         return array.host();
     return std::nullopt;
 }
 
 Array placed(const Array &array, const Options &options, const Queue &queue) {
-    std::optional<Device> device = options.device ? std::optional(device_from(options.device)) : std::nullopt;
-    const std::optional<UsmKind> kind = options.kind ? std::optional(kind_from(options.kind)) : std::nullopt;
+    std::optional<Device> device =
+        options.device ? std::optional(device_from(options.device)) : std::nullopt;
+    const std::optional<UsmKind> kind =
+        options.kind ? std::optional(kind_from(options.kind)) : std::nullopt;
     if (is_true(options.copy)) {
         const Queue &target = queue ? queue : device ? device->default_queue() : array.queue();
         const ReleaseGil released;
@@ -85,8 +98,9 @@ Array placed(const Array &array, const Options &options, const Queue &queue) {
     }
     if (std::optional<Array> there = in_place(array, device, kind))
         return *std::move(there);
-    throw Error(ErrorKind::exchange, options.function, ": the memory is ", array.kind(), " memory of ", array.device(),
-                " and cannot become ", kind ? name_of(*kind) : "memory", " of ",
+    throw Error(ErrorKind::exchange, options.function, ": the memory is ", array.kind(),
+                " memory of ", array.device(), " and cannot become ",
+                kind ? name_of(*kind) : "memory", " of ",
                 device ? device->selector() : array.device().selector(),
                 " without a copy; pass copy=True, or use .to(device, kind=…)");
 }
@@ -103,15 +117,17 @@ Array with_options(const Options &options) {
         array = placed(array, options, request.queue);
     if (request.queue) {
         if (array.size() != 0 && !reaches(request.queue, array))
-            throw Error(ErrorKind::exchange, options.function, ": the memory is of ", array.context(), " and the queue of ",
-                        request.queue.context(),
-                        ", so no work of the queue can use it; copy it there with device= and copy=True");
+            throw Error(
+                ErrorKind::exchange, options.function, ": the memory is of ", array.context(),
+                " and the queue of ", request.queue.context(),
+                ", so no work of the queue can use it; copy it there with device= and copy=True");
         array = array.on(std::move(request.queue));
     }
     return array;
 }
 
-[[gnu::noinline]] PyObject *asarray_with_options(PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+[[gnu::noinline]] PyObject *asarray_with_options(PyObject *const *args, Py_ssize_t nargs,
+                                                 PyObject *kwnames) {
     try {
         return wrap(with_options(parse_asarray(args, nargs, kwnames)));
     } catch (...) {
@@ -122,7 +138,8 @@ Array with_options(const Options &options) {
 
 }  // namespace
 
-[[gnu::hot]] PyObject *asarray(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+[[gnu::hot]] PyObject *asarray(PyObject *, PyObject *const *args, Py_ssize_t nargs,
+                               PyObject *kwnames) {
     if (nargs != 1 || kwnames) [[unlikely]]
         return asarray_with_options(args, nargs, kwnames);
     return is_array(args[0]) ? Py_NewRef(args[0]) : import_wrapped(args[0]);

@@ -34,8 +34,8 @@ namespace {
 
 // `wrong` is the argument or one of its items.
 [[noreturn]] void refuse_extents(PyObject *given, PyObject *wrong) {
-    throw Error(ErrorKind::type, "an int or a sequence of ints was expected, as a shape is, not ", shown(given),
-                given == wrong ? ", a " : ", with a ", Py_TYPE(wrong)->tp_name);
+    throw Error(ErrorKind::type, "an int or a sequence of ints was expected, as a shape is, not ",
+                shown(given), given == wrong ? ", a " : ", with a ", Py_TYPE(wrong)->tp_name);
 }
 
 std::int64_t extent_from(PyObject *object) {
@@ -52,17 +52,21 @@ Layout layout_from(PyObject *shape) {
     return Layout(Extents(&extent, 1));
 }
 
-Array new_array(PyObject *shape, PyObject *dtype, PyObject *device, PyObject *kind, PyObject *queue) {
+Array new_array(PyObject *shape, PyObject *dtype, PyObject *device, PyObject *kind,
+                PyObject *queue) {
     drain_released();
     Placement where = placement_from(device, kind, queue);
     Layout layout = layout_from(shape);
     const Dtype type = dtype_from(dtype);
-    Memory memory = allocate(static_cast<std::size_t>(layout.nbytes(type.itemsize())), where.kind, where.queue);
+    Memory memory =
+        allocate(static_cast<std::size_t>(layout.nbytes(type.itemsize())), where.kind, where.queue);
     void *const data = memory.data();
     return Array(std::move(memory), data, type, std::move(layout), false, std::move(where.queue));
 }
 
-std::span<const std::byte> bytes_of(const Scalar &item) { return std::span(item.bytes).first(item.size); }
+std::span<const std::byte> bytes_of(const Scalar &item) {
+    return std::span(item.bytes).first(item.size);
+}
 
 PyObject *filled(Array array, const Scalar &item) {
     without_gil([&] { fill(array, bytes_of(item)); });
@@ -85,8 +89,8 @@ PyObject *zeros(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *k
         const auto [shape, dtype, device, kind, queue] = of_zeros.read(args, nargs, kwnames);
         Array array = new_array(shape, dtype, device, kind, queue);
         without_gil([&] {
-            const Array bytes(array.memory(), array.data(), dtypes::uint8, Layout(std::array{array.nbytes()}), false,
-                              array.queue());
+            const Array bytes(array.memory(), array.data(), dtypes::uint8,
+                              Layout(std::array{array.nbytes()}), false, array.queue());
             fill(bytes, std::array{std::byte{0}});
         });
         return wrap(std::move(array));
@@ -104,7 +108,9 @@ PyObject *full(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kw
 }
 
 // True if the work must be done when the call returns, as for kernels.
-bool is_watched(PyObject *object, const Array &array) { return !is_array(object) && python::is_watched(array); }
+bool is_watched(PyObject *object, const Array &array) {
+    return !is_array(object) && python::is_watched(array);
+}
 
 template <class Submit> PyObject *event_of_work(bool is_watched, Submit submit) {
     Event event = without_gil([&] {
@@ -129,7 +135,8 @@ PyObject *fill_array(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObje
         const Array to = import_operand(array);
         const Scalar item = scalar_from(value, to.dtype());
         const Queue where = queue_or_none(queue);
-        return event_of_work(is_watched(array, to), [&] { return fill(to, bytes_of(item), where); });
+        return event_of_work(is_watched(array, to),
+                             [&] { return fill(to, bytes_of(item), where); });
     });
 }
 
@@ -146,7 +153,8 @@ PyObject *copy_arrays(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObj
 }
 
 constexpr const char *placement_doc =
-    "\n\n``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on the\n"
+    "\n\n``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on "
+    "the\n"
     "device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.\n"
     "Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.\n\n"
     "Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does\n"
@@ -174,13 +182,17 @@ std::vector<std::int64_t> extents_from(PyObject *shape) {
 }
 
 void init_create(nb::module_ &m) {
-    const std::string place = placement_doc, by_place = ", *, device=None, kind=None, queue=None)\n--\n\n";
-    static const std::string empty_doc =
-        "empty($module, shape, dtype" + by_place + "An Array of new, uninitialised memory, C-contiguous." + place;
-    static const std::string zeros_doc =
-        "zeros($module, shape, dtype" + by_place + "An Array of new memory in which all bits are zero." + place;
+    const std::string place = placement_doc,
+                      by_place = ", *, device=None, kind=None, queue=None)\n--\n\n";
+    static const std::string empty_doc = "empty($module, shape, dtype" + by_place +
+                                         "An Array of new, uninitialised memory, C-contiguous." +
+                                         place;
+    static const std::string zeros_doc = "zeros($module, shape, dtype" + by_place +
+                                         "An Array of new memory in which all bits are zero." +
+                                         place;
     static const std::string full_doc =
-        "full($module, shape, value, dtype" + by_place + "An Array of new memory in which every element is ``value``." + place;
+        "full($module, shape, value, dtype" + by_place +
+        "An Array of new memory in which every element is ``value``." + place;
     static PyMethodDef functions[] = {
         {"empty", with_keywords(empty), METH_FASTCALL | METH_KEYWORDS, empty_doc.c_str()},
         {"zeros", with_keywords(zeros), METH_FASTCALL | METH_KEYWORDS, zeros_doc.c_str()},
@@ -188,16 +200,19 @@ void init_create(nb::module_ &m) {
         {"fill", with_keywords(fill_array), METH_FASTCALL | METH_KEYWORDS,
          "fill($module, array, value, *, queue=None)\n--\n\n"
          "Set every element of ``array`` to ``value``.\n\n"
-         "Returns an Event that is done when all elements are set. If ``array`` is not an Array and\n"
+         "Returns an Event that is done when all elements are set. If ``array`` is not an Array "
+         "and\n"
          "the host can access its memory, such as a NumPy array, the call waits.\n\n"
-         "Raises ValueError for a read-only array, OverflowError for a value that does not fit the\n"
+         "Raises ValueError for a read-only array, OverflowError for a value that does not fit "
+         "the\n"
          "dtype."},
         {"copy", with_keywords(copy_arrays), METH_FASTCALL | METH_KEYWORDS,
          "copy($module, dst, src, queue=None)\n--\n\n"
          "Copy ``src`` into ``dst``, which may be on another device.\n\n"
          "Both are Arrays or other objects that asarray accepts; ``src`` is broadcast. Returns an\n"
          "Event that is done when the copy is complete. The memory stays alive until then. If an\n"
-         "argument is not an Array and the host can access its memory, such as a NumPy array, the call\n"
+         "argument is not an Array and the host can access its memory, such as a NumPy array, the "
+         "call\n"
          "waits.\n\n"
          "Raises ValueError for a read-only destination, different dtypes, shapes that do not\n"
          "broadcast, or overlapping memory."},

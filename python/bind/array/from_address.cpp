@@ -17,19 +17,26 @@ namespace entrepot::python {
 namespace {
 
 const Parameters of_from_address("from_address", 3, 3,
-                                 {"address", "shape", "dtype", "strides", "device", "queue", "read_only", "owner", "deleter"});
+                                 {"address", "shape", "dtype", "strides", "device", "queue",
+                                  "read_only", "owner", "deleter"});
 
 void *first_element(PyObject *address) {
     if (PyBool_Check(address) || !PyIndex_Check(address))
-        throw Error(ErrorKind::type, "from_address: the address must be an int, not a ", Py_TYPE(address)->tp_name);
+        throw Error(ErrorKind::type, "from_address: the address must be an int, not a ",
+                    Py_TYPE(address)->tp_name);
     return address_from(checked(PyNumber_Index(address)).get(), "first argument");
 }
 
 Deleter deleter_from(PyObject *owner, PyObject *deleter, void *address) {
     if (owner && deleter)
-        throw Error(ErrorKind::value, "from_address: owner and deleter were both given, and memory is released in one way only: ",
-                    "by dropping the owner, or by calling the deleter, which may hold what it needs");
-    return owner ? Deleter::of_owner(owner) : deleter ? Deleter::of_object(deleter, address) : Deleter();
+        throw Error(
+            ErrorKind::value,
+            "from_address: owner and deleter were both given, and memory is released in one way "
+            "only: ",
+            "by dropping the owner, or by calling the deleter, which may hold what it needs");
+    return owner     ? Deleter::of_owner(owner)
+           : deleter ? Deleter::of_object(deleter, address)
+                     : Deleter();
 }
 
 }  // namespace
@@ -43,7 +50,8 @@ PyObject *from_address(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyOb
         what.data = first_element(address);
         what.dtype = dtype_from(dtype);
         const std::vector<std::int64_t> extents = extents_from(shape);
-        what.layout = unless_none(strides) ? Layout(extents, extents_from(strides)) : Layout(extents);
+        what.layout =
+            unless_none(strides) ? Layout(extents, extents_from(strides)) : Layout(extents);
         what.read_only = is_true(read_only);
         if (unless_none(device) || unless_none(queue)) {
             Placement where = placement_from(device, nullptr, queue);

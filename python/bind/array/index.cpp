@@ -19,8 +19,10 @@ IndexEntry slice_entry(PyObject *slice) {
 }
 
 [[noreturn]] void refuse(PyObject *index) {
-    throw Error(ErrorKind::type, "an Array is indexed by ints, slices, ... and None; a ", Py_TYPE(index)->tp_name,
-                " would select elements one by one, which takes a copy: use the library that owns the array");
+    throw Error(ErrorKind::type, "an Array is indexed by ints, slices, ... and None; a ",
+                Py_TYPE(index)->tp_name,
+                " would select elements one by one, which takes a copy: use the library that owns "
+                "the array");
 }
 
 IndexEntry integer_entry(PyObject *integer) {
@@ -56,7 +58,8 @@ Array selected(const Array &array, PyObject *index) {
     } else {
         count = static_cast<std::size_t>(PyTuple_GET_SIZE(index));
         if (count > entries.size())
-            throw Error(ErrorKind::index, "an index of ", count, " entries is longer than any array's");
+            throw Error(ErrorKind::index, "an index of ", count,
+                        " entries is longer than any array's");
         for (std::size_t i = 0; i < count; ++i)
             entries[i] = entry_of(PyTuple_GET_ITEM(index, static_cast<Py_ssize_t>(i)));
     }

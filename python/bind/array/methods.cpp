@@ -42,15 +42,18 @@ std::vector<std::int64_t> extents_from_args(PyObject *args) {
 }
 
 PyObject *transpose(PyObject *self, PyObject *args) {
-    return method(self, [&](const Array &array) { return wrap(array.transposed(extents_from_args(args))); });
+    return method(
+        self, [&](const Array &array) { return wrap(array.transposed(extents_from_args(args))); });
 }
 
 PyObject *reshape(PyObject *self, PyObject *args) {
-    return method(self, [&](const Array &array) { return wrap(array.reshaped(extents_from_args(args))); });
+    return method(
+        self, [&](const Array &array) { return wrap(array.reshaped(extents_from_args(args))); });
 }
 
 PyObject *view(PyObject *self, PyObject *dtype) {
-    return method(self, [&](const Array &array) { return wrap(array.viewed_as(dtype_from(dtype))); });
+    return method(self,
+                  [&](const Array &array) { return wrap(array.viewed_as(dtype_from(dtype))); });
 }
 
 PyObject *host(PyObject *self, PyObject *) {
@@ -63,8 +66,9 @@ PyObject *to(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *
     return method(self, [&](const Array &array) {
         const auto [device, kind, queue] = of_to.read(args, nargs, kwnames);
         const bool stays = !unless_none(device) && !unless_none(queue);
-        const Placement where = stays ? Placement{array.queue(), unless_none(kind) ? kind_from(kind) : array.kind()}
-                                      : placement_from(device, kind, queue);
+        const Placement where =
+            stays ? Placement{array.queue(), unless_none(kind) ? kind_from(kind) : array.kind()}
+                  : placement_from(device, kind, queue);
         return wrap(without_gil([&] { return copy_to(array, where.kind, where.queue); }));
     });
 }
@@ -85,7 +89,9 @@ Reference number_of(const Array &array) {
         throw Error(ErrorKind::value, "an array of ", array.size(),
                     " elements cannot be converted to a number; index one element");
     const Array there = without_gil([&] {
-        Array found = array.is_host_accessible() ? array : copy_to(array, UsmKind::host, registry::host().default_queue());
+        Array found = array.is_host_accessible()
+                          ? array
+                          : copy_to(array, UsmKind::host, registry::host().default_queue());
         found.memory().wait_for_host(Access::read);
         return found;
     });
@@ -113,10 +119,11 @@ PyObject *copy_from_host(PyObject *self, PyObject *source) {
 
 // The ml_dtypes scalar type of elements that NumPy cannot name.
 nb::object ml_dtype(Dtype dtype) {
-    const nb::object named = nb::getattr(nb::module_::import_("ml_dtypes"), name_of(dtype).c_str(), nb::none());
+    const nb::object named =
+        nb::getattr(nb::module_::import_("ml_dtypes"), name_of(dtype).c_str(), nb::none());
     if (named.is_none())
-        throw Error(ErrorKind::exchange, "NumPy: neither NumPy nor ml_dtypes has a type for ", dtype,
-                    "; see the elements as another one, as array.view('",
+        throw Error(ErrorKind::exchange, "NumPy: neither NumPy nor ml_dtypes has a type for ",
+                    dtype, "; see the elements as another one, as array.view('",
                     dtype.lanes > 1 ? name_of({dtype.code, dtype.bits}) : "uint8", "') does");
     return named;
 }
@@ -124,14 +131,17 @@ nb::object ml_dtype(Dtype dtype) {
 // A NumPy array of the same memory. Dtypes that only ml_dtypes has are passed as bits and viewed.
 nb::object as_numpy(PyObject *self, const Array &array) {
     if (!array.is_host_accessible())
-        throw Error(ErrorKind::exchange, "NumPy: this is ", array.kind(), " memory of ", array.device(),
+        throw Error(ErrorKind::exchange, "NumPy: this is ", array.kind(), " memory of ",
+                    array.device(),
                     ", which the host cannot reach; copy it with array.copy_to_host()");
     give_host_its_turn(array);  // here, because NumPy hides errors of the buffer protocol
     const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
     if (typestr_of(array.dtype()))
         return asarray(nb::handle(self));
     const nb::object named = ml_dtype(array.dtype());
-    const char *bits = array.itemsize() == 1 ? "uint8" : array.itemsize() == 2 ? "uint16" : "uint32";
+    const char *bits = array.itemsize() == 1   ? "uint8"
+                       : array.itemsize() == 2 ? "uint16"
+                                               : "uint32";
     const nb::object carrier = nb::steal(wrap(array.viewed_as(*dtype_from_name(bits))));
     return asarray(carrier).attr("view")(named);
 }
@@ -152,7 +162,9 @@ PyObject *share(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObjec
 }
 
 PyObject *broadcast_to(PyObject *self, PyObject *args) {
-    return method(self, [&](const Array &array) { return wrap(array.broadcast_to(extents_from_args(args)).as_read_only()); });
+    return method(self, [&](const Array &array) {
+        return wrap(array.broadcast_to(extents_from_args(args)).as_read_only());
+    });
 }
 
 }  // namespace
@@ -229,7 +241,8 @@ PyMethodDef array_methods[] = {
      "The only element as a bool, int, float or complex.\n\n"
      "The element is copied to the host if the host cannot access the memory. Raises ValueError\n"
      "unless the array has exactly one element, ExchangeError for a type without a Python number."},
-    {"__complex__", array_complex, METH_NOARGS, "__complex__($self, /)\n--\n\n``complex(a.item())``."},
+    {"__complex__", array_complex, METH_NOARGS,
+     "__complex__($self, /)\n--\n\n``complex(a.item())``."},
     {"copy_to_host", copy_to_host, METH_NOARGS,
      "copy_to_host($self, /)\n--\n\n"
      "A copy in ordinary host memory, complete on return.\n\n"
@@ -245,10 +258,12 @@ PyMethodDef array_methods[] = {
      "The memory must come from ``entrepot.memory.shareable()``, or from cudaMalloc in another\n"
      "library. The call waits for submitted work that writes the memory. The two processes must\n"
      "order later work between them.\n\n"
-     "Keep the array or the handle until the other process has opened it. After that, each process\n"
+     "Keep the array or the handle until the other process has opened it. After that, each "
+     "process\n"
      "keeps the memory alive by itself. Memory of cudaMalloc must stay allocated while the other\n"
      "process uses it.\n\n"
-     "Pass ``fabric=True`` for processes on other machines, if the device supports fabric handles.\n\n"
+     "Pass ``fabric=True`` for processes on other machines, if the device supports fabric "
+     "handles.\n\n"
      "Raises ExchangeError for memory that cannot be shared; the message names the resource whose\n"
      "memory can."},
     {"__dlpack__", with_keywords(dlpack_export), METH_FASTCALL | METH_KEYWORDS,

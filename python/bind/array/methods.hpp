@@ -8,7 +8,8 @@ namespace entrepot::python {
 
 // methods.cpp
 extern PyMethodDef array_methods[];
-PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);  // __array__
+// __array__
+PyObject *numpy_asks(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 PyObject *array_float(PyObject *self);
 PyObject *array_int(PyObject *self);
 int array_bool(PyObject *self);
@@ -26,7 +27,8 @@ PyObject *asarray(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyO
 PyObject *from_dlpack(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
 
 // from_address.cpp
-PyObject *from_address(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames);
+PyObject *from_address(PyObject *module, PyObject *const *args, Py_ssize_t nargs,
+                       PyObject *kwnames);
 
 // type.cpp
 bool init_array_type(PyObject *module);

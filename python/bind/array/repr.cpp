@@ -55,7 +55,8 @@ std::string item_text(const std::byte *item, Dtype dtype) {
         case TypeCode::floating:
             if (dtype.bits == 16)
                 return number_text(static_cast<float>(Float16::decode(load<std::uint16_t>(item))));
-            return dtype.bits == 32 ? number_text(load<float>(item)) : number_text(load<double>(item));
+            return dtype.bits == 32 ? number_text(load<float>(item))
+                                    : number_text(load<double>(item));
         case TypeCode::complex:
             if (dtype.bits >= 64)
                 return dtype.bits == 64 ? complex_text<float>(item) : complex_text<double>(item);
@@ -76,8 +77,10 @@ void append_values(std::string &out, const Array &array, const std::byte *item, 
         out += "[]";
         return;
     }
-    const std::int64_t extent = array.shape()[axis], stride = array.strides()[axis] * array.itemsize();
-    const bool innermost = axis + 1 == array.ndim(), shortened = array.size() > whole && extent > 2 * edge;
+    const std::int64_t extent = array.shape()[axis],
+                       stride = array.strides()[axis] * array.itemsize();
+    const bool innermost = axis + 1 == array.ndim(),
+               shortened = array.size() > whole && extent > 2 * edge;
     const std::string separator = innermost ? ", " : ",\n" + std::string(7 + axis, ' ');
     out += '[';
     for (std::int64_t i = 0; i < extent; ++i) {

@@ -1,4 +1,5 @@
-// The type entrepot.Array: creation and destruction from a free list, garbage collection, attributes.
+// The type entrepot.Array: creation and destruction from a free list, garbage collection,
+// attributes.
 #include "array.hpp"
 
 #include "../device.hpp"
@@ -43,7 +44,8 @@ const Array *nothing = nullptr;
 
 Array *make_nothing() {
     const std::int64_t extent = 0;
-    return new Array(Memory::borrow_host(nullptr, 0, Owner()), nullptr, dtypes::uint8, Layout(Extents(&extent, 1)), true);
+    return new Array(Memory::borrow_host(nullptr, 0, Owner()), nullptr, dtypes::uint8,
+                     Layout(Extents(&extent, 1)), true);
 }
 
 int clear(PyObject *self) {
@@ -91,7 +93,8 @@ Reference in_queue_of(const Array &array, Reference made) {
         return made;
     const Reference wrapped(checked(wrap_queue(queue)));
     const Reference capsule = checked(PyObject_CallMethod(wrapped.get(), "_get_capsule", nullptr));
-    const Reference theirs = checked(PyObject_CallMethod(dpctl.get(), "SyclQueue", "O", capsule.get()));
+    const Reference theirs =
+        checked(PyObject_CallMethod(dpctl.get(), "SyclQueue", "O", capsule.get()));
     return checked(PyObject_CallMethod(made.get(), "to_device", "O", theirs.get()));
 }
 
@@ -104,12 +107,14 @@ PyObject *usm_ndarray_of(PyObject *self) {
         return kept;
     const Reference tensor = imported_module("dpnp.tensor");
     if (!tensor || object->array().device().backend().is_host()) {
-        PyErr_SetString(PyExc_AttributeError, "__usm_ndarray__ is for SYCL memory, and for programs that use dpnp");
+        PyErr_SetString(PyExc_AttributeError,
+                        "__usm_ndarray__ is for SYCL memory, and for programs that use dpnp");
         throw PythonError{};
     }
     Reference made(PyObject_CallMethod(tensor.get(), "from_dlpack", "O", self));
     if (!made) {  // of another context, say: then dpnp goes on to ask for SUAI
-        PyErr_Format(PyExc_AttributeError, "__usm_ndarray__: dpnp refuses the memory: %s", take_words_about_value().c_str());
+        PyErr_Format(PyExc_AttributeError, "__usm_ndarray__: dpnp refuses the memory: %s",
+                     take_words_about_value().c_str());
         throw PythonError{};
     }
     return object->usm_ndarray.keep(in_queue_of(object->array(), std::move(made)));
@@ -123,7 +128,9 @@ PyObject *get_usm_ndarray(PyObject *self) {
     return PyObject_GetItem(kept, Py_Ellipsis);
 }
 
-PyObject *get_sycl_queue(PyObject *self) { return PyObject_GetAttrString(usm_ndarray_of(self), "sycl_queue"); }
+PyObject *get_sycl_queue(PyObject *self) {
+    return PyObject_GetAttrString(usm_ndarray_of(self), "sycl_queue");
+}
 
 // Exports catch their exceptions themselves, because C code calls them too.
 template <auto write> PyObject *interface(PyObject *self, void *) { return write(self); }
@@ -131,12 +138,14 @@ template <auto write> PyObject *interface(PyObject *self, void *) { return write
 [[noreturn]] void refuse_comparison(PyObject *other, bool is_equal) {
     const char *const sign = is_equal ? " == " : " != ";
     if (other == Py_None)
-        throw Error(ErrorKind::type, "Array", sign, "None: an Array is not compared with None; write `array is ",
+        throw Error(ErrorKind::type, "Array", sign,
+                    "None: an Array is not compared with None; write `array is ",
                     is_equal ? "None`" : "not None`");
-    const std::string_view type = Py_TYPE(other)->tp_name;  // has a module's name from CPython 3.12 on
+    // has a module's name from CPython 3.12 on
+    const std::string_view type = Py_TYPE(other)->tp_name;
     throw Error(ErrorKind::type, "Array", sign, type.substr(type.rfind('.') + 1),
-                ": an Array does not compare its elements; convert it, as in numpy.asarray(array)", sign,
-                "value or torch.from_dlpack(array)", sign, "value, or compare in a kernel");
+                ": an Array does not compare its elements; convert it, as in numpy.asarray(array)",
+                sign, "value or torch.from_dlpack(array)", sign, "value, or compare in a kernel");
 }
 
 // Two Arrays are equal if they are one object. Otherwise the other operand decides, as NumPy's
@@ -187,7 +196,8 @@ PyObject *get_transposed(const Array &a) { return wrap(a.transposed({})); }
 
 PyGetSetDef attributes[] = {
     {"shape", getter<get_shape>, nullptr, "Extent of each axis, in elements.", nullptr},
-    {"strides", getter<get_strides>, nullptr, "Distance between neighbours along each axis, in elements (not bytes).", nullptr},
+    {"strides", getter<get_strides>, nullptr,
+     "Distance between neighbours along each axis, in elements (not bytes).", nullptr},
     {"dtype", getter<get_dtype>, nullptr, "The type of an element, an entrepot.Dtype.", nullptr},
     {"ndim", getter<get_ndim>, nullptr, "Number of axes, 0 to 64.", nullptr},
     {"size", getter<get_size>, nullptr, "Number of elements.", nullptr},
@@ -195,19 +205,25 @@ PyGetSetDef attributes[] = {
     {"itemsize", getter<get_itemsize>, nullptr, "Bytes of an element.", nullptr},
     {"device", getter<get_device>, nullptr, "The device that the memory is on.", nullptr},
     {"context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
-    {"queue", getter<get_queue>, nullptr, "The queue of operations on the array that name no other queue.", nullptr},
-    {"kind", getter<get_kind>, nullptr, "'host', 'device' or 'shared': where the memory can be accessed.", nullptr},
-    {"read_only", getter<get_read_only>, nullptr, "True if the elements cannot be changed through this array.", nullptr},
+    {"queue", getter<get_queue>, nullptr,
+     "The queue of operations on the array that name no other queue.", nullptr},
+    {"kind", getter<get_kind>, nullptr,
+     "'host', 'device' or 'shared': where the memory can be accessed.", nullptr},
+    {"read_only", getter<get_read_only>, nullptr,
+     "True if the elements cannot be changed through this array.", nullptr},
     {"data_ptr", getter<get_data_ptr>, nullptr, "Address of the first element, an int.", nullptr},
-    {"owner", getter<get_owner>, nullptr, "The Python object that the memory was borrowed from, or None.", nullptr},
-    {"T", getter<get_transposed>, nullptr, "The array with its axes reversed, without a copy.", nullptr},
+    {"owner", getter<get_owner>, nullptr,
+     "The Python object that the memory was borrowed from, or None.", nullptr},
+    {"T", getter<get_transposed>, nullptr, "The array with its axes reversed, without a copy.",
+     nullptr},
     {"__sycl_usm_array_interface__", interface<suai_export>, nullptr,
      "The SYCL USM Array Interface, version 1.\n\n"
      "Raises AttributeError for memory that is not SYCL memory.",
      nullptr},
     {"__usm_ndarray__", getter<get_usm_ndarray>, nullptr,
      "An array of dpnp with the same memory, so that dpnp.asarray does not copy.", nullptr},
-    {"sycl_queue", getter<get_sycl_queue>, nullptr, "The dpctl.SyclQueue of __usm_ndarray__.", nullptr},
+    {"sycl_queue", getter<get_sycl_queue>, nullptr, "The dpctl.SyclQueue of __usm_ndarray__.",
+     nullptr},
     {"__cuda_array_interface__", interface<cai_export>, nullptr,
      "The CUDA array interface, version 3.\n\n"
      "Raises AttributeError for memory that is neither CUDA nor HIP memory.",
@@ -228,13 +244,14 @@ PyMemberDef members[] = {
     {},
 };
 
-constexpr const char *type_doc = "A shape and a type for memory, which may belong to any library.\n\n"
-                                 "Arrays are made by asarray, from_dlpack, from_address, empty, zeros and full. An Array\n"
-                                 "computes nothing. It slices, transposes and reshapes without a copy, and exports its memory\n"
-                                 "through every protocol. The Array is immutable, its elements are not. It keeps the owner of\n"
-                                 "the memory alive.\n\n"
-                                 "``==`` of two Arrays is ``is``. Comparing with numbers, None or any other object that does\n"
-                                 "not define the comparison raises TypeError: numpy.asarray(array) == 3 compares elements.";
+constexpr const char *type_doc =
+    "A shape and a type for memory, which may belong to any library.\n\n"
+    "Arrays are made by asarray, from_dlpack, from_address, empty, zeros and full. An Array\n"
+    "computes nothing. It slices, transposes and reshapes without a copy, and exports its memory\n"
+    "through every protocol. The Array is immutable, its elements are not. It keeps the owner of\n"
+    "the memory alive.\n\n"
+    "``==`` of two Arrays is ``is``. Comparing with numbers, None or any other object that does\n"
+    "not define the comparison raises TypeError: numpy.asarray(array) == 3 compares elements.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},
@@ -257,7 +274,8 @@ PyType_Slot slots[] = {
 };
 
 PyType_Spec spec = {"entrepot.Array", sizeof(ArrayObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE |
+                        Py_TPFLAGS_DISALLOW_INSTANTIATION,
                     slots};
 
 }  // namespace
@@ -291,10 +309,12 @@ bool init_array_type(PyObject *module) {
         return false;
     // Consumers of the C exchange API read it from the type, so it is in the
     // type's dict and not a getset attribute.
-    const int stored = PyDict_SetItemString(array_type->tp_dict, "__dlpack_c_exchange_api__", capsule);
+    const int stored =
+        PyDict_SetItemString(array_type->tp_dict, "__dlpack_c_exchange_api__", capsule);
     Py_DECREF(capsule);
     PyType_Modified(array_type);
-    return stored == 0 && PyModule_AddObjectRef(module, "Array", reinterpret_cast<PyObject *>(array_type)) == 0;
+    return stored == 0 &&
+           PyModule_AddObjectRef(module, "Array", reinterpret_cast<PyObject *>(array_type)) == 0;
 }
 
 }  // namespace entrepot::python

@@ -51,7 +51,8 @@ std::optional<Array> read_dict(PyObject *object, const ImportRequest &request) {
         return std::nullopt;
     const InterfaceDict dict(speaker, std::move(value));
     // "Be careful not to use this to invalidate objects exposing future versions of the interface."
-    dict.check_version(array_interface::version, std::numeric_limits<std::int64_t>::max(), array_interface::version);
+    dict.check_version(array_interface::version, std::numeric_limits<std::int64_t>::max(),
+                       array_interface::version);
     dict.check_no_mask();
 
     Numbers shape, strides;
@@ -70,8 +71,10 @@ std::optional<Array> read_struct(PyObject *object, const ImportRequest &request)
     if (!capsule)
         return std::nullopt;
     if (!PyCapsule_IsValid(capsule.get(), nullptr))
-        throw speaker.refusal("__array_struct__ must be a capsule without a name, found ", shown(capsule.get()));
-    const auto *const interface = static_cast<const PyArrayInterface *>(PyCapsule_GetPointer(capsule.get(), nullptr));
+        throw speaker.refusal("__array_struct__ must be a capsule without a name, found ",
+                              shown(capsule.get()));
+    const auto *const interface =
+        static_cast<const PyArrayInterface *>(PyCapsule_GetPointer(capsule.get(), nullptr));
     char typestr[16];
     const Descriptor descriptor = array_interface::describe(*interface, typestr);
     // The capsule may own memory that the object does not, because it was
@@ -90,8 +93,9 @@ const Array &host_array(PyObject *self, const char *attribute) {
     const Array &array = array_of(self);
     if (!array.is_host_accessible()) {
         PyErr_Format(PyExc_AttributeError,
-                     "%s: this is %s memory of %s, which the host cannot reach; copy it with array.copy_to_host()", attribute,
-                     name_of(array.kind()).data(), array.device().selector().c_str());
+                     "%s: this is %s memory of %s, which the host cannot reach; copy it with "
+                     "array.copy_to_host()",
+                     attribute, name_of(array.kind()).data(), array.device().selector().c_str());
         throw PythonError{};
     }
     give_host_its_turn(array);
@@ -100,7 +104,9 @@ const Array &host_array(PyObject *self, const char *attribute) {
 
 PyObject *write_dict(PyObject *self) {
     const Array &array = host_array(self, "__array_interface__");
-    return interface_dict_of(array, array.itemsize(), array_interface::version, "__array_interface__").release();
+    return interface_dict_of(array, array.itemsize(), array_interface::version,
+                             "__array_interface__")
+        .release();
 }
 
 // The capsule's contents: the struct and the arrays that it points to.
@@ -114,7 +120,8 @@ struct Exported {
         interface.typekind = typestr[1];
         interface.itemsize = static_cast<int>(array.itemsize());
         interface.flags = array_interface::flags_of(array);
-        interface.shape = const_cast<std::intptr_t *>(reinterpret_cast<const std::intptr_t *>(array.shape().data()));
+        interface.shape = const_cast<std::intptr_t *>(
+            reinterpret_cast<const std::intptr_t *>(array.shape().data()));
         interface.strides = strides.data();
         interface.data = array.data();
         interface.descr = nullptr;
@@ -125,7 +132,9 @@ struct Exported {
     PyArrayInterface interface;
 };
 
-void release_exported(PyObject *capsule) { delete static_cast<Exported *>(PyCapsule_GetContext(capsule)); }
+void release_exported(PyObject *capsule) {
+    delete static_cast<Exported *>(PyCapsule_GetContext(capsule));
+}
 
 PyObject *write_struct(PyObject *self) {
     const Array &array = host_array(self, "__array_struct__");
@@ -152,7 +161,8 @@ PyObject *guarded(PyObject *(*write)(PyObject *), PyObject *self) {
 }  // namespace
 
 const Protocol array_struct_protocol{"array_struct", "__array_struct__", nullptr, read_struct};
-const Protocol array_interface_protocol{"array_interface", "__array_interface__", nullptr, read_dict};
+const Protocol array_interface_protocol{"array_interface", "__array_interface__", nullptr,
+                                        read_dict};
 
 PyObject *array_interface_export(PyObject *self) { return guarded(write_dict, self); }
 PyObject *array_struct_export(PyObject *self) { return guarded(write_struct, self); }

@@ -23,11 +23,14 @@ static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t), "extents are read and 
 
 bool probe(PyTypeObject *type) { return type->tp_as_buffer && type->tp_as_buffer->bf_getbuffer; }
 
-const std::int64_t *numbers(const Py_ssize_t *values) { return reinterpret_cast<const std::int64_t *>(values); }
+const std::int64_t *numbers(const Py_ssize_t *values) {
+    return reinterpret_cast<const std::int64_t *>(values);
+}
 
 buffer::Descriptor describe(const Py_buffer &view) {
     if (view.ndim < 0 || (view.ndim > 0 && !view.shape))
-        throw buffer::speaker.refusal("the buffer has ", view.ndim, " dimensions and ", view.shape ? "a" : "no",
+        throw buffer::speaker.refusal("the buffer has ", view.ndim, " dimensions and ",
+                                      view.shape ? "a" : "no",
                                       " shape; its exporter contradicts itself");
     buffer::Descriptor descriptor;
     descriptor.data = view.buf;
@@ -45,8 +48,9 @@ buffer::Descriptor describe(const Py_buffer &view) {
 // half the time of a buffer.
 Array read_bytes(PyObject *object, const ImportRequest &request) {
     const std::int64_t length = PyBytes_GET_SIZE(object);
-    return exchange::view_host(buffer::speaker, PyBytes_AS_STRING(object), dtypes::uint8, Layout(Extents(&length, 1)), true,
-                               keep(object), request.queue, borrow_host_here);
+    return exchange::view_host(buffer::speaker, PyBytes_AS_STRING(object), dtypes::uint8,
+                               Layout(Extents(&length, 1)), true, keep(object), request.queue,
+                               borrow_host_here);
 }
 
 // One request also tells whether the memory is writable: an exporter must report the same to all
@@ -74,7 +78,8 @@ std::optional<HeldBuffer> hold_with_format(PyObject *object) {
 bool asks(int flags, int what) { return (flags & what) == what; }
 
 // The bits of the contiguity flags that are not in PyBUF_STRIDES.
-constexpr int contiguity = (PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES;
+constexpr int contiguity =
+    (PyBUF_C_CONTIGUOUS | PyBUF_F_CONTIGUOUS | PyBUF_ANY_CONTIGUOUS) & ~PyBUF_STRIDES;
 
 // The reason to refuse this request; nullptr if it can be served.
 const char *reason_against(const Array &array, int flags) {
@@ -84,25 +89,30 @@ const char *reason_against(const Array &array, int flags) {
         return nullptr;
     const bool c = array.layout().is_c_contiguous(), f = array.layout().is_f_contiguous();
     if (asks(flags, PyBUF_C_CONTIGUOUS) && !c)
-        return "C-contiguous memory was asked for and the array is strided; copy it first: array.to(array.device)";
+        return "C-contiguous memory was asked for and the array is strided; copy it first: "
+               "array.to(array.device)";
     if (asks(flags, PyBUF_F_CONTIGUOUS) && !f)
         return "Fortran-contiguous memory was asked for and the array is not";
     if (asks(flags, PyBUF_ANY_CONTIGUOUS) && !c && !f)
-        return "contiguous memory was asked for and the array is strided; copy it first: array.to(array.device)";
+        return "contiguous memory was asked for and the array is strided; copy it first: "
+               "array.to(array.device)";
     if (!asks(flags, PyBUF_STRIDES) && !c)
-        return "the consumer did not ask for strides and the array is strided; copy it first: array.to(array.device)";
+        return "the consumer did not ask for strides and the array is strided; copy it first: "
+               "array.to(array.device)";
     return nullptr;
 }
 
 [[noreturn]] void refuse_without_format(const Array &array) {
-    throw buffer::speaker.refusal(array.dtype(),
-                                  " has no format; use DLPack, array.numpy(), or view the array as an unsigned integer of ",
-                                  "the same size first");
+    throw buffer::speaker.refusal(
+        array.dtype(),
+        " has no format; use DLPack, array.numpy(), or view the array as an unsigned integer of ",
+        "the same size first");
 }
 
 [[noreturn]] void refuse_unreachable(const Array &array) {
-    throw buffer::speaker.refusal("this is ", array.kind(), " memory of ", array.device(),
-                                  ", which the host cannot reach; copy it with array.copy_to_host()");
+    throw buffer::speaker.refusal(
+        "this is ", array.kind(), " memory of ", array.device(),
+        ", which the host cannot reach; copy it with array.copy_to_host()");
 }
 
 // Terminated by NUL, because dtype_formats is; nullptr if the dtype has no format.
@@ -114,11 +124,14 @@ const char *format_for(Dtype dtype) {
 // True if a few loads prove that the host may access the memory now. Its kind must be known, and no
 // work of Entrepot or another library may be pending.
 bool is_at_hand(const Memory &memory) {
-    return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) && memory.is_quiet() && !memory.has_peers();
+    return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) &&
+           memory.is_quiet() && !memory.has_peers();
 }
 
 Py_ssize_t *lent(const Py_ssize_t *numbers) { return const_cast<Py_ssize_t *>(numbers); }
-Py_ssize_t *lent(Extents numbers) { return lent(reinterpret_cast<const Py_ssize_t *>(numbers.data())); }
+Py_ssize_t *lent(Extents numbers) {
+    return lent(reinterpret_cast<const Py_ssize_t *>(numbers.data()));
+}
 
 // The strides in bytes if they already exist in memory; otherwise nullptr.
 // nullptr also without axes.
@@ -139,8 +152,8 @@ void fill_axes(Py_buffer &view, std::size_t ndim, Py_ssize_t *shape, Py_ssize_t 
     view.strides = strides;
 }
 
-void fill(PyObject *self, const Array &array, Py_buffer &view, Py_ssize_t itemsize, Py_ssize_t bytes,
-          const char *format) noexcept {
+void fill(PyObject *self, const Array &array, Py_buffer &view, Py_ssize_t itemsize,
+          Py_ssize_t bytes, const char *format) noexcept {
     array.memory().mark_escaped();
     const int read_only = array.read_only();
     void *const data = array.data();
@@ -187,12 +200,14 @@ void give(PyObject *self, Py_buffer &view, int flags) {
     if (asks(flags, PyBUF_FORMAT) && !format)
         refuse_without_format(array);
     const Py_ssize_t bytes = array.nbytes();
-    const bool has_shape = asks(flags, PyBUF_ND) && array.ndim() > 0, has_strides = has_shape && asks(flags, PyBUF_STRIDES);
+    const bool has_shape = asks(flags, PyBUF_ND) && array.ndim() > 0,
+               has_strides = has_shape && asks(flags, PyBUF_STRIDES);
     Py_ssize_t *strides = has_strides ? strides_at_hand(self, array, view) : nullptr;
     if (has_strides && !strides)
         strides = lent(byte_strides_of(self));
     give_host_its_turn(array);
-    fill_axes(view, asks(flags, PyBUF_ND) ? array.ndim() : 1, has_shape ? lent(array.shape()) : nullptr, strides);
+    fill_axes(view, asks(flags, PyBUF_ND) ? array.ndim() : 1,
+              has_shape ? lent(array.shape()) : nullptr, strides);
     fill(self, array, view, array.itemsize(), bytes, format);
 }
 

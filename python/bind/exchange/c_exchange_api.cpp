@@ -33,11 +33,13 @@ template <class... Parts> [[noreturn]] void refuse(const Parts &...parts) {
 // Known producers. All others are asked for a managed tensor, which has flags, and trusted.
 struct KnownProducer {
     const char *module, *type;
-    bool always_writable;  // a borrowed tensor, which has no flags and is 15 ns cheaper, loses nothing
+    bool always_writable;  // a borrowed tensor, which has no flags and is 15 ns cheaper, loses
+                           // nothing
     void (*require_plain)(PyObject *tensor, TypeCode code);  // checks that the functions omit
-    bool waits_for_cai_stream;                               // see StreamLibrary; torch.as_tensor() ignores the stream of CAI
+    bool waits_for_cai_stream;  // see StreamLibrary; torch.as_tensor() ignores the stream of CAI
 };
-constexpr KnownProducer known_producers[] = {{"torch", "Tensor", true, require_plain_tensor, false}};
+constexpr KnownProducer known_producers[] = {
+    {"torch", "Tensor", true, require_plain_tensor, false}};
 
 // A stream library backed by a producer's table: its current stream is current_work_stream.
 struct ProducerLibrary : StreamLibrary {
@@ -90,16 +92,16 @@ const DLPackExchangeAPI *published_by(PyTypeObject *type) {
     const Reference capsule = own_attribute(type, "__dlpack_c_exchange_api__");
     if (!capsule || !PyCapsule_IsValid(capsule.get(), exchange_api_capsule))
         return nullptr;
-    return find_compatible(
-        static_cast<const DLPackExchangeAPIHeader *>(PyCapsule_GetPointer(capsule.get(), exchange_api_capsule)));
+    return find_compatible(static_cast<const DLPackExchangeAPIHeader *>(
+        PyCapsule_GetPointer(capsule.get(), exchange_api_capsule)));
 }
 
 const KnownProducer *find_known(PyTypeObject *type) {
     const Reference module = own_attribute(type, "__module__");
     const std::string_view name = type->tp_name;
     for (const KnownProducer &known : known_producers)
-        if (module && PyUnicode_Check(module.get()) && PyUnicode_CompareWithASCIIString(module.get(), known.module) == 0 &&
-            name == known.type)
+        if (module && PyUnicode_Check(module.get()) &&
+            PyUnicode_CompareWithASCIIString(module.get(), known.module) == 0 && name == known.type)
             return &known;
     return nullptr;
 }
@@ -113,7 +115,8 @@ bool ask_current_stream(const ProducerLibrary &library, DLDevice device, void *&
     if (may_fail)
         aside.emplace();
     RestUnlessThrown rest;  // callers are noexcept
-    const int failed = library.api->current_work_stream(device.device_type, device.device_id, &stream);
+    const int failed =
+        library.api->current_work_stream(device.device_type, device.device_id, &stream);
     rest.came_back();
     if (!failed) {
         library.note_answer_for(device);
@@ -128,22 +131,25 @@ bool ask_current_stream(const ProducerLibrary &library, DLDevice device, void *&
 // The device in DLPack; nullopt if DLPack has no name for it.
 std::optional<DLDevice> name_of(const Device &device) {
     try {
-        return device.backend().is_host() ? std::nullopt : std::optional(dlpack::device_of(device.root()));
+        return device.backend().is_host() ? std::nullopt
+                                          : std::optional(dlpack::device_of(device.root()));
     } catch (const Error &) {
         return std::nullopt;
     }
 }
 
-bool current_stream_of_producer(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) noexcept {
+bool current_stream_of_producer(const StreamLibrary &self, const Device &device,
+                                std::uintptr_t &stream) noexcept {
     const auto &library = static_cast<const ProducerLibrary &>(self);
     const std::optional<DLDevice> named = name_of(device);
     if (!named)
         return false;
     void *answer = nullptr;
-    const bool answered =
-        with_gil_if(!library.answers_without_gil(*named), [&] { return ask_current_stream(library, *named, answer); });
+    const bool answered = with_gil_if(!library.answers_without_gil(*named),
+                                      [&] { return ask_current_stream(library, *named, answer); });
     stream = reinterpret_cast<std::uintptr_t>(answer);
-    return answered && (stream != 0 || !device.backend().is_sycl());  // NULL: CUDA's default; invalid for SYCL
+    // NULL: CUDA's default; invalid for SYCL
+    return answered && (stream != 0 || !device.backend().is_sycl());
 }
 
 // The current stream of known producers, for graph captures (registry::ForeignQueue).
@@ -151,10 +157,12 @@ bool current_stream_of_producer(const StreamLibrary &self, const Device &device,
 // GIL: optional. Without it, only producers that have already answered for this device are called,
 //      because a failing producer sets a Python exception.
 void *current_stream_of_known(const char *backend, std::uint32_t number) {
-    const DLDevice device{std::string_view(backend) == "hip" ? kDLROCM : kDLCUDA, static_cast<std::int32_t>(number)};
+    const DLDevice device{std::string_view(backend) == "hip" ? kDLROCM : kDLCUDA,
+                          static_cast<std::int32_t>(number)};
     const bool may_fail = !is_finalizing() && holds_gil();
     void *stream = nullptr;
-    for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream; each = each->next)
+    for (const Producer *each = producers.load(std::memory_order_acquire); each && !stream;
+         each = each->next)
         if (each->known && (may_fail || each->streams->answers_without_gil(device)))
             ask_current_stream(*each->streams, device, stream);
     return stream;
@@ -168,7 +176,8 @@ const ProducerLibrary *find_library(const DLPackExchangeAPI *api, const KnownPro
     return nullptr;
 }
 
-const ProducerLibrary &make_library(PyTypeObject *type, const DLPackExchangeAPI *api, const KnownProducer *known) {
+const ProducerLibrary &make_library(PyTypeObject *type, const DLPackExchangeAPI *api,
+                                    const KnownProducer *known) {
     auto *const streams = new ProducerLibrary;
     streams->name = type->tp_name;
     streams->current_stream = current_stream_of_producer;
@@ -187,12 +196,14 @@ const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
     const ProducerLibrary *streams = find_library(api, known);
     if (!streams)
         streams = &make_library(type, api, known);
-    auto *const fresh = new Producer{type, api, known, lends, streams, register_stream_library(*streams), nullptr};
+    auto *const fresh =
+        new Producer{type, api, known, lends, streams, register_stream_library(*streams), nullptr};
     Py_INCREF(type);
     if (known)
         registry::set_foreign_queue(current_stream_of_known);
     fresh->next = producers.load(std::memory_order_acquire);
-    while (!producers.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_acquire)) {
+    while (!producers.compare_exchange_weak(fresh->next, fresh, std::memory_order_release,
+                                            std::memory_order_acquire)) {
     }
     return fresh;
 }
@@ -225,8 +236,10 @@ inline void check_status(int status, PyObject *object) {
 // The table synchronizes nothing: pending work of the producer is on its current stream of the
 // device. An operation waits for that stream itself. For memory that is kept longer, records what
 // the stream holds now.
-[[gnu::always_inline]] inline void order_behind_current_work(PyObject *object, const Producer &producer, DLDevice device,
-                                                             const Array &array, const ImportRequest &request) {
+[[gnu::always_inline]] inline void order_behind_current_work(PyObject *object,
+                                                             const Producer &producer,
+                                                             DLDevice device, const Array &array,
+                                                             const ImportRequest &request) {
     const Memory &memory = array.memory();
     if (memory.is_borrowed() && !memory.is_shared() && !memory.has_owner_stream()) [[likely]] {
         memory.set_owner_library(producer.library);
@@ -234,25 +247,31 @@ inline void check_status(int status, PyObject *object) {
             return memory.set_for_one_operation();
     }
     void *stream = nullptr;
-    check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream), object);
+    check_status(producer.api->current_work_stream(device.device_type, device.device_id, &stream),
+                 object);
     producer.streams->note_answer_for(device);
-    if (stream || device.device_type != kDLOneAPI)  // NULL: CUDA's legacy default stream; no queue for SYCL
+    // NULL: CUDA's legacy default stream; no queue for SYCL
+    if (stream || device.device_type != kDLOneAPI)
         exchange::wait_for_producer_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
 // Fast path: constructs the Array in the return value and calls nothing but the producer.
-[[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer, const ImportRequest &request) {
+[[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer,
+                                            const ImportRequest &request) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
     producer.known->require_plain(object, static_cast<TypeCode>(tensor.dtype.code));
-    const auto borrow = [&](exchange::Reach reach) { return borrow_believed(free_records, reach, tensor.device, keep(object)); };
+    const auto borrow = [&](exchange::Reach reach) {
+        return borrow_believed(free_records, reach, tensor.device, keep(object));
+    };
     auto array = read<std::optional<Array>>(tensor, 0, borrow, std::in_place);
     if (tensor.device.device_type != kDLCPU)
         order_behind_current_work(object, producer, tensor.device, *array, request);
     return array;
 }
 
-[[gnu::noinline]] Array read_managed(PyObject *object, const Producer &producer, const ImportRequest &request) {
+[[gnu::noinline]] Array read_managed(PyObject *object, const Producer &producer,
+                                     const ImportRequest &request) {
     DLManagedTensorVersioned *managed = nullptr;
     check_status(producer.api->managed_tensor_from_py_object_no_sync(object, &managed), object);
     if (!managed) [[unlikely]]

@@ -34,8 +34,8 @@ template <class Body> int guarded(Body body) noexcept {
 const Array &array_from(void *py_object) {
     auto *const object = static_cast<PyObject *>(py_object);
     if (!is_array(object))
-        throw Error(ErrorKind::type, "the exchange table of entrepot.Array was given a ", Py_TYPE(object)->tp_name,
-                    "; look the table up on the type of each object");
+        throw Error(ErrorKind::type, "the exchange table of entrepot.Array was given a ",
+                    Py_TYPE(object)->tp_name, "; look the table up on the type of each object");
     return array_of(object);
 }
 
@@ -47,7 +47,8 @@ const char *builtin_name(ErrorKind kind) noexcept {
 
 // Consumers call this with or without the GIL.
 Memory memory_for(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment) {
-    return holds_gil() ? python::allocate(bytes, kind, queue, alignment) : Memory::allocate(bytes, kind, queue, alignment);
+    return holds_gil() ? python::allocate(bytes, kind, queue, alignment)
+                       : Memory::allocate(bytes, kind, queue, alignment);
 }
 
 int allocate_tensor(DLTensor *prototype, DLManagedTensorVersioned **out, void *error_ctx,
@@ -97,7 +98,8 @@ int current_stream(DLDeviceType device_type, std::int32_t device_id, void **out_
     return guarded([&] {
         *out_stream = nullptr;
         if (device_type != kDLCPU)
-            *out_stream = reinterpret_cast<void *>(exchange::stream_of(current_work_queue(device_at({device_type, device_id}))));
+            *out_stream = reinterpret_cast<void *>(
+                exchange::stream_of(current_work_queue(device_at({device_type, device_id}))));
     });
 }
 

@@ -72,11 +72,14 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
 
 Reference write(const Array &array) {
     register_imported_libraries(array.memory().device());
-    const std::optional<std::uintptr_t> stream = unless_absent(attribute, [&] { return cai::hand_over(array); });
+    const std::optional<std::uintptr_t> stream =
+        unless_absent(attribute, [&] { return cai::hand_over(array); });
     Reference dict = interface_dict_of(array, array.itemsize(), cai::version, attribute);
     if (array.size() == 0)  // "the pointer of a zero-size array is 0"
-        set_entry(dict, Key::data, Reference(Py_BuildValue("(iO)", 0, array.read_only() ? Py_True : Py_False)));
-    set_entry(dict, Key::stream, stream ? Reference(PyLong_FromSize_t(*stream)) : Reference::borrow(Py_None));
+        set_entry(dict, Key::data,
+                  Reference(Py_BuildValue("(iO)", 0, array.read_only() ? Py_True : Py_False)));
+    set_entry(dict, Key::stream,
+              stream ? Reference(PyLong_FromSize_t(*stream)) : Reference::borrow(Py_None));
     return dict;
 }
 

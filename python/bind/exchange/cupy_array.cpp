@@ -33,9 +33,9 @@ using cai::speaker;
 
 // CuPy returns shape and strides with an underscore as a new list, without
 // one as a tuple of that list.
-const Interned data_name = "data", ptr_name = "ptr", device_id_name = "device_id", shape_name = "_shape",
-               strides_name = "_strides", dtype_name = "dtype", is_contiguous_name = "_c_contiguous",
-               interface_name = "__cuda_array_interface__";
+const Interned data_name = "data", ptr_name = "ptr", device_id_name = "device_id",
+               shape_name = "_shape", strides_name = "_strides", dtype_name = "dtype",
+               is_contiguous_name = "_c_contiguous", interface_name = "__cuda_array_interface__";
 
 // Compares the class itself, because another class can have the same name.
 bool probe(PyTypeObject *type) {
@@ -53,9 +53,11 @@ constexpr const char *signatures[] = {"intptr_t (void)", "intptr_t (int __pyx_sk
 // The C function for the current stream that CuPy exports as Cython does; nullptr if it is missing.
 StreamFunction find_stream_function() {
     const Reference module = imported_module("cupy_backends.cuda.stream");
-    const Reference published(module ? PyObject_GetAttrString(module.get(), "__pyx_capi__") : nullptr);
-    const Reference capsule =
-        published && PyDict_Check(published.get()) ? item_of(published.get(), "get_current_stream_ptr") : Reference();
+    const Reference published(module ? PyObject_GetAttrString(module.get(), "__pyx_capi__")
+                                     : nullptr);
+    const Reference capsule = published && PyDict_Check(published.get())
+                                  ? item_of(published.get(), "get_current_stream_ptr")
+                                  : Reference();
     void *found = nullptr;
     for (const char *const signature : signatures)
         if (capsule && PyCapsule_IsValid(capsule.get(), signature))
@@ -69,7 +71,8 @@ struct CupyLibrary : StreamLibrary {
     StreamFunction function = nullptr;
 };
 
-bool current_stream_of_cupy(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) noexcept {
+bool current_stream_of_cupy(const StreamLibrary &self, const Device &device,
+                            std::uintptr_t &stream) noexcept {
     if (device.backend().is_host() || device.backend().is_sycl())
         return false;
     const StreamFunction function = static_cast<const CupyLibrary &>(self).function;
@@ -101,13 +104,15 @@ struct Attributes {
 };
 
 [[noreturn]] void refuse_numbers(PyObject *name) {
-    throw speaker.refusal("CuPy's ", PyUnicode_AsUTF8(name), " is no list of at most ", Layout::max_ndim, " numbers");
+    throw speaker.refusal("CuPy's ", PyUnicode_AsUTF8(name), " is no list of at most ",
+                          Layout::max_ndim, " numbers");
 }
 
 // Runs no Python code, so the list cannot change.
 void read_list(const Reference &list, PyObject *name, Numbers &numbers) {
     const Exclusive exclusive(list.get());
-    if (!PyList_Check(list.get()) || static_cast<std::size_t>(PyList_GET_SIZE(list.get())) > Layout::max_ndim)
+    if (!PyList_Check(list.get()) ||
+        static_cast<std::size_t>(PyList_GET_SIZE(list.get())) > Layout::max_ndim)
         refuse_numbers(name);
     numbers.count = static_cast<std::size_t>(PyList_GET_SIZE(list.get()));
     for (std::size_t axis = 0; axis < numbers.count; ++axis) {
@@ -123,7 +128,8 @@ void read_list(const Reference &list, PyObject *name, Numbers &numbers) {
 
 void read_attributes(PyObject *object, Attributes &out) {
     Getters &get = getters;  // thread-local without a GIL, so it is looked up once
-    const Reference data = checked(get.data(object, data_name)), pointer = checked(get.ptr(data.get(), ptr_name));
+    const Reference data = checked(get.data(object, data_name)),
+                    pointer = checked(get.ptr(data.get(), ptr_name));
     out.descriptor.data = PyLong_AsVoidPtr(pointer.get());
     if (!out.descriptor.data && PyErr_Occurred())
         throw PythonError{};
@@ -137,7 +143,8 @@ void read_attributes(PyObject *object, Attributes &out) {
     if (checked(get.is_contiguous(object, is_contiguous_name)).get() != Py_True) {
         read_list(checked(get.strides(object, strides_name)), strides_name, out.strides);
         if (out.strides.count != out.shape.count)
-            throw speaker.refusal("CuPy's shape has ", out.shape.count, " dimensions and its strides ", out.strides.count);
+            throw speaker.refusal("CuPy's shape has ", out.shape.count,
+                                  " dimensions and its strides ", out.strides.count);
         out.descriptor.strides = out.strides.values.data();
     }
 }
@@ -147,7 +154,8 @@ std::uintptr_t ask_current_stream(StreamFunction function) {
     return stream == 0 ? legacy_stream : static_cast<std::uintptr_t>(stream);
 }
 
-// ------------------------------------------------------------------ whether they mean what we think
+// ------------------------------------------------------------------ whether they mean what we
+// think
 
 enum class Trust { unknown, proved, refuted };
 std::atomic<Trust> trust = Trust::unknown;  // racing threads find the same result
@@ -157,7 +165,9 @@ std::atomic<const std::vector<Device> *> devices{nullptr};  // indexed by CuPy's
 
 Device device_of(long number) {
     const std::vector<Device> &known = *devices.load(std::memory_order_relaxed);
-    return 0 <= number && static_cast<std::size_t>(number) < known.size() ? known[static_cast<std::size_t>(number)] : Device();
+    return 0 <= number && static_cast<std::size_t>(number) < known.size()
+               ? known[static_cast<std::size_t>(number)]
+               : Device();
 }
 
 bool agree(const Attributes &ours, const InterfaceDict &theirs) {
@@ -166,9 +176,10 @@ bool agree(const Attributes &ours, const InterfaceDict &theirs) {
     const bool has_strides = theirs.read_strides(strides, shape.count);
     PyObject *const data = theirs.find(Key::data), *const stream = theirs.find(Key::stream);
     return data && theirs.data_entry(data).pointer == ours.descriptor.data &&
-           std::ranges::equal(shape.extents(), ours.shape.extents()) && has_strides == (ours.descriptor.strides != nullptr) &&
-           (!has_strides || std::ranges::equal(strides.extents(), ours.strides.extents())) && stream &&
-           theirs.address(stream, "'stream' must be") == *ours.descriptor.stream &&
+           std::ranges::equal(shape.extents(), ours.shape.extents()) &&
+           has_strides == (ours.descriptor.strides != nullptr) &&
+           (!has_strides || std::ranges::equal(strides.extents(), ours.strides.extents())) &&
+           stream && theirs.address(stream, "'stream' must be") == *ours.descriptor.stream &&
            dtype_from_typestr(theirs.typestr()) == numpy_dtype(ours.descr.get());
 }
 
@@ -220,8 +231,10 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     attributes.descriptor.dtype = numpy_dtype(attributes.descr.get());
     attributes.descriptor.library = library_of_cupy();
     attributes.descriptor.device = device_of(attributes.device_id);
-    if (!request.for_one_operation)  // otherwise the operation itself waits for CuPy's current stream
-        attributes.descriptor.stream = ask_current_stream(stream_function.load(std::memory_order_relaxed));
+    // otherwise the operation itself waits for CuPy's current stream
+    if (!request.for_one_operation)
+        attributes.descriptor.stream =
+            ask_current_stream(stream_function.load(std::memory_order_relaxed));
     Array array = cai::verify(attributes.descriptor, keep(object), request.queue);
     if (request.for_one_operation)
         array.memory().set_for_one_operation();

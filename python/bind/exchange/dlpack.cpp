@@ -47,7 +47,8 @@ bool is_copied(const DLManagedTensor &) { return false; }  // has no such flag
 enum class OnRefusal { give_back, free };
 
 [[noreturn]] void refuse_used(const char *name) {
-    refuse("the capsule has been taken already (its name is '", name, "'); each serves once: ask the producer for another");
+    refuse("the capsule has been taken already (its name is '", name,
+           "'); each serves once: ask the producer for another");
 }
 
 // Marks the capsule as used and returns its tensor. If several threads race, only one succeeds.
@@ -65,12 +66,14 @@ void *use_up(PyObject *capsule, CapsuleNames names) {
 
 // Renames the capsule before anything else can fail, because renaming transfers ownership.
 template <class Managed>
-Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &request, OnRefusal on_refusal) {
+Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &request,
+                  OnRefusal on_refusal) {
     auto *const managed = static_cast<Managed *>(use_up(capsule, names));
     Owner owner = keep_tensor(managed);
     try {
         if (is_copied(*managed) && !request.copy_allowed)
-            refuse("the producer made a copy, though it was not asked to; pass copy=True if a copy will do");
+            refuse("the producer made a copy, though it was not asked to; pass copy=True if a copy "
+                   "will do");
         return take(*managed, std::move(owner));
     } catch (...) {
         if (on_refusal == OnRefusal::give_back && owner.release_function()) {
@@ -82,7 +85,8 @@ Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &re
 }
 
 // nullopt if the capsule is of another kind.
-std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &request, OnRefusal on_refusal) {
+std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &request,
+                                  OnRefusal on_refusal) {
     const char *const name = PyCapsule_GetName(capsule);
     const auto is = [&](const char *wanted) { return name && std::strcmp(name, wanted) == 0; };
     if (is(versioned_names.fresh))
@@ -101,7 +105,9 @@ std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &reques
 Queue arrival_queue(const Device &device) {
     static std::mutex mutex;
     static std::vector<Queue> queues;  // one per root device that tensors have come from
-    const auto find = [&] { return std::ranges::find(queues, device, [](const Queue &queue) { return queue.device(); }); };
+    const auto find = [&] {
+        return std::ranges::find(queues, device, [](const Queue &queue) { return queue.device(); });
+    };
     {
         const std::lock_guard locked(mutex);
         if (const auto found = find(); found != queues.end()) [[likely]]
@@ -125,7 +131,9 @@ std::optional<DLDevice> announced_device(PyObject *object) {
 }
 
 // Pinned memory counts as host memory: its producer may have no stream for it.
-bool has_streams(DLDeviceType type) { return type == kDLOneAPI || type == kDLCUDA || type == kDLCUDAManaged || type == kDLROCM; }
+bool has_streams(DLDeviceType type) {
+    return type == kDLOneAPI || type == kDLCUDA || type == kDLCUDAManaged || type == kDLROCM;
+}
 
 // The queue that the producer must synchronize with; empty on the host and on unknown devices. For
 // the latter, importing the tensor reports a better error.
@@ -148,7 +156,8 @@ Reference as_dpctl_queue(PyObject *queue) {
     if (!dpctl)
         return {};
     const Reference capsule(PyObject_CallMethod(queue, "_get_capsule", nullptr));
-    Reference theirs(capsule ? PyObject_CallMethod(dpctl.get(), "SyclQueue", "O", capsule.get()) : nullptr);
+    Reference theirs(capsule ? PyObject_CallMethod(dpctl.get(), "SyclQueue", "O", capsule.get())
+                             : nullptr);
     PyErr_Clear();
     return theirs;
 }
@@ -252,7 +261,8 @@ Answer ask(PyObject *object, const Queue &queue, const ImportRequest &request) {
             PyErr_Clear();  // of the previous attempt
             if (PyObject *capsule = call_dlpack(object, attempt, form.get()))
                 return {Reference(capsule), static_cast<bool>(form)};
-            if (PyErr_ExceptionMatches(PyExc_AttributeError) || PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
+            if (PyErr_ExceptionMatches(PyExc_AttributeError) ||
+                PyErr_ExceptionMatches(PyExc_NotImplementedError)) {
                 PyErr_Clear();
                 return {};
             }
@@ -267,10 +277,12 @@ Array take_answer(PyObject *object, const Reference &answer, const ImportRequest
     if (PyCapsule_CheckExact(answer.get()))
         if (std::optional<Array> array = take_capsule(answer.get(), request, OnRefusal::free))
             return *std::move(array);
-    refuse(Py_TYPE(object)->tp_name, ".__dlpack__() returned ", shown(answer.get()), ", which is no DLPack capsule");
+    refuse(Py_TYPE(object)->tp_name, ".__dlpack__() returned ", shown(answer.get()),
+           ", which is no DLPack capsule");
 }
 
-// ---------------------------------------------------------------- whose streams order later operations
+// ---------------------------------------------------------------- whose streams order later
+// operations
 
 const Interned sycl_queue_name = "sycl_queue";
 
@@ -278,19 +290,23 @@ const Interned sycl_queue_name = "sycl_queue";
 // Entrepot exported: their memory already knows its consumers.
 void set_owner(PyObject *object, const Array &array) {
     const Memory &memory = array.memory();
-    if (!memory.is_borrowed() || memory.is_shared() || memory.has_owner_stream() || memory.device().backend().is_host())
+    if (!memory.is_borrowed() || memory.is_shared() || memory.has_owner_stream() ||
+        memory.device().backend().is_host())
         return;
     if (const std::optional<unsigned> library = library_of(Py_TYPE(object)))
         return memory.set_owner_library(*library);
     if (!memory.device().backend().is_sycl())
         return memory.set_owner_library(legacy_library);
-    if (const Reference queue = find_attribute(object, sycl_queue_name))  // arrays of dpnp and dpctl
+    // arrays of dpnp and dpctl
+    if (const Reference queue = find_attribute(object, sycl_queue_name))
         memory.set_owner_queue(queue_from(queue.get()));
 }
 
 // ---------------------------------------------------------------- the row of the table
 
-bool probe(PyTypeObject *type) { return type == &PyCapsule_Type || _PyType_Lookup(type, dlpack_method) != nullptr; }
+bool probe(PyTypeObject *type) {
+    return type == &PyCapsule_Type || _PyType_Lookup(type, dlpack_method) != nullptr;
+}
 
 std::optional<Array> read_object(PyObject *object, const ImportRequest &request) {
     if (PyCapsule_CheckExact(object))
@@ -303,7 +319,8 @@ std::optional<Array> read_object(PyObject *object, const ImportRequest &request)
     set_owner(object, array);
     if (answer.ordered)
         exchange::wait_for_producer(array, queue);
-    else if (queue && !queue.backend().is_sycl())  // without a stream, producers use the legacy default one
+    // without a stream, producers use the legacy default one
+    else if (queue && !queue.backend().is_sycl())
         exchange::wait_for_producer(array, legacy_stream_of(array.memory().device()));
     return is_immutable(Py_TYPE(object)) ? array.as_read_only() : array;
 }

@@ -65,8 +65,8 @@ struct Pair {
 
 Pair pair_of(PyObject *object, const char *keyword) {
     if (!PyTuple_Check(object) || PyTuple_GET_SIZE(object) != 2)
-        throw Error(ErrorKind::type, "__dlpack__: ", keyword, " is a tuple of two ints or None, not a ",
-                    Py_TYPE(object)->tp_name);
+        throw Error(ErrorKind::type, "__dlpack__: ", keyword,
+                    " is a tuple of two ints or None, not a ", Py_TYPE(object)->tp_name);
     const Pair pair{number_of(PyTuple_GET_ITEM(object, 0)), number_of(PyTuple_GET_ITEM(object, 1))};
     if ((pair.first == -1 || pair.second == -1) && PyErr_Occurred())
         throw PythonError{};
@@ -90,8 +90,10 @@ std::optional<DLDevice> wanted_device(PyObject *dl_device) {
         return std::nullopt;
     const Pair asked = pair_of(dl_device, "dl_device");
     if (!std::in_range<std::int32_t>(asked.first) || !std::in_range<std::int32_t>(asked.second))
-        refuse("dl_device is (", asked.first, ", ", asked.second, "), and neither is a number of 32 bits");
-    return DLDevice{static_cast<DLDeviceType>(asked.first), static_cast<std::int32_t>(asked.second)};
+        refuse("dl_device is (", asked.first, ", ", asked.second,
+               "), and neither is a number of 32 bits");
+    return DLDevice{static_cast<DLDeviceType>(asked.first),
+                    static_cast<std::int32_t>(asked.second)};
 }
 
 bool wants_copy(PyObject *copy) {
@@ -108,12 +110,14 @@ bool wants_copy(PyObject *copy) {
 constexpr DLDevice cpu{kDLCPU, 0};
 constexpr std::string_view cuda = "cuda";
 
-bool is_on_host(const Array &array) { return array.is_host_accessible() || array.device() == registry::host(); }
+bool is_on_host(const Array &array) {
+    return array.is_host_accessible() || array.device() == registry::host();
+}
 
 // Managed memory also counts as device memory, for consumers that do not know kDLCUDAManaged.
 bool is_managed_as_device(const Array &array, DLDevice wanted) {
-    return wanted.device_type == kDLCUDA && array.kind() == UsmKind::shared && array.device().backend().name() == cuda &&
-           device_at(wanted) == array.device();
+    return wanted.device_type == kDLCUDA && array.kind() == UsmKind::shared &&
+           array.device().backend().name() == cuda && device_at(wanted) == array.device();
 }
 
 // The DLPack device of the array without a copy.
@@ -123,14 +127,15 @@ DLDevice device_without_copy(const Array &array, std::optional<DLDevice> wanted)
     if (*wanted == cpu && is_on_host(array))
         return cpu;
     if (*wanted == cpu)
-        refuse("dl_device=", cpu, " was asked for, but the array is ", array.kind(), " memory of ", array.device(),
+        refuse("dl_device=", cpu, " was asked for, but the array is ", array.kind(), " memory of ",
+               array.device(),
                ", which the host cannot reach; pass copy=True, or export array.to('host')");
     const DLDevice own = device_of(array);
     if (is_managed_as_device(array, *wanted))
         return *wanted;
     if (own != *wanted)
-        refuse("dl_device=", *wanted, " was asked for, but the array is on ", own, " (", array.device(),
-               "); pass copy=True, or export array.to(device)");
+        refuse("dl_device=", *wanted, " was asked for, but the array is on ", own, " (",
+               array.device(), "); pass copy=True, or export array.to(device)");
     return own;
 }
 
@@ -148,13 +153,17 @@ Queue queue_for_copy(const Array &array) {
 }
 
 Handover copy_for(const Array &array, std::optional<DLDevice> wanted) {
-    const auto copy = [&](UsmKind kind, const Queue &queue) { return without_gil([&] { return copy_to(array, kind, queue); }); };
+    const auto copy = [&](UsmKind kind, const Queue &queue) {
+        return without_gil([&] { return copy_to(array, kind, queue); });
+    };
     if (wanted && *wanted == cpu)
         return {copy(UsmKind::host, registry::host().default_queue()), cpu};
     if (wanted) {
         const Device device = device_at(*wanted);
         const UsmKind named = kind_of(*wanted);
-        const UsmKind kind = named != UsmKind::unknown ? named : array.device().root() == device ? array.kind() : UsmKind::device;
+        const UsmKind kind = named != UsmKind::unknown         ? named
+                             : array.device().root() == device ? array.kind()
+                                                               : UsmKind::device;
         return {copy(kind, device.default_queue()), *wanted};
     }
     Array copied = copy(array.kind(), queue_for_copy(array));
@@ -179,7 +188,8 @@ template <class Managed> void destroy_capsule(PyObject *capsule) {
 }
 
 template <class Managed> PyObject *capsule_of(Managed *managed) {
-    PyObject *const capsule = PyCapsule_New(managed, names_of(managed).fresh, destroy_capsule<Managed>);
+    PyObject *const capsule =
+        PyCapsule_New(managed, names_of(managed).fresh, destroy_capsule<Managed>);
     if (!capsule) {
         managed->deleter(managed);
         throw PythonError{};
@@ -187,7 +197,8 @@ template <class Managed> PyObject *capsule_of(Managed *managed) {
     return capsule;
 }
 
-PyObject *capsule_of(const Array &array, DLDevice device, std::uint64_t flags, PyObject *max_version) {
+PyObject *capsule_of(const Array &array, DLDevice device, std::uint64_t flags,
+                     PyObject *max_version) {
     if (const std::optional<std::uint32_t> minor = minor_version(max_version))
         return capsule_of(to_managed(array, device, flags, *minor));
     return capsule_of(to_legacy(array, device));
@@ -215,7 +226,8 @@ public:
         for (const Entry &entry : entries_)
             if (entry.device == device)
                 return Py_NewRef(entry.tuple.get());
-        Reference tuple(Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id));
+        Reference tuple(
+            Py_BuildValue("(ii)", static_cast<int>(device.device_type), device.device_id));
         if (!tuple)
             throw PythonError{};
         entries_.push_back({device, CachedReference(tuple.get())});
@@ -234,11 +246,13 @@ ENTREPOT_GIL_GUARDED DeviceTuples device_tuples;
 
 }  // namespace
 
-PyObject *dlpack_export(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *dlpack_export(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                        PyObject *kwnames) {
     try {
         drain_released();
         const Keywords keywords = parse(args, nargs, kwnames);
-        return wants_copy(keywords.copy) ? export_copy(array_of(self), keywords) : export_view(array_of(self), keywords);
+        return wants_copy(keywords.copy) ? export_copy(array_of(self), keywords)
+                                         : export_view(array_of(self), keywords);
     } catch (...) {
         raise_current();
         return nullptr;

@@ -21,8 +21,8 @@ std::string text_of(PyObject *string) {
 bool is_about_value() {
     if (PyErr_ExceptionMatches(PyExc_RecursionError))
         return false;
-    for (PyObject *const kind :
-         {PyExc_TypeError, PyExc_ValueError, PyExc_OverflowError, PyExc_BufferError, PyExc_RuntimeError, PyExc_AttributeError})
+    for (PyObject *const kind : {PyExc_TypeError, PyExc_ValueError, PyExc_OverflowError,
+                                 PyExc_BufferError, PyExc_RuntimeError, PyExc_AttributeError})
         if (PyErr_ExceptionMatches(kind))
             return true;
     return false;

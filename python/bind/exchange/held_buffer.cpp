@@ -48,13 +48,15 @@ HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int f
     Py_buffer *const view = blocks.take();
     if (PyObject_GetBuffer(object, view, flags) != 0) [[unlikely]] {
         blocks.give(view);
-        throw speaker.refusal("a ", Py_TYPE(object)->tp_name, " does not give its buffer: ", take_words_about_value());
+        throw speaker.refusal("a ", Py_TYPE(object)->tp_name,
+                              " does not give its buffer: ", take_words_about_value());
     }
     return {Owner(view, release_with_gil<release>), view};
 }
 
 const Py_buffer *held_view(Owner::Release release_function, void *handle) noexcept {
-    return release_function == release_with_gil<release> ? static_cast<const Py_buffer *>(handle) : nullptr;
+    return release_function == release_with_gil<release> ? static_cast<const Py_buffer *>(handle)
+                                                         : nullptr;
 }
 
 }  // namespace entrepot::python

@@ -18,6 +18,8 @@ HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int f
 
 // The buffer that the owner holds; nullptr if the owner holds something else.
 const Py_buffer *held_view(Owner::Release release, void *handle) noexcept;
-inline const Py_buffer *held_view(const Owner &owner) noexcept { return held_view(owner.release_function(), owner.handle()); }
+inline const Py_buffer *held_view(const Owner &owner) noexcept {
+    return held_view(owner.release_function(), owner.handle());
+}
 
 }  // namespace entrepot::python

@@ -36,7 +36,8 @@ PyObject *typestr_object(Dtype dtype) {
     std::atomic<PyObject *> &object = made[static_cast<std::size_t>(row - dtype_table.data())];
     if (PyObject *const known = object.load(std::memory_order_acquire)) [[likely]]
         return known;
-    PyObject *const interned = checked(PyUnicode_InternFromString(std::string(row->typestr).c_str())).release();
+    PyObject *const interned =
+        checked(PyUnicode_InternFromString(std::string(row->typestr).c_str())).release();
     object.store(interned, std::memory_order_release);  // racing threads store the same object
     return interned;
 }
@@ -100,34 +101,38 @@ std::int64_t InterfaceDict::integer(PyObject *value, const char *what) const {
     return number;
 }
 
-void InterfaceDict::check_version(std::int64_t lowest, std::int64_t highest, std::int64_t usual) const {
+void InterfaceDict::check_version(std::int64_t lowest, std::int64_t highest,
+                                  std::int64_t usual) const {
     PyObject *const value = find(Key::version);
     if (!value)
         throw speaker_.refusal("'version' is missing; ", usual, " is expected");
     const std::int64_t found = integer(value, "'version'");
     if (found < lowest || found > highest)
-        throw speaker_.refusal("'version' is ", found, "; version ", lowest, highest == lowest ? "" : " or later",
-                               " is understood here");
+        throw speaker_.refusal("'version' is ", found, "; version ", lowest,
+                               highest == lowest ? "" : " or later", " is understood here");
 }
 
 void InterfaceDict::check_no_mask() const {
     if (find(Key::mask))
-        throw speaker_.refusal(
-            "the array has a 'mask', which no other protocol can carry; fill or compress it with its own library first");
+        throw speaker_.refusal("the array has a 'mask', which no other protocol can carry; fill or "
+                               "compress it with its own library first");
 }
 
 void InterfaceDict::check_no_offset() const {
     if (const std::int64_t found = offset())
-        throw speaker_.refusal("the dict has an 'offset' of ", found,
-                               ", which the protocol does not know; 'data' must be the address of the first element");
+        throw speaker_.refusal(
+            "the dict has an 'offset' of ", found,
+            ", which the protocol does not know; 'data' must be the address of the first element");
 }
 
 std::string_view InterfaceDict::typestr() const {
     PyObject *const value = find(Key::typestr);
     if (!value)
-        throw speaker_.refusal("'typestr' is missing: without it the type of the elements is unknown");
+        throw speaker_.refusal(
+            "'typestr' is missing: without it the type of the elements is unknown");
     Py_ssize_t length = 0;
-    const char *const text = PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &length) : nullptr;
+    const char *const text =
+        PyUnicode_Check(value) ? PyUnicode_AsUTF8AndSize(value, &length) : nullptr;
     if (!text) {
         PyErr_Clear();  // lone surrogates
         throw speaker_.refusal("'typestr' must be a string such as '<f4', found ", shown(value));
@@ -141,9 +146,11 @@ void InterfaceDict::read_numbers(PyObject *sequence, Numbers &numbers, const cha
     const Reference items = checked(items_of(sequence).release());
     const Py_ssize_t count = PyTuple_GET_SIZE(items.get());
     if (static_cast<std::size_t>(count) > Layout::max_ndim)
-        throw speaker_.refusal(what, " has ", count, " dimensions; at most ", Layout::max_ndim, " are supported");
+        throw speaker_.refusal(what, " has ", count, " dimensions; at most ", Layout::max_ndim,
+                               " are supported");
     for (Py_ssize_t i = 0; i < count; ++i)
-        numbers.values[static_cast<std::size_t>(i)] = integer(PyTuple_GET_ITEM(items.get(), i), what);
+        numbers.values[static_cast<std::size_t>(i)] =
+            integer(PyTuple_GET_ITEM(items.get(), i), what);
     numbers.count = static_cast<std::size_t>(count);
 }
 
@@ -160,7 +167,8 @@ bool InterfaceDict::read_strides(Numbers &strides, std::size_t count) const {
         return false;
     read_numbers(value, strides, "'strides'");
     if (strides.count != count)
-        throw speaker_.refusal("'shape' has ", count, " dimensions and 'strides' has ", strides.count);
+        throw speaker_.refusal("'shape' has ", count, " dimensions and 'strides' has ",
+                               strides.count);
     return true;
 }
 
@@ -184,11 +192,13 @@ DataEntry InterfaceDict::data_entry(PyObject *value) const {
     if (!pair || PyTuple_GET_SIZE(pair.get()) != 2)
         throw speaker_.refusal("'data' must be a pair (address, read_only), found ", shown(value));
     PyObject *const flag = PyTuple_GET_ITEM(pair.get(), 1);
-    const std::uintptr_t number = address(PyTuple_GET_ITEM(pair.get(), 0), "'data' must begin with an address,");
+    const std::uintptr_t number =
+        address(PyTuple_GET_ITEM(pair.get(), 0), "'data' must begin with an address,");
     const int is_set = flag == Py_True ? 1 : flag == Py_False ? 0 : PyObject_IsTrue(flag);
     if (is_set < 0) {
         take_words_about_value();
-        throw speaker_.refusal("the flag 'read-only' in 'data' must be a bool, found ", shown(flag));
+        throw speaker_.refusal("the flag 'read-only' in 'data' must be a bool, found ",
+                               shown(flag));
     }
     return {reinterpret_cast<void *>(number), is_set == 1};
 }
@@ -196,7 +206,8 @@ DataEntry InterfaceDict::data_entry(PyObject *value) const {
 Reference tuple_of(Extents numbers, std::int64_t factor) {
     Reference tuple = checked(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
     for (std::size_t i = 0; i < numbers.size(); ++i)
-        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(numbers[i] * factor)).release());
+        PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i),
+                         checked(PyLong_FromLongLong(numbers[i] * factor)).release());
     return tuple;
 }
 
@@ -212,8 +223,9 @@ void refuse_absent(const char *attribute, const Error &refusal) {
 
 void refuse_dtype(Dtype dtype, const char *attribute) {
     PyErr_Format(PyExc_AttributeError,
-                 "%s: %s has no typestr; use DLPack, or view the array as an unsigned integer of the same size first", attribute,
-                 name_of(dtype).c_str());
+                 "%s: %s has no typestr; use DLPack, or view the array as an unsigned integer of "
+                 "the same size first",
+                 attribute, name_of(dtype).c_str());
     throw PythonError{};
 }
 
@@ -224,7 +236,8 @@ static PyObject *dict_with_room() {
     if (PyObject *const known = made.load(std::memory_order_acquire)) [[likely]]
         return known;
     Reference fresh = checked(PyDict_New());
-    for (const Key key : {Key::shape, Key::typestr, Key::data, Key::strides, Key::version, Key::stream})
+    for (const Key key :
+         {Key::shape, Key::typestr, Key::data, Key::strides, Key::version, Key::stream})
         set_entry(fresh, key, Reference::borrow(Py_None));
     if (PyDict_DelItem(fresh.get(), key_object(Key::stream)) != 0)
         throw PythonError{};
@@ -233,7 +246,8 @@ static PyObject *dict_with_room() {
     return dict;
 }
 
-Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int version, const char *attribute) {
+Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int version,
+                            const char *attribute) {
     PyObject *const typestr = typestr_object(array.dtype());
     if (!typestr)
         refuse_dtype(array.dtype(), attribute);
@@ -245,7 +259,8 @@ Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int ve
     PyTuple_SET_ITEM(data.get(), 1, Py_NewRef(array.read_only() ? Py_True : Py_False));
     set_entry(dict, Key::data, data);
     const bool is_contiguous = array.layout().is_c_contiguous();
-    set_entry(dict, Key::strides, is_contiguous ? Reference::borrow(Py_None) : tuple_of(array.strides(), stride_unit));
+    set_entry(dict, Key::strides,
+              is_contiguous ? Reference::borrow(Py_None) : tuple_of(array.strides(), stride_unit));
     set_entry(dict, Key::version, Reference(PyLong_FromLong(version)));
     return dict;
 }

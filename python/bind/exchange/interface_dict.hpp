@@ -17,7 +17,17 @@
 
 namespace entrepot::python {
 
-enum class Key : std::uint8_t { shape, typestr, data, strides, offset, version, syclobj, mask, stream };
+enum class Key : std::uint8_t {
+    shape,
+    typestr,
+    data,
+    strides,
+    offset,
+    version,
+    syclobj,
+    mask,
+    stream
+};
 inline constexpr std::size_t key_count = 9;
 
 // The key as an interned Python string; borrowed.
@@ -106,6 +116,7 @@ template <class HandOver> auto unless_absent(const char *attribute, HandOver han
 // The common entries of an exported dict: shape, typestr, data, version and strides. Strides are
 // None if C-contiguous, otherwise multiplied by `stride_unit`.
 // Throws: PythonError; for a dtype without a typestr as refuse_dtype().
-Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int version, const char *attribute);
+Reference interface_dict_of(const Array &array, std::int64_t stride_unit, int version,
+                            const char *attribute);
 
 }  // namespace entrepot::python

@@ -40,16 +40,22 @@ struct NumpyArray {  // PyArrayObject_fields
 };
 static_assert(sizeof(std::intptr_t) == sizeof(std::int64_t), "npy_intp is read as int64");
 
-constexpr int warn_on_write = static_cast<int>(0x80000000u);  // NumPy exports such arrays as read-only
+// NumPy exports such arrays as read-only
+constexpr int warn_on_write = static_cast<int>(0x80000000u);
 
-bool is_writable(int flags) { return (flags & (array_interface::writeable | warn_on_write)) == array_interface::writeable; }
+bool is_writable(int flags) {
+    return (flags & (array_interface::writeable | warn_on_write)) == array_interface::writeable;
+}
 
-const NumpyArray &fields_of(PyObject *object) { return *reinterpret_cast<const NumpyArray *>(object); }
+const NumpyArray &fields_of(PyObject *object) {
+    return *reinterpret_cast<const NumpyArray *>(object);
+}
 
 // NumPy's array type is static. A class made in Python can have any name and
 // layout, but is never static.
 bool probe(PyTypeObject *type) {
-    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) && std::string_view(type->tp_name) == "numpy.ndarray" &&
+    return !(type->tp_flags & Py_TPFLAGS_HEAPTYPE) &&
+           std::string_view(type->tp_name) == "numpy.ndarray" &&
            type->tp_basicsize >= static_cast<Py_ssize_t>(sizeof(NumpyArray));
 }
 
@@ -59,11 +65,15 @@ enum class Trust { unknown, proved, refuted };
 std::atomic<Trust> trust = Trust::unknown;  // racing threads find the same result
 
 bool agree(const NumpyArray &ours, const array_interface::PyArrayInterface &numpy) {
-    constexpr int compared = array_interface::c_contiguous | array_interface::f_contiguous | array_interface::aligned;
-    return ours.data == numpy.data && ours.nd == numpy.nd && (ours.flags & compared) == (numpy.flags & compared) &&
+    constexpr int compared =
+        array_interface::c_contiguous | array_interface::f_contiguous | array_interface::aligned;
+    return ours.data == numpy.data && ours.nd == numpy.nd &&
+           (ours.flags & compared) == (numpy.flags & compared) &&
            is_writable(ours.flags) == is_writable(numpy.flags) &&
-           std::equal(ours.shape, ours.shape + ours.nd, reinterpret_cast<const std::int64_t *>(numpy.shape)) &&
-           std::equal(ours.strides, ours.strides + ours.nd, reinterpret_cast<const std::int64_t *>(numpy.strides));
+           std::equal(ours.shape, ours.shape + ours.nd,
+                      reinterpret_cast<const std::int64_t *>(numpy.shape)) &&
+           std::equal(ours.strides, ours.strides + ours.nd,
+                      reinterpret_cast<const std::int64_t *>(numpy.strides));
 }
 
 const Interned struct_name = "__array_struct__";
@@ -73,7 +83,8 @@ bool is_as_expected(PyObject *object) {
     const Reference capsule = find_attribute(object, struct_name);
     if (!capsule || !PyCapsule_IsValid(capsule.get(), nullptr))
         return false;
-    const auto &numpy = *static_cast<const array_interface::PyArrayInterface *>(PyCapsule_GetPointer(capsule.get(), nullptr));
+    const auto &numpy = *static_cast<const array_interface::PyArrayInterface *>(
+        PyCapsule_GetPointer(capsule.get(), nullptr));
     if (numpy.two != 2 || !agree(fields_of(object), numpy)) {
         trust = Trust::refuted;
         return false;
@@ -127,9 +138,12 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     const NumpyArray &array = fields_of(object);
     const Dtype dtype = cached_dtype(array.descr);
     const Extents shape{array.shape, static_cast<std::size_t>(array.nd)};
-    const std::int64_t *const strides = array.flags & array_interface::c_contiguous ? nullptr : array.strides;
-    return exchange::view_host(speaker, array.data, dtype, exchange::layout_of_bytes(speaker, shape, strides, dtype.itemsize()),
-                               !is_writable(array.flags), keep(object), request.queue, borrow_host_here);
+    const std::int64_t *const strides =
+        array.flags & array_interface::c_contiguous ? nullptr : array.strides;
+    return exchange::view_host(speaker, array.data, dtype,
+                               exchange::layout_of_bytes(speaker, shape, strides, dtype.itemsize()),
+                               !is_writable(array.flags), keep(object), request.queue,
+                               borrow_host_here);
 }
 
 }  // namespace

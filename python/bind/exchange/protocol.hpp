@@ -33,8 +33,9 @@ struct Protocol {
 };
 
 // One row for each protocol, defined in the protocol's file. routes.cpp lists them in order.
-extern const Protocol usm_memory_protocol, device_array_protocol, c_exchange_api_protocol, numpy_protocol, cupy_protocol,
-    suai_protocol, dlpack_protocol, cai_protocol, buffer_protocol, array_struct_protocol, array_interface_protocol;
+extern const Protocol usm_memory_protocol, device_array_protocol, c_exchange_api_protocol,
+    numpy_protocol, cupy_protocol, suai_protocol, dlpack_protocol, cai_protocol, buffer_protocol,
+    array_struct_protocol, array_interface_protocol;
 
 // Defined in buffer.cpp: imports an object by its buffer, whatever other protocols it supports.
 // Returns: nullopt if the elements have no Dtype, such as records.

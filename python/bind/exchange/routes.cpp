@@ -34,7 +34,9 @@ constexpr Candidates masks = Candidates{1} << 31;
 Candidates probe(PyTypeObject *type) {
     Candidates found = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i) {
-        const bool speaks = protocols[i]->probe ? protocols[i]->probe(type) : _PyType_Lookup(type, attribute_names[i]) != nullptr;
+        const bool speaks = protocols[i]->probe
+                                ? protocols[i]->probe(type)
+                                : _PyType_Lookup(type, attribute_names[i]) != nullptr;
         found |= Candidates{speaks} << i;
     }
     return may_be_masked(type) ? found | masks : found;
@@ -62,7 +64,9 @@ private:
         Candidates candidates = 0;
     };
 
-    static std::size_t index_of(PyTypeObject *type) noexcept { return (reinterpret_cast<std::uintptr_t>(type) >> 4) % size; }
+    static std::size_t index_of(PyTypeObject *type) noexcept {
+        return (reinterpret_cast<std::uintptr_t>(type) >> 4) % size;
+    }
 
     // Releasing the old type may run Python code that looks up another type in this slot.
     [[gnu::noinline]] static Candidates replace(Entry &entry, PyTypeObject *type) {
@@ -77,9 +81,12 @@ private:
 
 ENTREPOT_GIL_GUARDED RouteCache route_cache;
 
-const Protocol &first_of(Candidates candidates) { return *protocols[static_cast<std::size_t>(std::countr_zero(candidates))]; }
+const Protocol &first_of(Candidates candidates) {
+    return *protocols[static_cast<std::size_t>(std::countr_zero(candidates))];
+}
 
-std::optional<Array> read_first(PyObject *object, Candidates candidates, const ImportRequest &request) {
+std::optional<Array> read_first(PyObject *object, Candidates candidates,
+                                const ImportRequest &request) {
     for (; candidates; candidates &= candidates - 1)
         if (std::optional<Array> array = first_of(candidates).read(object, request))
             return array;
@@ -95,7 +102,8 @@ inline Candidates candidates_of(PyObject *object) {
 }
 
 // Tries attributes that are set on the object itself or come from its __getattr__.
-std::optional<Array> read_instance(PyObject *object, Candidates tried, const ImportRequest &request) {
+std::optional<Array> read_instance(PyObject *object, Candidates tried,
+                                   const ImportRequest &request) {
     for (std::size_t i = 0; i < protocols.size(); ++i) {
         if (tried >> i & 1 || !protocols[i]->attribute)
             continue;
@@ -116,25 +124,28 @@ std::string names_of_protocols() {
 
 // True for Python's own sequences and numbers, which NumPy can convert.
 bool is_plain_value(PyObject *object) {
-    return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object) || PyLong_Check(object) ||
-           PyFloat_Check(object) || PyComplex_Check(object);
+    return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object) ||
+           PyLong_Check(object) || PyFloat_Check(object) || PyComplex_Check(object);
 }
 
 [[noreturn]] void refuse(PyObject *object) {
     const std::string_view name = Py_TYPE(object)->tp_name;
-    const char *const article = std::string_view("aeiouAEIOU").find(name.front()) == std::string_view::npos ? "a " : "an ";
+    const char *const article =
+        std::string_view("aeiouAEIOU").find(name.front()) == std::string_view::npos ? "a " : "an ";
     if (object == Py_None)
         throw Error(ErrorKind::type, "None holds no memory that can be viewed; pass an array");
     if (is_plain_value(object))
-        throw Error(ErrorKind::type, article, name, " holds no memory that can be viewed; make an array of it, as in ",
+        throw Error(ErrorKind::type, article, name,
+                    " holds no memory that can be viewed; make an array of it, as in ",
                     "numpy.asarray(x)");
-    throw Error(ErrorKind::type, article, name, " holds no memory that can be viewed: it speaks none of ", names_of_protocols(),
+    throw Error(ErrorKind::type, article, name,
+                " holds no memory that can be viewed: it speaks none of ", names_of_protocols(),
                 "; make an array of it with the library that should own it");
 }
 
 // Tries all protocols of the type except the first, then the instance's attributes.
-[[gnu::noinline]] void import_otherwise(std::optional<Array> &array, PyObject *object, Candidates by_type,
-                                        const ImportRequest &request) {
+[[gnu::noinline]] void import_otherwise(std::optional<Array> &array, PyObject *object,
+                                        Candidates by_type, const ImportRequest &request) {
     array = read_first(object, by_type & (by_type - 1), request);
     if (!array)
         array = read_instance(object, by_type, request);
@@ -143,7 +154,8 @@ bool is_plain_value(PyObject *object) {
 }
 
 // The result of the first protocol that accepts the object; never empty.
-inline std::optional<Array> import_by(PyObject *object, Candidates by_type, const ImportRequest &request) {
+inline std::optional<Array> import_by(PyObject *object, Candidates by_type,
+                                      const ImportRequest &request) {
     drain_released();
     std::optional<Array> array = by_type ? first_of(by_type).read(object, request) : std::nullopt;
     if (!array) [[unlikely]]
@@ -157,7 +169,9 @@ const ImportRequest nothing_asked;
 
 const ImportRequest for_an_operand{.queue = {}, .for_one_operation = true};
 
-Array import_array(PyObject *object, const ImportRequest &request) { return *import_by(object, candidates_of(object), request); }
+Array import_array(PyObject *object, const ImportRequest &request) {
+    return *import_by(object, candidates_of(object), request);
+}
 
 [[gnu::hot]] PyObject *import_wrapped(PyObject *object) {
     try {
@@ -185,9 +199,11 @@ Array import_operand(PyObject *object) {
 
 Array import_array(PyObject *object, const ImportRequest &request, std::string_view name) {
     drain_released();
-    const auto protocol = std::ranges::find(protocols, name, [](const Protocol *p) { return std::string_view(p->name); });
+    const auto protocol = std::ranges::find(
+        protocols, name, [](const Protocol *p) { return std::string_view(p->name); });
     if (protocol == protocols.end())
-        throw Error(ErrorKind::value, "protocol '", name, "' is unknown; there are ", names_of_protocols());
+        throw Error(ErrorKind::value, "protocol '", name, "' is unknown; there are ",
+                    names_of_protocols());
     const Candidates bit = Candidates{1} << (protocol - protocols.begin());
     if (std::optional<Array> array = read_first(object, candidates_of(object) & bit, request))
         return *std::move(array);
@@ -198,7 +214,8 @@ Array import_array(PyObject *object, const ImportRequest &request, std::string_v
 
 bool init_routes() {
     for (std::size_t i = 0; i < protocols.size(); ++i)
-        if (protocols[i]->attribute && !(attribute_names[i] = PyUnicode_InternFromString(protocols[i]->attribute)))
+        if (protocols[i]->attribute &&
+            !(attribute_names[i] = PyUnicode_InternFromString(protocols[i]->attribute)))
             return false;
     return true;
 }

@@ -25,8 +25,9 @@ struct Numbers {
 constexpr Numbers of_cuda{[](std::uintptr_t number) { return entrepot::may_be_stream(number); },
                           "1 (the legacy default stream), 2 (the thread's), a CUstream"};
 // "For ROCm: 0 the default stream; 1 and 2 are not allowed", says the array API's __dlpack__.
-constexpr Numbers of_hip{[](std::uintptr_t number) { return number == 0 || number >= lowest_handle; },
-                         "0 (the default stream), a hipStream_t"};
+constexpr Numbers of_hip{
+    [](std::uintptr_t number) { return number == 0 || number >= lowest_handle; },
+    "0 (the default stream), a hipStream_t"};
 constexpr Numbers of_sycl{[](std::uintptr_t number) { return number >= lowest_handle; },
                           "a queue, an int that is a sycl::queue *"};
 
@@ -35,9 +36,10 @@ struct StreamRow {
     const Numbers &numbers;
     bool none_is_legacy;  // otherwise a consumer that passes None reads on the host
 };
-constexpr StreamRow streams[] = {{dlpack::kDLCUDA, of_cuda, true},         {dlpack::kDLCUDAHost, of_cuda, false},
-                                 {dlpack::kDLCUDAManaged, of_cuda, false}, {dlpack::kDLROCM, of_hip, true},
-                                 {dlpack::kDLROCMHost, of_hip, false},     {dlpack::kDLOneAPI, of_sycl, false}};
+constexpr StreamRow streams[] = {
+    {dlpack::kDLCUDA, of_cuda, true},         {dlpack::kDLCUDAHost, of_cuda, false},
+    {dlpack::kDLCUDAManaged, of_cuda, false}, {dlpack::kDLROCM, of_hip, true},
+    {dlpack::kDLROCMHost, of_hip, false},     {dlpack::kDLOneAPI, of_sycl, false}};
 
 const StreamRow *row_of(DLDevice device) {
     for (const StreamRow &row : streams)
@@ -59,13 +61,14 @@ std::uintptr_t handle_in(PyObject *stream, DLDevice device, const StreamRow &row
     const Reference text(PyObject_Repr(stream));
     const char *const digits = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
     PyErr_Clear();
-    refuse("stream ", digits ? digits : "", " means nothing on ", device, "; pass ", row.numbers.words,
-           ", -1 for no synchronisation, or None");
+    refuse("stream ", digits ? digits : "", " means nothing on ", device, "; pass ",
+           row.numbers.words, ", -1 for no synchronisation, or None");
 }
 
 bool is_minus_one(PyObject *stream) {
     int overflow = 0;
-    return PyLong_Check(stream) && PyLong_AsLongLongAndOverflow(stream, &overflow) == -1 && !overflow;
+    return PyLong_Check(stream) && PyLong_AsLongLongAndOverflow(stream, &overflow) == -1 &&
+           !overflow;
 }
 
 void order_stream(const Array &array, DLDevice device, const StreamRow *row, PyObject *stream) {
@@ -75,11 +78,13 @@ void order_stream(const Array &array, DLDevice device, const StreamRow *row, PyO
     if (is_minus_one(stream))
         return exchange::hand_over_unordered(array, holder);
     if (!row)
-        refuse("the array is given on ", device, ", which has no streams; stream must be None there");
+        refuse("the array is given on ", device,
+               ", which has no streams; stream must be None there");
     if (PyLong_Check(stream))
         exchange::synchronize_consumer_stream(array, handle_in(stream, device, *row));
     else
-        exchange::synchronize_consumer(array, queue_from(stream), holder, exchange::possible_consumers(array, holder));
+        exchange::synchronize_consumer(array, queue_from(stream), holder,
+                                       exchange::possible_consumers(array, holder));
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ namespace {
 
 // dpctl as a stream library. dpnp arrays made from a DLPack export work on dpctl's cached queue of
 // the device. Arrays that come from dpctl or dpnp name their queue.
-bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::uintptr_t &stream) noexcept {
+bool current_queue_of_dpctl(const StreamLibrary &, const Device &device,
+                            std::uintptr_t &stream) noexcept {
     if (!device.backend().is_sycl())
         return false;
     return with_gil_if(true, [&] {
@@ -23,9 +24,12 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::ui
         RestUnlessThrown rest;  // the caller is noexcept
         const Reference dpctl = imported_module("dpctl");
         const Reference selector(PyUnicode_FromString(device.root().selector().c_str()));
-        const Reference queue(dpctl && selector ? PyObject_CallMethod(dpctl.get(), "get_device_cached_queue", "O", selector.get())
-                                                : nullptr);
-        const Reference address(queue ? PyObject_CallMethod(queue.get(), "addressof_ref", nullptr) : nullptr);
+        const Reference queue(
+            dpctl && selector
+                ? PyObject_CallMethod(dpctl.get(), "get_device_cached_queue", "O", selector.get())
+                : nullptr);
+        const Reference address(queue ? PyObject_CallMethod(queue.get(), "addressof_ref", nullptr)
+                                      : nullptr);
         stream = address ? PyLong_AsSize_t(address.get()) : 0;  // dpctl's cache owns the queue
         const bool failed = PyErr_Occurred() != nullptr;
         PyErr_Clear();
@@ -33,7 +37,8 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device, std::ui
         return !failed && stream != 0;
     });
 }
-constexpr StreamLibrary dpctl_library{.name = "dpctl", .current_stream = current_queue_of_dpctl, .takes_exports = true};
+constexpr StreamLibrary dpctl_library{
+    .name = "dpctl", .current_stream = current_queue_of_dpctl, .takes_exports = true};
 
 std::optional<unsigned> library_of_dpctl(PyTypeObject *) {
     static const unsigned number = register_stream_library(dpctl_library);  // runs no Python code
@@ -59,8 +64,10 @@ bool is_class(PyTypeObject *type, const ArrayClass &row) {
     const char *const dot = std::strrchr(type->tp_name, '.');
     if (std::string_view(dot ? dot + 1 : type->tp_name) != row.name)
         return false;
-    const Reference module(PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__module__"));
-    const bool is_there = module && PyUnicode_Check(module.get()) && PyUnicode_Compare(module.get(), row.module) == 0;
+    const Reference module(
+        PyObject_GetAttrString(reinterpret_cast<PyObject *>(type), "__module__"));
+    const bool is_there =
+        module && PyUnicode_Check(module.get()) && PyUnicode_Compare(module.get(), row.module) == 0;
     PyErr_Clear();
     return is_there;
 }
@@ -93,7 +100,8 @@ ENTREPOT_GIL_GUARDED VersionCache<std::optional<unsigned>, 16> known_libraries;
         const Reference type(PyObject_GetAttrString(module.get(), row.name));
         PyErr_Clear();
         if (type && PyType_Check(type.get()))
-            is_registered[i] = row.library(reinterpret_cast<PyTypeObject *>(type.get())).has_value();
+            is_registered[i] =
+                row.library(reinterpret_cast<PyTypeObject *>(type.get())).has_value();
     }
 }
 

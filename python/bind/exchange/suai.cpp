@@ -35,7 +35,8 @@ Owner locate(PyObject *object, const InterfaceDict &dict, suai::Descriptor &desc
         return keep(object);
     }
     if (!PyObject_CheckBuffer(object))
-        throw speaker.refusal("'data' is missing, and a ", Py_TYPE(object)->tp_name, " has no buffer in its place");
+        throw speaker.refusal("'data' is missing, and a ", Py_TYPE(object)->tp_name,
+                              " has no buffer in its place");
     HeldBuffer held = hold_buffer(speaker, object, PyBUF_SIMPLE);
     descriptor.data = held.view->buf;
     descriptor.buffer_bytes = held.view->len;
@@ -88,7 +89,8 @@ Reference write(const Array &array, PyObject *queue_object) {
     Reference dict = interface_dict_of(array, 1, suai::version, attribute);
     const Queue queue = unless_absent(attribute, [&] { return suai::hand_over(array); });
     set_entry(dict, Key::offset, Reference(PyLong_FromLong(0)));
-    set_entry(dict, Key::syclobj, queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));
+    set_entry(dict, Key::syclobj,
+              queue_object ? Reference::borrow(queue_object) : Reference(wrap_queue(queue)));
     return dict;
 }
 

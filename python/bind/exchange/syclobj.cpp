@@ -21,13 +21,15 @@ SyclObject from_selector(PyObject *text) {
     try {
         return {device_from(text).default_context(), {}, {}};
     } catch (const Error &error) {
-        throw suai::speaker.refusal("'syclobj' is ", shown(text), ", which selects no device: ", error.what());
+        throw suai::speaker.refusal("'syclobj' is ", shown(text),
+                                    ", which selects no device: ", error.what());
     }
 }
 
 [[noreturn]] void refuse(const SyclCapsule &capsule) {
-    throw suai::speaker.refusal("'syclobj' is a capsule named '", capsule.name_text(), "'; '", queue_capsule.fresh, "' or '",
-                                context_capsule.fresh, "' is expected, and a used one serves no second consumer");
+    throw suai::speaker.refusal("'syclobj' is a capsule named '", capsule.name_text(), "'; '",
+                                queue_capsule.fresh, "' or '", context_capsule.fresh,
+                                "' is expected, and a used one serves no second consumer");
 }
 
 SyclObject from_capsule(SyclCapsule &&capsule) {
@@ -47,7 +49,8 @@ SyclCapsule capsule_in(PyObject *object) {
     try {
         return find_sycl_capsule(object);
     } catch (const PythonError &) {
-        throw suai::speaker.refusal("_get_capsule() of 'syclobj' failed: ", take_words_about_value());
+        throw suai::speaker.refusal("_get_capsule() of 'syclobj' failed: ",
+                                    take_words_about_value());
     } catch (const Error &error) {
         throw suai::speaker.refusal("'syclobj': ", error.what());
     }

@@ -8,8 +8,9 @@ namespace entrepot::python {
 
 struct SyclObject {
     Context context;
-    Queue queue;          // empty unless the form is a queue
-    SyclCapsule capsule;  // empty unless the form has one; marked as used once the import has succeeded
+    Queue queue;  // empty unless the form is a queue
+    // empty unless the form has one; marked as used once the import has succeeded
+    SyclCapsule capsule;
 
     // Throws InterfaceError if another thread has used the capsule meanwhile.
     void mark_used() const;

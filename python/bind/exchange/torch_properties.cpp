@@ -35,22 +35,26 @@ struct Property {
     Argument argument;
 };
 
-constexpr std::uint32_t bit_of(TypeCode code) { return std::uint32_t{1} << static_cast<unsigned>(code); }
-constexpr std::uint32_t every_code = ~std::uint32_t{0}, differentiable = ~(bit_of(TypeCode::boolean) | bit_of(TypeCode::integer) |
-                                                                           bit_of(TypeCode::unsigned_integer));
+constexpr std::uint32_t bit_of(TypeCode code) {
+    return std::uint32_t{1} << static_cast<unsigned>(code);
+}
+constexpr std::uint32_t every_code = ~std::uint32_t{0},
+                        differentiable = ~(bit_of(TypeCode::boolean) | bit_of(TypeCode::integer) |
+                                           bit_of(TypeCode::unsigned_integer));
 
 constexpr std::array<Property, 3> properties{{
-    {"requires_grad", differentiable, "requires a gradient, which a view would bypass", ".detach()", "libc10.so",
-     "_ZNK3c1010TensorImpl13requires_gradEv", Argument::impl},
-    {"is_neg", every_code, "is negated lazily: its bytes have the other sign", ".resolve_neg()", "libtorch_cpu.so",
-     "_ZN2at6native6is_negERKNS_6TensorE", Argument::handle},
-    {"is_conj", bit_of(TypeCode::complex), "is conjugated lazily: its bytes are not conjugated", ".resolve_conj()",
-     "libtorch_cpu.so", "_ZN2at6native7is_conjERKNS_6TensorE", Argument::handle},
+    {"requires_grad", differentiable, "requires a gradient, which a view would bypass", ".detach()",
+     "libc10.so", "_ZNK3c1010TensorImpl13requires_gradEv", Argument::impl},
+    {"is_neg", every_code, "is negated lazily: its bytes have the other sign", ".resolve_neg()",
+     "libtorch_cpu.so", "_ZN2at6native6is_negERKNS_6TensorE", Argument::handle},
+    {"is_conj", bit_of(TypeCode::complex), "is conjugated lazily: its bytes are not conjugated",
+     ".resolve_conj()", "libtorch_cpu.so", "_ZN2at6native7is_conjERKNS_6TensorE", Argument::handle},
 }};
 
 [[gnu::noinline]] bool ask_in_python(PyObject *tensor, const char *name) {
     const Reference value(PyObject_GetAttrString(tensor, name));
-    const Reference answer(value && PyCallable_Check(value.get()) ? PyObject_CallNoArgs(value.get()) : Py_XNewRef(value.get()));
+    const Reference answer(value && PyCallable_Check(value.get()) ? PyObject_CallNoArgs(value.get())
+                                                                  : Py_XNewRef(value.get()));
     if (!answer)
         throw PythonError{};
     return answer.get() == Py_True;
@@ -63,7 +67,8 @@ std::size_t find_impl(PyObject *tensor) {
     PyErr_Clear();
     std::size_t found = 0;
     const auto size = static_cast<std::size_t>(Py_TYPE(tensor)->tp_basicsize);
-    for (std::size_t offset = sizeof(PyObject); impl && offset + sizeof impl <= size; offset += sizeof impl)
+    for (std::size_t offset = sizeof(PyObject); impl && offset + sizeof impl <= size;
+         offset += sizeof impl)
         if (std::memcmp(reinterpret_cast<const char *>(tensor) + offset, &impl, sizeof impl) == 0) {
             if (found)
                 return 0;
@@ -95,8 +100,9 @@ public:
         if (!functions_[i]) [[unlikely]]
             return ask_in_python(tensor, properties[i].name);
         const char *const handle = reinterpret_cast<const char *>(tensor) + impl_;
-        return functions_[i](properties[i].argument == Argument::handle ? handle
-                                                                        : *reinterpret_cast<const void *const *>(handle));
+        return functions_[i](properties[i].argument == Argument::handle
+                                 ? handle
+                                 : *reinterpret_cast<const void *const *>(handle));
     }
 
 private:
@@ -111,12 +117,14 @@ std::atomic<const Questions *> found{nullptr};
 [[gnu::noinline]] const Questions *find_questions(PyObject *tensor) {
     auto made = std::make_unique<const Questions>(tensor);
     const Questions *first = nullptr;
-    return found.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel) ? made.release() : first;
+    return found.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)
+               ? made.release()
+               : first;
 }
 
 [[noreturn, gnu::noinline]] void refuse(const Property &property) {
-    throw Error(ErrorKind::exchange, "DLPack C exchange API: the torch.Tensor ", property.meaning, "; pass tensor",
-                property.resolve);
+    throw Error(ErrorKind::exchange, "DLPack C exchange API: the torch.Tensor ", property.meaning,
+                "; pass tensor", property.resolve);
 }
 
 }  // namespace

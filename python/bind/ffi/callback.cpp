@@ -27,12 +27,15 @@ struct FunctionPointerObject {
     ffi::Closure *closure;  // if it wraps a Python callable
     Target *target;
 };
-FunctionPointerObject &object_of(PyObject *self) noexcept { return *reinterpret_cast<FunctionPointerObject *>(self); }
+FunctionPointerObject &object_of(PyObject *self) noexcept {
+    return *reinterpret_cast<FunctionPointerObject *>(self);
+}
 
 const CallbackForm &form_of_class(PyTypeObject *type) {
     if (const CallbackForm *found = callback_of(reinterpret_cast<PyObject *>(type)))
         return *found;
-    throw Error(ErrorKind::type, type->tp_name, " is the pointer to no function itself; its subclasses are");
+    throw Error(ErrorKind::type, type->tp_name,
+                " is the pointer to no function itself; its subclasses are");
 }
 
 // ---------------------------------------------------------------- C calls Python
@@ -41,8 +44,10 @@ Reference result_of(const Target &target, void **arguments) {
     const auto count = static_cast<Py_ssize_t>(target.form->parameters.size());
     Reference values = checked(PyTuple_New(count));
     for (Py_ssize_t i = 0; i < count; ++i)
-        PyTuple_SET_ITEM(values.get(), i,
-                         load(*target.form->parameters[static_cast<std::size_t>(i)], arguments[i], nullptr).release());
+        PyTuple_SET_ITEM(
+            values.get(), i,
+            load(*target.form->parameters[static_cast<std::size_t>(i)], arguments[i], nullptr)
+                .release());
     return checked(PyObject_CallObject(target.callable, values.get()));
 }
 
@@ -62,7 +67,8 @@ void enter(void *context, void *result, void **arguments) noexcept {
         return;
     const AcquireGil acquired;
     const SetErrorAside aside;
-    const Target target = *static_cast<Target *>(context);  // a copy: the callable may free the wrapper
+    // a copy: the callable may free the wrapper
+    const Target target = *static_cast<Target *>(context);
     const Reference callable = Reference::borrow(target.callable);
     try {
         const Reference value = result_of(target, arguments);
@@ -94,8 +100,10 @@ PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
         const std::size_t count = form.parameters.size();
         if (!address)
             throw Error(ErrorKind::value, form.name, " is NULL, and cannot be called");
-        if ((kwargs && PyDict_GET_SIZE(kwargs)) || static_cast<std::size_t>(PyTuple_GET_SIZE(args)) != count)
-            throw Error(ErrorKind::type, form.name, "() takes ", count, " arguments by position, not ", PyTuple_GET_SIZE(args),
+        if ((kwargs && PyDict_GET_SIZE(kwargs)) ||
+            static_cast<std::size_t>(PyTuple_GET_SIZE(args)) != count)
+            throw Error(ErrorKind::type, form.name, "() takes ", count,
+                        " arguments by position, not ", PyTuple_GET_SIZE(args),
                         kwargs && PyDict_GET_SIZE(kwargs) ? " and some by name" : "");
         std::size_t bytes = 0;
         std::vector<std::size_t> offsets;
@@ -108,10 +116,11 @@ PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
         std::vector<Reference> held(count);
         for (std::size_t i = 0; i < count; ++i) {
             values[i] = reinterpret_cast<std::byte *>(memory.data()) + offsets[i];
-            store(*form.parameters[i], PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i)), values[i],
-                  {form.name.c_str(), form.names[i].c_str()}, held[i]);
+            store(*form.parameters[i], PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i)),
+                  values[i], {form.name.c_str(), form.names[i].c_str()}, held[i]);
         }
-        std::vector<std::max_align_t> result(form.signature->result_size() / sizeof(std::max_align_t) + 1);
+        std::vector<std::max_align_t> result(
+            form.signature->result_size() / sizeof(std::max_align_t) + 1);
         const Reference alive = Reference::borrow(self);
         without_gil([&] { form.signature->call(address, result.data(), values.data()); });
         return load(*form.result, result.data(), nullptr).release();
@@ -135,7 +144,8 @@ PyObject *pointer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         const CallbackForm &form = form_of_class(type);
         Reference made = checked(type->tp_alloc(type, 0));
         object_of(made.get()).pointer.length = -1;
-        if (PyCallable_Check(given) && !is_adapter(given) && !PyObject_CheckBuffer(given))  // not ctypes functions
+        // not ctypes functions
+        if (PyCallable_Check(given) && !is_adapter(given) && !PyObject_CheckBuffer(given))
             set_callable(made.get(), form, given);
         else
             become_function(made.get(), given);
@@ -179,22 +189,26 @@ void pointer_dealloc(PyObject *self) {
 PyObject *pointer_repr(PyObject *self) {
     const FunctionPointerObject &object = object_of(self);
     if (object.target)
-        return PyUnicode_FromFormat("<%s at %p: %R>", Py_TYPE(self)->tp_name, object.pointer.address, object.target->callable);
-    return object.pointer.address ? PyUnicode_FromFormat("<%s at %p>", Py_TYPE(self)->tp_name, object.pointer.address)
-                                  : PyUnicode_FromFormat("<%s at 0x0>", Py_TYPE(self)->tp_name);
+        return PyUnicode_FromFormat("<%s at %p: %R>", Py_TYPE(self)->tp_name,
+                                    object.pointer.address, object.target->callable);
+    return object.pointer.address
+               ? PyUnicode_FromFormat("<%s at %p>", Py_TYPE(self)->tp_name, object.pointer.address)
+               : PyUnicode_FromFormat("<%s at 0x0>", Py_TYPE(self)->tp_name);
 }
 
-constexpr const char *pointer_doc = "A pointer to a C function.\n\n"
-                                    "It is made from a Python callable, or from an object that Pointer accepts other than an\n"
-                                    "array (CAI, DLPack, SUAI), which is data. C may call a Python callable as long as this\n"
-                                    "object lives. If the callable raises, sys.unraisablehook reports the exception and C gets\n"
-                                    "zero.\n\n"
-                                    "Call the object to call the C function from Python.";
+constexpr const char *pointer_doc =
+    "A pointer to a C function.\n\n"
+    "It is made from a Python callable, or from an object that Pointer accepts other than an\n"
+    "array (CAI, DLPack, SUAI), which is data. C may call a Python callable as long as this\n"
+    "object lives. If the callable raises, sys.unraisablehook reports the exception and C gets\n"
+    "zero.\n\n"
+    "Call the object to call the C function from Python.";
 
 // make_callback(name, result, parameters, dict): a parameter is (name, form).
 PyObject *make_callback(PyObject *, PyObject *args) {
     PyObject *name = nullptr, *result = nullptr, *parameters = nullptr, *dict = nullptr;
-    if (!PyArg_ParseTuple(args, "UOO!O!", &name, &result, &PyTuple_Type, &parameters, &PyDict_Type, &dict))
+    if (!PyArg_ParseTuple(args, "UOO!O!", &name, &result, &PyTuple_Type, &parameters, &PyDict_Type,
+                          &dict))
         return nullptr;
     try {
         auto made = std::make_unique<CallbackForm>();
@@ -215,7 +229,8 @@ PyObject *make_callback(PyObject *, PyObject *args) {
             made->names.emplace_back(parameter);
             made->parameters.push_back(add(form));
             if (made->parameters.back()->how == How::array)
-                throw Error(ErrorKind::type, made->name, "() parameter '", parameter, "': C passes no arrays; declare a Pointer");
+                throw Error(ErrorKind::type, made->name, "() parameter '", parameter,
+                            "': C passes no arrays; declare a Pointer");
             types.push_back(ffi_type_of(*made->parameters.back()));
         }
         made->signature.emplace(ffi_type_of(*made->result), types);
@@ -231,7 +246,8 @@ PyObject *make_callback(PyObject *, PyObject *args) {
 }
 
 PyMethodDef functions[] = {
-    {"make_callback", make_callback, METH_VARARGS, "Make the class of a function pointer. For entrepot.ffi."},
+    {"make_callback", make_callback, METH_VARARGS,
+     "Make the class of a function pointer. For entrepot.ffi."},
     {},
 };
 
@@ -239,7 +255,9 @@ PyMethodDef functions[] = {
 
 const CallbackForm *callback_of(PyObject *type) noexcept {
     auto *class_ = reinterpret_cast<PyTypeObject *>(type);
-    return PyType_IsSubtype(class_, function_pointer_type) ? static_cast<const CallbackForm *>(declared_of(class_)) : nullptr;
+    return PyType_IsSubtype(class_, function_pointer_type)
+               ? static_cast<const CallbackForm *>(declared_of(class_))
+               : nullptr;
 }
 
 Reference wrap_callable(PyTypeObject *type, PyObject *callable) {
@@ -259,7 +277,8 @@ bool init_callback(PyObject *module) {
     function_pointer_type->tp_repr = pointer_repr;
     function_pointer_type->tp_call = call;
     return ready_declared_base(pointer_base, adapter_type("Pointer")) &&
-           PyModule_AddObjectRef(module, "FunctionPointer", reinterpret_cast<PyObject *>(function_pointer_type)) == 0 &&
+           PyModule_AddObjectRef(module, "FunctionPointer",
+                                 reinterpret_cast<PyObject *>(function_pointer_type)) == 0 &&
            PyModule_AddFunctions(module, functions) == 0;
 }
 

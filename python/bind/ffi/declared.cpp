@@ -12,7 +12,9 @@ namespace {
 // metaclass's basic size.
 PyTypeObject metaclass{};
 
-const Declared *&slot_of(PyTypeObject *type) noexcept { return reinterpret_cast<DeclaredBase *>(type)->declared; }
+const Declared *&slot_of(PyTypeObject *type) noexcept {
+    return reinterpret_cast<DeclaredBase *>(type)->declared;
+}
 
 // Also runs for subclasses in Python, which use the description of their base.
 PyObject *declared_new(PyTypeObject *metatype, PyObject *args, PyObject *kwargs) {
@@ -26,7 +28,9 @@ PyObject *declared_new(PyTypeObject *metatype, PyObject *args, PyObject *kwargs)
 
 }  // namespace
 
-const Declared *declared_of(PyTypeObject *type) noexcept { return Py_TYPE(type) == &metaclass ? slot_of(type) : nullptr; }
+const Declared *declared_of(PyTypeObject *type) noexcept {
+    return Py_TYPE(type) == &metaclass ? slot_of(type) : nullptr;
+}
 
 bool init_declared(PyObject *) {
     metaclass.tp_name = "entrepot._core.Declared";
@@ -47,9 +51,11 @@ bool ready_declared_base(DeclaredBase &base, PyTypeObject *of) {
     return PyType_Ready(type) == 0;
 }
 
-Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *name, PyObject *dict) {
-    Reference made = checked(PyObject_CallFunction(reinterpret_cast<PyObject *>(&metaclass), "O(O)O", name,
-                                                   reinterpret_cast<PyObject *>(&base), dict));
+Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *name,
+                        PyObject *dict) {
+    Reference made =
+        checked(PyObject_CallFunction(reinterpret_cast<PyObject *>(&metaclass), "O(O)O", name,
+                                      reinterpret_cast<PyObject *>(&base), dict));
     slot_of(reinterpret_cast<PyTypeObject *>(made.get())) = declared;
     return made;
 }

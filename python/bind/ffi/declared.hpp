@@ -56,7 +56,9 @@ struct CallbackForm : Declared {
 const Declared *declared_of(PyTypeObject *type) noexcept;
 const RecordLayout *layout_of(PyObject *type) noexcept;  // nullptr if it is not a record class
 const CallbackForm *callback_of(PyObject *type) noexcept;
-inline RecordObject *record_of(PyObject *object) noexcept { return reinterpret_cast<RecordObject *>(object); }
+inline RecordObject *record_of(PyObject *object) noexcept {
+    return reinterpret_cast<RecordObject *>(object);
+}
 
 // A base class with this metaclass.
 struct DeclaredBase {
@@ -66,7 +68,8 @@ struct DeclaredBase {
 bool init_declared(PyObject *module);
 bool ready_declared_base(DeclaredBase &base, PyTypeObject *of);
 // A new class derived from `base`.
-Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *name, PyObject *dict);
+Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *name,
+                        PyObject *dict);
 
 // ---------------------------------------------------------------- records
 

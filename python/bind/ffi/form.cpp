@@ -29,7 +29,8 @@ constexpr HowRow how_table[] = {
     {"record", How::record}, {"pointed", How::pointed},  {"array", How::array},
 };
 
-template <class Table> const auto &row_named(const Table &table, const char *what, std::string_view name) {
+template <class Table>
+const auto &row_named(const Table &table, const char *what, std::string_view name) {
     for (const auto &row : table)
         if (row.name == name)
             return row;
@@ -70,7 +71,8 @@ std::uint64_t checked_integer(ffi::Kind kind, PyObject *value, const Subject &su
     }
     const Reference text = checked(PyObject_Repr(value));
     const char *const shown = PyUnicode_AsUTF8(text.get());
-    throw Error(ErrorKind::overflow, subject, ": ", shown ? shown : "the number", " does not fit ", ffi::row_of(kind).name);
+    throw Error(ErrorKind::overflow, subject, ": ", shown ? shown : "the number", " does not fit ",
+                ffi::row_of(kind).name);
 }
 
 void store_integer(ffi::Kind kind, PyObject *value, void *to, const Subject &subject) {
@@ -86,7 +88,8 @@ void store_integer(ffi::Kind kind, PyObject *value, void *to, const Subject &sub
                                                  : nullptr);
     if (!index) {
         clear_answer(PyExc_TypeError);
-        throw Error(ErrorKind::type, subject, ": an int was expected, not a ", Py_TYPE(value)->tp_name);
+        throw Error(ErrorKind::type, subject, ": an int was expected, not a ",
+                    Py_TYPE(value)->tp_name);
     }
     put_integer(kind, checked_integer(kind, index.get(), subject), to);
 }
@@ -96,7 +99,8 @@ void store_number(ffi::Kind kind, PyObject *value, void *to, const Subject &subj
         const double number = PyFloat_AsDouble(value);
         if (number == -1.0 && PyErr_Occurred()) {
             clear_answer(PyExc_TypeError);
-            throw Error(ErrorKind::type, subject, ": a number was expected, not a ", Py_TYPE(value)->tp_name);
+            throw Error(ErrorKind::type, subject, ": a number was expected, not a ",
+                        Py_TYPE(value)->tp_name);
         }
         if (kind == ffi::Kind::float64)
             return put(to, number);
@@ -107,7 +111,8 @@ void store_number(ffi::Kind kind, PyObject *value, void *to, const Subject &subj
     if (kind != ffi::Kind::boolean)
         return store_integer(kind, value, to, subject);
     if (!PyLong_Check(value))
-        throw Error(ErrorKind::type, subject, ": a bool was expected, not a ", Py_TYPE(value)->tp_name);
+        throw Error(ErrorKind::type, subject, ": a bool was expected, not a ",
+                    Py_TYPE(value)->tp_name);
     put(to, static_cast<std::uint8_t>(PyObject_IsTrue(value) == 1));
 }
 
@@ -140,10 +145,12 @@ const Interned unknown_member("_unknown");
 void store_enumeration(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
     if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != form.type && !PyLong_CheckExact(value)) {
         const char *const expected = reinterpret_cast<PyTypeObject *>(form.type)->tp_name;
-        const bool is_other_enum = PyObject_HasAttr(reinterpret_cast<PyObject *>(Py_TYPE(value)), enum_class_name) == 1 &&
-                                   std::strcmp(Py_TYPE(value)->tp_name, expected) != 0;  // declared by two modules
+        const bool is_other_enum =
+            PyObject_HasAttr(reinterpret_cast<PyObject *>(Py_TYPE(value)), enum_class_name) == 1 &&
+            std::strcmp(Py_TYPE(value)->tp_name, expected) != 0;  // declared by two modules
         if (PyBool_Check(value) || is_other_enum || !PyIndex_Check(value))
-            throw Error(ErrorKind::type, subject, ": a member of ", expected, " was expected, not a ", Py_TYPE(value)->tp_name);
+            throw Error(ErrorKind::type, subject, ": a member of ", expected,
+                        " was expected, not a ", Py_TYPE(value)->tp_name);
     }
     store_integer(form.kind, value, to, subject);
 }
@@ -155,7 +162,8 @@ Reference load_enumeration(const FormObject &form, const void *from) {
         throw PythonError{};
     // A library newer than the headers may return unknown values. They become pseudo-members, not
     // ints, because programs test whether a status is of the enum before they compare it.
-    return member ? std::move(member) : checked(PyObject_CallMethodOneArg(form.type, unknown_member, number.get()));
+    return member ? std::move(member)
+                  : checked(PyObject_CallMethodOneArg(form.type, unknown_member, number.get()));
 }
 
 // ---------------------------------------------------------------- addresses
@@ -174,15 +182,17 @@ Reference handle_kept_by(PyObject *value) {
 // pointers, plain adapters) are accepted as any type.
 void check_handle(PyTypeObject *asked, PyTypeObject *found, const Subject &subject) {
     const Declared *const expected = declared_of(asked), *const given = declared_of(found);
-    const bool is_one = is_handle_class(asked) || is_handle_class(found) || callback_of(reinterpret_cast<PyObject *>(asked));
+    const bool is_one = is_handle_class(asked) || is_handle_class(found) ||
+                        callback_of(reinterpret_cast<PyObject *>(asked));
     if (!expected || !given || expected == given || !is_one) [[likely]]
         return;
     if (expected->name != given->name)  // two modules may have the same declaration
-        throw Error(ErrorKind::type, subject, ": a ", expected->name, " was expected, not a ", given->name,
-                    "; to pass its address anyway, write Pointer(…) of it");
+        throw Error(ErrorKind::type, subject, ": a ", expected->name, " was expected, not a ",
+                    given->name, "; to pass its address anyway, write Pointer(…) of it");
 }
 
-void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use) {
+void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+                   Reference &held, Use use) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
     const Reference handle = type && is_handle_class(type) ? handle_kept_by(value) : Reference();
     if (handle)
@@ -194,8 +204,10 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
                     "() and keep that for as long as C may call it");
     check_handle(type, Py_TYPE(value), subject);
     Target plain;
-    if (is_handle_class(type) && PyObject_CheckBuffer(value) && !find_plain(value, plain)) [[unlikely]]
-        throw Error(ErrorKind::type, subject, ": C takes a handle there, and a ", Py_TYPE(value)->tp_name,
+    if (is_handle_class(type) && PyObject_CheckBuffer(value) && !find_plain(value, plain))
+        [[unlikely]]
+        throw Error(ErrorKind::type, subject, ": C takes a handle there, and a ",
+                    Py_TYPE(value)->tp_name,
                     " is memory; to pass its address anyway, write Pointer(…) of it");
     if (type == pointer_list_type)  // a handle is not an array of addresses
         check_no_handle(value, subject);
@@ -207,8 +219,9 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
     }
     // Record classes accept field values in their constructor, so arguments
     // are converted by Pointer.
-    Argument taken = argument(value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, use,
-                              subject.owner, subject.name);
+    Argument taken = argument(
+        value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, use,
+        subject.owner, subject.name);
     if (layout_of(form.type) && !PyObject_TypeCheck(value, type))
         check_room(value, layout_of(form.type)->size, subject);
     else if (layout_of(form.type) && use == Use::read)
@@ -218,7 +231,8 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
 }
 
 // `held` becomes the source record, which owns the objects that its fields point to.
-void store_record(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held) {
+void store_record(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+                  Reference &held) {
     auto *type = reinterpret_cast<PyTypeObject *>(form.type);
     Reference made;
     if (PyTuple_Check(value) || PyList_Check(value)) {  // its fields
@@ -227,11 +241,12 @@ void store_record(const FormObject &form, PyObject *value, void *to, const Subje
         value = made.get();
     }
     if (!PyObject_TypeCheck(value, type))
-        throw Error(ErrorKind::type, subject, ": a ", type->tp_name, " was expected, or a tuple of its fields, not a ",
-                    Py_TYPE(value)->tp_name);
+        throw Error(ErrorKind::type, subject, ": a ", type->tp_name,
+                    " was expected, or a tuple of its fields, not a ", Py_TYPE(value)->tp_name);
     const void *const address = pointer_of(value)->address;
     if (!address)
-        throw Error(ErrorKind::value, subject, ": the ", type->tp_name, " is NULL, and is passed by value");
+        throw Error(ErrorKind::value, subject, ": the ", type->tp_name,
+                    " is NULL, and is passed by value");
     check_fields_not_freed(value, subject);
     std::memmove(to, address, layout_of(form.type)->size);
     held = Reference::borrow(value);
@@ -240,7 +255,9 @@ void store_record(const FormObject &form, PyObject *value, void *to, const Subje
 // ---------------------------------------------------------------- arrays
 
 bool is_text(const FormObject &array) { return array.element->how == How::character; }
-bool is_bytes(const FormObject &array) { return array.element->how == How::character || array.element->how == How::raw; }
+bool is_bytes(const FormObject &array) {
+    return array.element->how == How::character || array.element->how == How::raw;
+}
 
 void store_bytes(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
     Py_ssize_t length = 0;
@@ -254,38 +271,45 @@ void store_bytes(const FormObject &form, PyObject *value, void *to, const Subjec
     if (!data) {
         if (PyObject_GetBuffer(value, &view, PyBUF_SIMPLE) < 0) {
             clear_answer();
-            throw Error(ErrorKind::type, subject, ": bytes or str were expected, not a ", Py_TYPE(value)->tp_name);
+            throw Error(ErrorKind::type, subject, ": bytes or str were expected, not a ",
+                        Py_TYPE(value)->tp_name);
         }
         data = static_cast<const char *>(view.buf);
         length = view.len;
     }
     if (length <= form.count) {
         std::memmove(to, data, static_cast<std::size_t>(length));
-        std::memset(static_cast<char *>(to) + length, 0, static_cast<std::size_t>(form.count - length));
+        std::memset(static_cast<char *>(to) + length, 0,
+                    static_cast<std::size_t>(form.count - length));
     }
     if (view.obj)
         PyBuffer_Release(&view);
     if (length > form.count)
-        throw Error(ErrorKind::value, subject, ": ", length, " bytes do not fit the ", form.count, " that there are");
+        throw Error(ErrorKind::value, subject, ": ", length, " bytes do not fit the ", form.count,
+                    " that there are");
 }
 
-void store_array(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held) {
+void store_array(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+                 Reference &held) {
     if (is_bytes(form))
         return store_bytes(form, value, to, subject);
     const Reference items(PySequence_Check(value) ? PySequence_Tuple(value) : nullptr);
     if (!items) {
         clear_answer(PyExc_TypeError);
-        throw Error(ErrorKind::type, subject, ": a list of ", form.count, " was expected, not a ", Py_TYPE(value)->tp_name);
+        throw Error(ErrorKind::type, subject, ": a list of ", form.count, " was expected, not a ",
+                    Py_TYPE(value)->tp_name);
     }
     if (PyTuple_GET_SIZE(items.get()) != form.count)
-        throw Error(ErrorKind::value, subject, ": has ", form.count, " elements, not ", PyTuple_GET_SIZE(items.get()));
+        throw Error(ErrorKind::value, subject, ": has ", form.count, " elements, not ",
+                    PyTuple_GET_SIZE(items.get()));
     const std::size_t size = size_of(*form.element);
-    std::vector<std::byte> elements(size * static_cast<std::size_t>(form.count));  // commit all or nothing
+    // commit all or nothing
+    std::vector<std::byte> elements(size * static_cast<std::size_t>(form.count));
     Reference all = checked(PyTuple_New(form.count));
     for (Py_ssize_t i = 0; i < form.count; ++i) {
         Reference one;
-        store(*form.element, PyTuple_GET_ITEM(items.get(), i), elements.data() + static_cast<std::size_t>(i) * size, subject,
-              one);
+        store(*form.element, PyTuple_GET_ITEM(items.get(), i),
+              elements.data() + static_cast<std::size_t>(i) * size, subject, one);
         PyTuple_SET_ITEM(all.get(), i, one ? one.release() : Py_NewRef(Py_None));
     }
     std::memcpy(to, elements.data(), elements.size());
@@ -296,13 +320,17 @@ Reference load_array(const FormObject &form, const void *from, PyObject *owner) 
     const auto *const bytes = static_cast<const char *>(from);
     if (is_bytes(form)) {
         const Py_ssize_t length =
-            is_text(form) ? static_cast<Py_ssize_t>(strnlen(bytes, static_cast<std::size_t>(form.count))) : form.count;
+            is_text(form)
+                ? static_cast<Py_ssize_t>(strnlen(bytes, static_cast<std::size_t>(form.count)))
+                : form.count;
         return checked(PyBytes_FromStringAndSize(bytes, length));
     }
     Reference tuple = checked(PyTuple_New(form.count));  // a tuple, because these are copies
     const std::size_t size = size_of(*form.element);
     for (Py_ssize_t i = 0; i < form.count; ++i)
-        PyTuple_SET_ITEM(tuple.get(), i, load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
+        PyTuple_SET_ITEM(
+            tuple.get(), i,
+            load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
     return tuple;
 }
 
@@ -315,24 +343,31 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     const char *how = nullptr, *kind = nullptr;
     PyObject *of = Py_None, *element = Py_None;
     Py_ssize_t count = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ss|OOn", const_cast<char **>(names), &how, &kind, &of, &element, &count))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ss|OOn", const_cast<char **>(names), &how,
+                                     &kind, &of, &element, &count))
         return nullptr;
     try {
         const How chosen_how = row_named(how_table, "how", how).how;
-        const ffi::Kind chosen_kind = static_cast<ffi::Kind>(&row_named(ffi::kind_table, "kind", kind) - ffi::kind_table.data());
+        const ffi::Kind chosen_kind = static_cast<ffi::Kind>(
+            &row_named(ffi::kind_table, "kind", kind) - ffi::kind_table.data());
         const FormObject *inner = element == Py_None ? nullptr : &form_of(element);
         if (chosen_how == How::array && (!inner || count < 0))
-            throw Error(ErrorKind::value, "Form(): an array has an element, and a count that is not negative");
-        const bool is_of_class = chosen_how == How::enumeration || chosen_how == How::address || chosen_how == How::record ||
-                                 chosen_how == How::pointed;
+            throw Error(ErrorKind::value,
+                        "Form(): an array has an element, and a count that is not negative");
+        const bool is_of_class = chosen_how == How::enumeration || chosen_how == How::address ||
+                                 chosen_how == How::record || chosen_how == How::pointed;
         // A self-referential record calls complete() later.
         const bool is_later = chosen_how == How::pointed && of == Py_None;
         if (is_of_class && !is_later && !PyType_Check(of))
             throw Error(ErrorKind::type, "Form(): '", how, "' is of a class");
-        if (chosen_how == How::address && !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(of), adapter_type("Pointer")))
-            throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name, " is no subclass of Pointer");
-        if ((chosen_how == How::record || chosen_how == How::pointed) && !is_later && !layout_of(of))
-            throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name, " is no record");
+        if (chosen_how == How::address &&
+            !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(of), adapter_type("Pointer")))
+            throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name,
+                        " is no subclass of Pointer");
+        if ((chosen_how == How::record || chosen_how == How::pointed) && !is_later &&
+            !layout_of(of))
+            throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name,
+                        " is no record");
         Reference members;
         if (chosen_how == How::enumeration)
             members = checked(PyObject_GetAttr(of, value_to_member_name));
@@ -354,7 +389,9 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
 PyObject *form_complete(PyObject *self, PyObject *type) {
     auto &form = *reinterpret_cast<FormObject *>(self);
     if (form.how != How::pointed || form.type || !PyType_Check(type) || !layout_of(type)) {
-        PyErr_SetString(PyExc_TypeError, "Form.complete(): a pointer form without a record, and a record class were expected");
+        PyErr_SetString(
+            PyExc_TypeError,
+            "Form.complete(): a pointer form without a record, and a record class were expected");
         return nullptr;
     }
     form.type = Py_NewRef(type);
@@ -371,7 +408,9 @@ void form_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-PyObject *form_size(PyObject *self, void *) { return PyLong_FromSize_t(size_of(*reinterpret_cast<FormObject *>(self))); }
+PyObject *form_size(PyObject *self, void *) {
+    return PyLong_FromSize_t(size_of(*reinterpret_cast<FormObject *>(self)));
+}
 
 PyGetSetDef form_attributes[] = {
     {"size", form_size, nullptr, "Size of the C type, in bytes.", nullptr},
@@ -451,12 +490,14 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject) {
     PyObject *const handle = kept ? kept.get() : object;
     if (!is_handle(handle)) [[likely]]
         return;
-    throw Error(ErrorKind::type, subject, ": C takes the address of a handle there, and a ", declared_of(Py_TYPE(handle))->name,
-                " is the handle itself; pass ", subject.name, kept ? ".handle.createRef()" : ".createRef()",
+    throw Error(ErrorKind::type, subject, ": C takes the address of a handle there, and a ",
+                declared_of(Py_TYPE(handle))->name, " is the handle itself; pass ", subject.name,
+                kept ? ".handle.createRef()" : ".createRef()",
                 ", or a list of handles where C takes many");
 }
 
-void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use) {
+void store(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+           Reference &held, Use use) {
     switch (form.how) {
     case How::number:
     case How::raw:
@@ -490,7 +531,8 @@ Reference load(const FormObject &form, const void *from, PyObject *owner) {
     case How::enumeration:
         return load_enumeration(form, from);
     case How::address:
-        return adapter_at(reinterpret_cast<PyTypeObject *>(form.type), *static_cast<void **>(place));
+        return adapter_at(reinterpret_cast<PyTypeObject *>(form.type),
+                          *static_cast<void **>(place));
     case How::pointed: {
         void *const address = *static_cast<void **>(place);
         if (!address || !form.type)
@@ -528,7 +570,8 @@ Reference adapter_at(PyTypeObject *type, void *address) {
 
 bool init_form(PyObject *module) {
     form_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&form_spec));
-    return form_type && PyModule_AddObjectRef(module, "Form", reinterpret_cast<PyObject *>(form_type)) == 0;
+    return form_type &&
+           PyModule_AddObjectRef(module, "Form", reinterpret_cast<PyObject *>(form_type)) == 0;
 }
 
 }  // namespace entrepot::python

@@ -55,7 +55,8 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject);
 
 // Writes the value as C expects it. Adds to `held` the objects that must live as long as the
 // written addresses. Throws TypeError and OverflowError with the subject.
-void store(const FormObject &form, PyObject *value, void *to, const Subject &subject, Reference &held, Use use = Use::read);
+void store(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+           Reference &held, Use use = Use::read);
 
 // Throws TypeError if the object is a handle or owns one: here C expects the address of a handle.
 void check_no_handle(PyObject *object, const Subject &subject);

@@ -41,8 +41,9 @@ struct PassedRow {
     const char *name;
     Passed passed;
 };
-constexpr PassedRow passed_table[] = {{"value", Passed::value},      {"in", Passed::in},       {"out", Passed::out},
-                                      {"inout", Passed::inout},      {"freed", Passed::freed}, {"sync", Passed::sync},
+constexpr PassedRow passed_table[] = {{"value", Passed::value},      {"in", Passed::in},
+                                      {"out", Passed::out},          {"inout", Passed::inout},
+                                      {"freed", Passed::freed},      {"sync", Passed::sync},
                                       {"returned", Passed::returned}};
 
 using adapters::Integer;
@@ -54,19 +55,21 @@ struct Parameter {
     const char *text;
     Passed passed;
     const FormObject *form;
-    std::size_t bytes_of = nothing;  // of a returned DeviceArray or CStr: the parameter with its size
-    bool is_text = false;            // a CStr, whose memory the call allocates
-    std::size_t cell;                // offset of its value in the frame
-    std::size_t target;              // of a returned value: offset of the memory that C writes to
+    // of a returned DeviceArray or CStr: the parameter with its size
+    std::size_t bytes_of = nothing;
+    bool is_text = false;  // a CStr, whose memory the call allocates
+    std::size_t cell;      // offset of its value in the frame
+    std::size_t target;    // of a returned value: offset of the memory that C writes to
 };
 
 // A parameter with memory of the caller, whose size is checked before the call.
 struct Measured {
-    std::size_t index;            // of the parameter
-    std::size_t by = nothing;     // the parameter with the size that C expects
-    std::size_t unit = 1;         // bytes per unit of that size
-    bool is_counted = false;      // the size counts elements
-    PyObject *refusal = nullptr;  // function that returns a reason to refuse the argument, or nullptr
+    std::size_t index;         // of the parameter
+    std::size_t by = nothing;  // the parameter with the size that C expects
+    std::size_t unit = 1;      // bytes per unit of that size
+    bool is_counted = false;   // the size counts elements
+    // function that returns a reason to refuse the argument, or nullptr
+    PyObject *refusal = nullptr;
 };
 
 // Everything that a call needs; created once and never freed.
@@ -94,13 +97,17 @@ struct FunctionObject {
     std::atomic<const Plan *> plan;
 };
 
-FunctionObject &function_of(PyObject *self) noexcept { return *reinterpret_cast<FunctionObject *>(self); }
+FunctionObject &function_of(PyObject *self) noexcept {
+    return *reinterpret_cast<FunctionObject *>(self);
+}
 
 constexpr std::size_t most_parameters = 32;
 constexpr std::size_t inline_frame = 512;
 constexpr std::size_t word = 16;
 
-std::size_t padded(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + word - 1) / word * word; }
+std::size_t padded(std::size_t bytes) {
+    return (std::max<std::size_t>(bytes, 1) + word - 1) / word * word;
+}
 
 // ---------------------------------------------------------------- plans
 
@@ -120,20 +127,24 @@ const FormObject *kept_form(PyObject *form) {
 std::size_t element_size_of(const FormObject &form) {
     if (const RecordLayout *const layout = layout_of(form.type))
         return layout->size;
-    return static_cast<std::size_t>(size_of_element(row_of(reinterpret_cast<PyTypeObject *>(form.type))));
+    return static_cast<std::size_t>(
+        size_of_element(row_of(reinterpret_cast<PyTypeObject *>(form.type))));
 }
 
 // Registers a parameter whose memory the caller passes, or may pass instead of the returned text.
-void add_measured(Plan &plan, const Parameter &parameter, Py_ssize_t by, Py_ssize_t unit, PyObject *refusal) {
+void add_measured(Plan &plan, const Parameter &parameter, Py_ssize_t by, Py_ssize_t unit,
+                  PyObject *refusal) {
     Measured measured{plan.parameters.size()};
     if (by >= 0 && (parameter.passed != Passed::returned || parameter.is_text)) {
         measured.by = static_cast<std::size_t>(by);
         measured.is_counted = unit == 0;
-        measured.unit = unit == 0 ? element_size_of(*parameter.form) : static_cast<std::size_t>(unit);
+        measured.unit =
+            unit == 0 ? element_size_of(*parameter.form) : static_cast<std::size_t>(unit);
         if (measured.unit == 0)
-            throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
-                        ": the size of its elements is unknown; count those of a list or of records, as "
-                        "In[ListOfInt](count=\"n\"), else bytes, as In[Pointer](bytes=\"4 * n\")");
+            throw Error(
+                ErrorKind::type, plan.name, "(), ", parameter.text,
+                ": the size of its elements is unknown; count those of a list or of records, as "
+                "In[ListOfInt](count=\"n\"), else bytes, as In[Pointer](bytes=\"4 * n\")");
     }
     measured.refusal = refusal == Py_None ? nullptr : Py_NewRef(refusal);
     if (measured.by != nothing || measured.refusal)
@@ -161,18 +172,21 @@ void add_parameter(Plan &plan, PyObject *tuple) {
         throw Error(ErrorKind::type, parameter.text,
                     ": C passes no arrays, but the address of the first element: declare a "
                     "pointer, as In[ListOfInt] or In[CStr]");
-    parameter.bytes_of = parameter.passed == Passed::returned ? static_cast<std::size_t>(by) : nothing;
+    parameter.bytes_of =
+        parameter.passed == Passed::returned ? static_cast<std::size_t>(by) : nothing;
     if (parameter.bytes_of != nothing && unit != 1)
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
                     ": a returned value takes bytes=\"n\", without a factor or count=");
     if (parameter.form->how != How::address && (by >= 0 || refusal != Py_None))
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
-                    ": is not an address, and bytes=, count= and refusal= are for addresses, such as In[ListOfInt]");
+                    ": is not an address, and bytes=, count= and refusal= are for addresses, such "
+                    "as In[ListOfInt]");
     if (parameter.passed == Passed::returned && refusal != Py_None)
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
-                    ": refusal= checks an argument of the caller, and this is returned; declare In[…], Out[…] or InOut[…]");
-    parameter.is_text =
-        parameter.bytes_of != nothing && parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
+                    ": refusal= checks an argument of the caller, and this is returned; declare "
+                    "In[…], Out[…] or InOut[…]");
+    parameter.is_text = parameter.bytes_of != nothing &&
+                        parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
     add_measured(plan, parameter, by, unit, refusal);
     plan.parameters.push_back(parameter);
 }
@@ -181,7 +195,8 @@ void add_parameter(Plan &plan, PyObject *tuple) {
 void check_freeing(const Plan &plan) {
     if (plan.is_freeing && plan.result->how != How::none && !(plan.success && plan.has_status))
         throw Error(ErrorKind::type, plan.name,
-                    "(): it is unknown which returned value means that the memory of a Freed[…] is freed; let it return an "
+                    "(): it is unknown which returned value means that the memory of a Freed[…] is "
+                    "freed; let it return an "
                     "enum, and name its success: Library(…, status=(\"result\", \"OK\"))");
 }
 
@@ -189,16 +204,20 @@ void check_freeing(const Plan &plan) {
 void check_measure(const Plan &plan, std::size_t index, std::size_t by) {
     const Parameter &measure = plan.parameters[by];
     const FormObject &form = *measure.form;
-    const bool is_address = form.how == How::address && plan.parameters[index].bytes_of == nothing &&
+    const bool is_address = form.how == How::address &&
+                            plan.parameters[index].bytes_of == nothing &&
                             row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
     const bool is_number = form.how == How::number && !ffi::is_floating(form.kind);
     if (measure.passed == Passed::returned || !(is_number || is_address))
-        throw Error(ErrorKind::type, plan.name, "(), ", plan.parameters[index].text, ": '", measure.text,
-                    "' is not a length; use an integer argument, or the address of an integer, as InOut[ListOfInt]");
+        throw Error(ErrorKind::type, plan.name, "(), ", plan.parameters[index].text, ": '",
+                    measure.text,
+                    "' is not a length; use an integer argument, or the address of an integer, as "
+                    "InOut[ListOfInt]");
 }
 
 ffi::Type type_of(const Parameter &parameter) {
-    return parameter.passed == Passed::returned ? ffi::Type(ffi::Kind::pointer) : ffi_type_of(*parameter.form);
+    return parameter.passed == Passed::returned ? ffi::Type(ffi::Kind::pointer)
+                                                : ffi_type_of(*parameter.form);
 }
 
 void lay_out(Plan &plan) {
@@ -207,9 +226,11 @@ void lay_out(Plan &plan) {
     plan.result_cell = place(std::max<std::size_t>(plan.signature->result_size(), 8));
     for (Parameter &parameter : plan.parameters) {
         const bool is_returned = parameter.passed == Passed::returned;
-        parameter.cell = place(is_returned ? sizeof(void *) : std::max<std::size_t>(size_of(*parameter.form), 8));
+        parameter.cell = place(is_returned ? sizeof(void *)
+                                           : std::max<std::size_t>(size_of(*parameter.form), 8));
         // A record that is returned allocates its own memory.
-        parameter.target = is_returned && parameter.form->how != How::record ? place(size_of(*parameter.form)) : 0;
+        parameter.target =
+            is_returned && parameter.form->how != How::record ? place(size_of(*parameter.form)) : 0;
     }
     plan.frame_size = size;
 }
@@ -219,11 +240,13 @@ const Interned plan_name("_plan");
 // Calls the library's `_plan(function)`, which returns (address, name, parameters, result, success
 // or None, whether the result is a status).
 std::unique_ptr<Plan> new_plan(FunctionObject &function) {
-    const Reference told =
-        checked(PyObject_CallMethodOneArg(function.library, plan_name, reinterpret_cast<PyObject *>(&function)));
-    PyObject *address = nullptr, *name = nullptr, *parameters = nullptr, *result = nullptr, *success = nullptr;
+    const Reference told = checked(PyObject_CallMethodOneArg(
+        function.library, plan_name, reinterpret_cast<PyObject *>(&function)));
+    PyObject *address = nullptr, *name = nullptr, *parameters = nullptr, *result = nullptr,
+             *success = nullptr;
     int has_status = 0;
-    if (!PyArg_ParseTuple(told.get(), "OUO!OOp", &address, &name, &PyTuple_Type, &parameters, &result, &success, &has_status))
+    if (!PyArg_ParseTuple(told.get(), "OUO!OOp", &address, &name, &PyTuple_Type, &parameters,
+                          &result, &success, &has_status))
         throw PythonError{};
     auto plan = std::make_unique<Plan>();
     plan->name = PyUnicode_AsUTF8(Py_NewRef(name));
@@ -231,7 +254,8 @@ std::unique_ptr<Plan> new_plan(FunctionObject &function) {
     if (PyErr_Occurred())
         throw PythonError{};
     if (PyTuple_GET_SIZE(parameters) > static_cast<Py_ssize_t>(most_parameters))
-        throw Error(ErrorKind::value, plan->name, "(): has more than ", most_parameters, " parameters");
+        throw Error(ErrorKind::value, plan->name, "(): has more than ", most_parameters,
+                    " parameters");
     std::vector<ffi::Type> types;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
         add_parameter(*plan, PyTuple_GET_ITEM(parameters, i));
@@ -278,21 +302,27 @@ Integer integer_at(ffi::Kind kind, const std::byte *from) {
 }
 
 // `bytes` is the size of the argument's memory; -1 if the argument is NULL.
-[[noreturn, gnu::noinline]] void refuse_length(const Plan &plan, const Measured &measured, const Integer &count,
-                                               Py_ssize_t bytes) {
-    const char *const name = plan.parameters[measured.index].text, *const measure = plan.parameters[measured.by].text;
-    const std::string said = (count.is_negative ? "-" : "") + std::to_string(count.is_negative ? 0 - count.bits : count.bits);
+[[noreturn, gnu::noinline]] void refuse_length(const Plan &plan, const Measured &measured,
+                                               const Integer &count, Py_ssize_t bytes) {
+    const char *const name = plan.parameters[measured.index].text, *const measure =
+                                                                       plan.parameters[measured.by]
+                                                                           .text;
+    const std::string said = (count.is_negative ? "-" : "") +
+                             std::to_string(count.is_negative ? 0 - count.bits : count.bits);
     if (count.is_negative)
         throw Error(ErrorKind::value, Subject{plan.name, measure}, ": ", said, " is no number of ",
                     measured.is_counted ? "elements" : "bytes", " for '", name, "'");
     const Subject subject{plan.name, name};
     if (bytes < 0)
-        throw Error(ErrorKind::value, subject, ": is NULL, and '", measure, "' says ", said, "; pass as many, or 0 for ",
-                    measure);
+        throw Error(ErrorKind::value, subject, ": is NULL, and '", measure, "' says ", said,
+                    "; pass as many, or 0 for ", measure);
     const auto there = static_cast<std::size_t>(bytes) / (measured.is_counted ? measured.unit : 1);
-    const std::string each = measured.is_counted || measured.unit == 1 ? "" : " of " + std::to_string(measured.unit) + " bytes";
-    throw Error(ErrorKind::value, subject, ": has ", there, measured.is_counted ? " element" : " byte", there == 1 ? "" : "s",
-                ", and '", measure, "' says ", said, each, "; pass as many, or a smaller ", measure);
+    const std::string each = measured.is_counted || measured.unit == 1
+                                 ? ""
+                                 : " of " + std::to_string(measured.unit) + " bytes";
+    throw Error(ErrorKind::value, subject, ": has ", there,
+                measured.is_counted ? " element" : " byte", there == 1 ? "" : "s", ", and '",
+                measure, "' says ", said, each, "; pass as many, or a smaller ", measure);
 }
 
 // The argument values of one call in the layout for C, and references to the memory they point to.
@@ -337,7 +367,8 @@ public:
             held_[index] = new_text(parameter).release();
             target = pointer_of(held_[index])->address;
         } else if (parameter.form->how == How::record) {
-            held_[index] = new_record(reinterpret_cast<PyTypeObject *>(parameter.form->type)).release();
+            held_[index] =
+                new_record(reinterpret_cast<PyTypeObject *>(parameter.form->type)).release();
             target = pointer_of(held_[index])->address;
         } else {
             std::memset(target, 0, size_of(*parameter.form));
@@ -377,14 +408,17 @@ public:
             return load(*parameter.form, target, nullptr);
         void *address = nullptr;
         std::memcpy(&address, target, sizeof address);
-        return address ? device_array(address, count_at(parameter.bytes_of)->bits) : Reference::borrow(Py_None);
+        return address ? device_array(address, count_at(parameter.bytes_of)->bits)
+                       : Reference::borrow(Py_None);
     }
 
 private:
     // A CStr with as many zeros as the caller allows C to write.
     Reference new_text(const Parameter &parameter) const {
-        const Reference bytes = load(*plan_.parameters[parameter.bytes_of].form, values_[parameter.bytes_of], nullptr);
-        const Reference zeros = checked(PyObject_CallOneArg(reinterpret_cast<PyObject *>(&PyByteArray_Type), bytes.get()));
+        const Reference bytes =
+            load(*plan_.parameters[parameter.bytes_of].form, values_[parameter.bytes_of], nullptr);
+        const Reference zeros = checked(
+            PyObject_CallOneArg(reinterpret_cast<PyObject *>(&PyByteArray_Type), bytes.get()));
         return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
     }
 
@@ -394,7 +428,8 @@ private:
         const FormObject &form = *plan_.parameters[index].form;
         if (form.how != How::address)
             return integer_at(form.kind, static_cast<const std::byte *>(values_[index]));
-        const adapters::ElementType *const element = row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
+        const adapters::ElementType *const element =
+            row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
         PyObject *const held = held_[index];
         if (!element || !held || bytes_of(held) < element->size)
             return std::nullopt;
@@ -403,7 +438,8 @@ private:
 
     [[gnu::noinline]] void check_all_measured() const {
         for (const Measured &measured : plan_.measured) {
-            const std::optional<Integer> count = measured.by == nothing ? std::nullopt : count_at(measured.by);
+            const std::optional<Integer> count =
+                measured.by == nothing ? std::nullopt : count_at(measured.by);
             if (count)
                 check_length(measured, *count);
             if (measured.refusal)
@@ -418,7 +454,8 @@ private:
         const void *address = nullptr;
         std::memcpy(&address, values_[measured.index], sizeof address);
         if (!address) {
-            if (count.bits && measured.is_counted && plan_.parameters[measured.index].passed == Passed::in)
+            if (count.bits && measured.is_counted &&
+                plan_.parameters[measured.index].passed == Passed::in)
                 refuse_length(plan_, measured, count, -1);
             return;
         }
@@ -437,7 +474,8 @@ private:
     }
 
     // Number of elements that the size stands for; -1 if an adapter cannot have as many.
-    static Py_ssize_t length_of(const FormObject &form, const Measured &measured, const Integer &count) {
+    static Py_ssize_t length_of(const FormObject &form, const Measured &measured,
+                                const Integer &count) {
         Py_ssize_t bytes = 0;
         if (__builtin_mul_overflow(count.bits, measured.unit, &bytes))
             return -1;
@@ -455,7 +493,8 @@ private:
             PyObject *const held = held_[measured.index];
             target.owner = held ? keep(held) : Owner();
             found = blank(reinterpret_cast<PyTypeObject *>(parameter.form->type));
-            python::set(found.get(), std::move(target), count ? length_of(*parameter.form, measured, *count) : -1);
+            python::set(found.get(), std::move(target),
+                        count ? length_of(*parameter.form, measured, *count) : -1);
         }
         const Reference why = checked(PyObject_CallOneArg(measured.refusal, found.get()));
         if (why.get() == Py_None)
@@ -469,20 +508,24 @@ private:
     static Use use_of(const Parameter &parameter) {
         if (parameter.passed == Passed::freed)
             return Use::free;
-        return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Use::write : Use::read;
+        return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Use::write
+                                                                                    : Use::read;
     }
 
     // An output parameter whose memory the caller passes.
-    static void set_given(const Parameter &parameter, PyObject *value, void *cell, const Subject &subject, Reference &held) {
+    static void set_given(const Parameter &parameter, PyObject *value, void *cell,
+                          const Subject &subject, Reference &held) {
         check_no_handle(value, subject);
         if (!parameter.is_text)
             check_room(value, size_of(*parameter.form), subject);
-        Argument taken = argument(value, adapter_type("Pointer"), Use::write, subject.owner, subject.name);
+        Argument taken =
+            argument(value, adapter_type("Pointer"), Use::write, subject.owner, subject.name);
         std::memcpy(cell, &taken.address, sizeof taken.address);
         held = std::move(taken.held);
     }
 
-    static void set_called(const Parameter &parameter, PyObject *callable, void *cell, Reference &held) {
+    static void set_called(const Parameter &parameter, PyObject *callable, void *cell,
+                           Reference &held) {
         held = wrap_callable(reinterpret_cast<PyTypeObject *>(parameter.form->type), callable);
         std::memcpy(cell, &pointer_of(held.get())->address, sizeof(void *));
     }
@@ -499,8 +542,9 @@ private:
     std::string names;
     for (const std::size_t index : plan.taken)
         names += std::string(names.empty() ? "" : ", ") + plan.parameters[index].text;
-    throw Error(ErrorKind::type, plan.name, "() takes ", plan.taken.size(), " argument", plan.taken.size() == 1 ? "" : "s",
-                names.empty() ? "" : " (", names, names.empty() ? "" : ")", " but ", count, " were given",
+    throw Error(ErrorKind::type, plan.name, "() takes ", plan.taken.size(), " argument",
+                plan.taken.size() == 1 ? "" : "s", names.empty() ? "" : " (", names,
+                names.empty() ? "" : ")", " but ", count, " were given",
                 plan.returned_count ? "; or, with the out-parameters, all that C takes" : "");
 }
 
@@ -517,15 +561,18 @@ std::size_t index_named(const Plan &plan, PyObject *name) {
     std::string names;
     for (const Parameter &each : plan.parameters)
         names += std::string(names.empty() ? "" : ", ") + each.text;
-    throw Error(ErrorKind::type, plan.name, "() got an unexpected keyword argument '", text, "'; it takes ", names);
+    throw Error(ErrorKind::type, plan.name, "() got an unexpected keyword argument '", text,
+                "'; it takes ", names);
 }
 
 using Given = std::array<PyObject *, most_parameters>;  // by parameter; nullptr if not given
 
 // Positional arguments are the parameters that callers pass, or all parameters of the C function.
 // Any parameter can be given by name.
-void sort(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *kwnames, Given &given) {
-    const std::size_t total = plan.parameters.size(), named = kwnames ? static_cast<std::size_t>(PyTuple_GET_SIZE(kwnames)) : 0;
+void sort(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *kwnames,
+          Given &given) {
+    const std::size_t total = plan.parameters.size(),
+                      named = kwnames ? static_cast<std::size_t>(PyTuple_GET_SIZE(kwnames)) : 0;
     std::fill_n(given.begin(), total, nullptr);
     const bool is_all = count == total;
     if (count > plan.taken.size() && !is_all)
@@ -533,14 +580,17 @@ void sort(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *
     for (std::size_t i = 0; i < count; ++i)
         given[is_all ? i : plan.taken[i]] = args[i];
     for (std::size_t i = 0; i < named; ++i) {
-        const std::size_t index = index_named(plan, PyTuple_GET_ITEM(kwnames, static_cast<Py_ssize_t>(i)));
+        const std::size_t index =
+            index_named(plan, PyTuple_GET_ITEM(kwnames, static_cast<Py_ssize_t>(i)));
         if (given[index])
-            throw Error(ErrorKind::type, plan.name, "() got '", plan.parameters[index].text, "' by position and by name");
+            throw Error(ErrorKind::type, plan.name, "() got '", plan.parameters[index].text,
+                        "' by position and by name");
         given[index] = args[count + i];
     }
     for (const std::size_t index : plan.taken)
         if (!given[index])
-            throw Error(ErrorKind::type, plan.name, "() is missing its argument '", plan.parameters[index].text, "'");
+            throw Error(ErrorKind::type, plan.name, "() is missing its argument '",
+                        plan.parameters[index].text, "'");
 }
 
 // Order: the status, the result if it is not a status, the values that C wrote. Libraries without
@@ -556,7 +606,8 @@ PyObject *results(const Plan &plan, Frame &frame, const Given *given) {
         frame.tell_freed();
     if (!plan.success && written == 0)
         return frame.result().release();
-    Reference tuple = checked(PyTuple_New(static_cast<Py_ssize_t>((plan.success ? 1 : 0) + (has_own ? 1 : 0) + written)));
+    Reference tuple = checked(
+        PyTuple_New(static_cast<Py_ssize_t>((plan.success ? 1 : 0) + (has_own ? 1 : 0) + written)));
     Py_ssize_t at = 0;
     if (plan.success) {
         Reference status = plan.has_status ? frame.result() : Reference::borrow(plan.success);
@@ -588,7 +639,8 @@ PyObject *call_simply(const Plan &plan, PyObject *const *args) {
     return results(plan, frame, nullptr);
 }
 
-PyObject *call_with_names(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *kwnames) {
+PyObject *call_with_names(const Plan &plan, PyObject *const *args, std::size_t count,
+                          PyObject *kwnames) {
     Given given;
     sort(plan, args, count, kwnames, given);
     Frame frame(plan);
@@ -621,7 +673,8 @@ PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObje
 PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static const char *const names[] = {"library", "declaration", "symbol", nullptr};
     PyObject *library = nullptr, *declaration = nullptr, *symbol = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O", const_cast<char **>(names), &library, &declaration, &symbol))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "OO|O", const_cast<char **>(names), &library,
+                                     &declaration, &symbol))
         return nullptr;
     PyObject *made = type->tp_alloc(type, 0);
     if (made) {
@@ -643,7 +696,8 @@ int function_traverse(PyObject *self, visitproc visit, void *arg) {
 
 // Sets members to None, not nullptr: other garbage may still use the function's name.
 int function_clear(PyObject *self) {
-    for (PyObject *FunctionObject::*member : {&FunctionObject::library, &FunctionObject::declaration})
+    for (PyObject *FunctionObject::*member :
+         {&FunctionObject::library, &FunctionObject::declaration})
         Py_XSETREF(function_of(self).*member, Py_NewRef(Py_None));
     return 0;
 }
@@ -660,13 +714,16 @@ void function_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-const Interned name_name("__name__"), doc_name("__doc__"), module_name("__module__"), signature_name("_signature");
+const Interned name_name("__name__"), doc_name("__doc__"), module_name("__module__"),
+    signature_name("_signature");
 
 template <const Interned &name> PyObject *of_declaration(PyObject *self, void *) {
     return PyObject_GetAttr(function_of(self).declaration, name);
 }
 
-PyObject *signature(PyObject *self, void *) { return PyObject_CallMethodOneArg(function_of(self).library, signature_name, self); }
+PyObject *signature(PyObject *self, void *) {
+    return PyObject_CallMethodOneArg(function_of(self).library, signature_name, self);
+}
 
 PyObject *function_repr(PyObject *self) {
     const Reference name(of_declaration<name_name>(self, nullptr));
@@ -682,11 +739,13 @@ PyGetSetDef attributes[] = {
     {},
 };
 PyMemberDef members[] = {
-    {"declaration", T_OBJECT, offsetof(FunctionObject, declaration), READONLY, "The Python function that declares it."},
+    {"declaration", T_OBJECT, offsetof(FunctionObject, declaration), READONLY,
+     "The Python function that declares it."},
     {"symbol", T_OBJECT, offsetof(FunctionObject, symbol), READONLY,
      "The name of the function in older libraries; None if the name is the same."},
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(FunctionObject, weak_references), READONLY,
+     nullptr},
     {},
 };
 PyType_Slot slots[] = {
@@ -707,7 +766,8 @@ PyType_Spec spec{"entrepot._core.ForeignFunction", sizeof(FunctionObject), 0,
 
 bool init_function(PyObject *module) {
     auto *type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
-    return type && PyModule_AddObjectRef(module, "ForeignFunction", reinterpret_cast<PyObject *>(type)) == 0;
+    return type && PyModule_AddObjectRef(module, "ForeignFunction",
+                                         reinterpret_cast<PyObject *>(type)) == 0;
 }
 
 }  // namespace entrepot::python

@@ -12,9 +12,10 @@ namespace {
 DeclaredBase handle_base{};
 PyTypeObject *const handle_type = reinterpret_cast<PyTypeObject *>(&handle_base);
 
-constexpr const char *handle_doc = "A pointer to an opaque struct of a library; the base class of handles in bindings.\n\n"
-                                   "A function with a handle parameter refuses handles of another class. It accepts ints, None,\n"
-                                   "ctypes pointers and adapters without a class: use ``Pointer(handle)`` to drop the class.";
+constexpr const char *handle_doc =
+    "A pointer to an opaque struct of a library; the base class of handles in bindings.\n\n"
+    "A function with a handle parameter refuses handles of another class. It accepts ints, None,\n"
+    "ctypes pointers and adapters without a class: use ``Pointer(handle)`` to drop the class.";
 
 // make_handle(name, dict)
 PyObject *make_handle(PyObject *, PyObject *args) {
@@ -45,7 +46,8 @@ bool init_handle(PyObject *module) {
     handle_type->tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
     handle_type->tp_doc = handle_doc;
     return ready_declared_base(handle_base, adapter_type("Pointer")) &&
-           PyModule_AddObjectRef(module, "Handle", reinterpret_cast<PyObject *>(handle_type)) == 0 &&
+           PyModule_AddObjectRef(module, "Handle", reinterpret_cast<PyObject *>(handle_type)) ==
+               0 &&
            PyModule_AddFunctions(module, functions) == 0;
 }
 

@@ -10,8 +10,9 @@ namespace nb = nanobind;
 namespace entrepot::python {
 
 void init_ffi(nb::module_ &m) {
-    if (!init_form(m.ptr()) || !init_declared(m.ptr()) || !init_record(m.ptr()) || !init_handle(m.ptr()) ||
-        !init_callback(m.ptr()) || !init_library(m.ptr()) || !init_function(m.ptr()))
+    if (!init_form(m.ptr()) || !init_declared(m.ptr()) || !init_record(m.ptr()) ||
+        !init_handle(m.ptr()) || !init_callback(m.ptr()) || !init_library(m.ptr()) ||
+        !init_function(m.ptr()))
         nb::raise_python_error();
 }
 

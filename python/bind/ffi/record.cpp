@@ -33,7 +33,8 @@ template <class Body> int guarded_int(Body body) noexcept {
 const RecordLayout &layout(PyObject *self) {
     const RecordLayout *found = layout_of(reinterpret_cast<PyObject *>(Py_TYPE(self)));
     if (!found)
-        throw Error(ErrorKind::type, Py_TYPE(self)->tp_name, " is no struct or union of C itself; its subclasses are");
+        throw Error(ErrorKind::type, Py_TYPE(self)->tp_name,
+                    " is no struct or union of C itself; its subclasses are");
     return *found;
 }
 
@@ -42,7 +43,8 @@ const RecordLayout &layout(PyObject *self) {
 std::byte *place_of(const FieldObject &field, PyObject *self) {
     auto *address = static_cast<std::byte *>(pointer_of(self)->address);
     if (!address)
-        throw Error(ErrorKind::value, field.owner, ".", field.text, ": the ", field.owner, " is NULL");
+        throw Error(ErrorKind::value, field.owner, ".", field.text, ": the ", field.owner,
+                    " is NULL");
     return address + field.offset;
 }
 
@@ -54,8 +56,8 @@ Reference load_bits(const FieldObject &field, const std::byte *place) {
     const std::uint64_t mask = ~std::uint64_t{0} >> (64 - field.bits);
     std::uint64_t value = load_unit(field, place) >> field.first_bit & mask;
     const ffi::Kind kind = field.form->kind;
-    const bool is_signed =
-        kind == ffi::Kind::int8 || kind == ffi::Kind::int16 || kind == ffi::Kind::int32 || kind == ffi::Kind::int64;
+    const bool is_signed = kind == ffi::Kind::int8 || kind == ffi::Kind::int16 ||
+                           kind == ffi::Kind::int32 || kind == ffi::Kind::int64;
     if (is_signed && value >> (field.bits - 1) & 1)
         return checked(PyLong_FromLongLong(static_cast<long long>(value | ~mask)));
     return checked(PyLong_FromUnsignedLongLong(value));
@@ -67,7 +69,8 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     store(*field.form, value, &given, {field.owner, field.text, true}, held);
     const std::uint64_t mask = ~std::uint64_t{0} >> (64 - field.bits);
     const std::uint64_t unit = load_unit(field, place);
-    const std::uint64_t changed = (unit & ~(mask << field.first_bit)) | (given & mask) << field.first_bit;
+    const std::uint64_t changed = (unit & ~(mask << field.first_bit)) | (given & mask)
+                                                                            << field.first_bit;
     std::byte written[sizeof changed];
     std::memcpy(written, &changed, sizeof changed);
     // A number that is too wide reads back as a different one.
@@ -79,8 +82,8 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     if (is_same < 0)
         throw PythonError{};
     if (!is_same)
-        throw Error(ErrorKind::overflow, Subject{field.owner, field.text, true}, ": the number does not fit ", field.bits,
-                    " bits");
+        throw Error(ErrorKind::overflow, Subject{field.owner, field.text, true},
+                    ": the number does not fit ", field.bits, " bits");
     std::memcpy(place, written, ffi::size_of(field.form->kind));
 }
 
@@ -88,12 +91,15 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
 // of the outermost field.
 const char *field_at(const RecordLayout &layout, std::size_t offset) {
     for (const FieldObject *field : layout.fields)
-        if (offset - field->offset < size_of(*field->form))  // wraps around for bytes before the field
+        // wraps around for bytes before the field
+        if (offset - field->offset < size_of(*field->form))
             return field->text;
     return "";
 }
 
-PyObject *root_of_record(PyObject *self) { return record_of(self)->root ? record_of(self)->root : self; }
+PyObject *root_of_record(PyObject *self) {
+    return record_of(self)->root ? record_of(self)->root : self;
+}
 
 struct Kept {
     std::size_t offset;  // from the place of the query
@@ -114,13 +120,15 @@ std::vector<Kept> kept_within(PyObject *self, const void *place, std::size_t siz
 
 // Collects the objects that the fields of a stored value point to, with the offsets of these
 // fields. `held` is the result of store().
-void add_kept(const FormObject &form, std::size_t offset, PyObject *held, std::vector<Kept> &found) {
+void add_kept(const FormObject &form, std::size_t offset, PyObject *held,
+              std::vector<Kept> &found) {
     if (!held || held == Py_None)
         return;
     if (form.how == How::array) {
         const std::size_t size = size_of(*form.element);
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held); ++i)
-            add_kept(*form.element, offset + static_cast<std::size_t>(i) * size, PyTuple_GET_ITEM(held, i), found);
+            add_kept(*form.element, offset + static_cast<std::size_t>(i) * size,
+                     PyTuple_GET_ITEM(held, i), found);
     } else if (form.how == How::record) {
         for (Kept &each : kept_within(held, pointer_of(held)->address, size_of(form)))
             found.push_back({offset + each.offset, std::move(each.object)});
@@ -129,11 +137,14 @@ void add_kept(const FormObject &form, std::size_t offset, PyObject *held, std::v
     }
 }
 
-Reference key_of(const std::byte *place) { return checked(PyLong_FromVoidPtr(const_cast<std::byte *>(place))); }
+Reference key_of(const std::byte *place) {
+    return checked(PyLong_FromVoidPtr(const_cast<std::byte *>(place)));
+}
 
 // Keeps the objects that a field points to alive until the field is assigned again or the record
 // that owns the memory is destroyed.
-void keep_for(PyObject *self, const FormObject &form, const std::byte *place, const Reference &held) {
+void keep_for(PyObject *self, const FormObject &form, const std::byte *place,
+              const Reference &held) {
     std::vector<Kept> added, removed;  // released after the lock
     auto *const root = record_of(root_of_record(self));
     const Exclusive exclusive(reinterpret_cast<PyObject *>(root));
@@ -163,7 +174,8 @@ bool can_point(const FormObject &form) {
 
 void check_writable(PyObject *self) {
     if (pointer_of(self)->flags & ENTREPOT_ADAPTER_READ_ONLY)
-        throw Error(ErrorKind::value, "the memory of this ", Py_TYPE(self)->tp_name, " is read-only");
+        throw Error(ErrorKind::value, "the memory of this ", Py_TYPE(self)->tp_name,
+                    " is read-only");
 }
 
 void set_field(const FieldObject &field, PyObject *self, PyObject *value) {
@@ -183,8 +195,8 @@ PyObject *field_get(PyObject *descriptor, PyObject *self, PyObject *) {
     return guarded([&] {
         const auto &field = *reinterpret_cast<FieldObject *>(descriptor);
         if (!is_record(self))
-            throw Error(ErrorKind::type, field.owner, ".", field.text, " is a field of records, not of a ",
-                        Py_TYPE(self)->tp_name);
+            throw Error(ErrorKind::type, field.owner, ".", field.text,
+                        " is a field of records, not of a ", Py_TYPE(self)->tp_name);
         const std::byte *const place = place_of(field, self);
         if (field.bits)
             return load_bits(field, place).release();
@@ -196,10 +208,11 @@ int field_set(PyObject *descriptor, PyObject *self, PyObject *value) {
     return guarded_int([&] {
         const auto &field = *reinterpret_cast<FieldObject *>(descriptor);
         if (!is_record(self))
-            throw Error(ErrorKind::type, field.owner, ".", field.text, " is a field of records, not of a ",
-                        Py_TYPE(self)->tp_name);
+            throw Error(ErrorKind::type, field.owner, ".", field.text,
+                        " is a field of records, not of a ", Py_TYPE(self)->tp_name);
         if (!value)
-            throw Error(ErrorKind::type, Subject{field.owner, field.text, true}, " cannot be deleted");
+            throw Error(ErrorKind::type, Subject{field.owner, field.text, true},
+                        " cannot be deleted");
         set_field(field, self, value);
     });
 }
@@ -216,15 +229,21 @@ void field_dealloc(PyObject *self) {
 
 PyMemberDef field_members[] = {
     {"name", T_OBJECT, offsetof(FieldObject, name), READONLY, "Name of the field in C."},
-    {"offset", T_PYSSIZET, offsetof(FieldObject, offset), READONLY, "Offset of the field in the record, in bytes."},
-    {"bits", T_INT, offsetof(FieldObject, bits), READONLY, "Width of a bit-field; 0 for other fields."},
-    {"first_bit", T_INT, offsetof(FieldObject, first_bit), READONLY, "Position of a bit-field in its unit, in bits."},
+    {"offset", T_PYSSIZET, offsetof(FieldObject, offset), READONLY,
+     "Offset of the field in the record, in bytes."},
+    {"bits", T_INT, offsetof(FieldObject, bits), READONLY,
+     "Width of a bit-field; 0 for other fields."},
+    {"first_bit", T_INT, offsetof(FieldObject, first_bit), READONLY,
+     "Position of a bit-field in its unit, in bits."},
     {},
 };
 
-PyObject *field_size(PyObject *self, void *) { return PyLong_FromSize_t(size_of(*reinterpret_cast<FieldObject *>(self)->form)); }
+PyObject *field_size(PyObject *self, void *) {
+    return PyLong_FromSize_t(size_of(*reinterpret_cast<FieldObject *>(self)->form));
+}
 
-PyGetSetDef field_attributes[] = {{"size", field_size, nullptr, "Size of the field, in bytes.", nullptr}, {}};
+PyGetSetDef field_attributes[] = {
+    {"size", field_size, nullptr, "Size of the field, in bytes.", nullptr}, {}};
 
 PyType_Slot field_slots[] = {
     {Py_tp_doc, const_cast<char *>("A field of a struct or union.")},
@@ -235,15 +254,16 @@ PyType_Slot field_slots[] = {
     {Py_tp_getset, field_attributes},
     {},
 };
-PyType_Spec field_spec{"entrepot._core.Field", sizeof(FieldObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                       field_slots};
+PyType_Spec field_spec{"entrepot._core.Field", sizeof(FieldObject), 0,
+                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, field_slots};
 
 // ---------------------------------------------------------------- objects
 
 // Allocates `count` records with default values.
 void allocate(PyObject *self, const RecordLayout &layout, std::size_t count) {
     if (count > static_cast<std::size_t>(PY_SSIZE_T_MAX) / std::max<std::size_t>(layout.size, 1))
-        throw Error(ErrorKind::overflow, layout.name, ".allocate(): ", count, " records are more than there are bytes");
+        throw Error(ErrorKind::overflow, layout.name, ".allocate(): ", count,
+                    " records are more than there are bytes");
     become_owner(self, layout.size * count, std::max<std::size_t>(layout.alignment, 16));
     auto *to = static_cast<std::byte *>(pointer_of(self)->address);
     if (!layout.initial.empty())
@@ -290,10 +310,12 @@ const FieldObject &field_named(PyObject *self, const RecordLayout &layout, PyObj
     return *reinterpret_cast<FieldObject *>(found.get());  // the class owns it
 }
 
-void fill(PyObject *self, PyObject *const *values, std::size_t count, PyObject *const *names, std::size_t named) {
+void fill(PyObject *self, PyObject *const *values, std::size_t count, PyObject *const *names,
+          std::size_t named) {
     const RecordLayout &fields = layout(self);
     if (count > fields.fields.size())
-        throw Error(ErrorKind::type, fields.name, "() has ", fields.fields.size(), " fields, but ", count, " values were given");
+        throw Error(ErrorKind::type, fields.name, "() has ", fields.fields.size(), " fields, but ",
+                    count, " values were given");
     if (fields.is_union && count + named > 1)
         throw Error(ErrorKind::type, fields.name, "() is a union: one field at most has a value");
     if (pointer_of(self)->address)
@@ -306,7 +328,8 @@ void fill(PyObject *self, PyObject *const *values, std::size_t count, PyObject *
         const FieldObject &field = field_named(self, fields, names[i]);
         for (std::size_t given = 0; given < count; ++given)
             if (fields.fields[given] == &field)
-                throw Error(ErrorKind::type, fields.name, "() got '", field.text, "' by position and by name");
+                throw Error(ErrorKind::type, fields.name, "() got '", field.text,
+                            "' by position and by name");
         set_field(field, self, values[count + i]);
     }
 }
@@ -322,13 +345,16 @@ PyObject *record_new(PyTypeObject *type, PyObject *, PyObject *) {
 // Used by subclasses in Python and by explicit calls of __init__.
 int record_init(PyObject *self, PyObject *args, PyObject *kwargs) {
     return guarded_int([&] {
-        std::vector<PyObject *> values(&PyTuple_GET_ITEM(args, 0), &PyTuple_GET_ITEM(args, 0) + PyTuple_GET_SIZE(args)), names;
+        std::vector<PyObject *> values(&PyTuple_GET_ITEM(args, 0),
+                                       &PyTuple_GET_ITEM(args, 0) + PyTuple_GET_SIZE(args)),
+            names;
         PyObject *name = nullptr, *value = nullptr;
         for (Py_ssize_t position = 0; kwargs && PyDict_Next(kwargs, &position, &name, &value);) {
             names.push_back(name);
             values.push_back(value);
         }
-        fill(self, values.data(), static_cast<std::size_t>(PyTuple_GET_SIZE(args)), names.data(), names.size());
+        fill(self, values.data(), static_cast<std::size_t>(PyTuple_GET_SIZE(args)), names.data(),
+             names.size());
     });
 }
 
@@ -340,19 +366,23 @@ bool has_attribute(PyTypeObject *type, PyObject *name) {
 // Improves the AttributeError for an unknown field. For reads, Python adds a suggestion itself.
 int record_set_attribute(PyObject *self, PyObject *name, PyObject *value) {
     const int result = PyObject_GenericSetAttr(self, name, value);
-    if (result == 0 || !PyErr_ExceptionMatches(PyExc_AttributeError) || has_attribute(Py_TYPE(self), name)) [[likely]]
+    if (result == 0 || !PyErr_ExceptionMatches(PyExc_AttributeError) ||
+        has_attribute(Py_TYPE(self), name)) [[likely]]
         return result;
     PyErr_Clear();
     return guarded_int([&] {
         const RecordLayout &fields = layout(self);
-        PyErr_Format(PyExc_AttributeError, "%s has no field %s", fields.name.c_str(), meant_by(fields, name).c_str());
+        PyErr_Format(PyExc_AttributeError, "%s has no field %s", fields.name.c_str(),
+                     meant_by(fields, name).c_str());
         throw PythonError{};
     });
 }
 
-PyObject *record_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+PyObject *record_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf,
+                            PyObject *kwnames) {
     return guarded([&] {
-        Reference made = checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));
+        Reference made =
+            checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));
         fill(made.get(), args, static_cast<std::size_t>(PyVectorcall_NARGS(nargsf)),
              kwnames ? &PyTuple_GET_ITEM(kwnames, 0) : nullptr,
              kwnames ? static_cast<std::size_t>(PyTuple_GET_SIZE(kwnames)) : 0);
@@ -386,14 +416,17 @@ Reference text_of(const FormObject &form, const std::byte *place, PyObject *self
     if (form.how == How::address || form.how == How::pointed) {
         void *address = nullptr;
         std::memcpy(&address, place, sizeof address);
-        return checked(address ? PyUnicode_FromFormat("%p", address) : PyUnicode_FromString("None"));
+        return checked(address ? PyUnicode_FromFormat("%p", address)
+                               : PyUnicode_FromString("None"));
     }
-    if (form.how != How::array || form.element->how == How::character || form.element->how == How::raw)
+    if (form.how != How::array || form.element->how == How::character ||
+        form.element->how == How::raw)
         return checked(PyObject_Repr(load(form, place, self).get()));
     Reference text = checked(PyUnicode_FromString("["));
     const std::size_t size = size_of(*form.element);
     for (Py_ssize_t i = 0; i < form.count; ++i) {
-        const Reference element = text_of(*form.element, place + static_cast<std::size_t>(i) * size, self);
+        const Reference element =
+            text_of(*form.element, place + static_cast<std::size_t>(i) * size, self);
         text = checked(PyUnicode_FromFormat("%U%s%U", text.get(), i ? ", " : "", element.get()));
     }
     return checked(PyUnicode_FromFormat("%U]", text.get()));
@@ -412,8 +445,9 @@ PyObject *record_repr(PyObject *self) {
         for (std::size_t i = 0; i < fields.fields.size() && i < most; ++i) {
             const FieldObject &field = *fields.fields[i];
             const std::byte *const place = place_of(field, self);
-            const Reference value =
-                field.bits ? checked(PyObject_Repr(load_bits(field, place).get())) : text_of(*field.form, place, self);
+            const Reference value = field.bits
+                                        ? checked(PyObject_Repr(load_bits(field, place).get()))
+                                        : text_of(*field.form, place, self);
             text = checked(PyUnicode_FromFormat("%U %s=%U", text.get(), field.text, value.get()));
         }
         return PyUnicode_FromFormat("%U%s>", text.get(), fields.fields.size() > most ? " …" : "");
@@ -430,8 +464,11 @@ PyObject *record_item(PyObject *self, Py_ssize_t index) {
     return guarded([&] {
         const RecordLayout &fields = layout(self);
         if (index < 0 || static_cast<std::size_t>(index) >= fields.fields.size())
-            throw Error(ErrorKind::index, fields.name, " has ", fields.fields.size(), " fields; there is no field ", index);
-        return field_get(reinterpret_cast<PyObject *>(fields.fields[static_cast<std::size_t>(index)]), self, nullptr);
+            throw Error(ErrorKind::index, fields.name, " has ", fields.fields.size(),
+                        " fields; there is no field ", index);
+        return field_get(
+            reinterpret_cast<PyObject *>(fields.fields[static_cast<std::size_t>(index)]), self,
+            nullptr);
     });
 }
 
@@ -462,7 +499,8 @@ int record_contains(PyObject *self, PyObject *name) {
 const RecordLayout &layout_of_class(PyObject *type) {
     if (const RecordLayout *found = layout_of(type))
         return *found;
-    throw Error(ErrorKind::type, reinterpret_cast<PyTypeObject *>(type)->tp_name, " is no struct or union of C itself");
+    throw Error(ErrorKind::type, reinterpret_cast<PyTypeObject *>(type)->tp_name,
+                " is no struct or union of C itself");
 }
 
 PyObject *properties(PyObject *type, PyObject *) {
@@ -470,7 +508,8 @@ PyObject *properties(PyObject *type, PyObject *) {
         const RecordLayout &fields = layout_of_class(type);
         Reference list = checked(PyList_New(static_cast<Py_ssize_t>(fields.fields.size())));
         for (std::size_t i = 0; i < fields.fields.size(); ++i)
-            PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), Py_NewRef(fields.fields[i]->name));
+            PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i),
+                            Py_NewRef(fields.fields[i]->name));
         return list.release();
     });
 }
@@ -482,13 +521,16 @@ PyObject *c_sizeof(PyObject *type, PyObject *) {
 PyObject *allocate_records(PyObject *type, PyObject *args, PyObject *kwargs) {
     static const char *const names[] = {"count", nullptr};
     Py_ssize_t count = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:allocate", const_cast<char **>(names), &count))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|n:allocate", const_cast<char **>(names),
+                                     &count))
         return nullptr;
     return guarded([&] {
         const RecordLayout &fields = layout_of_class(type);
         if (count < 1)
-            throw Error(ErrorKind::value, fields.name, ".allocate(): at least one record, not ", count);
-        return new_record(reinterpret_cast<PyTypeObject *>(type), static_cast<std::size_t>(count)).release();
+            throw Error(ErrorKind::value, fields.name, ".allocate(): at least one record, not ",
+                        count);
+        return new_record(reinterpret_cast<PyTypeObject *>(type), static_cast<std::size_t>(count))
+            .release();
     });
 }
 
@@ -506,10 +548,12 @@ void stand_for(PyObject *self, const RecordLayout &layout, PyObject *object) {
     Target target = target_of(object);
     const Py_ssize_t bytes = bytes_of(target, object);
     if (bytes >= 0 && target.address && static_cast<std::size_t>(bytes) < layout.size)
-        throw Error(ErrorKind::value, layout.name, ".fromObj(): ", bytes, " bytes are fewer than the ", layout.size,
-                    " of a record");
+        throw Error(ErrorKind::value, layout.name, ".fromObj(): ", bytes,
+                    " bytes are fewer than the ", layout.size, " of a record");
     const Py_ssize_t count =
-        bytes < 0 || !target.address ? -1 : bytes / std::max<Py_ssize_t>(static_cast<Py_ssize_t>(layout.size), 1);
+        bytes < 0 || !target.address
+            ? -1
+            : bytes / std::max<Py_ssize_t>(static_cast<Py_ssize_t>(layout.size), 1);
     set(self, std::move(target), count);
 }
 
@@ -518,7 +562,8 @@ PyObject *from_object(PyObject *type, PyObject *object) {
         const RecordLayout &fields = layout_of_class(type);
         if (PyObject_TypeCheck(object, reinterpret_cast<PyTypeObject *>(type)))
             return Py_NewRef(object);
-        Reference made = checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));
+        Reference made =
+            checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));
         stand_for(made.get(), fields, object);
         return made.release();
     });
@@ -534,16 +579,21 @@ PyObject *element(PyObject *self, PyObject *key) {
         if (!pointer.address)
             throw Error(ErrorKind::value, fields.name, ".element(): the ", fields.name, " is NULL");
         if (index < 0 || (pointer.length >= 0 && index >= pointer.length))
-            throw Error(ErrorKind::index, fields.name, ".element(): ", index, " is not below ", pointer.length);
+            throw Error(ErrorKind::index, fields.name, ".element(): ", index, " is not below ",
+                        pointer.length);
         return record_view(Py_TYPE(self),
-                           static_cast<std::byte *>(pointer.address) + static_cast<std::size_t>(index) * fields.size, self)
+                           static_cast<std::byte *>(pointer.address) +
+                               static_cast<std::size_t>(index) * fields.size,
+                           self)
             .release();
     });
 }
 
 PyMethodDef methods[] = {
-    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS, "PROPERTIES($type, /)\n--\n\nThe names of the fields, in C's order."},
-    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS, "c_sizeof($type, /)\n--\n\nSize of one record, in bytes."},
+    {"PROPERTIES", properties, METH_NOARGS | METH_CLASS,
+     "PROPERTIES($type, /)\n--\n\nThe names of the fields, in C's order."},
+    {"c_sizeof", c_sizeof, METH_NOARGS | METH_CLASS,
+     "c_sizeof($type, /)\n--\n\nSize of one record, in bytes."},
     {"allocate", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(allocate_records)),
      METH_VARARGS | METH_KEYWORDS | METH_CLASS,
      "allocate($type, count=1)\n--\n\n"
@@ -561,9 +611,10 @@ PyMethodDef methods[] = {
 PySequenceMethods as_sequence{};
 PyMappingMethods as_mapping{};
 
-constexpr const char *record_doc = "A C struct or union, whose fields are attributes; the base class of records in bindings.\n\n"
-                                   "A Record is a Pointer to its own memory, which is zeroed, or to the memory given to\n"
-                                   "``fromObj``.";
+constexpr const char *record_doc =
+    "A C struct or union, whose fields are attributes; the base class of records in bindings.\n\n"
+    "A Record is a Pointer to its own memory, which is zeroed, or to the memory given to\n"
+    "``fromObj``.";
 
 // ---------------------------------------------------------------- classes
 
@@ -579,10 +630,11 @@ Reference make_field(const RecordLayout &owner, const FieldArguments &arguments)
     const FormObject &form = form_of(arguments.form);
     const std::size_t size = size_of(form);
     if (arguments.offset < 0 || static_cast<std::size_t>(arguments.offset) + size > owner.size)
-        throw Error(ErrorKind::value, owner.name, ": a field at ", arguments.offset, " lies outside of the ", owner.size,
-                    " bytes");
-    if (arguments.bits && (form.how != How::number || arguments.first_bit < 0 || arguments.bits < 1 ||
-                           static_cast<std::size_t>(arguments.first_bit + arguments.bits) > 8 * size))
+        throw Error(ErrorKind::value, owner.name, ": a field at ", arguments.offset,
+                    " lies outside of the ", owner.size, " bytes");
+    if (arguments.bits &&
+        (form.how != How::number || arguments.first_bit < 0 || arguments.bits < 1 ||
+         static_cast<std::size_t>(arguments.first_bit + arguments.bits) > 8 * size))
         throw Error(ErrorKind::value, owner.name, ": a bit-field lies outside of its unit");
     Reference made = checked(field_type->tp_alloc(field_type, 0));
     auto &field = *reinterpret_cast<FieldObject *>(made.get());
@@ -602,7 +654,8 @@ Reference make_field(const RecordLayout &owner, const FieldArguments &arguments)
 void set_default(RecordLayout &made, const FieldObject &field, PyObject *value) {
     made.initial.resize(made.size);
     Reference held;
-    store(*field.form, value, made.initial.data() + field.offset, {field.owner, field.text, true}, held);
+    store(*field.form, value, made.initial.data() + field.offset, {field.owner, field.text, true},
+          held);
 }
 
 // make_record(name, size, alignment, is_union, fields, dict): a field is
@@ -611,7 +664,8 @@ PyObject *make_record(PyObject *, PyObject *args) {
     PyObject *name = nullptr, *fields = nullptr, *dict = nullptr;
     Py_ssize_t size = 0, alignment = 0;
     int is_union = 0;
-    if (!PyArg_ParseTuple(args, "UnnpO!O!", &name, &size, &alignment, &is_union, &PyTuple_Type, &fields, &PyDict_Type, &dict))
+    if (!PyArg_ParseTuple(args, "UnnpO!O!", &name, &size, &alignment, &is_union, &PyTuple_Type,
+                          &fields, &PyDict_Type, &dict))
         return nullptr;
     return guarded([&] {
         auto made = std::make_unique<RecordLayout>();
@@ -621,8 +675,9 @@ PyObject *make_record(PyObject *, PyObject *args) {
         made->is_union = is_union != 0;
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); ++i) {
             FieldArguments arguments{};
-            if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, i), "UOniiOp", &arguments.name, &arguments.form, &arguments.offset,
-                                  &arguments.first_bit, &arguments.bits, &arguments.value, &arguments.is_inside))
+            if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, i), "UOniiOp", &arguments.name,
+                                  &arguments.form, &arguments.offset, &arguments.first_bit,
+                                  &arguments.bits, &arguments.value, &arguments.is_inside))
                 throw PythonError{};
             Reference field = make_field(*made, arguments);
             auto &object = *reinterpret_cast<FieldObject *>(field.get());
@@ -644,7 +699,8 @@ PyObject *make_record(PyObject *, PyObject *args) {
 }
 
 PyMethodDef functions[] = {
-    {"make_record", make_record, METH_VARARGS, "Make the class of a struct or union. For entrepot.ffi."},
+    {"make_record", make_record, METH_VARARGS,
+     "Make the class of a struct or union. For entrepot.ffi."},
     {},
 };
 
@@ -652,7 +708,9 @@ PyMethodDef functions[] = {
 
 const RecordLayout *layout_of(PyObject *type) noexcept {
     auto *class_ = reinterpret_cast<PyTypeObject *>(type);
-    return PyType_IsSubtype(class_, record_type) ? static_cast<const RecordLayout *>(declared_of(class_)) : nullptr;
+    return PyType_IsSubtype(class_, record_type)
+               ? static_cast<const RecordLayout *>(declared_of(class_))
+               : nullptr;
 }
 
 bool is_record(PyObject *object) noexcept { return PyObject_TypeCheck(object, record_type); }
@@ -666,7 +724,8 @@ Reference record_view(PyTypeObject *type, void *address, PyObject *owner) {
     }
     const bool is_read_only = (pointer_of(owner)->flags & ENTREPOT_ADAPTER_READ_ONLY) != 0;
     PyObject *const root = is_record(owner) ? root_of_record(owner) : owner;
-    const Py_ssize_t length = is_record(owner) ? std::min<Py_ssize_t>(pointer_of(owner)->length, 1) : -1;
+    const Py_ssize_t length =
+        is_record(owner) ? std::min<Py_ssize_t>(pointer_of(owner)->length, 1) : -1;
     // Depending on the root prevents it from releasing the memory while the view exists.
     set(made.get(), {address, depend_on(root), -1, is_read_only}, length);
     if (is_record(owner))
@@ -690,32 +749,36 @@ void check_fields_not_freed(PyObject *record, const Subject &subject) {
         const Exclusive exclusive(root);
         if (!record_of(root)->kept) [[likely]]
             return;
-        const std::size_t count = static_cast<std::size_t>(std::max<Py_ssize_t>(pointer_of(record)->length, 1));
+        const std::size_t count =
+            static_cast<std::size_t>(std::max<Py_ssize_t>(pointer_of(record)->length, 1));
         kept = kept_within(record, pointer_of(record)->address, of.size * count);
     }
     const auto *const first = static_cast<const std::byte *>(pointer_of(record)->address);
     for (const Kept &each : kept)
         // Otherwise C has overwritten the field.
         if (load<void *>(first + each.offset) == pointer_of(each.object.get())->address)
-            with_subject([&] { check_nothing_freed(each.object.get()); }, subject, ": ", of.name, ".",
-                         field_at(of, each.offset % of.size));
+            with_subject([&] { check_nothing_freed(each.object.get()); }, subject, ": ", of.name,
+                         ".", field_at(of, each.offset % of.size));
 }
 
 Py_ssize_t known_bytes(PyObject *object) { return bytes_of(target_of(object), object); }
 
 Py_ssize_t extent_of_held(PyObject *held) {
     PyObject *const other = depended_on(*pointer_of(held));
-    PyObject *const object = other && pointer_of(other)->address == pointer_of(held)->address ? other : held;
+    PyObject *const object =
+        other && pointer_of(other)->address == pointer_of(held)->address ? other : held;
     if (is_adapter_type(Py_TYPE(object)) || !is_record(object)) [[likely]]
         return extent_of(held);
     return bytes_of({pointer_of(object)->address, {}, -1, false}, object);
 }
 
 void check_room(PyObject *object, std::size_t bytes, const Subject &subject) {
-    const Py_ssize_t known =
-        object == Py_None || PyLong_Check(object) ? -1 : with_subject([&] { return known_bytes(object); }, subject);
+    const Py_ssize_t known = object == Py_None || PyLong_Check(object)
+                                 ? -1
+                                 : with_subject([&] { return known_bytes(object); }, subject);
     if (known >= 0 && static_cast<std::size_t>(known) < bytes)
-        throw Error(ErrorKind::value, subject, ": ", known, " bytes are fewer than the ", bytes, " that C has there");
+        throw Error(ErrorKind::value, subject, ": ", known, " bytes are fewer than the ", bytes,
+                    " that C has there");
 }
 
 Reference new_record(PyTypeObject *type, std::size_t count) {
@@ -747,7 +810,8 @@ bool init_record(PyObject *module) {
     record_type->tp_as_sequence = &as_sequence;
     record_type->tp_as_mapping = &as_mapping;
     return ready_declared_base(record_base, adapter_type("Pointer")) &&
-           PyModule_AddObjectRef(module, "Record", reinterpret_cast<PyObject *>(record_type)) == 0 &&
+           PyModule_AddObjectRef(module, "Record", reinterpret_cast<PyObject *>(record_type)) ==
+               0 &&
            PyModule_AddObjectRef(module, "Field", reinterpret_cast<PyObject *>(field_type)) == 0 &&
            PyModule_AddFunctions(module, functions) == 0;
 }

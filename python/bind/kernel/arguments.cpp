@@ -31,8 +31,9 @@ struct KindRow {
     std::string_view name;
     Argument::Kind kind;
 };
-constexpr KindRow kinds[] = {
-    {"array", Argument::Kind::array}, {"scalar", Argument::Kind::scalar}, {"local", Argument::Kind::local}};
+constexpr KindRow kinds[] = {{"array", Argument::Kind::array},
+                             {"scalar", Argument::Kind::scalar},
+                             {"local", Argument::Kind::local}};
 
 // Argument type of a Python number; nullopt for other objects. NumPy scalars are excluded, although
 // some of them derive from float.
@@ -73,19 +74,23 @@ template <class T> Scalar scalar_of(const T &value) {
 // Converts a number for devices without float64.
 Argument narrowed(const Argument &wide) {
     if (wide.dtype == dtypes::float64)
-        return Argument(dtypes::float32, scalar_of(static_cast<float>(value_in<double>(wide.scalar))));
+        return Argument(dtypes::float32,
+                        scalar_of(static_cast<float>(value_in<double>(wide.scalar))));
     const auto parts = value_in<std::array<double, 2>>(wide.scalar);
-    return Argument(dtypes::complex64, scalar_of(std::array{static_cast<float>(parts[0]), static_cast<float>(parts[1])}));
+    return Argument(dtypes::complex64, scalar_of(std::array{static_cast<float>(parts[0]),
+                                                            static_cast<float>(parts[1])}));
 }
 
 bool fits(const DeclaredParameter &declared, const Array &array) {
-    return declared.kind == Argument::Kind::array && declared.dtype == array.dtype() && declared.ndim == array.ndim() &&
+    return declared.kind == Argument::Kind::array && declared.dtype == array.dtype() &&
+           declared.ndim == array.ndim() &&
            (!declared.contiguous || array.layout().is_c_contiguous());
 }
 
 // True if the two have the same elements in the same order.
 bool is_same(const Array &one, const Array &other) {
-    return one.data() == other.data() && one.layout() == other.layout() && one.dtype() == other.dtype();
+    return one.data() == other.data() && one.layout() == other.layout() &&
+           one.dtype() == other.dtype();
 }
 
 // True if the array spans fewer bytes than its elements would need separately, as broadcast arrays
@@ -95,8 +100,9 @@ bool repeats_elements(const Array &array) {
 }
 
 std::string text_of(const Array &array) {
-    return text_of(Signature{
-        {Argument::Kind::array, array.dtype(), static_cast<std::uint32_t>(array.ndim()), array.layout().is_c_contiguous()}});
+    return text_of(
+        Signature{{Argument::Kind::array, array.dtype(), static_cast<std::uint32_t>(array.ndim()),
+                   array.layout().is_c_contiguous()}});
 }
 
 }  // namespace
@@ -110,11 +116,13 @@ Signature signature_from(PyObject *entries) {
         PyObject *dtype = nullptr;
         unsigned int ndim = 0;
         int contiguous = 0;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(entries, i), "sOIp", &kind, &dtype, &ndim, &contiguous))
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(entries, i), "sOIp", &kind, &dtype, &ndim,
+                              &contiguous))
             throw PythonError{};
         const auto *const row = std::ranges::find(kinds, std::string_view(kind), &KindRow::name);
         if (row == std::end(kinds))
-            throw Error(ErrorKind::value, "a parameter is 'array', 'scalar' or 'local', not '", kind, "'");
+            throw Error(ErrorKind::value, "a parameter is 'array', 'scalar' or 'local', not '",
+                        kind, "'");
         signature.push_back({row->kind, dtype_from(dtype), ndim, contiguous != 0});
     }
     return signature;
@@ -170,15 +178,17 @@ inline void CallArguments::add_array(const Array &array) {
         has_other_devices_ = true;
 }
 
-[[gnu::hot]] CallArguments::CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
+[[gnu::hot]] CallArguments::CallArguments(std::span<PyObject *const> given,
+                                          const kernel::syntax::Function &function,
                                           std::span<const Signature> signatures)
     : function_(function), all_(given.size()) {
     if (given.size() != function.parameters.size()) [[unlikely]] {
         std::string names;
         for (const kernel::syntax::Parameter &parameter : function.parameters)
             names += (names.empty() ? " (" : ", ") + parameter.name;
-        throw Error(ErrorKind::type, "kernel '", function.name, "' takes ", function.parameters.size(), " arguments", names,
-                    names.empty() ? "" : ")", ", and ", given.size(), " were given");
+        throw Error(ErrorKind::type, "kernel '", function.name, "' takes ",
+                    function.parameters.size(), " arguments", names, names.empty() ? "" : ")",
+                    ", and ", given.size(), " were given");
     }
     const Signature *const signature = chosen(given, signatures);
     for (std::size_t i = 0; i < given.size(); ++i)
@@ -197,7 +207,8 @@ inline void CallArguments::add_array(const Array &array) {
 
 // The first signature that matches the arrays of the call. If none matches, the first one, whose
 // mismatch is then reported.
-const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const {
+const Signature *CallArguments::chosen(std::span<PyObject *const> given,
+                                       std::span<const Signature> signatures) const {
     if (signatures.empty()) [[likely]]
         return nullptr;
     for (const Signature &signature : signatures) {
@@ -214,19 +225,21 @@ const Signature *CallArguments::chosen(std::span<PyObject *const> given, std::sp
             return &signature;
     }
     if (signatures.front().size() != given.size())
-        throw Error(ErrorKind::type, "kernel '", function_.name, "' has the signature (", text_of(signatures.front()), "), and ",
-                    given.size(), " arguments were given");
+        throw Error(ErrorKind::type, "kernel '", function_.name, "' has the signature (",
+                    text_of(signatures.front()), "), and ", given.size(), " arguments were given");
     return &signatures.front();
 }
 
 std::string CallArguments::named(std::size_t position) const {
-    return sentence_of("kernel '", function_.name, "': argument ", position, " (", function_.parameters[position].name, ")");
+    return sentence_of("kernel '", function_.name, "': argument ", position, " (",
+                       function_.parameters[position].name, ")");
 }
 
 void CallArguments::refuse(PyObject *object, const DeclaredParameter &declared) const {
     const std::size_t position = all_.size();
     throw Error(ErrorKind::type, named(position), " is ",
-                is_array(object) ? text_of(array_of(object)) : sentence_of("a ", Py_TYPE(object)->tp_name),
+                is_array(object) ? text_of(array_of(object))
+                                 : sentence_of("a ", Py_TYPE(object)->tp_name),
                 ", and the signature says ", text_of(Signature{declared}));
 }
 
@@ -248,14 +261,16 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
             refuse(object, *declared);
         add_number(object, *dtype);
     } else if (const auto *const local = ours<LocalAccessor>(object)) {
-        if (declared && (declared->kind != Argument::Kind::local || declared->dtype != local->dtype))
+        if (declared &&
+            (declared->kind != Argument::Kind::local || declared->dtype != local->dtype))
             refuse(object, *declared);
         all_.emplace_back(Argument::local(local->dtype, local->shape));
     } else if (const std::optional<TypedScalar> typed = typed_scalar_from(object)) {
         if (declared)
             refuse(object, *declared);
         all_.emplace_back(typed->dtype, typed->scalar);
-    } else if (const std::optional<Dtype> of_base = dtype_of_derived(object); of_base && !declared) {
+    } else if (const std::optional<Dtype> of_base = dtype_of_derived(object);
+               of_base && !declared) {
         add_number(object, *of_base);
     } else {
         refuse_local_memory(object);
@@ -265,19 +280,22 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
 
 void CallArguments::refuse_local_memory(PyObject *object) const {
     if (ours<LocalMemory>(object))
-        throw Error(
-            ErrorKind::type, named(all_.size()),
-            " is an entrepot.LocalMemory, which does not know its elements' type: give entrepot.kernel.LocalAccessor(shape, "
-            "dtype)");
+        throw Error(ErrorKind::type, named(all_.size()),
+                    " is an entrepot.LocalMemory, which does not know its elements' type: give "
+                    "entrepot.kernel.LocalAccessor(shape, "
+                    "dtype)");
 }
 
 // Converts a number to the type in the signature.
 void CallArguments::add_declared(PyObject *object, Dtype dtype) {
-    const std::optional<TypedScalar> typed = dtype_of_number(object) ? std::nullopt : typed_scalar_from(object);
+    const std::optional<TypedScalar> typed =
+        dtype_of_number(object) ? std::nullopt : typed_scalar_from(object);
     try {
-        all_.emplace_back(dtype, typed && typed->dtype == dtype ? typed->scalar : scalar_from(object, dtype));
+        all_.emplace_back(dtype, typed && typed->dtype == dtype ? typed->scalar
+                                                                : scalar_from(object, dtype));
     } catch (const Error &error) {
-        throw Error(error.kind(), named(all_.size()), ", which the signature says is ", dtype, ": ", error.what());
+        throw Error(error.kind(), named(all_.size()), ", which the signature says is ", dtype, ": ",
+                    error.what());
     }
 }
 
@@ -287,7 +305,8 @@ void CallArguments::add_number(PyObject *object, Dtype dtype) {
         PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow != 0)
         throw Error(ErrorKind::overflow, named(all_.size()),
-                    " is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is one of another type");
+                    " is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is "
+                    "one of another type");
     has_floats_ |= dtype == dtypes::float64 || dtype == dtypes::complex128;
     all_.emplace_back(dtype, scalar_from(object, dtype));
 }
@@ -315,8 +334,8 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
         imported_.reserve(function_.parameters.size());
     const Array &array = imported_.emplace_back(imported(object, all_.size()));
     if (declared && !fits(*declared, array))
-        throw Error(ErrorKind::type, named(all_.size()), " is ", text_of(array), ", and the signature says ",
-                    text_of(Signature{*declared}));
+        throw Error(ErrorKind::type, named(all_.size()), " is ", text_of(array),
+                    ", and the signature says ", text_of(Signature{*declared}));
     watched_ |= python::is_watched(array);
     add_array(array);
 }
@@ -342,13 +361,14 @@ void CallArguments::require_one_place() const {
         return;
     const auto shown = [&](const Argument &each) {
         const auto position = static_cast<std::size_t>(&each - all_.data());
-        return sentence_of("argument ", position, " (", function_.parameters[position].name, ") is in ", each.array->context(),
-                           " on ", each.array->device());
+        return sentence_of("argument ", position, " (", function_.parameters[position].name,
+                           ") is in ", each.array->context(), " on ", each.array->device());
     };
-    throw Error(
-        ErrorKind::kernel, "launch of '", function_.name, "': ", shown(*first_on_device_), ", and ", shown(*elsewhere),
-        ": compute follows data, so all arrays have to be on one device; move one with .to(device), or name the queue with "
-        "queue=");
+    throw Error(ErrorKind::kernel, "launch of '", function_.name, "': ", shown(*first_on_device_),
+                ", and ", shown(*elsewhere),
+                ": compute follows data, so all arrays have to be on one device; move one with "
+                ".to(device), or name the queue with "
+                "queue=");
 }
 
 [[gnu::hot]] void CallArguments::place_on(const Queue &queue) {
@@ -361,16 +381,17 @@ void CallArguments::require_one_place() const {
         return;
     for (std::size_t i = 0; i < all_.size(); ++i) {
         const Argument &argument = all_[i];
-        if (argument.kind == Argument::Kind::array && argument.array->device().backend().is_host() &&
-            argument.array->size() != 0 && !reaches(queue, *argument.array)) [[unlikely]]
+        if (argument.kind == Argument::Kind::array &&
+            argument.array->device().backend().is_host() && argument.array->size() != 0 &&
+            !reaches(queue, *argument.array)) [[unlikely]]
             copies_.push_back({i, argument.array, nullptr});
     }
     for (Copy &copy : copies_) {
         if (copy.there)
             continue;
         const std::vector<Copy *> together = overlapping(copy);
-        const bool is_one_array =
-            std::ranges::all_of(together, [&](const Copy *each) { return is_same(*each->host, *copy.host); });
+        const bool is_one_array = std::ranges::all_of(
+            together, [&](const Copy *each) { return is_same(*each->host, *copy.host); });
         if (is_one_array && !repeats_elements(*copy.host))
             place_alone(together, queue);
         else
@@ -389,7 +410,8 @@ std::vector<CallArguments::Copy *> CallArguments::overlapping(Copy &first) {
     std::vector<Copy *> found{&first};
     for (std::size_t i = 0; i < found.size(); ++i)
         for (Copy &other : copies_)
-            if (may_overlap(*found[i]->host, *other.host) && std::ranges::find(found, &other) == found.end())
+            if (may_overlap(*found[i]->host, *other.host) &&
+                std::ranges::find(found, &other) == found.end())
                 found.push_back(&other);
     return found;
 }
@@ -397,7 +419,8 @@ std::vector<CallArguments::Copy *> CallArguments::overlapping(Copy &first) {
 // Allocates one array, even if it was passed several times.
 void CallArguments::place_alone(std::span<Copy *const> copies, const Queue &queue) {
     const Array &host = *copies.front()->host;
-    const Array there = without_gil([&] { return Array::empty(host.shape(), host.dtype(), UsmKind::device, queue); });
+    const Array there = without_gil(
+        [&] { return Array::empty(host.shape(), host.dtype(), UsmKind::device, queue); });
     for (Copy *const each : copies)
         each->there = std::make_unique<Array>(there);
     transfers_.push_back({host, there});
@@ -415,17 +438,21 @@ void CallArguments::place_together(std::span<Copy *const> copies, const Queue &q
         end = std::max(end, data + range.end);
     }
     const std::int64_t shape[] = {end - begin};
-    const auto skipped = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(begin) % alignment);
+    const auto skipped =
+        static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(begin) % alignment);
     const std::int64_t room[] = {skipped + shape[0]};
-    const Array block = without_gil([&] { return Array::empty(room, dtypes::uint8, UsmKind::device, queue, alignment); });
+    const Array block = without_gil(
+        [&] { return Array::empty(room, dtypes::uint8, UsmKind::device, queue, alignment); });
     std::byte *const start = static_cast<std::byte *>(block.data()) + skipped;
     for (Copy *const each : copies) {
         const Array &host = *each->host;
-        each->there = std::make_unique<Array>(block.memory(), start + (static_cast<std::byte *>(host.data()) - begin),
-                                              host.dtype(), host.layout(), false, queue);
+        each->there = std::make_unique<Array>(
+            block.memory(), start + (static_cast<std::byte *>(host.data()) - begin), host.dtype(),
+            host.layout(), false, queue);
     }
-    transfers_.push_back({Array(copies.front()->host->memory(), begin, dtypes::uint8, Layout(shape)),
-                          Array(block.memory(), start, dtypes::uint8, Layout(shape), false, queue)});
+    transfers_.push_back(
+        {Array(copies.front()->host->memory(), begin, dtypes::uint8, Layout(shape)),
+         Array(block.memory(), start, dtypes::uint8, Layout(shape), false, queue)});
 }
 
 void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queue) const {
@@ -436,9 +463,10 @@ void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queu
     };
     for (const Copy &each : copies_)
         if (compiled.written[each.position] && each.host->layout().may_overlap_itself())
-            throw Error(ErrorKind::kernel, "launch of '", function_.name, "': argument ", each.position, " (",
-                        function_.parameters[each.position].name,
-                        ") is written, several of its elements share one place in memory, and ", queue.device(),
+            throw Error(ErrorKind::kernel, "launch of '", function_.name, "': argument ",
+                        each.position, " (", function_.parameters[each.position].name,
+                        ") is written, several of its elements share one place in memory, and ",
+                        queue.device(),
                         " cannot read host memory: copy it there with to_device() and give that");
     const bool is_captured = queue.capture() != 0;
     const bool waits = !is_captured && std::ranges::any_of(copies_, is_untracked);
@@ -456,13 +484,15 @@ void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queu
     }
 }
 
-[[gnu::hot]] void CallArguments::bring_back(const kernel::Compiled &compiled, const Queue &queue) const {
+[[gnu::hot]] void CallArguments::bring_back(const kernel::Compiled &compiled,
+                                            const Queue &queue) const {
     for (std::size_t i = 0; i < copies_.size(); ++i) {
         const Copy &each = copies_[i];
         const auto is_back = [&](const Copy &other) {
             return compiled.written[other.position] && is_same(*other.host, *each.host);
         };
-        if (compiled.written[each.position] && std::none_of(copies_.begin(), copies_.begin() + i, is_back))
+        if (compiled.written[each.position] &&
+            std::none_of(copies_.begin(), copies_.begin() + i, is_back))
             copy(*each.host, *each.there, queue);
     }
 }

@@ -86,7 +86,8 @@ private:
     Array imported(PyObject *object, std::size_t position) const;
     std::string named(std::size_t position) const;  // name of an argument for messages
     [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
-    const Signature *chosen(std::span<PyObject *const> given, std::span<const Signature> signatures) const;
+    const Signature *chosen(std::span<PyObject *const> given,
+                            std::span<const Signature> signatures) const;
 
     // An argument in host memory, and its copy on the device.
     struct Copy {

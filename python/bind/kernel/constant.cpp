@@ -23,7 +23,8 @@ namespace {
 
 using namespace kernel::syntax;
 
-const Interned dtype_name = "dtype", item_name = "item", name_name = "__name__", module_name = "__module__", own_name = "name";
+const Interned dtype_name = "dtype", item_name = "item", name_name = "__name__",
+               module_name = "__module__", own_name = "name";
 
 bool has_base(PyTypeObject *type, std::string_view name) {
     const Reference bases = mro_of(type);
@@ -64,7 +65,8 @@ bool is_dtype(PyObject *object) {
     if (ours<Dtype>(object) || has_base(Py_TYPE(object), "numpy.dtype") ||
         std::string_view(Py_TYPE(object)->tp_name) == "torch.dtype" || is_numba_type(object))
         return true;
-    return PyType_Check(object) && has_base(reinterpret_cast<PyTypeObject *>(object), "numpy.generic");
+    return PyType_Check(object) &&
+           has_base(reinterpret_cast<PyTypeObject *>(object), "numpy.generic");
 }
 
 Constant integer_from(PyObject *object) {
@@ -110,14 +112,17 @@ Constant elements_of(const Array &array) {
     elements->shape.assign(array.shape().begin(), array.shape().end());
     elements->bytes.resize(static_cast<std::size_t>(array.nbytes()));
     if (array.size() != 0) {
-        const Memory memory = Memory::borrow_host(elements->bytes.data(), elements->bytes.size(), Owner());
+        const Memory memory =
+            Memory::borrow_host(elements->bytes.data(), elements->bytes.size(), Owner());
         const Array to(memory, elements->bytes.data(), array.dtype(), Layout(array.shape()));
         without_gil([&] { copy(to, array).wait(); });
     }
     return {std::shared_ptr<const ConstantArray>(std::move(elements)), false, {}};
 }
 
-bool is_array_like(PyObject *object) { return is_array(object) || has_base(Py_TYPE(object), "numpy.ndarray"); }
+bool is_array_like(PyObject *object) {
+    return is_array(object) || has_base(Py_TYPE(object), "numpy.ndarray");
+}
 
 struct ToText {
     std::ostringstream &out;
@@ -140,7 +145,8 @@ struct ToText {
     }
     void operator()(const std::shared_ptr<const ConstantArray> &array) const {
         out << array->dtype << tuple_text(array->shape) << array->bytes.size() << ":"
-            << std::string_view(reinterpret_cast<const char *>(array->bytes.data()), array->bytes.size());
+            << std::string_view(reinterpret_cast<const char *>(array->bytes.data()),
+                                array->bytes.size());
     }
 };
 
@@ -158,7 +164,10 @@ std::optional<Constant> constant_from(PyObject *object) {
     if (PyFloat_Check(object))
         return Constant{PyFloat_AS_DOUBLE(object), false, {}};
     if (PyComplex_Check(object))
-        return Constant{std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)), false, {}};
+        return Constant{
+            std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)),
+            false,
+            {}};
     if (PyUnicode_Check(object))
         return Constant{utf8(object), false, {}};
     if (PyTuple_Check(object)) {
@@ -183,7 +192,8 @@ std::optional<std::string> builtin_name_of(PyObject *object) {
         return "numpy." + text_attribute(object, name_name);
     if (!PyCallable_Check(object) || is_dtype(object))
         return std::nullopt;
-    const std::string module = text_attribute(object, module_name), name = text_attribute(object, name_name);
+    const std::string module = text_attribute(object, module_name),
+                      name = text_attribute(object, name_name);
     if (name.empty())
         return std::nullopt;
     if (module == "builtins")

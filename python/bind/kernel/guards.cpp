@@ -18,7 +18,8 @@ bool is_same(PyObject *now, PyObject *then) {
     if (!now || !then || Py_TYPE(now) != Py_TYPE(then))
         return false;
     if (PyFloat_CheckExact(now))  // 0.0 == -0.0, but they differ
-        return std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(now)) == std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(then));
+        return std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(now)) ==
+               std::bit_cast<std::uint64_t>(PyFloat_AS_DOUBLE(then));
     if (!PyLong_CheckExact(now) && !PyUnicode_CheckExact(now))
         return false;
     const int equal = PyObject_RichCompareBool(now, then, Py_EQ);
@@ -51,14 +52,17 @@ void Guards::name(PyObject *dict, PyObject *name, PyObject *found) {
 
 void Guards::add(std::vector<Guard> &guards, Guard guard) {
     const auto is_the_same = [&](const Guard &other) {
-        return other.kind == guard.kind && other.where.get() == guard.where.get() && other.name.get() == guard.name.get();
+        return other.kind == guard.kind && other.where.get() == guard.where.get() &&
+               other.name.get() == guard.name.get();
     };
     if (std::ranges::none_of(guards, is_the_same))
         guards.push_back(std::move(guard));
 }
 
 [[gnu::hot]] bool Guards::names_hold() const {
-    const auto is_unchanged = [](const Dict &each) { return each.version != 0 && version_of(each.dict) == each.version; };
+    const auto is_unchanged = [](const Dict &each) {
+        return each.version != 0 && version_of(each.dict) == each.version;
+    };
     return std::ranges::all_of(dicts_, is_unchanged) || look_up();
 }
 

@@ -16,7 +16,9 @@ public:
     // Records that looking up the name in the dict gave `found`; nullptr: not present.
     void name(PyObject *dict, PyObject *name, PyObject *found);
     void cell(PyObject *cell, PyObject *found) { add(others_, {Kind::cell, cell, nullptr, found}); }
-    void attribute(PyObject *object, PyObject *name, PyObject *found) { add(others_, {Kind::attribute, object, name, found}); }
+    void attribute(PyObject *object, PyObject *name, PyObject *found) {
+        add(others_, {Kind::attribute, object, name, found});
+    }
 
     // True if all lookups would still give the same objects. Runs Python code only if attributes of
     // the program's own objects were captured.
@@ -32,7 +34,8 @@ private:
         Reference where, name, found;
 
         Guard(Kind of, PyObject *in, PyObject *called, PyObject *was)
-            : kind(of), where(Reference::borrow(in)), name(Reference::borrow(called)), found(Reference::borrow(was)) {}
+            : kind(of), where(Reference::borrow(in)), name(Reference::borrow(called)),
+              found(Reference::borrow(was)) {}
     };
     // A dict in which `names_` were looked up, and its version when all of them last held.
     struct Dict {
@@ -42,7 +45,9 @@ private:
 
     static void add(std::vector<Guard> &guards, Guard guard);
     static bool holds(const Guard &guard);
-    static bool all_hold(const std::vector<Guard> &guards) { return std::ranges::all_of(guards, holds); }
+    static bool all_hold(const std::vector<Guard> &guards) {
+        return std::ranges::all_of(guards, holds);
+    }
     bool names_hold() const;
     bool look_up() const;
 

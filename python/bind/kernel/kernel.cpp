@@ -45,11 +45,15 @@ constexpr std::size_t most_versions = 64;
         if (VersionPtr last = versions.back(); last->guards.hold()) [[likely]]
             return last;
     if (!kernel->function)  // tp_clear has run; other garbage may still launch
-        throw Error(ErrorKind::kernel, "the kernel is being garbage-collected and cannot be launched");
+        throw Error(ErrorKind::kernel,
+                    "the kernel is being garbage-collected and cannot be launched");
     Translated read = translate(kernel->function);
-    const auto known = std::ranges::find(versions, read.captured, [](const VersionPtr &version) { return version->captured; });
-    auto code = known != versions.end() ? (*known)->code
-                                        : std::make_shared<kernel::Specialisations>(std::move(read.function), kernel->options);
+    const auto known = std::ranges::find(
+        versions, read.captured, [](const VersionPtr &version) { return version->captured; });
+    auto code =
+        known != versions.end()
+            ? (*known)->code
+            : std::make_shared<kernel::Specialisations>(std::move(read.function), kernel->options);
     VersionPtr current(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
     VersionPtr dropped;  // released once the list is consistent again
     if (known != versions.end() || versions.size() == most_versions) {
@@ -61,7 +65,8 @@ constexpr std::size_t most_versions = 64;
     return current;
 }
 
-const kernel::Specialisation &specialisation_for(const Version &version, std::span<const kernel::Argument> arguments,
+const kernel::Specialisation &specialisation_for(const Version &version,
+                                                 std::span<const kernel::Argument> arguments,
                                                  const ep_range &range, const Queue &queue) {
     const kernel::Key key(arguments, range.ndim, queue.device(), queue.context());
     if (const kernel::Specialisation *made = version.code->find(key, range)) [[likely]]
@@ -82,8 +87,8 @@ std::optional<ep_dialect> dialect_asked(PyObject *name) {
     if (!name)
         return std::nullopt;
     if (!PyUnicode_Check(name))
-        throw Error(ErrorKind::type, "dialect: one of ", names_of(kernel::dialects_of_kernels()), " was expected, not ",
-                    shown(name));
+        throw Error(ErrorKind::type, "dialect: one of ", names_of(kernel::dialects_of_kernels()),
+                    " was expected, not ", shown(name));
     const char *const text = PyUnicode_AsUTF8(name);
     if (!text)
         throw PythonError{};
@@ -97,14 +102,17 @@ std::vector<Signature> signatures_from(PyObject *tuple) {
     return signatures;
 }
 
-const Parameters of_new("PythonKernel", 1, 1, {"function", "signatures", "debug", "fast_math", "dialect"});
+const Parameters of_new("PythonKernel", 1, 1,
+                        {"function", "signatures", "debug", "fast_math", "dialect"});
 
 PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     return guarded([&] {
         const auto [function, signatures, debug, fast_math, dialect] = of_new.read(args, kwargs);
         if (!PyFunction_Check(function))
-            throw Error(ErrorKind::type, "a kernel is made of a Python function, not of a ", Py_TYPE(function)->tp_name);
-        const kernel::Options options{is_true(debug), is_true(fast_math), dialect_asked(unless_none(dialect))};
+            throw Error(ErrorKind::type, "a kernel is made of a Python function, not of a ",
+                        Py_TYPE(function)->tp_name);
+        const kernel::Options options{is_true(debug), is_true(fast_math),
+                                      dialect_asked(unless_none(dialect))};
         std::vector<Signature> given = signatures_from(unless_none(signatures));
         PyObject *const self = type->tp_alloc(type, 0);
         if (!self)
@@ -176,7 +184,8 @@ struct Request {
 
 std::uint32_t dimensions_from(PyObject *object) {
     if (!PyIndex_Check(object))
-        throw Error(ErrorKind::type, "dimensions: an int from 1 to 3 was expected, not ", shown(object));
+        throw Error(ErrorKind::type, "dimensions: an int from 1 to 3 was expected, not ",
+                    shown(object));
     const long count = PyLong_AsLong(object);
     if (count == -1 && PyErr_Occurred())
         throw PythonError{};
@@ -186,23 +195,26 @@ std::uint32_t dimensions_from(PyObject *object) {
 }
 
 // The given number of dimensions, which must suffice; else as many as the kernel queries.
-std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version, std::span<const kernel::ArgumentType> types,
-                             const Device &device, ep_dialect dialect, PyObject *given) {
+std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version,
+                             std::span<const kernel::ArgumentType> types, const Device &device,
+                             ep_dialect dialect, PyObject *given) {
     const auto &function = version.code->function();
-    const std::uint32_t least =
-        without_gil([&] { return kernel::dimensions_asked(function, types, device, dialect, kernel->options); });
+    const std::uint32_t least = without_gil([&] {
+        return kernel::dimensions_asked(function, types, device, dialect, kernel->options);
+    });
     if (!unless_none(given))
         return least;
     const std::uint32_t dimensions = dimensions_from(given);
     if (dimensions < least)
-        throw Error(ErrorKind::value, "dimensions: kernel '", function->name, "' asks about dimension ", least - 1,
-                    ", as get_global_id(", least - 1, ") does, and ", dimensions,
-                    " is too few for it: leave dimensions out, or give ", least, least == 2 ? " or 3" : "");
+        throw Error(
+            ErrorKind::value, "dimensions: kernel '", function->name, "' asks about dimension ",
+            least - 1, ", as get_global_id(", least - 1, ") does, and ", dimensions,
+            " is too few for it: leave dimensions out, or give ", least, least == 2 ? " or 3" : "");
     return dimensions;
 }
 
-Request request_from(PythonKernel *kernel, const Version &version, PyObject *signature, PyObject *dimensions, PyObject *device,
-                     PyObject *dialect, bool any_local) {
+Request request_from(PythonKernel *kernel, const Version &version, PyObject *signature,
+                     PyObject *dimensions, PyObject *device, PyObject *dialect, bool any_local) {
     Request request;
     request.dialect = dialect_asked(unless_none(dialect));
     request.device = unless_none(device) ? device_from(device) : registry::current_device();
@@ -220,25 +232,30 @@ Request request_from(PythonKernel *kernel, const Version &version, PyObject *sig
         request.types = types_of(kernel->signatures.front());
     } else {
         throw Error(ErrorKind::kernel, "kernel '", version.code->function()->name,
-                    "' has not been launched, and has no signature: give one, as in \"void(float32[::1], int64)\"");
+                    "' has not been launched, and has no signature: give one, as in "
+                    "\"void(float32[::1], int64)\"");
     }
     if (request.types.size() != version.code->function()->parameters.size())
         throw Error(ErrorKind::type, "kernel '", version.code->function()->name, "' has ",
-                    version.code->function()->parameters.size(), " parameters, and the signature ", request.types.size());
+                    version.code->function()->parameters.size(), " parameters, and the signature ",
+                    request.types.size());
     if (!request.dialect)
         request.dialect = kernel::dialect_for(request.device, kernel->options);
     if (any_local || unless_none(dimensions))
         request.local_size = {};
     if (!is_of_launch || unless_none(dimensions))
-        request.dimensions = dimensions_for(kernel, version, request.types, request.device, *request.dialect, dimensions);
+        request.dimensions = dimensions_for(kernel, version, request.types, request.device,
+                                            *request.dialect, dimensions);
     return request;
 }
 
-nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Function &function, std::uint32_t dimensions) {
+nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Function &function,
+                 std::uint32_t dimensions) {
     nb::list parameters, written, names;
     for (const kernel::CompiledParameter &each : compiled.parameters)
-        parameters.append(nb::make_tuple(kernel::CompiledParameter::names[static_cast<std::size_t>(each.what)], each.argument,
-                                         each.dimension, nb::steal(wrap_dtype(each.dtype))));
+        parameters.append(
+            nb::make_tuple(kernel::CompiledParameter::names[static_cast<std::size_t>(each.what)],
+                           each.argument, each.dimension, nb::steal(wrap_dtype(each.dtype))));
     for (const bool each : compiled.written)
         written.append(each);
     for (const kernel::syntax::Parameter &each : function.parameters)
@@ -256,17 +273,21 @@ nb::dict dict_of(const kernel::Compiled &compiled, const kernel::syntax::Functio
     return made;
 }
 
-const Parameters of_translate("_translate", 4, 0, {"dialect", "signature", "device", "dimensions", "any_local"});
+const Parameters of_translate("_translate", 4, 0,
+                              {"dialect", "signature", "device", "dimensions", "any_local"});
 
 PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return guarded([&] {
-        const auto [dialect, signature, device, dimensions, any_local] = of_translate.read(args, nargs, kwnames);
+        const auto [dialect, signature, device, dimensions, any_local] =
+            of_translate.read(args, nargs, kwnames);
         PythonKernel *const kernel = kernel_of(self);
         const VersionPtr version = current_version(kernel);
-        const Request request = request_from(kernel, *version, signature, dimensions, device, dialect, is_true(any_local));
+        const Request request = request_from(kernel, *version, signature, dimensions, device,
+                                             dialect, is_true(any_local));
         const kernel::Compiled compiled = without_gil([&] {
-            return kernel::translate(version->code->function(), request.types, request.dimensions, request.device,
-                                     *request.dialect, kernel->options, request.local_size);
+            return kernel::translate(version->code->function(), request.types, request.dimensions,
+                                     request.device, *request.dialect, kernel->options,
+                                     request.local_size);
         });
         return dict_of(compiled, *version->code->function(), request.dimensions).release().ptr();
     });
@@ -276,7 +297,8 @@ PyObject *translated(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
 PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return guarded([&] {
         if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]))
-            throw Error(ErrorKind::type, "_type_of() takes a variable's name, a signature and a device");
+            throw Error(ErrorKind::type,
+                        "_type_of() takes a variable's name, a signature and a device");
         const std::string_view name = PyUnicode_AsUTF8(args[0]);
         PythonKernel *const kernel = kernel_of(self);
         const VersionPtr version = current_version(kernel);
@@ -284,7 +306,9 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
         const Device device = device_from(args[2]);
         const kernel::ir::Module module = without_gil([&] {
             return kernel::lower(version->code->function(), types,
-                                 kernel::target_for(device, kernel::usual_dialect(device).value_or(EP_CPP), 1, kernel->options));
+                                 kernel::target_for(device,
+                                                    kernel::usual_dialect(device).value_or(EP_CPP),
+                                                    1, kernel->options));
         });
         for (const kernel::ir::Variable &variable : module.kernel().variables)
             if (variable.name == name)
@@ -338,9 +362,12 @@ PyObject *types_for(PyObject *self, PyObject *arguments) {
             for (const auto &[name, held] : function.names)
                 names[name.c_str()] = type_held(held);
             for (const auto &[at, held] : function.choices)
-                choices[nb::make_tuple(at.line, at.column, at.end_line, at.end_column)] = type_held(held);
-            functions.append(nb::make_tuple(
-                nb::make_tuple(function.source->file, function.source->first_line, function.source->name), names, choices));
+                choices[nb::make_tuple(at.line, at.column, at.end_line, at.end_column)] =
+                    type_held(held);
+            functions.append(
+                nb::make_tuple(nb::make_tuple(function.source->file, function.source->first_line,
+                                              function.source->name),
+                               names, choices));
         }
         return functions.release().ptr();
     });
@@ -358,11 +385,14 @@ PyObject *specialise(PyObject *self, PyObject *const *args, Py_ssize_t nargs, Py
         for (const Signature &signature : kernel->signatures) {
             if (signature.size() != version->code->function()->parameters.size())
                 throw Error(ErrorKind::type, "kernel '", version->code->function()->name, "' has ",
-                            version->code->function()->parameters.size(), " parameters, and its signature (", text_of(signature),
-                            ") has ", signature.size());
-            const std::uint32_t count = dimensions_for(kernel, *version, types_of(signature), queue.device(),
-                                                       kernel::dialect_for(queue.device(), kernel->options), dimensions);
-            specialisation_for(*version, arguments_of(signature), {count, {1, 1, 1}, {0, 0, 0}}, queue);
+                            version->code->function()->parameters.size(),
+                            " parameters, and its signature (", text_of(signature), ") has ",
+                            signature.size());
+            const std::uint32_t count =
+                dimensions_for(kernel, *version, types_of(signature), queue.device(),
+                               kernel::dialect_for(queue.device(), kernel->options), dimensions);
+            specialisation_for(*version, arguments_of(signature), {count, {1, 1, 1}, {0, 0, 0}},
+                               queue);
         }
         return Py_NewRef(Py_None);
     });
@@ -398,8 +428,11 @@ PyObject *range_for(PyObject *, PyObject *index) {
 // unchanged.
 PyObject *arguments_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
     return guarded([&] {
-        if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]) || !PyTuple_Check(args[2]))
-            throw Error(ErrorKind::type, "_arguments() takes a kernel's name, those of its parameters, and arguments");
+        if (nargs != 3 || !PyUnicode_Check(args[0]) || !PyTuple_Check(args[1]) ||
+            !PyTuple_Check(args[2]))
+            throw Error(
+                ErrorKind::type,
+                "_arguments() takes a kernel's name, those of its parameters, and arguments");
         kernel::syntax::Function function;
         function.name = nb::cast<std::string>(nb::handle(args[0]));
         for (const nb::handle name : nb::borrow<nb::tuple>(args[1]))
@@ -429,18 +462,22 @@ PyMethodDef methods[] = {
     {"_range", range_for, METH_O,
      "_range($self, index, /)\n--\n\n"
      "The global and the local range of an index in brackets."},
-    {"_arguments", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(arguments_for)), METH_FASTCALL,
+    {"_arguments", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(arguments_for)),
+     METH_FASTCALL,
      "_arguments($self, name, parameters, arguments, /)\n--\n\n"
      "The arguments of a launch, converted like those of the kernel."},
     {"_translate", with_keywords(translated), METH_FASTCALL | METH_KEYWORDS,
-     "_translate($self, dialect=None, signature=None, device=None, dimensions=None, *, any_local=False)\n--\n\n"
+     "_translate($self, dialect=None, signature=None, device=None, dimensions=None, *, "
+     "any_local=False)\n--\n\n"
      "The source of the kernel and its parameters, without building it.\n\n"
      "The source is for the local size of the last launch, or for any with ``any_local``."},
-    {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)), METH_FASTCALL,
+    {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)),
+     METH_FASTCALL,
      "_type_of($self, variable, signature, device, /)\n--\n\n"
      "The type of a variable of the kernel, compiled for the signature and the device."},
     {"_types", types_for, METH_O,
-     "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and its device functions for those arguments."},
+     "_types($self, arguments, /)\n--\n\nThe types of the numbers in the kernel and its device "
+     "functions for those arguments."},
     {"_specialise", with_keywords(specialise), METH_FASTCALL | METH_KEYWORDS,
      "_specialise($self, device=None, dimensions=None)\n--\n\n"
      "Compile the kernel for its signatures."},
@@ -448,18 +485,21 @@ PyMethodDef methods[] = {
 };
 
 PyMemberDef members[] = {
-    {"function", T_OBJECT, offsetof(PythonKernel, function), READONLY, "The Python function, as it was written."},
+    {"function", T_OBJECT, offsetof(PythonKernel, function), READONLY,
+     "The Python function, as it was written."},
     {},
 };
 
 PyGetSetDef attributes[] = {
-    {"specialisations", compiled_count, nullptr, "Number of times that the kernel has been compiled in this process.", nullptr},
+    {"specialisations", compiled_count, nullptr,
+     "Number of times that the kernel has been compiled in this process.", nullptr},
     {},
 };
 
 constexpr const char *type_doc =
     "PythonKernel(function, *, signatures=None, debug=False, fast_math=False, dialect=None)\n--\n\n"
-    "A Python function that is compiled for the arguments of its launches: ``kernel[global, local](arguments…)``.";
+    "A Python function that is compiled for the arguments of its launches: ``kernel[global, "
+    "local](arguments…)``.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},
@@ -475,9 +515,13 @@ PyType_Slot slots[] = {
 };
 
 PyType_Spec spec = {"entrepot._core.PythonKernel", sizeof(PythonKernel), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE, slots};
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE |
+                        Py_TPFLAGS_IMMUTABLETYPE,
+                    slots};
 
-LocalAccessor local_accessor(nb::handle shape, nb::handle dtype) { return {extents_from(shape.ptr()), dtype_from(dtype.ptr())}; }
+LocalAccessor local_accessor(nb::handle shape, nb::handle dtype) {
+    return {extents_from(shape.ptr()), dtype_from(dtype.ptr())};
+}
 
 }  // namespace
 
@@ -485,13 +529,16 @@ void init_kernel(nb::module_ &m) {
     using namespace nb::literals;
     python_kernel_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
     if (!python_kernel_type || !init_launcher_type(m.ptr()) ||
-        PyModule_AddObjectRef(m.ptr(), "PythonKernel", reinterpret_cast<PyObject *>(python_kernel_type)) < 0)
+        PyModule_AddObjectRef(m.ptr(), "PythonKernel",
+                              reinterpret_cast<PyObject *>(python_kernel_type)) < 0)
         nb::raise_python_error();
     nb::list names;
     for (const kernel::FunctionRow &row : kernel::functions())
         names.append(row.name);
     m.attr("kernel_function_names") = nb::tuple(names);
-    nb::class_<LocalAccessor>(m, "LocalAccessor", "A kernel argument: an array in local memory, whose shape is set at launch.")
+    nb::class_<LocalAccessor>(
+        m, "LocalAccessor",
+        "A kernel argument: an array in local memory, whose shape is set at launch.")
         .def(
             "__init__",
             [](LocalAccessor *self, nb::handle shape, nb::handle dtype) {

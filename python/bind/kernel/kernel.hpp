@@ -73,7 +73,8 @@ extern PyTypeObject *python_kernel_type;
 VersionPtr current_version(PythonKernel *kernel);
 
 // Code for a launch with these arguments on that queue. Compiles it if necessary.
-const kernel::Specialisation &specialisation_for(const Version &version, std::span<const kernel::Argument> arguments,
+const kernel::Specialisation &specialisation_for(const Version &version,
+                                                 std::span<const kernel::Argument> arguments,
                                                  const ep_range &range, const Queue &queue);
 
 // kernel[index]: a callable that takes the kernel's arguments. Returns a new reference.

@@ -19,8 +19,10 @@ const Language &language() {
     if (const Language *known = found.load(std::memory_order_acquire)) [[likely]]
         return *known;
     const auto *const made =
-        new Language{attribute_of("entrepot.kernel.language", "Builtin"), attribute_of("entrepot.kernel.language", "Item"),
-                     attribute_of("entrepot.kernel.functions", "DeviceFunction"), attribute_of("entrepot.kernel.source", "find"),
+        new Language{attribute_of("entrepot.kernel.language", "Builtin"),
+                     attribute_of("entrepot.kernel.language", "Item"),
+                     attribute_of("entrepot.kernel.functions", "DeviceFunction"),
+                     attribute_of("entrepot.kernel.source", "find"),
                      attribute_of("entrepot.kernel.ranges", "NdRange")};
     // Two threads may both make one; the results are equal.
     found.store(made, std::memory_order_release);

@@ -8,11 +8,12 @@ namespace entrepot::python {
 
 // Imported when the first kernel is created or launched, and never released.
 struct Language {
-    PyObject *builtin;          // entrepot.kernel.language.Builtin: has `name`
-    PyObject *item;             // entrepot.kernel.language.Item: the class of numba-dpex's Item and NdItem
+    PyObject *builtin;  // entrepot.kernel.language.Builtin: has `name`
+    PyObject *item;     // entrepot.kernel.language.Item: the class of numba-dpex's Item and NdItem
     PyObject *device_function;  // entrepot.kernel.functions.DeviceFunction: has `function`
-    PyObject *find_source;      // entrepot.kernel.source.find(function) → (node, file, text, first_line)
-    PyObject *nd_range;         // entrepot.kernel.ranges.NdRange: has global_range, local_range
+    // entrepot.kernel.source.find(function) → (node, file, text, first_line)
+    PyObject *find_source;
+    PyObject *nd_range;  // entrepot.kernel.ranges.NdRange: has global_range, local_range
 };
 const Language &language();
 

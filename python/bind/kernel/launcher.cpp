@@ -27,14 +27,17 @@ const Parameters of_call("launch", 0, 0, {"queue", "depends_on", "wait"});
 void refuse_named_argument(const kernel::syntax::Function &function, PyObject *kwnames) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kwnames); ++i)
         for (const kernel::syntax::Parameter &parameter : function.parameters)
-            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i), parameter.name.c_str()) == 0)
-                throw Error(ErrorKind::type, "kernel '", function.name, "' was given '", parameter.name,
-                            "' by name, and takes its arguments by their places: write ", function.name, "[…](",
-                            &parameter == &function.parameters.front() ? "" : "…, ", parameter.name,
-                            "); by name a launch takes queue, depends_on and wait");
+            if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, i),
+                                                 parameter.name.c_str()) == 0)
+                throw Error(
+                    ErrorKind::type, "kernel '", function.name, "' was given '", parameter.name,
+                    "' by name, and takes its arguments by their places: write ", function.name,
+                    "[…](", &parameter == &function.parameters.front() ? "" : "…, ", parameter.name,
+                    "); by name a launch takes queue, depends_on and wait");
 }
 
-decltype(of_call)::Values options_from(const kernel::syntax::Function &function, PyObject *const *values, PyObject *kwnames) {
+decltype(of_call)::Values options_from(const kernel::syntax::Function &function,
+                                       PyObject *const *values, PyObject *kwnames) {
     try {
         return of_call.read(values, 0, kwnames);
     } catch (const Error &) {
@@ -57,11 +60,13 @@ void wait_for_events(const Queue &queue, PyObject *events) {
 
 // Submits a launch. Without `wait`, waits only if the caller may access an argument's memory
 // without synchronizing through Entrepot.
-[[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given, PyObject *kwnames) {
+[[gnu::hot]] Event submit(const Launcher &launcher, std::span<PyObject *const> given,
+                          PyObject *kwnames) {
     auto *const kernel = reinterpret_cast<PythonKernel *>(launcher.kernel);
     const VersionPtr version = current_version(kernel);
     const kernel::syntax::Function &function = *version->code->function();
-    const auto [queue_given, depends_on, wait] = options_from(function, given.data() + given.size(), kwnames);
+    const auto [queue_given, depends_on, wait] =
+        options_from(function, given.data() + given.size(), kwnames);
     CallArguments arguments(given, function, kernel->signatures);
     const bool follows_data = unless_none(queue_given) == nullptr;
     const Queue queue = follows_data ? arguments.queue() : queue_from(queue_given);
@@ -74,7 +79,8 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     if (!plan && follows_data)
         arguments.require_one_place();
     const kernel::Specialisation &made =
-        plan ? plan->made() : specialisation_for(*version, arguments.with_overlaps(), launcher.range, queue);
+        plan ? plan->made()
+             : specialisation_for(*version, arguments.with_overlaps(), launcher.range, queue);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
     const ReleaseGil released;  // the host may run the kernel at once
     arguments.bring_to(made.compiled, queue);
@@ -92,26 +98,30 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     return {};
 }
 
-[[gnu::hot]] PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+[[gnu::hot]] PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf,
+                            PyObject *kwnames) {
     return guarded([&] {
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
         return wrap_event(submit(launcher_of(self), {args, count}, kwnames));
     });
 }
 
-constexpr const char *type_doc = "A kernel with its range. Calling it with the kernel's arguments submits the kernel.\n\n"
-                                 "The call returns an Event. Arguments are Arrays, other objects that asarray accepts, numbers\n"
-                                 "and LocalAccessors. The keywords are:\n\n"
-                                 "- ``queue``: the queue to use; by default the queue of the arrays (compute follows data)\n"
-                                 "- ``depends_on``: an Event, or several, that the kernel waits for\n"
-                                 "- ``wait``: True if the call waits for the kernel. By default, it waits if an argument is\n"
-                                 "  not an Array and the host can access its memory, such as a NumPy array.\n\n"
-                                 "Raises KernelError if the kernel, its range or its arguments are not supported, TypeError\n"
-                                 "for arguments of other types.";
+constexpr const char *type_doc =
+    "A kernel with its range. Calling it with the kernel's arguments submits the kernel.\n\n"
+    "The call returns an Event. Arguments are Arrays, other objects that asarray accepts, numbers\n"
+    "and LocalAccessors. The keywords are:\n\n"
+    "- ``queue``: the queue to use; by default the queue of the arrays (compute follows data)\n"
+    "- ``depends_on``: an Event, or several, that the kernel waits for\n"
+    "- ``wait``: True if the call waits for the kernel. By default, it waits if an argument is\n"
+    "  not an Array and the host can access its memory, such as a NumPy array.\n\n"
+    "Raises KernelError if the kernel, its range or its arguments are not supported, TypeError\n"
+    "for arguments of other types.";
 
 }  // namespace
 
-PyObject *launcher_for(PyObject *kernel, PyObject *index) { return new_launcher(launcher_type, call, kernel, range_of(index)); }
+PyObject *launcher_for(PyObject *kernel, PyObject *index) {
+    return new_launcher(launcher_type, call, kernel, range_of(index));
+}
 
 bool init_launcher_type(PyObject *module) {
     launcher_type = add_launcher_type(module, "entrepot._core.KernelLauncher", type_doc);

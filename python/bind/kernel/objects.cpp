@@ -22,9 +22,12 @@ constexpr Objects::Method of_items[] = {
 };
 
 constexpr Objects::Method of_groups[] = {
-    {"get_group_id", "get_group_id", nullptr},      {"get_group_linear_id", "get_group_id", "get_num_groups"},
-    {"get_group_range", "get_num_groups", nullptr}, {"get_group_linear_range", "get_num_groups", "get_num_groups"},
-    {"get_local_range", "get_local_size", nullptr}, {"get_local_linear_range", "get_local_size", "get_local_size"},
+    {"get_group_id", "get_group_id", nullptr},
+    {"get_group_linear_id", "get_group_id", "get_num_groups"},
+    {"get_group_range", "get_num_groups", nullptr},
+    {"get_group_linear_range", "get_num_groups", "get_num_groups"},
+    {"get_local_range", "get_local_size", nullptr},
+    {"get_local_linear_range", "get_local_size", "get_local_size"},
 };
 
 struct AtomicRow {
@@ -71,7 +74,8 @@ const Objects::Method *Objects::method(const std::string &name, std::string_view
 }
 
 bool Objects::is_item_method(std::string_view method) {
-    return names_group(method) || std::ranges::find(of_items, method, &Method::name) != std::end(of_items);
+    return names_group(method) ||
+           std::ranges::find(of_items, method, &Method::name) != std::end(of_items);
 }
 
 const Objects::Atomic *Objects::atomic(const std::string &name) const {

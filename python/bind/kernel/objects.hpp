@@ -38,9 +38,10 @@ public:
         return found != classes_.end() && found->second == Class::group;
     }
     const char *what(const std::string &name) const;
-    const Method *method(const std::string &name, std::string_view method) const;  // nullptr: unknown
-    static const Method *group_method(std::string_view method);                    // nullptr: unknown
-    const Atomic *atomic(const std::string &name) const;                           // nullptr: not an atomic reference
+    // nullptr: unknown
+    const Method *method(const std::string &name, std::string_view method) const;
+    static const Method *group_method(std::string_view method);  // nullptr: unknown
+    const Atomic *atomic(const std::string &name) const;         // nullptr: not an atomic reference
 
     // True if this method of an item returns its group.
     static bool names_group(std::string_view method) { return method == "get_group"; }

@@ -24,16 +24,19 @@ std::int64_t extent_from(PyObject *object) {
         const char *const text = PyUnicode_AsUTF8(shown.get());
         if (!text)
             throw PythonError{};
-        throw Error(ErrorKind::type, "launch: a range is of integers, and ", text, " is a ", Py_TYPE(object)->tp_name,
-                    PyFloat_Check(object) ? ": divide by //, as in kernel[n // 2], or round it by int(…)"
-                                          : ": write kernel[global, local], each an int or a tuple of ints");
+        throw Error(ErrorKind::type, "launch: a range is of integers, and ", text, " is a ",
+                    Py_TYPE(object)->tp_name,
+                    PyFloat_Check(object)
+                        ? ": divide by //, as in kernel[n // 2], or round it by int(…)"
+                        : ": write kernel[global, local], each an int or a tuple of ints");
     }
     const Reference index = checked(PyNumber_Index(object));
     const long long extent = PyLong_AsLongLong(index.get());
     if (extent == -1 && PyErr_Occurred())
         throw PythonError{};
     if (extent < 0)
-        throw Error(ErrorKind::value, "launch: a range has an extent of ", extent, ", which is negative");
+        throw Error(ErrorKind::value, "launch: a range has an extent of ", extent,
+                    ", which is negative");
     return extent;
 }
 
@@ -48,19 +51,22 @@ Extents3 extents_from(PyObject *object) {
     if (!items)
         throw PythonError{};
     if (PyTuple_GET_SIZE(items.get()) > 3)
-        throw Error(ErrorKind::value, "launch: a range has 1 to 3 dimensions, not ", PyTuple_GET_SIZE(items.get()));
+        throw Error(ErrorKind::value, "launch: a range has 1 to 3 dimensions, not ",
+                    PyTuple_GET_SIZE(items.get()));
     for (; extents.count < PyTuple_GET_SIZE(items.get()); ++extents.count)
         extents.items[extents.count] = extent_from(PyTuple_GET_ITEM(items.get(), extents.count));
     return extents;
 }
 
 ep_range range_from(PyObject *global, PyObject *local) {
-    const Extents3 items = extents_from(global), group = local == Py_None ? Extents3() : extents_from(local);
+    const Extents3 items = extents_from(global),
+                   group = local == Py_None ? Extents3() : extents_from(local);
     if (items.count == 0)
         throw Error(ErrorKind::value, "launch: a range has 1 to 3 dimensions, not 0");
     if (group.count != 0 && group.count != items.count)
-        throw Error(ErrorKind::value, "launch: the global range ", items.text(), " has ", items.count,
-                    " dimensions and the local range ", group.text(), " has ", group.count);
+        throw Error(ErrorKind::value, "launch: the global range ", items.text(), " has ",
+                    items.count, " dimensions and the local range ", group.text(), " has ",
+                    group.count);
     ep_range range{items.count, {1, 1, 1}, {0, 0, 0}};
     for (std::uint32_t i = 0; i < 3; ++i) {
         range.global[i] = static_cast<std::uint64_t>(items.items[i]);
@@ -86,8 +92,10 @@ ep_range range_of(PyObject *index) {
             return range_from(PyTuple_GET_ITEM(index, 0), Py_None);
         if (count == 2)
             return range_from(PyTuple_GET_ITEM(index, 0), PyTuple_GET_ITEM(index, 1));
-        throw Error(ErrorKind::type, "launch: kernel[global, local] was expected, each an int or a tuple, not ", count,
-                    " entries; several dimensions without a local range are kernel[(2, 3, 4), None]");
+        throw Error(
+            ErrorKind::type,
+            "launch: kernel[global, local] was expected, each an int or a tuple, not ", count,
+            " entries; several dimensions without a local range are kernel[(2, 3, 4), None]");
     }
     if (PyLong_Check(index) || PyTuple_Check(index) || PyList_Check(index))
         return range_from(index, Py_None);

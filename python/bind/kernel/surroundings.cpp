@@ -22,15 +22,18 @@ bool is_fixed_module(PyObject *object) {
         return false;
     }
     const std::string_view name = text;
-    return name == "math" || name == "cmath" || name == "numpy" || name == "entrepot" || name.starts_with("entrepot.");
+    return name == "math" || name == "cmath" || name == "numpy" || name == "entrepot" ||
+           name.starts_with("entrepot.");
 }
 
 }  // namespace
 
 Surroundings::Surroundings(PyObject *function, Guards &guards)
-    : globals_(Reference::borrow(PyFunction_GetGlobals(function))), builtins_(checked(PyObject_GetAttr(function, builtins_name))),
+    : globals_(Reference::borrow(PyFunction_GetGlobals(function))),
+      builtins_(checked(PyObject_GetAttr(function, builtins_name))),
       closure_(Reference::borrow(PyFunction_GetClosure(function))),
-      free_names_(checked(PyObject_GetAttr(PyFunction_GetCode(function), free_name))), guards_(guards) {}
+      free_names_(checked(PyObject_GetAttr(PyFunction_GetCode(function), free_name))),
+      guards_(guards) {}
 
 Reference Surroundings::find_in_closure(PyObject *name, bool &is_free) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(free_names_.get()); ++i) {

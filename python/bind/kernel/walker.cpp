@@ -30,15 +30,19 @@ using kernel::CompileError;
 using kernel::Position;
 using namespace kernel::syntax;
 
-const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_name = "kwonlyargs", vararg_name = "vararg",
-               kwarg_name = "kwarg", defaults_name = "defaults", arg_name = "arg", annotation_name = "annotation",
-               body_name = "body", orelse_name = "orelse", test_name = "test", target_name = "target", targets_name = "targets",
-               value_name = "value", values_name = "values", iter_name = "iter", func_name = "func", keywords_name = "keywords",
-               operand_name = "operand", op_name = "op", left_name = "left", right_name = "right", ops_name = "ops",
-               comparators_name = "comparators", slice_name = "slice", lower_name = "lower", upper_name = "upper",
-               step_name = "step", elts_name = "elts", attr_name = "attr", id_name = "id", ctx_name = "ctx", name_name = "name",
-               conversion_name = "conversion", format_spec_name = "format_spec", lineno_name = "lineno",
-               col_offset_name = "col_offset", end_lineno_name = "end_lineno", end_col_offset_name = "end_col_offset",
+const Interned args_name = "args", posonlyargs_name = "posonlyargs", kwonlyargs_name = "kwonlyargs",
+               vararg_name = "vararg", kwarg_name = "kwarg", defaults_name = "defaults",
+               arg_name = "arg", annotation_name = "annotation", body_name = "body",
+               orelse_name = "orelse", test_name = "test", target_name = "target",
+               targets_name = "targets", value_name = "value", values_name = "values",
+               iter_name = "iter", func_name = "func", keywords_name = "keywords",
+               operand_name = "operand", op_name = "op", left_name = "left", right_name = "right",
+               ops_name = "ops", comparators_name = "comparators", slice_name = "slice",
+               lower_name = "lower", upper_name = "upper", step_name = "step", elts_name = "elts",
+               attr_name = "attr", id_name = "id", ctx_name = "ctx", name_name = "name",
+               conversion_name = "conversion", format_spec_name = "format_spec",
+               lineno_name = "lineno", col_offset_name = "col_offset",
+               end_lineno_name = "end_lineno", end_col_offset_name = "end_col_offset",
                function_name = "function", fields_name = "_fields", own_name = "__name__";
 
 std::string_view kind_of(PyObject *node) {
@@ -93,7 +97,8 @@ bool is_used_as_item(PyObject *function, const std::string &name) {
         if (kind_of(each) != "Attribute")
             return;
         const Reference value = child(each, value_name);
-        found |= kind_of(value.get()) == "Name" && text_of_name(child(value.get(), id_name).get()) == name &&
+        found |= kind_of(value.get()) == "Name" &&
+                 text_of_name(child(value.get(), id_name).get()) == name &&
                  Objects::is_item_method(text_of_name(child(each, attr_name).get()));
     });
     return found;
@@ -107,8 +112,8 @@ std::int32_t number_at(PyObject *node, PyObject *name) {
 }
 
 Position position_of(PyObject *node) {
-    return {number_at(node, lineno_name), number_at(node, col_offset_name), number_at(node, end_lineno_name),
-            number_at(node, end_col_offset_name)};
+    return {number_at(node, lineno_name), number_at(node, col_offset_name),
+            number_at(node, end_lineno_name), number_at(node, end_col_offset_name)};
 }
 
 // Description of an object for messages: "entrepot.kernel.atomic", "module math", "a Settings
@@ -119,7 +124,10 @@ std::string name_of(PyObject *object) {
     const std::string type = Py_TYPE(object)->tp_name;
     if (!name || !PyUnicode_Check(name.get()))
         return "a " + type + " object";
-    return (PyModule_Check(object) ? "module " : type == "Namespace" ? "entrepot.kernel." : "") + text_of_name(name.get());
+    return (PyModule_Check(object) ? "module "
+            : type == "Namespace"  ? "entrepot.kernel."
+                                   : "") +
+           text_of_name(name.get());
 }
 
 void add_names(PyObject *names, std::vector<std::string> &known) {
@@ -141,11 +149,12 @@ struct OperatorRow {
     std::string_view of_ast, text;
 };
 constexpr OperatorRow operators[] = {
-    {"Add", "+"},        {"Sub", "-"},     {"Mult", "*"},       {"Div", "/"},    {"FloorDiv", "//"}, {"Mod", "%"},
-    {"Pow", "**"},       {"LShift", "<<"}, {"RShift", ">>"},    {"BitAnd", "&"}, {"BitOr", "|"},     {"BitXor", "^"},
-    {"MatMult", "@"},    {"USub", "-"},    {"UAdd", "+"},       {"Invert", "~"}, {"Not", "not"},     {"Lt", "<"},
-    {"LtE", "<="},       {"Gt", ">"},      {"GtE", ">="},       {"Eq", "=="},    {"NotEq", "!="},    {"Is", "is"},
-    {"IsNot", "is not"}, {"In", "in"},     {"NotIn", "not in"}, {"And", "and"},  {"Or", "or"},
+    {"Add", "+"},    {"Sub", "-"},        {"Mult", "*"},    {"Div", "/"},     {"FloorDiv", "//"},
+    {"Mod", "%"},    {"Pow", "**"},       {"LShift", "<<"}, {"RShift", ">>"}, {"BitAnd", "&"},
+    {"BitOr", "|"},  {"BitXor", "^"},     {"MatMult", "@"}, {"USub", "-"},    {"UAdd", "+"},
+    {"Invert", "~"}, {"Not", "not"},      {"Lt", "<"},      {"LtE", "<="},    {"Gt", ">"},
+    {"GtE", ">="},   {"Eq", "=="},        {"NotEq", "!="},  {"Is", "is"},     {"IsNot", "is not"},
+    {"In", "in"},    {"NotIn", "not in"}, {"And", "and"},   {"Or", "or"},
 };
 
 std::string operator_of(PyObject *op) {
@@ -168,7 +177,8 @@ std::shared_ptr<const Function> translate_into(Translation &translation, PyObjec
 class Walker {
 public:
     Walker(Translation &translation, PyObject *function, const Function &described, PyObject *node)
-        : translation_(translation), surroundings_(function, translation.made.guards), function_(described) {
+        : translation_(translation), surroundings_(function, translation.made.guards),
+          function_(described) {
         for (const Parameter &parameter : parameters_of(node))
             own_.insert(parameter.name);
         find_own_names(node);
@@ -206,9 +216,12 @@ private:
         node->text = std::move(text);
         return node;
     }
-    NodePtr unsupported(PyObject *node) { return make(Kind::unsupported, node, std::string(kind_of(node))); }
+    NodePtr unsupported(PyObject *node) {
+        return make(Kind::unsupported, node, std::string(kind_of(node)));
+    }
     NodePtr number(PyObject *at, std::int64_t value);
-    std::shared_ptr<Node> builtin_call(PyObject *at, const char *name, std::vector<NodePtr> arguments);
+    std::shared_ptr<Node> builtin_call(PyObject *at, const char *name,
+                                       std::vector<NodePtr> arguments);
 
     NodePtr constant(PyObject *node);
     NodePtr name(PyObject *node);
@@ -253,7 +266,7 @@ private:
     Surroundings surroundings_;
     const Function &function_;
     std::unordered_set<std::string> own_;  // parameters and variables
-    Objects objects_;                      // names of numba-dpex's objects, which do not exist at run time
+    Objects objects_;  // names of numba-dpex's objects, which do not exist at run time
 };
 
 const std::unordered_map<std::string_view, Walker::Method> &Walker::methods() {
@@ -307,23 +320,29 @@ std::vector<Parameter> Walker::parameters_of(PyObject *node) const {
     const Reference arguments = child(node, args_name);
     const auto refuse_if_any = [&](PyObject *name, const char *what) {
         const Reference found = child(arguments.get(), name);
-        if (found.get() == Py_None || (PyList_Check(found.get()) && PyList_GET_SIZE(found.get()) == 0))
+        if (found.get() == Py_None ||
+            (PyList_Check(found.get()) && PyList_GET_SIZE(found.get()) == 0))
             return;
-        const Reference at =
-            PyList_Check(found.get()) ? Reference(PySequence_GetItem(found.get(), 0)) : Reference::borrow(found.get());
-        refuse(at.get(), translation_.path.size() == 1
-                             ? sentence_of("a kernel has no ", what, ": name each argument, and give all of them at the launch")
-                             : sentence_of("a function that kernels call has no ", what,
-                                           ": name each argument, and give all of them in every call"));
+        const Reference at = PyList_Check(found.get())
+                                 ? Reference(PySequence_GetItem(found.get(), 0))
+                                 : Reference::borrow(found.get());
+        refuse(at.get(),
+               translation_.path.size() == 1
+                   ? sentence_of("a kernel has no ", what,
+                                 ": name each argument, and give all of them at the launch")
+                   : sentence_of("a function that kernels call has no ", what,
+                                 ": name each argument, and give all of them in every call"));
     };
     refuse_if_any(vararg_name, "*args");
     refuse_if_any(kwarg_name, "**kwargs");
     refuse_if_any(kwonlyargs_name, "parameters that are given by name only");
     refuse_if_any(defaults_name, "default values of parameters");
     std::vector<Parameter> parameters;
-    for (PyObject *list : {static_cast<PyObject *>(posonlyargs_name), static_cast<PyObject *>(args_name)})
+    for (PyObject *list :
+         {static_cast<PyObject *>(posonlyargs_name), static_cast<PyObject *>(args_name)})
         for (const Reference &argument : children(arguments.get(), list))
-            parameters.push_back({text_of_name(child(argument.get(), arg_name).get()), position_of(argument.get())});
+            parameters.push_back(
+                {text_of_name(child(argument.get(), arg_name).get()), position_of(argument.get())});
     return parameters;
 }
 
@@ -339,7 +358,8 @@ std::vector<NodePtr> Walker::body_of(PyObject *node) {
         if (kind_of(statement) != "Expr")
             return false;
         const Reference value = child(statement, value_name);
-        return kind_of(value.get()) == "Constant" && PyUnicode_Check(child(value.get(), value_name).get());
+        return kind_of(value.get()) == "Constant" &&
+               PyUnicode_Check(child(value.get(), value_name).get());
     };
     if (!body.empty() && is_docstring(body.front().get()))
         body.erase(body.begin());
@@ -354,7 +374,8 @@ void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
         return;
     const std::string name = parameters.front().name;
     const Reference annotation = child(arguments.front().get(), annotation_name);
-    const Reference object = annotation.get() == Py_None ? Reference() : object_of(annotation.get());
+    const Reference object =
+        annotation.get() == Py_None ? Reference() : object_of(annotation.get());
     if (object.get() != language().item && !is_used_as_item(node, name))
         return;
     objects_.add_item(name);
@@ -368,7 +389,8 @@ void Walker::find_own_names(PyObject *node) {
         const std::string_view kind = kind_of(each);
         if (kind == "Name" && kind_of(child(each, ctx_name).get()) != "Load")
             own_.insert(text_of_name(child(each, id_name).get()));
-        if ((kind == "FunctionDef" || kind == "ClassDef" || kind == "alias") && each != node)  // refused at their own place
+        // refused at their own place
+        if ((kind == "FunctionDef" || kind == "ClassDef" || kind == "alias") && each != node)
             own_.insert(text_of_name(child(each, name_name).get()));
     });
 }
@@ -380,7 +402,9 @@ Reference Walker::object_of(PyObject *expression) {
     const std::string_view kind = kind_of(expression);
     if (kind == "Name") {
         const Reference id = child(expression, id_name);
-        return is_own(id.get()) || objects_.has(text_of_name(id.get())) ? Reference() : surroundings_.find(id.get());
+        return is_own(id.get()) || objects_.has(text_of_name(id.get()))
+                   ? Reference()
+                   : surroundings_.find(id.get());
     }
     if (kind != "Attribute")
         return {};
@@ -390,8 +414,10 @@ Reference Walker::object_of(PyObject *expression) {
         return {};
     Reference found = surroundings_.attribute_of(object.get(), attribute.get());
     if (!found)
-        refuse(expression, sentence_of(name_of(object.get()), " has no '", text_of_name(attribute.get()), "'",
-                                       did_you_mean(text_of_name(attribute.get()), attributes_of(object.get()))));
+        refuse(
+            expression,
+            sentence_of(name_of(object.get()), " has no '", text_of_name(attribute.get()), "'",
+                        did_you_mean(text_of_name(attribute.get()), attributes_of(object.get()))));
     return found;
 }
 
@@ -416,7 +442,8 @@ NodePtr Walker::captured(PyObject *node, PyObject *object, const std::string &te
     }
     if (!value)
         refuse(node, sentence_of("'", text, "' is a ", Py_TYPE(object)->tp_name,
-                                 ", which a kernel cannot capture: it takes numbers, strings, tuples, dtypes and NumPy arrays as "
+                                 ", which a kernel cannot capture: it takes numbers, strings, "
+                                 "tuples, dtypes and NumPy arrays as "
                                  "constants; give anything else as an argument"));
     auto made = make(Kind::constant, node, text);
     made->value = *std::move(value);
@@ -432,7 +459,8 @@ std::string Walker::cycle_to(PyObject *function) const {
         const Reference name = checked(PyObject_GetAttr(each, own_name));
         cycle += (cycle.empty() ? "`" : " calls `") + text_of_name(name.get()) + "`";
     };
-    for (auto each = std::ranges::find(translation_.path, function); each != translation_.path.end(); ++each)
+    for (auto each = std::ranges::find(translation_.path, function);
+         each != translation_.path.end(); ++each)
         add(*each);
     add(function);
     return cycle;
@@ -446,7 +474,8 @@ NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::s
     if (is_device_function) {
         const Reference inner = checked(PyObject_GetAttr(object, function_name));
         if (std::ranges::find(translation_.path, inner.get()) != translation_.path.end())
-            refuse(node, cycle_to(inner.get()) + ": recursion needs a stack, which devices have not; write a loop");
+            refuse(node, cycle_to(inner.get()) +
+                             ": recursion needs a stack, which devices have not; write a loop");
         auto made = make(Kind::function, node, text);
         made->callee = translate_into(translation_, inner.get());
         return made;
@@ -456,18 +485,20 @@ NodePtr Walker::captured_function(PyObject *node, PyObject *object, const std::s
         return make(Kind::builtin, node, *name);
     }
     if (PyObject_TypeCheck(object, python_kernel_type))
-        refuse(node,
-               sentence_of("'", text,
-                           "' is a kernel, which Python launches and no kernel calls: put what both do into a function with "
-                           "@func, and call that"));
+        refuse(node, sentence_of("'", text,
+                                 "' is a kernel, which Python launches and no kernel calls: put "
+                                 "what both do into a function with "
+                                 "@func, and call that"));
     if (object == nb::type<LocalAccessor>().ptr() || object == nb::type<LocalMemory>().ptr())
-        refuse(node,
-               sentence_of("'", text,
-                           "' makes an argument, and is called at the launch, where LocalAccessor(shape, dtype) gives memory of "
-                           "a size that is known then; in a kernel write local.array(shape, dtype), whose shape is literal"));
+        refuse(node, sentence_of("'", text,
+                                 "' makes an argument, and is called at the launch, where "
+                                 "LocalAccessor(shape, dtype) gives memory of "
+                                 "a size that is known then; in a kernel write local.array(shape, "
+                                 "dtype), whose shape is literal"));
     if (PyFunction_Check(object))
-        refuse(node,
-               sentence_of("'", text, "' is a Python function: put @entrepot.kernel.func before its def, and kernels call it"));
+        refuse(node, sentence_of("'", text,
+                                 "' is a Python function: put @entrepot.kernel.func before its "
+                                 "def, and kernels call it"));
     return nullptr;
 }
 
@@ -494,13 +525,15 @@ NodePtr Walker::name(PyObject *node) {
     const Reference id = child(node, id_name);
     const std::string text = text_of_name(id.get());
     if (objects_.has(text))
-        refuse(node, sentence_of("'", text, "' stands for ", objects_.what(text), ": only its methods can be used"));
+        refuse(node, sentence_of("'", text, "' stands for ", objects_.what(text),
+                                 ": only its methods can be used"));
     if (is_own(id.get()))
         return make(Kind::name, node, text);
     const Reference object = surroundings_.find(id.get());
     if (!object)
-        refuse(node, sentence_of("the name '", text, "' is not defined: it is no variable or parameter of ", function_.name,
-                                 ", and no global", meant_by(text)));
+        refuse(node, sentence_of("the name '", text,
+                                 "' is not defined: it is no variable or parameter of ",
+                                 function_.name, ", and no global", meant_by(text)));
     return captured(node, object.get(), text);
 }
 
@@ -539,8 +572,8 @@ NodePtr Walker::subscript(PyObject *node) {
 
 NodePtr Walker::slice(PyObject *node) {
     auto made = make(Kind::slice, node);
-    for (PyObject *part :
-         {static_cast<PyObject *>(lower_name), static_cast<PyObject *>(upper_name), static_cast<PyObject *>(step_name)})
+    for (PyObject *part : {static_cast<PyObject *>(lower_name), static_cast<PyObject *>(upper_name),
+                           static_cast<PyObject *>(step_name)})
         made->operands.push_back(walk_if_any(child(node, part).get()));
     return made;
 }
@@ -553,10 +586,13 @@ NodePtr Walker::tuple(PyObject *node) {
 
 // Callers that accept a list as a shape or as values handle it themselves.
 NodePtr Walker::list(PyObject *node) {
-    refuse(node, "a kernel has no lists: write a tuple, whose length is fixed, or private.array() for what is written to");
+    refuse(node, "a kernel has no lists: write a tuple, whose length is fixed, or private.array() "
+                 "for what is written to");
 }
 
-NodePtr Walker::starred(PyObject *node) { refuse(node, "a kernel has no starred names and values: write each of them"); }
+NodePtr Walker::starred(PyObject *node) {
+    refuse(node, "a kernel has no starred names and values: write each of them");
+}
 
 NodePtr Walker::unary(PyObject *node) {
     auto made = make(Kind::unary, node, operator_of(child(node, op_name).get()));
@@ -597,15 +633,20 @@ NodePtr Walker::call(PyObject *node) {
     const Reference callee = child(node, func_name);
     if (is_object(callee.get()))
         return call_of_object(node, callee.get());
-    if (const Reference object = kind_of(callee.get()) == "Attribute" ? child(callee.get(), value_name) : Reference();
+    if (const Reference object =
+            kind_of(callee.get()) == "Attribute" ? child(callee.get(), value_name) : Reference();
         object && makes_atomic(object.get())) {
         const Objects::Atomic atomic = atomic_of(object.get());
-        return call_of_atomic(node, atomic, text_of_name(child(callee.get(), attr_name).get()), arguments_by_place(node));
+        return call_of_atomic(node, atomic, text_of_name(child(callee.get(), attr_name).get()),
+                              arguments_by_place(node));
     }
     auto made = make(Kind::call, node);
     made->operands.push_back(walk(callee.get()));
-    const bool makes_array = made->operands[0]->kind == Kind::builtin && made->operands[0]->text.ends_with(".array");
-    const auto argument_of = [&](PyObject *each) { return makes_array && kind_of(each) == "List" ? tuple(each) : walk(each); };
+    const bool makes_array =
+        made->operands[0]->kind == Kind::builtin && made->operands[0]->text.ends_with(".array");
+    const auto argument_of = [&](PyObject *each) {
+        return makes_array && kind_of(each) == "List" ? tuple(each) : walk(each);
+    };
     for (const Reference &argument : children(node, args_name)) {
         if (kind_of(argument.get()) == "Starred")
             refuse(argument.get(), "a call in a kernel has no *arguments: write each of them");
@@ -637,7 +678,8 @@ NodePtr Walker::joined_text(PyObject *node) {
 
 NodePtr Walker::formatted_value(PyObject *node) {
     if (child(node, format_spec_name).get() != Py_None || number_at(node, conversion_name) > 0)
-        refuse(node, "text in kernels has no format specifications or conversions: write {value} alone");
+        refuse(node,
+               "text in kernels has no format specifications or conversions: write {value} alone");
     return walk(child(node, value_name).get());
 }
 
@@ -646,7 +688,8 @@ NodePtr Walker::formatted_value(PyObject *node) {
 NodePtr Walker::assign(PyObject *node) {
     const Reference value = child(node, value_name);
     const std::vector<Reference> targets = children(node, targets_name);
-    if (kind_of(value.get()) == "Call" && targets.size() == 1 && kind_of(targets.front().get()) == "Name")
+    if (kind_of(value.get()) == "Call" && targets.size() == 1 &&
+        kind_of(targets.front().get()) == "Name")
         if (NodePtr made = assign_object(node, targets.front().get(), value.get()))
             return made;
     auto made = make(Kind::assign, node);
@@ -675,12 +718,15 @@ bool Walker::makes_atomic(PyObject *expression) {
 }
 
 Objects::Atomic Walker::atomic_of(PyObject *call) {
-    constexpr std::string_view known[] = {"ref", "index", "memory_order", "memory_scope", "address_space"};
+    constexpr std::string_view known[] = {"ref", "index", "memory_order", "memory_scope",
+                                          "address_space"};
     const NodePtr walked = walk(call);
     for (std::size_t i = 0; i < walked->names.size(); ++i) {
         const std::string &name = walked->names[i];
-        if (name.empty() ? i >= std::size(known) : std::ranges::find(known, name) == std::end(known))
-            refuse(call, "AtomicRef(ref, index=0, memory_order=, memory_scope=, address_space=) has no argument " +
+        if (name.empty() ? i >= std::size(known)
+                         : std::ranges::find(known, name) == std::end(known))
+            refuse(call, "AtomicRef(ref, index=0, memory_order=, memory_scope=, address_space=) "
+                         "has no argument " +
                              (name.empty() ? std::to_string(i) : "`" + name + "`"));
     }
     const auto given = [&](std::string_view keyword, std::size_t position) -> NodePtr {
@@ -692,7 +738,8 @@ Objects::Atomic Walker::atomic_of(PyObject *call) {
     const NodePtr array = given("ref", 0), index = given("index", 1);
     if (!array)
         refuse(call, "AtomicRef(ref, index=0) needs its array");
-    return {array, index ? index : number(call, 0), given("memory_order", 2), given("memory_scope", 3)};
+    return {array, index ? index : number(call, 0), given("memory_order", 2),
+            given("memory_scope", 3)};
 }
 
 // The index is evaluated once, here, and stored in a variable.
@@ -701,7 +748,8 @@ NodePtr Walker::assign_atomic(PyObject *node, PyObject *target, PyObject *call) 
     Objects::Atomic atomic = atomic_of(call);
     own_.insert(variable);
     auto made = make(Kind::assign, node);
-    made->operands = {std::exchange(atomic.index, make(Kind::name, target, variable)), make(Kind::name, target, variable)};
+    made->operands = {std::exchange(atomic.index, make(Kind::name, target, variable)),
+                      make(Kind::name, target, variable)};
     objects_.add_atomic(name, std::move(atomic));
     return made;
 }
@@ -714,7 +762,8 @@ NodePtr Walker::augment(PyObject *node) {
 
 NodePtr Walker::annotate(PyObject *node) {
     auto made = make(Kind::annotate, node);
-    made->operands = {walk(child(node, target_name).get()), walk(child(node, annotation_name).get()),
+    made->operands = {walk(child(node, target_name).get()),
+                      walk(child(node, annotation_name).get()),
                       walk_if_any(child(node, value_name).get())};
     return made;
 }
@@ -755,7 +804,8 @@ NodePtr Walker::number(PyObject *at, std::int64_t value) {
     return made;
 }
 
-std::shared_ptr<Node> Walker::builtin_call(PyObject *at, const char *name, std::vector<NodePtr> arguments) {
+std::shared_ptr<Node> Walker::builtin_call(PyObject *at, const char *name,
+                                           std::vector<NodePtr> arguments) {
     auto made = make(Kind::call, at);
     made->operands.push_back(make(Kind::builtin, at, name));
     for (NodePtr &argument : arguments) {
@@ -773,7 +823,8 @@ bool Walker::is_group(PyObject *expression) const {
     if (kind_of(expression) != "Call")
         return false;
     const Reference callee = child(expression, func_name);
-    return is_object(callee.get()) && Objects::names_group(text_of_name(child(callee.get(), attr_name).get()));
+    return is_object(callee.get()) &&
+           Objects::names_group(text_of_name(child(callee.get(), attr_name).get()));
 }
 
 // True for `item.method`, where item is a name in objects_ or a call that returns a work-group.
@@ -781,18 +832,20 @@ bool Walker::is_object(PyObject *expression) const {
     if (kind_of(expression) != "Attribute")
         return false;
     const Reference value = child(expression, value_name);
-    return is_group(value.get()) ||
-           (kind_of(value.get()) == "Name" && objects_.has(text_of_name(child(value.get(), id_name).get())));
+    return is_group(value.get()) || (kind_of(value.get()) == "Name" &&
+                                     objects_.has(text_of_name(child(value.get(), id_name).get())));
 }
 
 // Arguments of a method, which must be positional.
 std::vector<NodePtr> Walker::arguments_by_place(PyObject *call) {
     for (const Reference &keyword : children(call, keywords_name)) {
         const Reference name = child(keyword.get(), arg_name);
-        refuse(keyword.get(), name.get() == Py_None ? std::string("a call in a kernel has no **arguments: write each of them")
-                                                    : "the methods of work-items, groups and atomic references take their "
-                                                      "arguments by their places: leave `" +
-                                                          text_of_name(name.get()) + "=` out");
+        refuse(keyword.get(),
+               name.get() == Py_None
+                   ? std::string("a call in a kernel has no **arguments: write each of them")
+                   : "the methods of work-items, groups and atomic references take their "
+                     "arguments by their places: leave `" +
+                         text_of_name(name.get()) + "=` out");
     }
     return walk_all(children(call, args_name));
 }
@@ -805,19 +858,24 @@ NodePtr Walker::call_of_object(PyObject *node, PyObject *callee) {
     std::vector<NodePtr> arguments = arguments_by_place(node);
     if (const Objects::Atomic *atomic = objects_.atomic(object))
         return call_of_atomic(node, *atomic, method, std::move(arguments));
-    const Objects::Method *const found = is_group_call ? Objects::group_method(method) : objects_.method(object, method);
+    const Objects::Method *const found =
+        is_group_call ? Objects::group_method(method) : objects_.method(object, method);
     if (!found)
-        refuse(callee, sentence_of(is_group_call ? "a work-group" : objects_.what(object), " has no method '", method, "'"));
+        refuse(callee, sentence_of(is_group_call ? "a work-group" : objects_.what(object),
+                                   " has no method '", method, "'"));
     if (found->linear_sizes && !arguments.empty())
-        refuse(callee, sentence_of("'", method, "' takes no arguments: it is of all dimensions together"));
-    return found->linear_sizes ? linear(node, *found) : builtin_call(node, found->builtin, std::move(arguments));
+        refuse(callee,
+               sentence_of("'", method, "' takes no arguments: it is of all dimensions together"));
+    return found->linear_sizes ? linear(node, *found)
+                               : builtin_call(node, found->builtin, std::move(arguments));
 }
 
-NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic, const std::string &method,
-                               std::vector<NodePtr> arguments) {
+NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic,
+                               const std::string &method, std::vector<NodePtr> arguments) {
     const char *const name = Objects::atomic_function(method);
     if (!name)
-        refuse(node, sentence_of("an AtomicRef has no method '", method, "'", did_you_mean(method, Objects::atomic_methods())));
+        refuse(node, sentence_of("an AtomicRef has no method '", method, "'",
+                                 did_you_mean(method, Objects::atomic_methods())));
     arguments.insert(arguments.begin(), {atomic.array, atomic.index});
     const std::shared_ptr<Node> made = builtin_call(node, name, std::move(arguments));
     const auto add_named = [&](const char *keyword, const NodePtr &given) {
@@ -876,11 +934,14 @@ std::shared_ptr<const Function> translate_into(Translation &translation, PyObjec
             return made;
     const Source source = source_of(function);
     auto made = std::make_shared<Function>();
-    made->name = kind_of(source.node.get()) == "Lambda" ? "lambda" : text_of_name(child(source.node.get(), name_name).get());
+    made->name = kind_of(source.node.get()) == "Lambda"
+                     ? "lambda"
+                     : text_of_name(child(source.node.get(), name_name).get());
     made->file = source.file;
     made->source = source.text;
     made->first_line = source.first_line;
-    translation.made.captured += sentence_of("\n", source.file, ":", source.first_line, "\n", source.text);
+    translation.made.captured +=
+        sentence_of("\n", source.file, ":", source.first_line, "\n", source.text);
     translation.path.push_back(function);
     Walker walker(translation, function, *made, source.node.get());
     made->parameters = walker.parameters_of(source.node.get());

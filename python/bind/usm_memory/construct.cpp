@@ -50,7 +50,8 @@ const UsmClass &class_of(PyTypeObject *type) {
     for (const UsmClass &row : usm_classes())
         if (PyType_IsSubtype(type, row.type))
             return row;
-    throw Error(ErrorKind::type, "Memory has no kind; make a MemoryUSMHost, MemoryUSMShared or MemoryUSMDevice");
+    throw Error(ErrorKind::type,
+                "Memory has no kind; make a MemoryUSMHost, MemoryUSMShared or MemoryUSMDevice");
 }
 
 // ---------------------------------------------------------------- allocate
@@ -67,7 +68,8 @@ const Queue &default_queue() {
     return of_sycl ? of_sycl.default_queue() : registry::current_queue();
 }
 
-UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, LazyReference queue_object, PyObject *alignment) {
+UsmMemory new_memory(UsmKind kind, std::size_t bytes, Queue queue, LazyReference queue_object,
+                     PyObject *alignment) {
     Memory memory = allocate(bytes, kind, queue, alignment_from(alignment));
     void *const data = memory.data();
     return {std::move(memory), data, bytes, kind, false, std::move(queue), std::move(queue_object)};
@@ -87,8 +89,10 @@ NamedQueue named_queue(PyObject *object) {
 }
 
 UsmMemory new_memory(UsmKind kind, std::size_t bytes, const Options &options) {
-    NamedQueue where = options.queue ? named_queue(options.queue) : NamedQueue{default_queue(), Reference()};
-    return new_memory(kind, bytes, std::move(where.queue), std::move(where.object), options.alignment);
+    NamedQueue where =
+        options.queue ? named_queue(options.queue) : NamedQueue{default_queue(), Reference()};
+    return new_memory(kind, bytes, std::move(where.queue), std::move(where.object),
+                      options.alignment);
 }
 
 std::size_t count_from(PyObject *number) {
@@ -96,7 +100,9 @@ std::size_t count_from(PyObject *number) {
     if (count == -1 && PyErr_Occurred())
         throw PythonError{};
     if (count <= 0)
-        throw Error(ErrorKind::value, count, " bytes of USM memory cannot be allocated: the number of bytes must be positive");
+        throw Error(
+            ErrorKind::value, count,
+            " bytes of USM memory cannot be allocated: the number of bytes must be positive");
     return static_cast<std::size_t>(count);
 }
 
@@ -144,14 +150,18 @@ UsmMemory same(const UsmMemory &other) {
 }
 
 // True unless the memory is ordinary host memory, which no device's context knows.
-bool is_usm(const UsmMemory &memory) { return !memory.memory.context().backend().is_host() || !memory.memory.is_borrowed(); }
+bool is_usm(const UsmMemory &memory) {
+    return !memory.memory.context().backend().is_host() || !memory.memory.is_borrowed();
+}
 
 // Replaces the queue by the caller's. Refuses a queue whose context is not the memory's.
 void adopt_queue(UsmMemory &memory, PyObject *object) {
     NamedQueue named = named_queue(object);
     if (named.queue.context() != memory.memory.context())
-        throw Error(ErrorKind::value, "the memory is bound to ", memory.memory.context(), " and the queue to ",
-                    named.queue.context(), "; leave the queue out, or pass copy=True to copy the memory to the queue's device");
+        throw Error(
+            ErrorKind::value, "the memory is bound to ", memory.memory.context(),
+            " and the queue to ", named.queue.context(),
+            "; leave the queue out, or pass copy=True to copy the memory to the queue's device");
     memory.queue = std::move(named.queue);
     memory.queue_object = std::move(named.object);
 }
@@ -159,13 +169,17 @@ void adopt_queue(UsmMemory &memory, PyObject *object) {
 UsmMemory viewed(const UsmClass &row, UsmMemory &&memory, const Options &options) {
     if (!is_usm(memory))
         throw Error(ErrorKind::value, "the object's memory, at ", Hex(memory.data),
-                    ", is ordinary host memory, which no device's context knows; ", "pass copy=True to copy it to USM memory");
+                    ", is ordinary host memory, which no device's context knows; ",
+                    "pass copy=True to copy it to USM memory");
     if (memory.kind != row.kind)
-        throw Error(ErrorKind::value, "the object's memory is USM ", memory.kind, " memory and USM ", row.kind,
-                    " memory was asked for; pass copy=True to copy it, or use as_usm_memory to view it as its own kind");
+        throw Error(ErrorKind::value, "the object's memory is USM ", memory.kind,
+                    " memory and USM ", row.kind,
+                    " memory was asked for; pass copy=True to copy it, or use as_usm_memory to "
+                    "view it as its own kind");
     const std::size_t alignment = alignment_from(options.alignment);
     if (alignment && reinterpret_cast<std::uintptr_t>(memory.data) % alignment != 0)
-        throw Error(ErrorKind::value, "the object's memory, at ", Hex(memory.data), ", is not aligned to ", alignment,
+        throw Error(ErrorKind::value, "the object's memory, at ", Hex(memory.data),
+                    ", is not aligned to ", alignment,
                     " bytes; pass copy=True to copy it to memory that is");
     if (options.queue)
         adopt_queue(memory, options.queue);
@@ -176,23 +190,26 @@ UsmMemory viewed(const UsmClass &row, UsmMemory &&memory, const Options &options
 UsmMemory copied(const UsmClass &row, UsmMemory &&source, const Options &options) {
     UsmMemory result = options.queue || !is_usm(source)
                            ? new_memory(row.kind, source.bytes, options)
-                           : new_memory(row.kind, source.bytes, source.queue, std::move(source.queue_object), options.alignment);
+                           : new_memory(row.kind, source.bytes, source.queue,
+                                        std::move(source.queue_object), options.alignment);
     const Array to = bytes_of(result), from = bytes_of(source);
     without_gil([&] { copy(to, from).wait(); });
     return result;
 }
 
 [[noreturn]] void refuse_object(PyObject *object, const char *also) {
-    throw Error(
-        ErrorKind::value, "a ", Py_TYPE(object)->tp_name, " has no __sycl_usm_array_interface__ and is no Array", also,
-        "; entrepot.asarray takes more protocols, and MemoryUSM…(entrepot.asarray(object), copy=True) copies what it takes");
+    throw Error(ErrorKind::value, "a ", Py_TYPE(object)->tp_name,
+                " has no __sycl_usm_array_interface__ and is no Array", also,
+                "; entrepot.asarray takes more protocols, and MemoryUSM…(entrepot.asarray(object), "
+                "copy=True) copies what it takes");
 }
 
 UsmMemory made(const UsmClass &row, const Options &options) {
     if (PyLong_Check(options.source)) [[likely]]
         return new_memory(row.kind, count_from(options.source), options);
     if (std::optional<UsmMemory> memory = find_usm_memory(options.source))
-        return is_true(options.copy) ? copied(row, *std::move(memory), options) : viewed(row, *std::move(memory), options);
+        return is_true(options.copy) ? copied(row, *std::move(memory), options)
+                                     : viewed(row, *std::move(memory), options);
     if (PyIndex_Check(options.source)) {  // after SUAI, because 0-d arrays have both
         if (const Reference count{PyNumber_Index(options.source)})
             return new_memory(row.kind, count_from(count.get()), options);
@@ -225,15 +242,20 @@ std::optional<UsmMemory> find_usm_memory(PyObject *object) {
     return std::nullopt;
 }
 
-PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
+PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf,
+                                PyObject *kwnames) {
     return guarded([&] {
         auto *const exact = reinterpret_cast<PyTypeObject *>(type);
-        return wrap(exact, made(class_of(exact), options_of(parameters.read(args, PyVectorcall_NARGS(nargsf), kwnames))));
+        return wrap(exact,
+                    made(class_of(exact),
+                         options_of(parameters.read(args, PyVectorcall_NARGS(nargsf), kwnames))));
     });
 }
 
 PyObject *usm_memory_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
-    return guarded([&] { return wrap(type, made(class_of(type), options_of(parameters.read(args, kwargs)))); });
+    return guarded([&] {
+        return wrap(type, made(class_of(type), options_of(parameters.read(args, kwargs))));
+    });
 }
 
 PyObject *as_usm_memory(PyObject *, PyObject *object) {
@@ -243,7 +265,8 @@ PyObject *as_usm_memory(PyObject *, PyObject *object) {
             refuse_object(object, "");
         const UsmClass *const row = usm_class_of(memory->kind);
         if (!row)
-            throw Error(ErrorKind::value, "as_usm_memory: the kind of the memory at ", Hex(memory->data), " is unknown");
+            throw Error(ErrorKind::value, "as_usm_memory: the kind of the memory at ",
+                        Hex(memory->data), " is unknown");
         return wrap(row->type, viewed(*row, *std::move(memory), {}));
     });
 }
@@ -252,14 +275,15 @@ PyObject *usm_memory_rebuild(PyObject *, PyObject *args) {
     PyTypeObject *type = nullptr;
     Py_buffer data{};
     const char *kind_name = nullptr;
-    if (!PyArg_ParseTuple(args, "O!y*s:_rebuild_usm_memory", &PyType_Type, &type, &data, &kind_name))
+    if (!PyArg_ParseTuple(args, "O!y*s:_rebuild_usm_memory", &PyType_Type, &type, &data,
+                          &kind_name))
         return nullptr;
     const std::unique_ptr<Py_buffer, void (*)(Py_buffer *)> held(&data, PyBuffer_Release);
     return guarded([&] {
         const std::optional<UsmKind> kind = usm_kind_from_name(kind_name);
         if (!kind || *kind != class_of(type).kind)
-            throw Error(ErrorKind::value, "a pickled ", type->tp_name, " says that it is of USM kind '", kind_name,
-                        "', which is not its class's");
+            throw Error(ErrorKind::value, "a pickled ", type->tp_name,
+                        " says that it is of USM kind '", kind_name, "', which is not its class's");
         UsmMemory memory = new_memory(*kind, static_cast<std::size_t>(data.len), Options{});
         const Array to = bytes_of(memory), from = bytes_of(data);
         without_gil([&] { copy(to, from).wait(); });

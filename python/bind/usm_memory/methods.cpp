@@ -51,11 +51,13 @@ PyObject *ask_queue(const UsmMemory &memory, const char *attribute) {
 PyObject *get_queue(UsmMemory &memory) { return Py_NewRef(queue_object_of(memory)); }
 
 PyObject *get_context(UsmMemory &memory) {
-    return memory.queue_object ? ask_queue(memory, "sycl_context") : wrap_context(memory.memory.context());
+    return memory.queue_object ? ask_queue(memory, "sycl_context")
+                               : wrap_context(memory.memory.context());
 }
 
 PyObject *get_device(UsmMemory &memory) {
-    return memory.queue_object ? ask_queue(memory, "sycl_device") : wrap_device(memory.memory.device());
+    return memory.queue_object ? ask_queue(memory, "sycl_device")
+                               : wrap_device(memory.memory.device());
 }
 
 // -------------------------------------------------------------- attributes
@@ -79,19 +81,24 @@ PyObject *get_reference(UsmMemory &memory) {
 
 // The consumer is ordered by the queue, which is in the memory's context and
 // waits for all work on it.
-PyObject *get_interface(UsmMemory &memory) { return suai_export_of(bytes_of(memory), queue_object_of(memory)); }
+PyObject *get_interface(UsmMemory &memory) {
+    return suai_export_of(bytes_of(memory), queue_object_of(memory));
+}
 
 // -------------------------------------------------------------------- kind
 
 bool is_context_or_queue(PyObject *object) {
-    return !PyUnicode_Check(object) && !PyCapsule_CheckExact(object) && PyObject_HasAttrString(object, "_get_capsule");
+    return !PyUnicode_Check(object) && !PyCapsule_CheckExact(object) &&
+           PyObject_HasAttrString(object, "_get_capsule");
 }
 
 UsmKind kind_in(const UsmMemory &memory, PyObject *object) {
     if (!object || object == Py_None)
         return memory.kind;
     if (!is_context_or_queue(object))
-        throw Error(ErrorKind::type, "syclobj: a context or a queue was expected, or None for the memory's own context, not a ",
+        throw Error(ErrorKind::type,
+                    "syclobj: a context or a queue was expected, or None for the memory's own "
+                    "context, not a ",
                     Py_TYPE(object)->tp_name);
     const Context context = context_from(object);
     if (context == memory.memory.context())
@@ -111,7 +118,8 @@ PyObject *get_usm_type(PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 
 const Parameters of_get_usm_type_enum("get_usm_type_enum", 1, 0, {"syclobj"});
 
-PyObject *get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *get_usm_type_enum(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                            PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
         const auto [object] = of_get_usm_type_enum.read(args, nargs, kwnames);
         const UsmClass *const row = usm_class_of(kind_in(memory, object));
@@ -148,7 +156,8 @@ Array first_bytes(const Array &array, std::size_t count) {
 // which is in order, is used instead if it is in the same context.
 const Queue &prompt_queue(const UsmMemory &memory) {
     const Queue &own = memory.memory.device().default_queue();
-    return memory.queue.is_in_order() || own.context() != memory.queue.context() ? memory.queue : own;
+    return memory.queue.is_in_order() || own.context() != memory.queue.context() ? memory.queue
+                                                                                 : own;
 }
 
 // Copies the first `count` bytes, complete on return.
@@ -158,8 +167,8 @@ void copy_bytes(const Array &to, const Array &from, std::size_t count, const Que
 
 void check_room(const char *what, const Array &to, std::size_t count) {
     if (count > static_cast<std::size_t>(to.size()))
-        throw Error(ErrorKind::value, what, ": the source has ", count, " bytes and the destination ", to.size(),
-                    "; give a part of the source");
+        throw Error(ErrorKind::value, what, ": the source has ", count,
+                    " bytes and the destination ", to.size(), "; give a part of the source");
 }
 
 void read_into(const UsmMemory &memory, PyObject *target) {
@@ -178,7 +187,8 @@ Reference numpy_bytes(std::size_t count) {
         PyErr_Clear();
         return {};
     }
-    return checked(PyObject_CallMethod(numpy.get(), "empty", "ns", static_cast<Py_ssize_t>(count), "uint8"));
+    return checked(
+        PyObject_CallMethod(numpy.get(), "empty", "ns", static_cast<Py_ssize_t>(count), "uint8"));
 }
 
 const Parameters of_copy_to_host("copy_to_host", 1, 0, {"obj"});
@@ -186,9 +196,11 @@ const Parameters of_copy_to_host("copy_to_host", 1, 0, {"obj"});
 PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
         const auto [target] = of_copy_to_host.read(args, nargs, kwnames);
-        Reference result = unless_none(target) ? Reference::borrow(target) : numpy_bytes(memory.bytes);
+        Reference result =
+            unless_none(target) ? Reference::borrow(target) : numpy_bytes(memory.bytes);
         if (!result)
-            result = checked(PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
+            result = checked(
+                PyByteArray_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
         read_into(memory, result.get());
         return result.release();
     });
@@ -196,7 +208,8 @@ PyObject *copy_to_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, 
 
 const Parameters of_copy_from_host("copy_from_host", 1, 1, {"obj"});
 
-PyObject *copy_from_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *copy_from_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                         PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
         const auto [source] = of_copy_from_host.read(args, nargs, kwnames);
         const HostBuffer buffer(source, PyBUF_CONTIG_RO);
@@ -210,13 +223,15 @@ PyObject *copy_from_host(PyObject *self, PyObject *const *args, Py_ssize_t nargs
 
 const Parameters of_copy_from_device("copy_from_device", 1, 1, {"sycl_usm_ary"});
 
-PyObject *copy_from_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *copy_from_device(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                           PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
         const auto [source] = of_copy_from_device.read(args, nargs, kwnames);
         const std::optional<UsmMemory> found = find_usm_memory(source);
         if (!found)
             throw Error(ErrorKind::value, "copy_from_device: a ", Py_TYPE(source)->tp_name,
-                        " has no __sycl_usm_array_interface__ and is no Array; copy_from_host takes buffers of the host");
+                        " has no __sycl_usm_array_interface__ and is no Array; copy_from_host "
+                        "takes buffers of the host");
         const Array to = bytes_of(memory);
         check_room("copy_from_device", to, found->bytes);
         copy_bytes(to, bytes_of(*found), found->bytes, prompt_queue(memory));
@@ -233,17 +248,20 @@ PyObject *memset(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObje
         if (given == -1 && PyErr_Occurred())
             throw PythonError{};
         if (given < 0 || given > 255)
-            throw Error(ErrorKind::overflow, "memset: ", given, " is no value of a byte, which are 0 to 255");
+            throw Error(ErrorKind::overflow, "memset: ", given,
+                        " is no value of a byte, which are 0 to 255");
         const auto byte = static_cast<std::uint8_t>(given);
         const Array to = bytes_of(memory);
-        without_gil([&] { fill(to, std::as_bytes(std::span(&byte, 1)), prompt_queue(memory)).wait(); });
+        without_gil(
+            [&] { fill(to, std::as_bytes(std::span(&byte, 1)), prompt_queue(memory)).wait(); });
         return Py_NewRef(Py_None);
     });
 }
 
 PyObject *tobytes(PyObject *self, PyObject *) {
     return method(self, [](const UsmMemory &memory) {
-        Reference bytes = checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
+        Reference bytes =
+            checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(memory.bytes)));
         Py_buffer content{};
         content.buf = PyBytes_AS_STRING(bytes.get());  // writable: not shared yet
         content.len = PyBytes_GET_SIZE(bytes.get());
@@ -259,31 +277,36 @@ PyObject *tobytes(PyObject *self, PyObject *) {
 PyObject *reduce(PyObject *self, PyObject *) {
     return method(self, [self](const UsmMemory &memory) {
         const Reference module = checked(PyImport_ImportModule("entrepot.memory"));
-        const Reference rebuild = checked(PyObject_GetAttrString(module.get(), "_rebuild_usm_memory"));
+        const Reference rebuild =
+            checked(PyObject_GetAttrString(module.get(), "_rebuild_usm_memory"));
         const Reference bytes = checked(tobytes(self, nullptr));
         const Reference state(PyObject_GetAttrString(self, "__dict__"));
         PyErr_Clear();
-        return Py_BuildValue("O(OOs)O", rebuild.get(), Py_TYPE(self), bytes.get(), name_of(memory.kind).data(),
-                             state ? state.get() : Py_None);
+        return Py_BuildValue("O(OOs)O", rebuild.get(), Py_TYPE(self), bytes.get(),
+                             name_of(memory.kind).data(), state ? state.get() : Py_None);
     });
 }
 
 PyObject *size_of(PyObject *self, PyObject *) {
     return method(self, [self](const UsmMemory &memory) {
-        return PyLong_FromSize_t(static_cast<std::size_t>(Py_TYPE(self)->tp_basicsize) + memory.bytes);
+        return PyLong_FromSize_t(static_cast<std::size_t>(Py_TYPE(self)->tp_basicsize) +
+                                 memory.bytes);
     });
 }
 
 PyObject *share(PyObject *self, PyObject *) {
-    return method(self, [](const UsmMemory &memory) { return share_array(bytes_of(memory), false); });
+    return method(self,
+                  [](const UsmMemory &memory) { return share_array(bytes_of(memory), false); });
 }
 
 // NumPy calls this if there is no buffer. If it failed without raising, NumPy would create an
 // object array with this object as its only element.
-PyObject *numpy_asks_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
+PyObject *numpy_asks_for(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
+                         PyObject *kwnames) {
     return method(self, [&](const UsmMemory &memory) {
         if (!is_host_accessible(memory.kind))
-            throw Error(ErrorKind::exchange, "NumPy: this is ", memory.kind, " memory of ", memory.memory.device(),
+            throw Error(ErrorKind::exchange, "NumPy: this is ", memory.kind, " memory of ",
+                        memory.memory.device(),
                         ", which the host cannot reach; copy it with memory.copy_to_host()");
         const Reference array = checked(wrap(bytes_of(memory)));
         return numpy_asks(array.get(), args, nargs, kwnames);
@@ -296,10 +319,14 @@ PyGetSetDef usm_memory_attributes[] = {
     {"nbytes", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
     {"size", getter<get_nbytes>, nullptr, "Number of bytes.", nullptr},
     {"sycl_queue", getter<get_queue>, nullptr,
-     "The queue that the memory was allocated with: the caller's object if one was passed.", nullptr},
-    {"sycl_context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
-    {"sycl_device", getter<get_device>, nullptr, "The device that the memory was allocated on.", nullptr},
-    {"reference_obj", getter<get_reference>, nullptr, "The object that the memory was borrowed from, or None.", nullptr},
+     "The queue that the memory was allocated with: the caller's object if one was passed.",
+     nullptr},
+    {"sycl_context", getter<get_context>, nullptr, "The context that the memory is bound to.",
+     nullptr},
+    {"sycl_device", getter<get_device>, nullptr, "The device that the memory was allocated on.",
+     nullptr},
+    {"reference_obj", getter<get_reference>, nullptr,
+     "The object that the memory was borrowed from, or None.", nullptr},
     {"_pointer", getter<get_pointer>, nullptr, "Address of the first byte, an int.", nullptr},
     {"_queue", getter<get_queue>, nullptr, "sycl_queue.", nullptr},
     {"_context", getter<get_context>, nullptr, "sycl_context.", nullptr},
@@ -318,14 +345,16 @@ PyMethodDef usm_memory_methods[] = {
     {"get_usm_type", with_keywords(get_usm_type), METH_FASTCALL | METH_KEYWORDS,
      "get_usm_type($self, syclobj=None)\n--\n\n"
      "The kind of the memory: 'host', 'device' or 'shared'.\n\n"
-     "With a context or a queue ``syclobj``, the kind of the memory in that context, or 'unknown'.\n"
+     "With a context or a queue ``syclobj``, the kind of the memory in that context, or "
+     "'unknown'.\n"
      "Raises TypeError for other objects."},
     {"get_usm_type_enum", with_keywords(get_usm_type_enum), METH_FASTCALL | METH_KEYWORDS,
      "get_usm_type_enum($self, syclobj=None)\n--\n\n"
      "The kind of get_usm_type() as a number: 0 unknown, 1 device, 2 shared, 3 host."},
     {"copy_to_host", with_keywords(copy_to_host), METH_FASTCALL | METH_KEYWORDS,
      "copy_to_host($self, obj=None)\n--\n\n"
-     "Copy all bytes to the front of ``obj``, a writable C-contiguous buffer, and return ``obj``.\n\n"
+     "Copy all bytes to the front of ``obj``, a writable C-contiguous buffer, and return "
+     "``obj``.\n\n"
      "Without ``obj``, the bytes are copied to a new NumPy array of uint8, or to a bytearray if\n"
      "NumPy is not installed. Complete on return.\n\n"
      "Raises ValueError if ``obj`` is too small."},
@@ -336,7 +365,8 @@ PyMethodDef usm_memory_methods[] = {
     {"copy_from_device", with_keywords(copy_from_device), METH_FASTCALL | METH_KEYWORDS,
      "copy_from_device($self, sycl_usm_ary)\n--\n\n"
      "Copy the bytes that another object spans to the front of the memory.\n\n"
-     "The object is an Array or has __sycl_usm_array_interface__. If the contexts differ, the copy\n"
+     "The object is an Array or has __sycl_usm_array_interface__. If the contexts differ, the "
+     "copy\n"
      "goes through the host. Complete on return.\n\n"
      "Raises ValueError if the memory is too small or read-only, and for other objects."},
     {"memset", with_keywords(memset), METH_FASTCALL | METH_KEYWORDS,
@@ -352,7 +382,8 @@ PyMethodDef usm_memory_methods[] = {
     {"__reduce__", reduce, METH_NOARGS,
      "__reduce__($self, /)\n--\n\n"
      "Pickle the bytes, which are copied through the host, for the default device."},
-    {"__sizeof__", size_of, METH_NOARGS, "__sizeof__($self, /)\n--\n\nBytes of the object and of its memory."},
+    {"__sizeof__", size_of, METH_NOARGS,
+     "__sizeof__($self, /)\n--\n\nBytes of the object and of its memory."},
     {},
 };
 

@@ -35,17 +35,18 @@ std::array<UsmClass, 3> classes{{
      "Memory of the queue's device that the host cannot access."},
 }};
 
-constexpr const char *base_doc = "Bytes of USM memory, allocated or borrowed.\n\n"
-                                 "Memory is the base class of MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice and is not\n"
-                                 "instantiated itself.\n\n"
-                                 "- From a number of bytes, they allocate memory on the queue's device (default: SYCL's\n"
-                                 "  default device). ``alignment`` is a power of two.\n"
-                                 "- From an object with __sycl_usm_array_interface__, or an Array, they view its memory\n"
-                                 "  without a copy, from the lowest byte to the highest. The memory must be of the same kind.\n"
-                                 "  With ``copy=True`` the bytes are copied to new memory.\n\n"
-                                 "Raises ValueError (InterfaceError) if the object's memory cannot be viewed,\n"
-                                 "USMAllocationError if the memory cannot be allocated. Raises DeviceError if the device does\n"
-                                 "not support the kind.";
+constexpr const char *base_doc =
+    "Bytes of USM memory, allocated or borrowed.\n\n"
+    "Memory is the base class of MemoryUSMHost, MemoryUSMShared and MemoryUSMDevice and is not\n"
+    "instantiated itself.\n\n"
+    "- From a number of bytes, they allocate memory on the queue's device (default: SYCL's\n"
+    "  default device). ``alignment`` is a power of two.\n"
+    "- From an object with __sycl_usm_array_interface__, or an Array, they view its memory\n"
+    "  without a copy, from the lowest byte to the highest. The memory must be of the same kind.\n"
+    "  With ``copy=True`` the bytes are copied to new memory.\n\n"
+    "Raises ValueError (InterfaceError) if the object's memory cannot be viewed,\n"
+    "USMAllocationError if the memory cannot be allocated. Raises DeviceError if the device does\n"
+    "not support the kind.";
 
 struct UsmMemoryObject {
     PyObject_HEAD PyObject *weak_references;
@@ -54,7 +55,9 @@ struct UsmMemoryObject {
     UsmMemory &value() noexcept { return *std::launder(reinterpret_cast<UsmMemory *>(storage)); }
 };
 
-UsmMemory &value_of(PyObject *self) noexcept { return reinterpret_cast<UsmMemoryObject *>(self)->value(); }
+UsmMemory &value_of(PyObject *self) noexcept {
+    return reinterpret_cast<UsmMemoryObject *>(self)->value();
+}
 
 bool is_exact(PyTypeObject *type) noexcept {
     return type == classes[0].type || type == classes[1].type || type == classes[2].type;
@@ -105,7 +108,8 @@ Py_ssize_t length(PyObject *self) { return static_cast<Py_ssize_t>(value_of(self
 PyObject *repr(PyObject *self) {
     try {
         const UsmMemory &memory = usm_memory_of(self);
-        return PyUnicode_FromFormat("<%s of %zu bytes at %p on %s>", _PyType_Name(Py_TYPE(self)), memory.bytes, memory.data,
+        return PyUnicode_FromFormat("<%s of %zu bytes at %p on %s>", _PyType_Name(Py_TYPE(self)),
+                                    memory.bytes, memory.data,
                                     memory.memory.device().selector().c_str());
     } catch (...) {
         raise_current();
@@ -118,7 +122,8 @@ int lend_buffer(PyObject *self, Py_buffer *view, int flags) {
     try {
         const UsmMemory &memory = usm_memory_of(self);
         give_host_its_turn(bytes_of(memory));
-        return PyBuffer_FillInfo(view, self, memory.data, static_cast<Py_ssize_t>(memory.bytes), memory.read_only, flags);
+        return PyBuffer_FillInfo(view, self, memory.data, static_cast<Py_ssize_t>(memory.bytes),
+                                 memory.read_only, flags);
     } catch (...) {
         view->obj = nullptr;
         raise_current();
@@ -127,7 +132,8 @@ int lend_buffer(PyObject *self, Py_buffer *view, int flags) {
 }
 
 PyMemberDef members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(UsmMemoryObject, weak_references), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(UsmMemoryObject, weak_references), READONLY,
+     nullptr},
     {},
 };
 
@@ -145,7 +151,8 @@ PyType_Slot base_slots[] = {
     {},
 };
 
-constexpr unsigned flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE;
+constexpr unsigned flags =
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_IMMUTABLETYPE;
 
 PyType_Spec base_spec = {"entrepot.memory.Memory", sizeof(UsmMemoryObject), 0, flags, base_slots};
 
@@ -162,9 +169,12 @@ PyTypeObject *make_class(const UsmClass &row) {
         slots[4] = {Py_bf_getbuffer, reinterpret_cast<void *>(lend_buffer)};
     PyType_Spec spec = {row.name, sizeof(UsmMemoryObject), 0, flags, slots.data()};
     const Reference bases(PyTuple_Pack(1, usm_memory_base));
-    auto *const type = bases ? reinterpret_cast<PyTypeObject *>(PyType_FromSpecWithBases(&spec, bases.get())) : nullptr;
+    auto *const type =
+        bases ? reinterpret_cast<PyTypeObject *>(PyType_FromSpecWithBases(&spec, bases.get()))
+              : nullptr;
     if (type)
-        type->tp_vectorcall = usm_memory_vectorcall;  // not inherited: a subclass is called through its own __new__ and __init__
+        type->tp_vectorcall = usm_memory_vectorcall;  // not inherited: a subclass is called through
+                                                      // its own __new__ and __init__
     return type;
 }
 
@@ -173,10 +183,13 @@ const Interned interface_name = "__sycl_usm_array_interface__";
 PyObject *own_interface = nullptr;
 
 bool describes_itself_as_ours(PyTypeObject *type) noexcept {
-    return PyType_IsSubtype(type, usm_memory_base) && _PyType_Lookup(type, interface_name) == own_interface;
+    return PyType_IsSubtype(type, usm_memory_base) &&
+           _PyType_Lookup(type, interface_name) == own_interface;
 }
 
-std::optional<Array> read(PyObject *object, const ImportRequest &) { return bytes_of(usm_memory_of(object)); }
+std::optional<Array> read(PyObject *object, const ImportRequest &) {
+    return bytes_of(usm_memory_of(object));
+}
 
 }  // namespace
 
@@ -189,24 +202,28 @@ const UsmClass *usm_class_of(UsmKind kind) noexcept {
     return found == classes.end() ? nullptr : &*found;
 }
 
-bool is_usm_memory(PyObject *object) noexcept { return is_exact(Py_TYPE(object)) || describes_itself_as_ours(Py_TYPE(object)); }
+bool is_usm_memory(PyObject *object) noexcept {
+    return is_exact(Py_TYPE(object)) || describes_itself_as_ours(Py_TYPE(object));
+}
 
 UsmMemory &usm_memory_of(PyObject *self) {
     UsmMemory &value = value_of(self);
     if (!value.memory) [[unlikely]]
-        throw Error(ErrorKind::value, "this memory has been released by the garbage collector, as part of a cycle of objects");
+        throw Error(ErrorKind::value, "this memory has been released by the garbage collector, as "
+                                      "part of a cycle of objects");
     return value;
 }
 
 Array bytes_of(const UsmMemory &memory) {
     const std::int64_t extent = static_cast<std::int64_t>(memory.bytes);
-    return Array(memory.memory, memory.data, dtypes::uint8, Layout(Extents(&extent, 1)), memory.read_only, memory.queue);
+    return Array(memory.memory, memory.data, dtypes::uint8, Layout(Extents(&extent, 1)),
+                 memory.read_only, memory.queue);
 }
 
 Array bytes_of(const Py_buffer &buffer) {
     const std::int64_t extent = buffer.len;
-    return Array(Memory::borrow_host(buffer.buf, static_cast<std::size_t>(buffer.len), Owner()), buffer.buf, dtypes::uint8,
-                 Layout(Extents(&extent, 1)), buffer.readonly != 0);
+    return Array(Memory::borrow_host(buffer.buf, static_cast<std::size_t>(buffer.len), Owner()),
+                 buffer.buf, dtypes::uint8, Layout(Extents(&extent, 1)), buffer.readonly != 0);
 }
 
 PyObject *wrap(PyTypeObject *type, UsmMemory &&memory) {
@@ -225,11 +242,13 @@ void init_usm_memory(nanobind::module_ &m) {
     static PyMethodDef functions[] = {
         {"as_usm_memory", as_usm_memory, METH_O,
          "as_usm_memory($module, obj, /)\n--\n\n"
-         "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, without a\n"
+         "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, without "
+         "a\n"
          "copy.\n\n"
          "The driver's kind of the memory decides between MemoryUSMHost, MemoryUSMShared and\n"
          "MemoryUSMDevice.\n\n"
-         "Raises ValueError (InterfaceError) if the object has no such interface, or a malformed or\n"
+         "Raises ValueError (InterfaceError) if the object has no such interface, or a malformed "
+         "or\n"
          "untrue one."},
         {"_rebuild_usm_memory", usm_memory_rebuild, METH_VARARGS,
          "_rebuild_usm_memory($module, cls, data, usm_type, /)\n--\n\n"
@@ -237,7 +256,8 @@ void init_usm_memory(nanobind::module_ &m) {
         {},
     };
     usm_memory_base = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&base_spec));
-    if (!usm_memory_base || PyModule_AddObjectRef(m.ptr(), "Memory", reinterpret_cast<PyObject *>(usm_memory_base)) < 0)
+    if (!usm_memory_base ||
+        PyModule_AddObjectRef(m.ptr(), "Memory", reinterpret_cast<PyObject *>(usm_memory_base)) < 0)
         nanobind::raise_python_error();
     own_interface = _PyType_Lookup(usm_memory_base, interface_name);
     for (UsmClass &row : classes) {

@@ -20,8 +20,9 @@ struct UsmMemory {
     std::size_t bytes = 0;
     UsmKind kind = UsmKind::unknown;  // the kind of the class
     bool read_only = false;
-    Queue queue;                 // in the memory's context
-    LazyReference queue_object;  // the caller's object for `queue`; if empty, a Queue is made on first use
+    Queue queue;  // in the memory's context
+    // the caller's object for `queue`; if empty, a Queue is made on first use
+    LazyReference queue_object;
 };
 
 // True for objects of these classes. False for a subclass with its own interface attribute, which
@@ -58,7 +59,8 @@ PyObject *wrap(PyTypeObject *type, UsmMemory &&memory);
 // for any other object. Throws the protocol's refusal.
 std::optional<UsmMemory> find_usm_memory(PyObject *object);
 PyObject *usm_memory_new(PyTypeObject *type, PyObject *args, PyObject *kwargs);
-PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, PyObject *kwnames);
+PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf,
+                                PyObject *kwnames);
 PyObject *as_usm_memory(PyObject *module, PyObject *object);
 PyObject *usm_memory_rebuild(PyObject *module, PyObject *args);
 

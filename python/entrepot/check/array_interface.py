@@ -1,4 +1,6 @@
-"""NumPy's array interface as a dict, ``__array_interface__``: addresses or buffers of host memory, strides in bytes."""
+"""NumPy's array interface as a dict, ``__array_interface__``: addresses or buffers of host memory,
+strides in bytes.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ read = reader(INTERFACE)
 EXPORTS = exports_of(INTERFACE)
 
 
-@EXPORTS.clause("offset", "offset is there only with a buffer: an address includes it already", SOURCE)
+@EXPORTS.clause(
+    "offset", "offset is there only with a buffer: an address includes it already", SOURCE
+)
 def offset(exporter: Exporter) -> None:
     entries = INTERFACE.of(exporter.object)
     if not isinstance(entries.get("data"), tuple):
@@ -40,7 +44,9 @@ def descr(exporter: Exporter) -> None:
     found = INTERFACE.of(exporter.object).get("descr")
     if found is None:
         skip("there is no descr")
-    fits = isinstance(found, list) and all(isinstance(field, tuple) and len(field) in (2, 3) for field in found)
+    fits = isinstance(found, list) and all(
+        isinstance(field, tuple) and len(field) in (2, 3) for field in found
+    )
     require(fits, "a list of tuples of 2 or 3", repr(found))
 
 
@@ -59,13 +65,17 @@ fabricate = Fabrication(INTERFACE, truth)
 IMPORTS = imports_of(fabricate)
 
 
-@IMPORTS.clause("later version", "an object of a later version is not refused for that alone", SOURCE)
+@IMPORTS.clause(
+    "later version", "an object of a later version is not refused for that alone", SOURCE
+)
 def later_version(importer: Importer) -> None:
     difference = importer.shows(importer.take(fabricate(importer, PLAIN, version=4)), PLAIN)
     require(not difference, "the elements", difference)
 
 
-@IMPORTS.clause("buffer", "data may be an object with a buffer, and offset the bytes to skip there", SOURCE)
+@IMPORTS.clause(
+    "buffer", "data may be an object with a buffer, and offset the bytes to skip there", SOURCE
+)
 def buffer(importer: Importer) -> None:
     floats = memoryview(importer.ground.floats()).cast("B")
     result = importer.take(fabricate(importer, PLAIN, data=floats, offset=64, strides=None))
@@ -80,7 +90,9 @@ def refuses_beyond(importer: Importer) -> None:
     refuses(importer, given, "48 bytes of elements in a buffer of 40")
 
 
-@IMPORTS.clause("buffer read-only", "memory of a read-only buffer cannot be written afterwards", SOURCE)
+@IMPORTS.clause(
+    "buffer read-only", "memory of a read-only buffer cannot be written afterwards", SOURCE
+)
 def buffer_read_only(importer: Importer) -> None:
     backing = bytes(importer.ground.NBYTES)
     view = importer.look(attempt(importer, fabricate(importer, PLAIN, data=backing, strides=None)))

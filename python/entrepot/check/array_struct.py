@@ -1,4 +1,6 @@
-"""NumPy's array interface as a C struct in a capsule, ``__array_struct__``: host memory, strides in bytes."""
+"""NumPy's array interface as a C struct in a capsule, ``__array_struct__``: host memory, strides in
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,18 @@ from . import structs
 from .clauses import EXPORT, IMPORT, Table, require, skip
 from .interfaces import dtype_of
 from .structs import ALIGNED, CONTIGUOUS, NOT_SWAPPED, WRITABLE, ArrayStruct
-from .subjects import PLAIN, Exporter, Importer, Layout, Seen, agrees, leaks_nothing, lets_go, packed, read_only_agrees
+from .subjects import (
+    PLAIN,
+    Exporter,
+    Importer,
+    Layout,
+    Seen,
+    agrees,
+    leaks_nothing,
+    lets_go,
+    packed,
+    read_only_agrees,
+)
 from .views import add_views, must_refuse
 
 NAME = "array_struct"
@@ -38,11 +51,19 @@ def read(obj: Any) -> Seen:
         skip("the struct does not begin with 2, or its number of dimensions is invalid")
     shape = tuple(struct.shape[: struct.nd]) if struct.nd else ()
     steps = (
-        tuple(step // struct.itemsize for step in struct.strides[: struct.nd]) if struct.nd and struct.strides else packed(shape)
+        tuple(step // struct.itemsize for step in struct.strides[: struct.nd])
+        if struct.nd and struct.strides
+        else packed(shape)
     )
     kind = struct.typekind.decode("latin-1")
     swapped = struct.itemsize > 1 and not struct.flags & NOT_SWAPPED
-    return Seen(struct.data or 0, shape, steps, None if swapped else dtype_of(kind, struct.itemsize), not struct.flags & WRITABLE)
+    return Seen(
+        struct.data or 0,
+        shape,
+        steps,
+        None if swapped else dtype_of(kind, struct.itemsize),
+        not struct.flags & WRITABLE,
+    )
 
 
 EXPORTS = Table(NAME, EXPORT)
@@ -60,11 +81,17 @@ def two(exporter: Exporter) -> None:
     require(found == 2, "2", found)
 
 
-@EXPORTS.clause("shape", "nd is not negative, shape and strides are there, no extent is negative", SOURCE)
+@EXPORTS.clause(
+    "shape", "nd is not negative, shape and strides are there, no extent is negative", SOURCE
+)
 def shape(exporter: Exporter) -> None:
     struct = struct_of(exporter.object)
     require(0 <= struct.nd <= 64, "a number of dimensions", struct.nd)
-    require(not struct.nd or (struct.shape and struct.strides), f"{struct.nd} extents and strides", "a null pointer")
+    require(
+        not struct.nd or (struct.shape and struct.strides),
+        f"{struct.nd} extents and strides",
+        "a null pointer",
+    )
     extents = tuple(struct.shape[: struct.nd]) if struct.nd else ()
     require(all(extent >= 0 for extent in extents), "extents from 0", extents)
 
@@ -88,7 +115,11 @@ def data(exporter: Exporter) -> None:
 @EXPORTS.clause("flags", "no flag is set that the struct does not have", SOURCE)
 def flags(exporter: Exporter) -> None:
     found = struct_of(exporter.object).flags
-    require(not found & ~KNOWN_FLAGS, "flags of C and F contiguous, ALIGNED, NOTSWAPPED, WRITEABLE, ARR_HAS_DESCR", hex(found))
+    require(
+        not found & ~KNOWN_FLAGS,
+        "flags of C and F contiguous, ALIGNED, NOTSWAPPED, WRITEABLE, ARR_HAS_DESCR",
+        hex(found),
+    )
 
 
 @EXPORTS.clause("contiguous", "what is flagged as C-contiguous is", SOURCE)
@@ -101,10 +132,23 @@ def contiguous(exporter: Exporter) -> None:
 
 
 EXPORTS.add(
-    "agrees", "the address, shape, strides and type are those that the other protocols of the object say", SOURCE, agrees(NAME)
+    "agrees",
+    "the address, shape, strides and type are those that the other protocols of the object say",
+    SOURCE,
+    agrees(NAME),
 )
-EXPORTS.add("read-only", "WRITEABLE is what the other protocols of the object say", SOURCE, read_only_agrees(NAME))
-EXPORTS.add("references", "a capsule that is gone holds no reference to the object", SOURCE, lets_go(struct_of))
+EXPORTS.add(
+    "read-only",
+    "WRITEABLE is what the other protocols of the object say",
+    SOURCE,
+    read_only_agrees(NAME),
+)
+EXPORTS.add(
+    "references",
+    "a capsule that is gone holds no reference to the object",
+    SOURCE,
+    lets_go(struct_of),
+)
 
 
 @EXPORTS.clause("leak", "capsules that are gone leave no memory behind", SOURCE)
@@ -118,10 +162,18 @@ def leak(exporter: Exporter) -> None:
 class Fabricated:
     """An object with a fabricated struct, any field of which may be falsified."""
 
-    def __init__(self, importer: Importer, layout: Layout = PLAIN, *, read_only: bool = False, **bent: Any) -> None:
+    def __init__(
+        self, importer: Importer, layout: Layout = PLAIN, *, read_only: bool = False, **bent: Any
+    ) -> None:
         ground = importer.ground
-        fields = {"shape": layout.shape, "strides": tuple(ground.ITEM * stride for stride in layout.strides), **bent}
-        self._numbers = [(ctypes.c_ssize_t * len(fields[key]))(*fields[key]) for key in ("shape", "strides")]
+        fields = {
+            "shape": layout.shape,
+            "strides": tuple(ground.ITEM * stride for stride in layout.strides),
+            **bent,
+        }
+        self._numbers = [
+            (ctypes.c_ssize_t * len(fields[key]))(*fields[key]) for key in ("shape", "strides")
+        ]
         self.struct = ArrayStruct(
             two=2,
             nd=len(layout.shape),
@@ -139,13 +191,18 @@ class Fabricated:
 
 
 IMPORTS = Table(NAME, IMPORT)
-add_views(IMPORTS, SOURCE, lambda importer, layout, read_only: Fabricated(importer, layout, read_only=read_only))
+add_views(
+    IMPORTS,
+    SOURCE,
+    lambda importer, layout, read_only: Fabricated(importer, layout, read_only=read_only),
+)
 
 for name, what, bent in (
     ("refuses another struct", "a struct that does not begin with 2", {"two": 3}),
     ("refuses nd", "a negative number of dimensions", {"nd": -1}),
     ("refuses extents", "a negative extent", {"shape": (-3, 4)}),
-    ("refuses swapped bytes", "bytes in the other order, as float32 of the native one", {"flags": ALIGNED | WRITABLE}),
+    ("refuses swapped bytes", "bytes in the other order, as float32 of the native one",
+        {"flags": ALIGNED | WRITABLE}),
     ("refuses objects", "memory of Python objects", {"typekind": b"O", "itemsize": 8}),
     ("refuses other kinds", "a kind that NumPy does not have", {"typekind": b"?"}),
     ("refuses other sizes", "float of 3 bytes", {"itemsize": 3}),

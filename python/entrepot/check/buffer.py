@@ -81,7 +81,9 @@ def described(obj: Any, *, sound: bool = True) -> Iterator[Any]:
 
 
 def dtype_of(format: bytes | None, itemsize: int) -> str | None:
-    """Entrepot's name of the type; None for structures and other types that are not plain numbers."""
+    """Entrepot's name of the type; None for structures and other types that are not plain
+    numbers.
+    """
     text = (format or b"B").decode()
     kind = text.lstrip("@=<>!^")
     if itemsize > 1 and text.startswith((SWAPPED, "!" if SWAPPED == ">" else SWAPPED)):
@@ -110,7 +112,13 @@ def strides_of(view: Any) -> tuple[int, ...]:
 def read(obj: Any) -> Seen:
     with described(obj) as view:
         strides = tuple(step // max(1, view.itemsize) for step in strides_of(view))
-        return Seen(view.buf or 0, shape_of(view), strides, dtype_of(view.format, view.itemsize), bool(view.readonly))
+        return Seen(
+            view.buf or 0,
+            shape_of(view),
+            strides,
+            dtype_of(view.format, view.itemsize),
+            bool(view.readonly),
+        )
 
 
 def is_contiguous(view: Any, order: str) -> bool:
@@ -119,14 +127,17 @@ def is_contiguous(view: Any, order: str) -> bool:
         return True
     wanted = packed(shape) if order == "C" else packed(shape[::-1])[::-1]
     return all(
-        extent == 1 or step == view.itemsize * want for step, want, extent in zip(strides_of(view), wanted, shape, strict=True)
+        extent == 1 or step == view.itemsize * want
+        for step, want, extent in zip(strides_of(view), wanted, shape, strict=True)
     )
 
 
 EXPORTS = Table(NAME, EXPORT)
 
 
-@EXPORTS.clause("refusal", "where the memory cannot be a buffer at all, that is a BufferError", REQUESTS)
+@EXPORTS.clause(
+    "refusal", "where the memory cannot be a buffer at all, that is a BufferError", REQUESTS
+)
 def refusal(exporter: Exporter) -> None:
     try:
         with requested(exporter.object, structs.FULL_RO):
@@ -135,7 +146,9 @@ def refusal(exporter: Exporter) -> None:
         pass
 
 
-@EXPORTS.clause("exporter", "obj is set: releasing the buffer drops its reference to the exporter", STRUCTURE)
+@EXPORTS.clause(
+    "exporter", "obj is set: releasing the buffer drops its reference to the exporter", STRUCTURE
+)
 def has_exporter(exporter: Exporter) -> None:
     with described(exporter.object) as view:
         require(view.obj, "a reference to the exporter", "a null pointer")
@@ -165,10 +178,18 @@ def item_size(exporter: Exporter) -> None:
         require(view.itemsize == wanted, f"{wanted} bytes, of {text!r}", view.itemsize)
 
 
-@EXPORTS.clause("shape", "shape and strides are there where they were asked for, and no extent is negative", SHAPES)
+@EXPORTS.clause(
+    "shape",
+    "shape and strides are there where they were asked for, and no extent is negative",
+    SHAPES,
+)
 def shape(exporter: Exporter) -> None:
     with described(exporter.object) as view:
-        require(not view.ndim or (view.shape and view.strides), f"{view.ndim} extents and strides", "a null pointer")
+        require(
+            not view.ndim or (view.shape and view.strides),
+            f"{view.ndim} extents and strides",
+            "a null pointer",
+        )
         require(all(extent >= 0 for extent in shape_of(view)), "extents from 0", shape_of(view))
 
 
@@ -180,7 +201,9 @@ def format_asked(exporter: Exporter) -> None:
         require(view.format is None, "no format: PyBUF_STRIDES does not ask for one", view.format)
 
 
-@EXPORTS.clause("no strides", "PyBUF_ND gives C-contiguous memory without strides, or BufferError", REQUESTS)
+@EXPORTS.clause(
+    "no strides", "PyBUF_ND gives C-contiguous memory without strides, or BufferError", REQUESTS
+)
 def no_strides(exporter: Exporter) -> None:
     if not answers_or_refuses(exporter, structs.ND, "C"):
         return
@@ -188,7 +211,9 @@ def no_strides(exporter: Exporter) -> None:
         require(not view.strides, "no strides", "strides")
 
 
-@EXPORTS.clause("simple", "PyBUF_SIMPLE gives C-contiguous bytes without a shape, or BufferError", REQUESTS)
+@EXPORTS.clause(
+    "simple", "PyBUF_SIMPLE gives C-contiguous bytes without a shape, or BufferError", REQUESTS
+)
 def simple(exporter: Exporter) -> None:
     if not answers_or_refuses(exporter, structs.SIMPLE, "C"):
         return
@@ -220,14 +245,20 @@ def answers_or_refuses(exporter: Exporter, flags: int, orders: str) -> bool:
         strides = strides_of(view)
     try:
         with requested(exporter.object, flags):
-            require(fits, "BufferError: the memory is not contiguous so", f"a buffer, of memory with strides of {strides} bytes")
+            require(
+                fits,
+                "BufferError: the memory is not contiguous so",
+                f"a buffer, of memory with strides of {strides} bytes",
+            )
     except BufferError as refusal:
         if fits:
             raise Failed("a buffer: the memory is contiguous so", words_of(refusal)) from None
     return fits
 
 
-@EXPORTS.clause("suboffsets", "suboffsets are there only where PyBUF_INDIRECT asks for them", REQUESTS)
+@EXPORTS.clause(
+    "suboffsets", "suboffsets are there only where PyBUF_INDIRECT asks for them", REQUESTS
+)
 def suboffsets(exporter: Exporter) -> None:
     with described(exporter.object):
         pass
@@ -239,7 +270,10 @@ def suboffsets(exporter: Exporter) -> None:
 
 
 @EXPORTS.clause(
-    "writable", "PyBUF_WRITABLE is refused for read-only memory by BufferError, and else gives what may be written", REQUESTS
+    "writable",
+    "PyBUF_WRITABLE is refused for read-only memory by BufferError, and else gives what may be "
+    "written",
+    REQUESTS,
 )
 def writable(exporter: Exporter) -> None:
     with described(exporter.object) as view:
@@ -253,17 +287,31 @@ def writable(exporter: Exporter) -> None:
             raise Failed("a buffer: the memory is not read-only", words_of(refusal)) from None
 
 
-@EXPORTS.clause("same to all", "every consumer is given the same memory, and the same readonly", STRUCTURE)
+@EXPORTS.clause(
+    "same to all", "every consumer is given the same memory, and the same readonly", STRUCTURE
+)
 def same_to_all(exporter: Exporter) -> None:
     with described(exporter.object) as first, described(exporter.object) as second:
         one, other = (first.buf, first.readonly), (second.buf, second.readonly)
-        require(one == other, f"address {one[0] or 0:#x}, readonly {one[1]}", f"address {other[0] or 0:#x}, readonly {other[1]}")
+        require(
+            one == other,
+            f"address {one[0] or 0:#x}, readonly {one[1]}",
+            f"address {other[0] or 0:#x}, readonly {other[1]}",
+        )
 
 
 EXPORTS.add(
-    "agrees", "the address, shape, strides and type are those that the other protocols of the object say", STRUCTURE, agrees(NAME)
+    "agrees",
+    "the address, shape, strides and type are those that the other protocols of the object say",
+    STRUCTURE,
+    agrees(NAME),
 )
-EXPORTS.add("read-only", "readonly is what the other protocols of the object say", STRUCTURE, read_only_agrees(NAME))
+EXPORTS.add(
+    "read-only",
+    "readonly is what the other protocols of the object say",
+    STRUCTURE,
+    read_only_agrees(NAME),
+)
 
 
 @EXPORTS.clause("keeps the memory", "a buffer that is held keeps the memory", STRUCTURE)
@@ -276,7 +324,11 @@ def keeps_the_memory(exporter: Exporter) -> None:
         before = ctypes.string_at(view.buf, 1) if view.len else b""
         del obj
         gc.collect()
-        taken = [other for other in [exporter.fresh() for _ in range(8)] if view.len and read(other).address == view.buf]
+        taken = [
+            other
+            for other in [exporter.fresh() for _ in range(8)]
+            if view.len and read(other).address == view.buf
+        ]
         after = ctypes.string_at(view.buf, 1) if view.len else b""
     finally:
         _release(view)
@@ -284,7 +336,12 @@ def keeps_the_memory(exporter: Exporter) -> None:
     require(before == after, f"its first byte, {before!r}", repr(after))
 
 
-EXPORTS.add("references", "a buffer that was released holds no reference to the object", STRUCTURE, lets_go(read))
+EXPORTS.add(
+    "references",
+    "a buffer that was released holds no reference to the object",
+    STRUCTURE,
+    lets_go(read),
+)
 
 
 @EXPORTS.clause("leak", "buffers that were released leave no memory behind", STRUCTURE)
@@ -304,7 +361,13 @@ class _Slot(ctypes.Structure):
 
 
 class _Spec(ctypes.Structure):
-    _fields_ = (("name", c_char_p), ("basicsize", c_int), ("itemsize", c_int), ("flags", c_uint), ("slots", POINTER(_Slot)))
+    _fields_ = (
+        ("name", c_char_p),
+        ("basicsize", c_int),
+        ("itemsize", c_int),
+        ("flags", c_uint),
+        ("slots", POINTER(_Slot)),
+    )
 
 
 _GET_BUFFER = 1  # Py_bf_getbuffer
@@ -401,49 +464,76 @@ add_views(IMPORTS, SHAPES, view_of, witness=lambda view: view.obj.owner)
 
 
 @IMPORTS.clause(
-    "holds the buffer", "the buffer is held while the result is in use: memory may move once it is released", STRUCTURE
+    "holds the buffer",
+    "the buffer is held while the result is in use: memory may move once it is released",
+    STRUCTURE,
 )
 def holds_the_buffer(importer: Importer) -> None:
     given = Fabricated(importer)
     result = attempt(importer, given)
     if importer.look(result).data_ptr != importer.ground.address:
         skip("the importer copies")
-    require(given.given > given.released, "a buffer that is held", f"{given.given} taken, {given.released} released")
+    require(
+        given.given > given.released,
+        "a buffer that is held",
+        f"{given.given} taken, {given.released} released",
+    )
     del result
 
 
-@IMPORTS.clause("releases once", "each buffer that was taken is released once, with the last use of the result", STRUCTURE)
+@IMPORTS.clause(
+    "releases once",
+    "each buffer that was taken is released once, with the last use of the result",
+    STRUCTURE,
+)
 def releases_once(importer: Importer) -> None:
     given = Fabricated(importer)
     result = attempt(importer, given)
     del result
     settles(lambda: given.given == given.released, lambda: importer.take(Fabricated(importer)))
-    require(given.given == given.released, f"{given.given} released, as many as were taken", given.released)
+    require(
+        given.given == given.released,
+        f"{given.given} released, as many as were taken",
+        given.released,
+    )
 
 
 @IMPORTS.clause("null format", "a null format means unsigned bytes", REQUESTS)
 def null_format(importer: Importer) -> None:
     given = Fabricated(importer, PLAIN, format=None, itemsize=1, ndim=1, shape=(48,), strides=(1,))
     view = importer.look(attempt(importer, given))
-    require(str(view.dtype) == "uint8" and view.nbytes == 48, "48 of uint8", f"{view.size} of {view.dtype}")
+    require(
+        str(view.dtype) == "uint8" and view.nbytes == 48,
+        "48 of uint8",
+        f"{view.size} of {view.dtype}",
+    )
 
 
-@IMPORTS.clause("suboffsets", "elements that are reached through pointers are shown as they are, or refused", SHAPES)
+@IMPORTS.clause(
+    "suboffsets",
+    "elements that are reached through pointers are shown as they are, or refused",
+    SHAPES,
+)
 def follows_suboffsets(importer: Importer) -> None:
     rows = (c_void_p * 3)(*(importer.ground.address + 16 * row for row in range(3)))
-    given = Fabricated(importer, PLAIN, buf=ctypes.addressof(rows), strides=(8, 4), suboffsets=(0, -1))
+    given = Fabricated(
+        importer, PLAIN, buf=ctypes.addressof(rows), strides=(8, 4), suboffsets=(0, -1)
+    )
     difference = importer.shows(attempt(importer, given), PLAIN)
     # An importer that ignores suboffsets shows parts of the addresses or what follows them.
     require(not difference, "the elements of the rows", "elements that are not those")
 
 
 for name, what, where, bent in (
-    ("refuses ndim", "65 dimensions", STRUCTURE, {"ndim": 65, "shape": (1,) * 65, "strides": (4,) * 65, "len": 4}),
+    ("refuses ndim", "65 dimensions", STRUCTURE,
+        {"ndim": 65, "shape": (1,) * 65, "strides": (4,) * 65, "len": 4}),
     ("refuses extents", "a negative extent", SHAPES, {"shape": (-3, 4)}),
     ("refuses lengths", "a len that is less than the elements have", STRUCTURE, {"len": 40}),
     ("refuses item sizes", "float, 'f', of 8 bytes", STRUCTURE, {"itemsize": 8, "len": 96}),
-    ("refuses swapped bytes", "bytes in the other order, as float32 of the native one", FORMATS, {"format": b">f"}),
-    ("refuses objects", "memory of Python objects, 'O'", FORMATS, {"format": b"O", "itemsize": 8, "len": 96}),
+    ("refuses swapped bytes", "bytes in the other order, as float32 of the native one", FORMATS,
+        {"format": b">f"}),
+    ("refuses objects", "memory of Python objects, 'O'", FORMATS,
+        {"format": b"O", "itemsize": 8, "len": 96}),
     ("refuses other formats", "a format that does not exist, '&f'", FORMATS, {"format": b"&f"}),
     ("refuses null data", "a null pointer, where there are elements", STRUCTURE, {"buf": None}),
 ):  # fmt: skip
@@ -465,4 +555,8 @@ def releases_what_it_refuses(importer: Importer) -> None:
     else:
         skip("it is not refused")
     settles(lambda: given.given == given.released, lambda: importer.take(Fabricated(importer)))
-    require(given.given == given.released, f"{given.given} released, as many as were taken", given.released)
+    require(
+        given.given == given.released,
+        f"{given.given} released, as many as were taken",
+        given.released,
+    )

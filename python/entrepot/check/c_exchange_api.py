@@ -69,7 +69,9 @@ class Managed:
 
     def __init__(self, obj: Any) -> None:
         out = c_void_p()
-        status = function(obj, "managed_tensor_from_py_object_no_sync", ExchangeApi.FromObject)(obj, out)
+        status = function(obj, "managed_tensor_from_py_object_no_sync", ExchangeApi.FromObject)(
+            obj, out
+        )
         require(status == 0 and out.value, "0 and a tensor", f"{status} and {out.value}")
         self.tensor: Any = Versioned.from_address(out.value or 0)
 
@@ -100,13 +102,17 @@ def capsule(exporter: Exporter) -> None:
     require(name == EXCHANGE_API, EXCHANGE_API.decode(), name)
 
 
-@EXPORTS.clause("static", "the table is the same whenever it is asked for: consumers cache it forever", TABLE)
+@EXPORTS.clause(
+    "static", "the table is the same whenever it is asked for: consumers cache it forever", TABLE
+)
 def static(exporter: Exporter) -> None:
     first, second = (ctypes.addressof(table_of(exporter.object)) for _ in range(2))
     require(first == second, "one table", "two")
 
 
-@EXPORTS.clause("version", "the table's major version is 1, or that of one in its chain of older ones", HEADER)
+@EXPORTS.clause(
+    "version", "the table's major version is 1, or that of one in its chain of older ones", HEADER
+)
 def version(exporter: Exporter) -> None:
     table: Any = table_of(exporter.object)
     majors: list[int] = []
@@ -118,7 +124,9 @@ def version(exporter: Exporter) -> None:
     require(1 in majors, "a table of version 1.x", f"tables of {majors}")
 
 
-@EXPORTS.clause("chain", "each table in the chain is older than the one before, and the last has none", HEADER)
+@EXPORTS.clause(
+    "chain", "each table in the chain is older than the one before, and the last has none", HEADER
+)
 def chain(exporter: Exporter) -> None:
     table: Any = table_of(exporter.object)
     versions: list[tuple[int, int]] = []
@@ -131,15 +139,23 @@ def chain(exporter: Exporter) -> None:
     require(versions == sorted(set(versions), reverse=True), "versions that go down", versions)
 
 
-@EXPORTS.clause("functions", "all functions are there, but dltensor_from_py_object_no_sync may be null", TABLE)
+@EXPORTS.clause(
+    "functions", "all functions are there, but dltensor_from_py_object_no_sync may be null", TABLE
+)
 def functions(exporter: Exporter) -> None:
     table = table_of(exporter.object)
     optional = "dltensor_from_py_object_no_sync"
-    missing = [field[0] for field in ExchangeApi._fields_[3:] if field[0] != optional and not getattr(table, field[0])]
+    missing = [
+        field[0]
+        for field in ExchangeApi._fields_[3:]
+        if field[0] != optional and not getattr(table, field[0])
+    ]
     require(not missing, "four functions", f"null: {', '.join(missing)}")
 
 
-@EXPORTS.clause("tensor version", "a tensor that is given says a version of 1, as the table does", FROM_OBJECT)
+@EXPORTS.clause(
+    "tensor version", "a tensor that is given says a version of 1, as the table does", FROM_OBJECT
+)
 def tensor_version(exporter: Exporter) -> None:
     managed = Managed(exporter.object)
     found = managed.tensor.major
@@ -152,7 +168,11 @@ def flags(exporter: Exporter) -> None:
     managed = Managed(exporter.object)
     found = managed.tensor.flags
     managed.delete()
-    require(not found & ~(structs.READ_ONLY | structs.IS_COPIED | structs.PADDED), "flags within 0b111", bin(found))
+    require(
+        not found & ~(structs.READ_ONLY | structs.IS_COPIED | structs.PADDED),
+        "flags within 0b111",
+        bin(found),
+    )
 
 
 @EXPORTS.clause("strides", "strides are not null where there are dimensions", TABLE)
@@ -163,8 +183,15 @@ def strides(exporter: Exporter) -> None:
     require(found, "strides", "a null pointer")
 
 
-EXPORTS.add("agrees", "the tensor is what the other protocols of the object say", FROM_OBJECT, agrees(NAME))
-EXPORTS.add("read-only", "the read-only flag is what the other protocols of the object say", FROM_OBJECT, read_only_agrees(NAME))
+EXPORTS.add(
+    "agrees", "the tensor is what the other protocols of the object say", FROM_OBJECT, agrees(NAME)
+)
+EXPORTS.add(
+    "read-only",
+    "the read-only flag is what the other protocols of the object say",
+    FROM_OBJECT,
+    read_only_agrees(NAME),
+)
 
 
 @EXPORTS.clause("lends", "a lent tensor is the one that is given", LEND)
@@ -178,7 +205,9 @@ def lends(exporter: Exporter) -> None:
     require(not difference, "the same description", difference)
 
 
-@EXPORTS.clause("lends nothing", "a borrowed tensor holds no reference, since none could be released", LEND)
+@EXPORTS.clause(
+    "lends nothing", "a borrowed tensor holds no reference, since none could be released", LEND
+)
 def lends_nothing(exporter: Exporter) -> None:
     lend = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Lend)
 
@@ -186,19 +215,27 @@ def lends_nothing(exporter: Exporter) -> None:
     lets_go(lambda obj: lend(obj, ctypes.addressof(lent)))(exporter)
 
 
-@EXPORTS.clause("becomes an object", "a tensor that is handed in becomes an object of the type, about the same memory", TO_OBJECT)
+@EXPORTS.clause(
+    "becomes an object",
+    "a tensor that is handed in becomes an object of the type, about the same memory",
+    TO_OBJECT,
+)
 def becomes_an_object(exporter: Exporter) -> None:
     managed = Managed(exporter.object)
     seen = managed.seen()
     obj = object_of(exporter, ctypes.addressof(managed.tensor))
-    require(isinstance(exporter.object, type(obj)), type(exporter.object).__name__, type(obj).__name__)
+    require(
+        isinstance(exporter.object, type(obj)), type(exporter.object).__name__, type(obj).__name__
+    )
     difference = seen.differs(read(obj))
     require(not difference, "the same memory", difference)
 
 
 def object_of(exporter: Exporter, tensor: int) -> Any:
     out = c_void_p()
-    to_object = function(exporter.object, "managed_tensor_to_py_object_no_sync", ExchangeApi.ToObject)
+    to_object = function(
+        exporter.object, "managed_tensor_to_py_object_no_sync", ExchangeApi.ToObject
+    )
     status = to_object(tensor, out)
     require(status == 0 and out.value, "0 and an object", f"{status} and {out.value}")
     obj = ctypes.cast(out, py_object).value
@@ -206,7 +243,9 @@ def object_of(exporter: Exporter, tensor: int) -> Any:
     return obj
 
 
-@EXPORTS.clause("owns what it takes", "the object calls the tensor's deleter once, when it goes", TO_OBJECT)
+@EXPORTS.clause(
+    "owns what it takes", "the object calls the tensor's deleter once, when it goes", TO_OBJECT
+)
 def owns_what_it_takes(exporter: Exporter) -> None:
     given = tensors_like(exporter)
     obj = object_of(exporter, ctypes.addressof(given.managed()))
@@ -214,7 +253,9 @@ def owns_what_it_takes(exporter: Exporter) -> None:
     del obj
     settles(lambda: given.released > early)
     require(
-        not early and given.released == 1, "one call of the deleter, at the end", f"{early} before it, {given.released} in all"
+        not early and given.released == 1,
+        "one call of the deleter, at the end",
+        f"{early} before it, {given.released} in all",
     )
 
 
@@ -233,7 +274,9 @@ def read_device(exporter: Exporter) -> tuple[int, int]:
     return found
 
 
-@EXPORTS.clause("allocates", "the allocator makes a tensor of the prototype's shape, type and device", ALLOCATE)
+@EXPORTS.clause(
+    "allocates", "the allocator makes a tensor of the prototype's shape, type and device", ALLOCATE
+)
 def allocates(exporter: Exporter) -> None:
     allocated = allocate(exporter, (2, 32, 1))
     require(isinstance(allocated, Managed), "a tensor", f"a failure: {allocated}")
@@ -243,12 +286,16 @@ def allocates(exporter: Exporter) -> None:
     allocated.delete()
     wanted = Seen(found.address, (3, 4), packed((3, 4)), "float32", None)
     require(
-        found.address and not found.differs(wanted), "float32 of (3, 4)", f"{found.dtype} of {found.shape} at {found.address:#x}"
+        found.address and not found.differs(wanted),
+        "float32 of (3, 4)",
+        f"{found.dtype} of {found.shape} at {found.address:#x}",
     )
     require(device == read_device(exporter), f"device {read_device(exporter)}", device)
 
 
-@EXPORTS.clause("refuses to allocate", "what cannot be allocated is -1 and one call of SetError", ALLOCATE)
+@EXPORTS.clause(
+    "refuses to allocate", "what cannot be allocated is -1 and one call of SetError", ALLOCATE
+)
 def refuses_to_allocate(exporter: Exporter) -> None:
     said = allocate(exporter, (200, 32, 1))
     require(isinstance(said, list), "-1, for a type that does not exist", "a tensor")
@@ -259,7 +306,9 @@ def refuses_to_allocate(exporter: Exporter) -> None:
 def allocate(exporter: Exporter, dtype: tuple[int, int, int]) -> Managed | list[str]:
     """The tensor that the allocator made, or the arguments of its call of SetError."""
     extents, said = structs.integers((3, 4)), []
-    prototype: Any = DLTensor(device=DLDevice(*read_device(exporter)), ndim=2, dtype=DLDataType(*dtype))
+    prototype: Any = DLTensor(
+        device=DLDevice(*read_device(exporter)), ndim=2, dtype=DLDataType(*dtype)
+    )
     prototype.shape = ctypes.cast(extents, ctypes.POINTER(ctypes.c_int64))
     set_error = ExchangeApi.SetError(lambda context, kind, message: said.append(str(message)))
     out = c_void_p()
@@ -273,16 +322,25 @@ def allocate(exporter: Exporter, dtype: tuple[int, int, int]) -> Managed | list[
     return managed
 
 
-@EXPORTS.clause("stream", "current_work_stream answers for the tensor's device, on the host with null", STREAM)
+@EXPORTS.clause(
+    "stream", "current_work_stream answers for the tensor's device, on the host with null", STREAM
+)
 def stream(exporter: Exporter) -> None:
     kind, number = read_device(exporter)
     out = c_void_p(1)
-    status = function(exporter.object, "current_work_stream", ExchangeApi.CurrentStream)(kind, number, out)
+    status = function(exporter.object, "current_work_stream", ExchangeApi.CurrentStream)(
+        kind, number, out
+    )
     require(status == 0, "0", status)
     require(kind != structs.CPU or not out.value, "null, on the host", out.value)
 
 
-EXPORTS.add("references", "a tensor that was deleted holds no reference to the object", FROM_OBJECT, lets_go(read))
+EXPORTS.add(
+    "references",
+    "a tensor that was deleted holds no reference to the object",
+    FROM_OBJECT,
+    lets_go(read),
+)
 
 
 @EXPORTS.clause("leak", "tensors that were deleted leave no memory behind", FROM_OBJECT)
@@ -383,44 +441,69 @@ def must_take(layout: Layout, kind: Any = _current) -> Callable[[Importer], None
 def takes(layout: Layout, **bent: Any) -> Callable[[Importer], None]:
     def check(importer: Importer) -> None:
         difference = importer.shows(attempt(importer, fabricate(importer, layout, **bent)), layout)
-        require(not difference, f"the elements of shape {layout.shape}, strides {layout.strides}", difference)
+        require(
+            not difference,
+            f"the elements of shape {layout.shape}, strides {layout.strides}",
+            difference,
+        )
 
     return check
 
 
 IMPORTS.add("plain", "an object whose type has a table is taken by it", TABLE, must_take(PLAIN))
 IMPORTS.add(
-    "older table", "of a table of a later major version, the one of 1.x in its chain is used", HEADER, must_take(PLAIN, _newer)
+    "older table",
+    "of a table of a later major version, the one of 1.x in its chain is used",
+    HEADER,
+    must_take(PLAIN, _newer),
 )
 
 
-@IMPORTS.clause("refuses a later table", "a table of a later major version without a chain is not used", HEADER)
+@IMPORTS.clause(
+    "refuses a later table", "a table of a later major version without a chain is not used", HEADER
+)
 def refuses_a_later_table(importer: Importer) -> None:
     before = Calls.given
     refuses(importer, fabricate(importer, PLAIN, _only_newer), "a table of version 2.0")
-    require(Calls.given == before, "no call of a table of version 2.0", f"{Calls.given - before} calls")
+    require(
+        Calls.given == before, "no call of a table of version 2.0", f"{Calls.given - before} calls"
+    )
 
 
-@IMPORTS.clause("zero copy", "what was taken is the exporter's memory, not a copy of it", FROM_OBJECT)
+@IMPORTS.clause(
+    "zero copy", "what was taken is the exporter's memory, not a copy of it", FROM_OBJECT
+)
 def zero_copy(importer: Importer) -> None:
     importer.shares(attempt(importer, fabricate(importer)))
 
 
-@IMPORTS.clause("releases once", "the deleter of a tensor is called once, when the last use is over", FROM_OBJECT)
+@IMPORTS.clause(
+    "releases once",
+    "the deleter of a tensor is called once, when the last use is over",
+    FROM_OBJECT,
+)
 def releases_once(importer: Importer) -> None:
     given = fabricate(importer)
     result = attempt(importer, given)
     if importer.look(result).data_ptr == importer.ground.address:
-        require(not given.tensors.released, "a tensor that is held", f"{given.tensors.released} calls of the deleter")
+        require(
+            not given.tensors.released,
+            "a tensor that is held",
+            f"{given.tensors.released} calls of the deleter",
+        )
     del result
     settles(lambda: given.tensors.released > 0, lambda: importer.take(fabricate(importer)))
     require(given.tensors.released == 1, "one call of the deleter", given.tensors.released)
 
 
-IMPORTS.add("transposed", "strides that are not C-contiguous are followed", TABLE, takes(TRANSPOSED))
+IMPORTS.add(
+    "transposed", "strides that are not C-contiguous are followed", TABLE, takes(TRANSPOSED)
+)
 IMPORTS.add("negative strides", "negative strides are followed", TABLE, takes(REVERSED))
 IMPORTS.add("0-d", "a tensor without dimensions is one element", TABLE, takes(SCALAR))
-IMPORTS.add("zero size", "a tensor without elements is taken, its data null", TABLE, takes(EMPTY, data=None))
+IMPORTS.add(
+    "zero size", "a tensor without elements is taken, its data null", TABLE, takes(EMPTY, data=None)
+)
 
 
 @IMPORTS.clause("byte_offset", "the elements begin byte_offset bytes after data", TABLE)
@@ -428,7 +511,9 @@ def byte_offset(importer: Importer) -> None:
     takes(SHIFTED, data=importer.ground.address, byte_offset=64)(importer)
 
 
-@IMPORTS.clause("read-only", "what is flagged as read-only cannot be written afterwards", FROM_OBJECT)
+@IMPORTS.clause(
+    "read-only", "what is flagged as read-only cannot be written afterwards", FROM_OBJECT
+)
 def read_only(importer: Importer) -> None:
     view = importer.look(attempt(importer, fabricate(importer, flags=structs.READ_ONLY)))
     if view.data_ptr != importer.ground.address:

@@ -8,7 +8,16 @@ import ctypes
 from typing import Any
 
 from .clauses import require, skip
-from .interfaces import Fabrication, Interface, Speaker, exports_of, imports_of, item_of, reader, steps_of
+from .interfaces import (
+    Fabrication,
+    Interface,
+    Speaker,
+    exports_of,
+    imports_of,
+    item_of,
+    reader,
+    steps_of,
+)
 from .subjects import EMPTY, PLAIN, Exporter, Importer, Layout, refuses
 
 NAME = "cai"
@@ -39,13 +48,19 @@ def zero_size(exporter: Exporter) -> None:
     require(not seen.address, "0", f"{seen.address:#x}")
 
 
-@EXPORTS.clause("plain types", "typestr is of a number or bool: the meaning of others is not agreed", SOURCE)
+@EXPORTS.clause(
+    "plain types", "typestr is of a number or bool: the meaning of others is not agreed", SOURCE
+)
 def plain_types(exporter: Exporter) -> None:
     found = INTERFACE.of(exporter.object)["typestr"]
     require(item_of(found)[0] in "biufc", "a kind of b, i, u, f or c", repr(found))
 
 
-@EXPORTS.clause("stream", "stream, if any, must be None or an int from 1: 0 may mean two streams", SYNCHRONIZATION)
+@EXPORTS.clause(
+    "stream",
+    "stream, if any, must be None or an int from 1: 0 may mean two streams",
+    SYNCHRONIZATION,
+)
 def stream(exporter: Exporter) -> None:
     found = INTERFACE.of(exporter.object).get("stream")
     if found is None:
@@ -68,8 +83,14 @@ def accessible(exporter: Exporter) -> None:
         skip("there are no elements")
     cuda = driver()
     found = ctypes.c_uint()
-    status = cuda.cuPointerGetAttribute(ctypes.byref(found), MEMORY_TYPE, ctypes.c_uint64(seen.address))
-    require(status == 0, "an address that the driver knows", f"{seen.address:#x}: error {status} of cuPointerGetAttribute")
+    status = cuda.cuPointerGetAttribute(
+        ctypes.byref(found), MEMORY_TYPE, ctypes.c_uint64(seen.address)
+    )
+    require(
+        status == 0,
+        "an address that the driver knows",
+        f"{seen.address:#x}: error {status} of cuPointerGetAttribute",
+    )
 
 
 def driver() -> Any:
@@ -102,7 +123,11 @@ fabricate = Fabrication(INTERFACE, truth)
 IMPORTS = imports_of(fabricate)
 
 
-@IMPORTS.clause("zero size null", "memory without elements is taken, its address 0, which is never looked at", SOURCE)
+@IMPORTS.clause(
+    "zero size null",
+    "memory without elements is taken, its address 0, which is never looked at",
+    SOURCE,
+)
 def zero_size_null(importer: Importer) -> None:
     difference = importer.shows(importer.take(fabricate(importer, EMPTY, data=(0, False))), EMPTY)
     require(not difference, f"shape {EMPTY.shape}", difference)
@@ -115,11 +140,24 @@ def refuses_no_version(importer: Importer) -> None:
     refuses(importer, given, "a dict without a version")
 
 
-@IMPORTS.clause("refuses a mask", "a mask is honoured or refused: elements that are not there may not be shown", SOURCE)
+@IMPORTS.clause(
+    "refuses a mask",
+    "a mask is honoured or refused: elements that are not there may not be shown",
+    SOURCE,
+)
 def refuses_a_mask(importer: Importer) -> None:
     flags = (ctypes.c_bool * 12)()
-    entries = {"shape": (3, 4), "typestr": "|b1", "data": (ctypes.addressof(flags), True), "version": 3}
-    refuses(importer, fabricate(importer, PLAIN, mask=Speaker(INTERFACE.attribute, entries)), "masked memory")
+    entries = {
+        "shape": (3, 4),
+        "typestr": "|b1",
+        "data": (ctypes.addressof(flags), True),
+        "version": 3,
+    }
+    refuses(
+        importer,
+        fabricate(importer, PLAIN, mask=Speaker(INTERFACE.attribute, entries)),
+        "masked memory",
+    )
 
 
 @IMPORTS.clause("refuses stream 0", "stream 0 is refused: it may mean two streams", SYNCHRONIZATION)

@@ -102,7 +102,9 @@ def words_of(error: BaseException) -> str:
 
 
 def ask(clause: Clause, subject: Any) -> Outcome:
-    """The outcome of one clause. An exception that the check did not expect is a failure: the subject raised it."""
+    """The outcome of one clause. An exception that the check did not expect is a failure: the
+    subject raised it.
+    """
     outcome = {"clause": clause.id, "says": clause.says, "source": clause.source}
     try:
         clause.check(subject)

@@ -18,22 +18,59 @@ SIDES = {"exporter": EXPORT, "importer": IMPORT}
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
-        "Exit status: 0 no clause failed, 1 a clause failed, 2 there is no such target, or it speaks no protocol. "
+        "Exit status: 0 no clause failed, 1 a clause failed, 2 there is no such target, or it "
+        "speaks no protocol. "
         "The target runs in a process of its own: where it crashes, the clause has failed."
     )
     parser.add_argument(
-        "target", nargs="?", metavar="TARGET", help="module:attribute or module:expression, such as 'numpy:zeros(3)'"
+        "target",
+        nargs="?",
+        metavar="TARGET",
+        help="module:attribute or module:expression, such as 'numpy:zeros(3)'",
     )
-    parser.add_argument("--as", dest="side", choices=SIDES, help="what the target is; seen by itself where it can be")
-    parser.add_argument("--device", default="host", help="where the memory lies that importers are handed, such as opencl:cpu")
-    parser.add_argument("--copies", action="store_true", help="the importer promises a copy, and is not to give a view")
     parser.add_argument(
-        "--protocol", action="append", default=[], choices=PROTOCOLS, help="this protocol, spoken or not; may be repeated"
+        "--as",
+        dest="side",
+        choices=SIDES,
+        help="what the target is; seen by itself where it can be",
     )
-    parser.add_argument("--only", action="append", default=[], metavar="PATTERN", help="clauses of such names, as 'dlpack.*'")
-    parser.add_argument("--skip", action="append", default=[], metavar="PATTERN", help="not the clauses of such names")
+    parser.add_argument(
+        "--device",
+        default="host",
+        help="where the memory lies that importers are handed, such as opencl:cpu",
+    )
+    parser.add_argument(
+        "--copies",
+        action="store_true",
+        help="the importer promises a copy, and is not to give a view",
+    )
+    parser.add_argument(
+        "--protocol",
+        action="append",
+        default=[],
+        choices=PROTOCOLS,
+        help="this protocol, spoken or not; may be repeated",
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="clauses of such names, as 'dlpack.*'",
+    )
+    parser.add_argument(
+        "--skip",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="not the clauses of such names",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--list", action="store_true", help="print all clauses with their sources, and check nothing")
+    parser.add_argument(
+        "--list",
+        action="store_true",
+        help="print all clauses with their sources, and check nothing",
+    )
 
 
 def main(chosen: argparse.Namespace) -> int:
@@ -42,7 +79,10 @@ def main(chosen: argparse.Namespace) -> int:
         report.show_clauses(every_clause())
         return 0
     if chosen.target is None:
-        print("entrepot check: TARGET is missing: module:attribute or module:expression, or --list", file=sys.stderr)
+        print(
+            "entrepot check: TARGET is missing: module:attribute or module:expression, or --list",
+            file=sys.stderr,
+        )
         return 2
     sys.path.insert(0, os.getcwd())  # the installed script has its own folder first in the path
     try:

@@ -186,7 +186,11 @@ def host_readable(exporter: Exporter) -> bool:
 EXPORTS = Table(NAME, EXPORT)
 
 
-@EXPORTS.clause("device", "__dlpack_device__() gives a device type that DLPack knows, and a number that is not negative", DEVICE)
+@EXPORTS.clause(
+    "device",
+    "__dlpack_device__() gives a device type that DLPack knows, and a number that is not negative",
+    DEVICE,
+)
 def device(exporter: Exporter) -> None:
     answer = exporter.object.__dlpack_device__()
     require(isinstance(answer, tuple) and len(answer) == 2, "a tuple of two ints", repr(answer))
@@ -196,7 +200,11 @@ def device(exporter: Exporter) -> None:
     require(number >= 0, "a number from 0", number)
 
 
-@EXPORTS.clause("keywords", "__dlpack__ accepts stream, max_version, dl_device and copy, each of them None", METHOD)
+@EXPORTS.clause(
+    "keywords",
+    "__dlpack__ accepts stream, max_version, dl_device and copy, each of them None",
+    METHOD,
+)
 def keywords(exporter: Exporter) -> None:
     for name in ("stream", "max_version", "dl_device", "copy"):
         try:
@@ -207,14 +215,20 @@ def keywords(exporter: Exporter) -> None:
             continue  # a refusal of the export, not of the keyword
 
 
-@EXPORTS.clause("legacy", "without max_version, the capsule is named dltensor: its consumer knows no other", METHOD)
+@EXPORTS.clause(
+    "legacy",
+    "without max_version, the capsule is named dltensor: its consumer knows no other",
+    METHOD,
+)
 def legacy(exporter: Exporter) -> None:
     for asked in ({}, {"max_version": None}) if accepts(exporter, "max_version") else ({},):
         held = exported(exporter, **asked)
         require(held.form is Legacy, "dltensor", held.name)
 
 
-@EXPORTS.clause("versioned", "with max_version=(1, 0), the capsule is named dltensor_versioned", METHOD)
+@EXPORTS.clause(
+    "versioned", "with max_version=(1, 0), the capsule is named dltensor_versioned", METHOD
+)
 def has_versioned(exporter: Exporter) -> None:
     if not accepts(exporter, "max_version"):
         skip("max_version is not accepted")
@@ -222,7 +236,9 @@ def has_versioned(exporter: Exporter) -> None:
     require(held.form is Versioned, "dltensor_versioned", held.name)
 
 
-@EXPORTS.clause("old consumer", "with max_version=(0, 8), nothing newer than a legacy tensor is given", METHOD)
+@EXPORTS.clause(
+    "old consumer", "with max_version=(0, 8), nothing newer than a legacy tensor is given", METHOD
+)
 def old_consumer(exporter: Exporter) -> None:
     if not accepts(exporter, "max_version"):
         skip("max_version is not accepted")
@@ -230,22 +246,36 @@ def old_consumer(exporter: Exporter) -> None:
     require(held.form is Legacy, "dltensor", held.name)
 
 
-@EXPORTS.clause("newer consumer", "with a max_version from the future, the exporter's newest is given", METHOD)
+@EXPORTS.clause(
+    "newer consumer", "with a max_version from the future, the exporter's newest is given", METHOD
+)
 def newer_consumer(exporter: Exporter) -> None:
     if not accepts(exporter, "max_version"):
         skip("max_version is not accepted")
     held = exported(exporter, max_version=(99, 0))
-    require(held.form is Versioned or best(exporter.object).form is Legacy, "the newest that there is", held.name)
+    require(
+        held.form is Versioned or best(exporter.object).form is Legacy,
+        "the newest that there is",
+        held.name,
+    )
 
 
-@EXPORTS.clause("version", "a versioned tensor says a version of 1, the major that was asked for", f"{HEADER}: DLPackVersion")
+@EXPORTS.clause(
+    "version",
+    "a versioned tensor says a version of 1, the major that was asked for",
+    f"{HEADER}: DLPackVersion",
+)
 def version(exporter: Exporter) -> None:
     held = versioned(exporter)
     assert held.version is not None
     require(held.version[0] == 1, "version 1.x", "{}.{}".format(*held.version))
 
 
-@EXPORTS.clause("shape", "ndim is not negative, shape is there, no extent is negative", f"{HEADER}: DLTensor.shape")
+@EXPORTS.clause(
+    "shape",
+    "ndim is not negative, shape is there, no extent is negative",
+    f"{HEADER}: DLTensor.shape",
+)
 def shape(exporter: Exporter) -> None:
     held = best(exporter.object)
     tensor = held.tensor
@@ -255,24 +285,44 @@ def shape(exporter: Exporter) -> None:
     require(all(extent >= 0 for extent in extents), "extents from 0", extents)
 
 
-@EXPORTS.clause("strides", "since 1.2, strides are not null where there are dimensions", f"{HEADER}: DLTensor.strides")
+@EXPORTS.clause(
+    "strides",
+    "since 1.2, strides are not null where there are dimensions",
+    f"{HEADER}: DLTensor.strides",
+)
 def strides(exporter: Exporter) -> None:
     held = best(exporter.object)
     if held.version is None or held.version < (1, 2):
         skip("before 1.2, null strides mean contiguous")
-    require(held.tensor.strides or not held.tensor.ndim, f"{held.tensor.ndim} strides", "a null pointer")
+    require(
+        held.tensor.strides or not held.tensor.ndim, f"{held.tensor.ndim} strides", "a null pointer"
+    )
 
 
-@EXPORTS.clause("dtype", "the type's code is known; it has bits and lanes; a bool has 8 bits", f"{HEADER}: DLDataType")
+@EXPORTS.clause(
+    "dtype",
+    "the type's code is known; it has bits and lanes; a bool has 8 bits",
+    f"{HEADER}: DLDataType",
+)
 def dtype(exporter: Exporter) -> None:
     held = best(exporter.object)
     kind = held.tensor.dtype
     require(kind.code in structs.TYPE_CODES, "a code of DLDataTypeCode", kind.code)
-    require(kind.bits and kind.lanes, "bits and lanes from 1", f"{kind.bits} bits, {kind.lanes} lanes")
-    require(structs.TYPE_CODES[kind.code] != "bool" or kind.bits == 8, "a bool of 8 bits", f"{kind.bits} bits")
+    require(
+        kind.bits and kind.lanes, "bits and lanes from 1", f"{kind.bits} bits, {kind.lanes} lanes"
+    )
+    require(
+        structs.TYPE_CODES[kind.code] != "bool" or kind.bits == 8,
+        "a bool of 8 bits",
+        f"{kind.bits} bits",
+    )
 
 
-@EXPORTS.clause("data", "a tensor with elements has an address, aligned to its element", f"{HEADER}: DLTensor.data")
+@EXPORTS.clause(
+    "data",
+    "a tensor with elements has an address, aligned to its element",
+    f"{HEADER}: DLTensor.data",
+)
 def data(exporter: Exporter) -> None:
     held = best(exporter.object)
     tensor = held.tensor
@@ -286,23 +336,34 @@ def data(exporter: Exporter) -> None:
     require(seen.address % aligned == 0, f"an address that {aligned} divides", f"{seen.address:#x}")
 
 
-@EXPORTS.clause("tensor device", "the tensor is on the device that __dlpack_device__() names", SEMANTICS)
+@EXPORTS.clause(
+    "tensor device", "the tensor is on the device that __dlpack_device__() names", SEMANTICS
+)
 def tensor_device(exporter: Exporter) -> None:
     held = best(exporter.object)
     where = held.tensor.device
     named = device_of(exporter)
-    require((where.device_type, where.device_id) == named, f"device {named}", (where.device_type, where.device_id))
+    require(
+        (where.device_type, where.device_id) == named,
+        f"device {named}",
+        (where.device_type, where.device_id),
+    )
 
 
 EXPORTS.add(
     "agrees",
-    "the tensor has the address, shape, strides and type that the other protocols of the object say",
+    "the tensor has the address, shape, strides and type that the other protocols of the object "
+    "say",
     SEMANTICS,
     agrees(NAME),
 )
 
 
-@EXPORTS.clause("flags", "no flag is set that DLPack 1.3 does not know", f"{HEADER}: DLManagedTensorVersioned.flags")
+@EXPORTS.clause(
+    "flags",
+    "no flag is set that DLPack 1.3 does not know",
+    f"{HEADER}: DLManagedTensorVersioned.flags",
+)
 def flags(exporter: Exporter) -> None:
     found = versioned(exporter).flags or 0
     known = structs.READ_ONLY | structs.IS_COPIED | structs.PADDED
@@ -317,7 +378,11 @@ EXPORTS.add(
 )
 
 
-@EXPORTS.clause("read-only legacy", "read-only memory is refused as a legacy tensor, which cannot say so, by BufferError", METHOD)
+@EXPORTS.clause(
+    "read-only legacy",
+    "read-only memory is refused as a legacy tensor, which cannot say so, by BufferError",
+    METHOD,
+)
 def read_only_legacy(exporter: Exporter) -> None:
     known = exporter.read_only(NAME)
     own = read(exporter.object).read_only
@@ -328,11 +393,17 @@ def read_only_legacy(exporter: Exporter) -> None:
     except BufferError:
         return
     require(
-        held.form is not Legacy, "BufferError", f"a legacy tensor of memory that is read-only by {known[1] if known else NAME}"
+        held.form is not Legacy,
+        "BufferError",
+        f"a legacy tensor of memory that is read-only by {known[1] if known else NAME}",
     )
 
 
-@EXPORTS.clause("zero copy", "two exports of one object are of one address, and none says that it is a copy", SEMANTICS)
+@EXPORTS.clause(
+    "zero copy",
+    "two exports of one object are of one address, and none says that it is a copy",
+    SEMANTICS,
+)
 def zero_copy(exporter: Exporter) -> None:
     first, second = best(exporter.object), best(exporter.object)
     one, other = seen_in(first.tensor, None), seen_in(second.tensor, None)
@@ -347,7 +418,9 @@ def copy_false(exporter: Exporter) -> None:
     held = exported(exporter, copy=False, max_version=LATEST)
     found, own = seen_in(held.tensor, None), read(exporter.object)
     require(not (held.flags or 0) & structs.IS_COPIED, "no copy", "the flag that says so")
-    require(found.address == own.address or not own.size, f"{own.address:#x}", f"{found.address:#x}")
+    require(
+        found.address == own.address or not own.size, f"{own.address:#x}", f"{found.address:#x}"
+    )
 
 
 @EXPORTS.clause("copy=True", "copy=True gives other memory, and the flag that says so", METHOD)
@@ -357,22 +430,32 @@ def copy_true(exporter: Exporter) -> None:
     held, own = exported(exporter, copy=True, max_version=LATEST), best(exporter.object)
     found, original = seen_in(held.tensor, None), seen_in(own.tensor, None)
     if original.size:
-        require(found.address != original.address, "other memory", f"the object's own, at {found.address:#x}")
+        require(
+            found.address != original.address,
+            "other memory",
+            f"the object's own, at {found.address:#x}",
+        )
     if held.form is Versioned:
         require((held.flags or 0) & structs.IS_COPIED, "the flag IS_COPIED", bin(held.flags or 0))
 
 
-@EXPORTS.clause("own device", "dl_device that names the object's own device changes nothing", METHOD)
+@EXPORTS.clause(
+    "own device", "dl_device that names the object's own device changes nothing", METHOD
+)
 def own_device(exporter: Exporter) -> None:
     if not accepts(exporter, "dl_device"):
         skip("dl_device is not accepted")
     held = exported(exporter, dl_device=device_of(exporter), max_version=LATEST)
     found, own = seen_in(held.tensor, None), read(exporter.object)
-    require(found.address == own.address or not own.size, f"{own.address:#x}", f"{found.address:#x}")
+    require(
+        found.address == own.address or not own.size, f"{own.address:#x}", f"{found.address:#x}"
+    )
 
 
 @EXPORTS.clause(
-    "host device", "a copy that dl_device=(kDLCPU, 0) brought says that it is one", f"{HEADER}: DLPACK_FLAG_BITMASK_IS_COPIED"
+    "host device",
+    "a copy that dl_device=(kDLCPU, 0) brought says that it is one",
+    f"{HEADER}: DLPACK_FLAG_BITMASK_IS_COPIED",
 )
 def host_device(exporter: Exporter) -> None:
     if device_of(exporter)[0] == structs.CPU:
@@ -381,12 +464,18 @@ def host_device(exporter: Exporter) -> None:
         skip("dl_device is not accepted")
     held = exported(exporter, dl_device=(structs.CPU, 0), max_version=LATEST)
     found, own = seen_in(held.tensor, None), read(exporter.object)
-    require(held.tensor.device.device_type == structs.CPU, "a tensor of kDLCPU", held.tensor.device.device_type)
+    require(
+        held.tensor.device.device_type == structs.CPU,
+        "a tensor of kDLCPU",
+        held.tensor.device.device_type,
+    )
     if held.form is Versioned and own.size and found.address != own.address:
         require((held.flags or 0) & structs.IS_COPIED, "the flag IS_COPIED", bin(held.flags or 0))
 
 
-@EXPORTS.clause("host view", "memory that the host reads is given as kDLCPU without a copy", SEMANTICS)
+@EXPORTS.clause(
+    "host view", "memory that the host reads is given as kDLCPU without a copy", SEMANTICS
+)
 def host_view(exporter: Exporter) -> None:
     if device_of(exporter)[0] == structs.CPU or not host_readable(exporter):
         skip("the memory is the host's own, or out of its reach")
@@ -394,7 +483,9 @@ def host_view(exporter: Exporter) -> None:
         skip("dl_device is not accepted")
     held = exported(exporter, dl_device=(structs.CPU, 0), max_version=LATEST)
     found, own = seen_in(held.tensor, None), read(exporter.object)
-    require(found.address == own.address or not own.size, f"{own.address:#x}", f"{found.address:#x}")
+    require(
+        found.address == own.address or not own.size, f"{own.address:#x}", f"{found.address:#x}"
+    )
 
 
 @EXPORTS.clause("other device", "a device that cannot be served is refused by BufferError", METHOD)
@@ -411,7 +502,9 @@ def other_device(exporter: Exporter) -> None:
     raise Failed(asked, f"a tensor on device {held.tensor.device.device_type}")
 
 
-@EXPORTS.clause("host stream", "where there are no streams, a stream other than None is refused", METHOD)
+@EXPORTS.clause(
+    "host stream", "where there are no streams, a stream other than None is refused", METHOD
+)
 def host_stream(exporter: Exporter) -> None:
     if device_of(exporter)[0] != structs.CPU:
         skip("the device has streams, or queues")
@@ -422,7 +515,9 @@ def host_stream(exporter: Exporter) -> None:
     raise Failed("a refusal of stream=7", "a capsule")
 
 
-@EXPORTS.clause("no order", "on CUDA and ROCm, stream=-1 is accepted, and asks for no order", METHOD)
+@EXPORTS.clause(
+    "no order", "on CUDA and ROCm, stream=-1 is accepted, and asks for no order", METHOD
+)
 def no_order(exporter: Exporter) -> None:
     if device_of(exporter)[0] not in structs.HAS_STREAMS:
         skip("the memory is not of CUDA or ROCm")
@@ -440,7 +535,9 @@ def ambiguous_stream(exporter: Exporter) -> None:
     raise Failed("a refusal of stream=0", "a capsule")
 
 
-@EXPORTS.clause("unconsumed capsule", "a capsule that was not consumed frees its tensor, once", IMPLEMENTATION)
+@EXPORTS.clause(
+    "unconsumed capsule", "a capsule that was not consumed frees its tensor, once", IMPLEMENTATION
+)
 def unconsumed_capsule(exporter: Exporter) -> None:
     held = best(exporter.object)
     if not held.has_deleter:
@@ -453,7 +550,11 @@ def unconsumed_capsule(exporter: Exporter) -> None:
         leak(exporter)
 
 
-@EXPORTS.clause("consumed capsule", "a capsule that was renamed leaves its tensor to the consumer", IMPLEMENTATION)
+@EXPORTS.clause(
+    "consumed capsule",
+    "a capsule that was renamed leaves its tensor to the consumer",
+    IMPLEMENTATION,
+)
 def consumed_capsule(exporter: Exporter) -> None:
     held = best(exporter.object).consume()
     gc.collect()
@@ -478,7 +579,11 @@ def deleter_thread(exporter: Exporter) -> None:
     thread.join()
 
 
-@EXPORTS.clause("several exports", "tensors of one object live apart: freeing one leaves the others as they are", SEMANTICS)
+@EXPORTS.clause(
+    "several exports",
+    "tensors of one object live apart: freeing one leaves the others as they are",
+    SEMANTICS,
+)
 def several_exports(exporter: Exporter) -> None:
     first, second = best(exporter.object).consume(), best(exporter.object).consume()
     before = seen_in(second.tensor, None)
@@ -489,7 +594,9 @@ def several_exports(exporter: Exporter) -> None:
     require(before == after, str(before), after)
 
 
-@EXPORTS.clause("keeps the memory", "the tensor keeps the memory when the object is gone", SEMANTICS)
+@EXPORTS.clause(
+    "keeps the memory", "the tensor keeps the memory when the object is gone", SEMANTICS
+)
 def keeps_the_memory(exporter: Exporter) -> None:
     obj = exporter.fresh()
     held = best(obj).consume()
@@ -510,7 +617,12 @@ def export_and_drop(obj: Any) -> None:
     best(obj).drop()
 
 
-EXPORTS.add("references", "an export that is over holds no reference to the object", SEMANTICS, lets_go(export_and_drop))
+EXPORTS.add(
+    "references",
+    "an export that is over holds no reference to the object",
+    SEMANTICS,
+    lets_go(export_and_drop),
+)
 
 
 @EXPORTS.clause("leak", "exports that are over leave no memory behind", IMPLEMENTATION)
@@ -550,7 +662,9 @@ class Fabricated:
 
     _lent: ClassVar[dict[int, tuple[Any, ...]]] = {}
 
-    def __init__(self, importer: Importer, layout: Layout = PLAIN, form: type = Versioned, **bent: Any) -> None:
+    def __init__(
+        self, importer: Importer, layout: Layout = PLAIN, form: type = Versioned, **bent: Any
+    ) -> None:
         self.ground, self.form = importer.ground, form
         low = layout.first * importer.ground.ITEM
         self.fields: dict[str, Any] = {
@@ -577,7 +691,11 @@ class Fabricated:
         fields = self.fields
         managed: Any = (form or self.form)()
         tensor = managed.dl_tensor
-        tensor.data, tensor.byte_offset, tensor.ndim = fields["data"], fields["byte_offset"], fields["ndim"]
+        tensor.data, tensor.byte_offset, tensor.ndim = (
+            fields["data"],
+            fields["byte_offset"],
+            fields["ndim"],
+        )
         tensor.dtype, tensor.device = DLDataType(*fields["dtype"]), DLDevice(*fields["device"])
         numbers = structs.integers(fields["shape"]), structs.integers(fields["strides"])
         tensor.shape = ctypes.cast(numbers[0], ctypes.POINTER(ctypes.c_int64))
@@ -608,8 +726,14 @@ class Fabricated:
         form = self.form if keywords.get("max_version") else Legacy
         if form is Legacy and self.fields["flags"] & structs.READ_ONLY:
             raise BufferError("a legacy tensor cannot say that it is read-only")
-        name = OTHER_NAME if self.fields["name"] == "other" else CAPSULE_NAMES[form][self.fields["name"] == "used"]
-        capsule = structs.new_capsule(ctypes.addressof(self.managed(form)), name, structs.free_if_fresh)
+        name = (
+            OTHER_NAME
+            if self.fields["name"] == "other"
+            else CAPSULE_NAMES[form][self.fields["name"] == "used"]
+        )
+        capsule = structs.new_capsule(
+            ctypes.addressof(self.managed(form)), name, structs.free_if_fresh
+        )
         self.capsules.append(capsule)
         return capsule
 
@@ -646,8 +770,14 @@ def takes(layout: Layout, form: type = Versioned, **bent: Any) -> Callable[[Impo
     """Requires the elements of the layout, unless the importer refuses it."""
 
     def check(importer: Importer) -> None:
-        difference = importer.shows(attempt(importer, Fabricated(importer, layout, form, **bent)), layout)
-        require(not difference, f"the elements of shape {layout.shape}, strides {layout.strides}", difference)
+        difference = importer.shows(
+            attempt(importer, Fabricated(importer, layout, form, **bent)), layout
+        )
+        require(
+            not difference,
+            f"the elements of shape {layout.shape}, strides {layout.strides}",
+            difference,
+        )
 
     return check
 
@@ -680,18 +810,31 @@ def must_refuse(what: str, form: type = Versioned, **bent: Any) -> Callable[[Imp
     return check
 
 
-IMPORTS.add("plain", "a tensor of contiguous float32 is taken, of the form that was asked for", CONSUMER, must_take(PLAIN))
-IMPORTS.add("legacy", "a legacy tensor is taken: producers may not have a newer one", METHOD, must_take(PLAIN, form=Legacy))
+IMPORTS.add(
+    "plain",
+    "a tensor of contiguous float32 is taken, of the form that was asked for",
+    CONSUMER,
+    must_take(PLAIN),
+)
+IMPORTS.add(
+    "legacy",
+    "a legacy tensor is taken: producers may not have a newer one",
+    METHOD,
+    must_take(PLAIN, form=Legacy),
+)
 IMPORTS.add(
     "old producer",
-    "a producer whose __dlpack__ has no keywords but stream is asked again without them, on TypeError",
+    "a producer whose __dlpack__ has no keywords but stream is asked again without them, on "
+    "TypeError",
     METHOD,
     must_take(PLAIN, WithoutKeywords, form=Legacy),
 )
 
 
 @IMPORTS.clause(
-    "asks for a version", "max_version is passed: without it, producers give a legacy tensor, which has no flags", METHOD
+    "asks for a version",
+    "max_version is passed: without it, producers give a legacy tensor, which has no flags",
+    METHOD,
 )
 def asks_for_a_version(importer: Importer) -> None:
     given = Fabricated(importer)
@@ -717,7 +860,11 @@ def imports_without_copy(importer: Importer) -> None:
     importer.shares(attempt(importer, Fabricated(importer)))
 
 
-@IMPORTS.clause("renames the capsule", "a consumed capsule is renamed, so that it is not consumed again", IMPLEMENTATION)
+@IMPORTS.clause(
+    "renames the capsule",
+    "a consumed capsule is renamed, so that it is not consumed again",
+    IMPLEMENTATION,
+)
 def renames_the_capsule(importer: Importer) -> None:
     given = Fabricated(importer)
     result = attempt(importer, given)
@@ -726,7 +873,9 @@ def renames_the_capsule(importer: Importer) -> None:
     del result
 
 
-@IMPORTS.clause("holds the tensor", "the deleter is not called while the result is in use", SEMANTICS)
+@IMPORTS.clause(
+    "holds the tensor", "the deleter is not called while the result is in use", SEMANTICS
+)
 def holds_the_tensor(importer: Importer) -> None:
     given = Fabricated(importer)
     result = attempt(importer, given)
@@ -737,7 +886,9 @@ def holds_the_tensor(importer: Importer) -> None:
     del result
 
 
-@IMPORTS.clause("releases once", "the deleter is called once, when the last use is over", IMPLEMENTATION)
+@IMPORTS.clause(
+    "releases once", "the deleter is called once, when the last use is over", IMPLEMENTATION
+)
 def releases_once(importer: Importer) -> None:
     given = Fabricated(importer)
     result = attempt(importer, given)
@@ -749,18 +900,39 @@ def releases_once(importer: Importer) -> None:
 
 
 @IMPORTS.clause(
-    "null deleter", "a tensor without a deleter is taken, and dropped without calling one", f"{HEADER}: DLManagedTensor.deleter"
+    "null deleter",
+    "a tensor without a deleter is taken, and dropped without calling one",
+    f"{HEADER}: DLManagedTensor.deleter",
 )
 def null_deleter(importer: Importer) -> None:
     must_take(PLAIN, deleter=False)(importer)
     gc.collect()
 
 
-IMPORTS.add("transposed", "strides that are not C-contiguous are followed", f"{HEADER}: DLTensor.strides", takes(TRANSPOSED))
-IMPORTS.add("steps", "strides that leave elements out are followed", f"{HEADER}: DLTensor.strides", takes(STEPPED))
-IMPORTS.add("negative strides", "negative strides are followed", f"{HEADER}: DLTensor.strides", takes(REVERSED))
-IMPORTS.add("broadcast", "strides of 0 are followed", f"{HEADER}: DLTensor.strides", takes(BROADCAST))
-IMPORTS.add("0-d", "a tensor without dimensions is one element", f"{HEADER}: DLTensor.ndim", takes(SCALAR))
+IMPORTS.add(
+    "transposed",
+    "strides that are not C-contiguous are followed",
+    f"{HEADER}: DLTensor.strides",
+    takes(TRANSPOSED),
+)
+IMPORTS.add(
+    "steps",
+    "strides that leave elements out are followed",
+    f"{HEADER}: DLTensor.strides",
+    takes(STEPPED),
+)
+IMPORTS.add(
+    "negative strides",
+    "negative strides are followed",
+    f"{HEADER}: DLTensor.strides",
+    takes(REVERSED),
+)
+IMPORTS.add(
+    "broadcast", "strides of 0 are followed", f"{HEADER}: DLTensor.strides", takes(BROADCAST)
+)
+IMPORTS.add(
+    "0-d", "a tensor without dimensions is one element", f"{HEADER}: DLTensor.ndim", takes(SCALAR)
+)
 IMPORTS.add(
     "0-d null",
     "where ndim is 0, shape and strides may be null",
@@ -787,7 +959,11 @@ IMPORTS.add(
 )
 
 
-@IMPORTS.clause("byte_offset", "the elements begin byte_offset bytes after data", f"{HEADER}: DLTensor.byte_offset")
+@IMPORTS.clause(
+    "byte_offset",
+    "the elements begin byte_offset bytes after data",
+    f"{HEADER}: DLTensor.byte_offset",
+)
 def byte_offset(importer: Importer) -> None:
     takes(SHIFTED, data=importer.ground.address, byte_offset=64)(importer)
 
@@ -801,7 +977,9 @@ IMPORTS.add(
 
 
 @IMPORTS.clause(
-    "read-only", "what is flagged as read-only cannot be written afterwards", f"{HEADER}: DLPACK_FLAG_BITMASK_READ_ONLY"
+    "read-only",
+    "what is flagged as read-only cannot be written afterwards",
+    f"{HEADER}: DLPACK_FLAG_BITMASK_READ_ONLY",
 )
 def read_only(importer: Importer) -> None:
     result = attempt(importer, Fabricated(importer, flags=structs.READ_ONLY))
@@ -811,18 +989,25 @@ def read_only(importer: Importer) -> None:
     require(view.read_only, "a read-only result, or a refusal", "a writable view")
 
 
-IMPORTS.add("refuses a major version", "a tensor of another major version is refused", f"{HEADER}: DLPackVersion",
+IMPORTS.add("refuses a major version", "a tensor of another major version is refused",
+    f"{HEADER}: DLPackVersion",
             must_refuse("version 2.0", version=(2, 0)))  # fmt: skip
 
 
 @IMPORTS.clause(
-    "frees a major version", "a tensor of another major version is given back, through its deleter", f"{HEADER}: DLPackVersion"
+    "frees a major version",
+    "a tensor of another major version is given back, through its deleter",
+    f"{HEADER}: DLPackVersion",
 )
 def frees_a_major_version(importer: Importer) -> None:
     freed_when_refused(importer, version=(2, 0))
 
 
-@IMPORTS.clause("frees what it refuses", "a refused tensor is given back once, by the importer or by its capsule", IMPLEMENTATION)
+@IMPORTS.clause(
+    "frees what it refuses",
+    "a refused tensor is given back once, by the importer or by its capsule",
+    IMPLEMENTATION,
+)
 def frees_what_it_refuses(importer: Importer) -> None:
     freed_when_refused(importer, dtype=(200, 32, 1))
 
@@ -842,27 +1027,45 @@ def freed_when_refused(importer: Importer, **bent: Any) -> None:
 
 
 for name, what, where, bent in (
-    ("refuses a used capsule", "a capsule that was consumed already", IMPLEMENTATION, {"name": "used"}),
+    ("refuses a used capsule", "a capsule that was consumed already", IMPLEMENTATION,
+        {"name": "used"}),
     ("refuses other capsules", "a capsule of another name", IMPLEMENTATION, {"name": "other"}),
-    ("refuses null data", "a null pointer, where there are elements", f"{HEADER}: DLTensor.data", {"data": None}),
+    ("refuses null data", "a null pointer, where there are elements", f"{HEADER}: DLTensor.data",
+        {"data": None}),
     ("refuses ndim", "a negative number of dimensions", f"{HEADER}: DLTensor.ndim", {"ndim": -1}),
-    ("refuses a null shape", "a null shape of two dimensions", f"{HEADER}: DLTensor.shape", {"shape": None}),
+    ("refuses a null shape", "a null shape of two dimensions", f"{HEADER}: DLTensor.shape",
+        {"shape": None}),
     ("refuses extents", "a negative extent", f"{HEADER}: DLTensor.shape", {"shape": (-3, 4)}),
-    ("refuses an overflow", "more elements than there are addresses", f"{HEADER}: DLTensor.shape", {"shape": HUGE}),
-    ("refuses a code", "an undefined type code", f"{HEADER}: DLDataTypeCode", {"dtype": (200, 32, 1)}),
+    ("refuses an overflow", "more elements than there are addresses", f"{HEADER}: DLTensor.shape",
+        {"shape": HUGE}),
+    ("refuses a code", "an undefined type code", f"{HEADER}: DLDataTypeCode",
+        {"dtype": (200, 32, 1)}),
     ("refuses bits", "float of 24 bits", f"{HEADER}: DLDataType.bits", {"dtype": (2, 24, 1)}),
-    ("refuses a device", "an undefined device type", f"{HEADER}: DLDeviceType", {"device": (99, 0)}),
+    ("refuses a device", "an undefined device type", f"{HEADER}: DLDeviceType",
+        {"device": (99, 0)}),
 ):  # fmt: skip
     IMPORTS.add(name, f"{what} is refused", where, must_refuse(what, **bent))
 
 
-@IMPORTS.clause("lanes", "elements of three lanes are three times as wide, or refused", f"{HEADER}: DLDataType.lanes")
+@IMPORTS.clause(
+    "lanes",
+    "elements of three lanes are three times as wide, or refused",
+    f"{HEADER}: DLDataType.lanes",
+)
 def lanes(importer: Importer) -> None:
-    view = importer.look(attempt(importer, Fabricated(importer, Layout((2, 3), (3, 1)), dtype=(2, 32, 3))))
-    require(view.nbytes == 72, "2 by 3 elements of 12 bytes", f"{view.shape} elements of {view.itemsize} bytes")
+    view = importer.look(
+        attempt(importer, Fabricated(importer, Layout((2, 3), (3, 1)), dtype=(2, 32, 3)))
+    )
+    require(
+        view.nbytes == 72,
+        "2 by 3 elements of 12 bytes",
+        f"{view.shape} elements of {view.itemsize} bytes",
+    )
 
 
-@IMPORTS.clause("refusal of the producer", "where __dlpack__ raises BufferError, the import is an error", METHOD)
+@IMPORTS.clause(
+    "refusal of the producer", "where __dlpack__ raises BufferError, the import is an error", METHOD
+)
 def refusal_of_the_producer(importer: Importer) -> None:
     refuses(importer, Refusing(importer), "what its producer refuses to export")
 

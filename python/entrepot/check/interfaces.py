@@ -1,4 +1,6 @@
-"""Clauses shared by the three protocols that are dicts, with each protocol's own names and units."""
+"""Clauses shared by the three protocols that are dicts, with each protocol's own names and
+units.
+"""
 
 from __future__ import annotations
 
@@ -78,10 +80,14 @@ def reader(interface: Interface) -> Callable[[Any], Seen]:
         data = entries.get("data")
         if not isinstance(data, (tuple, list)):
             skip("the dict has no address: the memory is a buffer's")
-        address = data[0] + (entries.get("offset") or 0) * (0 if interface.strides_in_bytes else nbytes)
+        address = data[0] + (entries.get("offset") or 0) * (
+            0 if interface.strides_in_bytes else nbytes
+        )
         strides = packed(shape) if steps is None else tuple(step // unit for step in steps)
         swapped = nbytes > 1 and entries["typestr"].startswith(SWAPPED)
-        return Seen(address, shape, strides, None if swapped else dtype_of(kind, nbytes), bool(data[1]))
+        return Seen(
+            address, shape, strides, None if swapped else dtype_of(kind, nbytes), bool(data[1])
+        )
 
     return read
 
@@ -106,25 +112,41 @@ def exports_of(interface: Interface) -> Table:
     @table.clause("keys", f"{', '.join(interface.required)} are there", source)
     def keys(exporter: Exporter) -> None:
         missing = [key for key in interface.required if key not in interface.of(exporter.object)]
-        require(not missing, f"the keys {', '.join(interface.required)}", f"no {', '.join(missing)}")
-
-    @table.clause("known keys", "no key is there that the protocol does not have: no consumer would honour it", source)
-    def known_keys(exporter: Exporter) -> None:
-        unknown = [key for key in interface.of(exporter.object) if key not in (*interface.required, *interface.optional)]
         require(
-            not unknown, f"{', '.join((*interface.required, *interface.optional))}", f"{', '.join(map(str, unknown))} besides"
+            not missing, f"the keys {', '.join(interface.required)}", f"no {', '.join(missing)}"
+        )
+
+    @table.clause(
+        "known keys",
+        "no key is there that the protocol does not have: no consumer would honour it",
+        source,
+    )
+    def known_keys(exporter: Exporter) -> None:
+        unknown = [
+            key
+            for key in interface.of(exporter.object)
+            if key not in (*interface.required, *interface.optional)
+        ]
+        require(
+            not unknown,
+            f"{', '.join((*interface.required, *interface.optional))}",
+            f"{', '.join(map(str, unknown))} besides",
         )
 
     @table.clause("version", f"version is the int {interface.version}", source)
     def version(exporter: Exporter) -> None:
         found = entry(exporter, "version")
-        require(type(found) is int and found == interface.version, repr(interface.version), repr(found))
+        require(
+            type(found) is int and found == interface.version, repr(interface.version), repr(found)
+        )
 
     @table.clause("shape", "shape is a tuple of ints, none of them negative", source)
     def shape(exporter: Exporter) -> None:
         found = entry(exporter, "shape")
         is_tuple = isinstance(found, tuple) and all(isinstance(extent, int) for extent in found)
-        require(is_tuple and all(extent >= 0 for extent in found), "a tuple of ints from 0", repr(found))
+        require(
+            is_tuple and all(extent >= 0 for extent in found), "a tuple of ints from 0", repr(found)
+        )
 
     @table.clause("typestr", "typestr is a str of byte order, kind and bytes", source)
     def typestr(exporter: Exporter) -> None:
@@ -134,12 +156,19 @@ def exports_of(interface: Interface) -> Table:
         order = found[0] in "<>|="
         require(order, "a byte order first: '<', '>' or '|'", repr(found))
 
-    @table.clause("data", "data is a tuple of an int, the address, and a bool, the read-only flag", source)
+    @table.clause(
+        "data", "data is a tuple of an int, the address, and a bool, the read-only flag", source
+    )
     def data(exporter: Exporter) -> None:
         found = entry(exporter, "data")
         if not isinstance(found, (tuple, list, int)) and interface.name == "array_interface":
             skip("data is an object with a buffer")
-        fits = isinstance(found, tuple) and len(found) == 2 and type(found[0]) is int and type(found[1]) is bool
+        fits = (
+            isinstance(found, tuple)
+            and len(found) == 2
+            and type(found[0]) is int
+            and type(found[1]) is bool
+        )
         require(fits, "a tuple (int, bool)", f"{type(found).__name__} {found!r}")
 
     @table.clause("address", "there is an address where there are elements", source)
@@ -159,13 +188,21 @@ def exports_of(interface: Interface) -> Table:
         if found is None:
             return
         is_tuple = isinstance(found, tuple) and all(isinstance(step, int) for step in found)
-        require(is_tuple and len(found) == len(extents), f"None, or a tuple of {len(extents)} ints", repr(found))
+        require(
+            is_tuple and len(found) == len(extents),
+            f"None, or a tuple of {len(extents)} ints",
+            repr(found),
+        )
 
     @table.clause("same each time", "the attribute says the same whenever it is asked", source)
     def same_each_time(exporter: Exporter) -> None:
         first, second = (interface.of(exporter.object) for _ in range(2))
         for key in ("shape", "typestr", "data", "strides", "offset", "version"):
-            require(first.get(key) == second.get(key), f"{key} {first.get(key)!r}", repr(second.get(key)))
+            require(
+                first.get(key) == second.get(key),
+                f"{key} {first.get(key)!r}",
+                repr(second.get(key)),
+            )
 
     table.add(
         "agrees",
@@ -174,9 +211,17 @@ def exports_of(interface: Interface) -> Table:
         agrees(interface.name),
     )
     table.add(
-        "read-only", "the read-only flag is what the other protocols of the object say", source, read_only_agrees(interface.name)
+        "read-only",
+        "the read-only flag is what the other protocols of the object say",
+        source,
+        read_only_agrees(interface.name),
     )
-    table.add("references", "a dict that is gone holds no reference to the object", source, lets_go(interface.of))
+    table.add(
+        "references",
+        "a dict that is gone holds no reference to the object",
+        source,
+        lets_go(interface.of),
+    )
 
     @table.clause("leak", "dicts that are gone leave no memory behind", source)
     def leak(exporter: Exporter) -> None:
@@ -224,9 +269,17 @@ MALFORMED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("refuses no typestr", "a dict without a type string", {"typestr": MISSING}),
     ("refuses objects", "memory of Python objects, '|O8'", {"typestr": "|O8"}),
     ("refuses other typestrs", "float of 3 bytes, '<f3',", {"typestr": "<f3"}),
-    ("refuses swapped bytes", "bytes in the other order, as float32 of the native one", {"typestr": ">f4"}),
+    (
+        "refuses swapped bytes",
+        "bytes in the other order, as float32 of the native one",
+        {"typestr": ">f4"},
+    ),
     ("refuses extents", "a negative extent", {"shape": (-3, 4), "strides": None}),
-    ("refuses an overflow", "more elements than there are addresses", {"shape": (2**62, 2**62), "strides": None}),
+    (
+        "refuses an overflow",
+        "more elements than there are addresses",
+        {"shape": (2**62, 2**62), "strides": None},
+    ),
     ("refuses short strides", "one stride for two dimensions", {"strides": (4,)}),
     ("refuses a lone address", "data that is an int, and no pair", {"data": 4096}),
     ("refuses null data", "a null pointer, where there are elements", {"data": (0, False)}),
@@ -252,9 +305,16 @@ def imports_of(fabricate: Fabrication) -> Table:
         table.add(name, says, source, must_take(without_strides(fabricate, strides), PLAIN))
     for name, what, changes in MALFORMED:
         typed = name in ("refuses objects", "refuses other typestrs", "refuses swapped bytes")
-        table.add(name, f"{what} is refused", source, must_refuse(partial(fabricate, **changes), what, typed=typed))
+        table.add(
+            name,
+            f"{what} is refused",
+            source,
+            must_refuse(partial(fabricate, **changes), what, typed=typed),
+        )
     return table
 
 
-def without_strides(fabricate: Fabrication, instead: object) -> Callable[[Importer, Layout, bool], Speaker]:
+def without_strides(
+    fabricate: Fabrication, instead: object
+) -> Callable[[Importer, Layout, bool], Speaker]:
     return lambda importer, layout, read_only: fabricate(importer, layout, strides=instead)

@@ -34,24 +34,37 @@ class Conformance:
 
     def __init__(self, target: Any, **options: Any) -> None:
         options = {
-            key: (value,) if key in ("protocols", "only", "skip") and isinstance(value, str) else value
+            key: (value,)
+            if key in ("protocols", "only", "skip") and isinstance(value, str)
+            else value
             for key, value in options.items()
         }
-        name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
+        name = (
+            target
+            if isinstance(target, str)
+            else getattr(target, "__name__", type(target).__name__)
+        )
         self.request = Request(name, **options)
-        self._at_hand = None if isinstance(target, str) else target_of(name, target, self.request.side)
+        self._at_hand = (
+            None if isinstance(target, str) else target_of(name, target, self.request.side)
+        )
 
     def clauses(self) -> list[Clause]:
         """Raises TargetError where there are none: a test without clauses would pass."""
         here = self._at_hand
-        side, protocols = (here.side, protocols_of(here, self.request)) if here else look(self.request)
+        side, protocols = (
+            (here.side, protocols_of(here, self.request)) if here else look(self.request)
+        )
         if not protocols:
-            raise TargetError(f"{self.request.target} speaks no protocol; there are {', '.join(PROTOCOLS)}")
+            raise TargetError(
+                f"{self.request.target} speaks no protocol; there are {', '.join(PROTOCOLS)}"
+            )
         found = [clause for name in protocols for clause in PROTOCOLS[name].clauses(side)]
         wanted = [clause for clause in found if self.request.wants(clause)]
         if not wanted:
             raise TargetError(
-                f"{self.request.target}: only={self.request.only} and skip={self.request.skip} leave no clause of "
+                f"{self.request.target}: only={self.request.only} and skip={self.request.skip} "
+                "leave no clause of "
                 f"{', '.join(protocols)}, as an {side}er"
             )
         return wanted
@@ -73,7 +86,13 @@ class Question:
         for outcome in self.conformance.result.outcomes:
             if outcome.clause == self.clause.id:
                 return outcome
-        return Outcome(self.clause.id, NOT_APPLICABLE, self.clause.says, self.clause.source, found="the target does not take it")
+        return Outcome(
+            self.clause.id,
+            NOT_APPLICABLE,
+            self.clause.says,
+            self.clause.source,
+            found="the target does not take it",
+        )
 
     def check(self) -> None:
         """Fails the test with the expected and the actual value, or skips it if the clause is not
@@ -81,7 +100,9 @@ class Question:
         """
         outcome = self.outcome
         if outcome.status == FAILED:
-            words = f"{outcome.says} ({outcome.source})\nasked: {outcome.asked}\nfound: {outcome.found}"
+            words = (
+                f"{outcome.says} ({outcome.source})\nasked: {outcome.asked}\nfound: {outcome.found}"
+            )
             pytest.fail(words, pytrace=False)
         if outcome.status == NOT_APPLICABLE:
             result = self.conformance.result
@@ -93,7 +114,8 @@ class Question:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "conformance(target, *, side, device, protocols, only, skip): one test for each clause, by the fixture `clause`",
+        "conformance(target, *, side, device, protocols, only, skip): one test for each clause, "
+        "by the fixture `clause`",
     )
 
 
@@ -103,4 +125,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         return
     conformance = Conformance(*mark.args, **mark.kwargs)
     clauses = conformance.clauses()
-    metafunc.parametrize("clause", [Question(conformance, clause) for clause in clauses], ids=[clause.id for clause in clauses])
+    metafunc.parametrize(
+        "clause",
+        [Question(conformance, clause) for clause in clauses],
+        ids=[clause.id for clause in clauses],
+    )

@@ -27,7 +27,9 @@ class Protocol:
 
 
 PROTOCOLS: dict[str, Protocol] = {
-    module.NAME: Protocol(module.NAME, title, module.speaks, module.read, module.EXPORTS, module.IMPORTS)
+    module.NAME: Protocol(
+        module.NAME, title, module.speaks, module.read, module.EXPORTS, module.IMPORTS
+    )
     for module, title in (
         (dlpack, "DLPack"),
         (c_exchange_api, "DLPack's C exchange API"),
@@ -41,7 +43,12 @@ PROTOCOLS: dict[str, Protocol] = {
 
 
 def every_clause() -> list[Clause]:
-    return [clause for protocol in PROTOCOLS.values() for side in (EXPORT, IMPORT) for clause in protocol.clauses(side)]
+    return [
+        clause
+        for protocol in PROTOCOLS.values()
+        for side in (EXPORT, IMPORT)
+        for clause in protocol.clauses(side)
+    ]
 
 
 def speaks(protocol: Protocol, obj: Any) -> bool:
@@ -58,7 +65,9 @@ def spoken(obj: Any) -> list[str]:
     return [name for name, protocol in PROTOCOLS.items() if speaks(protocol, obj)]
 
 
-def exporter(make: Callable[[], Any], *, repeatable: bool, among: Iterable[str] = PROTOCOLS) -> Exporter:
+def exporter(
+    make: Callable[[], Any], *, repeatable: bool, among: Iterable[str] = PROTOCOLS
+) -> Exporter:
     """An exporter whose protocols, those named only, are compared with each other."""
     obj = make()
     readers = {name: PROTOCOLS[name].read for name in among if speaks(PROTOCOLS[name], obj)}
@@ -68,4 +77,6 @@ def exporter(make: Callable[[], Any], *, repeatable: bool, among: Iterable[str] 
 
 def importer(take: Callable[[Any], Any], device: str = "host", *, copies: bool = False) -> Importer:
     """An importer whose results may support any protocol."""
-    return Importer(take, device, {name: protocol.read for name, protocol in PROTOCOLS.items()}, copies=copies)
+    return Importer(
+        take, device, {name: protocol.read for name, protocol in PROTOCOLS.items()}, copies=copies
+    )

@@ -11,7 +11,11 @@ from .runner import Result
 
 
 def cells(outcome: Outcome) -> list[str]:
-    found = f"asked {outcome.asked}; found {outcome.found}" if outcome.status == FAILED else outcome.found
+    found = (
+        f"asked {outcome.asked}; found {outcome.found}"
+        if outcome.status == FAILED
+        else outcome.found
+    )
     return [outcome.clause, outcome.status, outcome.says, outcome.source, found]
 
 
@@ -22,12 +26,16 @@ def count_text(row: dict[str, int]) -> str:
 def title(result: Result) -> str:
     role = {"export": "an exporter", "import": "an importer"}[result.side]
     known = ", ".join(f"{name} {version}" for name, version in result.versions.items())
-    return f"{result.request.target}, as {role}{f', with {known}' if known else ''}, on {result.request.device}"
+    request = result.request
+    return f"{request.target}, as {role}{f', with {known}' if known else ''}, on {request.device}"
 
 
 def show(result: Result) -> None:
     print(f"{title(result)}\n")
-    _table.show(["clause", "outcome", "says", "source", "found"], [cells(outcome) for outcome in result.outcomes])
+    _table.show(
+        ["clause", "outcome", "says", "source", "found"],
+        [cells(outcome) for outcome in result.outcomes],
+    )
     print()
     silent = []
     for protocol, row in result.counts().items():
@@ -40,7 +48,10 @@ def show(result: Result) -> None:
 
 
 def show_clauses(clauses: list[Clause]) -> None:
-    _table.show(["clause", "says", "source"], [[clause.id, clause.says, clause.source] for clause in clauses])
+    _table.show(
+        ["clause", "says", "source"],
+        [[clause.id, clause.says, clause.source] for clause in clauses],
+    )
 
 
 def to_dict(result: Result) -> dict[str, Any]:

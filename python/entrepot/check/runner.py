@@ -46,17 +46,25 @@ class Request:
         """
         for protocol in self.protocols:
             if protocol not in PROTOCOLS:
-                raise TargetError(f"no protocol is called {protocol!r}; there are {', '.join(PROTOCOLS)}")
+                raise TargetError(
+                    f"no protocol is called {protocol!r}; there are {', '.join(PROTOCOLS)}"
+                )
         names = [clause.id for clause in every_clause()]
         for pattern in (*self.only, *self.skip):
             if not any(fnmatchcase(name, pattern) for name in names):
                 short = {name.rpartition(".")[2] for name in names}
-                close = get_close_matches(pattern, names, 1) or get_close_matches(pattern.rpartition(".")[2], short, 1)
+                close = get_close_matches(pattern, names, 1) or get_close_matches(
+                    pattern.rpartition(".")[2], short, 1
+                )
                 like = f"; {close[0]!r} is like it" if close else ""
-                raise TargetError(f"no clause is called {pattern!r}{like}: entrepot check --list prints them all")
+                raise TargetError(
+                    f"no clause is called {pattern!r}{like}: entrepot check --list prints them all"
+                )
 
     def wants(self, clause: Clause) -> bool:
-        return any(fnmatchcase(clause.id, p) for p in self.only) and not any(fnmatchcase(clause.id, p) for p in self.skip)
+        return any(fnmatchcase(clause.id, p) for p in self.only) and not any(
+            fnmatchcase(clause.id, p) for p in self.skip
+        )
 
 
 @dataclass
@@ -82,9 +90,15 @@ class Result:
         name = self.request.target
         if self.side == EXPORT or not self.outcomes:
             return f"{name} speaks no protocol, or no clause was chosen"
-        seen = "" if self.request.side else ", for which it was taken because a call without arguments gives nothing of the kind"
+        seen = (
+            ""
+            if self.request.side
+            else ", for which it was taken because a call without arguments gives nothing of the "
+            "kind"
+        )
         return (
-            f"{name} takes no object of any protocol, so it is no importer{seen}; to check what it returns, write the call, as "
+            f"{name} takes no object of any protocol, so it is no importer{seen}; to check what "
+            "it returns, write the call, as "
             f"in {name}(3)"
         )
 
@@ -92,7 +106,9 @@ class Result:
         """Protocol → status → number of clauses."""
         found: dict[str, dict[str, int]] = {}
         for outcome in self.outcomes:
-            row = found.setdefault(outcome.clause.partition(".")[0], {PASSED: 0, FAILED: 0, NOT_APPLICABLE: 0})
+            row = found.setdefault(
+                outcome.clause.partition(".")[0], {PASSED: 0, FAILED: 0, NOT_APPLICABLE: 0}
+            )
             row[outcome.status] += 1
         return found
 
@@ -100,20 +116,30 @@ class Result:
 # ---------------------------------------------------------------- in this process
 
 
-def ask_target(target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]) -> Iterator[Outcome]:
-    """Yields the outcomes of clauses that are not in ``done``; calls ``begin`` before each clause."""
+def ask_target(
+    target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]
+) -> Iterator[Outcome]:
+    """Yields the outcomes of clauses that are not in ``done``; calls ``begin`` before each
+    clause.
+    """
     asked = ask_exporter if target.side == EXPORT else ask_importer
     yield from asked(target, request, done, begin)
 
 
-def ask_exporter(target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]) -> Iterator[Outcome]:
+def ask_exporter(
+    target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]
+) -> Iterator[Outcome]:
     subject = exporter(target.call, repeatable=target.repeatable)
     for protocol in PROTOCOLS.values():
-        if protocol.name in request.protocols or (not request.protocols and speaks(protocol, subject.object)):
+        if protocol.name in request.protocols or (
+            not request.protocols and speaks(protocol, subject.object)
+        ):
             yield from ask_all(protocol.exports, subject, request, done, begin)
 
 
-def ask_importer(target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]) -> Iterator[Outcome]:
+def ask_importer(
+    target: Target, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]
+) -> Iterator[Outcome]:
     subject = importer(target.call, request.device, copies=request.copies)
     for protocol in PROTOCOLS.values():
         if request.protocols and protocol.name not in request.protocols:
@@ -125,7 +151,13 @@ def ask_importer(target: Target, request: Request, done: Mapping[str, str], begi
             if refusal is None or request.protocols:
                 yield ask(plain, subject)
             else:
-                yield Outcome(plain.id, NOT_APPLICABLE, plain.says, plain.source, found=f"not taken: {refusal}")
+                yield Outcome(
+                    plain.id,
+                    NOT_APPLICABLE,
+                    plain.says,
+                    plain.source,
+                    found=f"not taken: {refusal}",
+                )
                 continue
             if refusal is not None:
                 continue
@@ -148,7 +180,11 @@ def why_not_taken(plain: Clause, subject: Importer) -> str | None:
 
 
 def ask_all(
-    clauses: Any, subject: Exporter | Importer, request: Request, done: Mapping[str, str], begin: Callable[[Clause], None]
+    clauses: Any,
+    subject: Exporter | Importer,
+    request: Request,
+    done: Mapping[str, str],
+    begin: Callable[[Clause], None],
 ) -> Iterator[Outcome]:
     for clause in clauses:
         if clause.id in done or not request.wants(clause):
@@ -167,7 +203,9 @@ def check_here(target: Target, request: Request) -> Result:
 
 def protocols_of(target: Target, request: Request) -> list[str]:
     """The protocols to check."""
-    return list(request.protocols or (spoken(target.call()) if target.side == EXPORT else PROTOCOLS))
+    return list(
+        request.protocols or (spoken(target.call()) if target.side == EXPORT else PROTOCOLS)
+    )
 
 
 # ---------------------------------------------------------------- in a process of its own
@@ -180,7 +218,9 @@ def require_device(selector: str) -> None:
         raise TargetError(f"--device: {error}") from None
 
 
-def serve(request: Request, done: Mapping[str, str] | None, say: Callable[[dict[str, Any]], None]) -> None:
+def serve(
+    request: Request, done: Mapping[str, str] | None, say: Callable[[dict[str, Any]], None]
+) -> None:
     """Runs in the child. Reports each clause before it starts, and its outcome. Without ``done``,
     lists the protocols.
     """
@@ -209,7 +249,12 @@ class Child:
     def __init__(self, request: Request, done: Mapping[str, str] | None) -> None:
         self._printed: IO[bytes] = tempfile.TemporaryFile()
         reading, writing = os.pipe()
-        order = {"request": asdict(request), "done": None if done is None else dict(done), "path": sys.path, "pipe": writing}
+        order = {
+            "request": asdict(request),
+            "done": None if done is None else dict(done),
+            "path": sys.path,
+            "pipe": writing,
+        }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "entrepot.check.worker"],
             stdin=subprocess.PIPE,
@@ -241,7 +286,11 @@ class Child:
         start = time.monotonic()
         status = self._process.wait()
         self._printed.seek(0)
-        said = [line.strip() for line in self._printed.read().decode(errors="replace").splitlines() if line.strip()]
+        said = [
+            line.strip()
+            for line in self._printed.read().decode(errors="replace").splitlines()
+            if line.strip()
+        ]
         telling = next((line for line in said if "what()" in line or "rror" in line), "")
         how = signal.Signals(-status).name if status < 0 else f"status {status}"
         if status == -signal.SIGKILL and time.monotonic() - start < 1:
@@ -299,6 +348,15 @@ def check(request: Request) -> Result:
             if not asking:
                 raise TargetError(f"{request.target} cannot be checked: {child.ended()}")
             clause = clauses[asking]
-            outcomes.append(Outcome(asking, FAILED, clause.says, clause.source, asked=clause.says, found=child.ended()))
+            outcomes.append(
+                Outcome(
+                    asking,
+                    FAILED,
+                    clause.says,
+                    clause.source,
+                    asked=clause.says,
+                    found=child.ended(),
+                )
+            )
         finally:
             child.close()

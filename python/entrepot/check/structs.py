@@ -1,4 +1,6 @@
-"""The C structs and capsules of the protocols, in ctypes: what clauses read and what fabricated exporters are made of."""
+"""The C structs and capsules of the protocols, in ctypes: what clauses read and what fabricated
+exporters are made of.
+"""
 
 from __future__ import annotations
 

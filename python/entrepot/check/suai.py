@@ -1,4 +1,6 @@
-"""The SYCL USM array interface, version 1: a dict about USM memory and the context that it is bound to, strides in elements."""
+"""The SYCL USM array interface, version 1: a dict about USM memory and the context that it is bound
+to, strides in elements.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,18 @@ import entrepot as ep
 from . import structs
 from .buffer import Fabricated as BufferFabricated
 from .clauses import Failed, require, skip, words_of
-from .interfaces import MISSING, Fabrication, Interface, Speaker, bend, exports_of, imports_of, item_of, reader, steps_of
+from .interfaces import (
+    MISSING,
+    Fabrication,
+    Interface,
+    Speaker,
+    bend,
+    exports_of,
+    imports_of,
+    item_of,
+    reader,
+    steps_of,
+)
 from .subjects import PLAIN, SHIFTED, Exporter, Importer, Layout, attempt, refuses
 
 NAME = "suai"
@@ -48,17 +61,33 @@ def offset(exporter: Exporter) -> None:
     require(type(entries["offset"]) is int, "an int", repr(entries["offset"]))
 
 
-@EXPORTS.clause("syclobj", "syclobj is a selector, a SyclContext, a SyclQueue, a capsule of one, or has _get_capsule()", SOURCE)
+@EXPORTS.clause(
+    "syclobj",
+    "syclobj is a selector, a SyclContext, a SyclQueue, a capsule of one, or has _get_capsule()",
+    SOURCE,
+)
 def syclobj(exporter: Exporter) -> None:
     found = INTERFACE.of(exporter.object)["syclobj"]
     if isinstance(found, str):
         return
-    capsule = found if isinstance(found, structs.Capsule) else getattr(found, "_get_capsule", lambda: None)()
+    capsule = (
+        found
+        if isinstance(found, structs.Capsule)
+        else getattr(found, "_get_capsule", lambda: None)()
+    )
     name = structs.name_of(capsule) if isinstance(capsule, structs.Capsule) else None
-    require(name in (CONTEXT_CAPSULE, QUEUE_CAPSULE), "one of the six forms", f"{type(found).__name__} {name!r}")
+    require(
+        name in (CONTEXT_CAPSULE, QUEUE_CAPSULE),
+        "one of the six forms",
+        f"{type(found).__name__} {name!r}",
+    )
 
 
-@EXPORTS.clause("fresh capsules", "_get_capsule() makes a capsule each time: every consumer uses one up", EXCHANGE)
+@EXPORTS.clause(
+    "fresh capsules",
+    "_get_capsule() makes a capsule each time: every consumer uses one up",
+    EXCHANGE,
+)
 def fresh_capsules(exporter: Exporter) -> None:
     found = INTERFACE.of(exporter.object)["syclobj"]
     if not hasattr(found, "_get_capsule"):
@@ -68,7 +97,9 @@ def fresh_capsules(exporter: Exporter) -> None:
 
 
 @EXPORTS.clause(
-    "known pointer", "the address is USM of the context of syclobj, and the elements lie within their allocation", SOURCE
+    "known pointer",
+    "the address is USM of the context of syclobj, and the elements lie within their allocation",
+    SOURCE,
 )
 def known_pointer(exporter: Exporter) -> None:
     needs_sycl()
@@ -82,7 +113,12 @@ def known_pointer(exporter: Exporter) -> None:
     interface = INTERFACE.of(exporter.object)
     item = item_of(interface["typestr"])[1]
     low, high = Layout(seen.shape, seen.strides).span
-    bytes_of = {"shape": ((high - low) * item,), "typestr": "|u1", "data": (seen.address + low * item, False), "version": 1}
+    bytes_of = {
+        "shape": ((high - low) * item,),
+        "typestr": "|u1",
+        "data": (seen.address + low * item, False),
+        "version": 1,
+    }
     try:
         ep.asarray(Speaker(INTERFACE.attribute, bytes_of | {"syclobj": interface["syclobj"]}))
     except ep.InterfaceError as refusal:
@@ -100,7 +136,11 @@ __kernel void spin(__global int *out, long turns) {
 TURNS = 150_000_000
 
 
-@EXPORTS.clause("does not wait", "the attribute is read without waiting for work: the queue in it orders the consumer's", ORDER)
+@EXPORTS.clause(
+    "does not wait",
+    "the attribute is read without waiting for work: the queue in it orders the consumer's",
+    ORDER,
+)
 def does_not_wait(exporter: Exporter) -> None:
     try:
         queue = ep.Queue(INTERFACE.of(exporter.object)["syclobj"])
@@ -113,7 +153,9 @@ def does_not_wait(exporter: Exporter) -> None:
     waited = work.done
     work.wait()
     del interface
-    require(not waited, "work in the queue that is under way still", "work that has been waited for")
+    require(
+        not waited, "work in the queue that is under way still", "work that has been waited for"
+    )
 
 
 def needs_sycl() -> None:
@@ -147,7 +189,9 @@ def imported_offset(importer: Importer) -> None:
 
 @IMPORTS.clause("no offset", "offset may be absent, and is then 0", SOURCE)
 def no_offset(importer: Importer) -> None:
-    difference = importer.shows(importer.take(fabricate(importer, PLAIN, strides=None, offset=MISSING)), PLAIN)
+    difference = importer.shows(
+        importer.take(fabricate(importer, PLAIN, strides=None, offset=MISSING)), PLAIN
+    )
     require(not difference, "the elements", difference)
 
 
@@ -199,11 +243,17 @@ def uses_the_capsule(importer: Importer) -> None:
     require(name == b"used_" + QUEUE_CAPSULE, "used_SyclQueueRef", name)
 
 
-@IMPORTS.clause("keeps a refused capsule", "a capsule is not used up by an import that is refused: another may follow", EXCHANGE)
+@IMPORTS.clause(
+    "keeps a refused capsule",
+    "a capsule is not used up by an import that is refused: another may follow",
+    EXCHANGE,
+)
 def keeps_a_refused_capsule(importer: Importer) -> None:
     capsule = queue_capsule(importer.ground.usm())
     memory = bytearray(64)
-    given = fabricate(importer, PLAIN, strides=None, data=(address_in(memory), False), syclobj=capsule)
+    given = fabricate(
+        importer, PLAIN, strides=None, data=(address_in(memory), False), syclobj=capsule
+    )
     try:
         importer.take(given)
     except Exception:
@@ -216,7 +266,9 @@ def keeps_a_refused_capsule(importer: Importer) -> None:
 @IMPORTS.clause("buffer", "without data, the buffer of the object is the memory", EXCHANGE)
 def buffer(importer: Importer) -> None:
     given = BufferFabricated(importer, PLAIN)
-    setattr(given, INTERFACE.attribute, bend(truth(importer, PLAIN), {"data": MISSING, "strides": None}))
+    setattr(
+        given, INTERFACE.attribute, bend(truth(importer, PLAIN), {"data": MISSING, "strides": None})
+    )
     difference = importer.shows(importer.take(given), PLAIN)
     require(not difference, "the elements of the buffer", difference)
 
@@ -239,7 +291,11 @@ def refuses_a_used_capsule(importer: Importer) -> None:
     capsule = queue_capsule(importer.ground.usm())
     structs.rename(capsule, USED_QUEUE)
     try:
-        refuses(importer, fabricate(importer, PLAIN, strides=None, syclobj=capsule), "a capsule named used_SyclQueueRef")
+        refuses(
+            importer,
+            fabricate(importer, PLAIN, strides=None, syclobj=capsule),
+            "a capsule named used_SyclQueueRef",
+        )
     finally:
         structs.rename(capsule, QUEUE_CAPSULE)  # so that its destructor frees what it holds
 
@@ -251,14 +307,23 @@ def refuses_foreign(form: str) -> Callable[[Importer], None]:
     def check(importer: Importer) -> None:
         memory = bytearray(64)
         usm = importer.ground.usm()
-        given = fabricate(importer, PLAIN, strides=None, data=(address_in(memory), False), syclobj=getattr(usm, form))
+        given = fabricate(
+            importer,
+            PLAIN,
+            strides=None,
+            data=(address_in(memory), False),
+            syclobj=getattr(usm, form),
+        )
         refuses(importer, given, f"memory that is no USM, with a {form}")
 
     return check
 
 
 IMPORTS.add(
-    "refuses foreign memory", "an address that the queue's context does not know is refused", SOURCE, refuses_foreign("queue")
+    "refuses foreign memory",
+    "an address that the queue's context does not know is refused",
+    SOURCE,
+    refuses_foreign("queue"),
 )
 IMPORTS.add(
     "refuses foreign memory of a context",
@@ -268,10 +333,14 @@ IMPORTS.add(
 )
 
 
-@IMPORTS.clause("refuses beyond the allocation", "elements outside of the allocation are refused", SOURCE)
+@IMPORTS.clause(
+    "refuses beyond the allocation", "elements outside of the allocation are refused", SOURCE
+)
 def refuses_beyond(importer: Importer) -> None:
     refuses(
-        importer, fabricate(importer, PLAIN, shape=(2**26, 4), strides=None), "1 GiB of elements in an allocation of some bytes"
+        importer,
+        fabricate(importer, PLAIN, shape=(2**26, 4), strides=None),
+        "1 GiB of elements in an allocation of some bytes",
     )
 
 

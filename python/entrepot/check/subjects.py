@@ -24,7 +24,9 @@ Numbers = tuple[int, ...]
 
 def packed(shape: Numbers) -> Numbers:
     """Strides, in elements, of C-contiguous memory."""
-    return tuple(itertools.accumulate(reversed(shape[1:]), lambda step, extent: step * extent, initial=1))[::-1][: len(shape)]
+    return tuple(
+        itertools.accumulate(reversed(shape[1:]), lambda step, extent: step * extent, initial=1)
+    )[::-1][: len(shape)]
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,11 @@ class Seen:
             return None
         if self.address != other.address:
             return f"address {self.address:#x} and {other.address:#x}"
-        if any(a != b for a, b, extent in zip(self.strides, other.strides, self.shape, strict=True) if extent > 1):
+        if any(
+            a != b
+            for a, b, extent in zip(self.strides, other.strides, self.shape, strict=True)
+            if extent > 1
+        ):
             return f"strides of {self.strides} and {other.strides} elements"
         return None
 
@@ -64,7 +70,9 @@ Reader = Callable[[Any], Seen]
 class Exporter:
     """An object that exports its memory; ``make`` returns further ones if ``repeatable``."""
 
-    def __init__(self, make: Callable[[], Any], readers: Mapping[str, Reader], *, repeatable: bool) -> None:
+    def __init__(
+        self, make: Callable[[], Any], readers: Mapping[str, Reader], *, repeatable: bool
+    ) -> None:
         self._make, self._readers, self._repeatable = make, readers, repeatable
         self.object = make()
 
@@ -142,14 +150,21 @@ def lets_go(action: Callable[[Any], object], times: int = 20) -> Callable[[Expor
             action(exporter.object)
         gc.collect()
         left = exporter.references() - before
-        require(left <= 0, "as many references to the object as before", f"{left} more after {times} times")
+        require(
+            left <= 0,
+            "as many references to the object as before",
+            f"{left} more after {times} times",
+        )
 
     return check
 
 
 class _Mallinfo(ctypes.Structure):
     _fields_ = tuple(
-        (name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+        ).split()
     )
 
 
@@ -181,10 +196,14 @@ def leaks_nothing(action: Callable[[], object], times: int = 300) -> None:
         if abs(growth) < 16 * times:
             return
     if growth > 0:
-        raise Failed("no memory kept", f"{growth / times:.0f} bytes kept each time, over {times} times")
+        raise Failed(
+            "no memory kept", f"{growth / times:.0f} bytes kept each time, over {times} times"
+        )
 
 
-def settles(condition: Callable[[], bool], nudge: Callable[[], object] = lambda: None, seconds: float = 1.0) -> None:
+def settles(
+    condition: Callable[[], bool], nudge: Callable[[], object] = lambda: None, seconds: float = 1.0
+) -> None:
     """Waits up to ``seconds`` for the condition. Device memory is released after the pending work
     is complete. Some libraries release it only at their next call, which ``nudge`` makes.
     """
@@ -213,8 +232,12 @@ class Layout:
     @property
     def span(self) -> tuple[int, int]:
         """The lowest element touched, and one past the highest."""
-        reach = [(extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True)]
-        return self.first + sum(min(0, r) for r in reach), self.first + sum(max(0, r) for r in reach) + 1
+        reach = [
+            (extent - 1) * stride for extent, stride in zip(self.shape, self.strides, strict=True)
+        ]
+        return self.first + sum(min(0, r) for r in reach), self.first + sum(
+            max(0, r) for r in reach
+        ) + 1
 
     def elements(self) -> list[int]:
         return [
@@ -291,7 +314,9 @@ class Importer:
         try:
             return ep.asarray(result)
         except Exception as error:
-            raise NotApplicable(f"what was returned cannot be looked at: {words_of(error)}") from None
+            raise NotApplicable(
+                f"what was returned cannot be looked at: {words_of(error)}"
+            ) from None
 
     def taken(self, result: Any) -> Seen | None:
         """The imported memory; None if nothing was imported. Includes memory that Entrepot would
@@ -319,15 +344,28 @@ class Importer:
         """
         view = self.look(result)
         if on_host and str(view.device) != "host":
-            skip(f"what was returned is on {view.device}, where memory of the host can only come by a copy")
+            skip(
+                f"what was returned is on {view.device}, where memory of the host can only come "
+                "by a copy"
+            )
         own = f"{self.ground.address:#x}"
         if self.copies:
-            require(view.data_ptr != self.ground.address, "a copy, as is promised", f"the memory itself, at {own}")
+            require(
+                view.data_ptr != self.ground.address,
+                "a copy, as is promised",
+                f"the memory itself, at {own}",
+            )
         else:
-            require(view.data_ptr == self.ground.address, f"the memory itself, at {own}", f"a copy, at {view.data_ptr:#x}")
+            require(
+                view.data_ptr == self.ground.address,
+                f"the memory itself, at {own}",
+                f"a copy, at {view.data_ptr:#x}",
+            )
 
     def is_raw(self, view: ep.Array) -> bool:
-        """True for memory without a type, as of dpctl.memory and mpi4py, whose bytes are compared."""
+        """True for memory without a type, as of dpctl.memory and mpi4py, whose bytes are
+        compared.
+        """
         return view.ndim == 1 and view.itemsize == 1
 
     def shows(self, result: Any, layout: Layout) -> str | None:
@@ -339,7 +377,11 @@ class Importer:
             low, high = layout.span if math.prod(layout.shape) else (0, 0)
             wanted = bytes(memoryview(self.floats_of(low, high)).cast("B"))
             found = bytes(memoryview(view.copy_to_host()))[: len(wanted)]
-            return None if found == wanted else f"bytes {found[:16].hex()}…, and not {wanted[:16].hex()}…"
+            return (
+                None
+                if found == wanted
+                else f"bytes {found[:16].hex()}…, and not {wanted[:16].hex()}…"
+            )
         if view.shape != layout.shape:
             return f"shape {view.shape}, and not {layout.shape}"
         if str(view.dtype) != "float32":
@@ -354,7 +396,10 @@ class Importer:
             return None
         # Copies everything, because a view of few elements may span a large allocation.
         host = memoryview(view.copy_to_host())
-        found = [host[index] if index else host[()] for index in itertools.product(*map(range, view.shape))]
+        found = [
+            host[index] if index else host[()]
+            for index in itertools.product(*map(range, view.shape))
+        ]
         wanted = [float(value) for value in layout.elements()]
         return None if found == wanted else f"elements {found[:6]}…, and not {wanted[:6]}…"
 
@@ -383,4 +428,7 @@ def refuses(importer: Importer, given: Any, what: str, *, typed: bool = False) -
         return  # its real type: the other byte order, or a type of its library
     if typed and taken.dtype == "uint8":
         skip("the importer gives raw bytes, whatever their type")
-    raise Failed(f"a refusal of {what}", f"taken, as {taken.dtype or 'something'} of shape {taken.shape} at {taken.address:#x}")
+    raise Failed(
+        f"a refusal of {what}",
+        f"taken, as {taken.dtype or 'something'} of shape {taken.shape} at {taken.address:#x}",
+    )

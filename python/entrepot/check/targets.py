@@ -38,11 +38,16 @@ def resolve(name: str, side: str | None = None) -> Target:
     """
     module_name, colon, expression = name.partition(":")
     if not colon or not expression:
-        raise TargetError(f"{name!r} is no target: write module:attribute or module:expression, such as numpy:zeros(3)")
+        raise TargetError(
+            f"{name!r} is no target: write module:attribute or module:expression, such as "
+            "numpy:zeros(3)"
+        )
     try:
         module = importlib.import_module(module_name)
     except Exception as error:
-        raise TargetError(f"module {module_name!r} cannot be imported: {words_of(error)}") from error
+        raise TargetError(
+            f"module {module_name!r} cannot be imported: {words_of(error)}"
+        ) from error
     code = compile_expression(name, expression)
 
     def evaluate() -> Any:
@@ -62,12 +67,17 @@ def compile_expression(name: str, expression: str) -> Any:
         raise TargetError(f"{expression!r} is no expression: {error.msg}") from None
 
 
-def target_of(name: str, found: Any, side: str | None = None, again: Callable[[], Any] | None = None) -> Target:
+def target_of(
+    name: str, found: Any, side: str | None = None, again: Callable[[], Any] | None = None
+) -> Target:
     """The target for an object; ``again`` makes another one if it came from an expression."""
     is_object = not callable(found) or (not isinstance(found, type) and bool(spoken(found)))
     if is_object:
         if side == IMPORT:
-            raise TargetError(f"{name} cannot be called, so it is no importer: it is of type {type(found).__name__}")
+            raise TargetError(
+                f"{name} cannot be called, so it is no importer: it is of type "
+                f"{type(found).__name__}"
+            )
         return Target(name, EXPORT, again or (lambda: found), repeatable=again is not None)
     if side is None:
         side = EXPORT if makes_exporters(found) else IMPORT

@@ -37,7 +37,11 @@ def takes(fabricate: Fabricate, layout: Layout) -> Callable[[Importer], None]:
 
     def check(importer: Importer) -> None:
         difference = importer.shows(attempt(importer, fabricate(importer, layout, False)), layout)
-        require(not difference, f"the elements of shape {layout.shape}, strides {layout.strides}", difference)
+        require(
+            not difference,
+            f"the elements of shape {layout.shape}, strides {layout.strides}",
+            difference,
+        )
 
     return check
 
@@ -52,7 +56,9 @@ def must_take(fabricate: Fabricate, layout: Layout) -> Callable[[Importer], None
     return check
 
 
-def must_refuse(make: Callable[[Importer], Any], what: str, *, typed: bool = False) -> Callable[[Importer], None]:
+def must_refuse(
+    make: Callable[[Importer], Any], what: str, *, typed: bool = False
+) -> Callable[[Importer], None]:
     """``typed``: only the type is wrong, which importers that return raw bytes may ignore."""
 
     def check(importer: Importer) -> None:
@@ -62,7 +68,12 @@ def must_refuse(make: Callable[[Importer], Any], what: str, *, typed: bool = Fal
 
 
 def add_views(
-    table: Table, source: str, fabricate: Fabricate, *, witness: Callable[[Any], Any] = lambda given: given, on_host: bool = True
+    table: Table,
+    source: str,
+    fabricate: Fabricate,
+    *,
+    witness: Callable[[Any], Any] = lambda given: given,
+    on_host: bool = True,
 ) -> None:
     """Adds the clauses for protocols that describe memory and leave its lifetime to the consumer.
 
@@ -75,7 +86,11 @@ def add_views(
     def zero_copy(importer: Importer) -> None:
         importer.shares(attempt(importer, fabricate(importer, PLAIN, False)), on_host=on_host)
 
-    @table.clause("keeps the object", "the object is kept while the result is in use: a description owns nothing", source)
+    @table.clause(
+        "keeps the object",
+        "the object is kept while the result is in use: a description owns nothing",
+        source,
+    )
     def keeps_the_object(importer: Importer) -> None:
         given = fabricate(importer, PLAIN, False)
         lives = weakref.ref(witness(given))
@@ -84,10 +99,16 @@ def add_views(
             skip("the importer copies")
         del given
         gc.collect()
-        require(lives() is not None, "an object that is kept", "one that is gone while its memory is in use")
+        require(
+            lives() is not None,
+            "an object that is kept",
+            "one that is gone while its memory is in use",
+        )
         del result
 
-    @table.clause("lets the object go", "the object is released with the last use of the result", source)
+    @table.clause(
+        "lets the object go", "the object is released with the last use of the result", source
+    )
     def lets_the_object_go(importer: Importer) -> None:
         given = fabricate(importer, PLAIN, False)
         lives = weakref.ref(witness(given))
@@ -96,9 +117,18 @@ def add_views(
         settles(lambda: lives() is None, lambda: importer.take(fabricate(importer, PLAIN, False)))
         require(lives() is None, "an object that is gone with the result", "one that is held still")
 
-    table.add("transposed", "strides that are not C-contiguous are followed", source, takes(fabricate, TRANSPOSED))
-    table.add("steps", "strides that leave elements out are followed", source, takes(fabricate, STEPPED))
-    table.add("negative strides", "negative strides are followed", source, takes(fabricate, REVERSED))
+    table.add(
+        "transposed",
+        "strides that are not C-contiguous are followed",
+        source,
+        takes(fabricate, TRANSPOSED),
+    )
+    table.add(
+        "steps", "strides that leave elements out are followed", source, takes(fabricate, STEPPED)
+    )
+    table.add(
+        "negative strides", "negative strides are followed", source, takes(fabricate, REVERSED)
+    )
     table.add("broadcast", "strides of 0 are followed", source, takes(fabricate, BROADCAST))
     table.add("0-d", "an empty shape is one element", source, takes(fabricate, SCALAR))
     table.add("zero size", "memory without elements is taken", source, takes(fabricate, EMPTY))

@@ -15,7 +15,10 @@ from .runner import Request, serve
 def main() -> None:
     order = json.load(sys.stdin)
     sys.path[:] = order["path"]
-    words: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in order["request"].items()}
+    words: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value
+        for key, value in order["request"].items()
+    }
     request = Request(**words)
 
     def say(line: dict[str, Any]) -> None:

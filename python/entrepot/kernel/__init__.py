@@ -151,10 +151,12 @@ if TYPE_CHECKING:
     from .elementwise import vectorize
     from .reduction import reduce
 
-# Names of numba.cuda, numba-dppy and entrepot that this module does not have: docs/kernels/numba_cuda.md.
+# Names of numba.cuda, numba-dppy and entrepot that this module does not have:
+# docs/kernels/numba_cuda.md.
 _INSTEAD = {
     "jit": "a kernel is made by @kernel, a function that kernels call by @func",
-    "grid": "grid(1) of numba.cuda is get_global_id(0), and grid(2) is get_global_id(1), get_global_id(0)",
+    "grid": "grid(1) of numba.cuda is get_global_id(0), and grid(2) is get_global_id(1), "
+    "get_global_id(0)",
     "gridsize": "gridsize(1) of numba.cuda is get_global_size(0)",
     "threadIdx": "threadIdx.x of numba.cuda is get_local_id(0)",
     "blockIdx": "blockIdx.x of numba.cuda is get_group_id(0)",
@@ -162,7 +164,8 @@ _INSTEAD = {
     "gridDim": "gridDim.x of numba.cuda is get_num_groups(0)",
     "laneid": "laneid of numba.cuda is get_sub_group_local_id()",
     "warpsize": "warpsize of numba.cuda is get_sub_group_size()",
-    "shared": "shared memory of numba.cuda is local.array(shape, dtype), or the argument LocalAccessor(shape, dtype)",
+    "shared": "shared memory of numba.cuda is local.array(shape, dtype), or the argument "
+    "LocalAccessor(shape, dtype)",
     "const": "const.array_like(values) of numba.cuda is constant.array(values)",
     "syncthreads": "syncthreads() of numba.cuda is barrier()",
     "syncwarp": "syncwarp() of numba.cuda is sub_group_barrier()",
@@ -175,7 +178,8 @@ _INSTEAD = {
     "shfl_down_sync": "shfl_down_sync(mask, x, n) of numba.cuda is sub_group.shuffle_down(x, n)",
     "synchronize": "a launch returns an event, and event.wait() waits for it",
     "offload_to_sycl_device": "name the device by `with entrepot.device_context(device):`",
-    "LocalMemory": "local memory of a size that is given at the launch is LocalAccessor(shape, dtype)",
+    "LocalMemory": "local memory of a size that is given at the launch is LocalAccessor(shape, "
+    "dtype)",
 }
 
 
@@ -193,7 +197,9 @@ def __getattr__(name: str) -> object:
     if instead:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}: {instead}")
     # With name and obj, Python's message suggests a similar name.
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__])
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+    )
 
 
 sys.modules[__name__].__class__ = _CallableModule

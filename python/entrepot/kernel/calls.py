@@ -10,7 +10,11 @@ from .functions import KernelFunction
 from .ranges import NdRange, Range
 
 
-def call_kernel(kernel_fn: KernelFunction, index_space: Range | NdRange | int | tuple[int, ...], *kernel_args: Any) -> None:
+def call_kernel(
+    kernel_fn: KernelFunction,
+    index_space: Range | NdRange | int | tuple[int, ...],
+    *kernel_args: Any,
+) -> None:
     """Runs the kernel over the range and waits for it. Raises the errors of a launch and those of
     the device.
     """

@@ -42,31 +42,43 @@ class Vectorized:
 
     __name__: str
 
-    def __init__(self, function: FunctionType, signatures: Sequence[tuple[Dtype | None, Signature]]) -> None:
+    def __init__(
+        self, function: FunctionType, signatures: Sequence[tuple[Dtype | None, Signature]]
+    ) -> None:
         self.function = function
         self._signatures = signatures
         if not isinstance(function, FunctionType):
             raise TypeError(f"vectorize() takes a Python function of numbers, not {function!r}")
-        names = [_own(name) for name in function.__code__.co_varnames[: function.__code__.co_argcount]]
+        names = [
+            _own(name) for name in function.__code__.co_varnames[: function.__code__.co_argcount]
+        ]
         self._names = names
         called = f"function({', '.join(names)})"
-        self._probe = kernel(self._made("probe", f"def probe({', '.join(names)}):\n    result = {called}\n"))
+        self._probe = kernel(
+            self._made("probe", f"def probe({', '.join(names)}):\n    result = {called}\n")
+        )
         self._kernels: dict[tuple[int, tuple[bool, ...]], KernelFunction] = {}
         functools.update_wrapper(self, function)
 
     def _made(self, name: str, text: str) -> FunctionType:
-        return make(name, text, {"get_global_id": get_global_id, "function": DeviceFunction(self.function)})
+        return make(
+            name, text, {"get_global_id": get_global_id, "function": DeviceFunction(self.function)}
+        )
 
     def __call__(self, *args: Any, out: Any = None, queue: object = None) -> Any:
         """Raises TypeError without any array, or for types without a signature; ValueError if
         shapes do not broadcast.
         """
         if len(args) != len(self._names):
-            raise TypeError(f"{self.__name__}() takes {len(self._names)} arguments, and {len(args)} were given")
+            raise TypeError(
+                f"{self.__name__}() takes {len(self._names)} arguments, and {len(args)} were given"
+            )
         operands = [self._operand(position, each) for position, each in enumerate(args)]
         arrays = [each for each in operands if isinstance(each, Array)]
         if not arrays:
-            raise TypeError(f"{self.__name__}() takes at least one array, and numbers alone were given")
+            raise TypeError(
+                f"{self.__name__}() takes at least one array, and numbers alone were given"
+            )
         shape = _broadcast([each.shape for each in arrays])
         for position, each in enumerate(operands):
             if not isinstance(each, Array):
@@ -81,15 +93,21 @@ class Vectorized:
         with about(f"{self.__name__}(): out"):
             result = asarray(out)
         if result.shape != shape:
-            raise ValueError(f"out has the shape {result.shape}, and the arguments together {shape}")
-        operands = [_copied(each) if isinstance(each, Array) and _overlap(result, each) else each for each in operands]
+            raise ValueError(
+                f"out has the shape {result.shape}, and the arguments together {shape}"
+            )
+        operands = [
+            _copied(each) if isinstance(each, Array) and _overlap(result, each) else each
+            for each in operands
+        ]
         # Borrowed memory that the host can access is up to date on return, as after a launch.
         watched = any(not isinstance(each, Array) and not _is_number(each) for each in (*args, out))
         self._run(result, operands, queue, wait=True if watched else None)
         return result.numpy() if returns_numpy else out
 
     def _argument(self, position: int) -> str:
-        return f"{self.__name__}(): argument {position} ({self.function.__code__.co_varnames[position]})"
+        name = self.function.__code__.co_varnames[position]
+        return f"{self.__name__}(): argument {position} ({name})"
 
     def _operand(self, position: int, value: Any) -> Any:
         if _is_number(value):
@@ -99,14 +117,20 @@ class Vectorized:
 
     def _run(self, result: Array, operands: list[Any], queue: object, *, wait: bool | None) -> None:
         shape = result.shape
-        operands = [each.broadcast_to(shape) if isinstance(each, Array) else each for each in operands]
+        operands = [
+            each.broadcast_to(shape) if isinstance(each, Array) else each for each in operands
+        ]
         every = [result, *(each for each in operands if isinstance(each, Array))]
         if all(_is_contiguous(each) for each in every):
-            result, *operands = (each.reshape(-1) if isinstance(each, Array) else each for each in (result, *operands))
+            result, *operands = (
+                each.reshape(-1) if isinstance(each, Array) else each
+                for each in (result, *operands)
+            )
             shape = result.shape
         if len(shape) > 3:
             raise ValueError(
-                f"arrays of {len(shape)} dimensions are computed with where all are contiguous and of one shape: copy those that "
+                f"arrays of {len(shape)} dimensions are computed with where all are contiguous "
+                "and of one shape: copy those that "
                 "are not"
             )
         self._kernel(len(shape), tuple(isinstance(each, Array) for each in operands))[shape, None](
@@ -126,9 +150,17 @@ class Vectorized:
             if returns is not None and [dtype for _, dtype, _, _ in parameters] == types:
                 return returns
         if self._signatures:
-            known = "; ".join(", ".join(str(dtype) for _, dtype, _, _ in parameters) for _, parameters in self._signatures)
-            raise TypeError(f"{self.__name__}() has no signature for ({', '.join(map(str, types))}), but for {known}")
-        return self._probe._type_of("result", tuple(("scalar", dtype, 0, False) for dtype in types), device)
+            known = "; ".join(
+                ", ".join(str(dtype) for _, dtype, _, _ in parameters)
+                for _, parameters in self._signatures
+            )
+            raise TypeError(
+                f"{self.__name__}() has no signature for ({', '.join(map(str, types))}), but for "
+                f"{known}"
+            )
+        return self._probe._type_of(
+            "result", tuple(("scalar", dtype, 0, False) for dtype in types), device
+        )
 
 
 def vectorize(function: Any) -> Any:
@@ -166,9 +198,13 @@ def _own(name: str) -> str:
 
 
 def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> str:
-    """Source of a kernel whose work-items compute one element each; numbers are the same for all."""
+    """Source of a kernel whose work-items compute one element each; numbers are the same for
+    all.
+    """
     index = ", ".join(f"i{axis}" for axis in range(dimensions))
-    values = ", ".join(f"{name}[{index}]" if array else name for name, array in zip(names, are_arrays, strict=True))
+    values = ", ".join(
+        f"{name}[{index}]" if array else name for name, array in zip(names, are_arrays, strict=True)
+    )
     lines = [f"def elementwise(out, {', '.join(names)}):"]
     lines += [f"    i{axis} = get_global_id({axis})" for axis in range(dimensions)]
     lines += [f"    out[{index}] = function({values})", ""]
@@ -178,7 +214,9 @@ def _text(names: list[str], dimensions: int, are_arrays: tuple[bool, ...]) -> st
 def _is_number(value: object) -> bool:
     """True for numbers of Python, Entrepot and NumPy. Arrays without dimensions are arrays."""
     numpy = sys.modules.get("numpy")
-    return isinstance(value, (bool, int, float, complex, Scalar)) or (numpy is not None and isinstance(value, numpy.generic))
+    return isinstance(value, (bool, int, float, complex, Scalar)) or (
+        numpy is not None and isinstance(value, numpy.generic)
+    )
 
 
 def _is_of_numpy(value: object) -> bool:
@@ -194,10 +232,20 @@ def _typed(value: Any, arrays: list[Array]) -> Any:
         return value
     if isinstance(value, bool):
         return Scalar(value, "bool")
-    candidates = [each.dtype for each in arrays if isinstance(value, int) or each.dtype.name.startswith(_FLOATING)]
+    candidates = [
+        each.dtype
+        for each in arrays
+        if isinstance(value, int) or each.dtype.name.startswith(_FLOATING)
+    ]
     if isinstance(value, complex):
         candidates = [dtype for dtype in candidates if dtype.name.startswith("complex")]
-    usual = "complex128" if isinstance(value, complex) else "float64" if isinstance(value, float) else "int64"
+    usual = (
+        "complex128"
+        if isinstance(value, complex)
+        else "float64"
+        if isinstance(value, float)
+        else "int64"
+    )
     return Scalar(value, max(candidates, key=lambda dtype: dtype.itemsize) if candidates else usual)
 
 
@@ -212,7 +260,10 @@ def _broadcast(shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def _bytes_of(array: Array) -> tuple[int, int]:
-    spans = [stride * (extent - 1) * array.itemsize for extent, stride in zip(array.shape, array.strides, strict=True)]
+    spans = [
+        stride * (extent - 1) * array.itemsize
+        for extent, stride in zip(array.shape, array.strides, strict=True)
+    ]
     low = array.data_ptr + sum(span for span in spans if span < 0)
     return low, array.data_ptr + sum(span for span in spans if span > 0) + array.itemsize
 
@@ -223,7 +274,11 @@ def _overlap(result: Array, operand: Array) -> bool:
     """
     if 0 in (result.size, operand.size):
         return False
-    if (result.data_ptr, result.shape, result.strides) == (operand.data_ptr, operand.shape, operand.strides):
+    if (result.data_ptr, result.shape, result.strides) == (
+        operand.data_ptr,
+        operand.shape,
+        operand.strides,
+    ):
         return False
     (begin, end), (other_begin, other_end) = _bytes_of(result), _bytes_of(operand)
     return begin < other_end and other_begin < end

@@ -14,7 +14,8 @@ from .source import shown_path
 _OWN_LINES = "@own lines\n"
 
 _HEADER = """\
-// The kernel {name}, for C++17: launch_{name}() runs it on the host. Written by entrepot.kernel; compile with -O3 -march=native
+// The kernel {name}, for C++17: launch_{name}() runs it on the host.
+// Written by entrepot.kernel; compile with -O3 -march=native
 // {options}
 #pragma once
 #include <array>
@@ -29,8 +30,10 @@ namespace {name}_kernel {{
 {source}
 }}  // namespace {name}_kernel
 @own lines
-// Extents and strides are in elements, sizes of local memory in bytes. An array that is written overlaps no other.
-// The work-items are spread over `threads` threads (0: as many as there are processors), and all is done when it returns.
+// Extents and strides are in elements, sizes of local memory in bytes.
+// An array that is written overlaps no other.
+// The work-items are spread over `threads` threads (0: as many as there are processors), and all is
+// done when it returns.
 // Throws std::invalid_argument for a local range that does not divide the global one.
 inline void launch_{name}({signature}, unsigned threads = 0) {{
     long long range[12] = {{{dimensions}, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1}};
@@ -38,7 +41,8 @@ inline void launch_{name}({signature}, unsigned threads = 0) {{
     for (std::size_t axis = 0; axis < {dimensions}; ++axis) {{
         const long long items = {local};
         if (items < 1 || global[axis] < 0 || global[axis] % items != 0)
-            throw std::invalid_argument("launch_{name}: the local range does not divide the global range");
+            throw std::invalid_argument(
+                "launch_{name}: the local range does not divide the global range");
         range[1 + axis] = global[axis];
         range[4 + axis] = items;
         range[7 + axis] = global[axis] / items;
@@ -63,7 +67,9 @@ inline void launch_{name}({signature}, unsigned threads = 0) {{
         {name}_kernel::{name}(part, arguments);
     }};
     if (threads == 0)
-        threads = std::thread::hardware_concurrency() != 0 ? std::thread::hardware_concurrency() : 1;
+        threads = std::thread::hardware_concurrency();
+    if (threads == 0)
+        threads = 1;
     const long long shares = groups < threads ? groups : threads;
     std::vector<std::thread> others;
     for (long long number = 1; number < shares; ++number)
@@ -77,11 +83,15 @@ inline void launch_{name}({signature}, unsigned threads = 0) {{
 
 
 def export(path: str, translation: dict[str, Any]) -> None:
-    """Writes the header for a kernel in the host's dialect. Raises KernelError for arguments that C++ has no type for."""
+    """Writes the header for a kernel in the host's dialect. Raises KernelError for arguments that
+    C++ has no type for.
+    """
     text = _text_of(translation)
     # Lines after the kernel belong to the header again, not to the Python file.
     before, _, after = text.partition(_OWN_LINES)
-    shown = re.sub(r'[\x00-\x1f\x7f"\\?]', "_", shown_path(Path(path).name))  # as in the #line directives of the kernel
+    shown = re.sub(
+        r'[\x00-\x1f\x7f"\\?]', "_", shown_path(Path(path).name)
+    )  # as in the #line directives of the kernel
     line = f'#line {before.count(chr(10)) + 2} "{shown}"\n'
     Path(path).write_text(before + line + after, encoding="utf-8")
 
@@ -89,7 +99,9 @@ def export(path: str, translation: dict[str, Any]) -> None:
 def _text_of(translation: dict[str, Any]) -> str:
     name = translation["name"]
     dimensions = translation["dimensions"]
-    source = re.sub(r'^extern "C" const ', "inline const ", translation["source"], flags=re.MULTILINE)
+    source = re.sub(
+        r'^extern "C" const ', "inline const ", translation["source"], flags=re.MULTILINE
+    )
     source = re.sub(r'^extern "C" void ', "inline void ", source, flags=re.MULTILINE)
     declared = [f"const std::array<std::int64_t, {dimensions}> &global"]
     if translation["uses_groups"]:
@@ -107,7 +119,10 @@ def _text_of(translation: dict[str, Any]) -> str:
         elif what == "value":
             word = _c_type(dtype)
             if not word:
-                raise KernelError(f"argument {of!r} is a {dtype}, and C++17 has no such number: export kernels of other scalars")
+                raise KernelError(
+                    f"argument {of!r} is a {dtype}, and C++17 has no such number: export kernels "
+                    "of other scalars"
+                )
             declared.append(f"{word} {of}")
             given.append(f"const_cast<{word} *>(&{of})")
         elif what == "local":
@@ -115,10 +130,15 @@ def _text_of(translation: dict[str, Any]) -> str:
             given.append(f"aligned(blocks[{blocks}], {of}_bytes)")
             blocks += 1
         elif what == "scratch":
-            given.append(f"aligned(blocks[{blocks}], {dimension} * static_cast<std::size_t>(group))")
+            given.append(
+                f"aligned(blocks[{blocks}], {dimension} * static_cast<std::size_t>(group))"
+            )
             blocks += 1
         else:
-            raise KernelError(f"kernel {name!r} was made with debug=True, whose reports C++ cannot read: export it without")
+            raise KernelError(
+                f"kernel {name!r} was made with debug=True, whose reports C++ cannot read: export "
+                "it without"
+            )
     private = re.search(rf"{name}_private = (\d+)", source)
     if private:
         given.append(f"aligned(blocks[{blocks}], {private[1]} * static_cast<std::size_t>(group))")

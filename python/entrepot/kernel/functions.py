@@ -49,7 +49,10 @@ class KernelFunction(PythonKernel):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         name = self.function.__name__
-        raise KernelError(f"{name} is a kernel and was called without a range: {name}[global, local](…) launches it")
+        raise KernelError(
+            f"{name} is a kernel and was called without a range: {name}[global, local](…) "
+            "launches it"
+        )
 
     def __repr__(self) -> str:
         return f"<entrepot.kernel.kernel {self.function.__qualname__}>"
@@ -68,7 +71,11 @@ class KernelFunction(PythonKernel):
         return _SimulatedRanges(self.simulate)
 
     def options(
-        self, *, debug: bool | None = None, fast_math: bool | None = None, dialect: Dialect | None = None
+        self,
+        *,
+        debug: bool | None = None,
+        fast_math: bool | None = None,
+        dialect: Dialect | None = None,
     ) -> KernelFunction:
         """A kernel of the same function with other options; options that are not given keep their
         values.
@@ -84,7 +91,10 @@ class KernelFunction(PythonKernel):
             scale.options(debug=True)[4](array)
         """
         given = {"debug": debug, "fast_math": fast_math, "dialect": dialect}
-        return _make(self.function, self._chosen | {name: value for name, value in given.items() if value is not None})
+        return _make(
+            self.function,
+            self._chosen | {name: value for name, value in given.items() if value is not None},
+        )
 
     def source(
         self,
@@ -108,7 +118,13 @@ class KernelFunction(PythonKernel):
         text: str = self._translation(dialect, signature, device, dimensions)["source"]
         return text
 
-    def export(self, path: str | os.PathLike[str], *, signature: str | None = None, dimensions: int | None = None) -> None:
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        signature: str | None = None,
+        dimensions: int | None = None,
+    ) -> None:
         """Exports the kernel to a C++ header at ``path``; its launch_NAME() runs the kernel on the
         host without Python.
 
@@ -128,7 +144,10 @@ class KernelFunction(PythonKernel):
         """
         from .export import export
 
-        export(os.fspath(path), self._translation("c++", signature, _device("host"), dimensions, any_local=True))
+        export(
+            os.fspath(path),
+            self._translation("c++", signature, _device("host"), dimensions, any_local=True),
+        )
 
     def _translation(
         self,
@@ -206,7 +225,10 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     """
     unknown = set(options) - {"debug", "fast_math", "dialect"}
     if unknown:
-        raise TypeError(f"kernel() has no option {', '.join(sorted(unknown))}: debug, fast_math and dialect are its options")
+        raise TypeError(
+            f"kernel() has no option {', '.join(sorted(unknown))}: debug, fast_math and dialect "
+            "are its options"
+        )
     chosen = {name: value for name, value in options.items() if value is not None}
     if callable(function):
         return _make(function, chosen)
@@ -237,7 +259,9 @@ def func(function: Any = None, /, **options: Any) -> Any:
     """
     unknown = set(options) - {"debug"}
     if unknown:
-        raise TypeError(f"func() has no option {', '.join(sorted(unknown))}: debug is its only option")
+        raise TypeError(
+            f"func() has no option {', '.join(sorted(unknown))}: debug is its only option"
+        )
     if isinstance(function, FunctionType):
         return DeviceFunction(function)
     if function is not None:

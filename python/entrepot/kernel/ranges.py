@@ -12,7 +12,9 @@ DEFAULT_LOCAL_SIZE: tuple[()] = ()
 
 
 class Range(tuple[int, ...]):
-    """Number of work-items in 1 to 3 dimensions, the first being the slowest: ``Range(480, 640)``."""
+    """Number of work-items in 1 to 3 dimensions, the first being the slowest: ``Range(480,
+    640)``.
+    """
 
     __slots__ = ()
 
@@ -41,10 +43,15 @@ class NdRange:
 
     def __init__(self, global_range: Any, local_range: Any = DEFAULT_LOCAL_SIZE) -> None:
         self.global_range = _range_of(global_range)
-        self.local_range = _range_of(local_range) if local_range is not None and local_range != () else DEFAULT_LOCAL_SIZE
+        self.local_range = (
+            _range_of(local_range)
+            if local_range is not None and local_range != ()
+            else DEFAULT_LOCAL_SIZE
+        )
         if self.local_range and len(self.local_range) != len(self.global_range):
             raise ValueError(
-                f"an NdRange has as many local dimensions as global ones: {self.global_range} has {len(self.global_range)}, "
+                f"an NdRange has as many local dimensions as global ones: {self.global_range} has "
+                f"{len(self.global_range)}, "
                 f"{self.local_range} has {len(self.local_range)}"
             )
 
@@ -67,8 +74,14 @@ def extent_of(value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        instead = "divide by //, as in kernel[n // 2], or round it by int(…)" if isinstance(value, float) else "write an int"
-        raise TypeError(f"launch: a range is of integers, and {value!r} is a {type(value).__name__}: {instead}") from None
+        instead = (
+            "divide by //, as in kernel[n // 2], or round it by int(…)"
+            if isinstance(value, float)
+            else "write an int"
+        )
+        raise TypeError(
+            f"launch: a range is of integers, and {value!r} is a {type(value).__name__}: {instead}"
+        ) from None
 
 
 def _range_of(extents: Any) -> Range:

@@ -90,7 +90,9 @@ class Reduction:
             values = asarray(array)
         if values.size == 0:
             if self.identity is None:
-                raise ValueError(f"{self.__name__}() of no elements: make it with reduce(function, identity=…)")
+                raise ValueError(
+                    f"{self.__name__}() of no elements: make it with reduce(function, identity=…)"
+                )
             return self.identity
         return self._reduced(_flat(values), queue).item()
 
@@ -113,7 +115,8 @@ class Reduction:
 
 
 def reduce(function: Any = None, identity: Any = None) -> Any:
-    """Makes a function of two numbers a reduction: ``total = reduce(lambda a, b: a + b)``, then ``total(array)``; or ``@reduce``.
+    """Makes a function of two numbers a reduction: ``total = reduce(lambda a, b: a + b)``, then
+    ``total(array)``; or ``@reduce``.
 
     ``identity`` is the result for an empty array.
     """

@@ -37,10 +37,18 @@ class Simulated:
 class SimulatedLaunch:
     """A simulated kernel with its ranges."""
 
-    def __init__(self, kernel: PythonKernel, global_range: tuple[int, ...], local_range: tuple[int, ...]) -> None:
+    def __init__(
+        self, kernel: PythonKernel, global_range: tuple[int, ...], local_range: tuple[int, ...]
+    ) -> None:
         self._kernel, self._global, self._local = kernel, global_range, local_range
 
-    def __call__(self, *arguments: Any, queue: object = None, depends_on: object = None, wait: bool | None = None) -> None:
+    def __call__(
+        self,
+        *arguments: Any,
+        queue: object = None,
+        depends_on: object = None,
+        wait: bool | None = None,
+    ) -> None:
         """Runs the kernel to completion; queues and dependencies have no effect.
 
         Raises the errors of a launch for invalid arguments. Raises KernelError with the ids of the
@@ -53,7 +61,9 @@ class SimulatedLaunch:
         run = Run(self._global, self._local)
         finish: list[_Finish] = []
         arrays = _host_arrays([value for value in values if isinstance(value, ep.Array)], finish)
-        makers = [_argument(run, name, value, arrays) for name, value in zip(names, values, strict=True)]
+        makers = [
+            _argument(run, name, value, arrays) for name, value in zip(names, values, strict=True)
+        ]
         with np.errstate(all="ignore"):
             _run(run, code, makers, self._types(values))
         for each in finish:
@@ -69,7 +79,9 @@ class SimulatedLaunch:
             return {}
 
 
-def _run(run: Run, code: Rewritten, makers: list[Callable[[], Any]], known: dict[Place, Types]) -> None:
+def _run(
+    run: Run, code: Rewritten, makers: list[Callable[[], Any]], known: dict[Place, Types]
+) -> None:
     def captured(name: str, value: Any) -> Any:
         if not isinstance(value, np.ndarray):
             return value
@@ -85,17 +97,22 @@ def _run(run: Run, code: Rewritten, makers: list[Callable[[], Any]], known: dict
     run.go(lambda: kernel(*[make() for make in makers]))
 
 
-def _ranges(global_range: tuple[int, ...], local_range: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _ranges(
+    global_range: tuple[int, ...], local_range: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The ranges to run. Without a local range, all work-items form one group."""
     if any(items % each for items, each in zip(global_range, local_range, strict=False)):
         raise ep.KernelError(
-            f"launch: the local range {local_range} does not divide the global range {global_range}; "
+            f"launch: the local range {local_range} does not divide the global range "
+            f"{global_range}; "
             "make the global one a multiple and let the kernel leave out what is too much"
         )
     return global_range, tuple(max(each, 1) for each in local_range or global_range)
 
 
-def _argument(run: Run, name: str, value: ep.Array | ep.Scalar | LocalAccessor, arrays: dict[int, Any]) -> Callable[[], Any]:
+def _argument(
+    run: Run, name: str, value: ep.Array | ep.Scalar | LocalAccessor, arrays: dict[int, Any]
+) -> Callable[[], Any]:
     """A function that returns the argument for the current work-item; ``arrays`` are by the Arrays'
     ids.
     """
@@ -111,7 +128,13 @@ def _argument(run: Run, name: str, value: ep.Array | ep.Scalar | LocalAccessor, 
 def _local_argument(run: Run, name: str, memory: LocalAccessor) -> View:
     arrays = run.item.group.arrays
     if name not in arrays:
-        arrays[name] = View(run, name, np.zeros(memory.shape, dtype_of(memory.dtype)), "local", np.zeros(memory.shape, np.bool_))
+        arrays[name] = View(
+            run,
+            name,
+            np.zeros(memory.shape, dtype_of(memory.dtype)),
+            "local",
+            np.zeros(memory.shape, np.bool_),
+        )
     return arrays[name]
 
 
@@ -138,7 +161,10 @@ def _host_arrays(arrays: list[ep.Array], finish: list[_Finish]) -> dict[int, Any
 
 def _reach(array: ep.Array) -> tuple[int, int]:
     """The address of the first byte of an array's elements, and one past the last byte."""
-    spans = [stride * (extent - 1) * array.itemsize for stride, extent in zip(array.strides, array.shape, strict=True)]
+    spans = [
+        stride * (extent - 1) * array.itemsize
+        for stride, extent in zip(array.strides, array.shape, strict=True)
+    ]
     below, above = sum(span for span in spans if span < 0), sum(span for span in spans if span > 0)
     return array.data_ptr + below, array.data_ptr + above + array.itemsize
 
@@ -168,7 +194,9 @@ def _copies(together: list[tuple[int, int, ep.Array]], finish: list[_Finish]) ->
     found = {}
     for array in arrays:
         strides = tuple(stride * array.itemsize for stride in array.strides)
-        view = np.ndarray(array.shape, dtype_of(array.dtype), copied, array.data_ptr - begin, strides)
+        view = np.ndarray(
+            array.shape, dtype_of(array.dtype), copied, array.data_ptr - begin, strides
+        )
         view.flags.writeable = not array.read_only
         found[id(array)] = view
     return found

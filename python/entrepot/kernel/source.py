@@ -43,7 +43,8 @@ def find(function: FunctionType) -> tuple[ast.FunctionDef | ast.Lambda, str, str
     remember(function)
     if (file, code) not in _read:
         raise KernelError(
-            f"the source of {function.__name__} is not to be found (it says {shown_path(file)}, line {code.co_firstlineno}): "
+            f"the source of {function.__name__} is not to be found (it says {shown_path(file)}, "
+            f"line {code.co_firstlineno}): "
             "kernels are compiled from their source, so write them in a file or a notebook's cell"
         )
     text, first = _read[file, code]
@@ -68,12 +69,17 @@ def make(name: str, text: str, namespace: dict[str, object]) -> FunctionType:
 def _parsed(file: str, text: str, first: int) -> ast.Module:
     """Parses the text as a module, with the line numbers of the file."""
     # An indented function needs an enclosing block, which is added on the line above it.
-    above = "\n" * (first - 2) + "if True:\n" if first > 1 and text[:1].isspace() else "\n" * (first - 1)
+    above = (
+        "\n" * (first - 2) + "if True:\n"
+        if first > 1 and text[:1].isspace()
+        else "\n" * (first - 1)
+    )
     try:
         return ast.parse(above + text)
     except SyntaxError as error:
         raise KernelError(
-            f"{shown_path(file)}:{first}: the source of the function cannot be read ({error}); has the file changed?"
+            f"{shown_path(file)}:{first}: the source of the function cannot be read ({error}); "
+            "has the file changed?"
         ) from None
 
 
@@ -84,14 +90,21 @@ def _node_in(tree: ast.Module, code: CodeType) -> ast.FunctionDef | ast.Lambda:
             if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
                 return node
             if isinstance(node, ast.AsyncFunctionDef) and node.name == code.co_name:
-                raise KernelError(f"{_place(code)}: kernels do not wait for others: write def, not async def")
+                raise KernelError(
+                    f"{_place(code)}: kernels do not wait for others: write def, not async def"
+                )
         raise KernelError(f"{_place(code)}: there is no function {code.co_name} any more")
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno]
+    found = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
+    ]
     if len(found) > 1:
         found = [node for node in found if _code_of(node) == _comparable(code)]
     if len(found) != 1 and len({ast.dump(node) for node in found}) != 1:
         raise KernelError(
-            f"{_place(code)}: several lambdas stand on the line, and it is not clear which is meant: give each a line of its own"
+            f"{_place(code)}: several lambdas stand on the line, and it is not clear which is "
+            "meant: give each a line of its own"
         )
     return found[0]
 

@@ -11,7 +11,9 @@ from .._core import Array, Event, asarray, copy, device_context, empty
 from .._core import device as find_device
 
 
-def to_device(obj: object, device: object = None, *, queue: object = None, kind: str = "device") -> Array:
+def to_device(
+    obj: object, device: object = None, *, queue: object = None, kind: str = "device"
+) -> Array:
     """Copies ``obj`` to memory of the device, else of the queue's, else of the current one. ``obj``
     may then change.
     """
@@ -22,14 +24,23 @@ def to_device(obj: object, device: object = None, *, queue: object = None, kind:
 
 
 def device_array(
-    shape: int | Sequence[int], dtype: object = "float64", device: object = None, *, queue: object = None, kind: str = "device"
+    shape: int | Sequence[int],
+    dtype: object = "float64",
+    device: object = None,
+    *,
+    queue: object = None,
+    kind: str = "device",
 ) -> Array:
     """A new uninitialised array in memory of the device. ``kind`` is ignored for the host."""
     target = device_context(queue).device if queue is not None else find_device(device)
-    return empty(shape, dtype, device=target, queue=queue, kind=None if target.backend == "host" else kind)
+    return empty(
+        shape, dtype, device=target, queue=queue, kind=None if target.backend == "host" else kind
+    )
 
 
-def device_array_like(array: object, device: object = None, *, queue: object = None, kind: str = "device") -> Array:
+def device_array_like(
+    array: object, device: object = None, *, queue: object = None, kind: str = "device"
+) -> Array:
     """A new uninitialised array in memory of the device, with the shape and type of ``array``."""
     like = asarray(array)
     return device_array(like.shape, like.dtype, device, queue=queue, kind=kind)

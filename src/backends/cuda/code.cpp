@@ -16,12 +16,15 @@ struct Reason {
 };
 constexpr Reason reasons[] = {
     {CUDA_ERROR_INVALID_PTX, "the driver refused the PTX: the build log says why"},
-    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "the PTX is of a newer version than the driver knows: compile it with an older toolkit, "
-                                         "or to a cubin, or update the driver"},
-    {CUDA_ERROR_NO_BINARY_FOR_GPU, "the code holds nothing that runs on this device: it was compiled for other architectures"},
+    {CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+     "the PTX is of a newer version than the driver knows: compile it with an older toolkit, "
+     "or to a cubin, or update the driver"},
+    {CUDA_ERROR_NO_BINARY_FOR_GPU,
+     "the code holds nothing that runs on this device: it was compiled for other architectures"},
     {CUDA_ERROR_INVALID_IMAGE, "the driver does not know this form of code"},
     {CUDA_ERROR_INVALID_SOURCE, "the driver does not know this form of code"},
-    {CUDA_ERROR_JIT_COMPILER_NOT_FOUND, "the driver's compiler of PTX (libnvidia-ptxjitcompiler.so) is not installed"},
+    {CUDA_ERROR_JIT_COMPILER_NOT_FOUND,
+     "the driver's compiler of PTX (libnvidia-ptxjitcompiler.so) is not installed"},
 };
 
 }  // namespace
@@ -32,8 +35,10 @@ const char *const dialect_words = "CUDA C++, PTX and cubins";
 
 const char *wrong_form(ep_dialect dialect, std::string_view image) {
     if (dialect == EP_CUBIN)
-        return is_code(image) ? nullptr : "the bytes are no cubin and no fat binary: they begin otherwise";
-    return image.find(".version") != image.npos ? nullptr : "the text is no PTX: it names no .version";
+        return is_code(image) ? nullptr
+                              : "the bytes are no cubin and no fat binary: they begin otherwise";
+    return image.find(".version") != image.npos ? nullptr
+                                                : "the text is no PTX: it names no .version";
 }
 
 const char *reason_to_refuse(CUresult code) {

@@ -15,7 +15,8 @@ void *open_library() {
     if (void *const library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL))
         return library;
     const std::string said = dlerror();
-    refuse(EP_UNAVAILABLE, "NVIDIA's driver is not installed (", said, "); no package of Python's has it");
+    refuse(EP_UNAVAILABLE, "NVIDIA's driver is not installed (", said,
+           "); no package of Python's has it");
 }
 
 template <class Function> void look_up(void *library, Function &function, const char *name) {
@@ -25,8 +26,8 @@ template <class Function> void look_up(void *library, Function &function, const 
 template <class Function> void require(void *library, Function &function, const char *name) {
     look_up(library, function, name);
     if (function == nullptr)
-        refuse(EP_UNAVAILABLE, "NVIDIA's driver has no function ", name, ": it is older than CUDA ", version_text(oldest_version),
-               ", update it");
+        refuse(EP_UNAVAILABLE, "NVIDIA's driver has no function ", name, ": it is older than CUDA ",
+               version_text(oldest_version), ", update it");
 }
 
 std::string path_of(const void *function) {
@@ -37,8 +38,10 @@ std::string path_of(const void *function) {
 #define ENTREPOT_CUDA_EXPANDED(name) #name
 
 void look_up_all(void *library, Driver &made) {
-#define ENTREPOT_CUDA_REQUIRE(function) require(library, made.function, ENTREPOT_CUDA_EXPANDED(function));
-#define ENTREPOT_CUDA_LOOK_UP(function) look_up(library, made.function, ENTREPOT_CUDA_EXPANDED(function));
+#define ENTREPOT_CUDA_REQUIRE(function)                                                            \
+    require(library, made.function, ENTREPOT_CUDA_EXPANDED(function));
+#define ENTREPOT_CUDA_LOOK_UP(function)                                                            \
+    look_up(library, made.function, ENTREPOT_CUDA_EXPANDED(function));
     ENTREPOT_CUDA_DRIVER(ENTREPOT_CUDA_REQUIRE, ENTREPOT_CUDA_LOOK_UP)
 #undef ENTREPOT_CUDA_REQUIRE
 #undef ENTREPOT_CUDA_LOOK_UP
@@ -50,14 +53,18 @@ void look_up_all(void *library, Driver &made) {
 const char *advice_for(CUresult code) {
     switch (code) {
     case CUDA_ERROR_NO_DEVICE:
-        return ": the driver sees no device (CUDA_VISIBLE_DEVICES hides those that it does not list)";
+        return ": the driver sees no device (CUDA_VISIBLE_DEVICES hides those that it does not "
+               "list)";
     case CUDA_ERROR_NOT_INITIALIZED:
-        return ": this process was forked from one that had initialised CUDA, which does not survive a fork; use the 'spawn' or "
+        return ": this process was forked from one that had initialised CUDA, which does not "
+               "survive a fork; use the 'spawn' or "
                "'forkserver' start method";
     case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
-        return ": the library and the kernel module are of different versions; restart the machine, or install the same version";
+        return ": the library and the kernel module are of different versions; restart the "
+               "machine, or install the same version";
     case CUDA_ERROR_STUB_LIBRARY:
-        return ": this is the toolkit's stub to link with, not the driver; take its folder off LD_LIBRARY_PATH";
+        return ": this is the toolkit's stub to link with, not the driver; take its folder off "
+               "LD_LIBRARY_PATH";
     default:
         return "";
     }
@@ -98,12 +105,15 @@ void initialise(void *library, Driver &made) {
     require(library, made.error_text, "cuGetErrorString");
     made.path = path_of(reinterpret_cast<const void *>(function));
     if (const CUresult code = function(0); code != CUDA_SUCCESS)
-        refuse(EP_UNAVAILABLE, "cuInit of ", made.path, " failed with ", text_of(made, code), advice_for(code));
+        refuse(EP_UNAVAILABLE, "cuInit of ", made.path, " failed with ", text_of(made, code),
+               advice_for(code));
 }
 
 }  // namespace
 
-std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+std::string version_text(int version) {
+    return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 void open_driver() {
     // Never freed: memory and queues may be released until process exit.
@@ -112,9 +122,11 @@ void open_driver() {
         auto functions = std::make_unique<Driver>();
         initialise(library, *functions);
         look_up_all(library, *functions);
-        if (functions->cuDriverGetVersion(&functions->version) != CUDA_SUCCESS || functions->version < oldest_version)
-            refuse(EP_UNAVAILABLE, functions->path, " is of CUDA ", version_text(functions->version), ", and ",
-                   version_text(oldest_version), " is the oldest that will do: update NVIDIA's driver");
+        if (functions->cuDriverGetVersion(&functions->version) != CUDA_SUCCESS ||
+            functions->version < oldest_version)
+            refuse(EP_UNAVAILABLE, functions->path, " is of CUDA ",
+                   version_text(functions->version), ", and ", version_text(oldest_version),
+                   " is the oldest that will do: update NVIDIA's driver");
         return functions.release();
     }();
     opened_driver = made;
@@ -124,7 +136,8 @@ std::string text_of(CUresult code) { return text_of(driver(), code); }
 
 void fail(CUresult code, const char *function) {
     refuse(status_of(code), function, " failed with ", text_of(code),
-           is_fatal(code) ? "; it may come from work that was submitted earlier, and CUDA takes no more work in this process"
+           is_fatal(code) ? "; it may come from work that was submitted earlier, and CUDA takes no "
+                            "more work in this process"
                           : "");
 }
 

@@ -11,30 +11,43 @@
 // version. Optional ones are newer than the oldest supported driver (CUDA 12.0) and may be NULL.
 // clang-format off
 #define ENTREPOT_CUDA_DRIVER(required, optional) \
-    required(cuDriverGetVersion) required(cuDeviceGetCount) required(cuDeviceGet) required(cuDeviceGetName) \
-    required(cuDeviceTotalMem) required(cuDeviceGetAttribute) required(cuDeviceCanAccessPeer) required(cuDeviceGetUuid) \
-    required(cuDevicePrimaryCtxRetain) required(cuDevicePrimaryCtxRelease) required(cuDevicePrimaryCtxGetState) \
-    required(cuCtxGetCurrent) required(cuCtxPushCurrent) required(cuCtxPopCurrent) required(cuCtxGetDevice) \
+    required(cuDriverGetVersion) required(cuDeviceGetCount) \
+    required(cuDeviceGet) required(cuDeviceGetName) \
+    required(cuDeviceTotalMem) required(cuDeviceGetAttribute) \
+    required(cuDeviceCanAccessPeer) required(cuDeviceGetUuid) \
+    required(cuDevicePrimaryCtxRetain) required(cuDevicePrimaryCtxRelease) \
+    required(cuDevicePrimaryCtxGetState) \
+    required(cuCtxGetCurrent) required(cuCtxPushCurrent) \
+    required(cuCtxPopCurrent) required(cuCtxGetDevice) \
     required(cuCtxEnablePeerAccess) required(cuCtxSynchronize) optional(cuCtxRecordEvent) \
-    required(cuStreamCreate) required(cuStreamDestroy) required(cuStreamSynchronize) required(cuStreamQuery) \
-    required(cuStreamWaitEvent) required(cuStreamGetCtx) required(cuThreadExchangeStreamCaptureMode) \
+    required(cuStreamCreate) required(cuStreamDestroy) \
+    required(cuStreamSynchronize) required(cuStreamQuery) \
+    required(cuStreamWaitEvent) required(cuStreamGetCtx) \
+    required(cuThreadExchangeStreamCaptureMode) \
     required(cuUserObjectCreate) required(cuUserObjectRelease) required(cuGraphRetainUserObject) \
-    required(cuEventCreate) required(cuEventDestroy) required(cuEventRecord) required(cuEventQuery) required(cuEventSynchronize) \
+    required(cuEventCreate) required(cuEventDestroy) required(cuEventRecord) \
+    required(cuEventQuery) required(cuEventSynchronize) \
     required(cuMemPoolCreate) required(cuMemPoolSetAccess) required(cuMemPoolTrimTo) \
     required(cuMemAllocFromPoolAsync) required(cuMemFreeAsync) \
-    required(cuMemAlloc) required(cuMemAllocManaged) required(cuMemFree) required(cuMemHostAlloc) required(cuMemFreeHost) \
+    required(cuMemAlloc) required(cuMemAllocManaged) \
+    required(cuMemFree) required(cuMemHostAlloc) required(cuMemFreeHost) \
     required(cuMemGetInfo) required(cuPointerGetAttribute) required(cuPointerGetAttributes) \
     required(cuMemGetAllocationGranularity) required(cuMemGetAllocationPropertiesFromHandle) \
-    required(cuMemCreate) required(cuMemRelease) required(cuMemMap) required(cuMemUnmap) required(cuMemSetAccess) \
+    required(cuMemCreate) required(cuMemRelease) required(cuMemMap) \
+    required(cuMemUnmap) required(cuMemSetAccess) \
     required(cuMemAddressReserve) required(cuMemAddressFree) \
     required(cuMemExportToShareableHandle) required(cuMemImportFromShareableHandle) \
     required(cuIpcGetMemHandle) required(cuIpcOpenMemHandle) required(cuIpcCloseMemHandle) \
-    required(cuMemcpyAsync) required(cuMemcpyPeerAsync) required(cuMemcpy2DAsync) required(cuMemcpy3DAsync) \
-    required(cuMemsetD8Async) required(cuMemsetD16Async) required(cuMemsetD32Async) required(cuLaunchHostFunc) \
+    required(cuMemcpyAsync) required(cuMemcpyPeerAsync) \
+    required(cuMemcpy2DAsync) required(cuMemcpy3DAsync) \
+    required(cuMemsetD8Async) required(cuMemsetD16Async) \
+    required(cuMemsetD32Async) required(cuLaunchHostFunc) \
     required(cuModuleLoadDataEx) required(cuModuleUnload) required(cuModuleGetFunction) \
-    optional(cuModuleGetFunctionCount) optional(cuModuleEnumerateFunctions) optional(cuFuncGetName) \
+    optional(cuModuleGetFunctionCount) \
+    optional(cuModuleEnumerateFunctions) optional(cuFuncGetName) \
     required(cuFuncGetAttribute) required(cuFuncSetAttribute) optional(cuFuncGetParamInfo) \
-    required(cuOccupancyMaxActiveBlocksPerMultiprocessor) required(cuLaunchKernel) required(cuLaunchKernelEx)
+    required(cuOccupancyMaxActiveBlocksPerMultiprocessor) \
+    required(cuLaunchKernel) required(cuLaunchKernelEx)
 // clang-format on
 
 namespace entrepot::backends::cuda {
@@ -42,7 +55,8 @@ namespace entrepot::backends::cuda {
 // Words for messages and selectors of this backend, used by the shared sources (backends/gpu).
 inline constexpr const char *selector_word = "cuda", *maker = "NVIDIA", *maker_api = "CUDA",
                             *visible_devices = "CUDA_VISIBLE_DEVICES";
-inline constexpr const char *partition_advice = "an administrator may divide it with MIG, and its parts are devices then";
+inline constexpr const char *partition_advice =
+    "an administrator may divide it with MIG, and its parts are devices then";
 inline constexpr const char *context_mark_advice =
     "NVIDIA's driver is too old to mark all work of a context: CUDA 12.5 is the first that can";
 
@@ -52,8 +66,9 @@ struct Driver {
 #undef ENTREPOT_CUDA_MEMBER
     // Newer versions of these do the same and are missing in older drivers.
     CUresult (*event_elapsed_time)(float *milliseconds, CUevent from, CUevent to) = nullptr;
-    CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph,
-                             const CUgraphNode **dependencies, std::size_t *dependency_count) = nullptr;
+    CUresult (*capture_info)(CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number,
+                             CUgraph *graph, const CUgraphNode **dependencies,
+                             std::size_t *dependency_count) = nullptr;
     decltype(&::cuGetErrorName) error_name = nullptr;
     decltype(&::cuGetErrorString) error_text = nullptr;
     int version = 0;  // 12040 for CUDA 12.4

@@ -36,7 +36,8 @@ std::unique_ptr<Rtc> describe(void *library) {
     auto made = std::make_unique<Rtc>();
     bool is_complete = true;
     const auto look_up = [&](auto &function, const char *name) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        function =
+            reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
         is_complete &= function != nullptr;
     };
 #define ENTREPOT_NVRTC_LOOK_UP(name) look_up(made->name, #name);
@@ -46,7 +47,9 @@ std::unique_ptr<Rtc> describe(void *library) {
         return nullptr;
     made->check(made->nvrtcVersion(&made->major, &made->minor), "nvrtcVersion");
     Dl_info info{};
-    made->path = dladdr(reinterpret_cast<const void *>(made->nvrtcVersion), &info) != 0 ? info.dli_fname : "";
+    made->path = dladdr(reinterpret_cast<const void *>(made->nvrtcVersion), &info) != 0
+                     ? info.dli_fname
+                     : "";
     made->stamp = stamp_of(made->path);
     int count = 0;
     made->check(made->nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
@@ -67,20 +70,22 @@ const std::vector<std::unique_ptr<Rtc>> &all_nvrtc() {
         return found;
     }();
     if (all.empty())
-        refuse(EP_UNAVAILABLE, "CUDA C++ is compiled by NVRTC (", library_names[0], " or ", library_names[1],
-               "), and it is not installed: ", advice);
+        refuse(EP_UNAVAILABLE, "CUDA C++ is compiled by NVRTC (", library_names[0], " or ",
+               library_names[1], "), and it is not installed: ", advice);
     return all;
 }
 
 // ------------------------------------------------------------------ options
 
 bool names_architecture(const std::string &option) {
-    return option.starts_with("-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-gencode");
+    return option.starts_with("-arch") || option.starts_with("--gpu-architecture") ||
+           option.starts_with("-gencode");
 }
 
 // Prefixes of options that read files.
-constexpr const char *file_options[] = {"-I",   "-include",  "--include-path", "--pre-include", "-opt-bc",    "--pch",
-                                        "-pch", "--use-pch", "-use-pch",       "--create-pch",  "-create-pch"};
+constexpr const char *file_options[] = {
+    "-I",   "-include",  "--include-path", "--pre-include", "-opt-bc",    "--pch",
+    "-pch", "--use-pch", "-use-pch",       "--create-pch",  "-create-pch"};
 
 // Code for the device itself. A compiler older than the device yields PTX for the newest
 // architecture that it knows.
@@ -90,10 +95,12 @@ std::string architecture_option(const Rtc &rtc, int compute_capability) {
         if (known <= compute_capability)
             best = known;
     if (best == 0)
-        refuse(EP_UNSUPPORTED, rtc.name(), " compiles for compute capability ", rtc.architectures.front() / 10, ".",
-               rtc.architectures.front() % 10, " and newer, and the device has ", compute_capability / 10, ".",
+        refuse(EP_UNSUPPORTED, rtc.name(), " compiles for compute capability ",
+               rtc.architectures.front() / 10, ".", rtc.architectures.front() % 10,
+               " and newer, and the device has ", compute_capability / 10, ".",
                compute_capability % 10, ": an older compiler knows it");
-    return "--gpu-architecture=" + std::string(best == compute_capability ? "sm_" : "compute_") + std::to_string(best);
+    return "--gpu-architecture=" + std::string(best == compute_capability ? "sm_" : "compute_") +
+           std::to_string(best);
 }
 
 // Header folders of the package or toolkit, which are beside the library's folder.
@@ -111,8 +118,12 @@ Words include_options(const Rtc &rtc) {
 
 Target target_of(CUdevice device) {
     int major = 0, minor = 0;
-    check(driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "cuDeviceGetAttribute");
-    check(driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "cuDeviceGetAttribute");
+    check(
+        driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device),
+        "cuDeviceGetAttribute");
+    check(
+        driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device),
+        "cuDeviceGetAttribute");
     return {major * 10 + minor, driver().version};
 }
 
@@ -124,8 +135,8 @@ const Rtc &rtc_for(const Target &target) {
         if (candidate->major <= driver_version / 1000)
             return *candidate;
     refuse(EP_UNSUPPORTED, all_nvrtc().front()->name(), " (", all_nvrtc().front()->path,
-           ") compiles for newer drivers than this one, which is of CUDA ", driver_version / 1000, ".",
-           driver_version % 1000 / 10, ": ", advice, ", or update the driver");
+           ") compiles for newer drivers than this one, which is of CUDA ", driver_version / 1000,
+           ".", driver_version % 1000 / 10, ": ", advice, ", or update the driver");
 }
 
 Words all_options(const Rtc &rtc, const Request &request) {
@@ -139,7 +150,8 @@ Words all_options(const Rtc &rtc, const Request &request) {
 
 bool name_files(const Words &options) {
     return std::ranges::any_of(options, [](const std::string &option) {
-        return std::ranges::any_of(file_options, [&](const char *known) { return option.starts_with(known); });
+        return std::ranges::any_of(file_options,
+                                   [&](const char *known) { return option.starts_with(known); });
     });
 }
 

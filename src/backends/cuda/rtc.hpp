@@ -9,9 +9,12 @@
 
 // clang-format off
 #define ENTREPOT_NVRTC(function) \
-    function(nvrtcVersion) function(nvrtcGetErrorString) function(nvrtcGetNumSupportedArchs) function(nvrtcGetSupportedArchs) \
-    function(nvrtcCreateProgram) function(nvrtcDestroyProgram) function(nvrtcCompileProgram) function(nvrtcAddNameExpression) \
-    function(nvrtcGetLoweredName) function(nvrtcGetProgramLogSize) function(nvrtcGetProgramLog) function(nvrtcGetCUBINSize) \
+    function(nvrtcVersion) function(nvrtcGetErrorString) \
+    function(nvrtcGetNumSupportedArchs) function(nvrtcGetSupportedArchs) \
+    function(nvrtcCreateProgram) function(nvrtcDestroyProgram) \
+    function(nvrtcCompileProgram) function(nvrtcAddNameExpression) \
+    function(nvrtcGetLoweredName) function(nvrtcGetProgramLogSize) \
+    function(nvrtcGetProgramLog) function(nvrtcGetCUBINSize) \
     function(nvrtcGetCUBIN) function(nvrtcGetPTXSize) function(nvrtcGetPTX)
 // clang-format on
 
@@ -35,7 +38,9 @@ struct Rtc {
         if (code != NVRTC_SUCCESS)
             refuse(EP_DEVICE_ERROR, function, " failed with ", nvrtcGetErrorString(code));
     }
-    std::string name() const { return "NVRTC " + std::to_string(major) + "." + std::to_string(minor); }
+    std::string name() const {
+        return "NVRTC " + std::to_string(major) + "." + std::to_string(minor);
+    }
 };
 
 inline constexpr const char *source_name = "kernel.cu";

@@ -1,4 +1,5 @@
-// The CUDA backend: NVIDIA's GPUs through the driver, linked into libentrepot, which links nothing of NVIDIA's.
+// The CUDA backend: NVIDIA's GPUs through the driver, linked into libentrepot, which links nothing
+// of NVIDIA's.
 //
 // Its guarantees beyond the contract:
 // - Contexts are the devices' primary ones, as in all programs that use CUDA's runtime API. So all

@@ -21,10 +21,12 @@ std::string key_of(const Rtc &rtc, const Request &request, const Words &options)
 class Compilation {
 public:
     Compilation(const Rtc &rtc, const Request &request) : rtc_(rtc) {
-        rtc_.check(rtc_.nvrtcCreateProgram(&program_, request.source.c_str(), source_name, 0, nullptr, nullptr),
+        rtc_.check(rtc_.nvrtcCreateProgram(&program_, request.source.c_str(), source_name, 0,
+                                           nullptr, nullptr),
                    "nvrtcCreateProgram");
         if (!request.expression.empty())
-            rtc_.check(rtc_.nvrtcAddNameExpression(program_, request.expression.c_str()), "nvrtcAddNameExpression");
+            rtc_.check(rtc_.nvrtcAddNameExpression(program_, request.expression.c_str()),
+                       "nvrtcAddNameExpression");
     }
     Compilation(const Compilation &) = delete;
     Compilation &operator=(const Compilation &) = delete;
@@ -43,7 +45,8 @@ public:
 
     std::string lowered_name(const std::string &expression) const {
         const char *name = nullptr;
-        rtc_.check(rtc_.nvrtcGetLoweredName(program_, expression.c_str(), &name), "nvrtcGetLoweredName");
+        rtc_.check(rtc_.nvrtcGetLoweredName(program_, expression.c_str(), &name),
+                   "nvrtcGetLoweredName");
         return name;
     }
 
@@ -70,7 +73,8 @@ Code compile_now(const Rtc &rtc, const Request &request, const Words &options, s
     if (result == NVRTC_ERROR_COMPILATION || result == NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID)
         refuse(EP_BUILD_FAILED, rtc.name(), " refused the program: the build log says why");
     rtc.check(result, "nvrtcCompileProgram");
-    return {compilation.image(), request.expression.empty() ? "" : compilation.lowered_name(request.expression)};
+    return {compilation.image(),
+            request.expression.empty() ? "" : compilation.lowered_name(request.expression)};
 }
 
 // The name on the first line, the image after it.
@@ -84,7 +88,8 @@ Code unpacked(const std::string &content) {
 
 std::string compiler_version() {
     const Rtc &newest = newest_rtc();
-    return std::to_string(newest.major) + "." + std::to_string(newest.minor) + " (" + newest.path + ")";
+    return std::to_string(newest.major) + "." + std::to_string(newest.minor) + " (" + newest.path +
+           ")";
 }
 
 Code compile(const Request &request, std::string &log) {

@@ -47,7 +47,8 @@ Device &device_under(CUcontext native) {
 bool is_active(const Device &device) {
     unsigned flags = 0;
     int active = 0;
-    check(driver().cuDevicePrimaryCtxGetState(device.native, &flags, &active), "cuDevicePrimaryCtxGetState");
+    check(driver().cuDevicePrimaryCtxGetState(device.native, &flags, &active),
+          "cuDevicePrimaryCtxGetState");
     return active != 0;
 }
 
@@ -80,8 +81,9 @@ ep_status context_create(const ep_device *devices, std::size_t count, ep_context
             refuse(EP_INVALID, "a context needs at least one device, and was given none");
         for (std::size_t i = 1; i < count; ++i)
             if (devices[i] != devices[0])
-                refuse(EP_INVALID, object(devices[0]).selector(), " and ", object(devices[i]).selector(),
-                       " cannot share a context: in ", maker_api, " each device has its own, and copies go between them");
+                refuse(EP_INVALID, object(devices[0]).selector(), " and ",
+                       object(devices[i]).selector(), " cannot share a context: in ", maker_api,
+                       " each device has its own, and copies go between them");
         // All libraries use the primary context; another one could not share memory with them.
         *context = handle(primary_context(object(devices[0])).detach());
     });
@@ -205,7 +207,8 @@ void Context::unload_finished() {
     {
         const std::lock_guard hold(mutex_);
         std::erase_if(leaving_, [&](const Leaving &leaving) {
-            if (leaving.last_use == nullptr || driver().cuEventQuery(leaving.last_use) != CUDA_SUCCESS)
+            if (leaving.last_use == nullptr ||
+                driver().cuEventQuery(leaving.last_use) != CUDA_SUCCESS)
                 return false;
             gone.push_back(leaving);
             return true;

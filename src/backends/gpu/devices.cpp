@@ -37,7 +37,8 @@ ep_status device_count(std::uint32_t *count) {
 ep_status device_at(std::uint32_t index, ep_device *device) {
     return guarded([&] {
         if (index >= devices().size())
-            refuse(EP_INVALID, maker_api, " device ", index, " was asked for, and the driver lists ", devices().size());
+            refuse(EP_INVALID, maker_api, " device ", index,
+                   " was asked for, and the driver lists ", devices().size());
         *device = handle(devices()[index]);
     });
 }
@@ -50,9 +51,12 @@ ep_status device_parent(ep_device, ep_device *parent) {
     return guarded([&] { *parent = nullptr; });
 }
 
-ep_status device_partition(ep_device device, ep_partition, const std::uint32_t *, std::size_t, ep_device *, std::size_t *) {
-    return guarded(
-        [&] { refuse(EP_UNSUPPORTED, object(device).selector(), " cannot be partitioned by a program: ", partition_advice); });
+ep_status device_partition(ep_device device, ep_partition, const std::uint32_t *, std::size_t,
+                           ep_device *, std::size_t *) {
+    return guarded([&] {
+        refuse(EP_UNSUPPORTED, object(device).selector(),
+               " cannot be partitioned by a program: ", partition_advice);
+    });
 }
 
 ep_status device_from_native(void *native, ep_device *device) {
@@ -70,9 +74,10 @@ ep_status device_default_context(ep_device device, ep_context *context) {
 }  // namespace
 
 Device::Device(CUdevice ordinal)
-    : native(ordinal), name(name_of(ordinal)), driver_version(std::string(maker_api) + " " + version_text(driver().version)) {
-    compute_capability =
-        attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 + attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    : native(ordinal), name(name_of(ordinal)),
+      driver_version(std::string(maker_api) + " " + version_text(driver().version)) {
+    compute_capability = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10 +
+                         attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
     target = target_of(ordinal);
     is_cooperative = attribute(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH) != 0;
     has_clusters = attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0;
@@ -85,14 +90,20 @@ Device::Device(CUdevice ordinal)
     info.vendor = maker;
     info.driver = driver_version.c_str();
     info.global_memory = info.max_allocation = total_memory(ordinal);
-    info.local_memory = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
-    info.max_work_group = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
-    info.max_work_items[0] = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z));
-    info.max_work_items[1] = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y));
-    info.max_work_items[2] = static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X));
-    info.compute_units = static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
-    info.aspects = EP_FP16 | EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_PROFILING |
-                   EP_PEER_COPIES | EP_GRAPH_CAPTURE;
+    info.local_memory = static_cast<std::uint64_t>(
+        attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+    info.max_work_group =
+        static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+    info.max_work_items[0] =
+        static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z));
+    info.max_work_items[1] =
+        static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y));
+    info.max_work_items[2] =
+        static_cast<std::uint64_t>(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X));
+    info.compute_units =
+        static_cast<std::uint32_t>(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+    info.aspects = EP_FP16 | EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS |
+                   EP_USM_DEVICE_ALLOCATIONS | EP_PROFILING | EP_PEER_COPIES | EP_GRAPH_CAPTURE;
     if (has_pools)
         info.aspects |= EP_ORDERED_FREE;
     // Without concurrent access, the host may not touch managed memory while any kernel runs.
@@ -144,7 +155,8 @@ Device &device_of(CUdevice ordinal) {
     for (Device *device : devices())
         if (device->native == ordinal)
             return *device;
-    refuse(EP_INVALID, maker_api, " device ", ordinal, " was asked for, and the driver lists ", devices().size());
+    refuse(EP_INVALID, maker_api, " device ", ordinal, " was asked for, and the driver lists ",
+           devices().size());
 }
 
 void enter_devices(ep_backend &table) {

@@ -14,7 +14,8 @@ ep_status event_record_context(ep_context context, ep_event *event) {
             refuse(EP_UNSUPPORTED, context_mark_advice);
         Context &of = object(context);
         if (has_captures(of))  // recording would invalidate them
-            refuse(EP_INVALID, "all work of a context cannot be marked while a stream of it is being captured into a graph");
+            refuse(EP_INVALID, "all work of a context cannot be marked while a stream of it is "
+                               "being captured into a graph");
         Reference<Event> made = of.take_event();
         check(driver().cuCtxRecordEvent(of.native, made->native), "cuCtxRecordEvent");
         *event = handle(made.detach());
@@ -25,7 +26,8 @@ ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
         object(queue).may_be_captured();  // waiting may pull it into the event's capture
         object(queue).submit([&](CUstream stream) {
-            check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+            check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT),
+                  "cuStreamWaitEvent");
         });
     });
 }
@@ -45,9 +47,11 @@ ep_status event_is_done(ep_event event, std::int32_t *done) {
 ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
     return guarded([&] {
         if (!object(from).is_timed || !object(to).is_timed)
-            refuse(EP_INVALID, "an event of a queue without profiling has no time: create the queue with EP_QUEUE_PROFILING");
+            refuse(EP_INVALID, "an event of a queue without profiling has no time: create the "
+                               "queue with EP_QUEUE_PROFILING");
         float milliseconds = 0;
-        const CUresult code = driver().event_elapsed_time(&milliseconds, object(from).native, object(to).native);
+        const CUresult code =
+            driver().event_elapsed_time(&milliseconds, object(from).native, object(to).native);
         if (code == CUDA_ERROR_NOT_READY)
             refuse(EP_INVALID, "an event that is not done has no time yet: wait for it first");
         check(code, "cuEventElapsedTime");
@@ -61,14 +65,16 @@ ep_status event_native(ep_event event, void **native) {
 
 // Only the driver knows whether the event is timed: event_seconds asks it.
 ep_status event_from_native(void *native, ep_event *event) {
-    return guarded([&] { *event = handle(new Event(static_cast<CUevent>(native), nullptr, true)); });
+    return guarded(
+        [&] { *event = handle(new Event(static_cast<CUevent>(native), nullptr, true)); });
 }
 
 void event_release(ep_event event) { object(event).release(); }
 
 }  // namespace
 
-Event::Event(CUevent event, Context *of, bool timed) : native(event), is_timed(timed), is_owned_(of != nullptr) {
+Event::Event(CUevent event, Context *of, bool timed)
+    : native(event), is_timed(timed), is_owned_(of != nullptr) {
     if (of != nullptr)
         enter(*of);
 }
@@ -109,7 +115,8 @@ Reference<Event> Queue::record() {
     if (!is_of_this_thread()) {
         if (Event *const last = last_mark())
             return Reference<Event>::adopt(*last);
-        refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked here: record in its own thread");
+        refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked "
+                           "here: record in its own thread");
     }
     if (native == CU_STREAM_LEGACY)
         capture();
@@ -123,15 +130,19 @@ Reference<Event> Queue::record() {
 
 [[gnu::hot]] void Queue::hand_over(Queue &to) {
     const auto wait_in = [](CUstream stream, const Event &mark) {
-        check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT), "cuStreamWaitEvent");
+        check(driver().cuStreamWaitEvent(stream, mark.native, CU_EVENT_WAIT_DEFAULT),
+              "cuStreamWaitEvent");
     };
-    const auto wait_for = [&](const Event &mark) { to.submit([&](CUstream stream) { wait_in(stream, mark); }); };
+    const auto wait_for = [&](const Event &mark) {
+        to.submit([&](CUstream stream) { wait_in(stream, mark); });
+    };
     if (!is_of_this_thread())
         return wait_for(*record());
     if (native == CU_STREAM_LEGACY)
         capture();
     Event *const kept = hand_over_mark_.exchange(nullptr, std::memory_order_acquire);
-    Reference<Event> mark = kept != nullptr ? Reference<Event>::adopt(*kept) : context->take_event();
+    Reference<Event> mark =
+        kept != nullptr ? Reference<Event>::adopt(*kept) : context->take_event();
     const Current current(context->native);  // for cuStreamWaitEvent below, too
     check(driver().cuEventRecord(mark->native, native), "cuEventRecord");
     // A stream that waits for an event recorded during capture is pulled into the graph.
@@ -142,7 +153,8 @@ Reference<Event> Queue::record() {
     else
         wait_for(*mark);
     Event *none = nullptr;
-    if (hand_over_mark_.compare_exchange_strong(none, &*mark, std::memory_order_release, std::memory_order_relaxed))
+    if (hand_over_mark_.compare_exchange_strong(none, &*mark, std::memory_order_release,
+                                                std::memory_order_relaxed))
         mark.detach();
 }
 

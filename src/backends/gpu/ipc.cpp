@@ -13,7 +13,8 @@
 namespace entrepot::backends::ENTREPOT_GPU {
 namespace {
 
-static_assert(sizeof(ep_ipc_handle::name) == sizeof(CUipcMemHandle) && sizeof(ep_ipc_handle::name) == sizeof(CUmemFabricHandle));
+static_assert(sizeof(ep_ipc_handle::name) == sizeof(CUipcMemHandle) &&
+              sizeof(ep_ipc_handle::name) == sizeof(CUmemFabricHandle));
 static_assert(sizeof(ep_ipc_handle::device) == sizeof(CUuuid));
 
 struct Mapping {
@@ -74,14 +75,15 @@ CUmemAllocationProp properties_of(const Device &device, bool with_fabric) {
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     properties.location = location_on(device.native);
-    properties.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR |
-                                                                             (with_fabric ? CU_MEM_HANDLE_TYPE_FABRIC : 0));
+    properties.requestedHandleTypes = static_cast<CUmemAllocationHandleType>(
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR | (with_fabric ? CU_MEM_HANDLE_TYPE_FABRIC : 0));
     return properties;
 }
 
 std::size_t rounded(std::size_t bytes, const CUmemAllocationProp &properties) {
     std::size_t step = 0;
-    check(driver().cuMemGetAllocationGranularity(&step, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+    check(driver().cuMemGetAllocationGranularity(&step, &properties,
+                                                 CU_MEM_ALLOC_GRANULARITY_MINIMUM),
           "cuMemGetAllocationGranularity");
     return (std::max<std::size_t>(bytes, 1) + step - 1) / step * step;
 }
@@ -89,7 +91,8 @@ std::size_t rounded(std::size_t bytes, const CUmemAllocationProp &properties) {
 // With a fabric handle if device and machine support it, which only an attempt can tell.
 Mapping create(const Device &device, std::size_t bytes) {
     Mapping made{EP_IPC_FILE};
-    const bool may_have_fabric = device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
+    const bool may_have_fabric =
+        device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
     CUresult code = CUDA_ERROR_NOT_SUPPORTED;
     for (const bool with_fabric : {true, false}) {
         if (with_fabric && !may_have_fabric)
@@ -102,8 +105,8 @@ Mapping create(const Device &device, std::size_t bytes) {
             break;
     }
     if (code == CUDA_ERROR_OUT_OF_MEMORY)
-        refuse(EP_OUT_OF_MEMORY, bytes, " bytes of device memory to share were asked for, and ", device.selector(),
-               " has no such block left: ", text_of(code));
+        refuse(EP_OUT_OF_MEMORY, bytes, " bytes of device memory to share were asked for, and ",
+               device.selector(), " has no such block left: ", text_of(code));
     check(code, "cuMemCreate");
     return made;
 }
@@ -114,7 +117,8 @@ std::vector<CUmemAccessDesc> readers_of(const Device &device) {
     for (const Device *reader : devices()) {
         int can = reader == &device;
         if (!can)
-            check(driver().cuDeviceCanAccessPeer(&can, reader->native, device.native), "cuDeviceCanAccessPeer");
+            check(driver().cuDeviceCanAccessPeer(&can, reader->native, device.native),
+                  "cuDeviceCanAccessPeer");
         if (can != 0)
             readers.push_back({location_on(reader->native), CU_MEM_ACCESS_FLAGS_PROT_READWRITE});
     }
@@ -141,7 +145,8 @@ void *map(const Device &device, const Mapping &mapping) {
         check(driver().cuMemMap(start, mapping.bytes, 0, mapping.block, 0), "cuMemMap");
         is_mapped = true;
         const std::vector<CUmemAccessDesc> readers = readers_of(device);
-        check(driver().cuMemSetAccess(start, mapping.bytes, readers.data(), readers.size()), "cuMemSetAccess");
+        check(driver().cuMemSetAccess(start, mapping.bytes, readers.data(), readers.size()),
+              "cuMemSetAccess");
         Mappings::only().enter(start, mapping);
     } catch (...) {
         if (is_mapped)
@@ -159,20 +164,23 @@ void *map(const Device &device, const Mapping &mapping) {
 void require_files(const Device &device) {
     if (device.attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED) == 0 ||
         device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) == 0)
-        refuse(EP_UNSUPPORTED, device.selector(), " has no memory that another process can open by a file");
+        refuse(EP_UNSUPPORTED, device.selector(),
+               " has no memory that another process can open by a file");
 }
 
-ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, void **pointer) {
+ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
+                       void **pointer) {
     return guarded([&] {
         const BesideCaptures beside;
         const Device &on = object(device);
         if (kind != EP_USM_DEVICE)
             refuse(EP_UNSUPPORTED, "of ", on.selector(),
-                   " only device memory can be shared with other processes: share memory of the host, and copy");
+                   " only device memory can be shared with other processes: share memory of the "
+                   "host, and copy");
         require_files(on);
         if (bytes > on.info.max_allocation)
-            refuse(EP_OUT_OF_MEMORY, bytes, " bytes of device memory to share were asked for, and ", on.selector(), " has ",
-                   on.info.max_allocation, " in all");
+            refuse(EP_OUT_OF_MEMORY, bytes, " bytes of device memory to share were asked for, and ",
+                   on.selector(), " has ", on.info.max_allocation, " in all");
         const Current current(object(context).native);
         *pointer = map(on, create(on, bytes));
     });
@@ -188,7 +196,8 @@ void name_device(const Device &device, ep_ipc_handle &handle) {
 
 void export_file(Mapping &mapping, ep_ipc_handle &handle) {
     if (mapping.file < 0)
-        check(driver().cuMemExportToShareableHandle(&mapping.file, mapping.block, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+        check(driver().cuMemExportToShareableHandle(&mapping.file, mapping.block,
+                                                    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
               "cuMemExportToShareableHandle");
     handle.form = EP_IPC_FILE;
     handle.file = mapping.file;
@@ -199,7 +208,8 @@ void export_fabric(const Device &device, const Mapping &mapping, ep_ipc_handle &
         refuse(EP_UNSUPPORTED, device.selector(),
                " or this machine gives out no fabric handles, which need NVLink between "
                "machines and the IMEX service");
-    check(driver().cuMemExportToShareableHandle(handle.name, mapping.block, CU_MEM_HANDLE_TYPE_FABRIC, 0),
+    check(driver().cuMemExportToShareableHandle(handle.name, mapping.block,
+                                                CU_MEM_HANDLE_TYPE_FABRIC, 0),
           "cuMemExportToShareableHandle");
     handle.form = EP_IPC_FABRIC;
 }
@@ -216,22 +226,26 @@ void export_by_driver(CUdeviceptr pointer, const PointerAttributes &found, ep_ip
 
 bool is_known_to_the_driver(CUdeviceptr pointer) {
     int answer = 0;
-    return driver().cuPointerGetAttribute(&answer, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE, pointer) == CUDA_SUCCESS &&
+    return driver().cuPointerGetAttribute(&answer, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                                          pointer) == CUDA_SUCCESS &&
            answer != 0;
 }
 
-ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form, ep_ipc_handle *handle) {
+ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form,
+                     ep_ipc_handle *handle) {
     return guarded([&] {
         const CUdeviceptr at = address(pointer);
         const Current current(object(context).native);
         const PointerAttributes found = attributes_of(pointer);
-        const Device &device = found.ordinal >= 0 ? device_of(found.ordinal) : object(context).device;
+        const Device &device =
+            found.ordinal >= 0 ? device_of(found.ordinal) : object(context).device;
         ep_ipc_handle made{};
         made.file = -1;
         name_device(device, made);
         const bool is_ours = Mappings::only().find(at, [&](CUdeviceptr start, Mapping &mapping) {
             if (mapping.form == EP_IPC_DRIVER)
-                refuse(EP_UNSUPPORTED, "memory that another process shared by the driver can be shared on by that process alone");
+                refuse(EP_UNSUPPORTED, "memory that another process shared by the driver can be "
+                                       "shared on by that process alone");
             made.size = mapping.bytes;
             made.offset = at - start;
             if (form == EP_IPC_FABRIC)
@@ -239,11 +253,12 @@ ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form, 
             else
                 export_file(mapping, made);
         });
-        if (!is_ours && (form == EP_IPC_ANY || form == EP_IPC_DRIVER) && found.is_of_device() && is_known_to_the_driver(at))
+        if (!is_ours && (form == EP_IPC_ANY || form == EP_IPC_DRIVER) && found.is_of_device() &&
+            is_known_to_the_driver(at))
             export_by_driver(at, found, made);
         else if (!is_ours)
-            refuse(EP_UNSUPPORTED, "the driver gives other processes no way to this memory of ", device.selector(),
-                   ", which is pinned, managed, or of a pool");
+            refuse(EP_UNSUPPORTED, "the driver gives other processes no way to this memory of ",
+                   device.selector(), ", which is pinned, managed, or of a pool");
         *handle = made;
     });
 }
@@ -255,18 +270,22 @@ ep_status ipc_device(const ep_ipc_handle *handle, ep_device *device) {
         for (Device *each : devices()) {
             ep_ipc_handle own{};
             name_device(*each, own);
-            if (std::equal(std::begin(own.device), std::end(own.device), std::begin(handle->device))) {
+            if (std::equal(std::begin(own.device), std::end(own.device),
+                           std::begin(handle->device))) {
                 *device = entrepot::backends::ENTREPOT_GPU::handle(each);
                 return;
             }
         }
-        refuse(EP_INVALID, "the memory is on a device that this process does not see: ", visible_devices,
+        refuse(EP_INVALID,
+               "the memory is on a device that this process does not see: ", visible_devices,
                " hides it, or the handle is of another machine");
     });
 }
 
 // Distinguishes a kind of handle that the driver does not support from an invalid handle.
-ep_status status_of_opening(CUresult code) noexcept { return code == CUDA_ERROR_NOT_SUPPORTED ? EP_UNSUPPORTED : EP_INVALID; }
+ep_status status_of_opening(CUresult code) noexcept {
+    return code == CUDA_ERROR_NOT_SUPPORTED ? EP_UNSUPPORTED : EP_INVALID;
+}
 
 // Imports the memory of a file or a fabric handle. Refuses memory of another device.
 Mapping import(const Device &device, const ep_ipc_handle &handle) {
@@ -277,9 +296,11 @@ Mapping import(const Device &device, const ep_ipc_handle &handle) {
     if (mapping.has_fabric) {
         if (device.attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) == 0)
             refuse(EP_UNSUPPORTED, device.selector(), " opens no fabric handles");
-        const CUresult code = driver().cuMemImportFromShareableHandle(&mapping.block, &name, CU_MEM_HANDLE_TYPE_FABRIC);
+        const CUresult code = driver().cuMemImportFromShareableHandle(&mapping.block, &name,
+                                                                      CU_MEM_HANDLE_TYPE_FABRIC);
         if (code != CUDA_SUCCESS)
-            refuse(status_of_opening(code), "the fabric handle stands for no device memory here: ", text_of(code));
+            refuse(status_of_opening(code),
+                   "the fabric handle stands for no device memory here: ", text_of(code));
     } else {
         mapping.file = fcntl(handle.file, F_DUPFD_CLOEXEC, 0);  // for further exports
         if (mapping.file < 0)
@@ -289,14 +310,17 @@ Mapping import(const Device &device, const ep_ipc_handle &handle) {
             CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
         if (code != CUDA_SUCCESS) {
             close(mapping.file);
-            refuse(status_of_opening(code), "the handle's file is no device memory: ", text_of(code));
+            refuse(status_of_opening(code),
+                   "the handle's file is no device memory: ", text_of(code));
         }
     }
     CUmemAllocationProp found{};
     const CUresult code = driver().cuMemGetAllocationPropertiesFromHandle(&found, mapping.block);
-    if (code != CUDA_SUCCESS || found.location.type != CU_MEM_LOCATION_TYPE_DEVICE || found.location.id != device.native) {
+    if (code != CUDA_SUCCESS || found.location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
+        found.location.id != device.native) {
         release(mapping);
-        refuse(EP_INVALID, "the handle says that its memory is on ", device.selector(), ", and it is not");
+        refuse(EP_INVALID, "the handle says that its memory is on ", device.selector(),
+               ", and it is not");
     }
     return mapping;
 }
@@ -305,14 +329,17 @@ void *open_by_driver(const ep_ipc_handle &handle) {
     CUipcMemHandle name{};
     std::memcpy(&name, handle.name, sizeof name);
     CUdeviceptr start = 0;
-    const CUresult code = driver().cuIpcOpenMemHandle(&start, name, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
+    const CUresult code =
+        driver().cuIpcOpenMemHandle(&start, name, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS);
     if (code != CUDA_SUCCESS)
-        refuse(status_of_opening(code), "the driver does not open the handle, with ", text_of(code),
-               ": the process that shared the memory has ended, has released it, or is this process");
+        refuse(
+            status_of_opening(code), "the driver does not open the handle, with ", text_of(code),
+            ": the process that shared the memory has ended, has released it, or is this process");
     try {
         const PointerAttributes found = attributes_of(reinterpret_cast<void *>(start));
         if (found.size < handle.size)
-            refuse(EP_INVALID, "the handle says ", handle.size, " bytes, and the driver has ", found.size);
+            refuse(EP_INVALID, "the handle says ", handle.size, " bytes, and the driver has ",
+                   found.size);
         Mappings::only().enter(start, {EP_IPC_DRIVER, found.size});
     } catch (...) {
         driver().cuIpcCloseMemHandle(start);
@@ -326,8 +353,8 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
         const BesideCaptures beside;
         const Device &device = object(context).device;
         if (handle->size == 0 || handle->size > device.info.max_allocation)
-            refuse(EP_INVALID, "the handle says ", handle->size, " bytes, and ", device.selector(), " has ",
-                   device.info.max_allocation);
+            refuse(EP_INVALID, "the handle says ", handle->size, " bytes, and ", device.selector(),
+                   " has ", device.info.max_allocation);
         const Current current(object(context).native);
         switch (handle->form) {
         case EP_IPC_FILE:
@@ -339,7 +366,9 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
             *pointer = open_by_driver(*handle);
             break;
         default:
-            refuse(EP_INVALID, "device memory is opened by a file, the driver or the fabric, and the handle says form ",
+            refuse(EP_INVALID,
+                   "device memory is opened by a file, the driver or the fabric, and the handle "
+                   "says form ",
                    handle->form);
         }
     });
@@ -350,7 +379,8 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
 ep_status ipc_close(ep_context context, void *pointer) {
     return guarded([&] {
         if (has_captures(object(context)))  // waiting for all work would invalidate them
-            refuse(EP_UNSUPPORTED, "memory of another process is not closed while a stream is being captured into a graph");
+            refuse(EP_UNSUPPORTED, "memory of another process is not closed while a stream is "
+                                   "being captured into a graph");
         const BesideCaptures beside;
         const Current current(object(context).native);
         const Mapping mapping = Mappings::only().take(address(pointer));

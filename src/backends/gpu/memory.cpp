@@ -24,7 +24,8 @@ const KindWords &words_of(ep_usm_kind kind) {
     for (const KindWords &known : kinds)
         if (known.kind == kind)
             return known;
-    refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind), " was asked for: it is host, device or shared");
+    refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind),
+           " was asked for: it is host, device or shared");
 }
 
 CUresult allocate_pinned(std::size_t bytes, void **pointer) {
@@ -33,18 +34,21 @@ CUresult allocate_pinned(std::size_t bytes, void **pointer) {
 }
 
 CUresult allocate_managed(std::size_t bytes, void **pointer) {
-    return driver().cuMemAllocManaged(reinterpret_cast<CUdeviceptr *>(pointer), bytes, CU_MEM_ATTACH_GLOBAL);
+    return driver().cuMemAllocManaged(reinterpret_cast<CUdeviceptr *>(pointer), bytes,
+                                      CU_MEM_ATTACH_GLOBAL);
 }
 
 CUresult allocate_on_device(Device &device, std::size_t bytes, Queue *queue, void **pointer) {
     auto *const found = reinterpret_cast<CUdeviceptr *>(pointer);
-    return device.has_pools ? driver().cuMemAllocFromPoolAsync(found, bytes, device.pool(), queue->native)
-                            : driver().cuMemAlloc(found, bytes);
+    return device.has_pools
+               ? driver().cuMemAllocFromPoolAsync(found, bytes, device.pool(), queue->native)
+               : driver().cuMemAlloc(found, bytes);
 }
 
-[[noreturn]] void refuse_bytes(const Device &device, ep_usm_kind kind, std::size_t bytes, const std::string &why) {
-    refuse(EP_OUT_OF_MEMORY, bytes, " bytes of ", words_of(kind).words, " memory were asked for, and ", device.selector(), " ",
-           why);
+[[noreturn]] void refuse_bytes(const Device &device, ep_usm_kind kind, std::size_t bytes,
+                               const std::string &why) {
+    refuse(EP_OUT_OF_MEMORY, bytes, " bytes of ", words_of(kind).words,
+           " memory were asked for, and ", device.selector(), " ", why);
 }
 
 // The device's free memory, which other libraries and processes use too. Requires: its context is
@@ -53,26 +57,31 @@ std::string what_is_left(ep_usm_kind kind) {
     std::size_t free = 0, all = 0;
     if (kind == EP_USM_HOST || driver().cuMemGetInfo(&free, &all) != CUDA_SUCCESS)
         return {};
-    return "; " + std::to_string(free) + " of its " + std::to_string(all) + " bytes are free, the rest is taken, by us or others";
+    return "; " + std::to_string(free) + " of its " + std::to_string(all) +
+           " bytes are free, the rest is taken, by us or others";
 }
 
 void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *queue) {
     Device &device = context.device;
     // The driver allows more managed memory than the device has, but kernels would wait for pages.
     if (kind != EP_USM_HOST && bytes > device.info.max_allocation)
-        refuse_bytes(device, kind, bytes, "has " + std::to_string(device.info.max_allocation) + " in all");
+        refuse_bytes(device, kind, bytes,
+                     "has " + std::to_string(device.info.max_allocation) + " in all");
     if (queue != nullptr && queue->capture() != 0)
-        refuse(EP_UNSUPPORTED, "memory was to be allocated in the order of a queue that is being captured into a graph: it would "
+        refuse(EP_UNSUPPORTED, "memory was to be allocated in the order of a queue that is being "
+                               "captured into a graph: it would "
                                "belong to the graph; allocate it in another queue");
     const Current current(context.native);
     const BesideCaptures beside;
     void *pointer = nullptr;
-    const CUresult code = kind == EP_USM_HOST     ? allocate_pinned(bytes, &pointer)
-                          : kind == EP_USM_SHARED ? allocate_managed(bytes, &pointer)
-                                                  : allocate_on_device(device, bytes, queue, &pointer);
+    const CUresult code = kind == EP_USM_HOST ? allocate_pinned(bytes, &pointer)
+                          : kind == EP_USM_SHARED
+                              ? allocate_managed(bytes, &pointer)
+                              : allocate_on_device(device, bytes, queue, &pointer);
     // The driver returns CUDA_ERROR_INVALID_VALUE if the size is out of range.
     if (code == CUDA_ERROR_OUT_OF_MEMORY || code == CUDA_ERROR_INVALID_VALUE)
-        refuse_bytes(device, kind, bytes, "has no such block left: " + text_of(code) + what_is_left(kind));
+        refuse_bytes(device, kind, bytes,
+                     "has no such block left: " + text_of(code) + what_is_left(kind));
     check(code, "the allocation");
     return pointer;
 }
@@ -127,7 +136,8 @@ bool is_aligned(const void *pointer, std::size_t alignment) {
     return alignment == 0 || reinterpret_cast<std::uintptr_t>(pointer) % alignment == 0;
 }
 
-void *allocate_aligned(Context &context, ep_usm_kind kind, std::size_t bytes, std::size_t alignment, Queue *queue) {
+void *allocate_aligned(Context &context, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
+                       Queue *queue) {
     void *const block = allocate(context, kind, bytes, queue);
     if (is_aligned(block, alignment))
         return block;
@@ -139,28 +149,33 @@ void *allocate_aligned(Context &context, ep_usm_kind kind, std::size_t bytes, st
     return aligned;
 }
 
-ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
-                          ep_queue queue, void **pointer) {
+ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
+                          std::size_t alignment, ep_queue queue, void **pointer) {
     return guarded([&] {
         const KindWords &words = words_of(kind);
         const Device &on = object(device);
         if (alignment != 0 && !std::has_single_bit(alignment))
-            refuse(EP_INVALID, "an alignment of ", alignment, " bytes was asked for: it must be a power of two");
+            refuse(EP_INVALID, "an alignment of ", alignment,
+                   " bytes was asked for: it must be a power of two");
         if (bytes > SIZE_MAX / 2 - alignment)
-            refuse_bytes(on, kind, bytes, "has " + std::to_string(on.info.max_allocation) + " in all");
+            refuse_bytes(on, kind, bytes,
+                         "has " + std::to_string(on.info.max_allocation) + " in all");
         if ((on.info.aspects & words.aspect) == 0)
-            refuse(EP_UNSUPPORTED, on.selector(), " has no ", words.words, " memory that the host may use while kernels run");
+            refuse(EP_UNSUPPORTED, on.selector(), " has no ", words.words,
+                   " memory that the host may use while kernels run");
         if (queue == nullptr && on.has_pools && kind == EP_USM_DEVICE)
-            refuse(EP_INVALID, "device memory of ", on.selector(), " is allocated in the order of a queue, and none was given");
-        *pointer = allocate_aligned(object(context), kind, std::max<std::size_t>(bytes, 1), alignment,
-                                    queue == nullptr ? nullptr : &object(queue));
+            refuse(EP_INVALID, "device memory of ", on.selector(),
+                   " is allocated in the order of a queue, and none was given");
+        *pointer = allocate_aligned(object(context), kind, std::max<std::size_t>(bytes, 1),
+                                    alignment, queue == nullptr ? nullptr : &object(queue));
     });
 }
 
 ep_status memory_free(ep_context context, void *pointer, ep_queue queue) {
     return guarded([&] {
         if (pointer != nullptr)
-            free_block(object(context), Moved::only().take(pointer), queue == nullptr ? nullptr : &object(queue));
+            free_block(object(context), Moved::only().take(pointer),
+                       queue == nullptr ? nullptr : &object(queue));
     });
 }
 
@@ -181,7 +196,8 @@ ep_usm_kind kind_of(const PointerAttributes &found) {
 
 // The driver has one address space for all devices, and memory of pools and virtual memory belongs
 // to no context, so the context is ignored.
-ep_status memory_query(ep_context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
+ep_status memory_query(ep_context, const void *pointer, std::size_t bytes, std::uint32_t flags,
+                       ep_allocation *found) {
     return guarded([&] {
         *found = {};
         const PointerAttributes attributes = attributes_of(pointer);
@@ -193,7 +209,8 @@ ep_status memory_query(ep_context, const void *pointer, std::size_t bytes, std::
         const CUdeviceptr first = address(pointer), end = first + std::max<std::size_t>(bytes, 1);
         found->base = reinterpret_cast<void *>(attributes.base);
         found->size = attributes.size;
-        found->contained = attributes.size == 0 ? -1 : end > first && end <= attributes.base + attributes.size;
+        found->contained =
+            attributes.size == 0 ? -1 : end > first && end <= attributes.base + attributes.size;
     });
 }
 
@@ -219,7 +236,8 @@ void copy_between_devices(Queue &queue, void *to, const PointerAttributes &of_to
     const Reference<Context> in_to = primary_context(device_of(of_to.ordinal));
     const Reference<Context> in_from = primary_context(device_of(of_from.ordinal));
     queue.submit([&](CUstream stream) {
-        check(driver().cuMemcpyPeerAsync(address(to), in_to->native, address(from), in_from->native, bytes, stream),
+        check(driver().cuMemcpyPeerAsync(address(to), in_to->native, address(from), in_from->native,
+                                         bytes, stream),
               "cuMemcpyPeerAsync");
     });
 }
@@ -236,8 +254,9 @@ void copy_bytes(Queue &queue, void *to, const void *from, std::size_t bytes) {
     const BesideCaptures beside;
     if (is_synchronous(of_to, of_from) && queue.capture() == 0 && !queue.is_idle())
         return copy_in_turn(queue, to, of_to, from, of_from, bytes);
-    queue.submit(
-        [&](CUstream stream) { check(driver().cuMemcpyAsync(address(to), address(from), bytes, stream), "cuMemcpyAsync"); });
+    queue.submit([&](CUstream stream) {
+        check(driver().cuMemcpyAsync(address(to), address(from), bytes, stream), "cuMemcpyAsync");
+    });
 }
 
 ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
@@ -247,7 +266,8 @@ ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t by
     });
 }
 
-ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
+ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
+                              const std::int64_t *to_strides, const void *from,
                               const std::int64_t *from_strides) {
     return guarded([&] {
         const Walk walk = plan_copy(*box, to, to_strides, from, from_strides);
@@ -268,16 +288,19 @@ void submit(Queue &queue, const Fill &fill) {
     });
 }
 
-ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize, std::size_t count) {
+ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize,
+                      std::size_t count) {
     return guarded([&] {
-        const auto extent = static_cast<std::int64_t>(count), step = static_cast<std::int64_t>(itemsize);
+        const auto extent = static_cast<std::int64_t>(count),
+                   step = static_cast<std::int64_t>(itemsize);
         const Fill fill = plan_fill({1, itemsize, &extent}, to, &step, item);
         if (count != 0)
             submit(object(queue), fill);
     });
 }
 
-ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *item) {
+ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
+                              const std::int64_t *to_strides, const void *item) {
     return guarded([&] {
         const Fill fill = plan_fill(*box, to, to_strides, item);
         if (!fill.walks.front().is_empty)

@@ -71,7 +71,9 @@ public:
     bool is_cooperative, has_clusters, has_pools;
 
     int attribute(CUdevice_attribute which) const;
-    std::string selector() const { return std::string(selector_word) + ":" + std::to_string(native); }
+    std::string selector() const {
+        return std::string(selector_word) + ":" + std::to_string(native);
+    }
 
     // The driver's stream-ordered pool, created at first use. It caches no memory, because the
     // resources above it do.
@@ -113,14 +115,16 @@ private:
 class Context : public Counted<Context> {
 public:
     // Ownership: takes the reference to a primary context; another context stays its creator's.
-    Context(Device &of, CUcontext context, bool primary) : device(of), native(context), is_primary(primary) {}
+    Context(Device &of, CUcontext context, bool primary)
+        : device(of), native(context), is_primary(primary) {}
     ~Context();
     static void end(Context *self) noexcept;
 
     Device &device;
     const CUcontext native;
     const bool is_primary;
-    const std::shared_ptr<Chunks> chunks = std::make_shared<Chunks>();  // the driver frees pinned memory with its context
+    // the driver frees pinned memory with its context
+    const std::shared_ptr<Chunks> chunks = std::make_shared<Chunks>();
 
     // Returns: an event to be recorded, with or without timing, from a pool if possible. Creating
     //          one costs more than recording it, and destroying one can block while other threads
@@ -269,12 +273,16 @@ struct PointerAttributes {
     std::size_t size = 0;
 
     bool is_pageable() const noexcept { return static_cast<int>(type) == 0; }
-    bool is_of_host() const noexcept { return is_pageable() || (type == CU_MEMORYTYPE_HOST && !is_managed); }
+    bool is_of_host() const noexcept {
+        return is_pageable() || (type == CU_MEMORYTYPE_HOST && !is_managed);
+    }
     bool is_of_device() const noexcept { return type == CU_MEMORYTYPE_DEVICE && !is_managed; }
 };
 PointerAttributes attributes_of(const void *pointer);
 
-inline CUdeviceptr address(const void *pointer) noexcept { return reinterpret_cast<CUdeviceptr>(pointer); }
+inline CUdeviceptr address(const void *pointer) noexcept {
+    return reinterpret_cast<CUdeviceptr>(pointer);
+}
 
 // -------------------------------------------------------------------- files
 

@@ -10,7 +10,8 @@ bool can_access(const Device &device, const Device &peer) {
     if (&device == &peer)
         return true;
     int can = 0;
-    check(driver().cuDeviceCanAccessPeer(&can, device.native, peer.native), "cuDeviceCanAccessPeer");
+    check(driver().cuDeviceCanAccessPeer(&can, device.native, peer.native),
+          "cuDeviceCanAccessPeer");
     return can != 0;
 }
 

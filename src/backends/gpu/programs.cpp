@@ -1,5 +1,5 @@
-// Programs: CUDA C++ and HIP C++ through the run-time compiler, code in other forms through the driver; kernels and their
-// launches.
+// Programs: CUDA C++ and HIP C++ through the run-time compiler, code in other forms through the
+// driver; kernels and their launches.
 //
 // A range is slowest dimension first, as everywhere: its last dimension is x. Global sizes of
 // ep_range are grid times block. So kernel[global, local] runs the same work-items as on other
@@ -39,7 +39,8 @@ CUmodule load_module(Context &context, const std::string &image, const ep_sink *
     void *values[] = {said.data(), reinterpret_cast<void *>(said.size())};
     const Current current(context.native);
     CUmodule module = nullptr;
-    const CUresult code = driver().cuModuleLoadDataEx(&module, image.c_str(), std::size(options), options, values);
+    const CUresult code =
+        driver().cuModuleLoadDataEx(&module, image.c_str(), std::size(options), options, values);
     said.erase(std::find(said.begin(), said.end(), '\0'), said.end());
     tell(log, said);
     if (const char *const reason = reason_to_refuse(code)) {
@@ -65,11 +66,12 @@ CUfunction function_of(CUmodule module, const std::string &name) {
 std::string names_in(CUmodule module) {
     const Driver &d = driver();
     unsigned count = 0;
-    if (d.cuModuleGetFunctionCount == nullptr || d.cuModuleEnumerateFunctions == nullptr || d.cuFuncGetName == nullptr ||
-        d.cuModuleGetFunctionCount(&count, module) != CUDA_SUCCESS)
+    if (d.cuModuleGetFunctionCount == nullptr || d.cuModuleEnumerateFunctions == nullptr ||
+        d.cuFuncGetName == nullptr || d.cuModuleGetFunctionCount(&count, module) != CUDA_SUCCESS)
         return {};
     std::vector<CUfunction> functions(count);
-    check(d.cuModuleEnumerateFunctions(functions.data(), count, module), "cuModuleEnumerateFunctions");
+    check(d.cuModuleEnumerateFunctions(functions.data(), count, module),
+          "cuModuleEnumerateFunctions");
     std::string names;
     for (const CUfunction function : functions) {
         const char *name = nullptr;
@@ -119,7 +121,8 @@ CUfunction Program::function(const std::string &name) {
     if (dialect == source_dialect)
         return instances_[name] = instantiate(name);
     const std::string names = names_in(modules_.front());
-    refuse(EP_INVALID, "the program has no kernel \"", name, "\"", names.empty() ? "" : "; it has: ", names);
+    refuse(EP_INVALID, "the program has no kernel \"", name, "\"",
+           names.empty() ? "" : "; it has: ", names);
 }
 
 CUfunction Program::instantiate(const std::string &name) {
@@ -133,7 +136,8 @@ CUfunction Program::instantiate(const std::string &name) {
         if (refusal.status != EP_BUILD_FAILED)
             throw;
         const std::string names = names_in(modules_.front());
-        refuse(EP_INVALID, "the program has no kernel \"", name, "\"", names.empty() ? "" : "; it has: ", names,
+        refuse(EP_INVALID, "the program has no kernel \"", name, "\"",
+               names.empty() ? "" : "; it has: ", names,
                "; as the name of a kernel in C++ the compiler does not take it either:\n", log);
     }
     const CUmodule module = load_module(*context, code.image, nullptr);
@@ -173,17 +177,21 @@ private:
     bool has_large_clusters_ = false;
 };
 
-Kernel::Kernel(Program &of, std::string named, CUfunction found) : program(of), name(std::move(named)), native(found) {
+Kernel::Kernel(Program &of, std::string named, CUfunction found)
+    : program(of), name(std::move(named)), native(found) {
     const Current current(program->context->native);
-    info.max_work_group = static_cast<std::uint64_t>(attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
-    info.preferred_multiple = static_cast<std::uint64_t>(program->context->device.attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
+    info.max_work_group =
+        static_cast<std::uint64_t>(attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
+    info.preferred_multiple = static_cast<std::uint64_t>(
+        program->context->device.attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE));
     info.local_memory = static_cast<std::uint64_t>(attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
     info.private_memory = static_cast<std::uint64_t>(attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES));
     info.registers = static_cast<std::uint32_t>(attribute(CU_FUNC_ATTRIBUTE_NUM_REGS));
     info.argument_count = -1;
     knows_parameters = driver().cuFuncGetParamInfo != nullptr;
     std::size_t offset = 0, bytes = 0;
-    while (knows_parameters && driver().cuFuncGetParamInfo(native, parameters.size(), &offset, &bytes) == CUDA_SUCCESS)
+    while (knows_parameters &&
+           driver().cuFuncGetParamInfo(native, parameters.size(), &offset, &bytes) == CUDA_SUCCESS)
         parameters.push_back(bytes);
 }
 
@@ -201,10 +209,12 @@ void Kernel::allow_dynamic(std::size_t bytes) {
         return;
     const Device &device = program->context->device;
     if (bytes + info.local_memory > device.info.local_memory)
-        refuse(EP_INVALID, "kernel \"", name, "\" was given ", bytes, " bytes of local memory on top of ", info.local_memory,
-               " of its own, and ", device.selector(), " has ", device.info.local_memory, " for a work-group");
+        refuse(EP_INVALID, "kernel \"", name, "\" was given ", bytes,
+               " bytes of local memory on top of ", info.local_memory, " of its own, and ",
+               device.selector(), " has ", device.info.local_memory, " for a work-group");
     const Current current(program->context->native);
-    check(driver().cuFuncSetAttribute(native, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes)),
+    check(driver().cuFuncSetAttribute(native, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                      static_cast<int>(bytes)),
           "cuFuncSetAttribute");
     dynamic_bytes_ = bytes;
 }
@@ -213,7 +223,9 @@ void Kernel::allow_large_clusters() {
     const std::lock_guard hold(mutex_);
     const Current current(program->context->native);
     if (!std::exchange(has_large_clusters_, true))
-        check(driver().cuFuncSetAttribute(native, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1), "cuFuncSetAttribute");
+        check(driver().cuFuncSetAttribute(native,
+                                          CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1),
+              "cuFuncSetAttribute");
 }
 
 namespace {
@@ -243,7 +255,9 @@ void choose_blocks(const Kernel &kernel, const ep_range &range, std::uint64_t *l
     std::uint64_t left = kernel.info.max_work_group;
     for (std::uint32_t i = range.ndim; i-- > 0;) {
         const std::uint64_t most = std::min(left, device.max_work_items[3 - range.ndim + i]);
-        local[i] = range.global[i] == 0 ? 1 : dividing_block(range.global[i], std::max<std::uint64_t>(most, 1));
+        local[i] = range.global[i] == 0
+                       ? 1
+                       : dividing_block(range.global[i], std::max<std::uint64_t>(most, 1));
         left /= local[i];
     }
 }
@@ -252,26 +266,30 @@ void choose_blocks(const Kernel &kernel, const ep_range &range, std::uint64_t *l
 constexpr std::uint64_t most_blocks[] = {(std::uint64_t{1} << 31) - 1, 65535, 65535};
 
 // Reports the rule that a range of 1 to 3 dimensions breaks.
-[[noreturn]] void refuse_range(const Kernel &kernel, const ep_range &range, const std::uint64_t (&local)[3]) {
+[[noreturn]] void refuse_range(const Kernel &kernel, const ep_range &range,
+                               const std::uint64_t (&local)[3]) {
     const ep_device_info &device = kernel.program->context->device.info;
     std::uint64_t group = 1;
     for (std::uint32_t i = 0; i < range.ndim; ++i) {
         const std::uint32_t axis = range.ndim - 1 - i;
         const std::uint64_t most = device.max_work_items[3 - range.ndim + i];
         if (local[i] == 0)
-            refuse(EP_INVALID, "dimension ", i, " of the work-group is 0 and another is not: give all of them, or none");
+            refuse(EP_INVALID, "dimension ", i,
+                   " of the work-group is 0 and another is not: give all of them, or none");
         if (range.global[i] % local[i] != 0)
-            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i], " work-items, which groups of ", local[i],
-                   " do not divide");
+            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i],
+                   " work-items, which groups of ", local[i], " do not divide");
         if (local[i] > most)
-            refuse(EP_INVALID, "dimension ", i, " of the work-group has ", local[i], " work-items, and the device allows ", most);
+            refuse(EP_INVALID, "dimension ", i, " of the work-group has ", local[i],
+                   " work-items, and the device allows ", most);
         if (range.global[i] / local[i] > most_blocks[axis])
-            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i] / local[i], " work-groups, and ", maker_api, " allows ",
-                   most_blocks[axis], " there: larger groups, or more of them in the last dimension");
+            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i] / local[i],
+                   " work-groups, and ", maker_api, " allows ", most_blocks[axis],
+                   " there: larger groups, or more of them in the last dimension");
         group *= local[i];
     }
-    refuse(EP_INVALID, "a work-group of ", group, " work-items was asked for, and kernel \"", kernel.name, "\" allows ",
-           kernel.info.max_work_group);
+    refuse(EP_INVALID, "a work-group of ", group, " work-items was asked for, and kernel \"",
+           kernel.name, "\" allows ", kernel.info.max_work_group);
 }
 
 Geometry geometry_of(const Kernel &kernel, const ep_range &range) {
@@ -284,13 +302,15 @@ Geometry geometry_of(const Kernel &kernel, const ep_range &range) {
         choose_blocks(kernel, range, local);
 
     Geometry geometry;
-    const std::uint64_t *const most_items = kernel.program->context->device.info.max_work_items + 3 - range.ndim;
+    const std::uint64_t *const most_items =
+        kernel.program->context->device.info.max_work_items + 3 - range.ndim;
     std::uint64_t group = 1;
     bool is_possible = true;
     for (std::uint32_t i = 0; i < range.ndim && is_possible; ++i) {
         const std::uint32_t axis = range.ndim - 1 - i;  // x, y, z
         const std::uint64_t global = range.global[i], own = local[i];
-        is_possible = own != 0 && own <= most_items[i] && global % own == 0 && global / own <= most_blocks[axis];
+        is_possible = own != 0 && own <= most_items[i] && global % own == 0 &&
+                      global / own <= most_blocks[axis];
         geometry.grid[axis] = static_cast<unsigned>(global / std::max<std::uint64_t>(own, 1));
         geometry.block[axis] = static_cast<unsigned>(own);
         geometry.is_empty |= global == 0;
@@ -324,8 +344,8 @@ public:
             }
         }
         if (kernel.knows_parameters && count_ != kernel.parameters.size())
-            refuse(EP_INVALID, "kernel \"", kernel.name, "\" takes ", kernel.parameters.size(), " arguments, and ", count_,
-                   " were given");
+            refuse(EP_INVALID, "kernel \"", kernel.name, "\" takes ", kernel.parameters.size(),
+                   " arguments, and ", count_, " were given");
     }
 
     void **pointers() noexcept { return many_.empty() ? few_ : many_.data(); }
@@ -343,7 +363,8 @@ private:
             if (!is_pointer && argument.kind != EP_ARG_BYTES)
                 return false;
             const void *const value = is_pointer ? &argument.value : argument.value;
-            if (value == nullptr || (is_pointer ? sizeof argument.value : argument.size) != kernel.parameters[i])
+            if (value == nullptr ||
+                (is_pointer ? sizeof argument.value : argument.size) != kernel.parameters[i])
                 return false;
             few_[i] = const_cast<void *>(value);
         }
@@ -351,11 +372,13 @@ private:
         return true;
     }
     void add(const Kernel &kernel, const void *value, std::size_t bytes) {
-        if (kernel.knows_parameters && count_ < kernel.parameters.size() && kernel.parameters[count_] != bytes)
-            refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" has ", kernel.parameters[count_],
-                   " bytes, and ", bytes, " were given");
+        if (kernel.knows_parameters && count_ < kernel.parameters.size() &&
+            kernel.parameters[count_] != bytes)
+            refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" has ",
+                   kernel.parameters[count_], " bytes, and ", bytes, " were given");
         if (value == nullptr)
-            refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name, "\" is passed by value, but its value is NULL");
+            refuse(EP_INVALID, "argument ", count_, " of kernel \"", kernel.name,
+                   "\" is passed by value, but its value is NULL");
         void *const parameter = const_cast<void *>(value);
         if (many_.empty() && count_ < std::size(few_)) {
             few_[count_++] = parameter;
@@ -370,8 +393,9 @@ private:
         constexpr std::size_t alignment = 16;
         const std::uint64_t most = kernel.program->context->device.info.local_memory;
         if (bytes > most || dynamic_bytes_ + bytes > most)
-            refuse(EP_INVALID, "kernel \"", kernel.name, "\" was given ", bytes, " bytes of local memory",
-                   dynamic_bytes_ != 0 ? ", on top of others" : "", ", and the device has ", most, " for a work-group");
+            refuse(EP_INVALID, "kernel \"", kernel.name, "\" was given ", bytes,
+                   " bytes of local memory", dynamic_bytes_ != 0 ? ", on top of others" : "",
+                   ", and the device has ", most, " for a work-group");
         dynamic_bytes_ = (dynamic_bytes_ + alignment - 1) / alignment * alignment + bytes;
     }
 
@@ -382,15 +406,19 @@ private:
 
 void require_place(const Queue &queue, const Kernel &kernel) {
     if (&*kernel.program->context != &*queue.context)
-        refuse(EP_INVALID, "kernel \"", kernel.name, "\" was built for ", kernel.program->context->device.selector(),
-               ", and the queue is in another context, of ", queue.device().selector(), ": build it for the queue's");
+        refuse(EP_INVALID, "kernel \"", kernel.name, "\" was built for ",
+               kernel.program->context->device.selector(),
+               ", and the queue is in another context, of ", queue.device().selector(),
+               ": build it for the queue's");
 }
 
-void launch_alone(Queue &queue, const Kernel &kernel, const Geometry &geometry, Parameters &parameters) {
+void launch_alone(Queue &queue, const Kernel &kernel, const Geometry &geometry,
+                  Parameters &parameters) {
     queue.submit([&](CUstream stream) {
         const unsigned *const grid = geometry.grid, *const block = geometry.block;
-        check(driver().cuLaunchKernel(kernel.native, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-                                      static_cast<unsigned>(parameters.dynamic_bytes()), stream, parameters.pointers(), nullptr),
+        check(driver().cuLaunchKernel(kernel.native, grid[0], grid[1], grid[2], block[0], block[1],
+                                      block[2], static_cast<unsigned>(parameters.dynamic_bytes()),
+                                      stream, parameters.pointers(), nullptr),
               "cuLaunchKernel");
     });
 }
@@ -398,10 +426,12 @@ void launch_alone(Queue &queue, const Kernel &kernel, const Geometry &geometry, 
 // -------------------------------------------------------------- cooperation
 
 // How many groups the device runs at once.
-std::uint64_t resident_groups(const Kernel &kernel, const Geometry &geometry, std::size_t dynamic_bytes) {
+std::uint64_t resident_groups(const Kernel &kernel, const Geometry &geometry,
+                              std::size_t dynamic_bytes) {
     int each = 0;
     const int group = static_cast<int>(geometry.block[0] * geometry.block[1] * geometry.block[2]);
-    check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel.native, group, dynamic_bytes),
+    check(driver().cuOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel.native, group,
+                                                               dynamic_bytes),
           "cuOccupancyMaxActiveBlocksPerMultiprocessor");
     return static_cast<std::uint64_t>(each) * kernel.program->context->device.info.compute_units;
 }
@@ -411,22 +441,25 @@ void require_resident(const Kernel &kernel, const Geometry &geometry, std::size_
     if (!device.is_cooperative)
         refuse(EP_UNSUPPORTED, device.selector(), " has no cooperative launch");
     const Current current(kernel.program->context->native);
-    const std::uint64_t groups = std::uint64_t{geometry.grid[0]} * geometry.grid[1] * geometry.grid[2];
+    const std::uint64_t groups =
+        std::uint64_t{geometry.grid[0]} * geometry.grid[1] * geometry.grid[2];
     const std::uint64_t most = resident_groups(kernel, geometry, dynamic_bytes);
     if (groups > most)
-        refuse(EP_INVALID, "a cooperative launch of kernel \"", kernel.name, "\" has ", groups, " work-groups, and ",
-               device.selector(), " runs ", most, " of them at once");
+        refuse(EP_INVALID, "a cooperative launch of kernel \"", kernel.name, "\" has ", groups,
+               " work-groups, and ", device.selector(), " runs ", most, " of them at once");
 }
 
 CUlaunchAttribute cluster_attribute(Kernel &kernel, const Geometry &geometry, const ep_range &range,
                                     const ep_cooperation &cooperation) {
     const Device &device = kernel.program->context->device;
     if (!device.has_clusters)
-        refuse(EP_UNSUPPORTED, device.selector(), " (compute capability ", device.compute_capability / 10, ".",
-               device.compute_capability % 10, ") has no clusters: they came with 9.0");
+        refuse(EP_UNSUPPORTED, device.selector(), " (compute capability ",
+               device.compute_capability / 10, ".", device.compute_capability % 10,
+               ") has no clusters: they came with 9.0");
     CUlaunchAttribute attribute{};
     attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
-    unsigned *const extents[] = {&attribute.value.clusterDim.x, &attribute.value.clusterDim.y, &attribute.value.clusterDim.z};
+    unsigned *const extents[] = {&attribute.value.clusterDim.x, &attribute.value.clusterDim.y,
+                                 &attribute.value.clusterDim.z};
     for (unsigned *extent : extents)
         *extent = 1;
     std::uint64_t groups = 1;
@@ -434,8 +467,9 @@ CUlaunchAttribute cluster_attribute(Kernel &kernel, const Geometry &geometry, co
         const std::uint32_t axis = range.ndim - 1 - i;
         const std::uint64_t extent = cooperation.cluster[i];
         if (extent == 0 || geometry.grid[axis] % extent != 0)
-            refuse(EP_INVALID, "dimension ", i, " of kernel \"", kernel.name, "\" has ", geometry.grid[axis],
-                   " work-groups, which clusters of ", extent, " do not divide");
+            refuse(EP_INVALID, "dimension ", i, " of kernel \"", kernel.name, "\" has ",
+                   geometry.grid[axis], " work-groups, which clusters of ", extent,
+                   " do not divide");
         *extents[axis] = static_cast<unsigned>(extent);
         groups *= extent;
     }
@@ -447,7 +481,8 @@ CUlaunchAttribute cluster_attribute(Kernel &kernel, const Geometry &geometry, co
 void launch_together(Queue &queue, Kernel &kernel, const ep_range &range, const Geometry &geometry,
                      const ep_cooperation &cooperation, Parameters &parameters) {
     std::vector<CUlaunchAttribute> attributes;
-    const bool in_clusters = std::any_of(cooperation.cluster, cooperation.cluster + 3, [](std::uint64_t n) { return n != 0; });
+    const bool in_clusters = std::any_of(cooperation.cluster, cooperation.cluster + 3,
+                                         [](std::uint64_t n) { return n != 0; });
     if (in_clusters)
         attributes.push_back(cluster_attribute(kernel, geometry, range, cooperation));
     if (cooperation.all_resident != 0) {
@@ -469,10 +504,13 @@ void launch_together(Queue &queue, Kernel &kernel, const ep_range &range, const 
     config.numAttrs = static_cast<unsigned>(attributes.size());
     queue.submit([&](CUstream stream) {
         config.hStream = stream;
-        const CUresult code = driver().cuLaunchKernelEx(&config, kernel.native, parameters.pointers(), nullptr);
-        if (in_clusters && (code == CUDA_ERROR_INVALID_CLUSTER_SIZE || code == CUDA_ERROR_INVALID_VALUE))
-            refuse(EP_INVALID, "clusters of ", cooperation.cluster[0], " x ", cooperation.cluster[1], " x ",
-                   cooperation.cluster[2], " groups of kernel \"", kernel.name, "\" do not fit on ", queue.device().selector());
+        const CUresult code =
+            driver().cuLaunchKernelEx(&config, kernel.native, parameters.pointers(), nullptr);
+        if (in_clusters &&
+            (code == CUDA_ERROR_INVALID_CLUSTER_SIZE || code == CUDA_ERROR_INVALID_VALUE))
+            refuse(EP_INVALID, "clusters of ", cooperation.cluster[0], " x ",
+                   cooperation.cluster[1], " x ", cooperation.cluster[2], " groups of kernel \"",
+                   kernel.name, "\" do not fit on ", queue.device().selector());
         check(code, "cuLaunchKernelEx");
     });
 }
@@ -507,19 +545,24 @@ std::string require_form(ep_dialect dialect, std::string_view source, const ep_s
     refuse(EP_BUILD_FAILED, wrong);
 }
 
-ep_status program_build(ep_context context, ep_device device, ep_dialect dialect, const char *source, std::size_t length,
-                        const char *options, const ep_sink *log, ep_program *program) {
+ep_status program_build(ep_context context, ep_device device, ep_dialect dialect,
+                        const char *source, std::size_t length, const char *options,
+                        const ep_sink *log, ep_program *program) {
     return guarded([&] {
         Context &in = object(context);
         if (&in.device != &object(device))
-            refuse(EP_INVALID, object(device).selector(), " is not the device of the context, which is ", in.device.selector());
+            refuse(EP_INVALID, object(device).selector(),
+                   " is not the device of the context, which is ", in.device.selector());
         if (dialect < 0 || dialect >= EP_DIALECT_COUNT || (dialects & 1u << dialect) == 0)
-            refuse(EP_UNSUPPORTED, in.device.selector(), " builds programs from ", dialect_words, ", and was given dialect ",
-                   static_cast<int>(dialect));
+            refuse(EP_UNSUPPORTED, in.device.selector(), " builds programs from ", dialect_words,
+                   ", and was given dialect ", static_cast<int>(dialect));
         in.unload_finished();
-        Request request = dialect == source_dialect ? request_for(in.device, {source, length}, options) : Request{};
-        const std::string image =
-            dialect == source_dialect ? compile_source(request, log) : require_form(dialect, {source, length}, log);
+        Request request = dialect == source_dialect
+                              ? request_for(in.device, {source, length}, options)
+                              : Request{};
+        const std::string image = dialect == source_dialect
+                                      ? compile_source(request, log)
+                                      : require_form(dialect, {source, length}, log);
         const CUmodule module = load_module(in, image, log);
         *program = handle(new Program(in, module, dialect, std::move(request)));
     });
@@ -540,7 +583,8 @@ ep_status kernel_info(ep_kernel kernel, ep_device, ep_kernel_info *info) {
 
 void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
-[[gnu::hot]] ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
+[[gnu::hot]] ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
+                                     const ep_cooperation *cooperation,
                                      const ep_argument *arguments, std::size_t count) {
     return guarded([&] {
         Kernel &launched = object(kernel);

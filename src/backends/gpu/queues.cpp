@@ -12,7 +12,9 @@
 namespace entrepot::backends::ENTREPOT_GPU {
 namespace {
 
-std::uint64_t thread_of(CUstream stream) noexcept { return stream == CU_STREAM_PER_THREAD ? number_of_this_thread() : 0; }
+std::uint64_t thread_of(CUstream stream) noexcept {
+    return stream == CU_STREAM_PER_THREAD ? number_of_this_thread() : 0;
+}
 
 // Streams with a handle. A handle without references stays here until the thread that released it
 // has the lock.
@@ -64,7 +66,9 @@ private:
     }
 
     using Key = std::tuple<CUstream, CUcontext, std::uint64_t>;
-    static Key key_of(const Queue &queue) noexcept { return {queue.native, queue.context->native, queue.thread}; }
+    static Key key_of(const Queue &queue) noexcept {
+        return {queue.native, queue.context->native, queue.thread};
+    }
 
     std::mutex mutex_;
     std::map<Key, Queue *> handles_;
@@ -83,7 +87,9 @@ struct Kept {
     }
 };
 
-bool is_default_stream(CUstream stream) noexcept { return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD; }
+bool is_default_stream(CUstream stream) noexcept {
+    return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+}
 
 // Default streams belong to the named context, else to the current one, else to the first device's,
 // as in the runtime API.
@@ -111,7 +117,8 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
             refuse(EP_INVALID, "queue flags ", flags, " hold one that ep_queue_flag has not");
         Context &in = object(context);
         if (&in.device != &object(device))
-            refuse(EP_INVALID, object(device).selector(), " is not the device of the context, which is ", in.device.selector(),
+            refuse(EP_INVALID, object(device).selector(),
+                   " is not the device of the context, which is ", in.device.selector(),
                    ": create the queue in that device's own context");
         // A stream is in order, which also satisfies a request for out of order.
         auto *const made = new Queue(in, create_stream(in), flags & EP_QUEUE_PROFILING, true);
@@ -124,8 +131,8 @@ ep_status queue_from_native(ep_context context, void *native, ep_queue *queue) {
     return guarded([&] {
         const CUstream given = *static_cast<const CUstream *>(native);
         const CUstream stream = given == nullptr ? CU_STREAM_LEGACY : given;
-        Reference<Queue> known =
-            Known::only().intern(*context_of(stream, context == nullptr ? nullptr : &object(context)), stream);
+        Reference<Queue> known = Known::only().intern(
+            *context_of(stream, context == nullptr ? nullptr : &object(context)), stream);
         if (known->thread != 0)
             known->mark();  // only this thread can record an event in it
         *queue = handle(known.detach());
@@ -175,7 +182,8 @@ ep_status queue_keep(ep_queue queue, void *user, void (*let_go)(void *user)) {
 }  // namespace
 
 Queue::Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned)
-    : context(in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)), may_be_captured_(!owned) {}
+    : context(in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)),
+      may_be_captured_(!owned) {}
 
 // The driver completes a destroyed stream's work.
 Queue::~Queue() {
@@ -191,11 +199,14 @@ void Queue::end(Queue *self) noexcept {
     delete self;
 }
 
-bool Queue::is_of_this_thread() const noexcept { return thread == 0 || thread == number_of_this_thread(); }
+bool Queue::is_of_this_thread() const noexcept {
+    return thread == 0 || thread == number_of_this_thread();
+}
 
 void Queue::require_own_thread() const {
     if (!is_of_this_thread())
-        refuse(EP_INVALID, "the per-thread default stream (2) of another thread takes no work here: in this thread 2 is another "
+        refuse(EP_INVALID, "the per-thread default stream (2) of another thread takes no work "
+                           "here: in this thread 2 is another "
                            "stream; wrap that, or use a queue of your own");
 }
 
@@ -208,27 +219,35 @@ std::uint64_t Queue::capture() const {
     const Current current(context->native);  // default streams belong to it
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     cuuint64_t number = 0;
-    const CUresult code = driver().capture_info(native, &status, &number, nullptr, nullptr, nullptr);
+    const CUresult code =
+        driver().capture_info(native, &status, &number, nullptr, nullptr, nullptr);
     if (code == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
-        refuse(EP_UNSUPPORTED, "the legacy default stream takes no work while a stream that it waits for is captured: capture a "
+        refuse(EP_UNSUPPORTED, "the legacy default stream takes no work while a stream that it "
+                               "waits for is captured: capture a "
                                "stream that was made non-blocking, or end the capture first");
     check(code, "cuStreamGetCaptureInfo");
-    return status == CU_STREAM_CAPTURE_STATUS_NONE ? 0 : status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? number : invalidated;
+    return status == CU_STREAM_CAPTURE_STATUS_NONE     ? 0
+           : status == CU_STREAM_CAPTURE_STATUS_ACTIVE ? number
+                                                       : invalidated;
 }
 
 void Queue::keep(void *user, void (*let_go)(void *user)) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = nullptr;
     const Current current(context->native);
-    check(driver().capture_info(native, &status, nullptr, &graph, nullptr, nullptr), "cuStreamGetCaptureInfo");
+    check(driver().capture_info(native, &status, nullptr, &graph, nullptr, nullptr),
+          "cuStreamGetCaptureInfo");
     if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
-        refuse(EP_UNSUPPORTED, "the queue is not captured, or its capture has failed: there is no graph to keep anything");
+        refuse(EP_UNSUPPORTED, "the queue is not captured, or its capture has failed: there is no "
+                               "graph to keep anything");
     auto kept = std::make_unique<Kept>(Kept{user, let_go});
     CUuserObject object = nullptr;
-    check(driver().cuUserObjectCreate(&object, kept.get(), Kept::end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
+    check(driver().cuUserObjectCreate(&object, kept.get(), Kept::end, 1,
+                                      CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
           "cuUserObjectCreate");
     Kept &given = *kept.release();
-    const CUresult code = driver().cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
+    const CUresult code =
+        driver().cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
     if (code == CUDA_SUCCESS)
         return;
     given.let_go = nullptr;
@@ -240,7 +259,8 @@ void Queue::keep(void *user, void (*let_go)(void *user)) {
 void Queue::require_running(const char *what) const {
     if (capture() != 0)
         refuse(EP_UNSUPPORTED, what,
-               " a queue that is being captured into a graph was asked for: what it holds runs when the graph "
+               " a queue that is being captured into a graph was asked for: what it holds runs "
+               "when the graph "
                "does; end the capture first");
 }
 
@@ -248,11 +268,14 @@ bool has_captures(const Context &context) {
     const Current current(context.native);
     const auto is_captured = [](CUstream stream) {
         CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-        return driver().capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr) != CUDA_SUCCESS ||
+        return driver().capture_info(stream, &status, nullptr, nullptr, nullptr, nullptr) !=
+                   CUDA_SUCCESS ||
                status != CU_STREAM_CAPTURE_STATUS_NONE;
     };
-    void *const foreign = loader->foreign_queue(selector_word, static_cast<std::uint32_t>(context.device.native));
-    return is_captured(CU_STREAM_LEGACY) || (foreign != nullptr && is_captured(static_cast<CUstream>(foreign))) ||
+    void *const foreign =
+        loader->foreign_queue(selector_word, static_cast<std::uint32_t>(context.device.native));
+    return is_captured(CU_STREAM_LEGACY) ||
+           (foreign != nullptr && is_captured(static_cast<CUstream>(foreign))) ||
            Known::only().is_any_captured(context);
 }
 

@@ -28,21 +28,25 @@ void enqueue(CUstream stream, Turn turn) {
     kept.release();
 }
 
-void upload(const std::shared_ptr<Chunks> &chunks, CUstream stream, std::byte *to, const std::byte *from, std::size_t bytes) {
+void upload(const std::shared_ptr<Chunks> &chunks, CUstream stream, std::byte *to,
+            const std::byte *from, std::size_t bytes) {
     void *const chunk = chunks->take();
     for (std::size_t done = 0; done < bytes; done += Chunks::bytes) {
         const std::size_t part = std::min(Chunks::bytes, bytes - done);
         enqueue(stream, {chunk, from + done, part, nullptr, nullptr});
-        check(driver().cuMemcpyAsync(address(to + done), address(chunk), part, stream), "cuMemcpyAsync");
+        check(driver().cuMemcpyAsync(address(to + done), address(chunk), part, stream),
+              "cuMemcpyAsync");
     }
     enqueue(stream, {nullptr, nullptr, 0, chunks, chunk});
 }
 
-void download(const std::shared_ptr<Chunks> &chunks, CUstream stream, std::byte *to, const std::byte *from, std::size_t bytes) {
+void download(const std::shared_ptr<Chunks> &chunks, CUstream stream, std::byte *to,
+              const std::byte *from, std::size_t bytes) {
     void *const chunk = chunks->take();
     for (std::size_t done = 0; done < bytes; done += Chunks::bytes) {
         const std::size_t part = std::min(Chunks::bytes, bytes - done);
-        check(driver().cuMemcpyAsync(address(chunk), address(from + done), part, stream), "cuMemcpyAsync");
+        check(driver().cuMemcpyAsync(address(chunk), address(from + done), part, stream),
+              "cuMemcpyAsync");
         enqueue(stream, {to + done, chunk, part, chunks, done + part == bytes ? chunk : nullptr});
     }
 }
@@ -79,15 +83,17 @@ void Chunks::free_all() noexcept {
         driver().cuMemFreeHost(chunk);
 }
 
-void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const void *from, const PointerAttributes &of_from,
-                  std::size_t bytes) {
+void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const void *from,
+                  const PointerAttributes &of_from, std::size_t bytes) {
     queue.submit([&](CUstream stream) {
         if (of_to.is_of_host() && of_from.is_of_host())
             enqueue(stream, {to, from, bytes, nullptr, nullptr});
         else if (of_from.is_of_host())
-            upload(queue.context->chunks, stream, static_cast<std::byte *>(to), static_cast<const std::byte *>(from), bytes);
+            upload(queue.context->chunks, stream, static_cast<std::byte *>(to),
+                   static_cast<const std::byte *>(from), bytes);
         else
-            download(queue.context->chunks, stream, static_cast<std::byte *>(to), static_cast<const std::byte *>(from), bytes);
+            download(queue.context->chunks, stream, static_cast<std::byte *>(to),
+                     static_cast<const std::byte *>(from), bytes);
     });
 }
 

@@ -24,7 +24,8 @@ constexpr std::size_t shortest_row = 2048;
 
 std::size_t loops_outside_rows(const Walk &walk) {
     const auto unit = static_cast<std::int64_t>(walk.unit);
-    const bool in_rows = !walk.loops.empty() && walk.loops.back().to_step == unit && walk.loops.back().from_step == unit;
+    const bool in_rows = !walk.loops.empty() && walk.loops.back().to_step == unit &&
+                         walk.loops.back().from_step == unit;
     return walk.loops.size() - (in_rows ? 1 : 0);
 }
 
@@ -33,9 +34,11 @@ std::optional<Rows> rows_of(const Walk &walk, std::size_t longest_pitch) {
     if (outside < 1 || outside > 2)
         return std::nullopt;
     const bool has_rows = outside < walk.loops.size();
-    const auto width = static_cast<std::int64_t>(walk.unit) * (has_rows ? walk.loops.back().count : 1);
+    const auto width =
+        static_cast<std::int64_t>(walk.unit) * (has_rows ? walk.loops.back().count : 1);
     const Loop &row = walk.loops[outside - 1];
-    if (width < static_cast<std::int64_t>(shortest_row) || row.to_step < width || row.from_step < width)
+    if (width < static_cast<std::int64_t>(shortest_row) || row.to_step < width ||
+        row.from_step < width)
         return std::nullopt;
     Rows rows{walk.to,
               walk.from,
@@ -50,7 +53,8 @@ std::optional<Rows> rows_of(const Walk &walk, std::size_t longest_pitch) {
         return std::nullopt;
     if (outside == 2) {
         const Loop &slice = walk.loops[0];
-        if (slice.from_step < 0 || slice.to_step % row.to_step != 0 || slice.from_step % row.from_step != 0)
+        if (slice.from_step < 0 || slice.to_step % row.to_step != 0 ||
+            slice.from_step % row.from_step != 0)
             return std::nullopt;
         rows.depth = static_cast<std::size_t>(slice.count);
         rows.to_height = static_cast<std::size_t>(slice.to_step / row.to_step);
@@ -85,9 +89,10 @@ template <unsigned Depth> Path<Depth> path_of(const Loop *loops, std::size_t dep
     return path;
 }
 
-void launch(Context &context, CUstream stream, const std::string &name, unsigned blocks, unsigned x, unsigned y,
-            void **parameters) {
-    check(driver().cuLaunchKernel(context.strided_kernel(name), blocks, 1, 1, x, y, 1, 0, stream, parameters, nullptr),
+void launch(Context &context, CUstream stream, const std::string &name, unsigned blocks, unsigned x,
+            unsigned y, void **parameters) {
+    check(driver().cuLaunchKernel(context.strided_kernel(name), blocks, 1, 1, x, y, 1, 0, stream,
+                                  parameters, nullptr),
           "cuLaunchKernel");
 }
 
@@ -99,15 +104,17 @@ unsigned blocks_for(const Device &device, unsigned items) {
 
 // The parameter `second` points to the source pointer, or to the value.
 template <unsigned Depth>
-void walk_by_path(Queue &queue, CUstream stream, const std::string &verb, const Walk &walk, void *second) {
+void walk_by_path(Queue &queue, CUstream stream, const std::string &verb, const Walk &walk,
+                  void *second) {
     Path<Depth> path = path_of<Depth>(walk.loops.data(), walk.loops.size());
     char *to = walk.to;
     void *parameters[] = {&to, second, &path};
-    launch(*queue.context, stream, verb + "_" + std::to_string(walk.unit), blocks_for(queue.device(), path.items),
-           threads_of_block, 1, parameters);
+    launch(*queue.context, stream, verb + "_" + std::to_string(walk.unit),
+           blocks_for(queue.device(), path.items), threads_of_block, 1, parameters);
 }
 
-void walk_by_kernel(Queue &queue, CUstream stream, const char *verb, const Walk &walk, void *second) {
+void walk_by_kernel(Queue &queue, CUstream stream, const char *verb, const Walk &walk,
+                    void *second) {
     if (walk.loops.size() <= usual_depth)
         walk_by_path<usual_depth>(queue, stream, verb, walk, second);
     else
@@ -134,7 +141,9 @@ bool transpose_by_kernel(Queue &queue, CUstream stream, const Walk &walk) {
     const Loop &columns = walk.loops.back(), &rows = walk.loops[*row];
     std::vector<Loop> batch(walk.loops.begin(), walk.loops.end() - 1);
     batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(*row));
-    const auto tiles = [](const Loop &loop) { return static_cast<unsigned>((loop.count + tile - 1) / tile); };
+    const auto tiles = [](const Loop &loop) {
+        return static_cast<unsigned>((loop.count + tile - 1) / tile);
+    };
     Transposition plan{static_cast<unsigned>(columns.count),
                        static_cast<unsigned>(rows.count),
                        tiles(columns),
@@ -164,7 +173,8 @@ template <class Submit> void for_each_part(const Walk &walk, Submit &&submit) {
     if (items_of(walk) <= most_items)
         return submit(walk);
     const auto longest =
-        std::max_element(walk.loops.begin(), walk.loops.end(), [](const Loop &a, const Loop &b) { return a.count < b.count; });
+        std::max_element(walk.loops.begin(), walk.loops.end(),
+                         [](const Loop &a, const Loop &b) { return a.count < b.count; });
     const std::int64_t half = longest->count / 2;
     Walk first = walk, second = walk;
     const auto at = longest - walk.loops.begin();
@@ -195,9 +205,13 @@ bool fill_contiguous(CUstream stream, const Walk &walk, const Fill::Value &value
     if (all_same(value, walk.unit))
         check(driver().cuMemsetD8Async(to, value[0], walk.bytes(), stream), "cuMemsetD8Async");
     else if (walk.unit == 2)
-        check(driver().cuMemsetD16Async(to, unit_of<unsigned short>(value), walk.bytes() / 2, stream), "cuMemsetD16Async");
-    else if (std::memcmp(value.data(), value.data() + 4, walk.unit - 4) == 0)  // repeats its first four bytes
-        check(driver().cuMemsetD32Async(to, unit_of<unsigned>(value), walk.bytes() / 4, stream), "cuMemsetD32Async");
+        check(
+            driver().cuMemsetD16Async(to, unit_of<unsigned short>(value), walk.bytes() / 2, stream),
+            "cuMemsetD16Async");
+    // repeats its first four bytes
+    else if (std::memcmp(value.data(), value.data() + 4, walk.unit - 4) == 0)
+        check(driver().cuMemsetD32Async(to, unit_of<unsigned>(value), walk.bytes() / 4, stream),
+              "cuMemsetD32Async");
     else
         return false;
     return true;
@@ -211,14 +225,17 @@ CUfunction Context::strided_kernel(const std::string &name) {
     if (kernel != nullptr)
         return kernel;
     if (strided_module_ == nullptr)
-        check(driver().cuModuleLoadDataEx(&strided_module_, walk_code(device).c_str(), 0, nullptr, nullptr),
+        check(driver().cuModuleLoadDataEx(&strided_module_, walk_code(device).c_str(), 0, nullptr,
+                                          nullptr),
               "cuModuleLoadDataEx");
-    check(driver().cuModuleGetFunction(&kernel, strided_module_, name.c_str()), "cuModuleGetFunction");
+    check(driver().cuModuleGetFunction(&kernel, strided_module_, name.c_str()),
+          "cuModuleGetFunction");
     return kernel;
 }
 
 void submit_copy(Queue &queue, CUstream stream, const Walk &walk) {
-    const auto longest_pitch = static_cast<std::size_t>(queue.device().attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
+    const auto longest_pitch =
+        static_cast<std::size_t>(queue.device().attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
     // The driver copies rows only between the device and pinned memory. Within the device, kernels
     // are twice as fast; within the host, the driver would block the caller.
     const std::optional<Rows> rows = rows_of(walk, longest_pitch);
@@ -235,7 +252,8 @@ void submit_fill(Queue &queue, CUstream stream, const Walk &walk, const Fill::Va
     if (walk.is_contiguous() && fill_contiguous(stream, walk, value))
         return;
     alignas(16) Fill::Value unit = value;
-    for_each_part(walk, [&](const Walk &part) { walk_by_kernel(queue, stream, "fill", part, unit.data()); });
+    for_each_part(
+        walk, [&](const Walk &part) { walk_by_kernel(queue, stream, "fill", part, unit.data()); });
 }
 
 }  // namespace entrepot::backends::ENTREPOT_GPU

@@ -21,7 +21,8 @@ static ep_backend make_table() {
 
 ep_status open_backend(const ep_loader *lent, const ep_backend **backend) {
     if (lent->version != EP_BACKEND_VERSION) {
-        lent->set_error("the backends of GPUs and the library that loads them were built from different versions of "
+        lent->set_error("the backends of GPUs and the library that loads them were built from "
+                        "different versions of "
                         "device/backend.h");
         return EP_UNAVAILABLE;
     }

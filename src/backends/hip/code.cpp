@@ -23,7 +23,8 @@ const char *wrong_form(ep_dialect, std::string_view image) {
 const char *reason_to_refuse(CUresult code) {
     switch (code) {
     case CUDA_ERROR_NO_BINARY_FOR_GPU:
-        return "the code holds nothing that runs on this device: it was compiled for other architectures";
+        return "the code holds nothing that runs on this device: it was compiled for other "
+               "architectures";
     case CUDA_ERROR_INVALID_IMAGE:
     case CUDA_ERROR_INVALID_SOURCE:
     case CUDA_ERROR_INVALID_KERNEL_FILE:

@@ -11,7 +11,8 @@ namespace entrepot::backends::hip {
 namespace {
 
 // Newest first.
-constexpr const char *library_names[] = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+constexpr const char *library_names[] = {"libamdhip64.so.7", "libamdhip64.so.6",
+                                         "libamdhip64.so.5"};
 constexpr const char *library_variable = "ENTREPOT_HIP_LIBRARY";
 constexpr int oldest_version = 50200000;
 
@@ -23,7 +24,8 @@ std::string reason_of_dlopen() {
 void *open_chosen(const char *path) {
     if (void *const library = dlopen(path, RTLD_NOW | RTLD_LOCAL))
         return library;
-    refuse(EP_UNAVAILABLE, library_variable, " is ", path, ", which does not load: ", reason_of_dlopen());
+    refuse(EP_UNAVAILABLE, library_variable, " is ", path,
+           ", which does not load: ", reason_of_dlopen());
 }
 
 void *open_mapped() {
@@ -52,8 +54,9 @@ void *open_installed() {
                 return library;
         said += std::string(said.empty() ? "" : "; ") + reason_of_dlopen();
     }
-    refuse(EP_UNAVAILABLE, "AMD's HIP runtime is not installed (", said, "): ROCm has it, and Debian in libamdhip64-5; ",
-           library_variable, " names one that lies elsewhere");
+    refuse(EP_UNAVAILABLE, "AMD's HIP runtime is not installed (", said,
+           "): ROCm has it, and Debian in libamdhip64-5; ", library_variable,
+           " names one that lies elsewhere");
 }
 
 template <class Function> void look_up(void *library, Function &function, const char *name) {
@@ -63,8 +66,8 @@ template <class Function> void look_up(void *library, Function &function, const 
 template <class Function> void require(void *library, Function &function, const char *name) {
     look_up(library, function, name);
     if (function == nullptr)
-        refuse(EP_UNAVAILABLE, "the HIP runtime has no function ", name, ": it is older than HIP ", version_text(oldest_version),
-               ", update it");
+        refuse(EP_UNAVAILABLE, "the HIP runtime has no function ", name, ": it is older than HIP ",
+               version_text(oldest_version), ", update it");
 }
 
 std::string path_of(const void *function) {
@@ -100,7 +103,9 @@ template <class... Takes, CUresult (*Driver::*function)(Takes...)> struct Forget
     static CUresult call(Takes... takes) { return forget(twin(takes...)); }
     static void stand_before(Driver &made) { twin = std::exchange(made.*function, call); }
 };
-template <auto... functions> void forget_errors_of(Driver &made) { (Forgetful<functions>::stand_before(made), ...); }
+template <auto... functions> void forget_errors_of(Driver &made) {
+    (Forgetful<functions>::stand_before(made), ...);
+}
 
 // Attributes that the runtime's version does not know are reported as 0.
 CUresult device_attribute(int *value, CUdevice_attribute which, CUdevice device) {
@@ -150,12 +155,15 @@ CUresult query_stream(CUstream stream) { return forget(driver().hipStreamQuery(s
 CUresult query_event(CUevent event) { return forget(driver().hipEventQuery(event)); }
 
 CUresult copy(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-    return driver().hipMemcpyAsync(reinterpret_cast<void *>(to), reinterpret_cast<const void *>(from), bytes, hipMemcpyDefault,
+    return driver().hipMemcpyAsync(reinterpret_cast<void *>(to),
+                                   reinterpret_cast<const void *>(from), bytes, hipMemcpyDefault,
                                    stream);
 }
 
-CUresult copy_between(CUdeviceptr to, CUcontext of_to, CUdeviceptr from, CUcontext of_from, std::size_t bytes, CUstream stream) {
-    return driver().hipMemcpyPeerAsync(to, device_at(of_to), from, device_at(of_from), bytes, stream);
+CUresult copy_between(CUdeviceptr to, CUcontext of_to, CUdeviceptr from, CUcontext of_from,
+                      std::size_t bytes, CUstream stream) {
+    return driver().hipMemcpyPeerAsync(to, device_at(of_to), from, device_at(of_from), bytes,
+                                       stream);
 }
 
 // Before HIP 5.3 there is only the stream callback, which receives stream and status, and is also
@@ -179,9 +187,11 @@ CUresult call_host_later(CUstream stream, CUhostFn function, void *user) {
 }
 
 // Graphs cannot own objects before HIP 5.3.
-CUresult create_user_object(CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags) {
+CUresult create_user_object(CUuserObject *made, void *user, CUhostFn let_go, unsigned references,
+                            unsigned flags) {
     const Driver &d = driver();
-    if (d.hipUserObjectCreate == nullptr || d.hipUserObjectRelease == nullptr || d.hipGraphRetainUserObject == nullptr)
+    if (d.hipUserObjectCreate == nullptr || d.hipUserObjectRelease == nullptr ||
+        d.hipGraphRetainUserObject == nullptr)
         return CUDA_ERROR_NOT_SUPPORTED;
     return d.hipUserObjectCreate(made, user, let_go, references, flags);
 }
@@ -190,7 +200,8 @@ CUresult release_user_object(CUuserObject object, unsigned references) {
     return driver().hipUserObjectRelease(object, references);
 }
 
-CUresult retain_user_object(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) {
+CUresult retain_user_object(CUgraph graph, CUuserObject object, unsigned references,
+                            unsigned flags) {
     return driver().hipGraphRetainUserObject(graph, object, references, flags);
 }
 
@@ -204,8 +215,9 @@ CUresult set_function_attribute(CUfunction, CUfunction_attribute, int) { return 
 
 CUresult launch(const CUlaunchConfig *config, CUfunction function, void **parameters, void **) {
     const CUlaunchConfig &c = *config;
-    return forget(driver().hipModuleLaunchCooperativeKernel(function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX,
-                                                            c.blockDimY, c.blockDimZ, c.sharedMemBytes, c.hStream, parameters));
+    return forget(driver().hipModuleLaunchCooperativeKernel(
+        function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY, c.blockDimZ,
+        c.sharedMemBytes, c.hStream, parameters));
 }
 
 // Memory of hipMalloc can be shared by IPC handle. The runtime's attribute for that is never true,
@@ -217,10 +229,11 @@ CUresult pointer_attribute(void *value, CUpointer_attribute, CUdeviceptr pointer
 }
 
 void stand_between(Driver &made) {
-    forget_errors_of<&Driver::capture_info, &Driver::cuMemAllocFromPoolAsync, &Driver::cuMemAlloc, &Driver::cuMemAllocManaged,
-                     &Driver::cuMemHostAlloc, &Driver::cuMemGetInfo, &Driver::cuMemCreate,
-                     &Driver::cuMemImportFromShareableHandle, &Driver::cuMemGetAllocationPropertiesFromHandle,
-                     &Driver::cuIpcOpenMemHandle, &Driver::cuModuleGetFunction>(made);
+    forget_errors_of<&Driver::capture_info, &Driver::cuMemAllocFromPoolAsync, &Driver::cuMemAlloc,
+                     &Driver::cuMemAllocManaged, &Driver::cuMemHostAlloc, &Driver::cuMemGetInfo,
+                     &Driver::cuMemCreate, &Driver::cuMemImportFromShareableHandle,
+                     &Driver::cuMemGetAllocationPropertiesFromHandle, &Driver::cuIpcOpenMemHandle,
+                     &Driver::cuModuleGetFunction>(made);
     made.cuDeviceGetAttribute = device_attribute;
     made.cuDevicePrimaryCtxRetain = retain_context;
     made.cuDevicePrimaryCtxRelease = release_context;
@@ -299,7 +312,8 @@ const char *advice_for(CUresult code) {
     switch (code) {
     case CUDA_ERROR_NO_DEVICE:
     case CUDA_ERROR_INVALID_DEVICE:
-        return ": the runtime sees no device (HIP_VISIBLE_DEVICES hides those that it does not list, "
+        return ": the runtime sees no device (HIP_VISIBLE_DEVICES hides those that it does not "
+               "list, "
                "and /dev/kfd must be open to the user)";
     default:
         return "";
@@ -314,14 +328,16 @@ void initialise(void *library, Driver &made) {
     require(library, made.hipGetErrorString, "hipGetErrorString");
     made.path = path_of(reinterpret_cast<const void *>(function));
     if (const CUresult code = function(0); code != CUDA_SUCCESS)
-        refuse(EP_UNAVAILABLE, "hipInit of ", made.path, " failed with ", text_of(made, code), advice_for(code));
+        refuse(EP_UNAVAILABLE, "hipInit of ", made.path, " failed with ", text_of(made, code),
+               advice_for(code));
 }
 
 }  // namespace
 
 void *hip_library() {
     static void *const library = [] {
-        if (const char *const chosen = std::getenv(library_variable); chosen != nullptr && *chosen != '\0')
+        if (const char *const chosen = std::getenv(library_variable);
+            chosen != nullptr && *chosen != '\0')
             return open_chosen(chosen);
         void *const mapped = open_mapped();
         return mapped == nullptr ? open_installed() : mapped;
@@ -341,9 +357,11 @@ void open_driver() {
         initialise(library, *functions);
         look_up_all(library, *functions);
         stand_between(*functions);
-        if (functions->cuDriverGetVersion(&functions->version) != CUDA_SUCCESS || functions->version < oldest_version)
-            refuse(EP_UNAVAILABLE, functions->path, " is of HIP ", version_text(functions->version), ", and ",
-                   version_text(oldest_version), " is the oldest that will do: update it");
+        if (functions->cuDriverGetVersion(&functions->version) != CUDA_SUCCESS ||
+            functions->version < oldest_version)
+            refuse(EP_UNAVAILABLE, functions->path, " is of HIP ", version_text(functions->version),
+                   ", and ", version_text(oldest_version),
+                   " is the oldest that will do: update it");
         return functions.release();
     }();
     opened_driver = made;
@@ -354,7 +372,8 @@ std::string text_of(CUresult code) { return text_of(driver(), code); }
 void fail(CUresult code, const char *function) {
     forget(code);
     refuse(status_of(code), name_in_hip(function), " failed with ", text_of(code),
-           is_fatal(code) ? "; it may come from work that was submitted earlier, and HIP takes no more work in this process"
+           is_fatal(code) ? "; it may come from work that was submitted earlier, and HIP takes no "
+                            "more work in this process"
                           : "");
 }
 

@@ -20,10 +20,12 @@
 namespace entrepot::backends::hip {
 
 // Words for messages and selectors of this backend, used by the shared sources (backends/gpu).
-inline constexpr const char *selector_word = "hip", *maker = "AMD", *maker_api = "HIP", *visible_devices = "HIP_VISIBLE_DEVICES";
+inline constexpr const char *selector_word = "hip", *maker = "AMD", *maker_api = "HIP",
+                            *visible_devices = "HIP_VISIBLE_DEVICES";
 inline constexpr const char *partition_advice =
     "an administrator may choose another compute partition, and its parts are devices then";
-inline constexpr const char *context_mark_advice = "HIP has nothing that marks all work of a device";
+inline constexpr const char *context_mark_advice =
+    "HIP has nothing that marks all work of a device";
 
 // -------------------------------------------------------------------- types
 
@@ -82,10 +84,12 @@ enum CUdevice_attribute : int {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 61,
     CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 63,
     CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS = 65,
-    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 74,  // all local memory, without opting in
+    // all local memory, without opting in
+    CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 74,
     CU_DEVICE_ATTRIBUTE_WARP_SIZE = 87,
     CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 88,
-    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 89,  // since HIP 6, with files for IPC
+    // since HIP 6, with files for IPC
+    CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED = 89,
     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED = 89,
     CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH = -1,  // not in HIP: 0 for all devices
     CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED = -1,
@@ -100,7 +104,8 @@ enum CUfunction_attribute : int {
     CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = -1,
 };
 
-enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };  // answered in driver.cpp
+// answered in driver.cpp
+enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE };
 // These have no effect in HIP.
 enum CUjit_option : int { CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES };
 
@@ -120,7 +125,10 @@ enum : unsigned {
 };
 
 enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
-enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0, CU_STREAM_CAPTURE_STATUS_ACTIVE = 1 };
+enum CUstreamCaptureStatus : int {
+    CU_STREAM_CAPTURE_STATUS_NONE = 0,
+    CU_STREAM_CAPTURE_STATUS_ACTIVE = 1
+};
 
 struct CUuuid {
     char bytes[16];
@@ -134,7 +142,10 @@ struct CUmemFabricHandle {
 
 enum CUmemAllocationType : int { CU_MEM_ALLOCATION_TYPE_PINNED = 1 };
 enum CUmemLocationType : int { CU_MEM_LOCATION_TYPE_DEVICE = 1 };
-enum CUmemAllocationHandleType : int { CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1, CU_MEM_HANDLE_TYPE_FABRIC = 0 };
+enum CUmemAllocationHandleType : int {
+    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
+    CU_MEM_HANDLE_TYPE_FABRIC = 0
+};
 enum CUmemAccess_flags : int { CU_MEM_ACCESS_FLAGS_PROT_READWRITE = 3 };
 enum CUmemAllocationGranularity_flags : int { CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0 };
 
@@ -163,7 +174,10 @@ struct CUmemAllocationProp {  // since HIP 6
 };
 
 // Entrepot's own, since versions before HIP 7 have no such structures.
-enum CUlaunchAttributeID : int { CU_LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
+enum CUlaunchAttributeID : int {
+    CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+    CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+};
 struct CUlaunchAttribute {
     CUlaunchAttributeID id;
     struct {
@@ -213,7 +227,8 @@ inline constexpr int hipMemcpyDefault = 4;
     twin(cuDeviceGet, hipDeviceGet, (CUdevice *device, int number)) \
     twin(cuDeviceGetName, hipDeviceGetName, (char *name, int bytes, CUdevice device)) \
     twin(cuDeviceTotalMem, hipDeviceTotalMem, (std::size_t *bytes, CUdevice device)) \
-    twin(cuDeviceCanAccessPeer, hipDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer)) \
+    twin(cuDeviceCanAccessPeer, hipDeviceCanAccessPeer, \
+         (int *can, CUdevice device, CUdevice peer)) \
     twin(cuDeviceGetUuid, hipDeviceGetUuid, (CUuuid *number, CUdevice device)) \
     twin(cuCtxGetDevice, hipGetDevice, (CUdevice *device)) \
     twin(cuCtxSynchronize, hipDeviceSynchronize, ()) \
@@ -221,60 +236,77 @@ inline constexpr int hipMemcpyDefault = 4;
     twin(cuStreamDestroy, hipStreamDestroy, (CUstream stream)) \
     twin(cuStreamSynchronize, hipStreamSynchronize, (CUstream stream)) \
     twin(cuStreamWaitEvent, hipStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags)) \
-    twin(cuThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode, (CUstreamCaptureMode *mode)) \
+    twin(cuThreadExchangeStreamCaptureMode, hipThreadExchangeStreamCaptureMode, \
+         (CUstreamCaptureMode *mode)) \
     twin(capture_info, hipStreamGetCaptureInfo_v2, \
-         (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph, const CUgraphNode **dependencies, \
-          std::size_t *dependency_count)) \
+         (CUstream stream, CUstreamCaptureStatus *status, cuuint64_t *number, CUgraph *graph, \
+          const CUgraphNode **dependencies, std::size_t *dependency_count)) \
     twin(cuEventCreate, hipEventCreateWithFlags, (CUevent *event, unsigned flags)) \
     twin(cuEventDestroy, hipEventDestroy, (CUevent event)) \
     twin(cuEventRecord, hipEventRecord, (CUevent event, CUstream stream)) \
     twin(cuEventSynchronize, hipEventSynchronize, (CUevent event)) \
     twin(event_elapsed_time, hipEventElapsedTime, (float *milliseconds, CUevent from, CUevent to)) \
-    twin(cuMemPoolCreate, hipMemPoolCreate, (CUmemoryPool *pool, const CUmemPoolProps *properties)) \
-    twin(cuMemPoolSetAccess, hipMemPoolSetAccess, (CUmemoryPool pool, const CUmemAccessDesc *access, std::size_t count)) \
+    twin(cuMemPoolCreate, hipMemPoolCreate, \
+         (CUmemoryPool *pool, const CUmemPoolProps *properties)) \
+    twin(cuMemPoolSetAccess, hipMemPoolSetAccess, \
+         (CUmemoryPool pool, const CUmemAccessDesc *access, std::size_t count)) \
     twin(cuMemPoolTrimTo, hipMemPoolTrimTo, (CUmemoryPool pool, std::size_t bytes)) \
     twin(cuMemAllocFromPoolAsync, hipMallocFromPoolAsync, \
          (CUdeviceptr *pointer, std::size_t bytes, CUmemoryPool pool, CUstream stream)) \
     twin(cuMemFreeAsync, hipFreeAsync, (CUdeviceptr pointer, CUstream stream)) \
     twin(cuMemAlloc, hipMalloc, (CUdeviceptr *pointer, std::size_t bytes)) \
-    twin(cuMemAllocManaged, hipMallocManaged, (CUdeviceptr *pointer, std::size_t bytes, unsigned flags)) \
+    twin(cuMemAllocManaged, hipMallocManaged, \
+         (CUdeviceptr *pointer, std::size_t bytes, unsigned flags)) \
     twin(cuMemFree, hipFree, (CUdeviceptr pointer)) \
     twin(cuMemHostAlloc, hipHostMalloc, (void **pointer, std::size_t bytes, unsigned flags)) \
     twin(cuMemFreeHost, hipHostFree, (void *pointer)) \
     twin(cuMemGetInfo, hipMemGetInfo, (std::size_t *free, std::size_t *all)) \
     twin(cuMemGetAllocationGranularity, hipMemGetAllocationGranularity, \
-         (std::size_t *step, const CUmemAllocationProp *properties, CUmemAllocationGranularity_flags option)) \
+         (std::size_t *step, const CUmemAllocationProp *properties, \
+          CUmemAllocationGranularity_flags option)) \
     twin(cuMemGetAllocationPropertiesFromHandle, hipMemGetAllocationPropertiesFromHandle, \
          (CUmemAllocationProp *properties, CUmemGenericAllocationHandle block)) \
-    twin(cuMemCreate, hipMemCreate, (CUmemGenericAllocationHandle *block, std::size_t bytes, \
-                                     const CUmemAllocationProp *properties, unsigned long long flags)) \
+    twin(cuMemCreate, hipMemCreate, \
+         (CUmemGenericAllocationHandle *block, std::size_t bytes, \
+          const CUmemAllocationProp *properties, unsigned long long flags)) \
     twin(cuMemRelease, hipMemRelease, (CUmemGenericAllocationHandle block)) \
-    twin(cuMemMap, hipMemMap, (CUdeviceptr start, std::size_t bytes, std::size_t offset, CUmemGenericAllocationHandle block, \
-                               unsigned long long flags)) \
+    twin(cuMemMap, hipMemMap, \
+         (CUdeviceptr start, std::size_t bytes, std::size_t offset, \
+          CUmemGenericAllocationHandle block, unsigned long long flags)) \
     twin(cuMemUnmap, hipMemUnmap, (CUdeviceptr start, std::size_t bytes)) \
     twin(cuMemSetAccess, hipMemSetAccess, \
          (CUdeviceptr start, std::size_t bytes, const CUmemAccessDesc *access, std::size_t count)) \
-    twin(cuMemAddressReserve, hipMemAddressReserve, (CUdeviceptr *start, std::size_t bytes, std::size_t alignment, \
-                                                     CUdeviceptr wanted, unsigned long long flags)) \
+    twin(cuMemAddressReserve, hipMemAddressReserve, \
+         (CUdeviceptr *start, std::size_t bytes, std::size_t alignment, CUdeviceptr wanted, \
+          unsigned long long flags)) \
     twin(cuMemAddressFree, hipMemAddressFree, (CUdeviceptr start, std::size_t bytes)) \
     twin(cuMemExportToShareableHandle, hipMemExportToShareableHandle, \
-         (void *name, CUmemGenericAllocationHandle block, CUmemAllocationHandleType type, unsigned long long flags)) \
+         (void *name, CUmemGenericAllocationHandle block, CUmemAllocationHandleType type, \
+          unsigned long long flags)) \
     twin(cuMemImportFromShareableHandle, hipMemImportFromShareableHandle, \
          (CUmemGenericAllocationHandle *block, void *name, CUmemAllocationHandleType type)) \
     twin(cuIpcGetMemHandle, hipIpcGetMemHandle, (CUipcMemHandle *name, CUdeviceptr pointer)) \
-    twin(cuIpcOpenMemHandle, hipIpcOpenMemHandle, (CUdeviceptr *pointer, CUipcMemHandle name, unsigned flags)) \
+    twin(cuIpcOpenMemHandle, hipIpcOpenMemHandle, \
+         (CUdeviceptr *pointer, CUipcMemHandle name, unsigned flags)) \
     twin(cuIpcCloseMemHandle, hipIpcCloseMemHandle, (CUdeviceptr pointer)) \
-    twin(cuMemsetD8Async, hipMemsetD8Async, (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream)) \
-    twin(cuMemsetD16Async, hipMemsetD16Async, (CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream)) \
-    twin(cuMemsetD32Async, hipMemsetD32Async, (CUdeviceptr to, int value, std::size_t count, CUstream stream)) \
+    twin(cuMemsetD8Async, hipMemsetD8Async, \
+         (CUdeviceptr to, unsigned char value, std::size_t count, CUstream stream)) \
+    twin(cuMemsetD16Async, hipMemsetD16Async, \
+         (CUdeviceptr to, unsigned short value, std::size_t count, CUstream stream)) \
+    twin(cuMemsetD32Async, hipMemsetD32Async, \
+         (CUdeviceptr to, int value, std::size_t count, CUstream stream)) \
     twin(cuModuleUnload, hipModuleUnload, (CUmodule module)) \
-    twin(cuModuleGetFunction, hipModuleGetFunction, (CUfunction *function, CUmodule module, const char *name)) \
-    twin(cuFuncGetAttribute, hipFuncGetAttribute, (int *value, CUfunction_attribute which, CUfunction function)) \
-    twin(cuOccupancyMaxActiveBlocksPerMultiprocessor, hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, \
+    twin(cuModuleGetFunction, hipModuleGetFunction, \
+         (CUfunction *function, CUmodule module, const char *name)) \
+    twin(cuFuncGetAttribute, hipFuncGetAttribute, \
+         (int *value, CUfunction_attribute which, CUfunction function)) \
+    twin(cuOccupancyMaxActiveBlocksPerMultiprocessor, \
+         hipModuleOccupancyMaxActiveBlocksPerMultiprocessor, \
          (int *groups, CUfunction function, int group, std::size_t dynamic_bytes)) \
     twin(cuLaunchKernel, hipModuleLaunchKernel, \
-         (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
-          unsigned block_z, unsigned dynamic_bytes, CUstream stream, void **parameters, void **extra))
+         (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, \
+          unsigned block_x, unsigned block_y, unsigned block_z, unsigned dynamic_bytes, \
+          CUstream stream, void **parameters, void **extra))
 
 // Functions of HIP that implement those of CUDA without a twin, for driver.cpp and its neighbours.
 #define ENTREPOT_HIP_OWN(required, optional) \
@@ -285,23 +317,32 @@ inline constexpr int hipMemcpyDefault = 4;
     required(hipStreamQuery, (CUstream stream)) \
     required(hipEventQuery, (CUevent event)) \
     optional(hipStreamGetDevice, (CUstream stream, CUdevice *device)) \
-    optional(hipUserObjectCreate, (CUuserObject *made, void *user, CUhostFn let_go, unsigned references, unsigned flags)) \
+    optional(hipUserObjectCreate, \
+             (CUuserObject *made, void *user, CUhostFn let_go, unsigned references, \
+              unsigned flags)) \
     optional(hipUserObjectRelease, (CUuserObject object, unsigned references)) \
-    optional(hipGraphRetainUserObject, (CUgraph graph, CUuserObject object, unsigned references, unsigned flags)) \
+    optional(hipGraphRetainUserObject, \
+             (CUgraph graph, CUuserObject object, unsigned references, unsigned flags)) \
     optional(hipLaunchHostFunc, (CUstream stream, CUhostFn function, void *user)) \
-    required(hipStreamAddCallback, (CUstream stream, void (*function)(CUstream, CUresult, void *), void *user, unsigned flags)) \
+    required(hipStreamAddCallback, \
+             (CUstream stream, void (*function)(CUstream, CUresult, void *), void *user, \
+              unsigned flags)) \
     required(hipPointerGetAttributes, (hipPointerAttribute_t *found, const void *pointer)) \
     required(hipMemGetAddressRange, (CUdeviceptr *base, std::size_t *size, CUdeviceptr pointer)) \
-    required(hipMemcpyAsync, (void *to, const void *from, std::size_t bytes, int kind, CUstream stream)) \
+    required(hipMemcpyAsync, \
+             (void *to, const void *from, std::size_t bytes, int kind, CUstream stream)) \
     required(hipMemcpyPeerAsync, \
-             (CUdeviceptr to, int to_device, CUdeviceptr from, int from_device, std::size_t bytes, CUstream stream)) \
-    required(hipMemcpy2DAsync, (void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, std::size_t width, \
-                                std::size_t height, int kind, CUstream stream)) \
+             (CUdeviceptr to, int to_device, CUdeviceptr from, int from_device, std::size_t bytes, \
+              CUstream stream)) \
+    required(hipMemcpy2DAsync, \
+             (void *to, std::size_t to_pitch, const void *from, std::size_t from_pitch, \
+              std::size_t width, std::size_t height, int kind, CUstream stream)) \
     required(hipMemcpy3DAsync, (const hipMemcpy3DParms *plan, CUstream stream)) \
     required(hipModuleLoadData, (CUmodule *module, const void *image)) \
     required(hipModuleLaunchCooperativeKernel, \
-             (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y, \
-              unsigned block_z, unsigned dynamic_bytes, CUstream stream, void **parameters))
+             (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, \
+              unsigned block_x, unsigned block_y, unsigned block_z, unsigned dynamic_bytes, \
+              CUstream stream, void **parameters))
 // clang-format on
 
 struct Driver {
@@ -311,12 +352,14 @@ struct Driver {
 #define ENTREPOT_HIP_MEMBER(name, takes) CUresult(*name) takes = nullptr;
     ENTREPOT_HIP_OWN(ENTREPOT_HIP_MEMBER, ENTREPOT_HIP_MEMBER)
 #undef ENTREPOT_HIP_MEMBER
-    int (*hipGetStreamDeviceId)(CUstream stream) = nullptr;  // before hipStreamGetDevice (5.6), which is preferred
+    // before hipStreamGetDevice (5.6), which is preferred
+    int (*hipGetStreamDeviceId)(CUstream stream) = nullptr;
     const char *(*hipGetErrorName)(CUresult code) = nullptr;
     const char *(*hipGetErrorString)(CUresult code) = nullptr;
 
     // Adapters, in driver.cpp.
-    CUresult (*cuDeviceGetAttribute)(int *value, CUdevice_attribute which, CUdevice device) = nullptr;
+    CUresult (*cuDeviceGetAttribute)(int *value, CUdevice_attribute which,
+                                     CUdevice device) = nullptr;
     CUresult (*cuDevicePrimaryCtxRetain)(CUcontext *context, CUdevice device) = nullptr;
     CUresult (*cuDevicePrimaryCtxRelease)(CUdevice device) = nullptr;
     CUresult (*cuDevicePrimaryCtxGetState)(CUdevice device, unsigned *flags, int *active) = nullptr;
@@ -327,24 +370,31 @@ struct Driver {
     CUresult (*cuStreamGetCtx)(CUstream stream, CUcontext *context) = nullptr;
     CUresult (*cuStreamQuery)(CUstream stream) = nullptr;
     CUresult (*cuEventQuery)(CUevent event) = nullptr;
-    CUresult (*cuPointerGetAttribute)(void *value, CUpointer_attribute which, CUdeviceptr pointer) = nullptr;
-    CUresult (*cuMemcpyAsync)(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) = nullptr;
-    CUresult (*cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext of_to, CUdeviceptr from, CUcontext of_from, std::size_t bytes,
-                                  CUstream stream) = nullptr;
+    CUresult (*cuPointerGetAttribute)(void *value, CUpointer_attribute which,
+                                      CUdeviceptr pointer) = nullptr;
+    CUresult (*cuMemcpyAsync)(CUdeviceptr to, CUdeviceptr from, std::size_t bytes,
+                              CUstream stream) = nullptr;
+    CUresult (*cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext of_to, CUdeviceptr from,
+                                  CUcontext of_from, std::size_t bytes, CUstream stream) = nullptr;
     CUresult (*cuLaunchHostFunc)(CUstream stream, CUhostFn function, void *user) = nullptr;
-    CUresult (*cuUserObjectCreate)(CUuserObject *made, void *user, CUhostFn let_go, unsigned references,
-                                   unsigned flags) = nullptr;
+    CUresult (*cuUserObjectCreate)(CUuserObject *made, void *user, CUhostFn let_go,
+                                   unsigned references, unsigned flags) = nullptr;
     CUresult (*cuUserObjectRelease)(CUuserObject object, unsigned references) = nullptr;
-    CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references, unsigned flags) = nullptr;
-    CUresult (*cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned count, CUjit_option *options,
-                                   void **values) = nullptr;
+    CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references,
+                                        unsigned flags) = nullptr;
+    CUresult (*cuModuleLoadDataEx)(CUmodule *module, const void *image, unsigned count,
+                                   CUjit_option *options, void **values) = nullptr;
     // Not all of these exist in HIP.
     CUresult (*cuModuleGetFunctionCount)(unsigned *count, CUmodule module) = nullptr;
-    CUresult (*cuModuleEnumerateFunctions)(CUfunction *functions, unsigned count, CUmodule module) = nullptr;
+    CUresult (*cuModuleEnumerateFunctions)(CUfunction *functions, unsigned count,
+                                           CUmodule module) = nullptr;
     CUresult (*cuFuncGetName)(const char **name, CUfunction function) = nullptr;
-    CUresult (*cuFuncGetParamInfo)(CUfunction function, std::size_t index, std::size_t *offset, std::size_t *bytes) = nullptr;
-    CUresult (*cuFuncSetAttribute)(CUfunction function, CUfunction_attribute which, int value) = nullptr;
-    CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function, void **parameters, void **extra) = nullptr;
+    CUresult (*cuFuncGetParamInfo)(CUfunction function, std::size_t index, std::size_t *offset,
+                                   std::size_t *bytes) = nullptr;
+    CUresult (*cuFuncSetAttribute)(CUfunction function, CUfunction_attribute which,
+                                   int value) = nullptr;
+    CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function,
+                                 void **parameters, void **extra) = nullptr;
 
     int version = 0;  // 60140093 for HIP 6.1
     std::string path;

@@ -46,7 +46,8 @@ PointerAttributes attributes_of(const void *pointer) {
         return attributes;
     attributes.is_managed = is_managed(found);
     attributes.ordinal = found.device;
-    if (driver().hipMemGetAddressRange(&attributes.base, &attributes.size, address(pointer)) != CUDA_SUCCESS) {
+    if (driver().hipMemGetAddressRange(&attributes.base, &attributes.size, address(pointer)) !=
+        CUDA_SUCCESS) {
         driver().hipGetLastError();
         attributes.base = attributes.size = 0;  // the range of some memory is unknown
     }

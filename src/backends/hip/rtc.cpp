@@ -36,23 +36,29 @@ void *open_library(void *runtime) {
         for (const std::string &place : {folder_of(runtime) + name, std::string(name)})
             if (void *const library = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL))
                 return library;
-    refuse(EP_UNAVAILABLE, "HIP C++ is compiled by hipRTC (", library_names[0], ", ", library_names[1], " or ", library_names[2],
-           "), and it is not installed beside the HIP runtime: ROCm has it in hip-runtime-amd or libhiprtc");
+    refuse(EP_UNAVAILABLE, "HIP C++ is compiled by hipRTC (", library_names[0], ", ",
+           library_names[1], " or ", library_names[2],
+           "), and it is not installed beside the HIP runtime: ROCm has it in hip-runtime-amd or "
+           "libhiprtc");
 }
 
 const Rtc *describe(void *library) {
     auto made = std::make_unique<Rtc>();
     const auto look_up = [&](auto &function, const char *name) {
-        function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+        function =
+            reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
         if (function == nullptr)
-            refuse(EP_UNAVAILABLE, "hipRTC has no function ", name, ": it is older than HIP 5.2, update it");
+            refuse(EP_UNAVAILABLE, "hipRTC has no function ", name,
+                   ": it is older than HIP 5.2, update it");
     };
 #define ENTREPOT_HIPRTC_LOOK_UP(name, of_hip, takes) look_up(made->name, #of_hip);
     ENTREPOT_HIPRTC(ENTREPOT_HIPRTC_LOOK_UP)
 #undef ENTREPOT_HIPRTC_LOOK_UP
     look_up(made->nvrtcGetErrorString, "hiprtcGetErrorString");
     Dl_info info{};
-    made->path = dladdr(reinterpret_cast<const void *>(made->nvrtcVersion), &info) != 0 ? info.dli_fname : "";
+    made->path = dladdr(reinterpret_cast<const void *>(made->nvrtcVersion), &info) != 0
+                     ? info.dli_fname
+                     : "";
     made->stamp = stamp_of(made->path);
     made->check(made->nvrtcVersion(&made->major, &made->minor), "nvrtcVersion");
     return made.release();
@@ -61,7 +67,8 @@ const Rtc *describe(void *library) {
 // ------------------------------------------------------------------ options
 
 bool names_architecture(const std::string &option) {
-    return option.starts_with("--offload-arch") || option.starts_with("--gpu-architecture") || option.starts_with("-arch");
+    return option.starts_with("--offload-arch") || option.starts_with("--gpu-architecture") ||
+           option.starts_with("-arch");
 }
 
 // An unknown architecture crashes the process in hipRTC of HIP 5.2, which frees memory that it
@@ -90,7 +97,8 @@ const Compiler &compiler_library() {
         if (library == nullptr)
             return made;
         const auto look_up = [&](auto &function, const char *name) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+            function =
+                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
         };
         look_up(made.count_of, "amd_comgr_get_isa_count");
         look_up(made.name_of, "amd_comgr_get_isa_name");
@@ -128,9 +136,11 @@ std::string known_architectures() {
 // Known for HIP 5.2, and assumed for the rest of HIP 5.
 bool dies_of_unknown_architectures() {
     static const bool known = [] {
-        const auto version_of = reinterpret_cast<CUresult (*)(int *)>(dlsym(hip_library(), "hipRuntimeGetVersion"));
+        const auto version_of =
+            reinterpret_cast<CUresult (*)(int *)>(dlsym(hip_library(), "hipRuntimeGetVersion"));
         int version = 0;
-        return version_of != nullptr && version_of(&version) == CUDA_SUCCESS && version < 60'000'000;
+        return version_of != nullptr && version_of(&version) == CUDA_SUCCESS &&
+               version < 60'000'000;
     }();
     return known;
 }
@@ -143,12 +153,13 @@ void check_architecture(const Rtc &rtc, const std::string &option) {
         return;
     const std::string named = option.substr(equals + 1);
     if (!compiles_for(named))
-        refuse(EP_BUILD_FAILED, rtc.name(), " does not know the architecture '", named, "': it compiles for ",
-               known_architectures());
+        refuse(EP_BUILD_FAILED, rtc.name(), " does not know the architecture '", named,
+               "': it compiles for ", known_architectures());
 }
 
 // Prefixes of hipRTC's own options that read no files. It also accepts any of Clang's.
-constexpr std::string_view own_options[] = {"--offload-arch=", "--gpu-architecture=", "--gpu-max-threads-per-block="};
+constexpr std::string_view own_options[] = {
+    "--offload-arch=", "--gpu-architecture=", "--gpu-max-threads-per-block="};
 
 // Options in this environment variable are added to all others, except in HIP 5.2.
 constexpr const char *options_variable = "HIPRTC_COMPILE_OPTIONS_APPEND";
@@ -160,14 +171,16 @@ struct Properties {
     const char *function;
     std::size_t bytes, architecture;
 };
-constexpr Properties known_properties[] = {{"hipGetDevicePropertiesR0600", 1472, 1160}, {"hipGetDeviceProperties", 792, 396}};
+constexpr Properties known_properties[] = {{"hipGetDevicePropertiesR0600", 1472, 1160},
+                                           {"hipGetDeviceProperties", 792, 396}};
 constexpr std::size_t architecture_bytes = 256;
 
 }  // namespace
 
 Target target_of(CUdevice device) {
     for (const Properties &known : known_properties) {
-        const auto function = reinterpret_cast<CUresult (*)(void *, int)>(dlsym(hip_library(), known.function));
+        const auto function =
+            reinterpret_cast<CUresult (*)(void *, int)>(dlsym(hip_library(), known.function));
         if (function == nullptr)
             continue;
         alignas(16) std::array<char, 4096> properties{};  // later versions may append
@@ -175,7 +188,8 @@ Target target_of(CUdevice device) {
         const char *const found = properties.data() + known.architecture;
         return {std::string(found, strnlen(found, architecture_bytes))};
     }
-    refuse(EP_UNAVAILABLE, "the HIP runtime has neither ", known_properties[0].function, " nor ", known_properties[1].function);
+    refuse(EP_UNAVAILABLE, "the HIP runtime has neither ", known_properties[0].function, " nor ",
+           known_properties[1].function);
 }
 
 // Never closed.
@@ -199,14 +213,16 @@ Words all_options(const Rtc &rtc, const Request &request) {
 
 bool name_files(const Words &options) {
     const char *const appended = std::getenv(options_variable);
-    return options_name_files(options, own_options) || options_name_files(words_in(appended), own_options);
+    return options_name_files(options, own_options) ||
+           options_name_files(words_in(appended), own_options);
 }
 
 std::string identity(const Rtc &rtc) {
     const char *const appended = std::getenv(options_variable);
     // The runtime's version has a patch level, which hipRTC's lacks.
     const int runtime = opened_driver == nullptr ? 0 : driver().version;
-    return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " + (appended == nullptr ? "" : appended);
+    return rtc.name() + ", " + rtc.stamp + ", HIP " + std::to_string(runtime) + ", " +
+           (appended == nullptr ? "" : appended);
 }
 
 std::string image_of(const Rtc &rtc, nvrtcProgram program) {

@@ -19,13 +19,18 @@ enum nvrtcResult : int {
 // clang-format off
 #define ENTREPOT_HIPRTC(twin) \
     twin(nvrtcVersion, hiprtcVersion, (int *major, int *minor)) \
-    twin(nvrtcCreateProgram, hiprtcCreateProgram, (nvrtcProgram *program, const char *source, const char *name, int headers, \
-                                                   const char *const *texts, const char *const *names)) \
+    twin(nvrtcCreateProgram, hiprtcCreateProgram, \
+         (nvrtcProgram *program, const char *source, const char *name, int headers, \
+          const char *const *texts, const char *const *names)) \
     twin(nvrtcDestroyProgram, hiprtcDestroyProgram, (nvrtcProgram *program)) \
-    twin(nvrtcCompileProgram, hiprtcCompileProgram, (nvrtcProgram program, int count, const char *const *options)) \
-    twin(nvrtcAddNameExpression, hiprtcAddNameExpression, (nvrtcProgram program, const char *expression)) \
-    twin(nvrtcGetLoweredName, hiprtcGetLoweredName, (nvrtcProgram program, const char *expression, const char **name)) \
-    twin(nvrtcGetProgramLogSize, hiprtcGetProgramLogSize, (nvrtcProgram program, std::size_t *size)) \
+    twin(nvrtcCompileProgram, hiprtcCompileProgram, \
+         (nvrtcProgram program, int count, const char *const *options)) \
+    twin(nvrtcAddNameExpression, hiprtcAddNameExpression, \
+         (nvrtcProgram program, const char *expression)) \
+    twin(nvrtcGetLoweredName, hiprtcGetLoweredName, \
+         (nvrtcProgram program, const char *expression, const char **name)) \
+    twin(nvrtcGetProgramLogSize, hiprtcGetProgramLogSize, \
+         (nvrtcProgram program, std::size_t *size)) \
     twin(nvrtcGetProgramLog, hiprtcGetProgramLog, (nvrtcProgram program, char *log)) \
     twin(nvrtcGetCodeSize, hiprtcGetCodeSize, (nvrtcProgram program, std::size_t *size)) \
     twin(nvrtcGetCode, hiprtcGetCode, (nvrtcProgram program, char *code))
@@ -46,10 +51,13 @@ struct Rtc {
 
     void check(nvrtcResult code, const char *function) const {
         if (code != NVRTC_SUCCESS)
-            refuse(EP_DEVICE_ERROR, "hipRTC (", function, " by NVRTC's name) failed with ", nvrtcGetErrorString(code));
+            refuse(EP_DEVICE_ERROR, "hipRTC (", function, " by NVRTC's name) failed with ",
+                   nvrtcGetErrorString(code));
     }
     // Includes the path, since versions of hipRTC do not say which compiler they use.
-    std::string name() const { return "hipRTC " + std::to_string(major) + "." + std::to_string(minor) + " (" + path + ")"; }
+    std::string name() const {
+        return "hipRTC " + std::to_string(major) + "." + std::to_string(minor) + " (" + path + ")";
+    }
 };
 
 inline constexpr const char *source_name = "kernel.hip";

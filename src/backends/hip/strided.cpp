@@ -10,11 +10,12 @@ extern const char walk_text[];  // generated from walk.cu
 
 void copy_rows(CUstream stream, const Rows &rows) {
     if (rows.depth == 1)
-        return check(driver().hipMemcpy2DAsync(rows.to, rows.to_pitch, rows.from, rows.from_pitch, rows.width, rows.height,
-                                               hipMemcpyDefault, stream),
+        return check(driver().hipMemcpy2DAsync(rows.to, rows.to_pitch, rows.from, rows.from_pitch,
+                                               rows.width, rows.height, hipMemcpyDefault, stream),
                      "hipMemcpy2DAsync");
     hipMemcpy3DParms plan{};
-    plan.srcPtr = {const_cast<char *>(rows.from), rows.from_pitch, rows.from_pitch, rows.from_height};
+    plan.srcPtr = {const_cast<char *>(rows.from), rows.from_pitch, rows.from_pitch,
+                   rows.from_height};
     plan.dstPtr = {rows.to, rows.to_pitch, rows.to_pitch, rows.to_height};
     plan.width = rows.width;
     plan.height = rows.height;

@@ -1,4 +1,5 @@
-// The HIP backend: AMD's GPUs through the HIP runtime, linked into libentrepot, which links nothing of AMD's.
+// The HIP backend: AMD's GPUs through the HIP runtime, linked into libentrepot, which links nothing
+// of AMD's.
 //
 // It is compiled from the sources of the CUDA backend (backends/gpu) and has the same guarantees,
 // except:
@@ -15,4 +16,6 @@ extern "C" ep_status entrepot_hip_backend(const ep_loader *lent, const ep_backen
     return entrepot::backends::hip::open_backend(lent, backend);
 }
 
-extern "C" const char *entrepot_hip_library() { return entrepot::backends::hip::driver().path.c_str(); }
+extern "C" const char *entrepot_hip_library() {
+    return entrepot::backends::hip::driver().path.c_str();
+}

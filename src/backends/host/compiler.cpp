@@ -68,7 +68,8 @@ std::optional<std::string> find_program(const std::string &name) {
     const std::string path = environment("PATH", "/usr/local/bin:/usr/bin:/bin");
     for (std::size_t start = 0; start <= path.size();) {
         const std::size_t end = std::min(path.find(':', start), path.size());
-        if (std::string candidate = path.substr(start, end - start) + "/" + name; end > start && is_program(candidate))
+        if (std::string candidate = path.substr(start, end - start) + "/" + name;
+            end > start && is_program(candidate))
             return candidate;
         start = end + 1;
     }
@@ -89,7 +90,8 @@ std::vector<std::string> candidates() {
 pid_t spawn(const Words &command, int output) {
     std::vector<char *> words;
     for (const std::string &word : command)
-        words.push_back(const_cast<char *>(word.c_str()));  // posix_spawn's signature is older than const
+        // posix_spawn's signature is older than const
+        words.push_back(const_cast<char *>(word.c_str()));
     words.push_back(nullptr);
 
     posix_spawn_file_actions_t actions;
@@ -107,13 +109,15 @@ pid_t spawn(const Words &command, int output) {
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &usual);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF |
+                                              POSIX_SPAWN_SETPGROUP);
     pid_t child = 0;
     const int error = posix_spawn(&child, words[0], &actions, &attributes, words.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     if (error != 0)
-        refuse(EP_UNAVAILABLE, "the compiler ", command[0], " could not be started: ", std::strerror(error));
+        refuse(EP_UNAVAILABLE, "the compiler ", command[0],
+               " could not be started: ", std::strerror(error));
     return child;
 }
 
@@ -160,7 +164,8 @@ std::optional<Words> find_compiler() {
 std::string compiler_identity(const Words &command) {
     std::string identity;
     for (const std::string &word : command) {  // "ccache g++": each program counts
-        const std::optional<std::string> program = word.starts_with("-") ? std::nullopt : find_program(word);
+        const std::optional<std::string> program =
+            word.starts_with("-") ? std::nullopt : find_program(word);
         if (program)
             identity += stamp_of(*program) + '\n';
     }
@@ -171,15 +176,17 @@ std::string compiler_identity(const Words &command) {
 
 bool environment_names_files() {
     const char *const names[] = {"COMPILER_PATH", "GCC_EXEC_PREFIX", "CCC_OVERRIDE_OPTIONS"};
-    return std::ranges::any_of(names, [](const char *name) { return !environment(name, "").empty(); });
+    return std::ranges::any_of(names,
+                               [](const char *name) { return !environment(name, "").empty(); });
 }
 
 std::string no_compiler() {
     std::string tried;
     for (const std::string &candidate : candidates())
         tried += (tried.empty() ? "" : ", ") + candidate;
-    return "kernels on the host are compiled by the system's C++ compiler, and none was found: tried " + tried +
-           " in the PATH; install one (g++ or clang), or set CXX to its path";
+    return "kernels on the host are compiled by the system's C++ compiler, and none was found: "
+           "tried " +
+           tried + " in the PATH; install one (g++ or clang), or set CXX to its path";
 }
 
 bool run_command(const Words &command, const std::function<void(std::string_view)> &say) {
@@ -195,14 +202,16 @@ bool run_command(const Words &command, const std::function<void(std::string_view
     char buffer[4096];
     while (true) {
         pollfd said{reading.number(), POLLIN, 0};
-        if (const int ready = poll(&said, 1, between_questions_ms); ready == 0 || (ready < 0 && errno == EINTR)) {
+        if (const int ready = poll(&said, 1, between_questions_ms);
+            ready == 0 || (ready < 0 && errno == EINTR)) {
             const bool interrupted = is_interrupted();
             if (fork_generation() != started_by)  // a signal's handler forked, and returned
                 refuse(EP_DEVICE_ERROR, "this process was forked while the compiler ", command[0],
                        " ran for its parent, which gets the result: compile again here");
             if (interrupted) {
                 end(child);
-                refuse(EP_DEVICE_ERROR, "the compiler ", command[0], " was interrupted, and has been ended");
+                refuse(EP_DEVICE_ERROR, "the compiler ", command[0],
+                       " was interrupted, and has been ended");
             }
             continue;
         }
@@ -218,8 +227,8 @@ bool run_command(const Words &command, const std::function<void(std::string_view
 TemporaryDirectory::TemporaryDirectory()
     : path_(environment("TMPDIR", "/tmp") + "/entrepot-XXXXXX"), generation_(fork_generation()) {
     if (mkdtemp(path_.data()) == nullptr)
-        refuse(EP_DEVICE_ERROR, "no temporary directory like ", path_, " could be made (", std::strerror(errno),
-               "): set TMPDIR to a place that can be written");
+        refuse(EP_DEVICE_ERROR, "no temporary directory like ", path_, " could be made (",
+               std::strerror(errno), "): set TMPDIR to a place that can be written");
 }
 
 TemporaryDirectory::~TemporaryDirectory() {

@@ -1,4 +1,5 @@
-// Contexts: the process has one address space, so there is one context. It is immortal, and its references are not counted.
+// Contexts: the process has one address space, so there is one context. It is immortal, and its
+// references are not counted.
 #include "backends/host/native.hpp"
 
 namespace entrepot::backends::host {
@@ -10,8 +11,8 @@ ep_context the_context() noexcept {
 
 void check_context(ep_context context) {
     if (context != the_context())
-        refuse(EP_INVALID,
-               "the host backend was given a context of another backend: the host device has one context, its default");
+        refuse(EP_INVALID, "the host backend was given a context of another backend: the host "
+                           "device has one context, its default");
 }
 
 namespace {

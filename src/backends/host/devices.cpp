@@ -15,7 +15,9 @@ ep_device the_device() noexcept {
 
 void check_device(ep_device device) {
     if (device != the_device())
-        refuse(EP_INVALID, "the host backend was given a device of another backend: its only device is \"host\"");
+        refuse(
+            EP_INVALID,
+            "the host backend was given a device of another backend: its only device is \"host\"");
 }
 
 std::uint64_t total_memory() noexcept {
@@ -65,8 +67,8 @@ ep_device_info describe() {
     for (std::uint64_t &limit : info.max_work_items)
         limit = max_work_group;
     info.compute_units = processors();
-    info.aspects = EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS | EP_USM_SHARED_ALLOCATIONS |
-                   EP_PROFILING | EP_READS_HOST_MEMORY;
+    info.aspects = EP_FP64 | EP_ATOMIC64 | EP_USM_HOST_ALLOCATIONS | EP_USM_DEVICE_ALLOCATIONS |
+                   EP_USM_SHARED_ALLOCATIONS | EP_PROFILING | EP_READS_HOST_MEMORY;
     info.score = 0;  // the default only if no runtime offers a device
     return info;
 }
@@ -99,10 +101,12 @@ ep_status device_parent(ep_device device, ep_device *parent) {
     });
 }
 
-ep_status device_partition(ep_device, ep_partition, const std::uint32_t *, std::size_t, ep_device *, std::size_t *) {
+ep_status device_partition(ep_device, ep_partition, const std::uint32_t *, std::size_t, ep_device *,
+                           std::size_t *) {
     return guarded([] {
-        refuse(EP_UNSUPPORTED, "the host device cannot be partitioned: restrict the whole process (taskset), or "
-                               "partition a SYCL CPU device such as opencl:cpu");
+        refuse(EP_UNSUPPORTED,
+               "the host device cannot be partitioned: restrict the whole process (taskset), or "
+               "partition a SYCL CPU device such as opencl:cpu");
     });
 }
 

@@ -5,14 +5,18 @@
 
 namespace entrepot::backends::host {
 
-Event::Event(Queue &queue) : timed((queue.flags & EP_QUEUE_PROFILING) != 0), queue_(&queue), generation_(fork_generation()) {}
+Event::Event(Queue &queue)
+    : timed((queue.flags & EP_QUEUE_PROFILING) != 0), queue_(&queue),
+      generation_(fork_generation()) {}
 
 void Event::complete() noexcept {
     std::vector<Queue *> waiting;
     {
         const std::lock_guard hold(lock_);
         if (timed)
-            seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+            seconds_ =
+                std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+                    .count();
         waiting.swap(waiting_);
         done_.store(true, std::memory_order_release);
     }
@@ -38,7 +42,8 @@ void Event::wait() {
 
 void Event::refuse_if_orphaned() const {
     if (generation_ != fork_generation())
-        refuse(EP_DEVICE_ERROR, "this event was not done when the process forked, and its work went on in the parent only: "
+        refuse(EP_DEVICE_ERROR, "this event was not done when the process forked, and its work "
+                                "went on in the parent only: "
                                 "wait for it before the fork");
 }
 
@@ -82,7 +87,8 @@ ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
 }
 
 ep_status event_record_context(ep_context, ep_event *) {
-    return guarded([] { refuse(EP_UNSUPPORTED, "the host knows of no work but that of its queues"); });
+    return guarded(
+        [] { refuse(EP_UNSUPPORTED, "the host knows of no work but that of its queues"); });
 }
 
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
@@ -107,7 +113,8 @@ ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
     return guarded([&] {
         const Event &first = object(from), &second = object(to);
         if (!first.timed || !second.timed)
-            refuse(EP_INVALID, "an event of a queue without profiling has no time: create the queue with EP_QUEUE_PROFILING");
+            refuse(EP_INVALID, "an event of a queue without profiling has no time: create the "
+                               "queue with EP_QUEUE_PROFILING");
         if (!first.is_done() || !second.is_done())
             refuse(EP_INVALID, "an event that is not done has no time yet: wait for it first");
         *seconds = second.seconds() - first.seconds();

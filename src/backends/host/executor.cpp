@@ -47,7 +47,8 @@ void Loop::run_deferred() noexcept {
 }
 
 bool Loop::wants_threads() const noexcept {
-    return next_.load(std::memory_order_relaxed) < count_ && threads_.load(std::memory_order_relaxed) < processors();
+    return next_.load(std::memory_order_relaxed) < count_ &&
+           threads_.load(std::memory_order_relaxed) < processors();
 }
 
 void Loop::take_part() noexcept {
@@ -73,7 +74,8 @@ class Executor {
 public:
     // False if there is no thread. Throws std::bad_alloc without any effect.
     bool start(const std::shared_ptr<Loop> &loop) {
-        const auto wanted = static_cast<unsigned>(std::min<std::uint64_t>(loop->chunks(), processors()));
+        const auto wanted =
+            static_cast<unsigned>(std::min<std::uint64_t>(loop->chunks(), processors()));
         std::unique_lock hold(lock_);
         while (parked_ < wanted && threads_ < processors() && add_thread())
             ;

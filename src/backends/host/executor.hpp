@@ -26,7 +26,8 @@ private:
 // the last thread to finish a chunk finishes the loop.
 class Loop : Deferred {
 public:
-    Loop(std::uint64_t count, std::uint64_t chunk) : count_(count), chunk_(chunk), unfinished_(count) {}
+    Loop(std::uint64_t count, std::uint64_t chunk)
+        : count_(count), chunk_(chunk), unfinished_(count) {}
     virtual ~Loop() = default;
     Loop(const Loop &) = delete;
     Loop &operator=(const Loop &) = delete;

@@ -72,9 +72,9 @@ private:
 };
 
 // A forked child has the same memory mapped, so it keeps the table.
-[[maybe_unused]] const int watching_mappings =
-    pthread_atfork([]() noexcept { Mappings::only().lock(); }, []() noexcept { Mappings::only().unlock(); },
-                   []() noexcept { Mappings::only().unlock(); });
+[[maybe_unused]] const int watching_mappings = pthread_atfork(
+    []() noexcept { Mappings::only().lock(); }, []() noexcept { Mappings::only().unlock(); },
+    []() noexcept { Mappings::only().unlock(); });
 
 std::size_t whole_pages(std::size_t bytes) {
     const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -84,17 +84,21 @@ std::size_t whole_pages(std::size_t bytes) {
 int make_file(std::size_t bytes) {
     OpenFile file(memfd_create("entrepot", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (file.number() < 0)
-        refuse(EP_OUT_OF_MEMORY, "shared memory needs an open file, and the system gives none: ", system_error(),
+        refuse(EP_OUT_OF_MEMORY,
+               "shared memory needs an open file, and the system gives none: ", system_error(),
                " (`ulimit -n` is how many a process may have)");
-    if (ftruncate(file.number(), static_cast<off_t>(bytes)) != 0 || fcntl(file.number(), F_ADD_SEALS, seals) != 0)
-        refuse(EP_OUT_OF_MEMORY, bytes, " bytes of shared memory were asked for, and the system refuses: ", system_error());
+    if (ftruncate(file.number(), static_cast<off_t>(bytes)) != 0 ||
+        fcntl(file.number(), F_ADD_SEALS, seals) != 0)
+        refuse(EP_OUT_OF_MEMORY, bytes,
+               " bytes of shared memory were asked for, and the system refuses: ", system_error());
     return file.detach();
 }
 
 std::byte *map(int file, std::size_t bytes, int protection) {
     void *const start = mmap(nullptr, bytes, protection, MAP_SHARED, file, 0);
     if (start == MAP_FAILED)
-        refuse(EP_OUT_OF_MEMORY, bytes, " bytes of shared memory cannot be mapped: ", system_error());
+        refuse(EP_OUT_OF_MEMORY, bytes,
+               " bytes of shared memory cannot be mapped: ", system_error());
     return static_cast<std::byte *>(start);
 }
 
@@ -111,22 +115,25 @@ void *enter(OpenFile &file, std::size_t bytes, int protection) {
     return start;
 }
 
-ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, void **pointer) {
+ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
+                       void **pointer) {
     return guarded([&] {
         check_context(context);
         check_device(device);
         if (kind != EP_USM_HOST && kind != EP_USM_DEVICE && kind != EP_USM_SHARED)
-            refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind), " was asked for: a kind is host, device or shared");
+            refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind),
+                   " was asked for: a kind is host, device or shared");
         if (bytes > total_memory())
-            refuse(EP_OUT_OF_MEMORY, bytes, " bytes were asked for, and this machine has ", total_memory(),
-                   " of memory and swap");
+            refuse(EP_OUT_OF_MEMORY, bytes, " bytes were asked for, and this machine has ",
+                   total_memory(), " of memory and swap");
         const std::size_t whole = whole_pages(bytes);
         OpenFile file(make_file(whole));
         *pointer = enter(file, whole, PROT_READ | PROT_WRITE);
     });
 }
 
-ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form, ep_ipc_handle *handle) {
+ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form,
+                     ep_ipc_handle *handle) {
     return guarded([&] {
         check_context(context);
         if (form != EP_IPC_ANY && form != EP_IPC_FILE)
@@ -136,13 +143,15 @@ ep_status ipc_export(ep_context context, const void *pointer, ep_ipc_form form, 
         const std::byte *const start = Mappings::only().find(at, found);
         if (start == nullptr)
             refuse(EP_UNSUPPORTED, "this memory of the host is private to the process");
-        *handle = {EP_IPC_FILE, found.file, found.bytes, static_cast<std::uint64_t>(at - start), {}, {}};
+        *handle = {EP_IPC_FILE, found.file, found.bytes, static_cast<std::uint64_t>(at - start),
+                   {},          {}};
     });
 }
 
 ep_status ipc_device(const ep_ipc_handle *handle, ep_device *device) {
     return guarded([&] {
-        if (std::any_of(std::begin(handle->device), std::end(handle->device), [](std::uint8_t byte) { return byte != 0; }))
+        if (std::any_of(std::begin(handle->device), std::end(handle->device),
+                        [](std::uint8_t byte) { return byte != 0; }))
             refuse(EP_INVALID, "the handle names a device, but host memory has no device");
         *device = the_device();
     });
@@ -155,12 +164,14 @@ void check_file(int file, std::uint64_t bytes) {
         refuse(EP_INVALID, "the handle's file cannot be asked about: ", system_error());
     const int sealed = fcntl(file, F_GET_SEALS);
     if (sealed < 0 || (sealed & F_SEAL_SHRINK) == 0)
-        refuse(EP_INVALID, "the handle's file is no shared memory of Entrepot: it is not sealed against being made shorter");
+        refuse(EP_INVALID, "the handle's file is no shared memory of Entrepot: it is not sealed "
+                           "against being made shorter");
     if (bytes == 0 || bytes > static_cast<std::uint64_t>(about.st_size))
         refuse(EP_INVALID, "the handle says ", bytes, " bytes, and its file has ", about.st_size);
 }
 
-ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t read_only, void **pointer) {
+ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t read_only,
+                   void **pointer) {
     return guarded([&] {
         check_context(context);
         if (handle->form != EP_IPC_FILE)
@@ -168,7 +179,8 @@ ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t
         check_file(handle->file, handle->size);
         OpenFile file(fcntl(handle->file, F_DUPFD_CLOEXEC, 0));
         if (file.number() < 0)
-            refuse(EP_OUT_OF_MEMORY, "shared memory needs an open file, and the system gives none: ", system_error());
+            refuse(EP_OUT_OF_MEMORY,
+                   "shared memory needs an open file, and the system gives none: ", system_error());
         *pointer = enter(file, handle->size, read_only != 0 ? PROT_READ : PROT_READ | PROT_WRITE);
     });
 }

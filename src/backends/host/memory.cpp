@@ -16,27 +16,32 @@ namespace {
 constexpr std::size_t default_alignment = 64;
 // Below these sizes a copy or fill finishes sooner than another thread wakes up. Measured: two
 // processors become faster at 2 MiB (copies) and 4 MiB (fills); item by item, at 1 MiB.
-constexpr std::uint64_t inline_bytes = std::uint64_t{4} << 20, inline_strided_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t inline_bytes = std::uint64_t{4} << 20,
+                        inline_strided_bytes = std::uint64_t{1} << 20;
 // Share of a long copy: long enough to hide the overhead, short enough to spread evenly.
 constexpr std::uint64_t share_bytes = std::uint64_t{512} << 10;
 
-ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
-                          ep_queue queue, void **pointer) {
+ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
+                          std::size_t alignment, ep_queue queue, void **pointer) {
     return guarded([&] {
         check_context(context);
         check_device(device);
         if (kind != EP_USM_HOST && kind != EP_USM_DEVICE && kind != EP_USM_SHARED)
-            refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind), " was asked for: a kind is host, device or shared");
+            refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind),
+                   " was asked for: a kind is host, device or shared");
         if (alignment != 0 && !std::has_single_bit(alignment))
-            refuse(EP_INVALID, "an alignment of ", alignment, " bytes was asked for: it must be a power of two");
+            refuse(EP_INVALID, "an alignment of ", alignment,
+                   " bytes was asked for: it must be a power of two");
         if (queue != nullptr)
-            refuse(EP_INVALID, "the host backend does not order allocations in a queue (it has not the aspect EP_ORDERED_FREE)");
+            refuse(EP_INVALID, "the host backend does not order allocations in a queue (it has not "
+                               "the aspect EP_ORDERED_FREE)");
         // Linux would overcommit, and end the process when it touches the memory.
         if (bytes > total_memory())
-            refuse(EP_OUT_OF_MEMORY, bytes, " bytes were asked for, and this machine has ", total_memory(),
-                   " of memory and swap");
+            refuse(EP_OUT_OF_MEMORY, bytes, " bytes were asked for, and this machine has ",
+                   total_memory(), " of memory and swap");
         void *found = nullptr;
-        const std::size_t aligned = std::max(alignment == 0 ? default_alignment : alignment, sizeof(void *));
+        const std::size_t aligned =
+            std::max(alignment == 0 ? default_alignment : alignment, sizeof(void *));
         if (posix_memalign(&found, aligned, std::max<std::size_t>(bytes, 1)) != 0)
             refuse(EP_OUT_OF_MEMORY, bytes, " bytes aligned to ", aligned,
                    " were asked for, and the process can get no such block");
@@ -48,12 +53,14 @@ ep_status memory_free(ep_context context, void *pointer, ep_queue queue) {
     return guarded([&] {
         check_context(context);
         if (queue != nullptr)
-            refuse(EP_INVALID, "the host backend does not order releases in a queue (it has not the aspect EP_ORDERED_FREE)");
+            refuse(EP_INVALID, "the host backend does not order releases in a queue (it has not "
+                               "the aspect EP_ORDERED_FREE)");
         std::free(pointer);
     });
 }
 
-ep_status memory_query(ep_context context, const void *pointer, std::size_t, std::uint32_t, ep_allocation *found) {
+ep_status memory_query(ep_context context, const void *pointer, std::size_t, std::uint32_t,
+                       ep_allocation *found) {
     return guarded([&] {
         check_context(context);
         *found = {pointer == nullptr ? EP_USM_UNKNOWN : EP_USM_HOST, nullptr, nullptr, 0, -1};
@@ -80,15 +87,17 @@ private:
 class Copy final : public Work {
 public:
     Copy(void *to, const void *from, std::size_t bytes)
-        : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)), bytes_(bytes) {}
+        : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)),
+          bytes_(bytes) {}
 
     bool run(Queue &queue) override {
         // Overlapping copies must be one memmove.
         const bool overlapping = to_ < from_ + bytes_ && from_ < to_ + bytes_;
         if (bytes_ >= inline_bytes && !overlapping)
-            return spread(queue, bytes_, share_bytes, [to = to_, from = from_](std::uint64_t first, std::uint64_t last) {
-                std::memcpy(to + first, from + first, last - first);
-            });
+            return spread(queue, bytes_, share_bytes,
+                          [to = to_, from = from_](std::uint64_t first, std::uint64_t last) {
+                              std::memcpy(to + first, from + first, last - first);
+                          });
         std::memmove(to_, from_, bytes_);
         return true;
     }
@@ -101,14 +110,17 @@ private:
 
 class Fill final : public Work {
 public:
-    Fill(void *to, Item item, std::uint64_t count) : to_(static_cast<std::byte *>(to)), item_(std::move(item)), count_(count) {}
+    Fill(void *to, Item item, std::uint64_t count)
+        : to_(static_cast<std::byte *>(to)), item_(std::move(item)), count_(count) {}
 
     bool run(Queue &queue) override {
         if (count_ * item_.size() >= inline_bytes) {
             const std::uint64_t share = std::max<std::uint64_t>(share_bytes / item_.size(), 1);
-            return spread(queue, count_, share, [to = to_, item = std::move(item_)](std::uint64_t first, std::uint64_t last) {
-                repeat(to + first * item.size(), item.data(), item.size(), last - first);
-            });
+            return spread(
+                queue, count_, share,
+                [to = to_, item = std::move(item_)](std::uint64_t first, std::uint64_t last) {
+                    repeat(to + first * item.size(), item.data(), item.size(), last - first);
+                });
         }
         repeat(to_, item_.data(), item_.size(), count_);
         return true;
@@ -136,9 +148,12 @@ public:
 
     bool run(Queue &queue) override {
         if (plan_->bytes() >= inline_strided_bytes && plan_->rows() > 1) {
-            const std::uint64_t share = std::max<std::uint64_t>(share_bytes / (plan_->bytes() / plan_->rows() + 1), 1);
+            const std::uint64_t share =
+                std::max<std::uint64_t>(share_bytes / (plan_->bytes() / plan_->rows() + 1), 1);
             return spread(queue, plan_->rows(), share,
-                          [plan = plan_](std::uint64_t first, std::uint64_t last) { plan->copy_rows(first, last); });
+                          [plan = plan_](std::uint64_t first, std::uint64_t last) {
+                              plan->copy_rows(first, last);
+                          });
         }
         plan_->copy_rows(0, plan_->rows());
         return true;
@@ -155,7 +170,8 @@ ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t by
     });
 }
 
-ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
+ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
+                              const std::int64_t *to_strides, const void *from,
                               const std::int64_t *from_strides) {
     return guarded([&] {
         auto plan = std::make_shared<const StridedCopy>(*box, to, to_strides, from, from_strides);
@@ -164,7 +180,8 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const
     });
 }
 
-ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize, std::size_t count) {
+ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize,
+                      std::size_t count) {
     return guarded([&] {
         if (itemsize == 0)
             refuse(EP_INVALID, "items of 0 bytes cannot be filled");
@@ -173,7 +190,8 @@ ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t it
     });
 }
 
-ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *item) {
+ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
+                              const std::int64_t *to_strides, const void *item) {
     return guarded([&] {
         const auto fill = std::make_shared<const StridedFill>(*box, to, to_strides, item);
         if (!fill->plan.is_empty())

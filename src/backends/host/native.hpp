@@ -151,7 +151,8 @@ private:
 
 // Makes the present turn of `queue` a loop that calls body(first, last) for chunks of [0, count),
 // on several threads. Returns the result of Work::run.
-template <class Body> bool spread(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
+template <class Body>
+bool spread(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
     class Turn final : public Loop {
     public:
         Turn(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body)

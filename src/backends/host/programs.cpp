@@ -1,4 +1,5 @@
-// Programs: host C++ (the dialect EP_CPP), compiled by the system's compiler to a shared object and loaded.
+// Programs: host C++ (the dialect EP_CPP), compiled by the system's compiler to a shared object and
+// loaded.
 //
 // The form of a kernel
 // --------------------
@@ -81,7 +82,8 @@ public:
     void *symbol(const std::string &name) const {
         void *found = dlsym(library_, name.c_str());
         Dl_info info{};
-        return found != nullptr && dladdr(found, &info) != 0 && path_ == info.dli_fname ? found : nullptr;
+        return found != nullptr && dladdr(found, &info) != 0 && path_ == info.dli_fname ? found
+                                                                                        : nullptr;
     }
 
 private:
@@ -117,7 +119,9 @@ template <class Number> Number Kernel::exported(const char *suffix, Number other
 
 Kernel::Kernel(Program &program, std::string exported_as, Function loaded)
     : name(std::move(exported_as)), function(loaded), info{}, program_(program) {
-    info.max_work_group = std::min(static_cast<std::uint64_t>(exported<long long>("_max_group", max_work_group)), max_work_group);
+    info.max_work_group =
+        std::min(static_cast<std::uint64_t>(exported<long long>("_max_group", max_work_group)),
+                 max_work_group);
     info.local_memory = static_cast<std::uint64_t>(exported<long long>("_local", 0));
     info.private_memory = static_cast<std::uint64_t>(exported<long long>("_private", 0));
     info.argument_count = exported<int>("_arguments", -1);
@@ -131,7 +135,8 @@ std::optional<double> Kernel::predict_ns(std::uint64_t items) const noexcept {
 // Rises at once and falls slowly: blocking a caller is worse than waking a thread in vain.
 void Kernel::learn_ns(double taken, std::uint64_t items) noexcept {
     const double known = item_ns_.load(std::memory_order_relaxed);
-    item_ns_.store(std::max(taken / static_cast<double>(items), known * 0.75), std::memory_order_relaxed);
+    item_ns_.store(std::max(taken / static_cast<double>(items), known * 0.75),
+                   std::memory_order_relaxed);
 }
 
 namespace {
@@ -167,15 +172,17 @@ void write_file(const std::string &path, std::string_view content) {
     std::ofstream file(path, std::ios::binary);
     file << content;
     if (!file.flush())
-        refuse(EP_DEVICE_ERROR, "the program could not be written to ", path, ": is the disk full? TMPDIR names another place");
+        refuse(EP_DEVICE_ERROR, "the program could not be written to ", path,
+               ": is the disk full? TMPDIR names another place");
 }
 
 // The cache key: everything that the code depends on, with the processor for -march=native. Empty
 // if source or options name files that no key covers.
 std::string key_of(const Words &compiler, const Words &options, std::string_view source) {
-    const auto first_option = std::ranges::find_if(compiler, [](const std::string &word) { return word.starts_with('-'); });
-    if (names_files(source) || options_name_files(options) || options_name_files({first_option, compiler.end()}) ||
-        environment_names_files())
+    const auto first_option = std::ranges::find_if(
+        compiler, [](const std::string &word) { return word.starts_with('-'); });
+    if (names_files(source) || options_name_files(options) ||
+        options_name_files({first_option, compiler.end()}) || environment_names_files())
         return {};
     std::string key = cache_key(compiler_identity(compiler), processor_identity(), source);
     for (const Words *const words : {&compiler, &fixed_options(), &options})
@@ -204,7 +211,8 @@ Program *load(const std::string &path) {
     if (library == nullptr) {
         const std::string reason = dlerror();
         refuse(EP_BUILD_FAILED, "the program was compiled but cannot be loaded: ", reason,
-               " (a function that is declared and not defined? a temporary directory that allows no programs? TMPDIR names "
+               " (a function that is declared and not defined? a temporary directory that allows "
+               "no programs? TMPDIR names "
                "another)");
     }
     try {
@@ -216,9 +224,11 @@ Program *load(const std::string &path) {
 }
 
 // True if the compiler printed nothing.
-bool compile(Words command, const TemporaryDirectory &directory, std::string_view source, const ep_sink *log) {
+bool compile(Words command, const TemporaryDirectory &directory, std::string_view source,
+             const ep_sink *log) {
     const std::string library = directory.file("kernel.so");
-    write_file(directory.file("kernel.cpp"), "#line 1 \"kernel.cpp\"\n" + std::string(source) + '\n');
+    write_file(directory.file("kernel.cpp"),
+               "#line 1 \"kernel.cpp\"\n" + std::string(source) + '\n');
     command.insert(command.end(), {"-o", library, directory.file("kernel.cpp")});
     bool silent = true;
     const bool compiled = run_command(command, [&](std::string_view text) {
@@ -227,7 +237,8 @@ bool compile(Words command, const TemporaryDirectory &directory, std::string_vie
             log->write(log->user, text.data(), text.size());
     });
     if (!compiled || access(library.c_str(), R_OK) != 0)
-        refuse(EP_BUILD_FAILED, command[0], " refused the program in C++, the dialect of the host: its build log says why");
+        refuse(EP_BUILD_FAILED, command[0],
+               " refused the program in C++, the dialect of the host: its build log says why");
     return silent;
 }
 
@@ -238,13 +249,15 @@ ep_status program_dialects(ep_device device, std::uint32_t *mask) {
     });
 }
 
-ep_status program_build(ep_context context, ep_device device, ep_dialect dialect, const char *source, std::size_t length,
-                        const char *options, const ep_sink *log, ep_program *program) {
+ep_status program_build(ep_context context, ep_device device, ep_dialect dialect,
+                        const char *source, std::size_t length, const char *options,
+                        const ep_sink *log, ep_program *program) {
     return guarded([&] {
         check_context(context);
         check_device(device);
         if (dialect != EP_CPP)
-            refuse(EP_UNSUPPORTED, "the host builds programs from C++ (EP_CPP) only, and was given dialect ",
+            refuse(EP_UNSUPPORTED,
+                   "the host builds programs from C++ (EP_CPP) only, and was given dialect ",
                    static_cast<int>(dialect));
         const std::optional<Words> compiler = find_compiler();
         if (!compiler)
@@ -255,8 +268,10 @@ ep_status program_build(ep_context context, ep_device device, ep_dialect dialect
         command.insert(command.end(), own.begin(), own.end());
 
         const TemporaryDirectory directory;
-        const std::string library = directory.file("kernel.so"), key = key_of(*compiler, own, {source, length});
-        if (const std::optional<std::string> known = key.empty() ? std::nullopt : cached("host", key)) {
+        const std::string library = directory.file("kernel.so"),
+                          key = key_of(*compiler, own, {source, length});
+        if (const std::optional<std::string> known =
+                key.empty() ? std::nullopt : cached("host", key)) {
             write_file(library, *known);
         } else {
             // Source with warnings is compiled each time, because the cache keeps no logs.
@@ -273,9 +288,11 @@ ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel
     return guarded([&] {
         void *function = object(program).symbol(name);
         if (function == nullptr)
-            refuse(EP_INVALID, "the program exports no function \"", name, "\": declare it extern \"C\" void ", name,
+            refuse(EP_INVALID, "the program exports no function \"", name,
+                   "\": declare it extern \"C\" void ", name,
                    "(const long long *range, void *const *arguments)");
-        *kernel = handle(new Kernel(object(program), name, reinterpret_cast<Kernel::Function>(function)));
+        *kernel =
+            handle(new Kernel(object(program), name, reinterpret_cast<Kernel::Function>(function)));
     });
 }
 
@@ -294,7 +311,9 @@ constexpr std::size_t block_alignment = 64;
 // Most private memory of a group. A thread that needs it has no alternative to allocating it.
 constexpr std::uint64_t max_private_memory = std::uint64_t{64} << 20;
 
-std::size_t aligned(std::size_t bytes, std::size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+std::size_t aligned(std::size_t bytes, std::size_t alignment) {
+    return (bytes + alignment - 1) / alignment * alignment;
+}
 
 // The range of a launch in the form that kernels read; see the top of this file.
 class Geometry {
@@ -318,15 +337,18 @@ private:
 
 Geometry::Geometry(const ep_range &range, const Kernel &kernel) : words_{} {
     if (range.ndim < 1 || range.ndim > 3)
-        refuse(EP_INVALID, "a launch of ", kernel.name, " in ", range.ndim, " dimensions was asked for: it has 1, 2 or 3");
-    const bool grouped = std::any_of(range.local, range.local + range.ndim, [](std::uint64_t extent) { return extent != 0; });
+        refuse(EP_INVALID, "a launch of ", kernel.name, " in ", range.ndim,
+               " dimensions was asked for: it has 1, 2 or 3");
+    const bool grouped = std::any_of(range.local, range.local + range.ndim,
+                                     [](std::uint64_t extent) { return extent != 0; });
     words_.fill(1);
     words_[0] = range.ndim;
     for (std::uint32_t i = 0; i < range.ndim; ++i) {
         const std::uint64_t global = range.global[i], local = grouped ? range.local[i] : 1;
         if (local == 0 || global % local != 0)
-            refuse(EP_INVALID, "dimension ", i, " of a launch of ", kernel.name, " has ", global, " work-items in groups of ",
-                   local, ": the group must divide it (all groups 0: the backend chooses)");
+            refuse(EP_INVALID, "dimension ", i, " of a launch of ", kernel.name, " has ", global,
+                   " work-items in groups of ", local,
+                   ": the group must divide it (all groups 0: the backend chooses)");
         if (__builtin_mul_overflow(items_, global, &items_) || items_ > INT64_MAX)
             refuse(EP_INVALID, "a launch of ", kernel.name, " has more than 2^63 work-items");
         group_ *= local;  // cannot overflow: it divides the work-items
@@ -335,8 +357,8 @@ Geometry::Geometry(const ep_range &range, const Kernel &kernel) : words_{} {
         words_[7 + i] = static_cast<long long>(global / local);
     }
     if (group_ > kernel.info.max_work_group)
-        refuse(EP_INVALID, "a launch of ", kernel.name, " has groups of ", group_, " work-items: ", kernel.info.max_work_group,
-               " is the most on the host");
+        refuse(EP_INVALID, "a launch of ", kernel.name, " has groups of ", group_,
+               " work-items: ", kernel.info.max_work_group, " is the most on the host");
 }
 
 // Local and private blocks of the thread that runs a chunk. Kept for the next chunk.
@@ -350,7 +372,8 @@ std::byte *thread_block(std::size_t bytes) {
     if (block.size < bytes) {
         ::operator delete(std::exchange(block.memory, nullptr), std::align_val_t{block_alignment});
         block.size = 0;
-        block.memory = static_cast<std::byte *>(::operator new(bytes, std::align_val_t{block_alignment}, std::nothrow));
+        block.memory = static_cast<std::byte *>(
+            ::operator new(bytes, std::align_val_t{block_alignment}, std::nothrow));
         if (block.memory == nullptr)
             refuse(EP_OUT_OF_MEMORY, "a group of the kernel keeps ", bytes,
                    " bytes of local and private memory, and the host has no such block left");
@@ -362,7 +385,8 @@ std::byte *thread_block(std::size_t bytes) {
 // The arguments of a launch, copied, in the form that kernels read.
 class Arguments {
 public:
-    Arguments(const ep_argument *given, std::size_t count, const Kernel &kernel, std::uint64_t group);
+    Arguments(const ep_argument *given, std::size_t count, const Kernel &kernel,
+              std::uint64_t group);
 
     std::size_t count() const noexcept { return slots_.size(); }
     // Writes count() pointers; those to blocks point into this thread's block.
@@ -384,9 +408,12 @@ private:
     std::size_t block_bytes_ = 0;
 };
 
-Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &kernel, std::uint64_t group) {
-    if (kernel.info.argument_count >= 0 && count != static_cast<std::size_t>(kernel.info.argument_count))
-        refuse(EP_INVALID, kernel.name, " takes ", kernel.info.argument_count, " arguments, and ", count, " were given");
+Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &kernel,
+                     std::uint64_t group) {
+    if (kernel.info.argument_count >= 0 &&
+        count != static_cast<std::size_t>(kernel.info.argument_count))
+        refuse(EP_INVALID, kernel.name, " takes ", kernel.info.argument_count, " arguments, and ",
+               count, " were given");
     slots_.reserve(count + 1);
     values_.reserve(room_for_values({given, count}));
     for (const ep_argument &argument : std::span(given, count)) {
@@ -398,20 +425,23 @@ Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &
             add_value(argument, kernel.name.c_str());
             break;
         case EP_ARG_LOCAL:
-            if (argument.size > max_local_memory - std::min<std::size_t>(block_bytes_, max_local_memory))
-                refuse(EP_INVALID, kernel.name, " was given ", argument.size, " bytes of local memory",
-                       block_bytes_ != 0 ? ", on top of others" : "", ": the host has ", max_local_memory, " for each group");
+            if (argument.size >
+                max_local_memory - std::min<std::size_t>(block_bytes_, max_local_memory))
+                refuse(EP_INVALID, kernel.name, " was given ", argument.size,
+                       " bytes of local memory", block_bytes_ != 0 ? ", on top of others" : "",
+                       ": the host has ", max_local_memory, " for each group");
             add_block(argument.size);
             break;
         default:
-            refuse(EP_INVALID, "argument ", slots_.size(), " of ", kernel.name, " is of no kind that ep_argument_kind has");
+            refuse(EP_INVALID, "argument ", slots_.size(), " of ", kernel.name,
+                   " is of no kind that ep_argument_kind has");
         }
     }
     if (kernel.info.private_memory != 0) {
         if (kernel.info.private_memory > max_private_memory / group)
             refuse(EP_INVALID, kernel.name, " keeps ", kernel.info.private_memory,
-                   " bytes for each work-item, and the group has ", group, ": the host has ", max_private_memory,
-                   " for each group");
+                   " bytes for each work-item, and the group has ", group, ": the host has ",
+                   max_private_memory, " for each group");
         add_block(kernel.info.private_memory * group);
     }
 }
@@ -419,13 +449,15 @@ Arguments::Arguments(const ep_argument *given, std::size_t count, const Kernel &
 std::size_t Arguments::room_for_values(std::span<const ep_argument> given) noexcept {
     std::size_t bytes = 0;
     for (const ep_argument &argument : given)
-        bytes += argument.kind == EP_ARG_BYTES ? aligned(argument.size, alignof(std::max_align_t)) : 0;
+        bytes +=
+            argument.kind == EP_ARG_BYTES ? aligned(argument.size, alignof(std::max_align_t)) : 0;
     return bytes;
 }
 
 void Arguments::add_value(const ep_argument &argument, const char *kernel) {
     if (argument.value == nullptr || argument.size == 0)
-        refuse(EP_INVALID, "argument ", slots_.size(), " of ", kernel, " is passed by value, but its value is NULL or empty");
+        refuse(EP_INVALID, "argument ", slots_.size(), " of ", kernel,
+               " is passed by value, but its value is NULL or empty");
     const std::size_t offset = aligned(values_.size(), alignof(std::max_align_t));
     values_.resize(offset + argument.size);
     std::memcpy(values_.data() + offset, argument.value, argument.size);
@@ -457,15 +489,20 @@ void Arguments::bind(void **pointers) const {
 class Launch {
 public:
     Launch(Kernel &kernel, const ep_range &range, const ep_argument *arguments, std::size_t count)
-        : kernel_(kernel), geometry_(range, kernel), arguments_(arguments, count, kernel, geometry_.group()) {}
+        : kernel_(kernel), geometry_(range, kernel),
+          arguments_(arguments, count, kernel, geometry_.group()) {}
 
     std::uint64_t groups() const noexcept { return geometry_.groups(); }
-    bool is_quick() const noexcept { return kernel_->predict_ns(geometry_.items()).value_or(quick_ns) < quick_ns; }
+    bool is_quick() const noexcept {
+        return kernel_->predict_ns(geometry_.items()).value_or(quick_ns) < quick_ns;
+    }
     // Groups in a chunk. Several chunks per thread balance uneven ones. Chunks are multiples of 64
     // (whole cache lines of work-items) or of 4 (which the compiler may interleave) if possible.
     std::uint64_t share() const noexcept {
         const std::uint64_t even = groups() / (std::uint64_t{processors()} * 8);
-        return even >= 64 ? even / 64 * 64 : even >= 4 ? even / 4 * 4 : std::max<std::uint64_t>(even, 1);
+        return even >= 64  ? even / 64 * 64
+               : even >= 4 ? even / 4 * 4
+                           : std::max<std::uint64_t>(even, 1);
     }
 
     void operator()(std::uint64_t first, std::uint64_t last) const {
@@ -504,8 +541,9 @@ private:
     Launch launch_;
 };
 
-ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
-                        const ep_argument *arguments, std::size_t count) {
+ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
+                        const ep_cooperation *cooperation, const ep_argument *arguments,
+                        std::size_t count) {
     return guarded([&] {
         if (cooperation != nullptr)
             refuse(EP_UNSUPPORTED, "the host runs the groups of ", object(kernel).name,

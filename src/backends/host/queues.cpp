@@ -21,7 +21,8 @@ Live &live() {
 
 // Registered when the library is loaded, before the core's handlers. Handlers before a fork run
 // last in, first out: the core's locks, which it holds while it calls queues, are taken first.
-[[maybe_unused]] const int watching_queues = pthread_atfork(Queue::take_locks, Queue::let_locks_go, Queue::let_locks_go);
+[[maybe_unused]] const int watching_queues =
+    pthread_atfork(Queue::take_locks, Queue::let_locks_go, Queue::let_locks_go);
 
 std::string reason_of(const std::exception_ptr &error) {
     try {
@@ -178,8 +179,10 @@ bool Queue::is_idle() {
 
 void Queue::refuse_if_orphaned() const {
     if (busy_ && generation_ != fork_generation())
-        refuse(EP_DEVICE_ERROR, "this queue was at work when the process forked, and its work went on in the parent only: "
-                                "create another queue in the child, or wait for the queue before the fork");
+        refuse(EP_DEVICE_ERROR,
+               "this queue was at work when the process forked, and its work went on in the parent "
+               "only: "
+               "create another queue in the child, or wait for the queue before the fork");
 }
 
 namespace {
@@ -238,7 +241,9 @@ ep_status queue_capture(ep_queue, std::uint64_t *capture) {
 }
 
 ep_status queue_keep(ep_queue, void *, void (*)(void *)) {
-    return guarded([&] { refuse(EP_UNSUPPORTED, "the queue is not captured: there is no graph to keep anything"); });
+    return guarded([&] {
+        refuse(EP_UNSUPPORTED, "the queue is not captured: there is no graph to keep anything");
+    });
 }
 
 }  // namespace

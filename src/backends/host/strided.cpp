@@ -13,12 +13,13 @@ namespace entrepot::backends::host {
 
 // ---------------------------------------------------------------- the plan
 
-StridedCopy::StridedCopy(const ep_box &box, void *to, const std::int64_t *to_strides, const void *from,
-                         const std::int64_t *from_strides)
-    : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)), itemsize_(box.itemsize),
-      bytes_(box.itemsize) {
+StridedCopy::StridedCopy(const ep_box &box, void *to, const std::int64_t *to_strides,
+                         const void *from, const std::int64_t *from_strides)
+    : to_(static_cast<std::byte *>(to)), from_(static_cast<const std::byte *>(from)),
+      itemsize_(box.itemsize), bytes_(box.itemsize) {
     if (box.ndim > EP_MAX_NDIM)
-        refuse(EP_INVALID, "a box of ", box.ndim, " dimensions was asked for: at most ", EP_MAX_NDIM, " can be copied or filled");
+        refuse(EP_INVALID, "a box of ", box.ndim, " dimensions was asked for: at most ",
+               EP_MAX_NDIM, " can be copied or filled");
     if (box.itemsize == 0)
         refuse(EP_INVALID, "items of 0 bytes cannot be copied or filled");
     normalise(box, to_strides, from_strides);
@@ -29,17 +30,20 @@ StridedCopy::StridedCopy(const ep_box &box, void *to, const std::int64_t *to_str
 }
 
 // Drops dimensions of extent 1, and reverses those that run backwards in the target.
-void StridedCopy::normalise(const ep_box &box, const std::int64_t *to_strides, const std::int64_t *from_strides) {
+void StridedCopy::normalise(const ep_box &box, const std::int64_t *to_strides,
+                            const std::int64_t *from_strides) {
     for (std::size_t i = 0; i < box.ndim; ++i) {
         const std::int64_t extent = box.shape[i];
         if (extent < 0)
-            refuse(EP_INVALID, "dimension ", i, " of a box has the extent ", extent, ": an extent is 0 or more");
+            refuse(EP_INVALID, "dimension ", i, " of a box has the extent ", extent,
+                   ": an extent is 0 or more");
         if (extent == 0)
             rows_ = 0;
         if (extent <= 1)
             continue;
         if (__builtin_mul_overflow(bytes_, static_cast<std::uint64_t>(extent), &bytes_))
-            bytes_ = std::numeric_limits<std::uint64_t>::max();  // broadcast: valid, and long enough to be split
+            bytes_ = std::numeric_limits<std::uint64_t>::max();  // broadcast: valid, and long
+                                                                 // enough to be split
         Dimension dimension{extent, to_strides[i], from_strides[i]};
         if (dimension.to < 0) {
             to_ += (extent - 1) * dimension.to;
@@ -92,12 +96,12 @@ constexpr std::size_t widest = 16;
 constexpr std::int64_t tile = 32;
 
 // One row of items. Constant strides (contiguous) let the compiler vectorize.
-using Row = void (*)(std::byte *to, std::int64_t to_stride, const std::byte *from, std::int64_t from_stride, std::int64_t count,
-                     std::size_t itemsize);
+using Row = void (*)(std::byte *to, std::int64_t to_stride, const std::byte *from,
+                     std::int64_t from_stride, std::int64_t count, std::size_t itemsize);
 
 template <std::size_t size, bool to_contiguous, bool from_contiguous>
-void copy_row(std::byte *to, std::int64_t to_stride, const std::byte *from, std::int64_t from_stride, std::int64_t count,
-              std::size_t) {
+void copy_row(std::byte *to, std::int64_t to_stride, const std::byte *from,
+              std::int64_t from_stride, std::int64_t count, std::size_t) {
     if constexpr (to_contiguous)
         to_stride = size;
     if constexpr (from_contiguous)
@@ -109,18 +113,19 @@ void copy_row(std::byte *to, std::int64_t to_stride, const std::byte *from, std:
     }
 }
 
-void copy_wide_row(std::byte *to, std::int64_t to_stride, const std::byte *from, std::int64_t from_stride, std::int64_t count,
-                   std::size_t itemsize) {
+void copy_wide_row(std::byte *to, std::int64_t to_stride, const std::byte *from,
+                   std::int64_t from_stride, std::int64_t count, std::size_t itemsize) {
     for (std::int64_t i = 0; i < count; ++i)
         std::memcpy(to + i * to_stride, from + i * from_stride, itemsize);
 }
 
-void copy_contiguous_row(std::byte *to, std::int64_t, const std::byte *from, std::int64_t, std::int64_t count,
-                         std::size_t itemsize) {
+void copy_contiguous_row(std::byte *to, std::int64_t, const std::byte *from, std::int64_t,
+                         std::int64_t count, std::size_t itemsize) {
     std::memmove(to, from, static_cast<std::size_t>(count) * itemsize);
 }
 
-void repeat_row(std::byte *to, std::int64_t, const std::byte *from, std::int64_t, std::int64_t count, std::size_t itemsize) {
+void repeat_row(std::byte *to, std::int64_t, const std::byte *from, std::int64_t,
+                std::int64_t count, std::size_t itemsize) {
     repeat(to, from, itemsize, static_cast<std::uint64_t>(count));
 }
 
@@ -175,12 +180,14 @@ void StridedCopy::copy_rows(std::uint64_t first, std::uint64_t last) const noexc
     const Dimension outer = box[ndim_ - 2];
     // If the source is contiguous along the outer dimension, whole rows would touch each of its
     // cache lines once per item.
-    const bool transposed = itemsize_ <= widest && std::abs(inner.from) > std::abs(outer.from) && outer.from != 0;
+    const bool transposed =
+        itemsize_ <= widest && std::abs(inner.from) > std::abs(outer.from) && outer.from != 0;
     const std::int64_t width = transposed ? tile : inner.extent;
     const auto plane = [&] {
         for (std::int64_t column = 0; column < inner.extent; column += width)
             for (std::int64_t i = 0; i < outer.extent; ++i)
-                row(to + i * outer.to + column * inner.to, inner.to, from + i * outer.from + column * inner.from, inner.from,
+                row(to + i * outer.to + column * inner.to, inner.to,
+                    from + i * outer.from + column * inner.from, inner.from,
                     std::min(width, inner.extent - column), itemsize_);
     };
 
@@ -203,7 +210,8 @@ void StridedCopy::copy_rows(std::uint64_t first, std::uint64_t last) const noexc
     }
 }
 
-void repeat(std::byte *to, const std::byte *item, std::size_t itemsize, std::uint64_t count) noexcept {
+void repeat(std::byte *to, const std::byte *item, std::size_t itemsize,
+            std::uint64_t count) noexcept {
     const auto same = [&](std::byte byte) { return byte == item[0]; };
     if (std::all_of(item, item + itemsize, same)) {
         std::memset(to, std::to_integer<int>(item[0]), itemsize * count);

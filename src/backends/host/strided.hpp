@@ -11,7 +11,8 @@ namespace entrepot::backends::host {
 class StridedCopy {
 public:
     // Refuses boxes too large for any memory. A fill is a copy whose source strides are zero.
-    StridedCopy(const ep_box &box, void *to, const std::int64_t *to_strides, const void *from, const std::int64_t *from_strides);
+    StridedCopy(const ep_box &box, void *to, const std::int64_t *to_strides, const void *from,
+                const std::int64_t *from_strides);
 
     bool is_empty() const noexcept { return rows_ == 0; }
     std::uint64_t bytes() const noexcept { return bytes_; }
@@ -25,7 +26,8 @@ private:
         std::int64_t extent, to, from;  // strides in bytes
     };
 
-    void normalise(const ep_box &box, const std::int64_t *to_strides, const std::int64_t *from_strides);
+    void normalise(const ep_box &box, const std::int64_t *to_strides,
+                   const std::int64_t *from_strides);
     void order() noexcept;
     void join() noexcept;
 
@@ -38,6 +40,7 @@ private:
 };
 
 // Writes `count` copies of the item, one after the other.
-void repeat(std::byte *to, const std::byte *item, std::size_t itemsize, std::uint64_t count) noexcept;
+void repeat(std::byte *to, const std::byte *item, std::size_t itemsize,
+            std::uint64_t count) noexcept;
 
 }  // namespace entrepot::backends::host

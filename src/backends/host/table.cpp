@@ -35,7 +35,8 @@ static ep_backend make_table() {
 
 extern "C" ep_status entrepot_host_backend(const ep_loader *lent, const ep_backend **backend) {
     if (lent->version != EP_BACKEND_VERSION) {
-        lent->set_error("the host backend and the library that loads it were built from different versions of device/backend.h");
+        lent->set_error("the host backend and the library that loads it were built from different "
+                        "versions of device/backend.h");
         return EP_UNAVAILABLE;
     }
     static const ep_backend table = entrepot::backends::host::make_table();

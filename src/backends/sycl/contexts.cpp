@@ -29,8 +29,10 @@ bool is_default_of_platform(const ::sycl::context &context) {
 }
 
 QueryAllocation find_query(const ::sycl::context &context) {
-    const cl_platform_id platform = ::sycl::get_native<::sycl::backend::opencl>(context.get_platform());
-    return reinterpret_cast<QueryAllocation>(opencl().extension_function(platform, "clGetMemAllocInfoINTEL"));
+    const cl_platform_id platform =
+        ::sycl::get_native<::sycl::backend::opencl>(context.get_platform());
+    return reinterpret_cast<QueryAllocation>(
+        opencl().extension_function(platform, "clGetMemAllocInfoINTEL"));
 }
 
 ep_status context_create(const ep_device *devices, size_t count, ep_context *context) {
@@ -41,7 +43,8 @@ ep_status context_create(const ep_device *devices, size_t count, ep_context *con
         for (size_t i = 0; i < count; ++i) {
             if (devices[i]->native.get_platform() != devices[0]->native.get_platform())
                 refuse(EP_INVALID, selector(devices[0]), " and ", selector(devices[i]),
-                       " are of different platforms, and a SYCL context has one: make a context for each");
+                       " are of different platforms, and a SYCL context has one: make a context "
+                       "for each");
             natives.push_back(devices[i]->native);
         }
         *context = intern(::sycl::context(natives));
@@ -65,7 +68,8 @@ ep_status context_is_default(ep_context context, std::int32_t *is_default) {
 ep_status context_devices(ep_context context, ep_device *devices, size_t *count) {
     return guarded([&] {
         if (devices)
-            std::copy_n(context->devices.begin(), std::min(context->devices.size(), *count), devices);
+            std::copy_n(context->devices.begin(), std::min(context->devices.size(), *count),
+                        devices);
         *count = context->devices.size();
     });
 }

@@ -24,7 +24,8 @@ kernel void NAME(global uchar *to, TAKE, ulong bytes) {
     const ulong begin = get_global_id(0) * PIECE;
     const ulong end = min(begin + PIECE, bytes), whole = begin + (end - begin) / 64 * 64;
     for (ulong at = begin; at < whole; at += 64) {
-        const uchar16 first = VALUE(at), second = VALUE(at + 16), third = VALUE(at + 32), fourth = VALUE(at + 48);
+        const uchar16 first = VALUE(at), second = VALUE(at + 16);
+        const uchar16 third = VALUE(at + 32), fourth = VALUE(at + 48);
         vstore16(first, 0, to + at);
         vstore16(second, 0, to + at + 16);
         vstore16(third, 0, to + at + 32);
@@ -38,8 +39,10 @@ kernel void NAME(global uchar *to, TAKE, ulong bytes) {
 struct BlockVerb {
     const char *name, *take, *value, *byte;
 };
-constexpr BlockVerb copies = {"copy_block", "global const uchar *from", "vload16(0, from + (at))", "from[at]"};
-constexpr BlockVerb fills = {"fill_block", "uchar16 value", "value", "((const uchar *)&value)[(at) % 16]"};
+constexpr BlockVerb copies = {"copy_block", "global const uchar *from", "vload16(0, from + (at))",
+                              "from[at]"};
+constexpr BlockVerb fills = {"fill_block", "uchar16 value", "value",
+                             "((const uchar *)&value)[(at) % 16]"};
 
 std::optional<::sycl::kernel> kernel_of(ep_queue queue, const BlockVerb &verb) {
     const ep_device_info &device = queue->device->info;
@@ -47,8 +50,9 @@ std::optional<::sycl::kernel> kernel_of(ep_queue queue, const BlockVerb &verb) {
         queue->context->builds_no_blocks.load(std::memory_order_relaxed))
         return std::nullopt;
     const auto source = [&](ep_dialect) {
-        return sentence_of("#define NAME ", verb.name, "\n#define PIECE ", piece, "ul\n#define TAKE ", verb.take,
-                           "\n#define VALUE(at) ", verb.value, "\n#define BYTE(at) ", verb.byte, block_text);
+        return sentence_of("#define NAME ", verb.name, "\n#define PIECE ", piece,
+                           "ul\n#define TAKE ", verb.take, "\n#define VALUE(at) ", verb.value,
+                           "\n#define BYTE(at) ", verb.byte, block_text);
     };
     try {
         return kept_kernel(queue, verb.name, verb.name, source);
@@ -59,7 +63,8 @@ std::optional<::sycl::kernel> kernel_of(ep_queue queue, const BlockVerb &verb) {
 }
 
 template <class SetArgument>
-void submit_block(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, std::size_t bytes, SetArgument &&set_argument) {
+void submit_block(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, std::size_t bytes,
+                  SetArgument &&set_argument) {
     native.submit([&](::sycl::handler &handler) {
         handler.set_arg(0, to);
         set_argument(handler);
@@ -73,14 +78,17 @@ void submit_block(::sycl::queue &native, const ::sycl::kernel &kernel, void *to,
 std::optional<::sycl::kernel> block_copy(ep_queue queue) { return kernel_of(queue, copies); }
 std::optional<::sycl::kernel> block_fill(ep_queue queue) { return kernel_of(queue, fills); }
 
-void submit_block_copy(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, const void *from, std::size_t bytes) {
-    submit_block(native, kernel, to, bytes, [&](::sycl::handler &handler) { handler.set_arg(1, const_cast<void *>(from)); });
+void submit_block_copy(::sycl::queue &native, const ::sycl::kernel &kernel, void *to,
+                       const void *from, std::size_t bytes) {
+    submit_block(native, kernel, to, bytes,
+                 [&](::sycl::handler &handler) { handler.set_arg(1, const_cast<void *>(from)); });
 }
 
-void submit_block_fill(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, const Fill::Value &value,
-                       std::size_t bytes) {
-    submit_block(native, kernel, to, bytes,
-                 [&](::sycl::handler &handler) { handler.set_arg(1, syclex::raw_kernel_arg(value.data(), value.size())); });
+void submit_block_fill(::sycl::queue &native, const ::sycl::kernel &kernel, void *to,
+                       const Fill::Value &value, std::size_t bytes) {
+    submit_block(native, kernel, to, bytes, [&](::sycl::handler &handler) {
+        handler.set_arg(1, syclex::raw_kernel_arg(value.data(), value.size()));
+    });
 }
 
 }  // namespace entrepot::backends::sycl

@@ -14,9 +14,10 @@ namespace entrepot::backends::sycl {
 std::optional<::sycl::kernel> block_copy(ep_queue queue);
 std::optional<::sycl::kernel> block_fill(ep_queue queue);
 
-void submit_block_copy(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, const void *from, std::size_t bytes);
+void submit_block_copy(::sycl::queue &native, const ::sycl::kernel &kernel, void *to,
+                       const void *from, std::size_t bytes);
 // Repeats the value's 16 bytes.
-void submit_block_fill(::sycl::queue &native, const ::sycl::kernel &kernel, void *to, const Fill::Value &value,
-                       std::size_t bytes);
+void submit_block_fill(::sycl::queue &native, const ::sycl::kernel &kernel, void *to,
+                       const Fill::Value &value, std::size_t bytes);
 
 }  // namespace entrepot::backends::sycl

@@ -72,13 +72,14 @@ std::uint32_t hidden_aspects() {
     for (std::string_view rest = named ? named : ""; !rest.empty();) {
         const std::size_t comma = std::min(rest.find(','), rest.size());
         const std::string_view name = rest.substr(0, comma);
-        const auto *const row =
-            std::ranges::find(aspect_rows, name, [](const AspectRow &each) { return std::string_view(each.name); });
+        const auto *const row = std::ranges::find(
+            aspect_rows, name, [](const AspectRow &each) { return std::string_view(each.name); });
         if (row == std::end(aspect_rows)) {
             std::string known;
             for (const AspectRow &each : aspect_rows)
                 known += (known.empty() ? "" : ", ") + std::string(each.name);
-            refuse(EP_INVALID, hidden_variable, " names the aspect '", name, "', which is unknown; it may name ", known);
+            refuse(EP_INVALID, hidden_variable, " names the aspect '", name,
+                   "', which is unknown; it may name ", known);
         }
         hidden |= row->ours;
         rest.remove_prefix(std::min(comma + 1, rest.size()));
@@ -135,7 +136,8 @@ ep_device describe(const ::sycl::device &native) {
 }
 
 bool is_sub_device(const ::sycl::device &native) {
-    return native.get_info<of_device::partition_type_property>() != partition_property::no_partition;
+    return native.get_info<of_device::partition_type_property>() !=
+           partition_property::no_partition;
 }
 
 // Enters a device that is not in `known`. Requires: the caller holds the registry's lock
@@ -149,7 +151,8 @@ ep_device find_or_enter(Registry &registry, const ::sycl::device &native) {
 
 // The runtime may have made a second object for a known sub-device; both have the same driver
 // handle.
-ep_device same_sub_device(const Registry &registry, ep_device parent, const ::sycl::device &native) {
+ep_device same_sub_device(const Registry &registry, ep_device parent,
+                          const ::sycl::device &native) {
     if (native.get_backend() != ::sycl::backend::opencl)
         return nullptr;
     const cl_device_id cl = ::sycl::get_native<::sycl::backend::opencl>(native);
@@ -163,7 +166,8 @@ ep_device enter(Registry &registry, const ::sycl::device &native) {
     if (!is_sub_device(native)) {
         ep_device device = describe(native);
         for (const auto &[object, other] : registry.known)
-            if (!other->parent && object.get_backend() == native.get_backend() && other->info.type == device->info.type)
+            if (!other->parent && object.get_backend() == native.get_backend() &&
+                other->info.type == device->info.type)
                 ++device->info.number;
         registry.known.emplace(native, device);
         return device;
@@ -187,9 +191,12 @@ Registry::Registry() {
 // ---------------------------------------------------------------- partition
 
 constexpr std::array affinity_domains = {
-    ::sycl::info::partition_affinity_domain::numa,     ::sycl::info::partition_affinity_domain::L4_cache,
-    ::sycl::info::partition_affinity_domain::L3_cache, ::sycl::info::partition_affinity_domain::L2_cache,
-    ::sycl::info::partition_affinity_domain::L1_cache, ::sycl::info::partition_affinity_domain::next_partitionable,
+    ::sycl::info::partition_affinity_domain::numa,
+    ::sycl::info::partition_affinity_domain::L4_cache,
+    ::sycl::info::partition_affinity_domain::L3_cache,
+    ::sycl::info::partition_affinity_domain::L2_cache,
+    ::sycl::info::partition_affinity_domain::L1_cache,
+    ::sycl::info::partition_affinity_domain::next_partitionable,
 };
 
 struct PartitionWords {
@@ -218,10 +225,12 @@ void require_counts(ep_device device, const ep_device_s::Partition &partition) {
     const auto &[how, counts] = partition;
     if (counts.empty() || (how != EP_BY_COUNTS && counts.size() != 1))
         refuse(EP_INVALID, "a partition ", partition_words[how].words, " takes ",
-               how == EP_BY_COUNTS ? "one number or more" : "one number", ", and ", counts.size(), " were given");
+               how == EP_BY_COUNTS ? "one number or more" : "one number", ", and ", counts.size(),
+               " were given");
     if (how == EP_BY_AFFINITY) {
         if (counts[0] >= affinity_domains.size())
-            refuse(EP_INVALID, "affinity domain ", counts[0], " is not one of the ", affinity_domains.size(), " of ep_affinity");
+            refuse(EP_INVALID, "affinity domain ", counts[0], " is not one of the ",
+                   affinity_domains.size(), " of ep_affinity");
         return;
     }
     std::uint64_t units = 0;
@@ -231,10 +240,12 @@ void require_counts(ep_device device, const ep_device_s::Partition &partition) {
         units += count;
     }
     if (units > device->info.compute_units)
-        refuse(EP_INVALID, units, " compute units were asked for, and ", selector(device), " has ", device->info.compute_units);
+        refuse(EP_INVALID, units, " compute units were asked for, and ", selector(device), " has ",
+               device->info.compute_units);
 }
 
-std::vector<::sycl::device> create_sub_devices(const ::sycl::device &device, const ep_device_s::Partition &partition) {
+std::vector<::sycl::device> create_sub_devices(const ::sycl::device &device,
+                                               const ep_device_s::Partition &partition) {
     const auto &[how, counts] = partition;
     switch (how) {
     case EP_EQUALLY:
@@ -243,7 +254,8 @@ std::vector<::sycl::device> create_sub_devices(const ::sycl::device &device, con
         return device.create_sub_devices<partition_property::partition_by_counts>(
             std::vector<size_t>(counts.begin(), counts.end()));
     default:
-        return device.create_sub_devices<partition_property::partition_by_affinity_domain>(affinity_domains[counts[0]]);
+        return device.create_sub_devices<partition_property::partition_by_affinity_domain>(
+            affinity_domains[counts[0]]);
     }
 }
 
@@ -269,7 +281,8 @@ ep_status device_at(std::uint32_t index, ep_device *device) {
     return guarded([&] {
         const std::vector<ep_device> &roots = registry().roots;
         if (index >= roots.size())
-            refuse(EP_INVALID, "device ", index, " was asked for, and the SYCL runtime lists ", roots.size());
+            refuse(EP_INVALID, "device ", index, " was asked for, and the SYCL runtime lists ",
+                   roots.size());
         *device = roots[index];
     });
 }
@@ -282,8 +295,8 @@ ep_status device_parent(ep_device device, ep_device *parent) {
     return guarded([&] { *parent = device->parent; });
 }
 
-ep_status device_partition(ep_device device, ep_partition how, const std::uint32_t *counts, size_t count, ep_device *sub,
-                           size_t *sub_count) {
+ep_status device_partition(ep_device device, ep_partition how, const std::uint32_t *counts,
+                           size_t count, ep_device *sub, size_t *sub_count) {
     return guarded([&] {
         if (how < EP_EQUALLY || how > EP_BY_AFFINITY)
             refuse(EP_INVALID, "partition ", static_cast<int>(how), " is not one of ep_partition");
@@ -306,7 +319,8 @@ ep_status device_native(ep_device device, void **native) {
 }
 
 ep_status device_default_context(ep_device device, ep_context *context) {
-    return guarded([&] { *context = intern(device->native.get_platform().ext_oneapi_get_default_context()); });
+    return guarded(
+        [&] { *context = intern(device->native.get_platform().ext_oneapi_get_default_context()); });
 }
 
 }  // namespace
@@ -327,7 +341,8 @@ std::string selector(ep_device device) {
     if (device->parent)
         return selector(device->parent) + "/" + std::to_string(device->info.number);
     static constexpr const char *types[] = {"cpu", "gpu", "accelerator"};
-    return device->info.backend + std::string(":") + types[device->info.type] + ":" + std::to_string(device->info.number);
+    return device->info.backend + std::string(":") + types[device->info.type] + ":" +
+           std::to_string(device->info.number);
 }
 
 void enter_devices(ep_backend &table) {

@@ -8,7 +8,8 @@ namespace {
 using ::sycl::info::event_command_status;
 
 bool is_done(const ::sycl::event &event) {
-    return event.get_info<::sycl::info::event::command_execution_status>() == event_command_status::complete;
+    return event.get_info<::sycl::info::event::command_execution_status>() ==
+           event_command_status::complete;
 }
 
 // The last event of an in-order queue costs less than a barrier. It is not exact: with Intel's CPU
@@ -24,19 +25,25 @@ bool is_done(const ::sycl::event &event) {
 ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
     return guarded([&] {
         *event = nullptr;
-        const std::unique_lock lock = flags & EP_EVENT_PROMPT ? prompt_turn(queue) : std::unique_lock(queue->turns->mutex);
+        const std::unique_lock lock =
+            flags & EP_EVENT_PROMPT ? prompt_turn(queue) : std::unique_lock(queue->turns->mutex);
         if (!lock)
             return;
         ::sycl::event marked = mark(queue, flags, lock);
-        *event = new ep_event_s{
-            {1}, std::move(marked), retained(queue->context), queue->error, queue->one_waits() ? queue->turns : nullptr};
+        *event = new ep_event_s{{1},
+                                std::move(marked),
+                                retained(queue->context),
+                                queue->error,
+                                queue->one_waits() ? queue->turns : nullptr};
     });
 }
 
 // True if the driver has the command. The runtime holds back commands that wait for another context
 // or a host task. Such an event has no native handle: requesting it would crash, and a barrier on
 // it would block.
-bool is_enqueued(const ::sycl::event &event) { return event.get_info<::sycl::info::event::reference_count>() != 0; }
+bool is_enqueued(const ::sycl::event &event) {
+    return event.get_info<::sycl::info::event::reference_count>() != 0;
+}
 
 using NativeEvent = std::unique_ptr<std::remove_pointer_t<cl_event>, cl_int (*)(cl_event)>;
 
@@ -63,7 +70,8 @@ void submit_relayed_barrier(ep_queue queue, const ::sycl::event &event) {
     for (const cl_event native : ::sycl::get_native<::sycl::backend::opencl>(event)) {
         const NativeEvent source(native, opencl().release_event);
         const NativeEvent ours = relay(native, queue->context->cl);
-        relayed.push_back(::sycl::make_event<::sycl::backend::opencl>({ours.get()}, queue->context->native));
+        relayed.push_back(
+            ::sycl::make_event<::sycl::backend::opencl>({ours.get()}, queue->context->native));
     }
     const Turn turn(queue);
     queue->native.ext_oneapi_submit_barrier(relayed);
@@ -83,7 +91,9 @@ void submit_dependent_barrier(ep_queue queue, const ::sycl::event &event) {
 }
 
 ep_status event_record_context(ep_context, ep_event *) {
-    return guarded([] { refuse(EP_UNSUPPORTED, "SYCL has no mark for all work of a context: mark each queue"); });
+    return guarded([] {
+        refuse(EP_UNSUPPORTED, "SYCL has no mark for all work of a context: mark each queue");
+    });
 }
 
 // Calls `wait`, serialized with other waits if the event's queue requires that (see Turns).
@@ -107,7 +117,8 @@ ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
             submit_barrier(queue, event->native);
         else if (queue->is_in_order())
             submit_dependent_barrier(queue, event->native);
-        else if (enqueued && queue->context->cl && event->native.get_backend() == ::sycl::backend::opencl)
+        else if (enqueued && queue->context->cl &&
+                 event->native.get_backend() == ::sycl::backend::opencl)
             submit_relayed_barrier(queue, event->native);
         else
             in_turn(event, [](::sycl::event &native) { native.wait(); });
@@ -131,12 +142,16 @@ ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
     return guarded([&] {
         if (!is_done(from->native) || !is_done(to->native))
             refuse(EP_INVALID, "the time between two events was asked for, and ",
-                   is_done(from->native) ? "the later" : "the earlier", " is not done: wait for it first");
+                   is_done(from->native) ? "the later" : "the earlier",
+                   " is not done: wait for it first");
         const auto ended = [](const ep_event event) {
             try {
-                return static_cast<std::int64_t>(event->native.get_profiling_info<::sycl::info::event_profiling::command_end>());
+                return static_cast<std::int64_t>(
+                    event->native.get_profiling_info<::sycl::info::event_profiling::command_end>());
             } catch (const ::sycl::exception &error) {
-                refuse(EP_INVALID, "the event has no time: it must be recorded in a queue that was created for profiling (",
+                refuse(EP_INVALID,
+                       "the event has no time: it must be recorded in a queue that was created for "
+                       "profiling (",
                        error.what(), ")");
             }
         };
@@ -149,7 +164,10 @@ ep_status event_native(ep_event event, void **native) {
 }
 
 ep_status event_from_native(void *native, ep_event *event) {
-    return guarded([&] { *event = new ep_event_s{{1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr, nullptr}; });
+    return guarded([&] {
+        *event = new ep_event_s{
+            {1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr, nullptr};
+    });
 }
 
 void event_release(ep_event event) {

@@ -6,7 +6,8 @@ namespace entrepot::backends::sycl {
 namespace {
 
 [[noreturn]] void refuse_sharing() {
-    refuse(EP_UNSUPPORTED, "the SYCL runtime has no memory that another process can open: share memory of the host and copy");
+    refuse(EP_UNSUPPORTED, "the SYCL runtime has no memory that another process can open: share "
+                           "memory of the host and copy");
 }
 
 ep_status ipc_allocate(ep_context, ep_device, ep_usm_kind, std::size_t, void **) {

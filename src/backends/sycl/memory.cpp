@@ -20,8 +20,10 @@ struct KindWords {
 
 const KindWords &words_of(ep_usm_kind kind) {
     static constexpr KindWords host = {EP_USM_HOST_ALLOCATIONS, ::sycl::usm::alloc::host, "host"};
-    static constexpr KindWords device = {EP_USM_DEVICE_ALLOCATIONS, ::sycl::usm::alloc::device, "device"};
-    static constexpr KindWords shared = {EP_USM_SHARED_ALLOCATIONS, ::sycl::usm::alloc::shared, "shared"};
+    static constexpr KindWords device = {EP_USM_DEVICE_ALLOCATIONS, ::sycl::usm::alloc::device,
+                                         "device"};
+    static constexpr KindWords shared = {EP_USM_SHARED_ALLOCATIONS, ::sycl::usm::alloc::shared,
+                                         "shared"};
     switch (kind) {
     case EP_USM_HOST:
         return host;
@@ -30,52 +32,59 @@ const KindWords &words_of(ep_usm_kind kind) {
     case EP_USM_SHARED:
         return shared;
     default:
-        refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind), " was asked for: it is host, device or shared");
+        refuse(EP_INVALID, "memory of kind ", static_cast<int>(kind),
+               " was asked for: it is host, device or shared");
     }
 }
 
 // --------------------------------------------------------------- allocation
 
-void *allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment) {
+void *allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
+               std::size_t alignment) {
     switch (kind) {
     case EP_USM_HOST:
         return alignment ? ::sycl::aligned_alloc_host(alignment, bytes, context->native)
                          : ::sycl::malloc_host(bytes, context->native);
     case EP_USM_DEVICE:
-        return alignment ? ::sycl::aligned_alloc_device(alignment, bytes, device->native, context->native)
-                         : ::sycl::malloc_device(bytes, device->native, context->native);
+        return alignment
+                   ? ::sycl::aligned_alloc_device(alignment, bytes, device->native, context->native)
+                   : ::sycl::malloc_device(bytes, device->native, context->native);
     default:
-        return alignment ? ::sycl::aligned_alloc_shared(alignment, bytes, device->native, context->native)
-                         : ::sycl::malloc_shared(bytes, device->native, context->native);
+        return alignment
+                   ? ::sycl::aligned_alloc_shared(alignment, bytes, device->native, context->native)
+                   : ::sycl::malloc_shared(bytes, device->native, context->native);
     }
 }
 
 // Reports why an allocation failed, which the runtime does not.
-[[noreturn]] void explain(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment) {
+[[noreturn]] void explain(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
+                          std::size_t alignment) {
     const KindWords &words = words_of(kind);
     if (!(device->info.aspects & words.aspect))
         refuse(EP_UNSUPPORTED, selector(device), " has no ", words.words, " memory (USM)");
     if (alignment) {
         if (void *const loose = allocate(context, device, kind, bytes, 0)) {
             ::sycl::free(loose, context->native);
-            refuse(EP_UNSUPPORTED, selector(device), " cannot align ", words.words, " memory to ", alignment,
-                   " bytes: ask for a smaller alignment");
+            refuse(EP_UNSUPPORTED, selector(device), " cannot align ", words.words, " memory to ",
+                   alignment, " bytes: ask for a smaller alignment");
         }
     }
     if (bytes > device->info.max_allocation)
-        refuse(EP_OUT_OF_MEMORY, bytes, " bytes of ", words.words, " memory were asked for, and ", selector(device), " allows ",
-               device->info.max_allocation, " in one allocation");
-    refuse(EP_OUT_OF_MEMORY, selector(device), " has no ", bytes, " bytes of ", words.words, " memory left");
+        refuse(EP_OUT_OF_MEMORY, bytes, " bytes of ", words.words, " memory were asked for, and ",
+               selector(device), " allows ", device->info.max_allocation, " in one allocation");
+    refuse(EP_OUT_OF_MEMORY, selector(device), " has no ", bytes, " bytes of ", words.words,
+           " memory left");
 }
 
-ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes, std::size_t alignment,
-                          ep_queue, void **pointer) {
+ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
+                          std::size_t alignment, ep_queue, void **pointer) {
     return guarded([&] {
         words_of(kind);
         if (alignment & (alignment - 1))
             refuse(EP_INVALID, "alignment ", alignment, " is not a power of two");
         // The runtime returns NULL for zero bytes; callers need a pointer that they can free.
-        void *const block = allocate(context, device, kind, std::max<std::size_t>(bytes, 1), alignment);
+        void *const block =
+            allocate(context, device, kind, std::max<std::size_t>(bytes, 1), alignment);
         if (!block)
             explain(context, device, kind, bytes, alignment);
         *pointer = block;
@@ -90,7 +99,8 @@ ep_status memory_free(ep_context context, void *pointer, ep_queue) {
 
 template <class Answer> Answer ask(ep_context context, const void *pointer, cl_uint what) {
     Answer answer{};
-    check(context->query(context->cl, pointer, what, sizeof answer, &answer, nullptr), "clGetMemAllocInfoINTEL");
+    check(context->query(context->cl, pointer, what, sizeof answer, &answer, nullptr),
+          "clGetMemAllocInfoINTEL");
     return answer;
 }
 
@@ -132,10 +142,13 @@ ep_device member_of(ep_context context, cl_device_id cl) {
 // past the end is often in a neighbouring allocation, so it is not asked about. If the kind is
 // asked for later (EP_QUERY_KIND_LATER), the second question suffices: memory without a base is not
 // the context's.
-ep_allocation query_opencl(ep_context context, const char *first, std::size_t bytes, std::uint32_t flags) {
+ep_allocation query_opencl(ep_context context, const char *first, std::size_t bytes,
+                           std::uint32_t flags) {
     ep_allocation found{};
     const char *const last = bytes > 1 ? first + (bytes - 1) : first;
-    const auto base_of_last = [&] { return last < first ? nullptr : ask<char *>(context, last, CL_MEM_ALLOC_BASE_PTR_INTEL); };
+    const auto base_of_last = [&] {
+        return last < first ? nullptr : ask<char *>(context, last, CL_MEM_ALLOC_BASE_PTR_INTEL);
+    };
     if (flags == EP_QUERY_KIND_LATER) {
         found.base = base_of_last();
         found.contained = found.base && found.base <= first;
@@ -143,7 +156,8 @@ ep_allocation query_opencl(ep_context context, const char *first, std::size_t by
         if (found.contained) [[likely]]
             return found;
     }
-    found.kind = kind_of(ask<cl_unified_shared_memory_type_intel>(context, first, CL_MEM_ALLOC_TYPE_INTEL));
+    found.kind =
+        kind_of(ask<cl_unified_shared_memory_type_intel>(context, first, CL_MEM_ALLOC_TYPE_INTEL));
     if (found.kind == EP_USM_UNKNOWN || flags == EP_QUERY_KIND_ALONE)
         return found;
     found.base = base_of_last();
@@ -153,18 +167,21 @@ ep_allocation query_opencl(ep_context context, const char *first, std::size_t by
     if (flags & EP_QUERY_SIZE)
         found.size = ask<std::size_t>(context, first, CL_MEM_ALLOC_SIZE_INTEL);
     if (flags & EP_QUERY_DEVICE && found.kind != EP_USM_HOST)
-        found.device = member_of(context, ask<cl_device_id>(context, first, CL_MEM_ALLOC_DEVICE_INTEL));
+        found.device =
+            member_of(context, ask<cl_device_id>(context, first, CL_MEM_ALLOC_DEVICE_INTEL));
     return found;
 }
 
 // SYCL itself reports kind and device, but not the extent.
-ep_allocation query_runtime(ep_context context, const char *first, std::size_t bytes, std::uint32_t flags) {
+ep_allocation query_runtime(ep_context context, const char *first, std::size_t bytes,
+                            std::uint32_t flags) {
     ep_allocation found{};
     found.kind = kind_of(::sycl::get_pointer_type(first, context->native));
     if (found.kind == EP_USM_UNKNOWN)
         return found;
     found.contained = bytes <= 1 ? 1 : -1;
-    if (bytes > 1 && kind_of(::sycl::get_pointer_type(first + (bytes - 1), context->native)) != found.kind)
+    if (bytes > 1 &&
+        kind_of(::sycl::get_pointer_type(first + (bytes - 1), context->native)) != found.kind)
         found.contained = 0;
     if (flags & EP_QUERY_DEVICE && found.kind != EP_USM_HOST) {
         const ::sycl::device device = ::sycl::get_pointer_device(first, context->native);
@@ -173,10 +190,12 @@ ep_allocation query_runtime(ep_context context, const char *first, std::size_t b
     return found;
 }
 
-ep_status memory_query(ep_context context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
+ep_status memory_query(ep_context context, const void *pointer, std::size_t bytes,
+                       std::uint32_t flags, ep_allocation *found) {
     return guarded([&] {
         const auto first = static_cast<const char *>(pointer);
-        *found = context->query ? query_opencl(context, first, bytes, flags) : query_runtime(context, first, bytes, flags);
+        *found = context->query ? query_opencl(context, first, bytes, flags)
+                                : query_runtime(context, first, bytes, flags);
     });
 }
 
@@ -187,13 +206,17 @@ ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t by
         if (bytes == 0)
             return;
         if (const auto kernel = block_copy(queue))
-            in_order(queue, [&](::sycl::queue &native) { submit_block_copy(native, *kernel, to, from, bytes); });
+            in_order(queue, [&](::sycl::queue &native) {
+                submit_block_copy(native, *kernel, to, from, bytes);
+            });
         else
-            in_order_with_event(queue, [&](::sycl::queue &native) { return native.memcpy(to, from, bytes); });
+            in_order_with_event(
+                queue, [&](::sycl::queue &native) { return native.memcpy(to, from, bytes); });
     });
 }
 
-ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *from,
+ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
+                              const std::int64_t *to_strides, const void *from,
                               const std::int64_t *from_strides) {
     return guarded([&] {
         const Walk walk = plan_copy(*box, to, to_strides, from, from_strides);
@@ -211,14 +234,17 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to, const
     });
 }
 
-template <std::size_t Bytes> void fill_units(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+template <std::size_t Bytes>
+void fill_units(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
     std::array<unsigned char, Bytes> unit;
     std::memcpy(unit.data(), value.data(), Bytes);
-    syclex::fill(native, reinterpret_cast<std::array<unsigned char, Bytes> *>(walk.to), unit, walk.bytes() / Bytes);
+    syclex::fill(native, reinterpret_cast<std::array<unsigned char, Bytes> *>(walk.to), unit,
+                 walk.bytes() / Bytes);
 }
 
 void fill_contiguous(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
-    if (std::all_of(value.begin(), value.end(), [&](unsigned char byte) { return byte == value[0]; }))
+    if (std::all_of(value.begin(), value.end(),
+                    [&](unsigned char byte) { return byte == value[0]; }))
         return syclex::memset(native, walk.to, value[0], walk.bytes());
     switch (walk.unit) {
     case 2:
@@ -233,7 +259,8 @@ void fill_contiguous(::sycl::queue &native, const Walk &walk, const Fill::Value 
 }
 
 void submit(ep_queue queue, const Fill &fill) {
-    const auto kernel = std::ranges::any_of(fill.walks, &Walk::is_contiguous) ? block_fill(queue) : std::nullopt;
+    const auto kernel =
+        std::ranges::any_of(fill.walks, &Walk::is_contiguous) ? block_fill(queue) : std::nullopt;
     in_order(queue, [&](::sycl::queue &native) {
         for (std::size_t i = 0; i < fill.walks.size(); ++i) {
             const Walk &walk = fill.walks[i];
@@ -247,16 +274,19 @@ void submit(ep_queue queue, const Fill &fill) {
     });
 }
 
-ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize, std::size_t count) {
+ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t itemsize,
+                      std::size_t count) {
     return guarded([&] {
-        const auto extent = static_cast<std::int64_t>(count), step = static_cast<std::int64_t>(itemsize);
+        const auto extent = static_cast<std::int64_t>(count),
+                   step = static_cast<std::int64_t>(itemsize);
         const Fill fill = plan_fill({1, itemsize, &extent}, to, &step, item);
         if (count != 0)
             submit(queue, fill);
     });
 }
 
-ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to, const std::int64_t *to_strides, const void *item) {
+ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
+                              const std::int64_t *to_strides, const void *item) {
     return guarded([&] {
         const Fill fill = plan_fill(*box, to, to_strides, item);
         if (!fill.walks.front().is_empty)

@@ -52,7 +52,8 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
 
 // ------------------------------------------------------------------ OpenCL
 
-using QueryAllocation = cl_int(CL_API_CALL *)(cl_context, const void *, cl_uint, size_t, void *, size_t *);
+using QueryAllocation = cl_int(CL_API_CALL *)(cl_context, const void *, cl_uint, size_t, void *,
+                                              size_t *);
 
 // OpenCL functions without an equivalent in SYCL. They are looked up in the library that the
 // runtime mapped. Linking the wheel's libOpenCL would load it before the runtime has prepared what
@@ -125,7 +126,8 @@ struct ep_context_s {
     bool is_default = false;
     // Set for OpenCL contexts; owns one reference.
     cl_context cl = nullptr;
-    entrepot::backends::sycl::QueryAllocation query = nullptr;  // of OpenCL contexts whose platform has it
+    // of OpenCL contexts whose platform has it
+    entrepot::backends::sycl::QueryAllocation query = nullptr;
 
     // Kernels of copies and fills, built on demand; see kept_kernel.
     std::mutex mutex;
@@ -170,9 +172,11 @@ public:
 
     // Another thread may be waiting for much later work. This polls `is_done` meanwhile and returns
     // without the lock once it is true.
-    template <class IsDone> Waiting(Turns &turns, const IsDone &is_done) : Waiting(turns, std::defer_lock) {
+    template <class IsDone>
+    Waiting(Turns &turns, const IsDone &is_done) : Waiting(turns, std::defer_lock) {
         using namespace std::chrono_literals;
-        for (std::chrono::microseconds pause = 1us; !lock_.try_lock() && !is_done(); pause = std::min(2 * pause, 1000us))
+        for (std::chrono::microseconds pause = 1us; !lock_.try_lock() && !is_done();
+             pause = std::min(2 * pause, 1000us))
             std::this_thread::sleep_for(pause);
     }
 
@@ -181,7 +185,8 @@ public:
     Waiting &operator=(const Waiting &) = delete;
 
 private:
-    Waiting(Turns &turns, std::defer_lock_t deferred) : turns_(turns), lock_(turns.mutex, deferred) {
+    Waiting(Turns &turns, std::defer_lock_t deferred)
+        : turns_(turns), lock_(turns.mutex, deferred) {
         turns.waiting.fetch_add(1);
     }
 
@@ -198,7 +203,8 @@ struct ep_queue_s {
     ep_device device;
     std::uint32_t flags;
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues created here
-    std::shared_ptr<entrepot::backends::sycl::Turns> turns = std::make_shared<entrepot::backends::sycl::Turns>();
+    std::shared_ptr<entrepot::backends::sycl::Turns> turns =
+        std::make_shared<entrepot::backends::sycl::Turns>();
     std::optional<::sycl::event> last = {};  // of the last submission here, if it has an event
     // True if foreign code has the native queue, and may submit to it.
     std::atomic<bool> shared = false;
@@ -210,7 +216,7 @@ struct ep_queue_s {
 struct ep_event_s {
     std::atomic<std::uint32_t> references{1};
     ::sycl::event native;
-    ep_context context;                                           // one reference; NULL of wrapped events
+    ep_context context;  // one reference; NULL of wrapped events
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of its queue, if created here
     // Turns of its queue, if waits are serialized.
     std::shared_ptr<entrepot::backends::sycl::Turns> turns;
@@ -221,8 +227,9 @@ struct ep_program_s {
     ep_context context;  // one reference
     ep_device device;
     ep_dialect dialect;
-    cl_program cl = nullptr;                                                          // of EP_OPENCL_C
-    std::unique_ptr<::sycl::kernel_bundle<::sycl::bundle_state::executable>> bundle;  // of the others
+    cl_program cl = nullptr;  // of EP_OPENCL_C
+    // of the others
+    std::unique_ptr<::sycl::kernel_bundle<::sycl::bundle_state::executable>> bundle;
 };
 
 struct ep_kernel_s {
@@ -250,7 +257,8 @@ template <class Handle> Handle retained(Handle handle) noexcept {
 template <class Handle> bool retained_if_alive(Handle handle) noexcept {
     std::uint32_t references = handle->references.load(std::memory_order_relaxed);
     while (references != 0)
-        if (handle->references.compare_exchange_weak(references, references + 1, std::memory_order_acq_rel))
+        if (handle->references.compare_exchange_weak(references, references + 1,
+                                                     std::memory_order_acq_rel))
             return true;
     return false;
 }
@@ -319,12 +327,14 @@ inline bool is_idle(ep_queue queue) {
 }
 
 // Builds one of Entrepot's kernels for a device.
-::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source,
-                            const char *name);
+::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect,
+                            const std::string &source, const char *name);
 
 // Builds a kernel for the queue's device, cached in its context under `form`. The first call asks
 // `source(dialect)` for the source.
-template <class Source>::sycl::kernel kept_kernel(ep_queue queue, std::string form, const char *name, const Source &source) {
+template <class Source>
+::sycl::kernel kept_kernel(ep_queue queue, std::string form, const char *name,
+                           const Source &source) {
     ep_context context = queue->context;
     const std::lock_guard lock(context->mutex);
     auto key = std::make_tuple(queue->device, std::move(form));

@@ -36,8 +36,8 @@ ep_status peer_enable_access(ep_context context, ep_device peer) {
             if (device == peer)
                 continue;
             if (peer_can_access(device, peer, &can) != EP_OK || !can)
-                refuse(EP_UNSUPPORTED, selector(device), " cannot reach the memory of ", selector(peer),
-                       ": copy through the host");
+                refuse(EP_UNSUPPORTED, selector(device), " cannot reach the memory of ",
+                       selector(peer), ": copy through the host");
             std::lock_guard lock(device->mutex);
             if (device->peers.contains(peer))
                 continue;

@@ -1,4 +1,5 @@
-// Programs: OpenCL C through the driver, SYCL source and SPIR-V through the runtime; kernels and their launches.
+// Programs: OpenCL C through the driver, SYCL source and SPIR-V through the runtime; kernels and
+// their launches.
 //
 // A range is slowest dimension first, as everywhere in SYCL. The runtime reverses it for OpenCL:
 // dimension 0 of n in ep_range is get_global_id(n - 1) in OpenCL C, and get_global_id(0) in SYCL
@@ -28,7 +29,8 @@ struct DialectWords {
     ep_dialect dialect;
     const char *words;
 };
-constexpr DialectWords dialect_words[] = {{EP_OPENCL_C, "OpenCL C"}, {EP_SYCL_SOURCE, "SYCL source"}, {EP_SPIRV, "SPIR-V"}};
+constexpr DialectWords dialect_words[] = {
+    {EP_OPENCL_C, "OpenCL C"}, {EP_SYCL_SOURCE, "SYCL source"}, {EP_SPIRV, "SPIR-V"}};
 
 const char *words_of(ep_dialect dialect) {
     for (const DialectWords &known : dialect_words)
@@ -38,7 +40,8 @@ const char *words_of(ep_dialect dialect) {
 }
 
 std::uint32_t dialects_of(ep_device device) {
-    return (device->cl ? 1u << EP_OPENCL_C : 0u) | (device->builds_sycl_source ? 1u << EP_SYCL_SOURCE : 0u) |
+    return (device->cl ? 1u << EP_OPENCL_C : 0u) |
+           (device->builds_sycl_source ? 1u << EP_SYCL_SOURCE : 0u) |
            (device->builds_spirv ? 1u << EP_SPIRV : 0u);
 }
 
@@ -60,7 +63,8 @@ void tell(const ep_sink *log, std::string_view text) {
 }
 
 [[noreturn]] void refuse_build(ep_device device, ep_dialect dialect) {
-    refuse(EP_BUILD_FAILED, selector(device), " refused the program in ", words_of(dialect), ": the build log says why");
+    refuse(EP_BUILD_FAILED, selector(device), " refused the program in ", words_of(dialect),
+           ": the build log says why");
 }
 
 std::vector<std::string> words_in(const char *options) {
@@ -75,9 +79,12 @@ std::vector<std::string> words_in(const char *options) {
 
 std::string build_log(cl_program program, cl_device_id device) {
     std::size_t size = 0;
-    check(opencl().program_build_info(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size), "clGetProgramBuildInfo");
+    check(opencl().program_build_info(program, device, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size),
+          "clGetProgramBuildInfo");
     std::string log(size, '\0');
-    check(opencl().program_build_info(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr), "clGetProgramBuildInfo");
+    check(opencl().program_build_info(program, device, CL_PROGRAM_BUILD_LOG, size, log.data(),
+                                      nullptr),
+          "clGetProgramBuildInfo");
     log.erase(std::find(log.begin(), log.end(), '\0'), log.end());
     return log;
 }
@@ -90,7 +97,8 @@ std::string kernel_names(cl_program program) {
         return {};
     check(code, "clGetProgramInfo");
     std::string names(size, '\0');
-    check(opencl().program_info(program, CL_PROGRAM_KERNEL_NAMES, size, names.data(), nullptr), "clGetProgramInfo");
+    check(opencl().program_info(program, CL_PROGRAM_KERNEL_NAMES, size, names.data(), nullptr),
+          "clGetProgramInfo");
     names.erase(std::find(names.begin(), names.end(), '\0'), names.end());
     return names;
 }
@@ -106,18 +114,22 @@ std::string settings_of_the_driver() {
 
 std::string key_of(ep_program program, std::string_view source, const char *options) {
     const ep_device_info &info = program->device->info;
-    return cache_key(info.name, info.vendor, info.driver, processor_identity(), settings_of_the_driver(), options ? options : "",
-                     source);
+    return cache_key(info.name, info.vendor, info.driver, processor_identity(),
+                     settings_of_the_driver(), options ? options : "", source);
 }
 
 // The program's machine code; empty if the driver does not provide it.
 std::string binary_of(cl_program program) {
     std::size_t size = 0;
-    if (opencl().program_info(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) != CL_SUCCESS)
+    if (opencl().program_info(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) !=
+        CL_SUCCESS)
         return {};
     std::string binary(size, '\0');
     auto *bytes = reinterpret_cast<unsigned char *>(binary.data());
-    return opencl().program_info(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr) == CL_SUCCESS ? binary : "";
+    return opencl().program_info(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr) ==
+                   CL_SUCCESS
+               ? binary
+               : "";
 }
 
 // True if the driver accepts its earlier binary; otherwise the source is compiled again.
@@ -125,10 +137,11 @@ bool build_binary(ep_program program, const std::string &binary, const char *opt
     const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
     const std::size_t size = binary.size();
     cl_int code = CL_SUCCESS, taken = CL_SUCCESS;
-    const cl_program made =
-        opencl().create_program_with_binary(program->context->cl, 1, &program->device->cl, &size, &bytes, &taken, &code);
+    const cl_program made = opencl().create_program_with_binary(
+        program->context->cl, 1, &program->device->cl, &size, &bytes, &taken, &code);
     if (code == CL_SUCCESS && taken == CL_SUCCESS &&
-        opencl().build_program(made, 1, &program->device->cl, options, nullptr, nullptr) == CL_SUCCESS) {
+        opencl().build_program(made, 1, &program->device->cl, options, nullptr, nullptr) ==
+            CL_SUCCESS) {
         program->cl = made;
         return true;
     }
@@ -137,11 +150,13 @@ bool build_binary(ep_program program, const std::string &binary, const char *opt
     return false;
 }
 
-void build_source(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
+void build_source(ep_program program, std::string_view source, const char *options,
+                  const ep_sink *log) {
     cl_int code = CL_SUCCESS;
     const char *text = source.data();
     const std::size_t length = source.size();
-    program->cl = opencl().create_program_with_source(program->context->cl, 1, &text, &length, &code);
+    program->cl =
+        opencl().create_program_with_source(program->context->cl, 1, &text, &length, &code);
     check(code, "clCreateProgramWithSource");
     code = opencl().build_program(program->cl, 1, &program->device->cl, options, nullptr, nullptr);
     if (code == CL_SUCCESS || code == CL_BUILD_PROGRAM_FAILURE)
@@ -154,9 +169,11 @@ void build_source(ep_program program, std::string_view source, const char *optio
 }
 
 // Programs for a context of several devices, and source that includes files, are not cached.
-void build_opencl_c(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
+void build_opencl_c(ep_program program, std::string_view source, const char *options,
+                    const ep_sink *log) {
     constexpr std::string_view own_options[] = {"-cl-"};
-    const bool is_kept = !names_files(source, Angled::anywhere) && !options_name_files(words_in(options), own_options);
+    const bool is_kept = !names_files(source, Angled::anywhere) &&
+                         !options_name_files(words_in(options), own_options);
     const std::string key = is_kept ? key_of(program, source, options) : "";
     const std::optional<std::string> known = is_kept ? cached("opencl", key) : std::nullopt;
     if (known && build_binary(program, *known, options))
@@ -172,10 +189,12 @@ void build_opencl_c(ep_program program, std::string_view source, const char *opt
     if (code == CL_INVALID_KERNEL_NAME || code == CL_INVALID_PROGRAM_EXECUTABLE) {
         const std::string names = kernel_names(program->cl);
         refuse(EP_INVALID, "the program has no kernel \"", name, "\"; ",
-               names.empty() ? "it has none: 'kernel' stands before a function that is one" : "it has: " + names);
+               names.empty() ? "it has none: 'kernel' stands before a function that is one"
+                             : "it has: " + names);
     }
     check(code, "clCreateKernel");
-    const std::unique_ptr<std::remove_pointer_t<cl_kernel>, cl_int (*)(cl_kernel)> ours(kernel, opencl().release_kernel);
+    const std::unique_ptr<std::remove_pointer_t<cl_kernel>, cl_int (*)(cl_kernel)> ours(
+        kernel, opencl().release_kernel);
     // The SYCL kernel holds its own reference.
     return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program->context->native);
 }
@@ -184,7 +203,9 @@ void build_opencl_c(ep_program program, std::string_view source, const char *opt
 
 // Calls `visit` for each identifier in C++ source outside of comments and literals.
 template <class Visit> void for_each_identifier(std::string_view source, Visit &&visit) {
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    const auto is_word = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    };
     std::size_t at = 0;
     const auto skip_to = [&](std::string_view end) {
         const std::size_t found = source.find(end, at);
@@ -206,8 +227,10 @@ template <class Visit> void for_each_identifier(std::string_view source, Visit &
             skip_literal(rest[0]);
         } else if (is_word(rest[0])) {
             const std::size_t begin = at;
-            while (at < source.size() &&
-                   (is_word(source[at]) || (source[at] == '\'' && std::isdigit(static_cast<unsigned char>(source[begin])))))
+            while (
+                at < source.size() &&
+                (is_word(source[at]) ||
+                 (source[at] == '\'' && std::isdigit(static_cast<unsigned char>(source[begin])))))
                 ++at;
             visit(source.substr(begin, at - begin));
         } else {
@@ -218,25 +241,29 @@ template <class Visit> void for_each_identifier(std::string_view source, Visit &
 
 // The runtime's compiler (2026.2) terminates the process over these, so they are refused first.
 void require_survivable(ep_device device, std::string_view source, const ep_sink *log) {
-    static constexpr std::string_view deadly[] = {"group_local_memory", "group_local_memory_for_overwrite",
-                                                  "get_work_group_scratch_memory", "work_group_scratch_size"};
+    static constexpr std::string_view deadly[] = {
+        "group_local_memory", "group_local_memory_for_overwrite", "get_work_group_scratch_memory",
+        "work_group_scratch_size"};
     for_each_identifier(source, [&](std::string_view identifier) {
         if (std::find(std::begin(deadly), std::end(deadly), identifier) == std::end(deadly))
             return;
-        tell(log, std::string(identifier) +
-                      " crashes the run-time SYCL compiler: use a work_group_memory parameter or work_group_static\n");
+        tell(log, std::string(identifier) + " crashes the run-time SYCL compiler: use a "
+                                            "work_group_memory parameter or work_group_static\n");
         refuse_build(device, EP_SYCL_SOURCE);
     });
 }
 
 using SourceBundle = ::sycl::kernel_bundle<::sycl::bundle_state::ext_oneapi_source>;
 
-void build_bundle(ep_program program, SourceBundle source, const char *options, const ep_sink *log) {
+void build_bundle(ep_program program, SourceBundle source, const char *options,
+                  const ep_sink *log) {
     std::string text;
     try {
-        const syclex::properties properties{syclex::build_options{words_in(options)}, syclex::save_log{&text}};
-        program->bundle = std::make_unique<::sycl::kernel_bundle<::sycl::bundle_state::executable>>(
-            syclex::build(source, std::vector<::sycl::device>{program->device->native}, properties));
+        const syclex::properties properties{syclex::build_options{words_in(options)},
+                                            syclex::save_log{&text}};
+        program->bundle =
+            std::make_unique<::sycl::kernel_bundle<::sycl::bundle_state::executable>>(syclex::build(
+                source, std::vector<::sycl::device>{program->device->native}, properties));
     } catch (const ::sycl::exception &error) {
         if (error.code() != ::sycl::errc::build)
             throw;
@@ -246,25 +273,29 @@ void build_bundle(ep_program program, SourceBundle source, const char *options, 
     tell(log, text);
 }
 
-void build_sycl_source(ep_program program, std::string_view source, const char *options, const ep_sink *log) {
+void build_sycl_source(ep_program program, std::string_view source, const char *options,
+                       const ep_sink *log) {
     require_survivable(program->device, source, log);
-    build_bundle(
-        program,
-        syclex::create_kernel_bundle_from_source(program->context->native, syclex::source_language::sycl, std::string(source)),
-        options, log);
+    build_bundle(program,
+                 syclex::create_kernel_bundle_from_source(
+                     program->context->native, syclex::source_language::sycl, std::string(source)),
+                 options, log);
 }
 
-void build_spirv(ep_program program, std::string_view module, const char *options, const ep_sink *log) {
+void build_spirv(ep_program program, std::string_view module, const char *options,
+                 const ep_sink *log) {
     constexpr unsigned char magic[] = {0x03, 0x02, 0x23, 0x07};
     if (module.size() < 20 || module.size() % 4 != 0 ||
         !std::equal(std::begin(magic), std::end(magic), module.begin(),
                     [](auto a, char b) { return a == static_cast<unsigned char>(b); }))
-        refuse(EP_INVALID, "the ", module.size(),
-               " bytes given are not a SPIR-V module: it starts with 0x07230203 and has whole words");
+        refuse(
+            EP_INVALID, "the ", module.size(),
+            " bytes given are not a SPIR-V module: it starts with 0x07230203 and has whole words");
     const auto *bytes = reinterpret_cast<const std::byte *>(module.data());
     build_bundle(program,
-                 syclex::create_kernel_bundle_from_source(program->context->native, syclex::source_language::spirv,
-                                                          std::vector<std::byte>(bytes, bytes + module.size())),
+                 syclex::create_kernel_bundle_from_source(
+                     program->context->native, syclex::source_language::spirv,
+                     std::vector<std::byte>(bytes, bytes + module.size())),
                  options, log);
 }
 
@@ -272,7 +303,8 @@ void build_spirv(ep_program program, std::string_view module, const char *option
     if (!program->bundle->ext_oneapi_has_kernel(name))
         refuse(EP_INVALID, "the program has no kernel \"", name, "\"",
                program->dialect == EP_SYCL_SOURCE
-                   ? ": is it an extern \"C\" function with the property nd_range_kernel or single_task_kernel?"
+                   ? ": is it an extern \"C\" function with the property nd_range_kernel or "
+                     "single_task_kernel?"
                    : "");
     return program->bundle->ext_oneapi_get_kernel(name);
 }
@@ -293,10 +325,11 @@ struct ReleaseProgram {
 };
 using OwnedProgram = std::unique_ptr<ep_program_s, ReleaseProgram>;
 
-OwnedProgram build(ep_context context, ep_device device, ep_dialect dialect, std::string_view source, const char *options,
-                   const ep_sink *log) {
+OwnedProgram build(ep_context context, ep_device device, ep_dialect dialect,
+                   std::string_view source, const char *options, const ep_sink *log) {
     require_dialect(device, dialect);
-    OwnedProgram program(new ep_program_s{{1}, retained(context), device, dialect, nullptr, nullptr});
+    OwnedProgram program(
+        new ep_program_s{{1}, retained(context), device, dialect, nullptr, nullptr});
     switch (dialect) {
     case EP_OPENCL_C:
         build_opencl_c(program.get(), source, options, log);
@@ -319,9 +352,12 @@ ep_status program_dialects(ep_device device, std::uint32_t *mask) {
     return guarded([&] { *mask = dialects_of(device); });
 }
 
-ep_status program_build(ep_context context, ep_device device, ep_dialect dialect, const char *source, std::size_t length,
-                        const char *options, const ep_sink *log, ep_program *program) {
-    return guarded([&] { *program = build(context, device, dialect, {source, length}, options, log).release(); });
+ep_status program_build(ep_context context, ep_device device, ep_dialect dialect,
+                        const char *source, std::size_t length, const char *options,
+                        const ep_sink *log, ep_program *program) {
+    return guarded([&] {
+        *program = build(context, device, dialect, {source, length}, options, log).release();
+    });
 }
 
 void program_release(ep_program program) { release(program); }
@@ -333,8 +369,8 @@ std::uint64_t local_memory_of(const ::sycl::kernel &kernel, ep_device device) {
         return 0;
     const cl_kernel native = ::sycl::get_native<::sycl::backend::opencl>(kernel);
     cl_ulong bytes = 0;
-    const cl_int code =
-        opencl().kernel_work_group_info(native, device->cl, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
+    const cl_int code = opencl().kernel_work_group_info(
+        native, device->cl, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
     opencl().release_kernel(native);
     check(code, "clGetKernelWorkGroupInfo");
     return bytes;
@@ -344,10 +380,12 @@ ep_kernel_info describe(const ::sycl::kernel &kernel, ep_device device) {
     namespace on_device = ::sycl::info::kernel_device_specific;
     ep_kernel_info info{};
     info.max_work_group = kernel.get_info<on_device::work_group_size>(device->native);
-    info.preferred_multiple = kernel.get_info<on_device::preferred_work_group_size_multiple>(device->native);
+    info.preferred_multiple =
+        kernel.get_info<on_device::preferred_work_group_size_multiple>(device->native);
     info.local_memory = local_memory_of(kernel, device);
     info.private_memory = kernel.get_info<on_device::private_mem_size>(device->native);
-    info.argument_count = static_cast<std::int32_t>(kernel.get_info<::sycl::info::kernel::num_args>());
+    info.argument_count =
+        static_cast<std::int32_t>(kernel.get_info<::sycl::info::kernel::num_args>());
     return info;
 }
 
@@ -360,7 +398,9 @@ ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel
 }
 
 ep_status kernel_info(ep_kernel kernel, ep_device device, ep_kernel_info *info) {
-    return guarded([&] { *info = device == kernel->program->device ? kernel->info : describe(kernel->native, device); });
+    return guarded([&] {
+        *info = device == kernel->program->device ? kernel->info : describe(kernel->native, device);
+    });
 }
 
 void kernel_release(ep_kernel kernel) {
@@ -374,50 +414,59 @@ void kernel_release(ep_kernel kernel) {
 // ------------------------------------------------------------------- launch
 
 bool is_local_chosen_by_runtime(const ep_range &range) {
-    return std::all_of(range.local, range.local + range.ndim, [](std::uint64_t items) { return items == 0; });
+    return std::all_of(range.local, range.local + range.ndim,
+                       [](std::uint64_t items) { return items == 0; });
 }
 
 void require_place(ep_queue queue, ep_kernel kernel) {
     const ep_program program = kernel->program;
     if (program->context != queue->context)
         refuse(EP_INVALID, "kernel \"", kernel->name,
-               "\" was built for another context than the queue's: build it for the context of the queue");
+               "\" was built for another context than the queue's: build it for the context of the "
+               "queue");
     if (program->device != queue->device)
-        refuse(EP_INVALID, "kernel \"", kernel->name, "\" was built for ", selector(program->device), ", and the queue is on ",
-               selector(queue->device));
+        refuse(EP_INVALID, "kernel \"", kernel->name, "\" was built for ",
+               selector(program->device), ", and the queue is on ", selector(queue->device));
 }
 
 void require_arguments(ep_kernel kernel, const ep_argument *arguments, std::size_t count) {
     if (count != static_cast<std::size_t>(kernel->info.argument_count))
-        refuse(EP_INVALID, "kernel \"", kernel->name, "\" takes ", kernel->info.argument_count, " arguments, and ", count,
-               " were given",
-               kernel->program->dialect == EP_SYCL_SOURCE ? " (a local_accessor counts as four: use work_group_memory)" : "");
+        refuse(EP_INVALID, "kernel \"", kernel->name, "\" takes ", kernel->info.argument_count,
+               " arguments, and ", count, " were given",
+               kernel->program->dialect == EP_SYCL_SOURCE
+                   ? " (a local_accessor counts as four: use work_group_memory)"
+                   : "");
     for (std::size_t i = 0; i < count; ++i)
         if (arguments[i].kind != EP_ARG_POINTER && arguments[i].size == 0)
-            refuse(EP_INVALID, "argument ", i, " of kernel \"", kernel->name, "\" has a size of 0 bytes");
+            refuse(EP_INVALID, "argument ", i, " of kernel \"", kernel->name,
+                   "\" has a size of 0 bytes");
 }
 
 void require_groups(ep_kernel kernel, const ep_device_info &device, const ep_range &range) {
     std::uint64_t group = 1;
     for (std::uint32_t i = 0; i < range.ndim; ++i) {
-        const std::uint64_t local = range.local[i], most = device.max_work_items[3 - range.ndim + i];
+        const std::uint64_t local = range.local[i],
+                            most = device.max_work_items[3 - range.ndim + i];
         if (local == 0)
-            refuse(EP_INVALID, "dimension ", i, " of the work-group is 0 and another is not: give all of them, or none");
+            refuse(EP_INVALID, "dimension ", i,
+                   " of the work-group is 0 and another is not: give all of them, or none");
         if (range.global[i] % local != 0)
-            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i], " work-items, which groups of ", local,
-                   " do not divide");
+            refuse(EP_INVALID, "dimension ", i, " has ", range.global[i],
+                   " work-items, which groups of ", local, " do not divide");
         if (local > most)
-            refuse(EP_INVALID, "dimension ", i, " of the work-group has ", local, " work-items, and the device allows ", most);
+            refuse(EP_INVALID, "dimension ", i, " of the work-group has ", local,
+                   " work-items, and the device allows ", most);
         group *= local;
     }
     if (group > kernel->info.max_work_group)
-        refuse(EP_INVALID, "a work-group of ", group, " work-items was asked for, and kernel \"", kernel->name, "\" allows ",
-               kernel->info.max_work_group);
+        refuse(EP_INVALID, "a work-group of ", group, " work-items was asked for, and kernel \"",
+               kernel->name, "\" allows ", kernel->info.max_work_group);
 }
 
 void require_range(const ep_range &range) {
     if (range.ndim < 1 || range.ndim > 3)
-        refuse(EP_INVALID, "a range of ", range.ndim, " dimensions was given, and there may be 1 to 3");
+        refuse(EP_INVALID, "a range of ", range.ndim,
+               " dimensions was given, and there may be 1 to 3");
 }
 
 void set_argument(::sycl::handler &handler, int index, const ep_argument &argument) {
@@ -431,7 +480,8 @@ void set_argument(::sycl::handler &handler, int index, const ep_argument &argume
         return handler.set_arg(index, local);
     }
     }
-    refuse(EP_INVALID, "argument ", index, " is of kind ", static_cast<int>(argument.kind), ", which ep_argument_kind has not");
+    refuse(EP_INVALID, "argument ", index, " is of kind ", static_cast<int>(argument.kind),
+           ", which ep_argument_kind has not");
 }
 
 template <int Dimensions>::sycl::range<Dimensions> native_range(const std::uint64_t *items) {
@@ -444,7 +494,8 @@ template <int Dimensions>::sycl::range<Dimensions> native_range(const std::uint6
 }
 
 template <int Dimensions>
-void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, const ep_argument *arguments, std::size_t count) {
+void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range,
+            const ep_argument *arguments, std::size_t count) {
     native.submit([&](::sycl::handler &handler) {
         for (std::size_t i = 0; i < count; ++i)
             set_argument(handler, static_cast<int>(i), arguments[i]);
@@ -452,7 +503,9 @@ void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, cons
         if (is_local_chosen_by_runtime(range))
             handler.parallel_for(global, kernel->native);
         else
-            handler.parallel_for(::sycl::nd_range<Dimensions>(global, native_range<Dimensions>(range.local)), kernel->native);
+            handler.parallel_for(
+                ::sycl::nd_range<Dimensions>(global, native_range<Dimensions>(range.local)),
+                kernel->native);
     });
 }
 
@@ -461,23 +514,29 @@ void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range, cons
     std::string given;
     for (std::size_t i = 0; i < count; ++i)
         if (arguments[i].kind == EP_ARG_BYTES)
-            given += (given.empty() ? "" : ", ") + std::to_string(arguments[i].size) + " (argument " + std::to_string(i) + ")";
-    refuse(EP_INVALID, "kernel \"", kernel->name, "\" takes values of other sizes than these, in bytes: ", given,
+            given += (given.empty() ? "" : ", ") + std::to_string(arguments[i].size) +
+                     " (argument " + std::to_string(i) + ")";
+    refuse(EP_INVALID, "kernel \"", kernel->name,
+           "\" takes values of other sizes than these, in bytes: ", given,
            "; give each the type of its parameter, as ep.Scalar(value, dtype) does");
 }
 
-ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range, const ep_cooperation *cooperation,
-                        const ep_argument *arguments, std::size_t count) {
+ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
+                        const ep_cooperation *cooperation, const ep_argument *arguments,
+                        std::size_t count) {
     return guarded([&] {
         if (cooperation)
-            refuse(EP_UNSUPPORTED, selector(queue->device), " runs the groups of kernel \"", kernel->name,
-                   "\" without regard to each other: the SYCL backend launches neither cooperatively nor in clusters");
+            refuse(EP_UNSUPPORTED, selector(queue->device), " runs the groups of kernel \"",
+                   kernel->name,
+                   "\" without regard to each other: the SYCL backend launches neither "
+                   "cooperatively nor in clusters");
         require_place(queue, kernel);
         require_arguments(kernel, arguments, count);
         require_range(*range);
         if (!is_local_chosen_by_runtime(*range))
             require_groups(kernel, queue->device->info, *range);
-        if (std::any_of(range->global, range->global + range->ndim, [](std::uint64_t items) { return items == 0; }))
+        if (std::any_of(range->global, range->global + range->ndim,
+                        [](std::uint64_t items) { return items == 0; }))
             return;  // no work-items, no work
         try {
             in_order(queue, [&](::sycl::queue &native) {
@@ -500,11 +559,12 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
 
 }  // namespace
 
-::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect, const std::string &source,
-                            const char *name) {
+::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect,
+                            const std::string &source, const char *name) {
     std::string log;
-    const ep_sink sink{
-        &log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
+    const ep_sink sink{&log, [](void *user, const char *text, std::size_t length) {
+                           static_cast<std::string *>(user)->append(text, length);
+                       }};
     try {
         return kernel_of(build(context, device, dialect, source, "", &sink).get(), name);
     } catch (const Refusal &) {

@@ -39,12 +39,16 @@ namespace property = ::sycl::property::queue;
 
 constexpr std::uint32_t every_flag = EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER;
 
-::sycl::queue create(ep_context context, ep_device device, std::uint32_t flags, const ::sycl::async_handler &handler) {
+::sycl::queue create(ep_context context, ep_device device, std::uint32_t flags,
+                     const ::sycl::async_handler &handler) {
     switch (flags) {
     case 0:
         return {context->native, device->native, handler, {property::in_order{}}};
     case EP_QUEUE_PROFILING:
-        return {context->native, device->native, handler, {property::in_order{}, property::enable_profiling{}}};
+        return {context->native,
+                device->native,
+                handler,
+                {property::in_order{}, property::enable_profiling{}}};
     case EP_QUEUE_OUT_OF_ORDER:
         return {context->native, device->native, handler};
     default:
@@ -56,8 +60,10 @@ void require_usable(ep_context context, ep_device device, std::uint32_t flags) {
     if (flags & ~every_flag)
         refuse(EP_INVALID, "queue flags ", flags, " hold one that ep_queue_flag has not");
     if ((flags & EP_QUEUE_PROFILING) && !(device->info.aspects & EP_PROFILING))
-        refuse(EP_UNSUPPORTED, selector(device), " cannot measure time: create the queue without profiling");
-    if (std::find(context->devices.begin(), context->devices.end(), device) == context->devices.end())
+        refuse(EP_UNSUPPORTED, selector(device),
+               " cannot measure time: create the queue without profiling");
+    if (std::find(context->devices.begin(), context->devices.end(), device) ==
+        context->devices.end())
         refuse(EP_INVALID, selector(device), " is not a device of the context",
                device->parent ? " (the default context has root devices only)" : "",
                ": create a context of this device for the queue");
@@ -65,7 +71,9 @@ void require_usable(ep_context context, ep_device device, std::uint32_t flags) {
 
 std::uint32_t flags_of(const ::sycl::queue &queue) {
     return (queue.is_in_order() ? 0u : static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)) |
-           (queue.has_property<property::enable_profiling>() ? static_cast<std::uint32_t>(EP_QUEUE_PROFILING) : 0u);
+           (queue.has_property<property::enable_profiling>()
+                ? static_cast<std::uint32_t>(EP_QUEUE_PROFILING)
+                : 0u);
 }
 
 // Queues with a handle, by the runtime's own object: wrapping a native queue again, or one of
@@ -82,7 +90,8 @@ public:
     ep_queue find(const ::sycl::queue &native) {
         std::lock_guard lock(mutex_);
         const auto found = handles_.find(identity(native));
-        return found != handles_.end() && retained_if_alive(found->second) ? found->second : nullptr;
+        return found != handles_.end() && retained_if_alive(found->second) ? found->second
+                                                                           : nullptr;
     }
 
     // Returns: the handle that another thread has entered meanwhile, with a reference; else `queue`
@@ -104,7 +113,9 @@ public:
 
 private:
     // Not a copy of the queue, which would count as another owner.
-    static const void *identity(const ::sycl::queue &queue) { return ::sycl::detail::getSyclObjImpl(queue).get(); }
+    static const void *identity(const ::sycl::queue &queue) {
+        return ::sycl::detail::getSyclObjImpl(queue).get();
+    }
 
     std::mutex mutex_;
     std::unordered_map<const void *, ep_queue> handles_;
@@ -124,14 +135,17 @@ public:
         return *all;
     }
 
-    static bool must_linger(ep_queue queue) { return !queue->is_in_order() || (queue->error && !is_idle_for_sure(queue)); }
+    static bool must_linger(ep_queue queue) {
+        return !queue->is_in_order() || (queue->error && !is_idle_for_sure(queue));
+    }
 
     // One copy of a queue suffices; two would wait for each other.
     void keep(ep_queue queue) {
         {
             std::lock_guard lock(mutex_);
-            const auto same = std::find_if(queues_.begin(), queues_.end(),
-                                           [&](const Kept &kept) { return kept.queue->native == queue->native; });
+            const auto same = std::find_if(queues_.begin(), queues_.end(), [&](const Kept &kept) {
+                return kept.queue->native == queue->native;
+            });
             if (same == queues_.end()) {
                 queues_.push_back({queue, Clock::now()});
                 is_empty_.store(false, std::memory_order_relaxed);
@@ -149,7 +163,8 @@ public:
         std::vector<Kept> gone;
         {
             std::lock_guard lock(mutex_);
-            const auto first = std::partition(queues_.begin(), queues_.end(), [](Kept &kept) { return !may_go(kept); });
+            const auto first = std::partition(queues_.begin(), queues_.end(),
+                                              [](Kept &kept) { return !may_go(kept); });
             gone.assign(first, queues_.end());
             queues_.erase(first, queues_.end());
             is_empty_.store(queues_.empty(), std::memory_order_relaxed);
@@ -191,14 +206,18 @@ private:
         }
     }
 
-    static bool others_have(const ::sycl::queue &queue) { return ::sycl::detail::getSyclObjImpl(queue).use_count() > 1; }
+    static bool others_have(const ::sycl::queue &queue) {
+        return ::sycl::detail::getSyclObjImpl(queue).use_count() > 1;
+    }
 
     static void log_error(ep_queue queue) {
         try {
             queue->native.throw_asynchronous();
             queue->error->report();
         } catch (const std::exception &error) {
-            loader->log((std::string("a queue was destroyed with an unreported error: ") + error.what()).c_str());
+            loader->log(
+                (std::string("a queue was destroyed with an unreported error: ") + error.what())
+                    .c_str());
         }
     }
 
@@ -213,7 +232,8 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
         Lingering::only().sweep();
         auto error = std::make_shared<AsyncError>();
         const ::sycl::queue native =
-            create(context, device, flags, [error](::sycl::exception_list errors) { error->keep(errors); });
+            create(context, device, flags,
+                   [error](::sycl::exception_list errors) { error->keep(errors); });
         *queue = new ep_queue_s{{1}, native, retained(context), device, flags, std::move(error)};
         Known::only().enter(*queue);
     });
@@ -226,7 +246,8 @@ ep_status queue_from_native(ep_context, void *native, ep_queue *queue) {
             return;
         const ep_device device = device_of(theirs.get_device());
         const std::uint32_t flags = flags_of(theirs);
-        const ep_queue made = new ep_queue_s{{1}, theirs, intern(theirs.get_context()), device, flags, nullptr};
+        const ep_queue made =
+            new ep_queue_s{{1}, theirs, intern(theirs.get_context()), device, flags, nullptr};
         made->shared = true;
         *queue = Known::only().enter(made);
         if (*queue != made)
@@ -309,7 +330,9 @@ ep_status queue_capture(ep_queue, std::uint64_t *capture) {
 }
 
 ep_status queue_keep(ep_queue, void *, void (*)(void *)) {
-    return guarded([&] { refuse(EP_UNSUPPORTED, "the queue is not captured: there is no graph to keep anything"); });
+    return guarded([&] {
+        refuse(EP_UNSUPPORTED, "the queue is not captured: there is no graph to keep anything");
+    });
 }
 
 }  // namespace

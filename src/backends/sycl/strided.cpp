@@ -29,16 +29,24 @@ constexpr const char *opencl_words = R"(
 #define GLOBAL global
 #define ROW get_global_id(1)
 #define COLUMN get_global_id(0)
-typedef uchar Unit1; typedef ushort Unit2; typedef uint Unit4; typedef ulong Unit8; typedef uint4 Unit16;
+typedef uchar Unit1;
+typedef ushort Unit2;
+typedef uint Unit4;
+typedef ulong Unit8;
+typedef uint4 Unit16;
 )";
 
 constexpr const char *sycl_words = R"(
 #include <sycl/sycl.hpp>
-#define KERNEL extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<2>))
+#define KERNEL extern "C" \
+    SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<2>))
 #define GLOBAL
 #define ROW sycl::ext::oneapi::this_work_item::get_nd_item<2>().get_global_id(0)
 #define COLUMN sycl::ext::oneapi::this_work_item::get_nd_item<2>().get_global_id(1)
-typedef unsigned char Unit1; typedef unsigned short Unit2; typedef unsigned int Unit4; typedef unsigned long Unit8;
+typedef unsigned char Unit1;
+typedef unsigned short Unit2;
+typedef unsigned int Unit4;
+typedef unsigned long Unit8;
 struct alignas(16) Unit16 { unsigned long low, high; };
 )";
 
@@ -77,12 +85,14 @@ KERNEL void walk(GLOBAL char *to, ARGUMENT, struct Path path) {
 struct Verb {
     const char *name, *argument, *value;
 };
-constexpr Verb copy_verb = {"copy", "GLOBAL const char *from", "*(GLOBAL const UNIT *)(from + from_offset + (offset))"};
+constexpr Verb copy_verb = {"copy", "GLOBAL const char *from",
+                            "*(GLOBAL const UNIT *)(from + from_offset + (offset))"};
 constexpr Verb fill_verb = {"fill", "UNIT item", "item"};
 
 std::string source_of(const Verb &verb, std::size_t unit, std::size_t depth, ep_dialect dialect) {
-    return sentence_of(dialect == EP_OPENCL_C ? opencl_words : sycl_words, "#define DEPTH ", depth, "\n#define UNIT Unit", unit,
-                       "\n#define ARGUMENT ", verb.argument, "\n#define VALUE(offset) ", verb.value, kernel_text);
+    return sentence_of(dialect == EP_OPENCL_C ? opencl_words : sycl_words, "#define DEPTH ", depth,
+                       "\n#define UNIT Unit", unit, "\n#define ARGUMENT ", verb.argument,
+                       "\n#define VALUE(offset) ", verb.value, kernel_text);
 }
 
 // Distribution of rows and columns over work-items.
@@ -96,11 +106,13 @@ struct Geometry {
 // only to have enough pieces for all cores. If columns are not contiguous on both sides, as in a
 // transposition, rows may be. Then a group's work is a tile, small enough that the next row finds
 // the cache lines of the last. Data that fits the cache as a whole is faster without tiles.
-Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns, bool in_tiles) {
+Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int64_t columns,
+                       bool in_tiles) {
     constexpr std::int64_t least_piece = 2048, tile = 64;
     if (in_tiles && rows >= tile && columns >= tile)
         return {(columns + tile - 1) / tile, tile, tile, 1, tile};
-    const std::int64_t pieces_wanted = (4 * static_cast<std::int64_t>(device.compute_units) + rows - 1) / rows;
+    const std::int64_t pieces_wanted =
+        (4 * static_cast<std::int64_t>(device.compute_units) + rows - 1) / rows;
     const std::int64_t pieces = std::clamp<std::int64_t>(columns / least_piece, 1, pieces_wanted);
     const std::int64_t piece = (columns + pieces - 1) / pieces;
     return {pieces, piece, piece, 1, std::clamp<std::int64_t>(least_piece / columns, 1, 64)};
@@ -109,7 +121,8 @@ Geometry deal_to_cores(const ep_device_info &device, std::int64_t rows, std::int
 // On other devices neighbouring work-items take neighbouring columns, so that their accesses
 // coalesce.
 Geometry deal_to_lanes(const ep_device_info &device, std::int64_t columns) {
-    const std::int64_t group = std::min<std::int64_t>(256, static_cast<std::int64_t>(device.max_work_group));
+    const std::int64_t group =
+        std::min<std::int64_t>(256, static_cast<std::int64_t>(device.max_work_group));
     std::int64_t lanes = 1;
     while (lanes < columns && 2 * lanes <= group)
         lanes *= 2;
@@ -120,15 +133,17 @@ Geometry deal_to_lanes(const ep_device_info &device, std::int64_t columns) {
 // innermost.
 void put_nearest_rows_together(Walk &walk) {
     const auto outer_end = walk.loops.end() - 1;
-    const auto nearest = std::min_element(walk.loops.begin(), outer_end, [](const Loop &a, const Loop &b) {
-        return std::abs(a.from_step) < std::abs(b.from_step);
-    });
+    const auto nearest =
+        std::min_element(walk.loops.begin(), outer_end, [](const Loop &a, const Loop &b) {
+            return std::abs(a.from_step) < std::abs(b.from_step);
+        });
     if (nearest != outer_end)
         std::rotate(nearest, nearest + 1, outer_end);
 }
 
 template <std::size_t Depth, class SetArgument>
-void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk walk, SetArgument &&set_argument) {
+void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk walk,
+                 SetArgument &&set_argument) {
     const Loop inner = walk.loops.back();
     put_nearest_rows_together(walk);
     Path<Depth> path{};
@@ -147,18 +162,23 @@ void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk w
     const ep_device_info &device = queue->device->info;
     const auto unit = static_cast<std::int64_t>(walk.unit);
     const bool are_neighbours = inner.to_step == unit && inner.from_step == unit;
-    const bool in_tiles = !are_neighbours && path.rows * path.columns * unit > std::int64_t{4} << 20;
+    const bool in_tiles = !are_neighbours && path.rows * path.columns * unit > std::int64_t{4}
+                                                                                   << 20;
     const bool is_cpu = device.type == EP_CPU;
-    Geometry geometry = is_cpu ? deal_to_cores(device, path.rows, path.columns, in_tiles) : deal_to_lanes(device, path.columns);
+    Geometry geometry = is_cpu ? deal_to_cores(device, path.rows, path.columns, in_tiles)
+                               : deal_to_lanes(device, path.columns);
     geometry.local_rows = std::min(geometry.local_rows, path.rows);
-    const std::int64_t rows = (path.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;
+    const std::int64_t rows =
+        (path.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;
     path.first = geometry.first;
     path.reach = geometry.reach;
     path.step = geometry.step;
 
     const ::sycl::range<2> global(rows, geometry.columns_at_once);
     const ::sycl::range<2> local(geometry.local_rows, is_cpu ? 1 : geometry.columns_at_once);
-    const auto source = [&](ep_dialect dialect) { return source_of(verb, walk.unit, Depth, dialect); };
+    const auto source = [&](ep_dialect dialect) {
+        return source_of(verb, walk.unit, Depth, dialect);
+    };
     const std::string form = verb.name + std::to_string(walk.unit) + "x" + std::to_string(Depth);
     const ::sycl::kernel kernel = kept_kernel(queue, form, "walk", source);
     native.submit([&](::sycl::handler &handler) {
@@ -184,7 +204,8 @@ template <class Submit> void cut_to_depth(const Walk &walk, Submit &&submit) {
 }
 
 template <class SetArgument>
-void submit_walk(ep_queue queue, ::sycl::queue &native, const Verb &verb, const Walk &whole, SetArgument &&set_argument) {
+void submit_walk(ep_queue queue, ::sycl::queue &native, const Verb &verb, const Walk &whole,
+                 SetArgument &&set_argument) {
     cut_to_depth(whole, [&](const Walk &walk) {
         const auto set = [&](::sycl::handler &handler) { set_argument(handler, walk); };
         if (walk.loops.size() <= usual_depth + 1)
@@ -202,7 +223,8 @@ void submit_copy(ep_queue queue, ::sycl::queue &native, const Walk &walk) {
     });
 }
 
-void submit_fill(ep_queue queue, ::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+void submit_fill(ep_queue queue, ::sycl::queue &native, const Walk &walk,
+                 const Fill::Value &value) {
     submit_walk(queue, native, fill_verb, walk, [&](::sycl::handler &handler, const Walk &part) {
         handler.set_arg(1, syclex::raw_kernel_arg(value.data(), part.unit));
     });

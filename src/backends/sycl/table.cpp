@@ -11,9 +11,11 @@ ep_status status_of(const ::sycl::exception &error) {
         return EP_OUT_OF_MEMORY;
     if (is(::sycl::errc::build))
         return EP_BUILD_FAILED;
-    if (is(::sycl::errc::feature_not_supported) || is(::sycl::errc::kernel_not_supported) || is(::sycl::errc::backend_mismatch))
+    if (is(::sycl::errc::feature_not_supported) || is(::sycl::errc::kernel_not_supported) ||
+        is(::sycl::errc::backend_mismatch))
         return EP_UNSUPPORTED;
-    if (is(::sycl::errc::invalid) || is(::sycl::errc::nd_range) || is(::sycl::errc::kernel_argument))
+    if (is(::sycl::errc::invalid) || is(::sycl::errc::nd_range) ||
+        is(::sycl::errc::kernel_argument))
         return EP_INVALID;
     return EP_DEVICE_ERROR;
 }
@@ -28,7 +30,8 @@ const OpenCl &opencl() {
         auto functions = std::make_unique<OpenCl>();
         bool complete = true;
         const auto look_up = [&](auto &function, const char *name) {
-            function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+            function =
+                reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
             complete &= function != nullptr;
         };
         look_up(functions->extension_function, "clGetExtensionFunctionAddressForPlatform");
@@ -50,8 +53,9 @@ const OpenCl &opencl() {
         return complete ? functions.release() : nullptr;
     }();
     if (!found)
-        refuse(EP_UNSUPPORTED, "no OpenCL loader (libOpenCL.so.1, version 1.2 or later) is mapped in this process, "
-                               "although the device is an OpenCL one");
+        refuse(EP_UNSUPPORTED,
+               "no OpenCL loader (libOpenCL.so.1, version 1.2 or later) is mapped in this process, "
+               "although the device is an OpenCL one");
     return *found;
 }
 
@@ -94,8 +98,8 @@ static const char *name_of(cl_int code) {
 
 void check(cl_int code, const char *function) {
     if (code != CL_SUCCESS)
-        refuse(code == CL_OUT_OF_HOST_MEMORY ? EP_OUT_OF_MEMORY : EP_DEVICE_ERROR, function, " failed with ", name_of(code), " (",
-               code, ")");
+        refuse(code == CL_OUT_OF_HOST_MEMORY ? EP_OUT_OF_MEMORY : EP_DEVICE_ERROR, function,
+               " failed with ", name_of(code), " (", code, ")");
 }
 
 static ep_backend make_table() {
@@ -116,10 +120,11 @@ static ep_backend make_table() {
 
 }  // namespace entrepot::backends::sycl
 
-extern "C" __attribute__((visibility("default"))) ep_status entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
+extern "C" __attribute__((visibility("default"))) ep_status
+entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
     if (lent->version != EP_BACKEND_VERSION) {
-        lent->set_error(
-            "libentrepot_sycl9.so and the library that loads it were built from different versions of device/backend.h");
+        lent->set_error("libentrepot_sycl9.so and the library that loads it were built from "
+                        "different versions of device/backend.h");
         return EP_UNAVAILABLE;
     }
     static const ep_backend table = entrepot::backends::sycl::make_table();

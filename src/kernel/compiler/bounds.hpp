@@ -32,8 +32,11 @@ struct Assumed {
 inline bool is_natural(const std::optional<Assumed> &bound) { return bound && bound->least >= 0; }
 
 // Bound of a value that is one of two.
-inline std::optional<Assumed> weaker(const std::optional<Assumed> &a, const std::optional<Assumed> &b) {
-    return a && b ? std::optional(Assumed{std::min(a->least, b->least), std::max(a->order, b->order)}) : std::nullopt;
+inline std::optional<Assumed> weaker(const std::optional<Assumed> &a,
+                                     const std::optional<Assumed> &b) {
+    return a && b
+               ? std::optional(Assumed{std::min(a->least, b->least), std::max(a->order, b->order)})
+               : std::nullopt;
 }
 
 }  // namespace entrepot::kernel

@@ -15,7 +15,9 @@ namespace {
 const Type int64 = scalar_type(dtypes::int64);
 
 bool every(const Expression &expression, const std::function<bool(const Expression &)> &holds) {
-    return holds(expression) && std::ranges::all_of(expression.operands, [&](const auto &each) { return every(each, holds); });
+    return holds(expression) && std::ranges::all_of(expression.operands, [&](const auto &each) {
+               return every(each, holds);
+           });
 }
 
 std::size_t size_of(const Expression &expression) {
@@ -25,7 +27,8 @@ std::size_t size_of(const Expression &expression) {
     return size;
 }
 
-template <class Fold> Expression folded(Op op, const Expression &a, const Expression &b, Fold fold) {
+template <class Fold>
+Expression folded(Op op, const Expression &a, const Expression &b, Fold fold) {
     const auto left = constant_of(a), right = constant_of(b);
     std::int64_t result = 0;
     if (left && right && fold(*left, *right, result))
@@ -66,7 +69,8 @@ Expression of(Op op, Type type, Position at, std::initializer_list<Expression> o
     return made;
 }
 
-Expression math(const char *text, Type type, Position at, std::initializer_list<Expression> operands) {
+Expression math(const char *text, Type type, Position at,
+                std::initializer_list<Expression> operands) {
     Expression made = of(Op::math, std::move(type), at, operands);
     made.text = text;
     return made;
@@ -86,7 +90,9 @@ Expression sum(Expression a, Expression b) {
         return a;
     if (const auto right = constant_of(b); right && *right < 0 && *right != INT64_MIN)
         return difference(std::move(a), integer(-*right, b.at));
-    return folded(Op::add, a, b, [](auto x, auto y, auto &result) { return !__builtin_add_overflow(x, y, &result); });
+    return folded(Op::add, a, b, [](auto x, auto y, auto &result) {
+        return !__builtin_add_overflow(x, y, &result);
+    });
 }
 
 Expression difference(Expression a, Expression b) {
@@ -94,7 +100,9 @@ Expression difference(Expression a, Expression b) {
         return a;
     if (same(a, b) && is_simple(a))
         return integer(0, a.at);
-    return folded(Op::subtract, a, b, [](auto x, auto y, auto &result) { return !__builtin_sub_overflow(x, y, &result); });
+    return folded(Op::subtract, a, b, [](auto x, auto y, auto &result) {
+        return !__builtin_sub_overflow(x, y, &result);
+    });
 }
 
 Expression product(Expression a, Expression b) {
@@ -102,7 +110,9 @@ Expression product(Expression a, Expression b) {
         return b;
     if (constant_of(b) == 1 || constant_of(a) == 0)
         return a;
-    return folded(Op::multiply, a, b, [](auto x, auto y, auto &result) { return !__builtin_mul_overflow(x, y, &result); });
+    return folded(Op::multiply, a, b, [](auto x, auto y, auto &result) {
+        return !__builtin_mul_overflow(x, y, &result);
+    });
 }
 
 Expression smaller(Expression a, Expression b) {
@@ -131,13 +141,16 @@ std::optional<std::int64_t> constant_of(const Expression &expression) {
 }
 
 bool same(const Expression &a, const Expression &b) {
-    return a.op == b.op && a.type == b.type && a.value == b.value && a.text == b.text && a.operation == b.operation &&
-           a.id == b.id && a.number == b.number && a.scope == b.scope && a.order == b.order && a.roots == b.roots &&
+    return a.op == b.op && a.type == b.type && a.value == b.value && a.text == b.text &&
+           a.operation == b.operation && a.id == b.id && a.number == b.number &&
+           a.scope == b.scope && a.order == b.order && a.roots == b.roots &&
            std::ranges::equal(a.operands, b.operands, same);
 }
 
 bool reads_memory(const Expression &expression) {
-    return !every(expression, [](const Expression &each) { return each.op != Op::load && each.op != Op::call; });
+    return !every(expression, [](const Expression &each) {
+        return each.op != Op::load && each.op != Op::call;
+    });
 }
 
 bool is_simple(const Expression &expression) {
@@ -160,8 +173,8 @@ bool is_simple(const Expression &expression) {
 
 bool is_invariant(const Expression &expression) {
     return every(expression, [](const Expression &each) {
-        return each.op == Op::constant || each.op == Op::extent || each.op == Op::stride || each.op == Op::multiply ||
-               each.op == Op::add || each.op == Op::subtract;
+        return each.op == Op::constant || each.op == Op::extent || each.op == Op::stride ||
+               each.op == Op::multiply || each.op == Op::add || each.op == Op::subtract;
     });
 }
 
@@ -170,7 +183,8 @@ const Expression &without_widening(const Expression &expression) {
         return expression;
     const Expression &inner = expression.operands[0];
     const Dtype from = inner.type.dtype, to = expression.type.dtype;
-    const bool widens = is_integer(from) && from.bits < to.bits && (is_unsigned(from) || is_signed(to));
+    const bool widens =
+        is_integer(from) && from.bits < to.bits && (is_unsigned(from) || is_signed(to));
     return widens ? without_widening(inner) : expression;
 }
 

@@ -21,7 +21,8 @@ constexpr std::size_t two_vectors = 4;
 
 class Carried {
 public:
-    Carried(const ir::Module &module, const ir::Function &function, const Statement &loop, bool of_floats)
+    Carried(const ir::Module &module, const ir::Function &function, const Statement &loop,
+            bool of_floats)
         : module_(module), function_(function), loop_(loop), of_floats_(of_floats) {
         const auto body = std::span(&loop, 1);
         ir::for_each_statement(body, [&](const Statement &statement) {
@@ -33,8 +34,9 @@ public:
         });
         ir::for_each_statement(function.body, [&](const Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
-                definitions_[id] =
-                    definitions_.contains(id) || statement.act != Act::assign ? nullptr : &statement.expressions[0];
+                definitions_[id] = definitions_.contains(id) || statement.act != Act::assign
+                                       ? nullptr
+                                       : &statement.expressions[0];
         });
         ir::for_each_expression(body, [&](const Expression &each) {
             if (each.op == Op::load)
@@ -58,7 +60,9 @@ public:
 private:
     using Variables = std::set<ir::VariableId>;
 
-    bool counts(Dtype dtype) const { return is_integer(dtype) || (of_floats_ && !is_boolean(dtype)); }
+    bool counts(Dtype dtype) const {
+        return is_integer(dtype) || (of_floats_ && !is_boolean(dtype));
+    }
 
     // `given`: variables that this round has assigned on every path to this point.
     void walk(const std::vector<Statement> &list, Variables given, bool is_repeated) {
@@ -66,7 +70,8 @@ private:
             for (const Expression &expression : statement.expressions)
                 read(expression, given);
             if (statement.act == Act::store && loaded_.contains(statement.id) &&
-                counts(function_.roots[statement.id].type.dtype) && !is_no_addition(statement.expressions[1])) {
+                counts(function_.roots[statement.id].type.dtype) &&
+                !is_no_addition(statement.expressions[1])) {
                 ++stores_;
                 has_many_elements_ = has_many_elements_ || is_repeated;
             }
@@ -79,12 +84,14 @@ private:
 
     void read(const Expression &expression, const Variables &given) {
         ir::for_each_within(expression, [&](const Expression &each) {
-            const bool is_carried = each.op == Op::variable && assigned_.contains(each.id) && !given.contains(each.id);
+            const bool is_carried =
+                each.op == Op::variable && assigned_.contains(each.id) && !given.contains(each.id);
             if (is_carried && counts(function_.variables[each.id].type.dtype))
                 variables_.insert(each.id);
             if (each.op == Op::call)
                 for (const ir::Root &root : module_.functions[each.id].roots)
-                    has_many_elements_ = has_many_elements_ || (root.parameter && root.written && counts(root.type.dtype));
+                    has_many_elements_ = has_many_elements_ || (root.parameter && root.written &&
+                                                                counts(root.type.dtype));
         });
     }
 
@@ -99,20 +106,23 @@ private:
         case Op::subtract:
             return is_no_addition(value.operands[0]) || is_no_addition(value.operands[1]);
         case Op::multiply:
-            return differs(value) || ((is_scale(value.operands[0]) || is_scale(value.operands[1])) && changes(value));
+            return differs(value) ||
+                   ((is_scale(value.operands[0]) || is_scale(value.operands[1])) && changes(value));
         default:
             return differs(value);
         }
     }
 
     static bool is_scale(const Expression &factor) {
-        const auto *const number = factor.op == Op::constant ? std::get_if<std::int64_t>(&factor.value) : nullptr;
+        const auto *const number =
+            factor.op == Op::constant ? std::get_if<std::int64_t>(&factor.value) : nullptr;
         return number && (*number > 1 || *number < -1);
     }
 
     // True for 0, and for constants that are not examined.
     static bool is_zero(const Expression &factor) {
-        return factor.op == Op::constant && !is_scale(factor) && factor.value != decltype(factor.value)(std::int64_t{1});
+        return factor.op == Op::constant && !is_scale(factor) &&
+               factor.value != decltype(factor.value)(std::int64_t{1});
     }
 
     // True if it reads anything that the loop changes.
@@ -189,8 +199,8 @@ private:
 
 }  // namespace
 
-bool carries_vectors(const ir::Module &module, const ir::Function &function, const ir::Statement &loop, bool of_floats,
-                     std::size_t copies) {
+bool carries_vectors(const ir::Module &module, const ir::Function &function,
+                     const ir::Statement &loop, bool of_floats, std::size_t copies) {
     const Carried carried(module, function, loop, of_floats);
     return carried.has_many_elements() || carried.values() * copies >= two_vectors;
 }

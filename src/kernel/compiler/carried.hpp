@@ -9,7 +9,7 @@ namespace entrepot::kernel {
 // Conservative: true if unknown.
 //
 // `of_floats`: the compiler may reassociate additions of floats, so floats count as well.
-bool carries_vectors(const ir::Module &module, const ir::Function &function, const ir::Statement &loop, bool of_floats,
-                     std::size_t copies = 1);
+bool carries_vectors(const ir::Module &module, const ir::Function &function,
+                     const ir::Statement &loop, bool of_floats, std::size_t copies = 1);
 
 }  // namespace entrepot::kernel

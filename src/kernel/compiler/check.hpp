@@ -26,7 +26,8 @@ void check_private_memory(const ir::Module &module, const Target &target);
 void check_uniform(const ir::Module &module);
 // Finds the elements that every work-item accesses: indices that are affine in its ids, and other
 // offsets that a launch can calculate. Requires the kernel before optimise().
-void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach, std::vector<CertainAccess> &accesses);
+void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach,
+                           std::vector<CertainAccess> &accesses);
 // Elements that several work-items of a launch of that many dimensions may change without an
 // atomic. Each launch decides whether several do. Requires the kernel before optimise().
 std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t dimensions);

@@ -13,11 +13,12 @@ namespace {
 bool tells_groups_apart(const ir::Expression &expression) {
     if (expression.op == ir::Op::group)
         return true;
-    return expression.op == ir::Op::index && expression.text != "global_id" && expression.text != "global_size" &&
-           expression.text != "work_dim";
+    return expression.op == ir::Op::index && expression.text != "global_id" &&
+           expression.text != "global_size" && expression.text != "work_dim";
 }
 
-void note_access(const ir::Module &module, ir::Function &function, const ir::Expression &expression) {
+void note_access(const ir::Module &module, ir::Function &function,
+                 const ir::Expression &expression) {
     if (expression.op == ir::Op::load || expression.op == ir::Op::atomic)
         function.roots[expression.id].read = true;
     if (expression.op == ir::Op::atomic && expression.text != "load")
@@ -35,17 +36,21 @@ void note_access(const ir::Module &module, ir::Function &function, const ir::Exp
 
 class TargetCheck {
 public:
-    TargetCheck(const ir::Function &function, const Target &target) : function_(function), target_(target) {}
+    TargetCheck(const ir::Function &function, const Target &target)
+        : function_(function), target_(target) {}
 
     void run() const {
         for (const ir::Root &root : function_.roots)
             check_root(root);
         for (const ir::Variable &variable : function_.variables)
             if (variable.parameter && lacking(variable.type.dtype))
-                refuse(variable.at, "argument `" + variable.name + "` is " + without(variable.type.dtype));
-        ir::for_each_expression(function_.body, [&](const ir::Expression &expression) { check(expression); });
+                refuse(variable.at,
+                       "argument `" + variable.name + "` is " + without(variable.type.dtype));
+        ir::for_each_expression(function_.body,
+                                [&](const ir::Expression &expression) { check(expression); });
         ir::for_each_statement(function_.body, [&](const ir::Statement &statement) {
-            if (statement.act == ir::Act::barrier && statement.scope == ir::Scope::sub_group && !target_.sub_groups)
+            if (statement.act == ir::Act::barrier && statement.scope == ir::Scope::sub_group &&
+                !target_.sub_groups)
                 refuse_sub_groups(statement.at);
         });
     }
@@ -57,12 +62,14 @@ private:
 
     bool lacking(Dtype dtype) const {
         return (!target_.fp64 && (dtype == dtypes::float64 || dtype == dtypes::complex128)) ||
-               (!target_.fp16 && dtype == dtypes::float16) || (!target_.bf16 && dtype == dtypes::bfloat16);
+               (!target_.fp16 && dtype == dtypes::float16) ||
+               (!target_.bf16 && dtype == dtypes::bfloat16);
     }
 
     static std::string without(Dtype dtype) {
         const std::string other = is_complex(dtype) ? "complex64" : "float32";
-        return name_of(dtype) + ", which the device does not have; use " + other + ", as in " + other + "(...)";
+        return name_of(dtype) + ", which the device does not have; use " + other + ", as in " +
+               other + "(...)";
     }
 
     [[noreturn]] void refuse_sub_groups(Position at) const {
@@ -71,18 +78,21 @@ private:
 
     void check_root(const ir::Root &root) const {
         if (lacking(root.type.dtype))
-            refuse(root.at,
-                   (root.parameter ? "argument `" : "array `") + root.name + "` has elements of " + without(root.type.dtype));
+            refuse(root.at, (root.parameter ? "argument `" : "array `") + root.name +
+                                "` has elements of " + without(root.type.dtype));
     }
 
     void check(const ir::Expression &expression) const {
         if (expression.type.kind == Type::Kind::scalar && lacking(expression.type.dtype))
             refuse(expression.at, "this is " + without(expression.type.dtype));
-        if (expression.op == ir::Op::atomic && expression.type.dtype.bits == 64 && !target_.atomic64)
-            refuse(expression.at, "the device has no atomics of 64 bits, but the elements are " + name_of(expression.type.dtype) +
-                                      "; use a type of 32 bits");
-        const bool of_sub_group = (expression.op == ir::Op::group && expression.scope == ir::Scope::sub_group) ||
-                                  (expression.op == ir::Op::index && expression.text.find("sub_group") != std::string::npos);
+        if (expression.op == ir::Op::atomic && expression.type.dtype.bits == 64 &&
+            !target_.atomic64)
+            refuse(expression.at, "the device has no atomics of 64 bits, but the elements are " +
+                                      name_of(expression.type.dtype) + "; use a type of 32 bits");
+        const bool of_sub_group =
+            (expression.op == ir::Op::group && expression.scope == ir::Scope::sub_group) ||
+            (expression.op == ir::Op::index &&
+             expression.text.find("sub_group") != std::string::npos);
         if (of_sub_group && !target_.sub_groups)
             refuse_sub_groups(expression.at);
     }
@@ -147,10 +157,11 @@ void check_private_memory(const ir::Module &module, const Target &target) {
                 size *= static_cast<std::uint64_t>(extent);
             bytes += size;
             if (most != 0 && bytes > most)
-                throw CompileError({&function, root.inlined.get(), root.at},
-                                   sentence_of("private arrays take ", bytes, " bytes up to here, and ",
-                                               target.dialect == Dialect::cpp ? "the host" : "a CUDA device", " has ", most,
-                                               " for a work-item; use an array in global memory"));
+                throw CompileError(
+                    {&function, root.inlined.get(), root.at},
+                    sentence_of("private arrays take ", bytes, " bytes up to here, and ",
+                                target.dialect == Dialect::cpp ? "the host" : "a CUDA device",
+                                " has ", most, " for a work-item; use an array in global memory"));
         }
 }
 
@@ -168,10 +179,11 @@ void check_local_memory(const ir::Module &module, const Target &target) {
         last = &root;
     }
     if (last && target.local_memory && bytes > target.local_memory)
-        throw CompileError({&kernel, last->inlined.get(), last->at},
-                           sentence_of("the kernel's local memory is ", bytes, " bytes with `", last->name,
-                                       "`, but a work-group of the device has ", target.local_memory,
-                                       "; make the arrays smaller, or keep a part in global memory"));
+        throw CompileError(
+            {&kernel, last->inlined.get(), last->at},
+            sentence_of("the kernel's local memory is ", bytes, " bytes with `", last->name,
+                        "`, but a work-group of the device has ", target.local_memory,
+                        "; make the arrays smaller, or keep a part in global memory"));
 }
 
 }  // namespace entrepot::kernel

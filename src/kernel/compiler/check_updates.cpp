@@ -28,15 +28,18 @@ const Expression &without_conversion(const Expression &value) {
     return value.op == Op::convert ? without_conversion(value.operands[0]) : value;
 }
 
-bool is_extremum(const Expression &value) { return value.op == Op::math && (value.text == "min" || value.text == "max"); }
+bool is_extremum(const Expression &value) {
+    return value.op == Op::math && (value.text == "min" || value.text == "max");
+}
 
 // A store whose value is computed from the element itself. `offset` and `value` are those of the
 // store after substitution of known variables.
 class Update {
 public:
-    Update(const ir::Module &module, const ir::Function &function, const Uniformity &uniformity, const Statement &store,
-           Expression offset, Expression value)
-        : function_(function), uniformity_(uniformity), store_(store), offset_(std::move(offset)), value_(std::move(value)) {
+    Update(const ir::Module &module, const ir::Function &function, const Uniformity &uniformity,
+           const Statement &store, Expression offset, Expression value)
+        : function_(function), uniformity_(uniformity), store_(store), offset_(std::move(offset)),
+          value_(std::move(value)) {
         if (module.has_barriers)  // what was read before a barrier may be written after it
             return;
         ir::for_each_statement(function.body, [&](const Statement &statement) {
@@ -81,7 +84,8 @@ public:
 private:
     bool is_element(const Expression &expression) const {
         return expression.op == Op::load && expression.id == store_.id &&
-               (build::same(expression.operands[0], store_.expressions[0]) || build::same(expression.operands[0], offset_));
+               (build::same(expression.operands[0], store_.expressions[0]) ||
+                build::same(expression.operands[0], offset_));
     }
 
     bool reads_element(const Expression &expression, std::set<ir::VariableId> &open) const {
@@ -100,12 +104,14 @@ private:
     bool is_computed(const Expression &expression) const {
         if (is_element(expression) || !uniformity_.differs(expression))
             return false;
-        const bool is_idempotent = expression.op == Op::convert || expression.op == Op::select || expression.op == Op::bit_and ||
-                                   expression.op == Op::bit_or || expression.op == Op::logic_and ||
-                                   expression.op == Op::logic_or || build::is_comparison(expression.op) ||
-                                   is_extremum(expression);
+        const bool is_idempotent = expression.op == Op::convert || expression.op == Op::select ||
+                                   expression.op == Op::bit_and || expression.op == Op::bit_or ||
+                                   expression.op == Op::logic_and ||
+                                   expression.op == Op::logic_or ||
+                                   build::is_comparison(expression.op) || is_extremum(expression);
         return !is_idempotent ||
-               std::ranges::any_of(expression.operands, [&](const Expression &each) { return is_computed(each); });
+               std::ranges::any_of(expression.operands,
+                                   [&](const Expression &each) { return is_computed(each); });
     }
 
     bool others_differ(const Expression &expression) const {
@@ -113,7 +119,8 @@ private:
             return false;
         if (expression.operands.empty())
             return uniformity_.differs(expression);
-        return std::ranges::any_of(expression.operands, [&](const Expression &each) { return others_differ(each); });
+        return std::ranges::any_of(expression.operands,
+                                   [&](const Expression &each) { return others_differ(each); });
     }
 
     const ir::Function &function_;
@@ -136,23 +143,26 @@ std::size_t nodes_of(const Expression &expression) {
 
 // True if a launch can calculate it for any work-item that it chooses.
 bool is_known(const Expression &expression) {
-    return expression.op != Op::variable && expression.op != Op::stride && ir::may_be_calculated(expression) &&
-           std::ranges::all_of(expression.operands, is_known);
+    return expression.op != Op::variable && expression.op != Op::stride &&
+           ir::may_be_calculated(expression) && std::ranges::all_of(expression.operands, is_known);
 }
 
 // True if some launch may be able to evaluate the condition.
 bool may_be_decided(const Expression &condition) {
-    if (condition.op == Op::logic_and || condition.op == Op::logic_or || condition.op == Op::logic_not)
+    if (condition.op == Op::logic_and || condition.op == Op::logic_or ||
+        condition.op == Op::logic_not)
         return std::ranges::any_of(condition.operands, may_be_decided);
     return is_known(condition);
 }
 
 Expression both(Expression a, Expression b) {
-    return build::of(Op::logic_and, scalar_type(dtypes::boolean), a.at, {std::move(a), std::move(b)});
+    return build::of(Op::logic_and, scalar_type(dtypes::boolean), a.at,
+                     {std::move(a), std::move(b)});
 }
 
 Expression either(Expression a, Expression b) {
-    return build::of(Op::logic_or, scalar_type(dtypes::boolean), a.at, {std::move(a), std::move(b)});
+    return build::of(Op::logic_or, scalar_type(dtypes::boolean), a.at,
+                     {std::move(a), std::move(b)});
 }
 
 // Negates a condition on integers. Conditions on floats, which may be NaN, are never decided by a
@@ -191,8 +201,8 @@ Expression negated(const Expression &condition) {
 
 // Origin of a value. If there are several, the greatest counts.
 enum class Origin : std::uint8_t {
-    launch,      // constants, arguments, and elements at an index that is the same for all work-items
-    ids,         // ids of the work-item
+    launch,  // constants, arguments, and elements at an index that is the same for all work-items
+    ids,     // ids of the work-item
     unfollowed,  // atomics, sub-groups, or variables that change
     data,        // elements at an index that differs between work-items
 };
@@ -221,15 +231,18 @@ public:
         if (is_calculated(condition))
             return false;
         if (condition.op == Op::logic_and)
-            return std::ranges::all_of(condition.operands,
-                                       [&](const Expression &each) { return is_calculated(each) || for_many(each); });
+            return std::ranges::all_of(condition.operands, [&](const Expression &each) {
+                return is_calculated(each) || for_many(each);
+            });
         if (condition.op == Op::logic_or)
             return std::ranges::any_of(condition.operands, for_many);
         if (condition.op == Op::logic_not)
-            if (const Expression opposite = negated(condition.operands[0]); opposite.op != Op::logic_not)
+            if (const Expression opposite = negated(condition.operands[0]);
+                opposite.op != Op::logic_not)
                 return for_many(opposite);
         const Origin origin = of(condition);
-        return origin == Origin::launch || origin == Origin::data || (origin == Origin::ids && condition.op != Op::equal);
+        return origin == Origin::launch || origin == Origin::data ||
+               (origin == Origin::ids && condition.op != Op::equal);
     }
 
     Origin of(const Expression &expression) const {
@@ -271,14 +284,17 @@ private:
     }
 
     Origin of_operation(const Expression &expression) const {
-        const auto is_global = [&](ir::RootId id) { return function_.roots[id].type.space == Space::global; };
+        const auto is_global = [&](ir::RootId id) {
+            return function_.roots[id].type.space == Space::global;
+        };
         switch (expression.op) {
         case Op::index:
             return expression.text.starts_with("sub_group_") ? Origin::unfollowed
                    : expression.text.ends_with("_id")        ? Origin::ids
                                                              : Origin::launch;
         case Op::call:
-            return std::ranges::any_of(expression.roots, is_global) ? Origin::data : Origin::unfollowed;
+            return std::ranges::any_of(expression.roots, is_global) ? Origin::data
+                                                                    : Origin::unfollowed;
         case Op::group:
             return Origin::unfollowed;
         default:
@@ -293,7 +309,8 @@ private:
         if (values == assigned_.end() || !seen.variables.insert(id).second)
             return origin;
         const bool is_changed = values->second.size() > 1 || parameter != parameters_.end();
-        return std::max({origin, of(values->second, seen), is_changed ? Origin::unfollowed : Origin::launch});
+        return std::max(
+            {origin, of(values->second, seen), is_changed ? Origin::unfollowed : Origin::launch});
     }
 
     Origin of_element(const Expression &load, Seen &seen) const {
@@ -338,16 +355,18 @@ class LostUpdates {
 public:
     enum class Round : std::uint8_t { first, any };
 
-    LostUpdates(const ir::Module &module, Space space, Among among, Round round, std::uint32_t dimensions,
-                std::vector<LostUpdate> &found)
-        : module_(module), space_(space), among_(among), round_(round), dimensions_(dimensions), found_(found) {}
+    LostUpdates(const ir::Module &module, Space space, Among among, Round round,
+                std::uint32_t dimensions, std::vector<LostUpdate> &found)
+        : module_(module), space_(space), among_(among), round_(round), dimensions_(dimensions),
+          found_(found) {}
 
     void run() {
         const ir::Function &kernel = module_.kernel();
         Values values;
         for (ir::VariableId id = 0; id < kernel.variables.size(); ++id)
             if (const auto place = kernel.variables[id].parameter) {
-                Expression argument = build::of(Op::index, kernel.variables[id].type, kernel.variables[id].at, {});
+                Expression argument =
+                    build::of(Op::index, kernel.variables[id].type, kernel.variables[id].at, {});
                 argument.text = LostUpdate::argument;
                 argument.number = *place;
                 values[id] = std::make_shared<const Expression>(std::move(argument));
@@ -366,14 +385,16 @@ private:
         const ir::Function &function;
         const Uniformity &uniformity;
         const Origins &origins;
-        const std::set<const Statement *> &parting;  // breaks and returns that only some work-items may reach
+        // breaks and returns that only some work-items may reach
+        const std::set<const Statement *> &parting;
         const Frame *caller;
         Position called_at;
     };
 
     // `differs`, `parameters` and `values` are those of the function's parameters.
-    void run(const ir::Function &function, Uniformity::Variables differs, Origins::Parameters parameters, Values values,
-             const Frame *caller, Position called_at, bool in_loop) {
+    void run(const ir::Function &function, Uniformity::Variables differs,
+             Origins::Parameters parameters, Values values, const Frame *caller, Position called_at,
+             bool in_loop) {
         Uniformity uniformity(module_, function, among_, std::move(differs));
         const Origins origins(function, uniformity, std::move(parameters));
         std::set<const Statement *> parting;
@@ -381,10 +402,12 @@ private:
             if (parted && (statement.act == Act::break_ || statement.act == Act::return_))
                 parting.insert(&statement);
         });
-        follow({function, uniformity, origins, parting, caller, called_at}, function.body, values, in_loop);
+        follow({function, uniformity, origins, parting, caller, called_at}, function.body, values,
+               in_loop);
     }
 
-    Leaves follow(const Frame &frame, const std::vector<Statement> &statements, Values &values, bool in_loop) {
+    Leaves follow(const Frame &frame, const std::vector<Statement> &statements, Values &values,
+                  bool in_loop) {
         const std::size_t outer = guards_.size();
         Leaves leaves;
         for (const Statement &statement : statements) {
@@ -439,21 +462,26 @@ private:
             values.erase(statement.id);
     }
 
-    Leaves follow_branches(const Frame &frame, const Statement &statement, Values &values, bool in_loop) {
+    Leaves follow_branches(const Frame &frame, const Statement &statement, Values &values,
+                           bool in_loop) {
         const Expression condition = shortened(replaced(frame, statement.expressions[0], values));
-        const auto branch = [&](const std::vector<Statement> &body, const Expression &taken, Values &own) -> Leaves {
+        const auto branch = [&](const std::vector<Statement> &body, const Expression &taken,
+                                Values &own) -> Leaves {
             const std::size_t outer = guards_.size();
             add(frame, taken, in_loop);
             const Leaves leaves = follow(frame, body, own, in_loop);
             leave(outer);
-            return leaves ? Leaves(shortened(leaves->op == Op::constant ? taken : both(taken, *leaves))) : std::nullopt;
+            return leaves ? Leaves(shortened(leaves->op == Op::constant ? taken
+                                                                        : both(taken, *leaves)))
+                          : std::nullopt;
         };
         Values otherwise = values;
         const Leaves then_leaves = branch(statement.body, condition, values);
         const Leaves else_leaves = branch(statement.otherwise, negated(condition), otherwise);
         std::erase_if(values, [&](const auto &each) {
             const auto other = otherwise.find(each.first);
-            return other == otherwise.end() || (each.second != other->second && !build::same(*each.second, *other->second));
+            return other == otherwise.end() ||
+                   (each.second != other->second && !build::same(*each.second, *other->second));
         });
         return then_leaves && else_leaves ? Leaves(shortened(either(*then_leaves, *else_leaves)))
                : then_leaves              ? then_leaves
@@ -488,26 +516,30 @@ private:
         if (loop.act == Act::while_)
             return shortened(replaced(frame, loop.expressions[0], values));
         const Expression start = replaced(frame, loop.expressions[0], values),
-                         stop = replaced(frame, loop.expressions[1], values), step = replaced(frame, loop.expressions[2], values);
+                         stop = replaced(frame, loop.expressions[1], values),
+                         step = replaced(frame, loop.expressions[2], values);
         const auto compared = [&](Op op, const Expression &a, const Expression &b) {
             return build::of(op, scalar_type(dtypes::boolean), loop.at, {a, b});
         };
-        const Expression upwards = compared(Op::less, start, stop), downwards = compared(Op::greater, start, stop);
+        const Expression upwards = compared(Op::less, start, stop),
+                         downwards = compared(Op::greater, start, stop);
         if (const auto by = build::constant_of(step))
             return shortened(*by > 0 ? upwards : downwards);
         if (step.op == Op::index && step.text.ends_with("size"))
             return shortened(upwards);
         const Expression none = build::converted(build::integer(0, loop.at), step.type.dtype);
-        return shortened(
-            either(both(compared(Op::greater, step, none), upwards), both(compared(Op::less, step, none), downwards)));
+        return shortened(either(both(compared(Op::greater, step, none), upwards),
+                                both(compared(Op::less, step, none), downwards)));
     }
 
     // True if only some work-items may reach a return, or a break of this loop.
-    static bool is_left_apart(const Frame &frame, const std::vector<Statement> &statements, bool by_break) {
+    static bool is_left_apart(const Frame &frame, const std::vector<Statement> &statements,
+                              bool by_break) {
         return std::ranges::any_of(statements, [&](const Statement &each) {
             const bool leaves = each.act == Act::return_ || (each.act == Act::break_ && by_break);
             const bool breaks_inside = by_break && !ir::is_loop(each);
-            return (leaves && frame.parting.contains(&each)) || is_left_apart(frame, each.body, breaks_inside) ||
+            return (leaves && frame.parting.contains(&each)) ||
+                   is_left_apart(frame, each.body, breaks_inside) ||
                    is_left_apart(frame, each.otherwise, breaks_inside);
         });
     }
@@ -521,9 +553,12 @@ private:
         });
     }
 
-    void follow_call(const Frame &frame, const Expression &call, const Values &values, bool in_loop) {
+    void follow_call(const Frame &frame, const Expression &call, const Values &values,
+                     bool in_loop) {
         const ir::Function &callee = module_.functions[call.id];
-        if (std::ranges::none_of(callee.roots, [&](const ir::Root &root) { return root.written && root.type.space == space_; }))
+        if (std::ranges::none_of(callee.roots, [&](const ir::Root &root) {
+                return root.written && root.type.space == space_;
+            }))
             return;
         Uniformity::Variables differs(callee.variables.size());
         Origins::Parameters parameters;
@@ -536,12 +571,14 @@ private:
             if (is_known(operand) && nodes_of(operand) <= most_nodes)
                 given[id] = std::make_shared<const Expression>(std::move(operand));
         }
-        run(callee, std::move(differs), std::move(parameters), std::move(given), &frame, call.at, in_loop);
+        run(callee, std::move(differs), std::move(parameters), std::move(given), &frame, call.at,
+            in_loop);
     }
 
     // Rewrites the expression in terms known to a launch: arguments, extents, ids. The id of an
     // extent is the argument's place.
-    static Expression replaced(const Frame &frame, const Expression &expression, const Values &values) {
+    static Expression replaced(const Frame &frame, const Expression &expression,
+                               const Values &values) {
         if (expression.op == Op::variable)
             if (const auto known = values.find(expression.id); known != values.end())
                 return *known->second;
@@ -571,14 +608,17 @@ private:
         const bool differs = frame.uniformity.differs(condition);
         // A comparison by equality may choose another round than the first.
         const bool chooses_round = in_loop && round_ == Round::first && condition.op == Op::equal;
-        const bool if_unknown = differs ? frame.origins.may_hold_for_many(condition) : !chooses_round;
+        const bool if_unknown =
+            differs ? frame.origins.may_hold_for_many(condition) : !chooses_round;
         if (!differs && if_unknown && !may_be_decided(condition))
             return;
         guards_.push_back({std::move(condition), if_unknown, differs});
     }
 
     // Drops the guards of a block that ends, except the first `outer`.
-    void leave(std::size_t outer) { guards_.erase(guards_.begin() + static_cast<std::ptrdiff_t>(outer), guards_.end()); }
+    void leave(std::size_t outer) {
+        guards_.erase(guards_.begin() + static_cast<std::ptrdiff_t>(outer), guards_.end());
+    }
 
     void look(const Frame &frame, const Statement &store, Values values, bool in_loop) {
         const ir::Root &root = frame.function.roots[store.id];
@@ -592,7 +632,8 @@ private:
                             replaced(frame, store.expressions[1], values));
         if (!update.is_lost() || (!found_.empty() && is_like(found_.back())))
             return;
-        CompileError error(ir::Place{&frame.function, store.inlined.get(), store.at}, message(root.name, update.atomic()));
+        CompileError error(ir::Place{&frame.function, store.inlined.get(), store.at},
+                           message(root.name, update.atomic()));
         for (const Frame *each = &frame; each->caller; each = each->caller)
             if (each->caller->function.source)
                 error = CompileError(error, *each->caller->function.source, each->called_at);
@@ -601,9 +642,11 @@ private:
 
     bool is_like(const LostUpdate &other) const {
         return other.in_group == in_group() &&
-               std::ranges::equal(other.guards, guards_, [](const LostUpdate::Guard &a, const LostUpdate::Guard &b) {
-                   return a.if_unknown == b.if_unknown && build::same(a.condition, b.condition);
-               });
+               std::ranges::equal(other.guards, guards_,
+                                  [](const LostUpdate::Guard &a, const LostUpdate::Guard &b) {
+                                      return a.if_unknown == b.if_unknown &&
+                                             build::same(a.condition, b.condition);
+                                  });
     }
 
     // True if no launch finds several work-items on the path. Either a condition differs between
@@ -630,35 +673,39 @@ private:
 
     static bool has_ids(const Expression &expression) {
         bool found = !is_known(expression);
-        ir::for_each_within(expression,
-                            [&](const Expression &each) { found |= each.op == Op::index && each.text.ends_with("_id"); });
+        ir::for_each_within(expression, [&](const Expression &each) {
+            found |= each.op == Op::index && each.text.ends_with("_id");
+        });
         return found;
     }
 
     // An unguarded update is refused in every launch of several work-items, so that other updates
     // need not be found.
     bool is_done() const {
-        return found_.size() >= most_updates ||
-               (!found_.empty() && found_.back().guards.empty() && found_.back().in_group == in_group());
+        return found_.size() >= most_updates || (!found_.empty() && found_.back().guards.empty() &&
+                                                 found_.back().in_group == in_group());
     }
 
     bool in_group() const { return among_ == Among::group; }
 
     std::string message(const std::string &name, std::string_view atomic) const {
         const bool by_all = std::ranges::none_of(guards_, &LostUpdate::Guard::differs);
-        const bool is_unknown =
-            std::ranges::any_of(guards_, [](const LostUpdate::Guard &guard) { return guard.differs && guard.if_unknown; });
-        std::string text = sentence_of(by_all ? "every" : "more than one", " work-item of the ", in_group() ? "group" : "launch",
-                                       is_unknown ? " may satisfy the condition, and then changes" : " changes",
-                                       " this element of `", name, "` at the same time, and changes are lost; ");
+        const bool is_unknown = std::ranges::any_of(guards_, [](const LostUpdate::Guard &guard) {
+            return guard.differs && guard.if_unknown;
+        });
+        std::string text =
+            sentence_of(by_all ? "every" : "more than one", " work-item of the ",
+                        in_group() ? "group" : "launch",
+                        is_unknown ? " may satisfy the condition, and then changes" : " changes",
+                        " this element of `", name, "` at the same time, and changes are lost; ");
         if (!atomic.empty())
             text += sentence_of("write `atomic.", atomic, "(", name, ", index, value)`, or ");
         const bool reduces = atomic == "add" || atomic == "min" || atomic == "max";
         if (reduces)
-            text +=
-                in_group() ? "combine the values with `group.reduce`, or " : "reduce an array with `entrepot.kernel.reduce`, or ";
-        return text +
-               sentence_of("let one work-item do it, as in `if ", in_group() ? "get_local_id" : "get_global_id", "(0) == 0:`");
+            text += in_group() ? "combine the values with `group.reduce`, or "
+                               : "reduce an array with `entrepot.kernel.reduce`, or ";
+        return text + sentence_of("let one work-item do it, as in `if ",
+                                  in_group() ? "get_local_id" : "get_global_id", "(0) == 0:`");
     }
 
     const ir::Module &module_;
@@ -676,8 +723,9 @@ std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t 
     using Round = LostUpdates::Round;
     const ir::Function &kernel = module.kernel();
     std::vector<LostUpdate> found;
-    constexpr std::pair<Space, Among> shared[] = {
-        {Space::global, Among::launch}, {Space::global, Among::group}, {Space::local, Among::group}};
+    constexpr std::pair<Space, Among> shared[] = {{Space::global, Among::launch},
+                                                  {Space::global, Among::group},
+                                                  {Space::local, Among::group}};
     for (const auto &[space, among] : shared) {
         const auto may_be_updated = [in = space](const ir::Root &root) {
             return root.type.space == in && root.read && root.written;

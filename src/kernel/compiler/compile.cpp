@@ -3,8 +3,8 @@
 
 namespace entrepot::kernel {
 
-Compiled compile(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
-                 const Target &target) {
+Compiled compile(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target) {
     ir::Module module = lower(kernel, arguments, target);
     std::vector<Reach> reach;
     std::vector<CertainAccess> accesses;

@@ -41,7 +41,9 @@ const Declarations::Variables &Declarations::touched(const ir::Statement &statem
 void Declarations::plan(const Row &row, const Variables &wanted) {
     std::map<const std::vector<ir::Statement> *, Variables> within;
     for (const ir::VariableId id : wanted) {
-        const auto touches = [&](const ir::Statement *statement) { return touched(*statement).contains(id); };
+        const auto touches = [&](const ir::Statement *statement) {
+            return touched(*statement).contains(id);
+        };
         const auto found = std::find_if(row.begin(), row.end(), touches);
         if (found == row.end())
             continue;
@@ -49,20 +51,25 @@ void Declarations::plan(const Row &row, const Variables &wanted) {
         const bool only = std::none_of(found + 1, row.end(), touches);
         if (only && !touched_by_head(first).contains(id)) {
             const auto in = [&](const std::vector<ir::Statement> &list) {
-                return std::any_of(list.begin(), list.end(), [&](const ir::Statement &inner) { return touches(&inner); });
+                return std::any_of(list.begin(), list.end(),
+                                   [&](const ir::Statement &inner) { return touches(&inner); });
             };
             if (in(first.body) != in(first.otherwise)) {
                 within[in(first.body) ? &first.body : &first.otherwise].insert(id);
                 continue;
             }
         }
-        const bool reads_itself = std::any_of(first.expressions.begin(), first.expressions.end(), [&](const auto &expression) {
-            bool reads = false;
-            ir::for_each_within(expression,
-                                [&](const ir::Expression &each) { reads |= each.op == ir::Op::variable && each.id == id; });
-            return reads;
-        });
-        const bool begins = (first.act == ir::Act::assign || (first.act == ir::Act::for_ && only)) && first.id == id;
+        const bool reads_itself = std::any_of(
+            first.expressions.begin(), first.expressions.end(), [&](const auto &expression) {
+                bool reads = false;
+                ir::for_each_within(expression, [&](const ir::Expression &each) {
+                    reads |= each.op == ir::Op::variable && each.id == id;
+                });
+                return reads;
+            });
+        const bool begins =
+            (first.act == ir::Act::assign || (first.act == ir::Act::for_ && only)) &&
+            first.id == id;
         if (begins && !reads_itself)
             at_.insert(&first);
         else

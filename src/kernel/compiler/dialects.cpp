@@ -28,13 +28,15 @@ constexpr TypeWords opencl_types[] = {
     {complex128, "complex128", "complex128", ""},
 };
 
-#define ENTREPOT_C_TYPES                                                                                                         \
-    {boolean, "bool", "unsigned char", ""}, {int8, "signed char", "signed char", ""}, {int16, "short", "short", ""},             \
-        {int32, "int", "int", ""}, {int64, "long long", "long long", "LL"}, {uint8, "unsigned char", "unsigned char", ""},       \
-        {uint16, "unsigned short", "unsigned short", ""}, {uint32, "unsigned", "unsigned", "u"},                                 \
-        {uint64, "unsigned long long", "unsigned long long", "ULL"}, {float32, "float", "float", "f"},                           \
-        {float64, "double", "double", ""}, {bfloat16, "float", "unsigned short", "f"},                                           \
-        {complex64, "complex64", "complex64", ""}, {complex128, "complex128", "complex128", ""}
+#define ENTREPOT_C_TYPES                                                                           \
+    {boolean, "bool", "unsigned char", ""}, {int8, "signed char", "signed char", ""},              \
+        {int16, "short", "short", ""}, {int32, "int", "int", ""},                                  \
+        {int64, "long long", "long long", "LL"}, {uint8, "unsigned char", "unsigned char", ""},    \
+        {uint16, "unsigned short", "unsigned short", ""}, {uint32, "unsigned", "unsigned", "u"},   \
+        {uint64, "unsigned long long", "unsigned long long", "ULL"},                               \
+        {float32, "float", "float", "f"}, {float64, "double", "double", ""},                       \
+        {bfloat16, "float", "unsigned short", "f"}, {complex64, "complex64", "complex64", ""},     \
+        {complex128, "complex128", "complex128", ""}
 constexpr TypeWords cpp_types[] = {ENTREPOT_C_TYPES, {float16, "float", "unsigned short", "f"}};
 constexpr TypeWords sycl_types[] = {ENTREPOT_C_TYPES, {float16, "sycl::half", "sycl::half", ""}};
 #undef ENTREPOT_C_TYPES
@@ -113,7 +115,8 @@ constexpr DialectRow rows[] = {
      .infinity64 = "__builtin_inf()",
      .nan32 = "__builtin_nanf(\"\")",
      .nan64 = "__builtin_nan(\"\")",
-     .barriers = {"sycl::group_barrier(this_item().get_group());", "sycl::group_barrier(this_item().get_group());",
+     .barriers = {"sycl::group_barrier(this_item().get_group());",
+                  "sycl::group_barrier(this_item().get_group());",
                   "sycl::group_barrier(this_item().get_group());"},
      .sub_group_barrier = "sycl::group_barrier(this_item().get_sub_group());",
      .types = sycl_types,
@@ -160,7 +163,8 @@ constexpr DialectRow rows[] = {
      .nan64 = "__builtin_nan(\"\")",
      .barriers = {"__syncthreads();", "__syncthreads();", "__syncthreads();"},
      // The barrier alone orders instructions but not memory accesses.
-     .sub_group_barrier = "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"wavefront\"); __builtin_amdgcn_wave_barrier(); "
+     .sub_group_barrier = "__builtin_amdgcn_fence(__ATOMIC_RELEASE, \"wavefront\"); "
+                          "__builtin_amdgcn_wave_barrier(); "
                           "__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, \"wavefront\");",
      .types = cpp_types,
      .indices = cuda_indices,
@@ -199,14 +203,17 @@ struct MathWords {
     std::string_view name, opencl, sycl, cuda, cpp;
 };
 constexpr MathWords math_table[] = {
-    {"abs", "fabs", "fabs", "fabs", "fabs"},       {"isnan", "isnan", "isnan", "isnan", "isnan"},
-    {"isinf", "isinf", "isinf", "isinf", "isinf"}, {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
+    {"abs", "fabs", "fabs", "fabs", "fabs"},
+    {"isnan", "isnan", "isnan", "isnan", "isnan"},
+    {"isinf", "isinf", "isinf", "isinf", "isinf"},
+    {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
     {"power", "pow", "pow", "pow", "pow"},
 };
 // Functions expanded in every dialect. For min and max, Python defines which operand is the result
 // if one is NaN. C lacks the others.
-constexpr std::string_view own_functions[] = {"min",   "max",  "minimum",   "maximum",  "gcd", "lcm",
-                                              "isqrt", "perm", "factorial", "exponent", "comb"};
+constexpr std::string_view own_functions[] = {"min",       "max",      "minimum", "maximum",
+                                              "gcd",       "lcm",      "isqrt",   "perm",
+                                              "factorial", "exponent", "comb"};
 
 constexpr std::string_view reserved[] = {
     // C and C++
@@ -520,7 +527,9 @@ std::string_view word_of(const MathWords &row, Dialect dialect) {
 
 }  // namespace
 
-const DialectRow &dialect_row(Dialect dialect) { return *std::ranges::find(rows, dialect, &DialectRow::dialect); }
+const DialectRow &dialect_row(Dialect dialect) {
+    return *std::ranges::find(rows, dialect, &DialectRow::dialect);
+}
 
 const TypeWords &type_words(const DialectRow &dialect, Dtype dtype) {
     const auto found = std::ranges::find(dialect.types, dtype, &TypeWords::dtype);
@@ -533,37 +542,43 @@ std::string math_words(const DialectRow &dialect, std::string_view name, Dtype d
     if (std::ranges::find(own_functions, name) != std::end(own_functions))
         return "";
     std::string_view word = name;
-    if (const auto row = std::ranges::find(math_table, name, &MathWords::name); row != std::end(math_table)) {
+    if (const auto row = std::ranges::find(math_table, name, &MathWords::name);
+        row != std::end(math_table)) {
         word = word_of(*row, dialect.dialect);
         if (word.empty())
             return "";
     }
     const bool is_predicate = name.starts_with("is");
     const bool is_single = dtype.bits == 32 || type_words(dialect, dtype).carried();
-    return std::string(dialect.math_prefix) + std::string(word) + (is_single && !is_predicate && !dialect.overloads ? "f" : "");
+    return std::string(dialect.math_prefix) + std::string(word) +
+           (is_single && !is_predicate && !dialect.overloads ? "f" : "");
 }
 
 namespace {
 
 // float4 and similar types of OpenCL C, CUDA and HIP.
 bool is_vector_type(std::string_view name) {
-    constexpr std::string_view elements[] = {"char",  "uchar",  "short", "ushort", "int",  "uint",     "long",     "ulong",
-                                             "float", "double", "half",  "bool",   "quad", "longlong", "ulonglong"};
+    constexpr std::string_view elements[] = {"char", "uchar", "short", "ushort",   "int",
+                                             "uint", "long",  "ulong", "float",    "double",
+                                             "half", "bool",  "quad",  "longlong", "ulonglong"};
     const std::size_t digits = name.find_first_of("0123456789");
     constexpr std::string_view counts[] = {"1", "2", "3", "4", "8", "16"};
-    return digits != name.npos && std::ranges::find(elements, name.substr(0, digits)) != std::end(elements) &&
+    return digits != name.npos &&
+           std::ranges::find(elements, name.substr(0, digits)) != std::end(elements) &&
            std::ranges::find(counts, name.substr(digits)) != std::end(counts);
 }
 
 }  // namespace
 
 bool is_reserved(std::string_view name) {
-    constexpr std::string_view beginnings[] = {"__",         "get_",       "atomic_",     "global_id",  "local_id",
-                                               "group_id",   "num_groups", "global_size", "local_size", "sub_group",
-                                               "work_group", "as_",        "cl_",         "convert_"};
+    constexpr std::string_view beginnings[] = {
+        "__",         "get_",       "atomic_",     "global_id",  "local_id",
+        "group_id",   "num_groups", "global_size", "local_size", "sub_group",
+        "work_group", "as_",        "cl_",         "convert_"};
     if (is_vector_type(name))
         return true;
-    if (std::ranges::any_of(beginnings, [&](std::string_view each) { return name.starts_with(each); }))
+    if (std::ranges::any_of(beginnings,
+                            [&](std::string_view each) { return name.starts_with(each); }))
         return true;
     if (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z')
         return true;
@@ -571,7 +586,8 @@ bool is_reserved(std::string_view name) {
     if (name.size() > 1 && std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; }))
         return true;
     // The helpers, whose names end with their type.
-    if (const std::size_t last = name.rfind('_'); last != name.npos && dtype_from_name(name.substr(last + 1)))
+    if (const std::size_t last = name.rfind('_');
+        last != name.npos && dtype_from_name(name.substr(last + 1)))
         return true;
     return std::ranges::find(reserved, name) != std::end(reserved);
 }

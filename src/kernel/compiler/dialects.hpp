@@ -36,7 +36,8 @@ struct DialectRow {
     std::string_view constant_array, local_array;  // start of the definition of such an array
     std::array<std::string_view, 4> spaces;        // start of a pointer type, by Space
     std::string_view restrict_;
-    std::array<std::string_view, 3> dimensions;  // dimension 0, 1, 2 counted from the fastest; empty: counted from the slowest
+    // dimension 0, 1, 2 counted from the fastest; empty: counted from the slowest
+    std::array<std::string_view, 3> dimensions;
     // Constant expressions, for initialisers.
     std::string_view infinity32, infinity64, nan32, nan64;
     std::array<std::string_view, 3> barriers;  // work-group: for local, global, both

@@ -49,7 +49,8 @@ FUNCTION NAME log_NAME(NAME z) {
     else if (size > (P)1e37)
         real = {log}({hypot}(most / 2, least / 2)) + (P)0.693147180559945309;
     else if (size < (P)1e-30)
-        real = {log}({hypot}(most * (P)18014398509481984.0, least * (P)18014398509481984.0)) - (P)37.4299477502370477;
+        real = {log}({hypot}(most * (P)18014398509481984.0, least * (P)18014398509481984.0)) -
+               (P)37.4299477502370477;
     return make_NAME(real, {atan2}(z.y, z.x));
 })",
      "make"},
@@ -76,7 +77,8 @@ FUNCTION NAME sqrt_NAME(NAME z) {
     P size = 2 * {sqrt}(real + {hypot}(real, imaginary / 8));
     P other = imaginary / (2 * size) * back;
     size *= back;
-    return z.x >= 0 ? make_NAME(size, {copysign}(other, z.y)) : make_NAME(other, {copysign}(size, z.y));
+    return z.x >= 0 ? make_NAME(size, {copysign}(other, z.y))
+                    : make_NAME(other, {copysign}(size, z.y));
 })",
      "make"},
     {"sinh", R"(
@@ -94,7 +96,8 @@ FUNCTION NAME cosh_NAME(NAME z) {
     {"tanh", R"(
 FUNCTION NAME tanh_NAME(NAME z) {
     if ({abs}(z.x) > 20)
-        return make_NAME({copysign}((P)1, z.x), 4 * {sin}(z.y) * {cos}(z.y) * {exp}(-2 * {abs}(z.x)));
+        return make_NAME({copysign}((P)1, z.x),
+                         4 * {sin}(z.y) * {cos}(z.y) * {exp}(-2 * {abs}(z.x)));
     P real = {tanh}(z.x), turn = {tan}(z.y), scale = 1 / {cosh}(z.x);
     P both = real * turn, size = 1 + both * both;
     return make_NAME(real * (1 + turn * turn) / size, turn / size * scale * scale);
@@ -117,8 +120,10 @@ FUNCTION NAME tan_NAME(NAME z) {
      "turn turn_back tanh"},
     {"asinh", R"(
 FUNCTION NAME asinh_NAME(NAME z) {
-    NAME above = sqrt_NAME(make_NAME(1 + z.y, NEGATE(z.x))), below = sqrt_NAME(make_NAME(1 - z.y, z.x));
-    return make_NAME({asinh}(above.x * below.y - below.x * above.y), {atan2}(z.y, above.x * below.x - above.y * below.y));
+    NAME above = sqrt_NAME(make_NAME(1 + z.y, NEGATE(z.x)));
+    NAME below = sqrt_NAME(make_NAME(1 - z.y, z.x));
+    return make_NAME({asinh}(above.x * below.y - below.x * above.y),
+                     {atan2}(z.y, above.x * below.x - above.y * below.y));
 })",
      "make sqrt"},
     {"asin", R"(
@@ -128,7 +133,8 @@ FUNCTION NAME asin_NAME(NAME z) {
      "turn turn_back asinh"},
     {"acos", R"(
 FUNCTION NAME acos_NAME(NAME z) {
-    NAME left = sqrt_NAME(make_NAME(1 - z.x, NEGATE(z.y))), right = sqrt_NAME(make_NAME(1 + z.x, z.y));
+    NAME left = sqrt_NAME(make_NAME(1 - z.x, NEGATE(z.y)));
+    NAME right = sqrt_NAME(make_NAME(1 + z.x, z.y));
     return make_NAME(2 * {atan2}(left.x, right.x), {asinh}(right.x * left.y - right.y * left.x));
 })",
      "make sqrt"},
@@ -144,7 +150,8 @@ FUNCTION NAME atanh_NAME(NAME z) {
     P sign = {copysign}((P)1, z.x), x = {abs}(z.x), y = sign * z.y, height = {abs}(z.y);
     if (x > (P)1e15 || height > (P)1e15) {
         P size = {hypot}(x / 2, y / 2);
-        return make_NAME(sign * (x / 4 / size / size), sign * {copysign}((P)1.570796326794896619, y));
+        return make_NAME(sign * (x / 4 / size / size),
+                         sign * {copysign}((P)1.570796326794896619, y));
     }
     P real = {log1p}(4 * x / ((1 - x) * (1 - x) + height * height)) / 4;
     P turn = {atan2}(2 * y, (1 - x) * (1 + x) - height * height) / 2;

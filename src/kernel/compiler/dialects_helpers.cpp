@@ -5,7 +5,15 @@ namespace entrepot::kernel {
 
 namespace {
 
-enum class For : std::uint8_t { any, integer, signed_integer, unsigned_integer, floating, half, complex };
+enum class For : std::uint8_t {
+    any,
+    integer,
+    signed_integer,
+    unsigned_integer,
+    floating,
+    half,
+    complex
+};
 
 struct Row {
     For types;
@@ -13,8 +21,11 @@ struct Row {
     HelperRow helper;
 };
 
-constexpr std::uint8_t bit(Dialect dialect) { return static_cast<std::uint8_t>(1u << static_cast<unsigned>(dialect)); }
-constexpr std::uint8_t everywhere = 0x1f, opencl = bit(Dialect::opencl_c), sycl = bit(Dialect::sycl), cuda = bit(Dialect::cuda),
+constexpr std::uint8_t bit(Dialect dialect) {
+    return static_cast<std::uint8_t>(1u << static_cast<unsigned>(dialect));
+}
+constexpr std::uint8_t everywhere = 0x1f, opencl = bit(Dialect::opencl_c),
+                       sycl = bit(Dialect::sycl), cuda = bit(Dialect::cuda),
                        hip = bit(Dialect::hip), host = bit(Dialect::cpp);
 
 constexpr Row rows[] = {
@@ -535,7 +546,8 @@ FUNCTION NAME power_NAME(NAME base, NAME exponent) {
     if (exponent.x == 0 && exponent.y == 0)
         return make_NAME(1, 0);
     P times = {abs}(exponent.x);
-    if (exponent.y == 0 && times <= 100 && times == {floor}(times)) {  // multiplied, as Python and NumPy do
+    // Multiplied, as Python and NumPy do.
+    if (exponent.y == 0 && times <= 100 && times == {floor}(times)) {
         NAME product = make_NAME(1, 0);
         bool is_one = true;
         for (int left = (int)times; left != 0; left /= 2) {
@@ -554,7 +566,8 @@ FUNCTION NAME power_NAME(NAME base, NAME exponent) {
         return make_NAME(none, none);
     }
     P size = {log}({hypot}(base.x, base.y)), angle = {atan2}(base.y, base.x);
-    P scale = {exp}(exponent.x * size - exponent.y * angle), turn = exponent.x * angle + exponent.y * size;
+    P scale = {exp}(exponent.x * size - exponent.y * angle);
+    P turn = exponent.x * angle + exponent.y * size;
     return make_NAME(scale * {cos}(turn), scale * {sin}(turn));
 })",
       "make multiply divide"}},
@@ -584,7 +597,8 @@ bool takes(For types, Dtype dtype) {
 
 const HelperRow *find_helper(std::string_view name, Dialect dialect, Dtype dtype) {
     for (const Row &row : rows)
-        if (row.helper.name == name && (row.dialects & bit(dialect)) != 0 && takes(row.types, dtype))
+        if (row.helper.name == name && (row.dialects & bit(dialect)) != 0 &&
+            takes(row.types, dtype))
             return &row.helper;
     return takes(For::complex, dtype) ? find_complex_helper(name) : nullptr;
 }

@@ -35,9 +35,10 @@ std::string identifier(std::string_view name) {
 
 float float_from_half(std::uint16_t bits) {
     const int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    const float size = exponent == 0    ? std::ldexp(static_cast<float>(fraction), -24)
-                       : exponent == 31 ? (fraction == 0 ? INFINITY : NAN)
-                                        : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
+    const float size = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -24)
+                       : exponent == 31
+                           ? (fraction == 0 ? INFINITY : NAN)
+                           : std::ldexp(static_cast<float>(fraction + 1024), exponent - 25);
     return bits & 0x8000 ? -size : size;
 }
 
@@ -48,7 +49,9 @@ template <class Number> Number element_at(const std::vector<std::byte> &bytes, s
 }
 
 void replace(std::string &text, std::string_view what, std::string_view with) {
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    const auto is_word = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+    };
     for (std::size_t at = 0; (at = text.find(what, at)) != text.npos;) {
         const bool joins = at > 0 && is_word(text[at - 1]) && text[at - 1] != '_';
         const bool goes_on = at + what.size() < text.size() && is_word(text[at + what.size()]);
@@ -65,7 +68,8 @@ bool has_integers_of_floats(const ir::Module &module) {
     bool found = false;
     for (const ir::Function &function : module.functions)
         ir::for_each_expression(function.body, [&](const ir::Expression &each) {
-            found |= each.op == ir::Op::convert && is_integer(each.type.dtype) && is_float(each.operands[0].type.dtype);
+            found |= each.op == ir::Op::convert && is_integer(each.type.dtype) &&
+                     is_float(each.operands[0].type.dtype);
         });
     return found;
 }
@@ -79,7 +83,8 @@ std::string joined(const std::vector<std::string> &parts, std::string_view betwe
     return text;
 }
 
-std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements) {
+std::string with(std::string text,
+                 std::initializer_list<std::pair<std::string_view, std::string>> replacements) {
     for (const auto &[what, by] : replacements)
         for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
             text.replace(at, what.size(), by);
@@ -88,8 +93,9 @@ std::string with(std::string text, std::initializer_list<std::pair<std::string_v
 
 std::string digits_of(double value, bool single) {
     char buffer[32];
-    const std::to_chars_result end = single ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value))
-                                            : std::to_chars(buffer, buffer + sizeof buffer, value);
+    const std::to_chars_result end =
+        single ? std::to_chars(buffer, buffer + sizeof buffer, static_cast<float>(value))
+               : std::to_chars(buffer, buffer + sizeof buffer, value);
     std::string text(buffer, end.ptr);
     return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }
@@ -246,10 +252,12 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
             filled[open] = '\1';  // placeholder for a literal `{`
             continue;
         }
-        filled.replace(open, close + 1 - open, math_words(dialect_, filled.substr(open + 1, close - open - 1), part));
+        filled.replace(open, close + 1 - open,
+                       math_words(dialect_, filled.substr(open + 1, close - open - 1), part));
     }
     std::ranges::replace(filled, '\1', '{');
-    if (const std::string line = keeping_products(); !line.empty() && complex && filled.find(" * ") != filled.npos)
+    if (const std::string line = keeping_products();
+        !line.empty() && complex && filled.find(" * ") != filled.npos)
         filled.insert(filled.find(") {\n") + 4, line + "\n");
     for (std::size_t at; (at = filled.find("FUNCTION ")) != filled.npos;)
         filled.replace(at, 9, dialect_.function);
@@ -259,7 +267,8 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
         if (dialect_.dialect == Dialect::opencl_c)
             filled.replace(at, comma + 2 - at, "as_" + (to == "UINT" ? "uint" : to) + "(");
         else
-            filled.replace(at, comma + 2 - at, "__builtin_bit_cast(" + (to == "UINT" ? "unsigned" : to) + ", ");
+            filled.replace(at, comma + 2 - at,
+                           "__builtin_bit_cast(" + (to == "UINT" ? "unsigned" : to) + ", ");
     }
     for (std::size_t at; (at = filled.find("NEGATE(")) != filled.npos;) {
         if (const std::string name = negating(part); !name.empty()) {
@@ -284,7 +293,8 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
 std::string Emitter::helper(std::string_view name, Dtype dtype) {
     const std::string type_name = name_of(dtype);
     const bool names_its_type = name.ends_with("float16");
-    const std::string called = name == "type" ? type_name : std::string(name) + (names_its_type ? "" : "_" + type_name);
+    const std::string called =
+        name == "type" ? type_name : std::string(name) + (names_its_type ? "" : "_" + type_name);
     if (helper_keys_.contains(called))
         return called;
     const HelperRow *row = find_helper(name, dialect_.dialect, dtype);
@@ -307,7 +317,8 @@ bool Emitter::carry_along(const std::string &key, const std::string &text) {
 }
 
 std::string Emitter::dimension_name(ir::Op op, ir::RootId root, std::uint32_t dimension) const {
-    return roots_[root] + (op == ir::Op::extent ? "_extent" : "_stride") + std::to_string(dimension);
+    return roots_[root] + (op == ir::Op::extent ? "_extent" : "_stride") +
+           std::to_string(dimension);
 }
 
 // ---------------------------------------------------------------- functions and arrays
@@ -337,7 +348,8 @@ std::string Emitter::constant_array(const ir::Function &function, ir::RootId roo
             std::int64_t value = 0;
             std::memcpy(&value, array.bytes.data() + at, size);
             const unsigned above = 64 - array.dtype.bits;
-            item.value = static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << above) >> above;
+            item.value =
+                static_cast<std::int64_t>(static_cast<std::uint64_t>(value) << above) >> above;
             break;
         }
         case TypeCode::unsigned_integer: {
@@ -347,14 +359,16 @@ std::string Emitter::constant_array(const ir::Function &function, ir::RootId roo
             break;
         }
         case TypeCode::complex:
-            items.push_back((dialect_.dialect == Dialect::opencl_c ? "(" + name_of(array.dtype) + ")(" : "{") +
-                            float_constant(part(0, size / 2), part_of(array.dtype)) + ", " +
-                            float_constant(part(size / 2, size / 2), part_of(array.dtype)) +
-                            (dialect_.dialect == Dialect::opencl_c ? ")" : "}"));
+            items.push_back(
+                (dialect_.dialect == Dialect::opencl_c ? "(" + name_of(array.dtype) + ")(" : "{") +
+                float_constant(part(0, size / 2), part_of(array.dtype)) + ", " +
+                float_constant(part(size / 2, size / 2), part_of(array.dtype)) +
+                (dialect_.dialect == Dialect::opencl_c ? ")" : "}"));
             continue;
         default:
-            item.value =
-                size == 2 ? static_cast<double>(float_from_half(element_at<std::uint16_t>(array.bytes, at))) : part(0, size);
+            item.value = size == 2 ? static_cast<double>(float_from_half(
+                                         element_at<std::uint16_t>(array.bytes, at)))
+                                   : part(0, size);
         }
         items.push_back(constant(item, false));
     }
@@ -364,7 +378,9 @@ std::string Emitter::constant_array(const ir::Function &function, ir::RootId roo
     for (std::size_t i = 0; i < items.size(); i += 16) {
         lines += "\n    ";
         for (std::size_t j = i; j < std::min(i + 16, items.size()); ++j)
-            lines += items[j] + (j + 1 < items.size() ? j + 1 < std::min(i + 16, items.size()) ? ", " : "," : "");
+            lines +=
+                items[j] +
+                (j + 1 < items.size() ? j + 1 < std::min(i + 16, items.size()) ? ", " : "," : "");
     }
     return lines + "\n";
 }
@@ -389,11 +405,13 @@ void Emitter::write_constant_arrays(const ir::Function &function) {
             continue;
         roots_[i] = function_name(function) + "_" + roots_[i];
         const bool in_constant_memory = fits_constant_memory(root.values->bytes.size());
-        const auto count = root.values->bytes.size() / static_cast<std::size_t>(root.values->dtype.itemsize());
-        carry_along(roots_[i], std::string(in_constant_memory ? dialect_.constant_array : "static __device__ const ") +
+        const auto count =
+            root.values->bytes.size() / static_cast<std::size_t>(root.values->dtype.itemsize());
+        carry_along(roots_[i], std::string(in_constant_memory ? dialect_.constant_array
+                                                              : "static __device__ const ") +
                                    storage_type(root.type.dtype) + " " + roots_[i] + "[" +
-                                   std::to_string(std::max<std::size_t>(count, 1)) + "] = {" + constant_array(function, i) +
-                                   "};");
+                                   std::to_string(std::max<std::size_t>(count, 1)) + "] = {" +
+                                   constant_array(function, i) + "};");
     }
 }
 
@@ -408,12 +426,14 @@ std::int64_t size_of(const Type &array) {
 
 }  // namespace
 
-void Emitter::write_private_arrays(const ir::Function &function, const std::set<ir::RootId> &wanted) {
+void Emitter::write_private_arrays(const ir::Function &function,
+                                   const std::set<ir::RootId> &wanted) {
     for (ir::RootId i = 0; i < function.roots.size(); ++i) {
         const ir::Root &root = function.roots[i];
-        if (root.type.space == Space::private_ && !root.parameter && !root.values && wanted.contains(i))
-            out_.line(private_qualifier(root) + storage_type(root.type.dtype) + " " + roots_[i] + "[" +
-                      std::to_string(size_of(root.type)) + "];");
+        if (root.type.space == Space::private_ && !root.parameter && !root.values &&
+            wanted.contains(i))
+            out_.line(private_qualifier(root) + storage_type(root.type.dtype) + " " + roots_[i] +
+                      "[" + std::to_string(size_of(root.type)) + "];");
     }
 }
 
@@ -425,7 +445,8 @@ void Emitter::write_function(const ir::Function &function) {
             places[*function.roots[i].parameter] = pointer_to(function.roots[i], false) + roots_[i];
     for (ir::VariableId i = 0; i < function.variables.size(); ++i)
         if (function.variables[i].parameter)
-            places[*function.variables[i].parameter] = value_type(function.variables[i].type.dtype) + " " + variables_[i];
+            places[*function.variables[i].parameter] =
+                value_type(function.variables[i].type.dtype) + " " + variables_[i];
     std::vector<std::string> parameters;
     for (const auto &[place, parameter] : places)
         parameters.push_back(parameter);
@@ -439,7 +460,8 @@ void Emitter::write_function(const ir::Function &function) {
         returns = (dialect_.dialect == Dialect::opencl_c ? "struct " : "") + name + "_result";
         out_.open("struct " + name + "_result");
         for (std::size_t i = 0; i < function.returns.items.size(); ++i)
-            out_.line(value_type(function.returns.items[i].dtype) + " item" + std::to_string(i) + ";");
+            out_.line(value_type(function.returns.items[i].dtype) + " item" + std::to_string(i) +
+                      ";");
         out_.close("};");
         out_.line("");
     }
@@ -449,16 +471,19 @@ void Emitter::write_function(const ir::Function &function) {
             local.insert(i);
     declarations_.clear();
     declarations_.plan(row_of(function.body), local);
-    out_.open(std::string(dialect_.function) + returns + " " + name + "(" + joined(parameters) + ")");
+    out_.open(std::string(dialect_.function) + returns + " " + name + "(" + joined(parameters) +
+              ")");
     write_private_arrays(function, used_roots_);
     write(function.body);
     out_.close();
     out_.line("");
 }
 
-Compiled emit(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target) {
+Compiled emit(const ir::Module &module, const std::vector<ArgumentType> &arguments,
+              const Target &target) {
     check_private_memory(module, target);
-    return target.dialect == Dialect::cpp ? emit_host(module, arguments, target) : emit_device(module, arguments, target);
+    return target.dialect == Dialect::cpp ? emit_host(module, arguments, target)
+                                          : emit_device(module, arguments, target);
 }
 
 }  // namespace entrepot::kernel

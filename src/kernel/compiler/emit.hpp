@@ -20,7 +20,8 @@ namespace entrepot::kernel {
 
 std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ");
 // Replaces the first string of each pair by the second.
-std::string with(std::string text, std::initializer_list<std::pair<std::string_view, std::string>> replacements);
+std::string with(std::string text,
+                 std::initializer_list<std::pair<std::string_view, std::string>> replacements);
 // Shortest text that reads back as the value, with a decimal point or an exponent.
 std::string digits_of(double value, bool single);
 
@@ -161,7 +162,8 @@ protected:
     // Refuses part of the current statement.
     [[noreturn]] void refuse_here(Position at, const std::string &message) const;
     // `name = value;`, preceded by the type if the variable is declared here.
-    void write_assignment(const ir::Statement &statement, ir::VariableId id, const std::string &value);
+    void write_assignment(const ir::Statement &statement, ir::VariableId id,
+                          const std::string &value);
     void write_if(const ir::Statement &statement, bool within_else);
     struct ForHead {
         std::string text, counter;
@@ -177,7 +179,8 @@ protected:
 
     // ------------------------------------------------------------ operations of group functions
     std::string identity(const std::string &operation, Dtype dtype);
-    std::string combined(const std::string &operation, const std::string &a, const std::string &b, Dtype dtype);
+    std::string combined(const std::string &operation, const std::string &a, const std::string &b,
+                         Dtype dtype);
 
     // ------------------------------------------------------------ facts about a function
     bool uses_root(ir::RootId root) const { return used_roots_.contains(root); }
@@ -237,7 +240,9 @@ private:
     std::size_t constant_bytes_ = 0;  // used in the device's constant memory, where it is small
 };
 
-Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);
-Compiled emit_device(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);
+Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments,
+                   const Target &target);
+Compiled emit_device(const ir::Module &module, const std::vector<ArgumentType> &arguments,
+                     const Target &target);
 
 }  // namespace entrepot::kernel

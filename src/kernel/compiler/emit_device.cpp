@@ -22,11 +22,14 @@ std::uint64_t extent_of(const Type &array) {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(extent, 1));
 }
 
-std::uint64_t bytes_of(const Type &array) { return extent_of(array) * static_cast<std::uint64_t>(array.dtype.itemsize()); }
+std::uint64_t bytes_of(const Type &array) {
+    return extent_of(array) * static_cast<std::uint64_t>(array.dtype.itemsize());
+}
 
 // NVRTC 12 lacks this builtin of the other compilers.
 constexpr std::string_view bit_cast = "__builtin_bit_cast(";
-constexpr const char *bit_cast_of_cuda = R"(template <class To, class From> static __device__ inline To bits_as(From from) {
+constexpr const char *bit_cast_of_cuda =
+    R"(template <class To, class From> static __device__ inline To bits_as(From from) {
     To to;
     memcpy(&to, &from, sizeof to);
     return to;
@@ -44,9 +47,11 @@ std::string sycl_headers(std::string_view text) {
     };
     // The first row whose name is a prefix applies. Any other name is a mathematical function.
     static constexpr Row rows[] = {
-        {"sycl::ext::oneapi::experimental::nd_range_kernel", "ext/oneapi/free_function_kernel_properties.hpp"},
+        {"sycl::ext::oneapi::experimental::nd_range_kernel",
+         "ext/oneapi/free_function_kernel_properties.hpp"},
         {"sycl::ext::oneapi::experimental::printf", "ext/oneapi/experimental/builtins.hpp"},
-        {"sycl::ext::oneapi::experimental::work_group_memory", "ext/oneapi/experimental/work_group_memory.hpp"},
+        {"sycl::ext::oneapi::experimental::work_group_memory",
+         "ext/oneapi/experimental/work_group_memory.hpp"},
         {"sycl::ext::oneapi::experimental::work_group_static", "ext/oneapi/work_group_static.hpp"},
         {"sycl::ext::oneapi::this_work_item", "ext/oneapi/free_function_queries.hpp"},
         {"sycl::access", "access/access.hpp"},
@@ -63,9 +68,11 @@ std::string sycl_headers(std::string_view text) {
         {"sycl::plus", "functional.hpp"}};
     std::set<std::string_view> headers;
     constexpr std::string_view begin = "sycl::";
-    for (std::size_t at = text.find(begin); at != text.npos; at = text.find(begin, at + begin.size())) {
+    for (std::size_t at = text.find(begin); at != text.npos;
+         at = text.find(begin, at + begin.size())) {
         const std::string_view rest = text.substr(at);
-        const auto *const row = std::ranges::find_if(rows, [&](const Row &each) { return rest.starts_with(each.name); });
+        const auto *const row = std::ranges::find_if(
+            rows, [&](const Row &each) { return rest.starts_with(each.name); });
         const std::string_view name = rest.substr(0, rest.find_first_of("<("));
         headers.insert(row != std::end(rows)             ? row->header
                        : name.find("group") != name.npos ? "group_algorithm.hpp"
@@ -73,7 +80,8 @@ std::string sycl_headers(std::string_view text) {
     }
     std::string found, included;
     for (const std::string_view header : headers) {
-        found += (found.empty() ? "#if __has_include(<sycl/" : " && __has_include(<sycl/") + std::string(header) + ">)";
+        found += (found.empty() ? "#if __has_include(<sycl/" : " && __has_include(<sycl/") +
+                 std::string(header) + ">)";
         included += "#include <sycl/" + std::string(header) + ">\n";
     }
     return found + "\n" + included + "#else\n#include <sycl/sycl.hpp>\n#endif\n\n";
@@ -87,7 +95,9 @@ std::string DeviceEmitter::prologue() {
     std::string text;
     switch (dialect_.dialect) {
     case Dialect::opencl_c: {
-        const auto uses = [&](std::string_view word) { return out_.text().find(word) != std::string::npos; };
+        const auto uses = [&](std::string_view word) {
+            return out_.text().find(word) != std::string::npos;
+        };
         if (target_.fp64 && uses("double"))
             pragmas_.insert("cl_khr_fp64");
         if (target_.fp16 && uses("half"))
@@ -99,7 +109,8 @@ std::string DeviceEmitter::prologue() {
     case Dialect::sycl:
         return sycl_headers(helpers_ + out_.text());
     case Dialect::cuda:
-        return (helpers_ + out_.text()).find(bit_cast) == std::string::npos ? text : bit_cast_of_cuda;
+        return (helpers_ + out_.text()).find(bit_cast) == std::string::npos ? text
+                                                                            : bit_cast_of_cuda;
     default:
         return text;
     }
@@ -118,16 +129,18 @@ std::string DeviceEmitter::options() const {
     }
 }
 
-void DeviceEmitter::add_array(const ir::Function &kernel, ir::RootId id, std::vector<std::string> &parameters) {
+void DeviceEmitter::add_array(const ir::Function &kernel, ir::RootId id,
+                              std::vector<std::string> &parameters) {
     const ir::Root &root = kernel.roots[id];
     const std::uint32_t place = *root.parameter;
     if (uses_root(id)) {
         const bool is_local = root.type.space == Space::local;
         parameters_.push_back(
-            {is_local ? CompiledParameter::What::local : CompiledParameter::What::pointer, place, 0, root.type.dtype});
+            {is_local ? CompiledParameter::What::local : CompiledParameter::What::pointer, place, 0,
+             root.type.dtype});
         if (is_local && is(Dialect::sycl))
-            parameters.push_back("sycl::ext::oneapi::experimental::work_group_memory<" + storage_type(root.type.dtype) + "[]> " +
-                                 roots_[id]);
+            parameters.push_back("sycl::ext::oneapi::experimental::work_group_memory<" +
+                                 storage_type(root.type.dtype) + "[]> " + roots_[id]);
         else if (!(is_local && is_cuda_like()))
             parameters.push_back(pointer_to(root, root.restrict_ && !is_local) + roots_[id]);
     }
@@ -135,7 +148,8 @@ void DeviceEmitter::add_array(const ir::Function &kernel, ir::RootId id, std::ve
         for (std::uint32_t i = 0; i < root.type.ndim; ++i) {
             if (!uses_dimension(op, id, i))
                 continue;
-            parameters_.push_back({op == ir::Op::extent ? CompiledParameter::What::extent : CompiledParameter::What::stride,
+            parameters_.push_back({op == ir::Op::extent ? CompiledParameter::What::extent
+                                                        : CompiledParameter::What::stride,
                                    place, i, dtypes::int64});
             parameters.push_back(value_type(dtypes::int64) + " " + dimension_name(op, id, i));
         }
@@ -150,7 +164,8 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
     });
     std::size_t local_arrays = 0;
     for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
-        local_arrays += kernel.roots[i].parameter && kernel.roots[i].type.space == Space::local && uses_root(i);
+        local_arrays +=
+            kernel.roots[i].parameter && kernel.roots[i].type.space == Space::local && uses_root(i);
     if (is_cuda_like() && local_arrays > 1)  // each begins where the previous one ends
         for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
             if (kernel.roots[i].parameter && kernel.roots[i].type.space == Space::local)
@@ -167,7 +182,8 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
                 continue;
             parameters_.push_back({CompiledParameter::What::value, place, 0, variable.type.dtype});
             const bool carried = words(variable.type.dtype).carried();
-            parameters.push_back(storage_type(variable.type.dtype) + " " + variables_[i] + (carried ? "_bits" : ""));
+            parameters.push_back(storage_type(variable.type.dtype) + " " + variables_[i] +
+                                 (carried ? "_bits" : ""));
         }
     }
     for (std::uint32_t i = 0; i < target_.dimensions && is_guarded(); ++i) {
@@ -176,7 +192,8 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
     }
     if (module_.checks_bounds) {
         parameters_.push_back({CompiledParameter::What::report, 0, 0, dtypes::int64});
-        parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) + " *report");
+        parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) +
+                             " *report");
     }
     return parameters;
 }
@@ -186,10 +203,11 @@ void DeviceEmitter::write_local_arrays(const ir::Function &kernel) {
         const ir::Root &root = kernel.roots[i];
         const std::string extent = "[" + std::to_string(extent_of(root.type)) + "]";
         if (is(Dialect::sycl))
-            out_.line("static sycl::ext::oneapi::experimental::work_group_static<" + storage_type(root.type.dtype) + extent +
-                      "> " + roots_[i] + ";");
+            out_.line("static sycl::ext::oneapi::experimental::work_group_static<" +
+                      storage_type(root.type.dtype) + extent + "> " + roots_[i] + ";");
         else
-            out_.line(std::string(dialect_.local_array) + storage_type(root.type.dtype) + " " + roots_[i] + extent + ";");
+            out_.line(std::string(dialect_.local_array) + storage_type(root.type.dtype) + " " +
+                      roots_[i] + extent + ";");
     }
 }
 
@@ -200,7 +218,8 @@ void DeviceEmitter::write_launch_memory(const ir::Function &kernel) {
     const auto place = [&](ir::RootId i, const std::string &bytes) {
         const std::string type = storage_type(kernel.roots[i].type.dtype);
         if (before.empty())
-            out_.line("extern __shared__ unsigned char launch_memory[] __attribute__((aligned(16)));");
+            out_.line(
+                "extern __shared__ unsigned char launch_memory[] __attribute__((aligned(16)));");
         out_.line(type + " *" + roots_[i] + " = (" + type + " *)" +
                   (before.empty() ? "launch_memory" : "(launch_memory + " + before + ")") + ";");
         before += (before.empty() ? "" : " + ") + bytes;
@@ -223,7 +242,8 @@ void DeviceEmitter::write_launch_memory(const ir::Function &kernel) {
 std::vector<ir::RootId> DeviceEmitter::own_local_arrays(const ir::Function &kernel) const {
     std::vector<ir::RootId> arrays;
     for (ir::RootId i = 0; i < kernel.roots.size(); ++i)
-        if (kernel.roots[i].type.space == Space::local && !kernel.roots[i].parameter && uses_root(i))
+        if (kernel.roots[i].type.space == Space::local && !kernel.roots[i].parameter &&
+            uses_root(i))
             arrays.push_back(i);
     return arrays;
 }
@@ -239,7 +259,9 @@ std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
 // private arrays in vectorised code. This happens if the work-items in the lanes of a vector store
 // to different elements. See "Known problems of compilers" in docs/kernels/errors.md. The code is
 // correct without vectorisation, and with volatile arrays.
-bool DeviceEmitter::merges_places() const { return target_.vectorises_items && !is_cuda_like() && stores_apart(module_); }
+bool DeviceEmitter::merges_places() const {
+    return target_.vectorises_items && !is_cuda_like() && stores_apart(module_);
+}
 
 // Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) treats LLVM's `fneg` as uniform.
 // If a float is negated before a barrier and used after it, every work-item of the group gets the
@@ -249,7 +271,9 @@ bool DeviceEmitter::merges_places() const { return target_.vectorises_items && !
 // fused multiply-add of a * b - x and a - x * b, too. It moves these out of loops and reuses them.
 // The workaround combines the mask of the sign bit, or the factor -1, with a zero that is unknown
 // to the compiler. See "Known problems of compilers" in docs/kernels/errors.md.
-bool DeviceEmitter::mixes_negated() const { return target_.vectorises_items && !is_cuda_like() && module_.has_barriers; }
+bool DeviceEmitter::mixes_negated() const {
+    return target_.vectorises_items && !is_cuda_like() && module_.has_barriers;
+}
 
 std::string DeviceEmitter::negating(Dtype dtype) {
     if (!mixes_negated() || !is_float(dtype))
@@ -261,41 +285,52 @@ std::string DeviceEmitter::hiding(const ir::Expression &factor) {
     if (!mixes_negated() || !is_float(factor.type.dtype))
         return "";
     const auto signs = signs_.try_emplace(function_, module_, *function_).first;
-    return signs->second.may_be_minus_one(factor) ? carry_with_unknown_zero("hide", factor.type.dtype, "bits | (BITS)ZERO") : "";
+    return signs->second.may_be_minus_one(factor)
+               ? carry_with_unknown_zero("hide", factor.type.dtype, "bits | (BITS)ZERO")
+               : "";
 }
 
 std::string DeviceEmitter::keeping_products() const {
     if (!mixes_negated())
         return "";
-    return is(Dialect::opencl_c) ? "#pragma OPENCL FP_CONTRACT OFF" : "#pragma clang fp contract(off)";
+    return is(Dialect::opencl_c) ? "#pragma OPENCL FP_CONTRACT OFF"
+                                 : "#pragma clang fp contract(off)";
 }
 
 // Defines a function from float to float by a formula for its bits.
-std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits) {
+std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype,
+                                                   const std::string &bits) {
     const Dtype kept = words(dtype).carried() ? dtypes::float32 : dtype;
     const std::string called = std::string(name) + "_" + name_of(kept);
     const std::string T = value_type(kept), B(words({TypeCode::unsigned_integer, kept.bits}).value);
     const auto as = [&](const std::string &to, const std::string &value) {
-        return is(Dialect::opencl_c) ? "as_" + to + "(" + value + ")" : "__builtin_bit_cast(" + to + ", " + value + ")";
+        return is(Dialect::opencl_c) ? "as_" + to + "(" + value + ")"
+                                     : "__builtin_bit_cast(" + to + ", " + value + ")";
     };
     const std::string zero = unknown_zero();
-    carry_along(called, with(std::string(dialect_.function) + T + " " + called + "(" + T + " x) {\n    const BITS bits = " +
-                                 as(B, "x") + ";\n    return " + as(T, "(BITS)(" + bits + ")") + ";\n}",
-                             {{"SIGN", std::to_string(kept.bits - 1)}, {"ZERO", zero}, {"BITS", B}}));
+    carry_along(called,
+                with(std::string(dialect_.function) + T + " " + called + "(" + T +
+                         " x) {\n    const BITS bits = " + as(B, "x") + ";\n    return " +
+                         as(T, "(BITS)(" + bits + ")") + ";\n}",
+                     {{"SIGN", std::to_string(kept.bits - 1)}, {"ZERO", zero}, {"BITS", B}}));
     return called;
 }
 
 // For processors with AVX-512, Intel's OpenCL compiler (driver 2026.22.10) miscompiles some `~x`.
 // If the value goes to an atomic of local memory, it emits an invalid instruction. Others near a
 // barrier get wrong values. An xor with a mask that is not a known constant is compiled correctly.
-bool DeviceEmitter::hides_inversions() const { return target_.vectorises_items && !is_cuda_like() && module_.uses_groups; }
+bool DeviceEmitter::hides_inversions() const {
+    return target_.vectorises_items && !is_cuda_like() && module_.uses_groups;
+}
 
 std::string DeviceEmitter::inverting(Dtype dtype) {
     if (!hides_inversions())
         return "";
-    const std::string called = "invert_" + name_of(dtype), T = value_type(dtype), zero = unknown_zero();
-    carry_along(called, std::string(dialect_.function) + T + " " + called + "(" + T + " x) {\n    return (" + T + ")(x ^ (" + T +
-                            ")((" + T + ")" + zero + " - 1));\n}");
+    const std::string called = "invert_" + name_of(dtype), T = value_type(dtype),
+                      zero = unknown_zero();
+    carry_along(called, std::string(dialect_.function) + T + " " + called + "(" + T +
+                            " x) {\n    return (" + T + ")(x ^ (" + T + ")((" + T + ")" + zero +
+                            " - 1));\n}");
     return called;
 }
 
@@ -325,8 +360,10 @@ bool DeviceEmitter::uses_sub_groups() const {
 // Workaround for merges_places(). OpenCL C without sub-groups disables vectorisation instead, by an
 // attribute that SYCL lacks. With sub-groups it would leave one work-item in each.
 std::string DeviceEmitter::private_qualifier(const ir::Root &root) const {
-    const bool is_class = is(Dialect::sycl) && (is_complex(root.type.dtype) || root.type.dtype == dtypes::float16);
-    return !is_class && merges_places() && (is(Dialect::sycl) || uses_sub_groups()) ? "volatile " : "";
+    const bool is_class =
+        is(Dialect::sycl) && (is_complex(root.type.dtype) || root.type.dtype == dtypes::float16);
+    return !is_class && merges_places() && (is(Dialect::sycl) || uses_sub_groups()) ? "volatile "
+                                                                                    : "";
 }
 
 void DeviceEmitter::write_kernel(const ir::Function &kernel) {
@@ -346,9 +383,12 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
         std::vector<std::string> all = parameters;
         if (!scratch_.empty())
             all.push_back("local ulong *scratch");
-        std::string head = std::string(dialect_.kernel) + function_name(kernel) + "(" + joined(all) + ")";
+        std::string head =
+            std::string(dialect_.kernel) + function_name(kernel) + "(" + joined(all) + ")";
         if (is(Dialect::sycl)) {
-            out_.line("extern \"C\" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<" +
+            out_.line("extern \"C\" "
+                      "SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_"
+                      "range_kernel<" +
                       std::to_string(target_.dimensions) + ">))");
         }
         if (is(Dialect::opencl_c) && merges_places() && !uses_sub_groups())
@@ -357,12 +397,13 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
         for (ir::VariableId i = 0; i < kernel.variables.size(); ++i) {
             const ir::Variable &variable = kernel.variables[i];
             if (variable.parameter && words(variable.type.dtype).carried())
-                out_.line("float " + variables_[i] + " = " + loaded(variables_[i] + "_bits", variable.type.dtype) + ";");
+                out_.line("float " + variables_[i] + " = " +
+                          loaded(variables_[i] + "_bits", variable.type.dtype) + ";");
         }
         for (std::uint32_t i = 0; i < target_.dimensions && is_guarded(); ++i) {
             const std::string axis = dimension(i);
-            out_.line("if ((long long)blockIdx." + axis + " * blockDim." + axis + " + threadIdx." + axis + " >= global_size" +
-                      std::to_string(i) + ")");
+            out_.line("if ((long long)blockIdx." + axis + " * blockDim." + axis + " + threadIdx." +
+                      axis + " >= global_size" + std::to_string(i) + ")");
             out_.line("    return;");
         }
         if (!launches_arrays_)
@@ -375,7 +416,8 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     };
     write_all();
     const std::uint64_t arrays = own_local_bytes(kernel);
-    launches_arrays_ = is_cuda_like() && arrays != 0 && arrays + group_functions_bytes_ > most_declared_local;
+    launches_arrays_ =
+        is_cuda_like() && arrays != 0 && arrays + group_functions_bytes_ > most_declared_local;
     if (scratch_.empty() && !launches_arrays_)
         return;
     // The body has now determined which further parameters it needs: write everything again.
@@ -384,7 +426,8 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     if (launches_arrays_)
         parameters_.push_back({CompiledParameter::What::arrays, 0, arrays, dtypes::uint8});
     else
-        parameters_.push_back({CompiledParameter::What::scratch, 0, scratch_bytes_, dtypes::uint64});
+        parameters_.push_back(
+            {CompiledParameter::What::scratch, 0, scratch_bytes_, dtypes::uint64});
     write_all();
 }
 
@@ -410,10 +453,12 @@ void DeviceEmitter::add_hidden_parameters(std::vector<std::string> &parameters) 
     for (std::uint32_t i = 0; i < target_.dimensions && passes_global_sizes(); ++i)
         parameters.push_back("long long global_size" + std::to_string(i));
     if (module_.checks_bounds)
-        parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) + " *report");
+        parameters.push_back(std::string(dialect_.spaces[0]) + value_type(dtypes::int64) +
+                             " *report");
 }
 
-void DeviceEmitter::add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &) {
+void DeviceEmitter::add_hidden_arguments(std::vector<std::string> &arguments,
+                                         const ir::Function &) {
     for (std::uint32_t i = 0; i < target_.dimensions && passes_global_sizes(); ++i)
         arguments.push_back("global_size" + std::to_string(i));
     if (module_.checks_bounds)
@@ -423,25 +468,31 @@ void DeviceEmitter::add_hidden_arguments(std::vector<std::string> &arguments, co
 // ---------------------------------------------------------------- ids, barriers, fences
 
 std::string DeviceEmitter::dimension(std::uint32_t number) const {
-    return dialect_.dimensions[0].empty() ? std::to_string(number)
-                                          : std::string(dialect_.dimensions[target_.dimensions - 1 - number]);
+    return dialect_.dimensions[0].empty()
+               ? std::to_string(number)
+               : std::string(dialect_.dimensions[target_.dimensions - 1 - number]);
 }
 
 void DeviceEmitter::carry_this_item() {
-    carry_along("this_item", "static inline auto this_item() {\n    return sycl::ext::oneapi::this_work_item::get_nd_item<" +
+    carry_along("this_item", "static inline auto this_item() {\n    return "
+                             "sycl::ext::oneapi::this_work_item::get_nd_item<" +
                                  std::to_string(target_.dimensions) + ">();\n}");
 }
 
 void DeviceEmitter::carry_linear_ids() {
     const std::string head(dialect_.function);
-    carry_along("group_thread", head +
-                                    "unsigned group_thread() {\n"
-                                    "    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);\n}\n\n" +
-                                    head + "unsigned group_threads() {\n    return blockDim.x * blockDim.y * blockDim.z;\n}\n\n" +
-                                    head +
-                                    "unsigned sub_group_threads() {\n"
-                                    "    unsigned left = group_threads() - group_thread() / warpSize * warpSize;\n"
-                                    "    return left < warpSize ? left : warpSize;\n}");
+    carry_along(
+        "group_thread",
+        head +
+            "unsigned group_thread() {\n"
+            "    return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * "
+            "threadIdx.z);\n}\n\n" +
+            head +
+            "unsigned group_threads() {\n    return blockDim.x * blockDim.y * blockDim.z;\n}\n\n" +
+            head +
+            "unsigned sub_group_threads() {\n"
+            "    unsigned left = group_threads() - group_thread() / warpSize * warpSize;\n"
+            "    return left < warpSize ? left : warpSize;\n}");
 }
 
 Spelled DeviceEmitter::index(const ir::Expression &expression) {
@@ -452,7 +503,8 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
         throw std::logic_error("no dialect knows the index " + expression.text);
     const bool is_sub_group = expression.text.find("sub_group") != std::string::npos;
     if (is_sub_group && !target_.sub_groups)
-        refuse_here(expression.at, "the device has no sub-groups; use local memory and barrier() instead");
+        refuse_here(expression.at,
+                    "the device has no sub-groups; use local memory and barrier() instead");
     if (!is_sub_group && expression.number >= target_.dimensions)
         return {expression.text.ends_with("_id") ? "0" : "1"};
     if (is_guarded() && expression.text == "global_size")
@@ -466,7 +518,9 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
     std::string text(row->text);
     for (std::size_t at; (at = text.find('@')) != text.npos;)
         text.replace(at, 1, dimension(expression.number));
-    const int binding = text.find(" + ") != text.npos ? binds_add : text.find(" * ") != text.npos ? binds_multiply : binds_unary;
+    const int binding = text.find(" + ") != text.npos   ? binds_add
+                        : text.find(" * ") != text.npos ? binds_multiply
+                                                        : binds_unary;
     return {std::move(text), binding};
 }
 
@@ -478,7 +532,9 @@ void DeviceEmitter::write_barrier(const ir::Statement &statement) {
             pragmas_.insert("cl_khr_subgroups");
         return out_.line(dialect_.sub_group_barrier);
     }
-    const std::size_t which = statement.fences == ir::local_fence ? 0 : statement.fences == ir::global_fence ? 1 : 2;
+    const std::size_t which = statement.fences == ir::local_fence    ? 0
+                              : statement.fences == ir::global_fence ? 1
+                                                                     : 2;
     out_.line(dialect_.barriers[which]);
 }
 
@@ -516,7 +572,8 @@ void DeviceEmitter::write_fence(const ir::Statement &statement) {
 // orders.
 void DeviceEmitter::write(const ir::Statement &statement) {
     const bool is_ordered = !is(Dialect::sycl) && !statement.expressions.empty() &&
-                            statement.expressions[0].op == ir::Op::atomic && statement.expressions[0].order != ir::Order::relaxed;
+                            statement.expressions[0].op == ir::Op::atomic &&
+                            statement.expressions[0].order != ir::Order::relaxed;
     if (!is_ordered)
         return Emitter::write(statement);
     const ir::Expression &atomic = statement.expressions[0];
@@ -537,32 +594,39 @@ std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std
     const ir::Root &root = function_->roots[expression.id];
     const Dtype dtype = root.type.dtype, bits = dtype.bits == 64 ? dtypes::uint64 : dtypes::uint32;
     const std::string &name = expression.text;
-    const std::string space(is(Dialect::opencl_c) ? dialect_.spaces[static_cast<std::size_t>(root.type.space)] : "");
+    const std::string space(
+        is(Dialect::opencl_c) ? dialect_.spaces[static_cast<std::size_t>(root.type.space)] : "");
     const std::string word = space.empty() ? "" : "_" + space.substr(0, space.size() - 1);
     const std::string called = "atomic_" + name + "_" + name_of(dtype) + word;
     const std::string T(words(dtype).value), B(words(bits).value);
-    const std::string swap = is(Dialect::opencl_c) ? (dtype.bits == 64 ? "atom_cmpxchg" : "atomic_cmpxchg") : "atomicCAS";
+    const std::string swap = is(Dialect::opencl_c)
+                                 ? (dtype.bits == 64 ? "atom_cmpxchg" : "atomic_cmpxchg")
+                                 : "atomicCAS";
     const auto as = [&](const std::string &to, const std::string &what) {
-        return is(Dialect::opencl_c) ? "as_" + to + "(" + what + ")" : "__builtin_bit_cast(" + to + ", " + what + ")";
+        return is(Dialect::opencl_c) ? "as_" + to + "(" + what + ")"
+                                     : "__builtin_bit_cast(" + to + ", " + what + ")";
     };
     const std::string pointer = "volatile " + space + B + " *";
     const std::string given = is(Dialect::opencl_c) ? pointer : B + " *";
     std::string body;
     if (name == "compare_exchange") {
-        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T + " *at, " + T + " expected, " +
-               T + " desired) {\n    return " +
-               as(T, swap + "((" + given + ")at, " + as(B, "expected") + ", " + as(B, "desired") + ")") + ";\n}";
+        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T +
+               " *at, " + T + " expected, " + T + " desired) {\n    return " +
+               as(T, swap + "((" + given + ")at, " + as(B, "expected") + ", " + as(B, "desired") +
+                         ")") +
+               ";\n}";
     } else if (name == "load") {
-        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T + " *at) {\n    return " +
-               as(T, swap + "((" + given + ")at, 0, 0)") + ";\n}";
+        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T +
+               " *at) {\n    return " + as(T, swap + "((" + given + ")at, 0, 0)") + ";\n}";
     } else {
-        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T + " *at, " + T + " value) {\n" +
-               "    " + given + "bits = (" + given + ")at;\n" + "    " + B + " found = *(" + pointer + ")at, expected;\n" +
+        body = T + " " + called + "(" + (is(Dialect::opencl_c) ? "volatile " : "") + space + T +
+               " *at, " + T + " value) {\n" + "    " + given + "bits = (" + given + ")at;\n" +
+               "    " + B + " found = *(" + pointer + ")at, expected;\n" +
                "    do {\n"
                "        expected = found;\n"
                "        const " +
-               T + " old = " + as(T, "expected") + ";\n" + "        found = " + swap + "(bits, expected, " +
-               as(B, "(" + T + ")(" + operation_text(name) + ")") + ");\n" +
+               T + " old = " + as(T, "expected") + ";\n" + "        found = " + swap +
+               "(bits, expected, " + as(B, "(" + T + ")(" + operation_text(name) + ")") + ");\n" +
                "    } while (found != expected);\n"
                "    return " +
                as(T, "found") + ";\n}";
@@ -577,8 +641,8 @@ std::string DeviceEmitter::volatile_load(const ir::Root &root, const std::string
 
 // Like `pointer_to`, for elements that the kernel only reads but other code may change.
 std::string DeviceEmitter::pointer_to_changing(const ir::Root &root) const {
-    return std::string(dialect_.spaces[static_cast<std::size_t>(root.type.space)]) + std::string(words(root.type.dtype).storage) +
-           " *";
+    return std::string(dialect_.spaces[static_cast<std::size_t>(root.type.space)]) +
+           std::string(words(root.type.dtype).storage) + " *";
 }
 
 std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const std::string &given,
@@ -602,31 +666,38 @@ std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const
     const std::string prefix = dtype.bits == 64 ? "atom_" : "atomic_";
     if (name == "load")
         return prefix + "add(" + at + ", 0)";
-    const std::string word = name == "exchange" || name == "store" ? "xchg" : name == "compare_exchange" ? "cmpxchg" : name;
+    const std::string word = name == "exchange" || name == "store" ? "xchg"
+                             : name == "compare_exchange"          ? "cmpxchg"
+                                                                   : name;
     return prefix + word + "(" + at + ", " + joined(values) + ")";
 }
 
-std::string DeviceEmitter::sycl_atomic(const ir::Expression &expression, const std::vector<std::string> &values) {
+std::string DeviceEmitter::sycl_atomic(const ir::Expression &expression,
+                                       const std::vector<std::string> &values) {
     const ir::Root &root = function_->roots[expression.id];
     const std::string T = storage_type(root.type.dtype), &name = expression.text;
     const std::string space = root.type.space == Space::local ? "local_space" : "global_space";
     const std::string at = element(expression.id, expression.operands[0]);
-    const std::string reference = "sycl::atomic_ref<" + T + ", sycl::memory_order::relaxed, " + sycl_scope(expression.scope) +
+    const std::string reference = "sycl::atomic_ref<" + T + ", sycl::memory_order::relaxed, " +
+                                  sycl_scope(expression.scope) +
                                   ", sycl::access::address_space::" + space + ">(" +
                                   (root.written ? at : "const_cast<" + T + " &>(" + at + ")") + ")";
-    const std::string order = expression.order == ir::Order::relaxed ? "" : sycl_order(expression.order);
+    const std::string order =
+        expression.order == ir::Order::relaxed ? "" : sycl_order(expression.order);
     const auto with_order = [&](std::string listed) {
         return "(" + listed + (order.empty() || listed.empty() ? order : ", " + order) + ")";
     };
     if (name == "load" || name == "store" || name == "exchange")
         return reference + "." + name + with_order(joined(values));
     if (name == "compare_exchange") {
-        carry_along("compare_exchange", "template <class Reference, class T> static inline T compare_exchange(Reference "
-                                        "reference, T expected, T desired, sycl::memory_order order) {\n"
-                                        "    reference.compare_exchange_strong(expected, desired, order);\n"
-                                        "    return expected;\n}");
-        return "compare_exchange(" + reference + ", (" + T + ")(" + values[0] + "), (" + T + ")(" + values[1] + "), " +
-               sycl_order(expression.order) + ")";
+        carry_along(
+            "compare_exchange",
+            "template <class Reference, class T> static inline T compare_exchange(Reference "
+            "reference, T expected, T desired, sycl::memory_order order) {\n"
+            "    reference.compare_exchange_strong(expected, desired, order);\n"
+            "    return expected;\n}");
+        return "compare_exchange(" + reference + ", (" + T + ")(" + values[0] + "), (" + T + ")(" +
+               values[1] + "), " + sycl_order(expression.order) + ")";
     }
     return reference + ".fetch_" + name + with_order(joined(values));
 }
@@ -636,14 +707,15 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
     const ir::Root &root = function_->roots[expression.id];
     const Dtype dtype = root.type.dtype;
     const std::string &name = expression.text;
-    // PTX and AMD's memory model define a volatile load as a relaxed atomic one of the widest scope.
-    // The atomic functions would write to memory that may be read-only.
+    // PTX and AMD's memory model define a volatile load as a relaxed atomic one of the widest
+    // scope. The atomic functions would write to memory that may be read-only.
     if (name == "load")
         return volatile_load(root, at);
     const bool wide = dtype.bits == 64, is_signed = dtype.code == TypeCode::integer;
-    const std::string scope = expression.scope == ir::Scope::system                            ? "_system"
-                              : expression.scope <= ir::Scope::work_group && is(Dialect::cuda) ? "_block"
-                                                                                               : "";
+    const std::string scope = expression.scope == ir::Scope::system ? "_system"
+                              : expression.scope <= ir::Scope::work_group && is(Dialect::cuda)
+                                  ? "_block"
+                                  : "";
     if (!is_integer(dtype)) {
         if (name == "add")
             return "atomicAdd" + scope + "(" + at + ", " + values[0] + ")";
@@ -660,13 +732,16 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
     const std::string U = "unsigned long long", T(words(dtype).value);
     const bool cast = wide && is_signed;
     const std::string where = cast ? "(" + U + " *)" + at : at;
-    const auto value = [&](const std::string &text) { return cast ? "(" + U + ")(" + text + ")" : text; };
+    const auto value = [&](const std::string &text) {
+        return cast ? "(" + U + ")(" + text + ")" : text;
+    };
     const auto call = [&](const std::string &word, const std::string &listed) {
         return (cast ? "(" + T + ")" : "") + word + scope + "(" + where + ", " + listed + ")";
     };
     if (name == "sub")
         return call("atomicAdd",
-                    "0 - (" + std::string(words({TypeCode::unsigned_integer, dtype.bits}).value) + ")(" + values[0] + ")");
+                    "0 - (" + std::string(words({TypeCode::unsigned_integer, dtype.bits}).value) +
+                        ")(" + values[0] + ")");
     if (name == "exchange" || name == "store")
         return call("atomicExch", value(values[0]));
     if (name == "compare_exchange")
@@ -679,23 +754,27 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
 std::string DeviceEmitter::atomic(const ir::Expression &expression) {
     const Dtype dtype = function_->roots[expression.id].type.dtype;
     if (dtype.bits < 32 || (!is_integer(dtype) && dtype.code != TypeCode::floating))
-        refuse_here(expression.at, "an atomic of " + name_of(dtype) + " is not to be had in " + std::string(dialect_.name) +
+        refuse_here(expression.at, "an atomic of " + name_of(dtype) + " is not to be had in " +
+                                       std::string(dialect_.name) +
                                        "; use int32, int64, uint32, uint64, float32 or float64");
     if (dtype.bits == 64 && !target_.atomic64)
-        refuse_here(expression.at,
-                    "the device has no atomics of 64 bits, and this one is of " + name_of(dtype) + "; use a type of 32 bits");
+        refuse_here(expression.at, "the device has no atomics of 64 bits, and this one is of " +
+                                       name_of(dtype) + "; use a type of 32 bits");
     // The compiler also inverts for `-1 - x`, `-x - 1` and `-(x + 1)`.
-    const bool hides = is_integer(dtype) && hides_inversions() && function_->roots[expression.id].type.space == Space::local;
+    const bool hides = is_integer(dtype) && hides_inversions() &&
+                       function_->roots[expression.id].type.space == Space::local;
     std::vector<std::string> values;
     for (std::size_t i = 1; i < expression.operands.size(); ++i) {
         const std::string value = text(expression.operands[i]);
         const bool is_plain = !hides || expression.operands[i].op == ir::Op::constant;
-        values.push_back(is_plain ? value : "(" + value + ") + (" + value_type(dtype) + ")" + unknown_zero());
+        values.push_back(
+            is_plain ? value : "(" + value + ") + (" + value_type(dtype) + ")" + unknown_zero());
     }
     const std::string at = "&" + element(expression.id, expression.operands[0]);
     if (is(Dialect::opencl_c))
         return opencl_atomic(expression, at, values);
-    return is(Dialect::sycl) ? sycl_atomic(expression, values) : cuda_atomic(expression, at, values);
+    return is(Dialect::sycl) ? sycl_atomic(expression, values)
+                             : cuda_atomic(expression, at, values);
 }
 
 // ---------------------------------------------------------------- bounds
@@ -704,11 +783,13 @@ std::string DeviceEmitter::first_report() const {
     if (is(Dialect::opencl_c))
         return "atomic_cmpxchg((volatile global int *)report, 0, 1) == 0";
     if (is(Dialect::sycl))
-        return "sycl::atomic_ref<int, sycl::memory_order::relaxed, sycl::memory_scope::device>(*(int *)report).exchange(1) == 0";
+        return "sycl::atomic_ref<int, sycl::memory_order::relaxed, "
+               "sycl::memory_scope::device>(*(int *)report).exchange(1) == 0";
     return "atomicCAS((int *)report, 0, 1) == 0";
 }
 
-Compiled emit_device(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target) {
+Compiled emit_device(const ir::Module &module, const std::vector<ArgumentType> &arguments,
+                     const Target &target) {
     return DeviceEmitter(module, target).run(arguments);
 }
 

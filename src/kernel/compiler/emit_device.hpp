@@ -38,7 +38,8 @@ protected:
 private:
     std::string dimension(std::uint32_t number) const;
     std::vector<std::string> parameters_of(const ir::Function &kernel);
-    void add_array(const ir::Function &kernel, ir::RootId root, std::vector<std::string> &parameters);
+    void add_array(const ir::Function &kernel, ir::RootId root,
+                   std::vector<std::string> &parameters);
     void write_local_arrays(const ir::Function &kernel);
     void write_launch_memory(const ir::Function &kernel);
     std::vector<ir::RootId> own_local_arrays(const ir::Function &kernel) const;  // by local.array
@@ -52,10 +53,14 @@ private:
     bool uses_sub_groups() const;
     std::string volatile_load(const ir::Root &root, const std::string &at) const;
     std::string pointer_to_changing(const ir::Root &root) const;
-    std::string opencl_atomic(const ir::Expression &expression, const std::string &given, const std::vector<std::string> &values);
-    std::string sycl_atomic(const ir::Expression &expression, const std::vector<std::string> &values);
-    std::string cuda_atomic(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
-    std::string swap_loop(const ir::Expression &expression, const std::string &at, const std::vector<std::string> &values);
+    std::string opencl_atomic(const ir::Expression &expression, const std::string &given,
+                              const std::vector<std::string> &values);
+    std::string sycl_atomic(const ir::Expression &expression,
+                            const std::vector<std::string> &values);
+    std::string cuda_atomic(const ir::Expression &expression, const std::string &at,
+                            const std::vector<std::string> &values);
+    std::string swap_loop(const ir::Expression &expression, const std::string &at,
+                          const std::vector<std::string> &values);
 
     static bool has_few_blocks(const ir::Function &kernel);
     std::string group_call(const ir::Statement &statement);
@@ -65,11 +70,15 @@ private:
     std::string lane_of(const std::string &place);
     void carry_this_item();
     void carry_linear_ids();
-    std::string carry_warp_function(const std::string &name, const std::string &operation, Dtype dtype);
-    std::string carry_block_function(const std::string &name, const std::string &operation, Dtype dtype);
-    std::string carry_nan_beside(const std::string &called, const std::string &group, const std::string &unordered,
-                                 const std::string &found, Dtype dtype);
-    std::string carry_scratch_function(const std::string &name, const std::string &operation, Dtype dtype, bool in_sub_group);
+    std::string carry_warp_function(const std::string &name, const std::string &operation,
+                                    Dtype dtype);
+    std::string carry_block_function(const std::string &name, const std::string &operation,
+                                     Dtype dtype);
+    std::string carry_nan_beside(const std::string &called, const std::string &group,
+                                 const std::string &unordered, const std::string &found,
+                                 Dtype dtype);
+    std::string carry_scratch_function(const std::string &name, const std::string &operation,
+                                       Dtype dtype, bool in_sub_group);
 
     // True if a launch may round up the number of work-items to fill its blocks. Surplus work-items
     // do nothing.

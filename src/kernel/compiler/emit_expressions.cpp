@@ -22,7 +22,8 @@ bool has_all_bits_set(const ir::Expression &expression) {
     if (!is_integer(dtype))
         return false;
     if (expression.op == ir::Op::convert)
-        return expression.operands[0].type.dtype.code == TypeCode::integer && has_all_bits_set(expression.operands[0]);
+        return expression.operands[0].type.dtype.code == TypeCode::integer &&
+               has_all_bits_set(expression.operands[0]);
     if (expression.op != ir::Op::constant)
         return false;
     const std::uint64_t all = ~std::uint64_t{0} >> (64 - dtype.bits);
@@ -34,10 +35,14 @@ bool has_all_bits_set(const ir::Expression &expression) {
 
 }  // namespace
 
-std::string Emitter::text(const ir::Expression &expression, int binding) { return bracketed(spell(expression), binding); }
+std::string Emitter::text(const ir::Expression &expression, int binding) {
+    return bracketed(spell(expression), binding);
+}
 
 std::string Emitter::exact_text(const ir::Expression &expression, int binding) {
-    return bracketed(expression.op == ir::Op::constant ? spell_constant(expression, true) : spell(expression), binding);
+    return bracketed(expression.op == ir::Op::constant ? spell_constant(expression, true)
+                                                       : spell(expression),
+                     binding);
 }
 
 std::string Emitter::loaded(const std::string &element, Dtype dtype) {
@@ -56,11 +61,13 @@ std::string Emitter::stored(const ir::Expression &value) {
 std::string Emitter::float_constant(double value, Dtype dtype) const {
     const bool single = dtype.bits != 64;
     const TypeWords &row = words(dtype);
-    const std::string half = dtype.bits == 16 && !row.carried() ? "(" + std::string(row.value) + ")" : "";
+    const std::string half =
+        dtype.bits == 16 && !row.carried() ? "(" + std::string(row.value) + ")" : "";
     if (std::isnan(value))
         return half + std::string(single ? dialect_.nan32 : dialect_.nan64);
     if (std::isinf(value))
-        return (value < 0 ? "-" : "") + half + std::string(single ? dialect_.infinity32 : dialect_.infinity64);
+        return (value < 0 ? "-" : "") + half +
+               std::string(single ? dialect_.infinity32 : dialect_.infinity64);
     std::string digits = digits_of(value, single);
     if (!half.empty() && row.suffix.empty())
         return half + digits + "f";
@@ -76,7 +83,8 @@ std::string Emitter::constant(const ir::Expression &expression, bool exact) {
             [](const auto &value) -> double {
                 if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>)
                     return static_cast<double>(value);
-                else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::complex<double>>)
+                else if constexpr (std::is_same_v<std::decay_t<decltype(value)>,
+                                                  std::complex<double>>)
                     return value.real();
                 else
                     return 0;
@@ -95,12 +103,16 @@ std::string Emitter::constant(const ir::Expression &expression, bool exact) {
     if (dtype.code == TypeCode::unsigned_integer) {
         const auto *wide = std::get_if<std::uint64_t>(&expression.value);
         const auto *narrow = std::get_if<std::int64_t>(&expression.value);
-        const std::uint64_t value = wide ? *wide : narrow ? static_cast<std::uint64_t>(*narrow) : std::uint64_t(real());
+        const std::uint64_t value = wide     ? *wide
+                                    : narrow ? static_cast<std::uint64_t>(*narrow)
+                                             : std::uint64_t(real());
         return std::to_string(value) + (exact || value > INT32_MAX ? suffix : "");
     }
     const auto *wide = std::get_if<std::uint64_t>(&expression.value);
     const auto *narrow = std::get_if<std::int64_t>(&expression.value);
-    const std::int64_t value = narrow ? *narrow : wide ? static_cast<std::int64_t>(*wide) : std::int64_t(real());
+    const std::int64_t value = narrow ? *narrow
+                               : wide ? static_cast<std::int64_t>(*wide)
+                                      : std::int64_t(real());
     if (value == INT64_MIN)
         return "(" + std::to_string(value + 1) + suffix + " - 1)";
     const bool fits = value >= -INT32_MAX && value <= INT32_MAX;
@@ -125,7 +137,8 @@ Spelled Emitter::narrowed(Spelled spelled, Dtype dtype) {
             binds_unary};
 }
 
-Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view sign, int binding) {
+Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view sign,
+                              int binding) {
     const ir::Expression &left = expression.operands[0], &right = expression.operands[1];
     const bool both = left.op == ir::Op::constant && right.op == ir::Op::constant;
     const bool bits =
@@ -133,11 +146,13 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
         binding <= binds_shift && binding != binds_equal && binding != binds_less;
     const auto operand = [&](const ir::Expression &each, int at_least) {
         const int wanted = bits && each.op != expression.op ? binds_unary : at_least;
-        if (expression.op == ir::Op::multiply || (expression.op == ir::Op::divide && &each == &right))
+        if (expression.op == ir::Op::multiply ||
+            (expression.op == ir::Op::divide && &each == &right))
             return both ? exact_text(each, wanted) : factor_text(each, wanted);
         return both ? exact_text(each, wanted) : text(each, wanted);
     };
-    return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1), binding};
+    return {operand(left, binding) + " " + std::string(sign) + " " + operand(right, binding + 1),
+            binding};
 }
 
 std::string Emitter::factor_text(const ir::Expression &factor, int binding) {
@@ -151,8 +166,10 @@ std::optional<Spelled> Emitter::spell_sum_with_negated(const ir::Expression &dif
     const ir::Expression &left = difference.operands[0], &right = difference.operands[1];
     const auto is_product = [](const ir::Expression &each) { return each.op == ir::Op::multiply; };
     const ir::Expression &negated = is_product(right) ? right.operands[0] : right;
-    const bool is_negative_zero = number_of(left) == 0 && (std::signbit(number_of(left)) || target_.fast_math);
-    if (!is_negative_zero && ((!is_product(left) && !is_product(right)) || negated.op == ir::Op::constant))
+    const bool is_negative_zero =
+        number_of(left) == 0 && (std::signbit(number_of(left)) || target_.fast_math);
+    if (!is_negative_zero &&
+        ((!is_product(left) && !is_product(right)) || negated.op == ir::Op::constant))
         return std::nullopt;
     const std::string name = negating(difference.type.dtype);
     if (name.empty())
@@ -174,17 +191,22 @@ bool Emitter::needs_unsigned(Dtype dtype, bool multiplies) const {
 }
 
 std::string Emitter::unsigned_cast(Dtype dtype) const {
-    return "(" + std::string(words({TypeCode::unsigned_integer, std::max<std::uint8_t>(dtype.bits, 32)}).value) + ")";
+    return "(" +
+           std::string(
+               words({TypeCode::unsigned_integer, std::max<std::uint8_t>(dtype.bits, 32)}).value) +
+           ")";
 }
 
 Spelled Emitter::spell_unsigned(const ir::Expression &expression, std::string_view sign) {
     const std::string cast = unsigned_cast(expression.type.dtype);
     const auto operand = [&](const ir::Expression &each) { return cast + text(each, binds_unary); };
     const auto &operands = expression.operands;
-    const std::string calculated = operands.size() == 1
-                                       ? std::string(sign) + operand(operands[0])
-                                       : operand(operands[0]) + " " + std::string(sign) + " " + operand(operands[1]);
-    return {"(" + std::string(words(expression.type.dtype).value) + ")(" + calculated + ")", binds_unary};
+    const std::string calculated =
+        operands.size() == 1
+            ? std::string(sign) + operand(operands[0])
+            : operand(operands[0]) + " " + std::string(sign) + " " + operand(operands[1]);
+    return {"(" + std::string(words(expression.type.dtype).value) + ")(" + calculated + ")",
+            binds_unary};
 }
 
 Spelled Emitter::spell_shift(const ir::Expression &expression) {
@@ -194,18 +216,23 @@ Spelled Emitter::spell_shift(const ir::Expression &expression) {
     if (count.op == ir::Op::constant) {
         const auto *known = std::get_if<std::int64_t>(&count.value);
         const auto *wide = std::get_if<std::uint64_t>(&count.value);
-        const std::int64_t value = known ? *known : wide && *wide < 64 ? static_cast<std::int64_t>(*wide) : -1;
+        const std::int64_t value = known                ? *known
+                                   : wide && *wide < 64 ? static_cast<std::int64_t>(*wide)
+                                                        : -1;
         if (value >= 0 && value < dtype.bits) {
             const ir::Expression &shifted = expression.operands[0];
             if (left && is_signed(dtype) && !dialect_.wraps && !expression.fits)
-                return {"(" + std::string(words(dtype).value) + ")(" + unsigned_cast(dtype) + text(shifted, binds_unary) +
-                            " << " + std::to_string(value) + ")",
+                return {"(" + std::string(words(dtype).value) + ")(" + unsigned_cast(dtype) +
+                            text(shifted, binds_unary) + " << " + std::to_string(value) + ")",
                         binds_unary};
-            return narrowed({exact_text(shifted, binds_add) + (left ? " << " : " >> ") + std::to_string(value), binds_shift},
-                            dtype);
+            return narrowed(
+                {exact_text(shifted, binds_add) + (left ? " << " : " >> ") + std::to_string(value),
+                 binds_shift},
+                dtype);
         }
     }
-    return {helper(left ? "shift_left" : "shift_right", dtype) + "(" + text(expression.operands[0]) + ", " + text(count) + ")"};
+    return {helper(left ? "shift_left" : "shift_right", dtype) + "(" +
+            text(expression.operands[0]) + ", " + text(count) + ")"};
 }
 
 Spelled Emitter::spell_divide(const ir::Expression &expression) {
@@ -216,8 +243,9 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
     case ir::Op::truncate_modulo:
         return narrowed(spell_binary(expression, "%", binds_multiply), dtype);
     default:
-        Spelled spelled{helper(expression.op == ir::Op::floor_divide ? "floor_divide" : "floor_modulo", dtype) + "(" +
-                        text(expression.operands[0]) + ", " + text(expression.operands[1]) + ")"};
+        Spelled spelled{
+            helper(expression.op == ir::Op::floor_divide ? "floor_divide" : "floor_modulo", dtype) +
+            "(" + text(expression.operands[0]) + ", " + text(expression.operands[1]) + ")"};
         return words(dtype).carried() ? narrowed(std::move(spelled), dtype) : spelled;
     }
 }
@@ -230,9 +258,10 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
 // anywhere in the program counts.
 Spelled Emitter::converted(const ir::Expression &operand, Dtype to) {
     std::string cast = std::string("(").append(words(to).value) + ")" + text(operand, binds_unary);
-    const bool may_truncate =
-        dialect_.dialect == Dialect::cpp && converts_floats_to_integers_ && is_integer(operand.type.dtype) && is_float(to);
-    return may_truncate ? Spelled{helper("plus_zero", to) + "(" + cast + ")"} : Spelled{std::move(cast), binds_unary};
+    const bool may_truncate = dialect_.dialect == Dialect::cpp && converts_floats_to_integers_ &&
+                              is_integer(operand.type.dtype) && is_float(to);
+    return may_truncate ? Spelled{helper("plus_zero", to) + "(" + cast + ")"}
+                        : Spelled{std::move(cast), binds_unary};
 }
 
 Spelled Emitter::spell_convert(const ir::Expression &expression) {
@@ -242,7 +271,9 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
         return spell(operand);
     if (is_boolean(to)) {
         if (is_complex(from))
-            return {"!" + helper("equal", from) + "(" + text(operand) + ", " + helper("make", from) + "(0, 0))", binds_unary};
+            return {"!" + helper("equal", from) + "(" + text(operand) + ", " +
+                        helper("make", from) + "(0, 0))",
+                    binds_unary};
         return {text(operand, binds_equal + 1) + " != 0", binds_equal};
     }
     if (is_complex(to)) {
@@ -252,14 +283,16 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
         helper("type", from);
         const std::string name = name_of(to) + "_of_" + name_of(from);
         const std::string part(words(part_of(to)).value);
-        carry_along(name, std::string(dialect_.function) + name_of(to) + " " + name + "(" + name_of(from) + " z) {\n    return " +
-                              make + "((" + part + ")z.x, (" + part + ")z.y);\n}");
+        carry_along(name, std::string(dialect_.function) + name_of(to) + " " + name + "(" +
+                              name_of(from) + " z) {\n    return " + make + "((" + part +
+                              ")z.x, (" + part + ")z.y);\n}");
         return {name + "(" + text(operand) + ")"};
     }
     const bool is_twice_narrower = from == dtypes::float64 && is_float(to) && to.bits == 16;
-    const std::string in_32_bits = is_twice_narrower              ? helper("to_odd", from) + "(" + text(operand) + ")"
-                                   : words(from).value == "float" ? text(operand)
-                                                                  : converted(operand, dtypes::float32).text;
+    const std::string in_32_bits =
+        is_twice_narrower              ? helper("to_odd", from) + "(" + text(operand) + ")"
+        : words(from).value == "float" ? text(operand)
+                                       : converted(operand, dtypes::float32).text;
     if (words(to).carried())
         return {helper("round_" + name_of(to), to) + "(" + in_32_bits + ")"};
     if (is_twice_narrower)
@@ -286,7 +319,8 @@ Spelled Emitter::spell_math(const ir::Expression &expression) {
         return {helper("make", expression.type.dtype) + listed};
     if (name == "conj" && !is_complex(dtype))
         return spell(first);
-    if (is_complex(dtype) || name == "min" || name == "max" || name == "minimum" || name == "maximum" || name == "power")
+    if (is_complex(dtype) || name == "min" || name == "max" || name == "minimum" ||
+        name == "maximum" || name == "power")
         return name == "power" && !is_complex(dtype) && !is_integer(dtype)
                    ? narrowed({math_words(dialect_, name, dtype) + listed}, dtype)
                    : Spelled{helper(name, dtype) + listed};
@@ -299,7 +333,8 @@ Spelled Emitter::spell_math(const ir::Expression &expression) {
     const std::string word = math_words(dialect_, name, dtype);
     if (word.empty())
         return narrowed({helper(name, dtype) + listed}, expression.type.dtype);
-    return is_boolean(expression.type.dtype) ? Spelled{word + listed} : narrowed({word + listed}, dtype);
+    return is_boolean(expression.type.dtype) ? Spelled{word + listed}
+                                             : narrowed({word + listed}, dtype);
 }
 
 std::string Emitter::arguments_of(const ir::Expression &call) {
@@ -315,7 +350,8 @@ std::string Emitter::arguments_of(const ir::Expression &call) {
             order[*callee.variables[i].parameter] = {false, i};
     std::vector<std::string> parts;
     for (const auto &[place, which] : order)
-        parts.push_back(which.first ? root_argument(call.roots[next_root++]) : text(call.operands[next_value++]));
+        parts.push_back(which.first ? root_argument(call.roots[next_root++])
+                                    : text(call.operands[next_value++]));
     add_hidden_arguments(parts, callee);
     return "(" + joined(parts) + ")";
 }
@@ -332,7 +368,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     const auto arithmetic = [&](std::string_view name, std::string_view sign, int binding) {
         if (needs_unsigned(expression))
             return spell_unsigned(expression, sign);
-        return is_complex(dtype) ? by_helper(name, dtype) : narrowed(spell_binary(expression, sign, binding), dtype);
+        return is_complex(dtype) ? by_helper(name, dtype)
+                                 : narrowed(spell_binary(expression, sign, binding), dtype);
     };
     switch (expression.op) {
     case ir::Op::constant:
@@ -349,8 +386,9 @@ Spelled Emitter::spell(const ir::Expression &expression) {
             return spell_unsigned(expression, "-");
         if (const std::string name = negating(dtype); !name.empty())
             return {name + "(" + exact_text(operands[0], binds_any) + ")"};
-        return is_complex(dtype) ? by_helper("negate", dtype)
-                                 : narrowed({"-" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
+        return is_complex(dtype)
+                   ? by_helper("negate", dtype)
+                   : narrowed({"-" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::add:
         return arithmetic("add", "+", binds_add);
     case ir::Op::subtract:
@@ -369,7 +407,9 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::power:
         if (is_integer(dtype) || is_complex(dtype))
             return by_helper("power", dtype);
-        return narrowed({math_words(dialect_, "power", dtype) + "(" + text(operands[0]) + ", " + text(operands[1]) + ")"}, dtype);
+        return narrowed({math_words(dialect_, "power", dtype) + "(" + text(operands[0]) + ", " +
+                         text(operands[1]) + ")"},
+                        dtype);
     case ir::Op::shift_left:
     case ir::Op::shift_right:
         return spell_shift(expression);
@@ -386,8 +426,9 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::bit_not:
         if (const std::string name = is_boolean(dtype) ? "" : inverting(dtype); !name.empty())
             return {name + "(" + text(operands[0]) + ")"};
-        return is_boolean(dtype) ? Spelled{"!" + text(operands[0], binds_primary), binds_unary}
-                                 : narrowed({"~" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
+        return is_boolean(dtype)
+                   ? Spelled{"!" + text(operands[0], binds_primary), binds_unary}
+                   : narrowed({"~" + exact_text(operands[0], binds_primary), binds_unary}, dtype);
     case ir::Op::less:
         return spell_binary(expression, "<", binds_less);
     case ir::Op::less_equal:
@@ -400,10 +441,12 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return is_complex(operands[0].type.dtype) ? by_helper("equal", operands[0].type.dtype)
                                                   : spell_binary(expression, "==", binds_equal);
     case ir::Op::not_equal:
-        return is_complex(operands[0].type.dtype) ? Spelled{"!" + by_helper("equal", operands[0].type.dtype).text, binds_unary}
-                                                  : spell_binary(expression, "!=", binds_equal);
+        return is_complex(operands[0].type.dtype)
+                   ? Spelled{"!" + by_helper("equal", operands[0].type.dtype).text, binds_unary}
+                   : spell_binary(expression, "!=", binds_equal);
     case ir::Op::logic_and:
-        return {text(operands[0], binds_and) + " && " + text(operands[1], binds_and + 1), binds_and};
+        return {text(operands[0], binds_and) + " && " + text(operands[1], binds_and + 1),
+                binds_and};
     case ir::Op::logic_or: {
         // Parentheses around `&&` within `||`, as compilers advise.
         const auto side = [&](const ir::Expression &each) {
@@ -414,7 +457,8 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::logic_not:
         return {"!" + text(operands[0], binds_unary), binds_unary};
     case ir::Op::select:
-        return {text(operands[0], binds_select + 1) + " ? " + exact_text(operands[1], binds_select + 1) + " : " +
+        return {text(operands[0], binds_select + 1) + " ? " +
+                    exact_text(operands[1], binds_select + 1) + " : " +
                     exact_text(operands[2], binds_select + 1),
                 binds_select};
     case ir::Op::convert:
@@ -427,12 +471,14 @@ Spelled Emitter::spell(const ir::Expression &expression) {
             return {helper("load_" + name_of(dtype), dtype) + "(" + text(operands[0]) + ")"};
         if (dialect_.dialect == Dialect::opencl_c)
             return {"as_" + std::string(words(dtype).value) + "(" + text(operands[0]) + ")"};
-        return {"__builtin_bit_cast(" + std::string(words(dtype).value) + ", " + text(operands[0]) + ")"};
+        return {"__builtin_bit_cast(" + std::string(words(dtype).value) + ", " + text(operands[0]) +
+                ")"};
     }
     case ir::Op::math:
         return spell_math(expression);
     case ir::Op::load: {
-        std::string at = loaded(element(expression.id, operands[0]), function_->roots[expression.id].type.dtype);
+        std::string at =
+            loaded(element(expression.id, operands[0]), function_->roots[expression.id].type.dtype);
         if (is_boolean(dtype))  // stored as a byte of any value
             return {at + " != 0", binds_equal};
         return {std::move(at)};
@@ -449,7 +495,9 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     throw std::logic_error("a group function stands within an expression");
 }
 
-std::string Emitter::element(ir::RootId root, const ir::Expression &offset) { return roots_[root] + "[" + text(offset) + "]"; }
+std::string Emitter::element(ir::RootId root, const ir::Expression &offset) {
+    return roots_[root] + "[" + text(offset) + "]";
+}
 
 // ---------------------------------------------------------------- bounds
 
@@ -458,9 +506,11 @@ std::string Emitter::element(ir::RootId root, const ir::Expression &offset) { re
 // value.
 std::string Emitter::checked_index(const ir::Expression &expression) {
     const std::string number(words(dtypes::int64).value);
-    carry_along("checked_index", std::string(dialect_.function) + number + " checked_index(" + std::string(dialect_.spaces[0]) +
-                                     number + " *report, " + number + " index, " + number + " extent, int line, int column, " +
-                                     number + " id0, " + number + " id1, " + number + R"( id2) {
+    carry_along("checked_index", std::string(dialect_.function) + number + " checked_index(" +
+                                     std::string(dialect_.spaces[0]) + number + " *report, " +
+                                     number + " index, " + number +
+                                     " extent, int line, int column, " + number + " id0, " +
+                                     number + " id1, " + number + R"( id2) {
     if (index >= 0 && index < extent)
         return index;
     if ()" + first_report() + R"() {
@@ -482,8 +532,9 @@ std::string Emitter::checked_index(const ir::Expression &expression) {
         id.number = i;
         ids += ", " + index(id).text;
     }
-    return "checked_index(report, " + text(expression.operands[0]) + ", " + text(expression.operands[1]) + ", " +
-           std::to_string(expression.at.line) + ", " + std::to_string(expression.at.column) + ids + ")";
+    return "checked_index(report, " + text(expression.operands[0]) + ", " +
+           text(expression.operands[1]) + ", " + std::to_string(expression.at.line) + ", " +
+           std::to_string(expression.at.column) + ids + ")";
 }
 
 // ---------------------------------------------------------------- what group functions combine
@@ -501,7 +552,8 @@ std::string Emitter::identity(const std::string &operation, Dtype dtype) {
         return "0";
     const bool least = operation == "max";
     if (is_float(dtype))
-        return (least ? "-" : "") + std::string(dtype.bits == 64 ? dialect_.infinity64 : dialect_.infinity32);
+        return (least ? "-" : "") +
+               std::string(dtype.bits == 64 ? dialect_.infinity64 : dialect_.infinity32);
     if (dtype.code == TypeCode::integer) {
         const std::string most = std::to_string((std::uint64_t{1} << (dtype.bits - 1)) - 1) +
                                  (dtype.bits == 64 ? std::string(words(dtype).suffix) : "");
@@ -510,9 +562,11 @@ std::string Emitter::identity(const std::string &operation, Dtype dtype) {
     return least ? "0" : "(" + type + ")~0";
 }
 
-std::string Emitter::combined(const std::string &operation, const std::string &a, const std::string &b, Dtype dtype) {
+std::string Emitter::combined(const std::string &operation, const std::string &a,
+                              const std::string &b, Dtype dtype) {
     if (operation == "min" || operation == "max")
-        return helper(is_float(dtype) ? operation + "imum" : operation, dtype) + "(" + a + ", " + b + ")";
+        return helper(is_float(dtype) ? operation + "imum" : operation, dtype) + "(" + a + ", " +
+               b + ")";
     if (dtype.code == TypeCode::complex)
         return helper(operation == "mul" ? "multiply" : "add", dtype) + "(" + a + ", " + b + ")";
     const std::string sign = operation == "add"   ? "+"
@@ -527,7 +581,9 @@ std::string Emitter::combined(const std::string &operation, const std::string &a
     const std::string text = a + " " + sign + " " + b;
     if (words(dtype).carried())
         return helper("round_" + name_of(dtype), dtype) + "(" + text + ")";
-    return dtype.bits < 32 && dtype.code != TypeCode::boolean ? "(" + value_type(dtype) + ")(" + text + ")" : text;
+    return dtype.bits < 32 && dtype.code != TypeCode::boolean
+               ? "(" + value_type(dtype) + ")(" + text + ")"
+               : text;
 }
 
 }  // namespace entrepot::kernel

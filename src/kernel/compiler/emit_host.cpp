@@ -24,7 +24,8 @@ bool returns_within_loop(const std::vector<ir::Statement> &list, bool in_loop) {
 
 bool returns_within_loop(const Row &row) {
     return std::ranges::any_of(row, [](const ir::Statement *statement) {
-        return returns_within_loop(statement->body, ir::is_loop(*statement)) || returns_within_loop(statement->otherwise, false);
+        return returns_within_loop(statement->body, ir::is_loop(*statement)) ||
+               returns_within_loop(statement->otherwise, false);
     });
 }
 
@@ -83,25 +84,27 @@ ir::Module prepared(const ir::Module &given) {
     }
     kernel.body.insert(kernel.body.begin(), first.begin(), first.end());
 
-    const std::function<void(std::vector<ir::Statement> &)> unnest = [&](std::vector<ir::Statement> &list) {
-        for (std::size_t i = 0; i < list.size(); ++i) {
-            unnest(list[i].body);
-            unnest(list[i].otherwise);
-            if (!ir::is_group_function(list[i]))
-                continue;
-            const Position at = list[i].at;
-            const std::size_t operands = ir::own_operands(list[i].expressions[0]);
-            for (std::size_t place = 0; place < operands; ++place) {
-                ir::Expression operand = list[i].expressions[0].operands[place];
-                const auto id = static_cast<ir::VariableId>(kernel.variables.size());
-                kernel.variables.push_back({place == 0 ? "given" : "by", operand.type, at, {}});
-                operand.at = at;
-                list[i].expressions[0].operands[place] = read(id, at);
-                list.insert(list.begin() + static_cast<std::ptrdiff_t>(i), assignment(id, std::move(operand)));
-                ++i;
+    const std::function<void(std::vector<ir::Statement> &)> unnest =
+        [&](std::vector<ir::Statement> &list) {
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                unnest(list[i].body);
+                unnest(list[i].otherwise);
+                if (!ir::is_group_function(list[i]))
+                    continue;
+                const Position at = list[i].at;
+                const std::size_t operands = ir::own_operands(list[i].expressions[0]);
+                for (std::size_t place = 0; place < operands; ++place) {
+                    ir::Expression operand = list[i].expressions[0].operands[place];
+                    const auto id = static_cast<ir::VariableId>(kernel.variables.size());
+                    kernel.variables.push_back({place == 0 ? "given" : "by", operand.type, at, {}});
+                    operand.at = at;
+                    list[i].expressions[0].operands[place] = read(id, at);
+                    list.insert(list.begin() + static_cast<std::ptrdiff_t>(i),
+                                assignment(id, std::move(operand)));
+                    ++i;
+                }
             }
-        }
-    };
+        };
     unnest(kernel.body);
     return module;
 }
@@ -125,31 +128,38 @@ void HostEmitter::keep_from_vectors() {
 
 void HostEmitter::begin_round(const ir::Statement &loop) {
     const bool of_group = split_ && function_ == &module_.kernel() && by_group_;
-    if (carries_vectors(module_, *function_, loop, target_.fast_math, of_group ? usual_sub_group : 1))
+    if (carries_vectors(module_, *function_, loop, target_.fast_math,
+                        of_group ? usual_sub_group : 1))
         keep_from_vectors();
 }
 
-std::string HostEmitter::prologue() { return module_.prints ? "extern \"C\" int printf(const char *format, ...);\n\n" : ""; }
+std::string HostEmitter::prologue() {
+    return module_.prints ? "extern \"C\" int printf(const char *format, ...);\n\n" : "";
+}
 
 // Integers wrap. Floating-point operations do not trap, so that conditions can become masks.
 std::string HostEmitter::options() const {
     // GCC could contract different products in the two versions of an interleaved kernel.
-    return std::string("-fwrapv -fno-trapping-math") + (goes_in_step() ? " -ffp-contract=off" : "") +
+    return std::string("-fwrapv -fno-trapping-math") +
+           (goes_in_step() ? " -ffp-contract=off" : "") +
            (target_.fast_math ? " -fno-signed-zeros -fassociative-math -freciprocal-math" : "");
 }
 
-std::vector<std::string> HostEmitter::parameters_of(const ir::Function &kernel, std::vector<std::string> &arguments) {
+std::vector<std::string> HostEmitter::parameters_of(const ir::Function &kernel,
+                                                    std::vector<std::string> &arguments) {
     std::vector<std::string> parameters;
     std::set<ir::VariableId> used;
     ir::for_each_expression(kernel.body, [&](const ir::Expression &each) {
         if (each.op == ir::Op::variable)
             used.insert(each.id);
     });
-    const auto add = [&](CompiledParameter parameter, const std::string &type, const std::string &name, bool by_value) {
+    const auto add = [&](CompiledParameter parameter, const std::string &type,
+                         const std::string &name, bool by_value) {
         const std::string slot = "arguments[" + std::to_string(parameters_.size()) + "]";
         parameters_.push_back(parameter);
         parameters.push_back(type + (type.ends_with('*') || type.ends_with(' ') ? "" : " ") + name);
-        arguments.push_back(by_value ? "*(const " + type + " *)" + slot : "(" + type.substr(0, type.find('*') + 1) + ")" + slot);
+        arguments.push_back(by_value ? "*(const " + type + " *)" + slot
+                                     : "(" + type.substr(0, type.find('*') + 1) + ")" + slot);
     };
     for (std::uint32_t place = 0; place < kernel.parameter_count; ++place) {
         for (ir::RootId i = 0; i < kernel.roots.size(); ++i) {
@@ -158,13 +168,15 @@ std::vector<std::string> HostEmitter::parameters_of(const ir::Function &kernel, 
                 continue;
             const bool is_local = root.type.space == Space::local;
             if (uses_root(i))
-                add({is_local ? CompiledParameter::What::local : CompiledParameter::What::pointer, place, 0, root.type.dtype},
+                add({is_local ? CompiledParameter::What::local : CompiledParameter::What::pointer,
+                     place, 0, root.type.dtype},
                     pointer_to(root, root.restrict_ || is_local), roots_[i], false);
             for (const ir::Op op : {ir::Op::extent, ir::Op::stride})
                 for (std::uint32_t d = 0; d < root.type.ndim; ++d)
                     if (uses_dimension(op, i, d))
-                        add({op == ir::Op::extent ? CompiledParameter::What::extent : CompiledParameter::What::stride, place, d,
-                             dtypes::int64},
+                        add({op == ir::Op::extent ? CompiledParameter::What::extent
+                                                  : CompiledParameter::What::stride,
+                             place, d, dtypes::int64},
                             int64_name, dimension_name(op, i, d), true);
         }
         for (ir::VariableId i = 0; i < kernel.variables.size(); ++i) {
@@ -172,8 +184,8 @@ std::vector<std::string> HostEmitter::parameters_of(const ir::Function &kernel, 
             if (variable.parameter != place || !used.contains(i))
                 continue;
             const bool carried = words(variable.type.dtype).carried();
-            add({CompiledParameter::What::value, place, 0, variable.type.dtype}, storage_type(variable.type.dtype),
-                variables_[i] + (carried ? "_bits" : ""), true);
+            add({CompiledParameter::What::value, place, 0, variable.type.dtype},
+                storage_type(variable.type.dtype), variables_[i] + (carried ? "_bits" : ""), true);
         }
     }
     if (module_.checks_bounds)
@@ -187,7 +199,8 @@ void HostEmitter::write_kernel(const ir::Function &kernel) {
     std::vector<std::string> parameters = parameters_of(kernel, arguments);
     parameters.insert(parameters.begin(), "const long long *range");
     arguments.insert(arguments.begin(), "range");
-    const std::string called = unique(function_name(kernel) + (module_.uses_groups ? "_groups" : "_items"));
+    const std::string called =
+        unique(function_name(kernel) + (module_.uses_groups ? "_groups" : "_items"));
     if (module_.uses_groups) {
         split_.emplace(kernel);
         plan_kept(kernel);
@@ -199,21 +212,24 @@ void HostEmitter::write_kernel(const ir::Function &kernel) {
     out_.open(std::string(dialect_.kernel) + called + "(" + joined(parameters) + ")");
     for (ir::VariableId i = 0; i < kernel.variables.size(); ++i)
         if (kernel.variables[i].parameter && words(kernel.variables[i].type.dtype).carried())
-            out_.line("const float " + variables_[i] + " = " + loaded(variables_[i] + "_bits", kernel.variables[i].type.dtype) +
-                      ";");
+            out_.line("const float " + variables_[i] + " = " +
+                      loaded(variables_[i] + "_bits", kernel.variables[i].type.dtype) + ";");
     module_.uses_groups ? write_groups(kernel) : write_items(kernel);
     out_.close();
     out_.line("");
     write_wrapper(kernel, arguments, called);
 }
 
-void HostEmitter::write_wrapper(const ir::Function &kernel, const std::vector<std::string> &arguments,
+void HostEmitter::write_wrapper(const ir::Function &kernel,
+                                const std::vector<std::string> &arguments,
                                 const std::string &called) {
     const std::string name = function_name(kernel);
     out_.stands_at("what the host calls", 1);
-    out_.line("extern \"C\" const int " + name + "_arguments = " + std::to_string(parameters_.size()) + ";");
+    out_.line("extern \"C\" const int " + name +
+              "_arguments = " + std::to_string(parameters_.size()) + ";");
     if (private_bytes_ != 0)
-        out_.line("extern \"C\" const long long " + name + "_private = " + std::to_string(private_bytes_) + ";");
+        out_.line("extern \"C\" const long long " + name +
+                  "_private = " + std::to_string(private_bytes_) + ";");
     std::uint64_t local = 0;
     for (const ir::Root &root : kernel.roots)
         if (root.type.space == Space::local && !root.parameter) {
@@ -223,7 +239,8 @@ void HostEmitter::write_wrapper(const ir::Function &kernel, const std::vector<st
             local += bytes;
         }
     if (local != 0)
-        out_.line("extern \"C\" const long long " + name + "_local = " + std::to_string(local) + ";");
+        out_.line("extern \"C\" const long long " + name + "_local = " + std::to_string(local) +
+                  ";");
     out_.line("");
     out_.open("extern \"C\" void " + name + "(const long long *range, void *const *arguments)");
     out_.line(called + "(" + joined(arguments) + ");");
@@ -258,7 +275,8 @@ void HostEmitter::collect_indices(const ir::Expression &expression, std::set<Ind
             const std::set<Index> &of_callee = indices_of(module_.functions[each.id]);
             found.insert(of_callee.begin(), of_callee.end());
         }
-        if (each.op == ir::Op::variable && split_ && function_ == &module_.kernel() && split_->is_recomputed(each.id))
+        if (each.op == ir::Op::variable && split_ && function_ == &module_.kernel() &&
+            split_->is_recomputed(each.id))
             collect_indices(split_->definition(each.id), found);
     });
 }
@@ -287,10 +305,13 @@ Spelled HostEmitter::index(const ir::Expression &expression) {
     if (by_group_) {
         if (expression.text == "global_id")
             return {"group_id" + d + " * local_size" + d, binds_multiply};
-        if (expression.text == "local_id" || expression.text == "sub_group_id" || expression.text == "sub_group_local_id")
+        if (expression.text == "local_id" || expression.text == "sub_group_id" ||
+            expression.text == "sub_group_local_id")
             return {"0"};
         if (expression.text == "sub_group_size")
-            return {"items < " + std::to_string(sub_group()) + " ? items : " + std::to_string(sub_group()), binds_select};
+            return {"items < " + std::to_string(sub_group()) +
+                        " ? items : " + std::to_string(sub_group()),
+                    binds_select};
     }
     return {name_of_index({expression.text, expression.number})};
 }
@@ -302,7 +323,8 @@ void HostEmitter::add_hidden_parameters(std::vector<std::string> &parameters) {
         parameters.push_back("long long *report");
 }
 
-void HostEmitter::add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &callee) {
+void HostEmitter::add_hidden_arguments(std::vector<std::string> &arguments,
+                                       const ir::Function &callee) {
     for (const Index &each : indices_of(callee)) {
         ir::Expression expression;
         expression.op = ir::Op::index;
@@ -324,7 +346,8 @@ std::string HostEmitter::product(const char *name, std::uint32_t from) const {
 
 // ---------------------------------------------------------------- loops without groups
 
-void HostEmitter::body_of_item(const Row &row, const Declarations::Variables &local, std::set<ir::RootId> private_arrays) {
+void HostEmitter::body_of_item(const Row &row, const Declarations::Variables &local,
+                               std::set<ir::RootId> private_arrays) {
     for (const auto &[root, each] : kept_arrays_)
         private_arrays.erase(root);
     declarations_.clear();
@@ -348,7 +371,8 @@ void HostEmitter::write_items(const ir::Function &kernel) {
     const std::set<Index> used = indices_of(row);
     for (std::uint32_t i = 0; i < dimensions(); ++i)
         if (i > 0 || used.contains({"global_size", i}))
-            out_.line("const long long global_size" + std::to_string(i) + " = range[" + std::to_string(1 + i) + "];");
+            out_.line("const long long global_size" + std::to_string(i) + " = range[" +
+                      std::to_string(1 + i) + "];");
     const std::string in_step = goes_in_step() ? unique("in_step") : "";
     if (!in_step.empty())
         out_.line("bool " + in_step + " = true;");
@@ -357,7 +381,8 @@ void HostEmitter::write_items(const ir::Function &kernel) {
     const std::string fastest = "global_size" + std::to_string(dimensions() - 1);
     out_.open("for (long long item = range[10]; item < range[11];)");
     out_.line("const long long first = item % " + fastest + ", left = range[11] - item;");
-    out_.line("const long long last = left < " + fastest + " - first ? first + left : " + fastest + ";");
+    out_.line("const long long last = left < " + fastest + " - first ? first + left : " + fastest +
+              ";");
     if (dimensions() == 2) {
         out_.line("const long long global_id0 = item / global_size1;");
     } else {
@@ -369,15 +394,16 @@ void HostEmitter::write_items(const ir::Function &kernel) {
     out_.close();
 }
 
-void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::string &in_step, const std::string &first,
-                                        const std::string &last) {
+void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::string &in_step,
+                                        const std::string &first, const std::string &last) {
     Declarations::Variables local;
     for (ir::VariableId i = 0; i < kernel.variables.size(); ++i)
         if (!kernel.variables[i].parameter)
             local.insert(i);
     const std::string inner = "global_id" + std::to_string(dimensions() - 1);
     const std::string from = in_step.empty() ? first : write_in_step(in_step, inner, first, last);
-    out_.open("for (long long " + inner + " = " + from + "; " + inner + " < " + last + "; ++" + inner + ")");
+    out_.open("for (long long " + inner + " = " + from + "; " + inner + " < " + last + "; ++" +
+              inner + ")");
     body_of_item(row_of(kernel.body), local, used_roots_);
     out_.close();
 }
@@ -389,7 +415,8 @@ void HostEmitter::plan_kept(const ir::Function &kernel) {
     for (const ir::VariableId id : split_->kept()) {
         const Dtype dtype = kernel.variables[id].type.dtype;
         const std::string type = value_type(dtype);
-        const std::uint64_t size = words(dtype).carried() ? 4 : static_cast<std::uint64_t>(dtype.itemsize());
+        const std::uint64_t size =
+            words(dtype).carried() ? 4 : static_cast<std::uint64_t>(dtype.itemsize());
         all.push_back(&(kept_variables_[id] = {unique(variables_[id] + "_kept"), type, size, 1}));
     }
     for (ir::RootId id = 0; id < kernel.roots.size(); ++id) {
@@ -399,8 +426,9 @@ void HostEmitter::plan_kept(const ir::Function &kernel) {
         std::uint64_t count = 1;
         for (const std::int64_t extent : root.type.shape)
             count *= static_cast<std::uint64_t>(extent);
-        all.push_back(&(kept_arrays_[id] = {roots_[id], storage_type(root.type.dtype),
-                                            static_cast<std::uint64_t>(root.type.dtype.itemsize()), count}));
+        all.push_back(
+            &(kept_arrays_[id] = {roots_[id], storage_type(root.type.dtype),
+                                  static_cast<std::uint64_t>(root.type.dtype.itemsize()), count}));
     }
     for (const Kept *each : all)
         private_bytes_ += each->size * each->count;
@@ -413,30 +441,37 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
     for (std::uint32_t i = 0; i < dimensions(); ++i) {
         const std::string d = std::to_string(i);
         if (used.contains({"global_size", i}))
-            out_.line("const long long global_size" + d + " = range[" + std::to_string(1 + i) + "];");
+            out_.line("const long long global_size" + d + " = range[" + std::to_string(1 + i) +
+                      "];");
         const std::uint64_t known = target_.local_size[i];
         out_.line("const long long local_size" + d + " = " +
-                  (known != 0 ? std::to_string(known) : "range[" + std::to_string(4 + i) + "]") + ";");
+                  (known != 0 ? std::to_string(known) : "range[" + std::to_string(4 + i) + "]") +
+                  ";");
         if (i > 0 || used.contains({"num_groups", i}))
-            out_.line("const long long num_groups" + d + " = range[" + std::to_string(7 + i) + "];");
+            out_.line("const long long num_groups" + d + " = range[" + std::to_string(7 + i) +
+                      "];");
     }
-    bool counts_items =
-        kept_variables_.size() > 1 || !kept_arrays_.empty() || split_->returns_early() ||
-        std::ranges::any_of(used, [](const Index &index) { return index.first.find("sub_group") != std::string::npos; });
-    ir::for_each_statement(kernel.body,
-                           [&](const ir::Statement &statement) { counts_items |= ir::is_group_function(statement); });
+    bool counts_items = kept_variables_.size() > 1 || !kept_arrays_.empty() ||
+                        split_->returns_early() ||
+                        std::ranges::any_of(used, [](const Index &index) {
+                            return index.first.find("sub_group") != std::string::npos;
+                        });
+    ir::for_each_statement(kernel.body, [&](const ir::Statement &statement) {
+        counts_items |= ir::is_group_function(statement);
+    });
     if (counts_items)
         out_.line("const long long items = " + product("local_size", 0) + ";");
     if (used.contains({"num_sub_groups", 0}))
-        out_.line("const long long num_sub_groups = (items + " + std::to_string(sub_group() - 1) + ") / " +
-                  std::to_string(sub_group()) + ";");
+        out_.line("const long long num_sub_groups = (items + " + std::to_string(sub_group() - 1) +
+                  ") / " + std::to_string(sub_group()) + ";");
 
     std::vector<const Kept *> all;  // largest elements first: aligned for any group size
     for (const auto &[id, each] : kept_variables_)
         all.push_back(&each);
     for (const auto &[id, each] : kept_arrays_)
         all.push_back(&each);
-    std::ranges::stable_sort(all, std::ranges::greater{}, [](const Kept *each) { return each->size; });
+    std::ranges::stable_sort(all, std::ranges::greater{},
+                             [](const Kept *each) { return each->size; });
     std::uint64_t offset = 0;
     for (const Kept *each : all) {
         out_.line(each->type + " *__restrict " + each->name + " = (" + each->type + " *)" +
@@ -444,7 +479,8 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         offset += each->size * each->count;
     }
     if (split_->returns_early())
-        out_.line("bool *__restrict returned = (bool *)(kept + " + std::to_string(offset) + " * items);");
+        out_.line("bool *__restrict returned = (bool *)(kept + " + std::to_string(offset) +
+                  " * items);");
 
     for (ir::RootId i = 0; i < kernel.roots.size(); ++i) {
         const ir::Root &root = kernel.roots[i];
@@ -453,19 +489,20 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         std::int64_t size = 1;
         for (const std::int64_t extent : root.type.shape)
             size *= extent;
-        out_.line(std::string(dialect_.local_array) + storage_type(root.type.dtype) + " " + roots_[i] + "[" +
-                  std::to_string(std::max<std::int64_t>(size, 1)) + "];");
+        out_.line(std::string(dialect_.local_array) + storage_type(root.type.dtype) + " " +
+                  roots_[i] + "[" + std::to_string(std::max<std::int64_t>(size, 1)) + "];");
     }
 
     out_.open("for (long long group = range[10]; group < range[11]; ++group)");
     if (dimensions() == 1)
         out_.line("const long long group_id0 = group;");
     if (dimensions() == 2)
-        out_.line("const long long group_id0 = group / num_groups1, group_id1 = group % num_groups1;");
-    if (dimensions() == 3)
         out_.line(
-            "const long long group_id0 = group / (num_groups1 * num_groups2), group_id1 = group / num_groups2 % num_groups1, "
-            "group_id2 = group % num_groups2;");
+            "const long long group_id0 = group / num_groups1, group_id1 = group % num_groups1;");
+    if (dimensions() == 3)
+        out_.line("const long long group_id0 = group / (num_groups1 * num_groups2), group_id1 = "
+                  "group / num_groups2 % num_groups1, "
+                  "group_id2 = group % num_groups2;");
     if (split_->returns_early()) {
         out_.open("for (long long item = 0; item < items; ++item)");
         out_.line("returned[item] = false;");
@@ -484,7 +521,8 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         bool at_once = assigned_once(id);
         if (at_once)
             at_once = std::ranges::any_of(of_group, [&](const ir::Statement *statement) {
-                return statement->act == ir::Act::assign && statement->id == id && statement->expressions[0].op != ir::Op::group;
+                return statement->act == ir::Act::assign && statement->id == id &&
+                       statement->expressions[0].op != ir::Op::group;
             });
         bool is_counter = false;
         ir::for_each_statement(kernel.body, [&](const ir::Statement &statement) {
@@ -520,14 +558,17 @@ void HostEmitter::write_pieces(const std::vector<ir::Statement> &list) {
 void HostEmitter::open_items(const std::set<Index> &used, bool needs_item) {
     for (std::uint32_t i = 0; i < dimensions(); ++i) {
         const std::string d = std::to_string(i);
-        out_.open("for (long long local_id" + d + " = 0; local_id" + d + " < local_size" + d + "; ++local_id" + d + ")");
+        out_.open("for (long long local_id" + d + " = 0; local_id" + d + " < local_size" + d +
+                  "; ++local_id" + d + ")");
     }
-    const bool in_sub_group =
-        used.contains({"sub_group_id", 0}) || used.contains({"sub_group_local_id", 0}) || used.contains({"sub_group_size", 0});
+    const bool in_sub_group = used.contains({"sub_group_id", 0}) ||
+                              used.contains({"sub_group_local_id", 0}) ||
+                              used.contains({"sub_group_size", 0});
     if (needs_item || in_sub_group) {
         std::string item = "local_id0";
         for (std::uint32_t i = 1; i < dimensions(); ++i)
-            item = (i > 1 ? "(" + item + ")" : item) + " * local_size" + std::to_string(i) + " + local_id" + std::to_string(i);
+            item = (i > 1 ? "(" + item + ")" : item) + " * local_size" + std::to_string(i) +
+                   " + local_id" + std::to_string(i);
         out_.line("const long long item = " + item + ";");
     }
     const std::string width = std::to_string(sub_group());
@@ -536,12 +577,14 @@ void HostEmitter::open_items(const std::set<Index> &used, bool needs_item) {
     if (used.contains({"sub_group_local_id", 0}))
         out_.line("const long long sub_group_local_id = item % " + width + ";");
     if (used.contains({"sub_group_size", 0}))
-        out_.line("const long long sub_group_size = items - item / " + width + " * " + width + " < " + width +
-                  " ? items - item / " + width + " * " + width + " : " + width + ";");
+        out_.line("const long long sub_group_size = items - item / " + width + " * " + width +
+                  " < " + width + " ? items - item / " + width + " * " + width + " : " + width +
+                  ";");
     for (std::uint32_t i = 0; i < dimensions(); ++i)
         if (used.contains({"global_id", i})) {
             const std::string d = std::to_string(i);
-            out_.line("const long long global_id" + d + " = group_id" + d + " * local_size" + d + " + local_id" + d + ";");
+            out_.line("const long long global_id" + d + " = group_id" + d + " * local_size" + d +
+                      " + local_id" + d + ";");
         }
 }
 
@@ -565,8 +608,8 @@ void HostEmitter::write_recomputed(const Split::Region &region) {
     for (const ir::VariableId id : region.exposed)
         collect_recomputed(id, order);
     for (const ir::VariableId id : order)
-        out_.line("const " + value_type(function_->variables[id].type.dtype) + " " + variables_[id] + " = " +
-                  text(split_->definition(id)) + ";");
+        out_.line("const " + value_type(function_->variables[id].type.dtype) + " " +
+                  variables_[id] + " = " + text(split_->definition(id)) + ";");
 }
 
 void HostEmitter::write_region(const Split::Region &region) {
@@ -578,13 +621,15 @@ void HostEmitter::write_region(const Split::Region &region) {
     for (const ir::VariableId id : region.touched) {
         if (split_->is_kept(id)) {
             kept.push_back(id);
-            if (!region.exposed.contains(id) && !region.partly.contains(id) && begins_with_assignment(region.row, id))
+            if (!region.exposed.contains(id) && !region.partly.contains(id) &&
+                begins_with_assignment(region.row, id))
                 local.insert(id);
         } else if (!split_->is_shared(id) && !function_->variables[id].parameter &&
                    std::ranges::find(recomputed, id) == recomputed.end())
             local.insert(id);
     }
-    open_items(indices_of(region.row), !kept.empty() || !kept_arrays_.empty() || split_->returns_early());
+    open_items(indices_of(region.row),
+               !kept.empty() || !kept_arrays_.empty() || split_->returns_early());
     if (split_->returns_early())
         out_.line("if (returned[item]) continue;");
     write_recomputed(region);
@@ -594,8 +639,8 @@ void HostEmitter::write_region(const Split::Region &region) {
         const bool writes = region.written.contains(id);
         if (local.contains(id))
             continue;
-        out_.line((writes ? "" : "const ") + memory.type + " " + variables_[id] + (reads ? " = " + memory.name + "[item]" : "") +
-                  ";");
+        out_.line((writes ? "" : "const ") + memory.type + " " + variables_[id] +
+                  (reads ? " = " + memory.name + "[item]" : "") + ";");
     }
     body_of_item(region.row, local, region.private_arrays);
     for (const ir::VariableId id : kept)
@@ -617,8 +662,11 @@ void HostEmitter::write_of_group(const ir::Statement &statement) {
             if (assigned_once(statement.id))
                 for (const Split::Piece &piece : split_->pieces(function_->body))
                     at_once |= piece.statement == &statement;
-            return out_.line((at_once ? "const " + value_type(function_->variables[statement.id].type.dtype) + " " : "") +
-                             variables_[statement.id] + " = " + text(statement.expressions[0]) + ";");
+            return out_.line(
+                (at_once
+                     ? "const " + value_type(function_->variables[statement.id].type.dtype) + " "
+                     : "") +
+                variables_[statement.id] + " = " + text(statement.expressions[0]) + ";");
         }
     case ir::Act::evaluate:
         return write_group_function(statement);
@@ -683,21 +731,23 @@ std::string HostEmitter::variable(ir::VariableId id) {
 // access neighbouring memory.
 std::string HostEmitter::element(ir::RootId root, const ir::Expression &offset) {
     if (function_ == &module_.kernel() && kept_arrays_.contains(root))
-        return roots_[root] + "[" + text(offset, binds_multiply) + " * items + " + (by_group_ ? "0" : "item") + "]";
+        return roots_[root] + "[" + text(offset, binds_multiply) + " * items + " +
+               (by_group_ ? "0" : "item") + "]";
     return Emitter::element(root, offset);
 }
 
 std::string HostEmitter::root_argument(ir::RootId root) {
     const ir::Root &array = function_->roots[root];
     if (function_ == &module_.kernel() && kept_arrays_.contains(root))
-        throw CompileError(
-            {function_, array.inlined.get(), array.at},
-            "the private array " + array.name +
-                " is used on both sides of a barrier and given to a function; the host cannot do both: give its elements");
+        throw CompileError({function_, array.inlined.get(), array.at},
+                           "the private array " + array.name +
+                               " is used on both sides of a barrier and given to a function; the "
+                               "host cannot do both: give its elements");
     return roots_[root];
 }
 
-Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target) {
+Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments,
+                   const Target &target) {
     const ir::Module ready = prepared(module);
     return HostEmitter(ready, target).run(arguments);
 }

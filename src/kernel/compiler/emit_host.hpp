@@ -35,7 +35,8 @@ protected:
     std::string variable(ir::VariableId id) override;
     std::string root_argument(ir::RootId root) override;
     void add_hidden_parameters(std::vector<std::string> &parameters) override;
-    void add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &callee) override;
+    void add_hidden_arguments(std::vector<std::string> &arguments,
+                              const ir::Function &callee) override;
 
 private:
     struct Kept {
@@ -44,21 +45,25 @@ private:
         std::uint64_t size, count;  // bytes of an element, elements of a work-item
     };
 
-    std::uint32_t sub_group() const { return target_.sub_group_size != 0 ? target_.sub_group_size : usual_sub_group; }
+    std::uint32_t sub_group() const {
+        return target_.sub_group_size != 0 ? target_.sub_group_size : usual_sub_group;
+    }
     std::uint32_t dimensions() const { return target_.dimensions; }
 
-    std::vector<std::string> parameters_of(const ir::Function &kernel, std::vector<std::string> &arguments);
-    void write_wrapper(const ir::Function &kernel, const std::vector<std::string> &arguments, const std::string &called);
+    std::vector<std::string> parameters_of(const ir::Function &kernel,
+                                           std::vector<std::string> &arguments);
+    void write_wrapper(const ir::Function &kernel, const std::vector<std::string> &arguments,
+                       const std::string &called);
 
     // Loops for kernels that do not tell groups apart
     void write_items(const ir::Function &kernel);
-    void write_innermost_items(const ir::Function &kernel, const std::string &in_step, const std::string &first,
-                               const std::string &last);
+    void write_innermost_items(const ir::Function &kernel, const std::string &in_step,
+                               const std::string &first, const std::string &last);
     // Several work-items of such a loop, interleaved: emit_host_in_step.cpp
     struct Lanes;
     bool goes_in_step() const;
-    std::string write_in_step(const std::string &flag, const std::string &inner, const std::string &first,
-                              const std::string &last);
+    std::string write_in_step(const std::string &flag, const std::string &inner,
+                              const std::string &first, const std::string &last);
     void open_lanes(const Lanes &given, bool asks_id, const char *by,
                     std::initializer_list<const Declarations::Variables *> touched);
     void write_part(const Lanes &given, const Row &row, const Declarations::Variables &touched);
@@ -80,14 +85,17 @@ private:
     void collect_recomputed(ir::VariableId id, std::vector<ir::VariableId> &order) const;
     void plan_kept(const ir::Function &kernel);
 
-    void body_of_item(const Row &row, const Declarations::Variables &local, std::set<ir::RootId> private_arrays);
+    void body_of_item(const Row &row, const Declarations::Variables &local,
+                      std::set<ir::RootId> private_arrays);
     std::string product(const char *name, std::uint32_t from) const;
     std::set<Index> indices_of(const Row &row) const;
     void collect_indices(const ir::Expression &expression, std::set<Index> &found) const;
     const std::set<Index> &indices_of(const ir::Function &function) const;
     std::string name_of_index(const Index &index) const {
         return index.first +
-               (index.first.starts_with("sub_group") || index.first == "num_sub_groups" ? "" : std::to_string(index.second));
+               (index.first.starts_with("sub_group") || index.first == "num_sub_groups"
+                    ? ""
+                    : std::to_string(index.second));
     }
 
     std::optional<Split> split_;

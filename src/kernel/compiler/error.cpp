@@ -16,7 +16,9 @@ std::string_view line_of(const syntax::Function &function, std::int32_t line) {
     return line < function.first_line ? std::string_view{} : rest.substr(0, rest.find('\n'));
 }
 
-constexpr bool starts_character(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }
+constexpr bool starts_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
 
 // Line of carets below the columns [first, last). Tabs stay tabs, and a multi-byte character takes
 // one column.
@@ -33,10 +35,12 @@ std::string shown(const syntax::Function &function, Position at) {
     if (line.empty())
         return "";
     const auto first = static_cast<std::size_t>(std::max(at.column, 0));
-    const std::size_t last = at.end_line == at.line ? static_cast<std::size_t>(std::max(at.end_column, 0)) : line.size();
+    const std::size_t last =
+        at.end_line == at.line ? static_cast<std::size_t>(std::max(at.end_column, 0)) : line.size();
     const std::size_t indent = std::min(line.find_first_not_of(" \t"), first);
     const std::string_view text = line.substr(indent);
-    return sentence_of("\n    ", text, "\n    ", carets(text, first - indent, std::max(last, first + 1) - indent));
+    return sentence_of("\n    ", text, "\n    ",
+                       carets(text, first - indent, std::max(last, first + 1) - indent));
 }
 
 std::string message_of(const syntax::Function &function, Position at, std::string_view message) {
@@ -46,8 +50,9 @@ std::string message_of(const syntax::Function &function, Position at, std::strin
 std::string calls_to(const ir::Place &place) {
     std::string text;
     for (const ir::Inlined *each = place.inlined; each; each = each->caller.get())
-        text += sentence_of(
-            "\n", message_of(ir::Place{place.function, each->caller.get(), {}}.source(), each->called_at, "called here"));
+        text +=
+            sentence_of("\n", message_of(ir::Place{place.function, each->caller.get(), {}}.source(),
+                                         each->called_at, "called here"));
     return text;
 }
 
@@ -63,16 +68,18 @@ const syntax::Function &ir::Place::source() const {
 CompileError::CompileError(const ir::Place &place, std::string_view message)
     : Error(ErrorKind::kernel, message_of(place.source(), place.at, message), calls_to(place)) {}
 
-CompileError::CompileError(const ir::Place &place, std::string_view message, const ir::Place &other, std::string_view about_other)
+CompileError::CompileError(const ir::Place &place, std::string_view message, const ir::Place &other,
+                           std::string_view about_other)
     : Error(ErrorKind::kernel, message_of(place.source(), place.at, message), "\n",
             message_of(other.source(), other.at, about_other), calls_to(place)) {}
 
 CompileError::CompileError(const syntax::Function &function, Position at, std::string_view message)
     : Error(ErrorKind::kernel, message_of(function, at, message)) {}
 
-CompileError::CompileError(const syntax::Function &function, Position at, std::string_view message, Position other,
-                           std::string_view about_other)
-    : Error(ErrorKind::kernel, message_of(function, at, message), "\n", message_of(function, other, about_other)) {}
+CompileError::CompileError(const syntax::Function &function, Position at, std::string_view message,
+                           Position other, std::string_view about_other)
+    : Error(ErrorKind::kernel, message_of(function, at, message), "\n",
+            message_of(function, other, about_other)) {}
 
 CompileError::CompileError(const CompileError &found, const syntax::Function &caller, Position at)
     : Error(ErrorKind::kernel, found.what(), "\n", message_of(caller, at, "called here")) {}

@@ -40,9 +40,12 @@ Wide floored(Wide a, Wide b) { return a / b - (a % b != 0 && (a % b < 0) != (b <
 std::optional<Number> power(Wide base, Wide exponent) {
     if (exponent < 0)
         return base == 0 ? std::nullopt
-                         : std::optional<Number>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+                         : std::optional<Number>(
+                               std::pow(static_cast<double>(base), static_cast<double>(exponent)));
     if (base == 0 || base == 1 || base == -1)
-        return exponent == 0 ? std::int64_t{1} : static_cast<std::int64_t>(base == -1 && exponent % 2 == 0 ? 1 : base);
+        return exponent == 0
+                   ? std::int64_t{1}
+                   : static_cast<std::int64_t>(base == -1 && exponent % 2 == 0 ? 1 : base);
     Wide result = 1;
     for (; exponent > 0; --exponent)
         if (__builtin_mul_overflow(result, base, &result))
@@ -79,7 +82,8 @@ std::optional<Number> bits(std::string_view sign, Wide a, Wide b) {
     if (sign == ">>")
         return kept(b > most ? (a < 0 ? -1 : 0) : a >> static_cast<int>(b));
     Wide shifted = 0;
-    if (sign == "<<" && (a == 0 || (b < most && !__builtin_mul_overflow(a, Wide{1} << static_cast<int>(b), &shifted))))
+    if (sign == "<<" && (a == 0 || (b < most && !__builtin_mul_overflow(
+                                                    a, Wide{1} << static_cast<int>(b), &shifted))))
         return kept(shifted);
     return std::nullopt;
 }
@@ -116,7 +120,8 @@ double floored(bool quotient, double a, double b) {
     }
     if (!quotient)
         return rest;
-    return whole == 0 ? std::copysign(0.0, a / b) : std::floor(whole) + (whole - std::floor(whole) > 0.5 ? 1 : 0);
+    return whole == 0 ? std::copysign(0.0, a / b)
+                      : std::floor(whole) + (whole - std::floor(whole) > 0.5 ? 1 : 0);
 }
 
 std::optional<Number> reals(std::string_view sign, double a, double b) {
@@ -143,7 +148,9 @@ std::optional<Number> folded(std::string_view sign, const Number &a, const Numbe
     if (const auto left = whole_of(a), right = whole_of(b); left && right) {
         const bool logical = std::holds_alternative<bool>(a) && std::holds_alternative<bool>(b);
         if (logical && (sign == "&" || sign == "|" || sign == "^"))
-            return sign == "&" ? (*left & *right) != 0 : sign == "|" ? (*left | *right) != 0 : *left != *right;
+            return sign == "&"   ? (*left & *right) != 0
+                   : sign == "|" ? (*left | *right) != 0
+                                 : *left != *right;
         return integers(sign, *left, *right);
     }
     const auto left = real_of(a), right = real_of(b);
@@ -152,9 +159,13 @@ std::optional<Number> folded(std::string_view sign, const Number &a, const Numbe
 
 std::optional<Number> folded(std::string_view sign, const Number &a) {
     if (const auto *const value = std::get_if<std::complex<double>>(&a))
-        return sign == "-" ? std::optional<Number>(-*value) : sign == "+" ? std::optional<Number>(*value) : std::nullopt;
+        return sign == "-"   ? std::optional<Number>(-*value)
+               : sign == "+" ? std::optional<Number>(*value)
+                             : std::nullopt;
     if (const auto *const value = std::get_if<double>(&a))
-        return sign == "-" ? std::optional<Number>(-*value) : sign == "+" ? std::optional<Number>(*value) : std::nullopt;
+        return sign == "-"   ? std::optional<Number>(-*value)
+               : sign == "+" ? std::optional<Number>(*value)
+                             : std::nullopt;
     const auto value = whole_of(a);
     return value ? kept(sign == "-" ? -*value : sign == "~" ? ~*value : *value) : std::nullopt;
 }

@@ -188,7 +188,8 @@ constexpr auto rows = [] {
         FunctionRow{"atomic.and", Rule::atomic, "array, index, value, order=, scope=", "and"},
         FunctionRow{"atomic.compare_exchange", Rule::atomic,
                     "array, index, expected, desired, order=, scope=", "compare_exchange"},
-        FunctionRow{"atomic.exchange", Rule::atomic, "array, index, value, order=, scope=", "exchange"},
+        FunctionRow{"atomic.exchange", Rule::atomic,
+                    "array, index, value, order=, scope=", "exchange"},
         FunctionRow{"atomic.load", Rule::atomic, "array, index, order=, scope=", "load"},
         FunctionRow{"atomic.max", Rule::atomic, "array, index, value, order=, scope=", "max"},
         FunctionRow{"atomic.min", Rule::atomic, "array, index, value, order=, scope=", "min"},
@@ -216,7 +217,8 @@ constexpr auto rows = [] {
     std::ranges::sort(table, {}, &FunctionRow::name);
     return table;
 }();
-static_assert(std::ranges::adjacent_find(rows, {}, &FunctionRow::name) == rows.end(), "two functions of one name");
+static_assert(std::ranges::adjacent_find(rows, {}, &FunctionRow::name) == rows.end(),
+              "two functions of one name");
 
 }  // namespace
 

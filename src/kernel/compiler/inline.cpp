@@ -20,8 +20,9 @@ using ir::Statement;
 using Block = std::vector<Statement>;
 
 bool is_for_groups(const ir::Function &function) {
-    bool found = std::ranges::any_of(function.roots,
-                                     [](const ir::Root &root) { return root.type.space == Space::local && !root.parameter; });
+    bool found = std::ranges::any_of(function.roots, [](const ir::Root &root) {
+        return root.type.space == Space::local && !root.parameter;
+    });
     ir::for_each_statement(function.body, [&](const Statement &statement) {
         found = found || statement.act == Act::barrier || ir::is_group_function(statement);
     });
@@ -31,14 +32,16 @@ bool is_for_groups(const ir::Function &function) {
 bool returns_within(const Statement &statement) {
     bool found = false;
     const std::span only(&statement, 1);
-    ir::for_each_statement(only, [&](const Statement &each) { found = found || each.act == Act::return_; });
+    ir::for_each_statement(
+        only, [&](const Statement &each) { found = found || each.act == Act::return_; });
     return found;
 }
 
 bool always_returns(const Block &block) {
     return std::ranges::any_of(block, [](const Statement &statement) {
         return statement.act == Act::return_ ||
-               (statement.act == Act::if_ && always_returns(statement.body) && always_returns(statement.otherwise));
+               (statement.act == Act::if_ && always_returns(statement.body) &&
+                always_returns(statement.otherwise));
     });
 }
 
@@ -47,7 +50,8 @@ std::shared_ptr<const ir::Inlined> extended(const std::shared_ptr<const ir::Inli
                                             const std::shared_ptr<const ir::Inlined> &outer) {
     if (!inner)
         return outer;
-    return std::make_shared<const ir::Inlined>(ir::Inlined{inner->source, inner->called_at, extended(inner->caller, outer)});
+    return std::make_shared<const ir::Inlined>(
+        ir::Inlined{inner->source, inner->called_at, extended(inner->caller, outer)});
 }
 
 // The body of one callee, prepared to replace one call.
@@ -55,7 +59,8 @@ class Body {
 public:
     Body(const ir::Function &callee, ir::Function &caller, const Statement &call)
         : callee_(callee), caller_(caller), call_(call),
-          inlined_(std::make_shared<const ir::Inlined>(ir::Inlined{callee.source, call.at, nullptr})) {
+          inlined_(
+              std::make_shared<const ir::Inlined>(ir::Inlined{callee.source, call.at, nullptr})) {
         for (const ir::Variable &variable : caller.variables)
             taken_.insert(variable.name);
         for (const ir::Root &root : caller.roots)
@@ -169,7 +174,8 @@ private:
     // Substituted parameters may be an added 0, such as an array's offset.
     static void simplify(Expression &expression) {
         std::ranges::for_each(expression.operands, simplify);
-        const bool may_be = expression.type == scalar_type(dtypes::int64) && expression.operands.size() == 2;
+        const bool may_be =
+            expression.type == scalar_type(dtypes::int64) && expression.operands.size() == 2;
         auto indices = std::move(expression.indices);
         if (may_be && expression.op == ir::Op::add)
             expression = build::sum(expression.operands[0], expression.operands[1]);
@@ -196,9 +202,11 @@ private:
                        std::make_move_iterator(block.end()));
             if (statement.act != Act::if_)
                 refuse(statement, "a return within a loop");
-            const bool then_returns = always_returns(statement.body), else_returns = always_returns(statement.otherwise);
+            const bool then_returns = always_returns(statement.body),
+                       else_returns = always_returns(statement.otherwise);
             if (!then_returns && !else_returns && !rest.empty())
-                refuse(statement, "a return that some ways through a condition take and others do not");
+                refuse(statement,
+                       "a return that some ways through a condition take and others do not");
             Block &other = then_returns ? statement.otherwise : statement.body;
             std::ranges::move(rest, std::back_inserter(other));
             statement.body = without_returns(std::move(statement.body));
@@ -226,7 +234,8 @@ private:
     [[noreturn]] void refuse(const Statement &statement, const std::string &what) const {
         throw CompileError({&caller_, statement.inlined.get(), statement.at},
                            what + " cannot be in `" + callee_.name +
-                               "`, which has a barrier, a group function or local memory and is therefore put in the place of "
+                               "`, which has a barrier, a group function or local memory and is "
+                               "therefore put in the place of "
                                "its call; return at its end");
     }
 
@@ -240,15 +249,18 @@ private:
     std::set<std::string> taken_;
 };
 
-void put_in_place(const ir::Module &module, ir::Function &caller, Block &block, const std::vector<bool> &for_groups) {
+void put_in_place(const ir::Module &module, ir::Function &caller, Block &block,
+                  const std::vector<bool> &for_groups) {
     Block result;
     for (Statement &statement : block) {
         put_in_place(module, caller, statement.body, for_groups);
         put_in_place(module, caller, statement.otherwise, for_groups);
-        const bool calls = !statement.expressions.empty() && statement.expressions[0].op == ir::Op::call;
+        const bool calls =
+            !statement.expressions.empty() && statement.expressions[0].op == ir::Op::call;
         if (calls && for_groups[statement.expressions[0].id])
-            std::ranges::move(Body(module.functions[statement.expressions[0].id], caller, statement).made(),
-                              std::back_inserter(result));
+            std::ranges::move(
+                Body(module.functions[statement.expressions[0].id], caller, statement).made(),
+                std::back_inserter(result));
         else
             result.push_back(std::move(statement));
     }

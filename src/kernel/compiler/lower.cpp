@@ -18,7 +18,8 @@ constexpr int most_walks = 40;
 // types.
 constexpr int walks_before_widening = 4;
 
-void meet(std::map<ir::VariableId, Proved> &bounds, const std::map<ir::VariableId, Proved> &others) {
+void meet(std::map<ir::VariableId, Proved> &bounds,
+          const std::map<ir::VariableId, Proved> &others) {
     std::erase_if(bounds, [&](const auto &entry) { return !others.contains(entry.first); });
     for (auto &[id, bound] : bounds)
         bound.least = std::min(bound.least, others.at(id).least);
@@ -44,14 +45,18 @@ ir::Held held_by(const Slot &slot) {
     return held;
 }
 
-bool is_simple_parameter(const Type &type) { return type.kind == Type::Kind::scalar && is_number(type.dtype); }
+bool is_simple_parameter(const Type &type) {
+    return type.kind == Type::Kind::scalar && is_number(type.dtype);
+}
 
 }  // namespace
 
 std::string Value::type_name() const {
     switch (kind) {
     case Kind::none:
-        return callee ? "None, as `" + callee->name + "` returns nothing: end it with return and a value" : "None";
+        return callee ? "None, as `" + callee->name +
+                            "` returns nothing: end it with return and a value"
+                      : "None";
     case Kind::scalar:
         return is_literal() ? text_of_constant(expression) : kernel::name_of(scalar());
     case Kind::array:
@@ -71,9 +76,11 @@ std::string Value::type_name() const {
 }
 
 bool Slot::agrees_with(const Slot &other) const {
-    return form == other.form && scalar == other.scalar && at_least == other.at_least && assignments == other.assignments &&
-           root == other.root && type == other.type && std::ranges::equal(fixed, other.fixed, same_part) &&
-           std::ranges::equal(items, other.items, [](const Slot &a, const Slot &b) { return a.agrees_with(b); });
+    return form == other.form && scalar == other.scalar && at_least == other.at_least &&
+           assignments == other.assignments && root == other.root && type == other.type &&
+           std::ranges::equal(fixed, other.fixed, same_part) &&
+           std::ranges::equal(items, other.items,
+                              [](const Slot &a, const Slot &b) { return a.agrees_with(b); });
 }
 
 void Flow::meet(const Flow &other) {
@@ -83,17 +90,21 @@ void Flow::meet(const Flow &other) {
         *this = other;
         return;
     }
-    std::erase_if(assigned, [&](const std::string &name) { return !other.assigned.contains(name); });
+    std::erase_if(assigned,
+                  [&](const std::string &name) { return !other.assigned.contains(name); });
     kernel::meet(at_least, other.at_least);
 }
 
 Lowering::Lowering(Unit &unit, std::shared_ptr<const syntax::Function> source, bool is_kernel)
-    : unit_(unit), target_(unit.target), source_(std::move(source)), is_kernel_(is_kernel), loop_names_(loop_names_of(*source_)) {
+    : unit_(unit), target_(unit.target), source_(std::move(source)), is_kernel_(is_kernel),
+      loop_names_(loop_names_of(*source_)) {}
+
+void Lowering::refuse(Position at, const std::string &message) const {
+    throw CompileError(*source_, at, message);
 }
 
-void Lowering::refuse(Position at, const std::string &message) const { throw CompileError(*source_, at, message); }
-
-void Lowering::refuse(Position at, const std::string &message, Position other, const std::string &about) const {
+void Lowering::refuse(Position at, const std::string &message, Position other,
+                      const std::string &about) const {
     throw CompileError(*source_, at, message, other, about);
 }
 
@@ -101,10 +112,12 @@ void Lowering::refuse(Position at, const std::string &message, Position other, c
 
 ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
     const auto &parameters = source_->parameters;
-    const Position at = parameters.empty() ? Position{source_->first_line, 0, source_->first_line, 0} : parameters.front().at;
+    const Position at = parameters.empty()
+                            ? Position{source_->first_line, 0, source_->first_line, 0}
+                            : parameters.front().at;
     if (arguments.size() != parameters.size())
-        refuse(at, sentence_of("kernel `", source_->name, "` takes ", parameters.size(), " arguments, but ", arguments.size(),
-                               " are given"));
+        refuse(at, sentence_of("kernel `", source_->name, "` takes ", parameters.size(),
+                               " arguments, but ", arguments.size(), " are given"));
     return walked_until_settled(
         [&] {
             for (std::uint32_t i = 0; i < parameters.size(); ++i) {
@@ -114,14 +127,17 @@ ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
                 else if (is_simple_parameter(type))
                     bind_scalar_argument(parameters[i].name, parameters[i].at, i, {type.dtype});
                 else
-                    refuse(parameters[i].at, "argument `" + parameters[i].name + "` is " + name_of(type) +
-                                                 ", with which kernels do not calculate; pass numbers and arrays of numbers");
+                    refuse(parameters[i].at, "argument `" + parameters[i].name + "` is " +
+                                                 name_of(type) +
+                                                 ", with which kernels do not calculate; pass "
+                                                 "numbers and arrays of numbers");
             }
         },
         static_cast<std::uint32_t>(parameters.size()));
 }
 
-ir::Function Lowering::walked_until_settled(const std::function<void()> &bind_parameters, std::uint32_t parameter_count) {
+ir::Function Lowering::walked_until_settled(const std::function<void()> &bind_parameters,
+                                            std::uint32_t parameter_count) {
     do {
         if (++walk_ > most_walks)
             refuse_circle();
@@ -163,8 +179,9 @@ bool Lowering::settled() {
         for (auto &[name, slot] : found_)
             if (const auto before = known_.find(name); before != known_.end())
                 widen(slot, before->second);
-    const bool agree = std::ranges::equal(
-        known_, found_, [](const auto &a, const auto &b) { return a.first == b.first && a.second.agrees_with(b.second); });
+    const bool agree = std::ranges::equal(known_, found_, [](const auto &a, const auto &b) {
+        return a.first == b.first && a.second.agrees_with(b.second);
+    });
     known_ = found_;
     if (!agree || !has_varying_ || tells_varying_)
         return agree;
@@ -185,12 +202,13 @@ void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const
     if (slot.conflict) {
         const auto &[at, here, elsewhere] = *slot.conflict;
         const std::string subject = name.empty() ? "the returned value" : "`" + name + "`";
-        const std::string rule =
-            name.empty() ? "a function returns one type: " : "a variable has one type: take another name, or ";
-        refuse(at,
-               subject + " is " + name_of(here) + " here and " + name_of(elsewhere) + " elsewhere; " + rule + "convert with " +
-                   name_of(unified(here, elsewhere, target_).dtype) + "(...)",
-               slot.first, name.empty() ? "it is first returned here" : "it is first assigned here");
+        const std::string rule = name.empty() ? "a function returns one type: "
+                                              : "a variable has one type: take another name, or ";
+        refuse(
+            at,
+            subject + " is " + name_of(here) + " here and " + name_of(elsewhere) + " elsewhere; " +
+                rule + "convert with " + name_of(unified(here, elsewhere, target_).dtype) + "(...)",
+            slot.first, name.empty() ? "it is first returned here" : "it is first assigned here");
     }
     for (std::size_t i = 0; i < slot.items.size(); ++i)
         refuse_conflicts(name + "[" + std::to_string(i) + "]", slot.items[i]);
@@ -198,7 +216,8 @@ void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const
 
 // ---------------------------------------------------------------- parameters, variables
 
-ir::VariableId Lowering::bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
+ir::VariableId Lowering::bind_scalar_argument(const std::string &name, Position at,
+                                              std::uint32_t place, Scalar scalar,
                                               std::optional<Assumed> least) {
     Slot slot;
     slot.at_least = least;
@@ -216,10 +235,12 @@ ir::VariableId Lowering::bind_scalar_argument(const std::string &name, Position 
     return id;
 }
 
-void Lowering::bind_array_argument(const std::string &name, Position at, std::uint32_t place, const ArgumentType &argument) {
+void Lowering::bind_array_argument(const std::string &name, Position at, std::uint32_t place,
+                                   const ArgumentType &argument) {
     if (!is_number(argument.type.dtype))
         refuse(at, "argument `" + name + "` is an array of " + name_of(argument.type.dtype) +
-                       ", with which kernels do not calculate; view it as an integer type of its size, or convert it before");
+                       ", with which kernels do not calculate; view it as an integer type of its "
+                       "size, or convert it before");
     ir::Root root;
     root.name = name;
     root.type = argument.type;
@@ -246,12 +267,14 @@ View Lowering::whole_of(ir::RootId root, Position at) const {
         return made;
     };
     for (std::uint32_t dimension = 0; dimension < type.ndim; ++dimension)
-        view.extents.push_back(type.shape.empty() ? asked(ir::Op::extent, dimension) : build::integer(type.shape[dimension], at));
+        view.extents.push_back(type.shape.empty() ? asked(ir::Op::extent, dimension)
+                                                  : build::integer(type.shape[dimension], at));
     for (std::uint32_t dimension = type.ndim; dimension-- > 0;)
-        view.strides[dimension] = !type.contiguous ? asked(ir::Op::stride, dimension)
-                                  : dimension + 1 < type.ndim
-                                      ? build::product(view.extents[dimension + 1], view.strides[dimension + 1])
-                                      : build::integer(1, at);
+        view.strides[dimension] =
+            !type.contiguous ? asked(ir::Op::stride, dimension)
+            : dimension + 1 < type.ndim
+                ? build::product(view.extents[dimension + 1], view.strides[dimension + 1])
+                : build::integer(1, at);
     return view;
 }
 
@@ -285,7 +308,8 @@ std::string Lowering::unique_name(const std::string &name) {
 
 namespace {
 
-void mark_called(const ir::Module &module, const ir::Function &function, std::vector<bool> &called) {
+void mark_called(const ir::Module &module, const ir::Function &function,
+                 std::vector<bool> &called) {
     ir::for_each_expression(function.body, [&](const ir::Expression &expression) {
         if (expression.op == ir::Op::call && !called[expression.id]) {
             called[expression.id] = true;
@@ -334,8 +358,8 @@ void make_names_unique(ir::Module &module) {
 
 }  // namespace
 
-ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
-                 const Target &target) {
+ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target) {
     Unit unit{target, {}, {}, {kernel.get()}, {}};
     ir::Function lowered = Lowering(unit, kernel, true).kernel(arguments);
     unit.module.functions.push_back(std::move(lowered));
@@ -343,8 +367,8 @@ ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel, const st
     return std::move(unit.module);
 }
 
-ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
-                 const Target &target) {
+ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target) {
     ir::Module module = typed(kernel, arguments, target);
     check_target(module, target);
     inline_for_groups(module);

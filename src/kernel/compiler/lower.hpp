@@ -122,7 +122,8 @@ public:
     ir::Function kernel(const std::vector<ArgumentType> &arguments);
     // `arguments` are the values that a call passes; `result` receives the type of the returned
     // value.
-    ir::Function device_function(const std::vector<Value> &arguments, Value &result, bool &has_effect);
+    ir::Function device_function(const std::vector<Value> &arguments, Value &result,
+                                 bool &has_effect);
 
 private:
     using Node = syntax::Node;
@@ -130,17 +131,20 @@ private:
     using Block = std::vector<ir::Statement>;
 
     [[noreturn]] void refuse(Position at, const std::string &message) const;
-    [[noreturn]] void refuse(Position at, const std::string &message, Position other, const std::string &about) const;
+    [[noreturn]] void refuse(Position at, const std::string &message, Position other,
+                             const std::string &about) const;
 
     // lower.cpp: walks and parameters
-    ir::Function walked_until_settled(const std::function<void()> &bind_parameters, std::uint32_t parameter_count);
+    ir::Function walked_until_settled(const std::function<void()> &bind_parameters,
+                                      std::uint32_t parameter_count);
     void walk_once(const std::function<void()> &bind_parameters);
     bool settled();
     [[noreturn]] void refuse_circle() const;
     void refuse_conflicts(const std::string &name, const Slot &slot) const;
-    void bind_array_argument(const std::string &name, Position at, std::uint32_t place, const ArgumentType &argument);
-    ir::VariableId bind_scalar_argument(const std::string &name, Position at, std::uint32_t place, Scalar scalar,
-                                        std::optional<Assumed> least = std::nullopt);
+    void bind_array_argument(const std::string &name, Position at, std::uint32_t place,
+                             const ArgumentType &argument);
+    ir::VariableId bind_scalar_argument(const std::string &name, Position at, std::uint32_t place,
+                                        Scalar scalar, std::optional<Assumed> least = std::nullopt);
     ir::RootId new_root(ir::Root root);
     ir::VariableId new_variable(const std::string &name, const Type &type, Position at);
     std::string unique_name(const std::string &name);
@@ -174,19 +178,25 @@ private:
     Value evaluate_annotation(const Node &node);
     void assign_to(const Node &target, Value value);
     void assign_name(const std::string &name, Position at, Value value);
-    void assign_slot(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
-    void assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
-                       const Value &value);
+    void assign_slot(const std::string &name, Position at, Slot &found, const Slot *known,
+                     Storage &storage, const Value &value);
+    void assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known,
+                       Storage &storage, const Value &value);
     void join_scalar(Slot &found, const Value &value, Position at);
     Value as_assigned(const Value &value, Dtype dtype) const;
-    void assign_array(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
-    void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage, const Value &value);
+    void assign_array(const std::string &name, Position at, Slot &found, const Slot *known,
+                      Storage &storage, const Value &value);
+    void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known,
+                      Storage &storage, const Value &value);
     void assign_items(const Node &target, Value value);
-    void keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores, Value &value);
+    void keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
+                    Value &value);
     void assign_kept_items(const Node &target, const Value &value);
-    void keep_where(const std::function<bool(const ir::Expression &)> &is_kept, const std::string &name, Value &value);
+    void keep_where(const std::function<bool(const ir::Expression &)> &is_kept,
+                    const std::string &name, Value &value);
     void keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value);
-    void assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned, Position at);
+    void assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned,
+                         Position at);
     void store(const View &element, const Value &value, Position at);
 
     // lower_expressions.cpp
@@ -210,13 +220,17 @@ private:
     Value both(Value a, const std::function<Value()> &b, Position at);
     Value either(Value a, const std::function<Value()> &b, Position at);
     // `name`: the name in the source, if any.
-    Value array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at, const std::string &name);
-    Value lazily(Value condition, const std::function<Value()> &then, const std::function<Value()> &otherwise, Position at);
-    Value chosen(const Value &condition, const Value &yes, const Value &no, std::span<Block, 2> blocks, Position at);
+    Value array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at,
+                            const std::string &name);
+    Value lazily(Value condition, const std::function<Value()> &then,
+                 const std::function<Value()> &otherwise, Position at);
+    Value chosen(const Value &condition, const Value &yes, const Value &no,
+                 std::span<Block, 2> blocks, Position at);
     Value truth_of(const Node &node);
     Value truth_of(const Value &value) const;
     Value denied(const Value &truth) const;
-    Value as(const Value &value, Dtype dtype) const;  // converted; a literal must fit once all types are known
+    // converted; a literal must fit once all types are known
+    Value as(const Value &value, Dtype dtype) const;
     Value made(ir::Expression expression, Weak weak = Weak::none) const;
     bool is_varying(const Value &value) const;
     Value integer(std::int64_t value, Position at) const { return made(build::integer(value, at)); }
@@ -251,12 +265,14 @@ private:
     std::vector<Subscript> subscripts_of(std::span<const syntax::NodePtr> indices);
     View part_of_array(const View &whole, const std::vector<Subscript> &subscripts, Position at);
     ir::Expression index_in(const View &array, std::size_t dimension, const Value &index);
-    ir::Expression clamped(const Node &bound, const ir::Expression &extent, std::int64_t least, const ir::Expression &most);
+    ir::Expression clamped(const Node &bound, const ir::Expression &extent, std::int64_t least,
+                           const ir::Expression &most);
     void slice_dimension(const View &array, std::size_t dimension, const Node &slice, View &part);
     Value loaded(const View &element, Position at);
 
     // lower_bounds.cpp
-    std::optional<kernel::Range> proved_range(const ir::Expression &expression) const;  // nullopt: as all_of
+    // nullopt: as all_of
+    std::optional<kernel::Range> proved_range(const ir::Expression &expression) const;
     Proved proved(const ir::Expression &expression) const;
     std::optional<Assumed> assumed(const ir::Expression &expression) const;
     bool counts_from_front(const ir::Expression &index) const;
@@ -278,12 +294,16 @@ private:
     Value call_dtype(const Node &node, Dtype dtype);
     Value call_method(const Node &node, const Node &callee);
     Value cast(Dtype dtype, const Value &value, Position at);
-    Value call_index(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value call_index(const FunctionRow &row, const Node &node,
+                     std::span<const Node *const> arguments);
 
     // lower_math.cpp
-    Value call_math(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
-    Value call_conversion(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
-    Value call_expanded(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value call_math(const FunctionRow &row, const Node &node,
+                    std::span<const Node *const> arguments);
+    Value call_conversion(const FunctionRow &row, const Node &node,
+                          std::span<const Node *const> arguments);
+    Value call_expanded(const FunctionRow &row, const Node &node,
+                        std::span<const Node *const> arguments);
     Scalar common_type(const std::vector<Value> &values) const;
     Value close(const FunctionRow &row, std::span<const Node *const> arguments, Position at);
     Value logarithm_of(const Value &x, Position at) const;
@@ -295,17 +315,20 @@ private:
     // lower_numbers.cpp
     Value used_often(Value value);
     Value as_real(const Value &value, const FunctionRow &row) const;
-    Value call_integral(const FunctionRow &row, const Node &node, std::vector<const Node *> arguments);
+    Value call_integral(const FunctionRow &row, const Node &node,
+                        std::vector<const Node *> arguments);
     Value split_float(const Value &x, Position at);
     Value taken_apart(const Value &x, Position at);
     Value scaled(const FunctionRow &row, const Value &x, const Value &exponent, Position at) const;
     Value last_place(const Value &x, Position at);
     static Value pair_of(Value first, Value second, Position at);
     Value tuple_value(const FunctionRow &row, const Node &node);
-    Value call_of_tuples(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
-    std::vector<Value> differences(const FunctionRow &row, const std::vector<Value> &items, const std::vector<Value> &others,
-                                   Position at) const;
-    Value distance(const FunctionRow &row, const std::vector<Value> &coordinates, Position at) const;
+    Value call_of_tuples(const FunctionRow &row, const Node &node,
+                         std::span<const Node *const> arguments);
+    std::vector<Value> differences(const FunctionRow &row, const std::vector<Value> &items,
+                                   const std::vector<Value> &others, Position at) const;
+    Value distance(const FunctionRow &row, const std::vector<Value> &coordinates,
+                   Position at) const;
     Value accurate_sum(const FunctionRow &row, const std::vector<Value> &items, Position at);
 
     // lower_complex.cpp
@@ -318,15 +341,19 @@ private:
     Value rectangular(const std::vector<Value> &values, Position at);
 
     // lower_spaces.cpp
-    Value call_array(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value call_array(const FunctionRow &row, const Node &node,
+                     std::span<const Node *const> arguments);
     Value constant_array(const Node &node, std::span<const Node *const> arguments);
     Value array_value(ir::RootId root, Position at) const;
     std::vector<std::int64_t> shape_of(const Node &node);
 
     // lower_groups.cpp
-    Value call_barrier(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
-    Value call_atomic(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
-    Value call_group(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments);
+    Value call_barrier(const FunctionRow &row, const Node &node,
+                       std::span<const Node *const> arguments);
+    Value call_atomic(const FunctionRow &row, const Node &node,
+                      std::span<const Node *const> arguments);
+    Value call_group(const FunctionRow &row, const Node &node,
+                     std::span<const Node *const> arguments);
     ir::Order order_of(const Node *node, ir::Order otherwise);
     ir::Scope scope_of(const Node *node, ir::Scope otherwise);
     Value call_print(const FunctionRow &row, const Node &node);
@@ -335,8 +362,8 @@ private:
     // lower_device_functions.cpp
     Value call_function(const Node &node, const std::shared_ptr<const syntax::Function> &callee);
     std::vector<Value> arguments_for(const Node &node, const syntax::Function &callee);
-    Parameterised compiled_for(const std::shared_ptr<const syntax::Function> &callee, const std::vector<Value> &arguments,
-                               Position at);
+    Parameterised compiled_for(const std::shared_ptr<const syntax::Function> &callee,
+                               const std::vector<Value> &arguments, Position at);
     ir::Function compiled_function(Parameterised &wanted, Position at);
     void refuse_recursion(const syntax::Function &callee, Position at) const;
     void bind_passed(const std::string &name, Position at, const Value &passed);
@@ -351,12 +378,14 @@ private:
         std::size_t statements, effects;
     };
     Mark mark() const { return {block_, block_->size(), effects_}; }
-    void keep_before(Value &earlier, const Mark &mark);  // evaluates it there if there have been effects since
-    ir::Statement &emit(ir::Act act, Position at, std::vector<ir::Expression> expressions = {}, std::uint32_t id = 0);
+    // evaluates it there if there have been effects since
+    void keep_before(Value &earlier, const Mark &mark);
+    ir::Statement &emit(ir::Act act, Position at, std::vector<ir::Expression> expressions = {},
+                        std::uint32_t id = 0);
 
-    // A variable that is assigned two types has the first of them in the next walk. Variables that pass
-    // two types among each other may thus swap them in every walk. From this walk on, such a variable
-    // has the common type of both, which only widens.
+    // A variable that is assigned two types has the first of them in the next walk. Variables that
+    // pass two types among each other may thus swap them in every walk. From this walk on, such a
+    // variable has the common type of both, which only widens.
     static constexpr int walks_before_joining = 20;
 
     Unit &unit_;
@@ -380,8 +409,9 @@ private:
     bool changes_memory_ = false;
     std::uint32_t places_ = 0;  // parameters so far
     int walk_ = 0;
-    mutable bool has_varying_ = false;            // saw weak integers that are not literals
-    mutable std::optional<CompileError> misfit_;  // the first literal of this walk that its type does not hold
+    mutable bool has_varying_ = false;  // saw weak integers that are not literals
+    // the first literal of this walk that its type does not hold
+    mutable std::optional<CompileError> misfit_;
     // Once assignments have given all variables a type.
     bool tells_varying_ = false;
     struct Loop {

@@ -8,7 +8,9 @@ namespace entrepot::kernel {
 namespace {
 
 std::string form_of(Slot::Form form) {
-    return form == Slot::Form::scalar ? "a number" : form == Slot::Form::array ? "an array" : "a tuple";
+    return form == Slot::Form::scalar  ? "a number"
+           : form == Slot::Form::array ? "an array"
+                                       : "a tuple";
 }
 
 Slot::Form form_of(Value::Kind kind) {
@@ -29,7 +31,8 @@ void add_variables(const Storage &storage, std::set<ir::VariableId> &ids) {
 
 bool mentions(const ir::Expression &expression, const std::set<ir::VariableId> &ids) {
     return (expression.op == ir::Op::variable && ids.contains(expression.id)) ||
-           std::ranges::any_of(expression.operands, [&](const auto &operand) { return mentions(operand, ids); });
+           std::ranges::any_of(expression.operands,
+                               [&](const auto &operand) { return mentions(operand, ids); });
 }
 
 bool makes_array(const syntax::Node &node) {
@@ -57,7 +60,8 @@ void Lowering::lower_assign(const Node &node) {
     if (!keeps_effect || !value.is_scalar())
         value = settled_value(std::move(value));
     if (targets.size() > 1)
-        keep_where([](const ir::Expression &part) { return !build::is_invariant(part); }, "value", value);
+        keep_where([](const ir::Expression &part) { return !build::is_invariant(part); }, "value",
+                   value);
     for (const auto &target : targets)
         assign_to(*target, value);
 }
@@ -78,7 +82,8 @@ Value Lowering::evaluate_annotation(const Node &node) {
     if (node.kind != Kind::constant && node.kind != Kind::builtin)
         return {};
     Value value = evaluate(node);
-    const FunctionRow *const row = value.kind == Value::Kind::builtin ? find_function(value.text) : nullptr;
+    const FunctionRow *const row =
+        value.kind == Value::Kind::builtin ? find_function(value.text) : nullptr;
     if (row && row->rule == Rule::conversion) {
         value.kind = Value::Kind::dtype;
         value.dtype = python_dtype(value.text);
@@ -121,9 +126,11 @@ void Lowering::assign_to(const Node &target, Value value) {
         return store(element, value, target.at);
     }
     default:
-        refuse(target.at, target.kind == Kind::attribute
-                              ? "`." + target.text + "` cannot be assigned; make a new number, as in complex(real, imag)"
-                              : "only names, elements of arrays and tuples of them can be assigned to");
+        refuse(target.at,
+               target.kind == Kind::attribute
+                   ? "`." + target.text +
+                         "` cannot be assigned; make a new number, as in complex(real, imag)"
+                   : "only names, elements of arrays and tuples of them can be assigned to");
     }
 }
 
@@ -137,22 +144,26 @@ void Lowering::assign_items(const Node &target, Value value) {
 
 // Stores the items that an earlier target would change in variables, and adds what `target` changes
 // itself.
-void Lowering::keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores, Value &value) {
+void Lowering::keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
+                          Value &value) {
     if (target.kind != Kind::tuple) {
         keep_from(changed, stores, value);
         stores = stores || target.kind == Kind::subscript;
-        if (const auto storage = storage_.find(target.text); target.kind == Kind::name && storage != storage_.end())
+        if (const auto storage = storage_.find(target.text);
+            target.kind == Kind::name && storage != storage_.end())
             add_variables(storage->second, changed);
         return;
     }
     if (value.kind != Value::Kind::tuple)
-        refuse(value.at,
-               "a tuple of " + std::to_string(target.operands.size()) + " items is expected, but this is " + value.type_name());
+        refuse(value.at, "a tuple of " + std::to_string(target.operands.size()) +
+                             " items is expected, but this is " + value.type_name());
     for (const auto &each : target.operands)
         if (each->kind == Kind::unsupported)
             refuse_unsupported(*each);
     if (value.items.size() != target.operands.size())
-        refuse(value.at, sentence_of("there are ", value.items.size(), " items for ", target.operands.size(), " targets"),
+        refuse(value.at,
+               sentence_of("there are ", value.items.size(), " items for ", target.operands.size(),
+                           " targets"),
                target.at, "the targets");
     for (std::size_t i = 0; i < value.items.size(); ++i)
         keep_items(*target.operands[i], changed, stores, value.items[i]);
@@ -168,12 +179,16 @@ void Lowering::assign_kept_items(const Node &target, const Value &value) {
 // Stores in variables what earlier assignments would change: expressions that mention their
 // variables and, after stores, memory reads.
 void Lowering::keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value) {
-    keep_where([&](const ir::Expression &part) { return mentions(part, changed) || (stores && build::reads_memory(part)); },
-               "item", value);
+    keep_where(
+        [&](const ir::Expression &part) {
+            return mentions(part, changed) || (stores && build::reads_memory(part));
+        },
+        "item", value);
 }
 
 // Stores the parts of a value that satisfy `is_kept` in variables.
-void Lowering::keep_where(const std::function<bool(const ir::Expression &)> &is_kept, const std::string &name, Value &value) {
+void Lowering::keep_where(const std::function<bool(const ir::Expression &)> &is_kept,
+                          const std::string &name, Value &value) {
     if (value.is_scalar() && is_kept(value.expression))
         value = in_variable(std::move(value), name);
     for (Value &item : value.items)
@@ -193,20 +208,24 @@ void Lowering::keep_where(const std::function<bool(const ir::Expression &)> &is_
 
 void Lowering::assign_name(const std::string &name, Position at, Value value) {
     if (form_of(value.kind) == Slot::Form::unknown)
-        refuse(value.at, "`" + name + "` would be " + value.type_name() + "; a variable holds a number, an array or a tuple");
+        refuse(value.at, "`" + name + "` would be " + value.type_name() +
+                             "; a variable holds a number, an array or a tuple");
     const auto known = known_.find(name);
-    assign_slot(name, at, found_[name], known == known_.end() ? nullptr : &known->second, storage_[name], value);
+    assign_slot(name, at, found_[name], known == known_.end() ? nullptr : &known->second,
+                storage_[name], value);
     flow_.assigned.insert(name);
 }
 
-void Lowering::assign_slot(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
-                           const Value &value) {
+void Lowering::assign_slot(const std::string &name, Position at, Slot &found, const Slot *known,
+                           Storage &storage, const Value &value) {
     const Slot::Form form = form_of(value.kind);
     if (found.form == Slot::Form::unknown) {
         found.form = form;
         found.first = at;
     } else if (found.form != form) {
-        refuse(at, "`" + name + "` is " + form_of(form) + " here and " + form_of(found.form) + " elsewhere; take another name",
+        refuse(at,
+               "`" + name + "` is " + form_of(form) + " here and " + form_of(found.form) +
+                   " elsewhere; take another name",
                found.first, "it is first assigned here");
     }
     if (known && known->form != form)
@@ -228,7 +247,8 @@ Value Lowering::as_assigned(const Value &value, Dtype dtype) const {
 // Adds `value` to the values assigned to a scalar so far.
 void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
     const std::optional<Assumed> bound = assumed(value.expression);
-    const Scalar given{value.expression.type.dtype, value.weak, value.varies && value.choices.empty()};
+    const Scalar given{value.expression.type.dtype, value.weak,
+                       value.varies && value.choices.empty()};
     ++found.assignments;
     if (found.scalar.dtype.bits == 0) {
         found.scalar = given;
@@ -242,14 +262,15 @@ void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
             found.conflict = {at, given, found.scalar};
         if (given.varies)  // so that expressions that use it can be as wide in the next walk
             found.scalar = given;
-        else if (walk_ > walks_before_joining && found.scalar.weak == Weak::none && given.weak == Weak::none)
+        else if (walk_ > walks_before_joining && found.scalar.weak == Weak::none &&
+                 given.weak == Weak::none)
             found.scalar = unified(found.scalar, given, target_);
     }
     found.at_least = weaker(found.at_least, bound);
 }
 
-void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
-                             const Value &value) {
+void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known,
+                             Storage &storage, const Value &value) {
     join_scalar(found, value, at);
     const Slot &counts = known ? *known : found;
     const Dtype dtype = counts.scalar.dtype;
@@ -259,15 +280,16 @@ void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, 
     function_.variables[id].type = scalar_type(dtype);
     proved_[id] = known && known->assignments == 1 ? proved_range(value.expression) : std::nullopt;
     assumed_[id] = counts.at_least;
-    const Value ready = value.has_effect && (value.weak != counts.scalar.weak || value.expression.type.dtype != dtype)
+    const Value ready = value.has_effect && (value.weak != counts.scalar.weak ||
+                                             value.expression.type.dtype != dtype)
                             ? settled_value(value)
                             : value;
     emit(ir::Act::assign, at, {as_assigned(ready, dtype).expression}, id);
     flow_.at_least.erase(id);
 }
 
-void Lowering::assign_array(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
-                            const Value &value) {
+void Lowering::assign_array(const std::string &name, Position at, Slot &found, const Slot *known,
+                            Storage &storage, const Value &value) {
     const View &view = *value.view;
     const std::vector<ir::Expression> parts = parts_of(view);
     if (found.fixed.empty()) {
@@ -278,9 +300,11 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
     } else {
         if (found.root != view.root || found.type.ndim != view.type.ndim)
             refuse(at,
-                   "`" + name + "` is a part of `" + function_.roots[view.root].name + "` here (" + name_of(view.type) +
-                       ") and of `" + function_.roots[found.root].name + "` elsewhere (" + name_of(found.type) +
-                       "); a name stays with one array and one number of dimensions: take another name",
+                   "`" + name + "` is a part of `" + function_.roots[view.root].name + "` here (" +
+                       name_of(view.type) + ") and of `" + function_.roots[found.root].name +
+                       "` elsewhere (" + name_of(found.type) +
+                       "); a name stays with one array and one number of dimensions: take another "
+                       "name",
                    found.first, "it is first assigned here");
         for (std::size_t i = 0; i < parts.size(); ++i)
             if (found.fixed[i] && !build::same(*found.fixed[i], parts[i]))
@@ -296,7 +320,9 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
             continue;
         if (!storage.parts.contains(i)) {
             const std::size_t ndim = view.type.ndim;
-            const std::string part = i == 0 ? "offset" : (i <= ndim ? "extent" : "stride") + std::to_string((i - 1) % ndim);
+            const std::string part =
+                i == 0 ? "offset"
+                       : (i <= ndim ? "extent" : "stride") + std::to_string((i - 1) % ndim);
             storage.parts[i] = new_variable(name + "_" + part, scalar_type(dtypes::int64), at);
             if (i > 0 && i <= ndim)
                 bound_extent(storage.parts[i]);
@@ -307,7 +333,8 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
 }
 
 // Simultaneous assignment: a value that reads a variable assigned before it is evaluated first.
-void Lowering::assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned, Position at) {
+void Lowering::assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned,
+                               Position at) {
     std::set<ir::VariableId> changed;
     for (auto &[id, value] : assigned) {
         if (mentions(value, changed))
@@ -321,14 +348,15 @@ void Lowering::assign_together(std::vector<std::pair<ir::VariableId, ir::Express
     }
 }
 
-void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known, Storage &storage,
-                            const Value &value) {
+void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known,
+                            Storage &storage, const Value &value) {
     if (found.items.empty() && storage.items.empty()) {
         found.items.resize(value.items.size());
         storage.items.resize(value.items.size());
     } else if (found.items.size() != value.items.size()) {
         refuse(at,
-               sentence_of("`", name, "` has ", value.items.size(), " items here and ", found.items.size(),
+               sentence_of("`", name, "` has ", value.items.size(), " items here and ",
+                           found.items.size(),
                            " elsewhere; a tuple's length is fixed: take another name"),
                found.first, "it is first assigned here");
     }
@@ -338,8 +366,10 @@ void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, c
     for (std::size_t i = 1; i < items.size(); ++i)
         keep_from(changed, false, items[i]);
     for (std::size_t i = 0; i < items.size(); ++i) {
-        const Slot *const known_item = known && i < known->items.size() ? &known->items[i] : nullptr;
-        assign_slot(name + "_" + std::to_string(i), at, found.items[i], known_item, storage.items[i], items[i]);
+        const Slot *const known_item =
+            known && i < known->items.size() ? &known->items[i] : nullptr;
+        assign_slot(name + "_" + std::to_string(i), at, found.items[i], known_item,
+                    storage.items[i], items[i]);
     }
 }
 
@@ -349,14 +379,15 @@ void Lowering::store(const View &element, const Value &value, Position at) {
         refuse(at, "a part of `" + root.name + "` is assigned at once (" + name_of(element.type) +
                        "); write a loop over its elements");
     if (element.type.read_only || element.type.space == Space::constant)
-        refuse(at, "`" + root.name + "` is " + (element.type.space == Space::constant ? "constant" : "read-only") +
+        refuse(at, "`" + root.name + "` is " +
+                       (element.type.space == Space::constant ? "constant" : "read-only") +
                        " and may not be written; pass an array that may");
     if (!value.is_scalar())
-        refuse(value.at,
-               "an element of `" + root.name + "` is a " + name_of(root.type.dtype) + ", but this is " + value.type_name());
+        refuse(value.at, "an element of `" + root.name + "` is a " + name_of(root.type.dtype) +
+                             ", but this is " + value.type_name());
     if (is_complex(value.expression.type.dtype) && !is_complex(root.type.dtype))
-        refuse(value.at, "a complex number cannot become a " + name_of(root.type.dtype) + ", which `" + root.name +
-                             "` has; write .real, .imag or abs(...)");
+        refuse(value.at, "a complex number cannot become a " + name_of(root.type.dtype) +
+                             ", which `" + root.name + "` has; write .real, .imag or abs(...)");
     emit(ir::Act::store, at, {element.offset, as(value, root.type.dtype).expression}, element.root);
     changes_memory_ = true;
 }

@@ -14,9 +14,12 @@ using Count = std::optional<Assumed>;
 
 // True if the result is correct modulo 2**64 whatever has wrapped before. An index between 0 and
 // the extent is then the intended one.
-bool is_ring_operation(Op op) { return op == Op::add || op == Op::subtract || op == Op::multiply || op == Op::shift_left; }
+bool is_ring_operation(Op op) {
+    return op == Op::add || op == Op::subtract || op == Op::multiply || op == Op::shift_left;
+}
 
-Count counted_by(Op op, const Assumed &a, const Assumed &b, std::optional<std::int64_t> right, std::int64_t proved) {
+Count counted_by(Op op, const Assumed &a, const Assumed &b, std::optional<std::int64_t> right,
+                 std::int64_t proved) {
     std::int64_t least = INT64_MIN;
     int order = a.order == b.order ? a.order + 1 : std::max(a.order, b.order);
     if (op == Op::add) {
@@ -37,7 +40,9 @@ Count counted_by(Op op, const Assumed &a, const Assumed &b, std::optional<std::i
 }
 
 // True if the value does not follow from the operands.
-bool is_from_outside(Op op) { return op == Op::load || op == Op::call || op == Op::atomic || op == Op::group; }
+bool is_from_outside(Op op) {
+    return op == Op::load || op == Op::call || op == Op::atomic || op == Op::group;
+}
 
 Op opposite_of(Op comparison) {
     switch (comparison) {
@@ -59,15 +64,19 @@ Op opposite_of(Op comparison) {
 }  // namespace
 
 std::optional<Range> Lowering::proved_range(const Expression &expression) const {
-    const auto all = expression.type.kind == Type::Kind::scalar ? all_of(expression.type.dtype) : std::nullopt;
+    const auto all =
+        expression.type.kind == Type::Kind::scalar ? all_of(expression.type.dtype) : std::nullopt;
     if (!all)
         return std::nullopt;
     const bool is_variable = expression.op == Op::variable;
     auto range = is_variable ? proved_[expression.id]
-                             : calculated(expression, [this](const Expression &operand) { return proved_range(operand); });
+                             : calculated(expression, [this](const Expression &operand) {
+                                   return proved_range(operand);
+                               });
     if (!range || !range->is_within(*all))
         range = all;
-    if (const auto passed = flow_.at_least.find(expression.id); is_variable && passed != flow_.at_least.end())
+    if (const auto passed = flow_.at_least.find(expression.id);
+        is_variable && passed != flow_.at_least.end())
         range->least = std::max(range->least, std::min(passed->second.least, range->most));
     return range;
 }
@@ -101,7 +110,8 @@ std::optional<Assumed> Lowering::assumed(const Expression &expression) const {
             bound->least = std::max(bound->least, range->least);
         return bound;
     }
-    if (expression.op == Op::constant || expression.op == Op::extent || expression.op == Op::index || range->is_within({0, 1}))
+    if (expression.op == Op::constant || expression.op == Op::extent ||
+        expression.op == Op::index || range->is_within({0, 1}))
         return Assumed{range->least};
     if (is_from_outside(expression.op))
         return std::nullopt;
@@ -110,9 +120,12 @@ std::optional<Assumed> Lowering::assumed(const Expression &expression) const {
         counts.push_back(assumed(operand));
     if (expression.op == Op::select)
         return weaker(counts[1], counts[2]);
-    if (counts.empty() || !std::ranges::all_of(counts, [](const Count &count) { return count.has_value(); }))
+    if (counts.empty() ||
+        !std::ranges::all_of(counts, [](const Count &count) { return count.has_value(); }))
         return std::nullopt;
-    Assumed bound{range->least, std::ranges::max(counts, {}, [](const Count &count) { return count->order; })->order};
+    Assumed bound{range->least, std::ranges::max(counts, {}, [](const Count &count) {
+                                    return count->order;
+                                })->order};
     if (counts.size() != 2 || expression.type != scalar_type(dtypes::int64))
         return bound;
     if (expression.op == Op::math && expression.text == "min")
@@ -120,7 +133,8 @@ std::optional<Assumed> Lowering::assumed(const Expression &expression) const {
     else if (expression.op == Op::math && expression.text == "max")
         bound.least = std::max({bound.least, counts[0]->least, counts[1]->least});
     else if (is_ring_operation(expression.op))
-        return counted_by(expression.op, *counts[0], *counts[1], build::constant_of(expression.operands[1]), bound.least);
+        return counted_by(expression.op, *counts[0], *counts[1],
+                          build::constant_of(expression.operands[1]), bound.least);
     return bound;
 }
 
@@ -149,7 +163,8 @@ void Lowering::bound_extent(ir::VariableId extent) {
 // A counter moves from the start towards the stop without wrapping. It is a count if the start and
 // the step are.
 void Lowering::bound_counter(ir::VariableId counter, const Range &range) {
-    const ir::Expression &start = range.start.expression, &stop = range.stop.expression, &step = range.step.expression;
+    const ir::Expression &start = range.start.expression, &stop = range.stop.expression,
+                         &step = range.step.expression;
     const kernel::Range from = *proved_range(start), by = *proved_range(step);
     auto &proved = proved_[counter];
     proved = counted(from, *proved_range(stop), by);
@@ -161,7 +176,8 @@ void Lowering::bound_counter(ir::VariableId counter, const Range &range) {
     if (by.least > 0 && first && each)
         assumed_[counter] = Assumed{first->least, std::max(first->order, each->order)};
     else if (first && end && each && end->least < INT64_MAX)
-        assumed_[counter] = Assumed{std::min(first->least, end->least + 1), std::max({first->order, end->order, each->order})};
+        assumed_[counter] = Assumed{std::min(first->least, end->least + 1),
+                                    std::max({first->order, end->order, each->order})};
 }
 
 void Lowering::learn(const Expression &condition, bool holds) {
@@ -176,7 +192,8 @@ void Lowering::learn(const Expression &condition, bool holds) {
         return;
     const Op op = holds ? condition.op : opposite_of(condition.op);
     learn_bound(build::without_widening(condition.operands[0]), op, condition.operands[1]);
-    learn_bound(build::without_widening(condition.operands[1]), build::mirrored(op), condition.operands[0]);
+    learn_bound(build::without_widening(condition.operands[1]), build::mirrored(op),
+                condition.operands[0]);
 }
 
 // Uses the fact that `variable op other` holds.
@@ -191,7 +208,8 @@ void Lowering::learn_bound(const Expression &variable, Op op, const Expression &
     } else if (op != Op::greater && op != Op::greater_equal && op != Op::equal) {
         return;
     }
-    if ((op == Op::greater || op == Op::not_equal) && __builtin_add_overflow(bound.least, 1, &bound.least))
+    if ((op == Op::greater || op == Op::not_equal) &&
+        __builtin_add_overflow(bound.least, 1, &bound.least))
         return;
     if (proved(variable).least < bound.least)
         flow_.at_least[variable.id] = bound;

@@ -31,13 +31,15 @@ std::vector<Parameter> parameters_of(const FunctionRow &row) {
 }
 
 // The functions of Python and NumPy whose arguments may be named in Python, too.
-constexpr std::string_view with_named_arguments[] = {"cmath.isclose", "complex", "math.isclose", "math.prod",
-                                                     "numpy.clip",    "pow",     "round"};
+constexpr std::string_view with_named_arguments[] = {
+    "cmath.isclose", "complex", "math.isclose", "math.prod", "numpy.clip", "pow", "round"};
 
 bool takes_names(const FunctionRow &row) {
-    const bool is_of_entrepot = row.rule == Rule::index || row.rule == Rule::array || row.rule == Rule::barrier ||
-                                row.rule == Rule::atomic || row.rule == Rule::group || row.rule == Rule::print;
-    return is_of_entrepot || std::ranges::find(with_named_arguments, row.name) != std::end(with_named_arguments);
+    const bool is_of_entrepot = row.rule == Rule::index || row.rule == Rule::array ||
+                                row.rule == Rule::barrier || row.rule == Rule::atomic ||
+                                row.rule == Rule::group || row.rule == Rule::print;
+    return is_of_entrepot ||
+           std::ranges::find(with_named_arguments, row.name) != std::end(with_named_arguments);
 }
 
 // Names of the table that start with `module`, without that prefix.
@@ -69,16 +71,19 @@ std::string instead_of(const std::string &name) {
     if (name == "tuple")
         return "write the items in parentheses";
     if (name == "AtomicRef")
-        return "an AtomicRef is named, `ref = AtomicRef(array, index)`, or one of its methods is called at once, "
+        return "an AtomicRef is named, `ref = AtomicRef(array, index)`, or one of its methods is "
+               "called at once, "
                "`AtomicRef(array, index).fetch_add(1)`";
     if (name.starts_with("cmath."))
         return "of cmath kernels have " + listed(names_in("cmath.")) + meant_in("cmath.", name);
     if (name.starts_with("math."))
         return "of math kernels have " + listed(names_in("math.")) + meant_in("math.", name);
     if (name.starts_with("numpy."))
-        return "of NumPy's functions kernels have those of single numbers, such as numpy.sqrt; write a loop for the others" +
+        return "of NumPy's functions kernels have those of single numbers, such as numpy.sqrt; "
+               "write a loop for the others" +
                meant_in("numpy.", name);
-    return "kernels have Python's abs, min, max, round, divmod, pow, len, int, float, bool, complex, print, range and the "
+    return "kernels have Python's abs, min, max, round, divmod, pow, len, int, float, bool, "
+           "complex, print, range and the "
            "functions of math and cmath";
 }
 
@@ -89,7 +94,8 @@ Value Lowering::value_of_call(const Node &node) {
     if (callee.kind == Kind::builtin) {
         const FunctionRow *const row = find_function(callee.text);
         if (!row)
-            refuse(callee.at, "there is no `" + callee.text + "` in a kernel; " + instead_of(callee.text));
+            refuse(callee.at,
+                   "there is no `" + callee.text + "` in a kernel; " + instead_of(callee.text));
         return call_builtin(node, *row);
     }
     if (callee.kind == Kind::attribute)
@@ -99,8 +105,10 @@ Value Lowering::value_of_call(const Node &node) {
         return call_function(node, function.callee);
     if (function.kind == Value::Kind::dtype)
         return call_dtype(node, function.dtype);
-    refuse(callee.at,
-           function.type_name() + " is not a function; kernels call functions of the table, dtypes and @func functions");
+    refuse(
+        callee.at,
+        function.type_name() +
+            " is not a function; kernels call functions of the table, dtypes and @func functions");
 }
 
 Value Lowering::call_builtin(const Node &node, const FunctionRow &row) {
@@ -141,7 +149,8 @@ Value Lowering::call_builtin(const Node &node, const FunctionRow &row) {
 }
 
 // One entry for each parameter of the row, nullptr if omitted; additional arguments follow.
-std::vector<const syntax::Node *> Lowering::arguments_of(const Node &node, const FunctionRow &row) const {
+std::vector<const syntax::Node *> Lowering::arguments_of(const Node &node,
+                                                         const FunctionRow &row) const {
     const std::vector<Parameter> parameters = parameters_of(row);
     const std::string name = "`" + std::string(row.name) + "(" + std::string(row.parameters) + ")`";
     const bool takes_the_rest = !parameters.empty() && parameters.back().takes_the_rest;
@@ -153,7 +162,9 @@ std::vector<const syntax::Node *> Lowering::arguments_of(const Node &node, const
         std::size_t place = i;
         if (!keyword.empty()) {
             if (!takes_names(row))
-                refuse(operand->at, name + " takes its arguments by their places, as in Python: leave `" + keyword + "=` out");
+                refuse(operand->at,
+                       name + " takes its arguments by their places, as in Python: leave `" +
+                           keyword + "=` out");
             const auto found = std::ranges::find(parameters, keyword, &Parameter::name);
             place = static_cast<std::size_t>(found - parameters.begin());
             if (place >= named)
@@ -166,7 +177,8 @@ std::vector<const syntax::Node *> Lowering::arguments_of(const Node &node, const
         if (place >= named)
             refuse(operand->at, sentence_of(name, " takes at most ", named, " arguments"));
         if (arguments[place])
-            refuse(operand->at, name + " is given `" + std::string(parameters[place].name) + "` twice");
+            refuse(operand->at,
+                   name + " is given `" + std::string(parameters[place].name) + "` twice");
         arguments[place] = operand;
     }
     for (std::size_t i = 0; i < named; ++i)
@@ -191,15 +203,19 @@ std::int64_t Lowering::literal_of(const Node &node, const std::string &what) {
     const Value value = settled_value(node);
     const auto literal = value.is_scalar() ? build::constant_of(value.expression) : std::nullopt;
     if (!literal)
-        refuse(node.at,
-               what + " is known when compiled: write an integer literal or a captured constant, not " + value.type_name());
+        refuse(
+            node.at,
+            what +
+                " is known when compiled: write an integer literal or a captured constant, not " +
+                value.type_name());
     return *literal;
 }
 
 std::string Lowering::text_of(const Node &node, const std::string &what) {
     const Value value = settled_value(node);
     if (value.kind != Value::Kind::text)
-        refuse(node.at, what + " is a string, known when compiled, but this is " + value.type_name());
+        refuse(node.at,
+               what + " is a string, known when compiled, but this is " + value.type_name());
     return value.text;
 }
 
@@ -214,7 +230,8 @@ Dtype Lowering::dtype_of(const Node &node) {
              find_function(value.text)->rule == Rule::conversion)
         dtype = python_dtype(value.text);
     if (!dtype)
-        refuse(node.at, "a dtype is expected here, such as float32, but this is " + value.type_name());
+        refuse(node.at,
+               "a dtype is expected here, such as float32, but this is " + value.type_name());
     if (!is_number(*dtype))
         refuse(node.at, "kernels do not calculate with " + name_of(*dtype) +
                             "; take one of bool, (u)int8 … (u)int64, float16 … "
@@ -241,7 +258,8 @@ Value Lowering::call_dtype(const Node &node, Dtype dtype) {
 
 Value Lowering::cast(Dtype dtype, const Value &value, Position at) {
     if (is_complex(value.expression.type.dtype) && !is_complex(dtype) && !is_boolean(dtype))
-        refuse(at, "a complex number cannot become a " + name_of(dtype) + "; take .real, .imag or abs(...)");
+        refuse(at, "a complex number cannot become a " + name_of(dtype) +
+                       "; take .real, .imag or abs(...)");
     if (value.is_literal() || value.expression.type.dtype != dtype)
         return as(value, dtype);
     return made(value.expression);
@@ -256,17 +274,20 @@ Value Lowering::call_method(const Node &node, const Node &callee) {
     if (callee.text == "astype" && object.is_scalar() && node.operands.size() == 2)
         return cast(dtype_of(*node.operands[1]), object, node.at);
     refuse(callee.at, object.type_name() + " has no method `" + callee.text + "` in a kernel; " +
-                          (object.kind == Value::Kind::array ? "write a loop over its elements"
-                                                             : "numbers have conjugate(), and are converted as in float32(x)"));
+                          (object.kind == Value::Kind::array
+                               ? "write a loop over its elements"
+                               : "numbers have conjugate(), and are converted as in float32(x)"));
 }
 
-Value Lowering::call_index(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
+Value Lowering::call_index(const FunctionRow &row, const Node &node,
+                           std::span<const Node *const> arguments) {
     ir::Expression made_index = build::of(ir::Op::index, scalar_type(dtypes::int64), node.at, {});
     made_index.text = row.text;
     if (!arguments.empty() && arguments[0]) {
         const std::int64_t dimension = literal_of(*arguments[0], "a dimension");
         if (dimension < 0 || dimension > 2)
-            refuse(arguments[0]->at, sentence_of("there is no dimension ", dimension, "; a launch has dimensions 0, 1 and 2"));
+            refuse(arguments[0]->at, sentence_of("there is no dimension ", dimension,
+                                                 "; a launch has dimensions 0, 1 and 2"));
         made_index.number = static_cast<std::uint32_t>(dimension);
         if (node.text != "linear")
             unit_.module.dimensions = std::max(unit_.module.dimensions, made_index.number + 1);

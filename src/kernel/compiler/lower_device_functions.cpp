@@ -24,7 +24,8 @@ bool alike(const Value &a, const Value &b) {
         return false;
     switch (a.kind) {
     case Value::Kind::scalar:
-        return a.scalar() == b.scalar() && a.is_natural == b.is_natural && a.is_count == b.is_count &&
+        return a.scalar() == b.scalar() && a.is_natural == b.is_natural &&
+               a.is_count == b.is_count &&
                (is_passed(a) || a.expression.value == b.expression.value);
     case Value::Kind::array:
         return a.view->type == b.view->type;
@@ -56,7 +57,8 @@ void pass(const Value &argument, ir::Expression &call) {
 
 // ---------------------------------------------------------------- the caller
 
-Value Lowering::call_function(const Node &node, const std::shared_ptr<const syntax::Function> &callee) {
+Value Lowering::call_function(const Node &node,
+                              const std::shared_ptr<const syntax::Function> &callee) {
     const std::vector<Value> arguments = arguments_for(node, *callee);
     const Parameterised compiled = compiled_for(callee, arguments, node.at);
     Value result = compiled.result;
@@ -83,15 +85,18 @@ std::vector<Value> Lowering::arguments_for(const Node &node, const syntax::Funct
         const std::string keyword = node.names.size() > i ? node.names[i] : "";
         std::size_t place = i;
         if (!keyword.empty())
-            place =
-                static_cast<std::size_t>(std::ranges::find(parameters, keyword, &syntax::Parameter::name) - parameters.begin());
+            place = static_cast<std::size_t>(
+                std::ranges::find(parameters, keyword, &syntax::Parameter::name) -
+                parameters.begin());
         if (place >= parameters.size())
-            refuse(values[i].at, keyword.empty() ? sentence_of("`", callee.name, "` takes ", parameters.size(),
-                                                               " arguments, but ", values.size(), " are given")
-                                                 : "`" + callee.name + "` has no argument `" + keyword + "`" +
-                                                       did_you_mean(keyword, names_of(parameters)));
+            refuse(values[i].at, keyword.empty()
+                                     ? sentence_of("`", callee.name, "` takes ", parameters.size(),
+                                                   " arguments, but ", values.size(), " are given")
+                                     : "`" + callee.name + "` has no argument `" + keyword + "`" +
+                                           did_you_mean(keyword, names_of(parameters)));
         if (given[place])
-            refuse(values[i].at, "`" + callee.name + "` is given `" + parameters[place].name + "` twice");
+            refuse(values[i].at,
+                   "`" + callee.name + "` is given `" + parameters[place].name + "` twice");
         given[place] = true;
         arguments[place] = std::move(values[i]);
         Value &argument = arguments[place];
@@ -111,11 +116,12 @@ void Lowering::refuse_recursion(const syntax::Function &callee, Position at) con
     std::string circle;
     for (auto each = first; each != unit_.open.end(); ++each)
         circle += "`" + (*each)->name + "` calls ";
-    refuse(at, "a function may not call itself on a device: " + circle + "`" + callee.name + "`; write a loop");
+    refuse(at, "a function may not call itself on a device: " + circle + "`" + callee.name +
+                   "`; write a loop");
 }
 
-Parameterised Lowering::compiled_for(const std::shared_ptr<const syntax::Function> &callee, const std::vector<Value> &arguments,
-                                     Position at) {
+Parameterised Lowering::compiled_for(const std::shared_ptr<const syntax::Function> &callee,
+                                     const std::vector<Value> &arguments, Position at) {
     refuse_recursion(*callee, at);
     const auto found = std::ranges::find_if(unit_.compiled, [&](const Parameterised &each) {
         return each.function == callee && std::ranges::equal(each.arguments, arguments, alike);
@@ -135,7 +141,8 @@ Parameterised Lowering::compiled_for(const std::shared_ptr<const syntax::Functio
 // Adds the call to an error found in the function.
 ir::Function Lowering::compiled_function(Parameterised &wanted, Position at) {
     try {
-        return Lowering(unit_, wanted.function, false).device_function(wanted.arguments, wanted.result, wanted.has_effect);
+        return Lowering(unit_, wanted.function, false)
+            .device_function(wanted.arguments, wanted.result, wanted.has_effect);
     } catch (const CompileError &error) {
         throw CompileError(error, *source_, at);
     }
@@ -143,7 +150,8 @@ ir::Function Lowering::compiled_function(Parameterised &wanted, Position at) {
 
 // ---------------------------------------------------------------- the function
 
-ir::Function Lowering::device_function(const std::vector<Value> &arguments, Value &result, bool &has_effect) {
+ir::Function Lowering::device_function(const std::vector<Value> &arguments, Value &result,
+                                       bool &has_effect) {
     const auto &parameters = source_->parameters;
     ir::Function function = walked_until_settled(
         [&] {
@@ -209,20 +217,24 @@ void Lowering::bind_passed_array(const std::string &name, Position at, const Vie
     root.parameter = places_++;
     const ir::RootId id = new_root(std::move(root));
     const auto parameter = [&](const std::string &part) {
-        return build::variable(new_parameter(name + "_" + part, at), scalar_type(dtypes::int64), at);
+        return build::variable(new_parameter(name + "_" + part, at), scalar_type(dtypes::int64),
+                               at);
     };
-    View view{id, passed.type, parameter("offset"), {}, std::vector<ir::Expression>(passed.type.ndim)};
+    View view{
+        id, passed.type, parameter("offset"), {}, std::vector<ir::Expression>(passed.type.ndim)};
     const std::uint32_t ndim = passed.type.ndim;
     for (std::uint32_t i = 0; i < ndim; ++i) {
         const bool is_known = !passed.type.shape.empty();
-        view.extents.push_back(is_known ? build::integer(passed.type.shape[i], at) : parameter("extent" + std::to_string(i)));
+        view.extents.push_back(is_known ? build::integer(passed.type.shape[i], at)
+                                        : parameter("extent" + std::to_string(i)));
         if (!is_known)
             bound_extent(view.extents.back().id);
     }
     for (std::uint32_t i = 0; i < ndim && !passed.type.contiguous; ++i)
         view.strides[i] = parameter("stride" + std::to_string(i));
     for (std::uint32_t i = ndim; i-- > 0 && passed.type.contiguous;)
-        view.strides[i] = i + 1 < ndim ? build::product(view.extents[i + 1], view.strides[i + 1]) : build::integer(1, at);
+        view.strides[i] = i + 1 < ndim ? build::product(view.extents[i + 1], view.strides[i + 1])
+                                       : build::integer(1, at);
     Value value;
     value.kind = Value::Kind::array;
     value.at = at;
@@ -248,7 +260,8 @@ void Lowering::return_value(const Value &value, Position at) {
                    "a device function returns a number or a tuple of numbers, but here it is " +
                        (item.kind == Value::Kind::tuple
                             ? "a tuple within a tuple; write its items one by one"
-                            : item.type_name() + "; to return an array, take one as an argument and write to it"));
+                            : item.type_name() +
+                                  "; to return an array, take one as an argument and write to it"));
     Slot &found = found_[""];
     if (found.form == Slot::Form::unknown) {
         found.form = is_tuple ? Slot::Form::tuple : Slot::Form::scalar;
@@ -256,15 +269,19 @@ void Lowering::return_value(const Value &value, Position at) {
         found.items.resize(is_tuple ? items.size() : 0);
         for (Slot &item : found.items)
             item.form = Slot::Form::scalar, item.first = at;
-    } else if (is_tuple != (found.form == Slot::Form::tuple) || (is_tuple && items.size() != found.items.size())) {
-        refuse(at, "`" + source_->name + "` returns another number of values here than elsewhere", found.first, "here");
+    } else if (is_tuple != (found.form == Slot::Form::tuple) ||
+               (is_tuple && items.size() != found.items.size())) {
+        refuse(at, "`" + source_->name + "` returns another number of values here than elsewhere",
+               found.first, "here");
     }
     const auto known = known_.find("");
     std::vector<ir::Expression> returned;
     for (std::size_t i = 0; i < items.size(); ++i) {
         Slot &slot = is_tuple ? found.items[i] : found;
         join_scalar(slot, items[i], at);
-        const Slot &counts = known == known_.end() ? slot : is_tuple ? known->second.items.at(i) : known->second;
+        const Slot &counts = known == known_.end() ? slot
+                             : is_tuple            ? known->second.items.at(i)
+                                                   : known->second;
         returned.push_back(as_assigned(items[i], counts.scalar.dtype).expression);
     }
     emit(ir::Act::return_, at, std::move(returned));
@@ -276,11 +293,14 @@ void Lowering::set_result_type(Value &result, Position at) {
         return;
     const std::string each_way = "; write return with a value on every way through the function";
     if (empty_return_)
-        refuse(*empty_return_, "`" + source_->name + "` returns nothing here and a value elsewhere" + each_way,
+        refuse(*empty_return_,
+               "`" + source_->name + "` returns nothing here and a value elsewhere" + each_way,
                found->second.first, "a value is returned here");
     if (flow_.reachable)
-        refuse(at, "`" + source_->name + "` ends without a value here, but returns one elsewhere" + each_way, found->second.first,
-               "a value is returned here");
+        refuse(at,
+               "`" + source_->name + "` ends without a value here, but returns one elsewhere" +
+                   each_way,
+               found->second.first, "a value is returned here");
     const Slot &slot = found->second;
     if (slot.form == Slot::Form::scalar) {
         result.kind = Value::Kind::scalar;

@@ -82,7 +82,8 @@ Value Lowering::settled_value(Value value) {
     if (!value.has_effect)
         return value;
     if (value.is_scalar())
-        return in_variable(std::move(value), value.expression.op == ir::Op::atomic ? "old" : "result");
+        return in_variable(std::move(value),
+                           value.expression.op == ir::Op::atomic ? "old" : "result");
     std::vector<ir::VariableId> ids;
     for (Value &item : value.items) {
         ids.push_back(new_variable("result", item.expression.type, value.at));
@@ -133,13 +134,15 @@ Value Lowering::as(const Value &value, Dtype dtype) const {
     if (!misfit_)
         misfit_ = CompileError(*source_, value.at,
                                value.type_name() + " does not fit in " + name_of(dtype) +
-                                   ", the type that it meets; convert the other side to a type that holds it, as in int64(...)");
+                                   ", the type that it meets; convert the other side to a type "
+                                   "that holds it, as in int64(...)");
     return made(build::converted(value.expression, dtype));
 }
 
 // ---------------------------------------------------------------- constants and names
 
-Value Lowering::value_of_constant(const syntax::Constant &constant, Position at, const std::string &name) {
+Value Lowering::value_of_constant(const syntax::Constant &constant, Position at,
+                                  const std::string &name) {
     const auto literal = [&](auto number, Weak weak) {
         ir::Expression expression;
         expression.at = at;
@@ -157,7 +160,8 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at,
             using Held = std::decay_t<decltype(held)>;
             if constexpr (std::is_same_v<Held, bool>) {
                 return literal(held, Weak::boolean);
-            } else if constexpr (std::is_same_v<Held, std::int64_t> || std::is_same_v<Held, std::uint64_t>) {
+            } else if constexpr (std::is_same_v<Held, std::int64_t> ||
+                                 std::is_same_v<Held, std::uint64_t>) {
                 return literal(held, Weak::integer);
             } else if constexpr (std::is_same_v<Held, double>) {
                 return literal(held, Weak::floating);
@@ -173,7 +177,8 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at,
                 value.kind = Value::Kind::tuple;
                 for (const syntax::Constant &item : held)
                     value.items.push_back(value_of_constant(item, at, name));
-            } else if constexpr (std::is_same_v<Held, std::shared_ptr<const syntax::ConstantArray>>) {
+            } else if constexpr (std::is_same_v<Held,
+                                                std::shared_ptr<const syntax::ConstantArray>>) {
                 return array_of_captured(held, at, name);
             }
             return value;
@@ -182,8 +187,8 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at,
 }
 
 // Each captured array is compiled in once.
-Value Lowering::array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values, Position at,
-                                  const std::string &name) {
+Value Lowering::array_of_captured(const std::shared_ptr<const syntax::ConstantArray> &values,
+                                  Position at, const std::string &name) {
     if (!is_number(values->dtype))
         refuse(at, "the captured array has elements of " + name_of(values->dtype) +
                        ", with which kernels do not calculate; convert it before");
@@ -220,19 +225,24 @@ Value Lowering::value_of_name(const Node &node) {
         if (found != found_.end())
             refuse(node.at,
                    "`" + node.text +
-                       "` may be read before it is assigned: a way leads here on which it has no value; "
+                       "` may be read before it is assigned: a way leads here on which it has no "
+                       "value; "
                        "assign it before the if or the loop",
                    found->second.first, "it is assigned here");
         refuse(node.at, "`" + node.text + "` is read before it is assigned; assign it first");
     }
     const auto known = known_.find(node.text);
-    return value_of_slot(known != known_.end() && known->second.form == found->second.form ? known->second : found->second,
+    return value_of_slot(known != known_.end() && known->second.form == found->second.form
+                             ? known->second
+                             : found->second,
                          storage_.at(node.text), node.at);
 }
 
 Value Lowering::value_of_slot(const Slot &slot, const Storage &storage, Position at) const {
     if (slot.form == Slot::Form::scalar)
-        return made(build::variable(*storage.variable, function_.variables[*storage.variable].type, at), slot.scalar.weak);
+        return made(
+            build::variable(*storage.variable, function_.variables[*storage.variable].type, at),
+            slot.scalar.weak);
     Value value;
     value.at = at;
     if (slot.form == Slot::Form::tuple) {
@@ -244,10 +254,13 @@ Value Lowering::value_of_slot(const Slot &slot, const Storage &storage, Position
     View view{slot.root, slot.type, {}, {}, {}};
     for (std::size_t i = 0; i < slot.fixed.size(); ++i) {
         const auto part = storage.parts.find(i);
-        ir::Expression expression = slot.fixed[i] || part == storage.parts.end()
-                                        ? slot.fixed[i].value_or(build::integer(0, at))
-                                        : build::variable(part->second, scalar_type(dtypes::int64), at);
-        (i == 0 ? view.offset : i <= slot.type.ndim ? view.extents.emplace_back() : view.strides.emplace_back()) = expression;
+        ir::Expression expression =
+            slot.fixed[i] || part == storage.parts.end()
+                ? slot.fixed[i].value_or(build::integer(0, at))
+                : build::variable(part->second, scalar_type(dtypes::int64), at);
+        (i == 0                ? view.offset
+         : i <= slot.type.ndim ? view.extents.emplace_back()
+                               : view.strides.emplace_back()) = expression;
     }
     value.kind = Value::Kind::array;
     value.view = std::make_shared<const View>(std::move(view));
@@ -300,8 +313,8 @@ Value Lowering::array_attribute(const Value &array, const Node &node) {
     }
     static const std::vector<std::string> known{"shape", "size", "ndim", "dtype", "T"};
     const std::string near = did_you_mean(node.text, known);
-    refuse(node.at, "arrays have shape, size, ndim, dtype and T in a kernel, but no `." + node.text + "`" +
-                        (near.empty() ? "; write a loop over elements" : near));
+    refuse(node.at, "arrays have shape, size, ndim, dtype and T in a kernel, but no `." +
+                        node.text + "`" + (near.empty() ? "; write a loop over elements" : near));
 }
 
 Value Lowering::scalar_attribute(const Value &scalar, const Node &node) {
@@ -314,7 +327,8 @@ Value Lowering::scalar_attribute(const Value &scalar, const Node &node) {
         value.dtype = scalar.expression.type.dtype;
         return value;
     }
-    refuse(node.at, "numbers have real, imag and conjugate() in a kernel, but no `." + node.text + "`");
+    refuse(node.at,
+           "numbers have real, imag and conjugate() in a kernel, but no `." + node.text + "`");
 }
 
 // ---------------------------------------------------------------- lazy evaluation
@@ -325,15 +339,18 @@ Value Lowering::truth_of(const Node &node) {
     Value truth = truth_of(*node.operands[0]);
     for (std::size_t i = 1; i < node.operands.size(); ++i) {
         const auto next = [&] { return truth_of(*node.operands[i]); };
-        truth = node.text == "and" ? both(std::move(truth), next, node.at) : either(std::move(truth), next, node.at);
+        truth = node.text == "and" ? both(std::move(truth), next, node.at)
+                                   : either(std::move(truth), next, node.at);
     }
     return truth;
 }
 
 Value Lowering::truth_of(const Value &value) const {
     if (!value.is_scalar())
-        refuse(value.at, value.type_name() + " has no truth in a kernel; compare a number, as in len(x) > 0");
-    if (const auto constant = value.is_constant() ? constant_as(value.expression, dtypes::boolean) : std::nullopt)
+        refuse(value.at,
+               value.type_name() + " has no truth in a kernel; compare a number, as in len(x) > 0");
+    if (const auto constant =
+            value.is_constant() ? constant_as(value.expression, dtypes::boolean) : std::nullopt)
         return made(*constant);
     return made(build::converted(value.expression, dtypes::boolean));
 }
@@ -341,7 +358,8 @@ Value Lowering::truth_of(const Value &value) const {
 Value Lowering::denied(const Value &truth) const {
     if (truth.is_constant())
         return made(build::boolean(!std::get<bool>(truth.expression.value), truth.at));
-    return made(build::of(ir::Op::logic_not, scalar_type(dtypes::boolean), truth.at, {truth.expression}));
+    return made(
+        build::of(ir::Op::logic_not, scalar_type(dtypes::boolean), truth.at, {truth.expression}));
 }
 
 Value Lowering::both(Value a, const std::function<Value()> &b, Position at) {
@@ -371,8 +389,8 @@ std::vector<ir::Expression> choices_of(const Value &a, const Value &b) {
 }  // namespace
 
 // Evaluates one of two numbers; the statements of the other do not run.
-Value Lowering::lazily(Value condition, const std::function<Value()> &then, const std::function<Value()> &otherwise,
-                       Position at) {
+Value Lowering::lazily(Value condition, const std::function<Value()> &then,
+                       const std::function<Value()> &otherwise, Position at) {
     if (condition.is_constant())
         return std::get<bool>(condition.expression.value) ? then() : otherwise();
     Value values[2];
@@ -385,8 +403,8 @@ Value Lowering::lazily(Value condition, const std::function<Value()> &then, cons
         });
     for (const Value &value : values)
         if (!value.is_scalar())
-            refuse(value.at, "if-else, `and` and `or` choose between numbers, but this is " + value.type_name() +
-                                 "; write an if statement");
+            refuse(value.at, "if-else, `and` and `or` choose between numbers, but this is " +
+                                 value.type_name() + "; write an if statement");
     const Scalar type = unified(values[1].scalar(), values[0].scalar(), target_);
     const auto [yes, no] = unified_values(values[1], values[0], type);
     Value one = chosen(condition, yes, no, blocks, at);
@@ -396,16 +414,23 @@ Value Lowering::lazily(Value condition, const std::function<Value()> &then, cons
 }
 
 // An expression if neither branch needs statements. `blocks` are those of `no` and of `yes`.
-Value Lowering::chosen(const Value &condition, const Value &yes, const Value &no, std::span<Block, 2> blocks, Position at) {
+Value Lowering::chosen(const Value &condition, const Value &yes, const Value &no,
+                       std::span<Block, 2> blocks, Position at) {
     const Type &type = yes.expression.type;
     Block &other = blocks[0], &body = blocks[1];
     if (body.empty() && other.empty()) {
         const bool is_bool = is_boolean(type.dtype);
         if (is_bool && no.is_constant() && !std::get<bool>(no.expression.value))
-            return made(build::of(ir::Op::logic_and, type, at, {condition.expression, yes.expression}), yes.weak);
+            return made(
+                build::of(ir::Op::logic_and, type, at, {condition.expression, yes.expression}),
+                yes.weak);
         if (is_bool && yes.is_constant() && std::get<bool>(yes.expression.value))
-            return made(build::of(ir::Op::logic_or, type, at, {condition.expression, no.expression}), yes.weak);
-        return made(build::of(ir::Op::select, type, at, {condition.expression, yes.expression, no.expression}), yes.weak);
+            return made(
+                build::of(ir::Op::logic_or, type, at, {condition.expression, no.expression}),
+                yes.weak);
+        return made(build::of(ir::Op::select, type, at,
+                              {condition.expression, yes.expression, no.expression}),
+                    yes.weak);
     }
     const ir::VariableId id = new_variable("chosen", type, at);
     const auto assign = [&](Block &block, const Value &value) {
@@ -425,13 +450,15 @@ Value Lowering::chosen(const Value &condition, const Value &yes, const Value &no
 
 Value Lowering::noted_choice(Value value, Position at) {
     if (value.is_scalar() && !value.is_literal())
-        function_.choices.emplace_back(at, ir::Held{value.expression.type.dtype, value.weak != Weak::none, {}});
+        function_.choices.emplace_back(
+            at, ir::Held{value.expression.type.dtype, value.weak != Weak::none, {}});
     return value;
 }
 
 Value Lowering::value_of_conditional(const Node &node) {
     return noted_choice(lazily(
-                            truth_of(*node.operands[0]), [&] { return settled_value(*node.operands[1]); },
+                            truth_of(*node.operands[0]),
+                            [&] { return settled_value(*node.operands[1]); },
                             [&] { return settled_value(*node.operands[2]); }, node.at),
                         node.at);
 }
@@ -445,7 +472,8 @@ Value Lowering::value_of_boolean(const Node &node) {
             !build::is_simple(value.expression))
             value = in_variable(std::move(value), "value");
         const Value truth = truth_of(value);
-        if (is_boolean(truth.expression.type.dtype) && build::same(truth.expression, value.expression))
+        if (is_boolean(truth.expression.type.dtype) &&
+            build::same(truth.expression, value.expression))
             value = node.text == "and" ? both(truth, next, node.at) : either(truth, next, node.at);
         else
             value = node.text == "and" ? lazily(
@@ -455,7 +483,9 @@ Value Lowering::value_of_boolean(const Node &node) {
     return noted_choice(std::move(value), node.at);
 }
 
-Value Lowering::value_of_compare(const Node &node) { return value_of_chain(node, 0, settled_value(*node.operands[0])); }
+Value Lowering::value_of_compare(const Node &node) {
+    return value_of_chain(node, 0, settled_value(*node.operands[0]));
+}
 
 // `a < b < c`: evaluates b once, and c only if a < b.
 Value Lowering::value_of_chain(const Node &node, std::size_t from, Value left) {

@@ -13,24 +13,29 @@ Scalar Lowering::common_type(const std::vector<Value> &values) const {
     Scalar type = values[0].scalar();
     for (const Value &value : values)
         type = unified(type, value.scalar(), target_);
-    return is_boolean(type.dtype) ? Scalar{dtypes::int64, type.weak == Weak::none ? Weak::none : Weak::integer} : type;
+    return is_boolean(type.dtype)
+               ? Scalar{dtypes::int64, type.weak == Weak::none ? Weak::none : Weak::integer}
+               : type;
 }
 
-Value Lowering::call_math(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
+Value Lowering::call_math(const FunctionRow &row, const Node &node,
+                          std::span<const Node *const> arguments) {
     std::vector<Value> values = scalars_of(arguments);
-    const bool has_complex = row.name.starts_with("numpy.") && find_function("cmath." + std::string(row.text));
+    const bool has_complex =
+        row.name.starts_with("numpy.") && find_function("cmath." + std::string(row.text));
     if (has_complex && is_complex(values[0].expression.type.dtype))
         return call_analytic(row, values[0], node.at);
     for (const Value &value : values)
         if (is_complex(value.expression.type.dtype))
-            refuse(value.at, "`" + std::string(row.name) + "` is of real numbers, but this is " + value.type_name() +
-                                 "; take .real, .imag or abs(...)");
+            refuse(value.at, "`" + std::string(row.name) + "` is of real numbers, but this is " +
+                                 value.type_name() + "; take .real, .imag or abs(...)");
     if (row.rule == Rule::numeric)
         return extremum(row, std::move(values), node.at);
     if (row.rule == Rule::whole && !is_float(values[0].expression.type.dtype))
         return as(values[0], dtypes::int64);
 
-    const Scalar common = common_type(values), type = row.name == "numpy.fmod" ? common : as_float(common, target_);
+    const Scalar common = common_type(values),
+                 type = row.name == "numpy.fmod" ? common : as_float(common, target_);
     ir::Expression call = build::math("", scalar_type(type.dtype), node.at, {});
     call.text = row.text;
     for (const Value &value : values)
@@ -46,8 +51,10 @@ Value Lowering::call_math(const FunctionRow &row, const Node &node, std::span<co
 
 Value Lowering::extremum(const FunctionRow &row, std::vector<Value> values, Position at) {
     if (values.size() < 2)
-        refuse(at, "`" + std::string(row.name) + "` takes two numbers or more; write a loop for the elements of an array");
-    const bool is_least = row.text == "min" || row.text == "minimum", keeps_nan = row.name.starts_with("numpy.");
+        refuse(at, "`" + std::string(row.name) +
+                       "` takes two numbers or more; write a loop for the elements of an array");
+    const bool is_least = row.text == "min" || row.text == "minimum",
+               keeps_nan = row.name.starts_with("numpy.");
     const auto is_nan = [](const Value &value) {
         const auto *number = std::get_if<double>(&value.expression.value);
         return value.is_literal() && number && std::isnan(*number);
@@ -55,20 +62,25 @@ Value Lowering::extremum(const FunctionRow &row, std::vector<Value> values, Posi
     Value result = values[0];
     for (std::size_t i = 1; i < values.size(); ++i) {
         if (result.is_literal() && values[i].is_literal()) {
-            const auto truth = folded(is_least ? "<" : ">", values[i].expression.value, result.expression.value);
-            result = (truth && std::get<bool>(*truth)) || (keeps_nan && is_nan(values[i])) ? values[i] : result;
+            const auto truth =
+                folded(is_least ? "<" : ">", values[i].expression.value, result.expression.value);
+            result = (truth && std::get<bool>(*truth)) || (keeps_nan && is_nan(values[i]))
+                         ? values[i]
+                         : result;
             continue;
         }
         const Scalar type = common_type({result, values[i]});
         const auto [a, b] = unified_values(result, values[i], type);
-        ir::Expression call = build::math("", scalar_type(type.dtype), at, {a.expression, b.expression});
+        ir::Expression call =
+            build::math("", scalar_type(type.dtype), at, {a.expression, b.expression});
         call.text = keeps_nan && is_float(type.dtype) ? row.text : is_least ? "min" : "max";
         result = made(std::move(call), type.weak);
     }
     return result;
 }
 
-Value Lowering::call_conversion(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
+Value Lowering::call_conversion(const FunctionRow &row, const Node &node,
+                                std::span<const Node *const> arguments) {
     if (row.name == "complex")
         return made_complex(node, arguments);
     const Dtype dtype = python_dtype(std::string(row.name));
@@ -78,14 +90,16 @@ Value Lowering::call_conversion(const FunctionRow &row, const Node &node, std::s
     return row.name == "bool" ? truth_of(value) : cast(dtype, value, node.at);
 }
 
-Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
+Value Lowering::call_expanded(const FunctionRow &row, const Node &node,
+                              std::span<const Node *const> arguments) {
     if (row.name == "len")
         return length_of(settled_value(*arguments[0]));
     if (row.name == "round")
         return rounded(scalar_value(*arguments[0]), arguments[1], node.at);
     if (row.name.ends_with(".isclose"))
         return close(row, arguments, node.at);
-    if (row.name == "math.fsum" || row.name == "math.prod" || row.name == "math.sumprod" || row.name == "math.dist")
+    if (row.name == "math.fsum" || row.name == "math.prod" || row.name == "math.sumprod" ||
+        row.name == "math.dist")
         return call_of_tuples(row, node, arguments);
     const std::size_t given = arguments.size() == 2 && !arguments[1] ? 1 : arguments.size();
     const std::vector<Value> values = scalars_of(arguments.first(given));
@@ -93,7 +107,8 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
         Value pair;
         pair.kind = Value::Kind::tuple;
         pair.at = node.at;
-        pair.items = {binary("//", values[0], values[1], node.at), binary("%", values[0], values[1], node.at)};
+        pair.items = {binary("//", values[0], values[1], node.at),
+                      binary("%", values[0], values[1], node.at)};
         return pair;
     }
     if (row.name == "pow" || row.name == "numpy.power")
@@ -104,7 +119,9 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
     }
     if (row.name == "math.log") {
         const Value logarithm = logarithm_of(values[0], node.at);
-        return values.size() == 1 ? logarithm : binary("/", logarithm, logarithm_of(values[1], node.at), node.at);
+        return values.size() == 1
+                   ? logarithm
+                   : binary("/", logarithm, logarithm_of(values[1], node.at), node.at);
     }
     if (row.name.ends_with(".modf"))
         return split_float(used_often(as_real(values[0], row)), node.at);
@@ -127,12 +144,17 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node, std::spa
         return binary("*", x, x, node.at);
     }
     if (row.name == "numpy.clip")
-        return extremum(*find_function("numpy.minimum"),
-                        {extremum(*find_function("numpy.maximum"), {values[0], values[1]}, node.at), values[2]}, node.at);
+        return extremum(
+            *find_function("numpy.minimum"),
+            {extremum(*find_function("numpy.maximum"), {values[0], values[1]}, node.at), values[2]},
+            node.at);
     if (row.name == "numpy.where")
-        return lazily(truth_of(values[0]), [&] { return values[1]; }, [&] { return values[2]; }, node.at);
+        return lazily(
+            truth_of(values[0]), [&] { return values[1]; }, [&] { return values[2]; }, node.at);
     const bool to_degrees = row.name.ends_with("degrees") || row.name.ends_with("rad2deg");
-    return binary("*", values[0], literal(to_degrees ? 180 / std::numbers::pi : std::numbers::pi / 180, node.at), node.at);
+    return binary("*", values[0],
+                  literal(to_degrees ? 180 / std::numbers::pi : std::numbers::pi / 180, node.at),
+                  node.at);
 }
 
 Value Lowering::close(const FunctionRow &row, std::span<const Node *const> arguments, Position at) {
@@ -141,15 +163,16 @@ Value Lowering::close(const FunctionRow &row, std::span<const Node *const> argum
         Value value = arguments[i] ? scalar_value(*arguments[i]) : literal(i == 2 ? 1e-9 : 0.0, at);
         const bool may_be_complex = i < 2 && row.name.starts_with("cmath.");
         if (is_complex(value.expression.type.dtype) && !may_be_complex)
-            refuse(value.at, "`" + std::string(row.name) + "` is of real numbers, but this is " + value.type_name() +
-                                 "; compare abs(a - b), or take cmath.isclose");
+            refuse(value.at, "`" + std::string(row.name) + "` is of real numbers, but this is " +
+                                 value.type_name() + "; compare abs(a - b), or take cmath.isclose");
         if (!value.is_constant())
             value = in_variable(std::move(value), "value");
         values.push_back(std::move(value));
     }
     const FunctionRow &magnitude = *find_function("abs"), &most = *find_function("max");
     const Value distance = call_complex(magnitude, binary("-", values[0], values[1], at), at);
-    const Value largest = extremum(most, {call_complex(magnitude, values[0], at), call_complex(magnitude, values[1], at)}, at);
+    const Value largest = extremum(
+        most, {call_complex(magnitude, values[0], at), call_complex(magnitude, values[1], at)}, at);
     const Value tolerance = extremum(most, {binary("*", values[2], largest, at), values[3]}, at);
     // An infinity is close only to itself.
     const auto is_near = [&] {
@@ -162,9 +185,11 @@ Value Lowering::close(const FunctionRow &row, std::span<const Node *const> argum
 
 Value Lowering::logarithm_of(const Value &x, Position at) const {
     if (is_complex(x.expression.type.dtype))
-        refuse(x.at, "`math.log` is of real numbers, but this is " + x.type_name() + "; take .real, .imag or abs(...)");
+        refuse(x.at, "`math.log` is of real numbers, but this is " + x.type_name() +
+                         "; take .real, .imag or abs(...)");
     const Scalar type = as_float(x.scalar(), target_);
-    return made(build::math("log", scalar_type(type.dtype), at, {as(x, type.dtype).expression}), type.weak);
+    return made(build::math("log", scalar_type(type.dtype), at, {as(x, type.dtype).expression}),
+                type.weak);
 }
 
 Value Lowering::length_of(const Value &value) const {
@@ -200,8 +225,8 @@ Value Lowering::rounded(Value x, const Node *digits, Position at) {
 Value Lowering::rounded_integer(const Value &x, std::int64_t places, Position at) {
     constexpr std::int64_t most = 18;
     if (places < -most)
-        refuse(at, sentence_of("round() of an integer takes at least ", -most, " digits, not ", places,
-                               ": int64 holds no greater power of ten"));
+        refuse(at, sentence_of("round() of an integer takes at least ", -most, " digits, not ",
+                               places, ": int64 holds no greater power of ten"));
     std::int64_t power = 1;
     for (std::int64_t place = places; place < 0; ++place)
         power *= 10;
@@ -210,7 +235,9 @@ Value Lowering::rounded_integer(const Value &x, std::int64_t places, Position at
     const Value number = used_often(as(x, dtype.bits == 64 ? dtype : dtypes::int64));
     const Value quotient = used_often(binary("//", number, unit, at));
     const Value rest = used_often(binary("-", number, binary("*", quotient, unit, at), at));
-    const auto is_odd = [&] { return truth_of(binary("&", quotient, literal(std::int64_t{1}, at), at)); };
+    const auto is_odd = [&] {
+        return truth_of(binary("&", quotient, literal(std::int64_t{1}, at), at));
+    };
     const auto goes_up_from_half = [&] { return both(compared("==", rest, half, at), is_odd, at); };
     const Value goes_up = either(compared(">", rest, half, at), goes_up_from_half, at);
     return as(binary("*", binary("+", quotient, goes_up, at), unit, at), dtype);

@@ -20,15 +20,19 @@ Number element(const std::byte *from, Dtype dtype) {
     if (is_float(dtype))
         return dtype.bits == 64 ? read<double, double>(from) : read<float, double>(from);
     if (is_complex(dtype))
-        return dtype.bits == 128 ? std::complex(read<double, double>(from), read<double, double>(from + 8))
-                                 : std::complex(read<float, double>(from), read<float, double>(from + 4));
+        return dtype.bits == 128
+                   ? std::complex(read<double, double>(from), read<double, double>(from + 8))
+                   : std::complex(read<float, double>(from), read<float, double>(from + 4));
     switch (dtype.bits) {
     case 8:
-        return is_signed(dtype) ? read<std::int8_t, std::int64_t>(from) : read<std::uint8_t, std::int64_t>(from);
+        return is_signed(dtype) ? read<std::int8_t, std::int64_t>(from)
+                                : read<std::uint8_t, std::int64_t>(from);
     case 16:
-        return is_signed(dtype) ? read<std::int16_t, std::int64_t>(from) : read<std::uint16_t, std::int64_t>(from);
+        return is_signed(dtype) ? read<std::int16_t, std::int64_t>(from)
+                                : read<std::uint16_t, std::int64_t>(from);
     case 32:
-        return is_signed(dtype) ? read<std::int32_t, std::int64_t>(from) : read<std::uint32_t, std::int64_t>(from);
+        return is_signed(dtype) ? read<std::int32_t, std::int64_t>(from)
+                                : read<std::uint32_t, std::int64_t>(from);
     default:
         return is_signed(dtype) ? Number(read<std::int64_t, std::int64_t>(from))
                                 : Number(read<std::uint64_t, std::uint64_t>(from));
@@ -59,7 +63,8 @@ void append_element(std::vector<std::byte> &bytes, const Number &number, Dtype d
     }
     const auto *const whole = std::get_if<std::int64_t>(&number);
     const auto bits = whole ? static_cast<std::uint64_t>(*whole) : std::get<std::uint64_t>(number);
-    const auto *const first = reinterpret_cast<const std::byte *>(&bits);  // little-endian: the low bytes come first
+    // little-endian: the low bytes come first
+    const auto *const first = reinterpret_cast<const std::byte *>(&bits);
     bytes.insert(bytes.end(), first, first + dtype.bits / 8);
 }
 
@@ -77,10 +82,14 @@ std::vector<std::int64_t> Lowering::shape_of(const Node &node) {
         const auto extent = item.is_scalar() ? build::constant_of(item.expression) : std::nullopt;
         if (!extent)
             refuse(item.at.line ? item.at : node.at,
-                   "a shape is known when compiled: write integer literals or captured constants, not " + item.type_name() +
-                       "; local memory whose size is known at the launch only is an argument: give LocalAccessor(shape, dtype) "
+                   "a shape is known when compiled: write integer literals or captured constants, "
+                   "not " +
+                       item.type_name() +
+                       "; local memory whose size is known at the launch only is an argument: give "
+                       "LocalAccessor(shape, dtype) "
                        "there");
-        if (*extent < 1 || __builtin_mul_overflow(count, *extent, &count) || count > std::int64_t{1} << 40)
+        if (*extent < 1 || __builtin_mul_overflow(count, *extent, &count) ||
+            count > std::int64_t{1} << 40)
             refuse(item.at.line ? item.at : node.at,
                    sentence_of("an extent of ", *extent, " cannot be; write one of at least 1"));
         shape.push_back(*extent);
@@ -90,7 +99,8 @@ std::vector<std::int64_t> Lowering::shape_of(const Node &node) {
     return shape;
 }
 
-Value Lowering::call_array(const FunctionRow &row, const Node &node, std::span<const Node *const> arguments) {
+Value Lowering::call_array(const FunctionRow &row, const Node &node,
+                           std::span<const Node *const> arguments) {
     if (row.name == "constant.array")
         return constant_array(node, arguments);
     const bool is_local = row.name == "local.array";
@@ -119,7 +129,8 @@ Value Lowering::array_value(ir::RootId root, Position at) const {
 namespace {
 
 // Flattens a tuple of numbers, or of equally long tuples, to its numbers in order and a shape.
-bool flattened(const Value &value, std::vector<const Value *> &numbers, std::vector<std::int64_t> &shape, std::size_t depth) {
+bool flattened(const Value &value, std::vector<const Value *> &numbers,
+               std::vector<std::int64_t> &shape, std::size_t depth) {
     if (value.is_constant()) {
         numbers.push_back(&value);
         return depth == shape.size();
@@ -141,7 +152,8 @@ bool flattened(const Value &value, std::vector<const Value *> &numbers, std::vec
 
 Value Lowering::constant_array(const Node &node, std::span<const Node *const> arguments) {
     const Value values = settled_value(*arguments[0]);
-    const std::optional<Dtype> dtype = arguments[1] ? std::optional(dtype_of(*arguments[1])) : std::nullopt;
+    const std::optional<Dtype> dtype =
+        arguments[1] ? std::optional(dtype_of(*arguments[1])) : std::nullopt;
     std::vector<ir::Expression> elements;
     auto made_array = std::make_shared<syntax::ConstantArray>();
     const Position at = arguments[0]->at;
@@ -150,7 +162,8 @@ Value Lowering::constant_array(const Node &node, std::span<const Node *const> ar
         if (!dtype || *dtype == captured->dtype)
             return array_value(values.view->root, node.at);
         if (!can_be_converted(captured->dtype))
-            refuse(at, "an array of " + name_of(captured->dtype) + " is not converted when compiled; convert it before");
+            refuse(at, "an array of " + name_of(captured->dtype) +
+                           " is not converted when compiled; convert it before");
         made_array->shape = captured->shape;
         const auto size = static_cast<std::size_t>(captured->dtype.itemsize());
         for (std::size_t i = 0; i + size <= captured->bytes.size(); i += size) {
@@ -161,7 +174,9 @@ Value Lowering::constant_array(const Node &node, std::span<const Node *const> ar
     } else {
         std::vector<const Value *> numbers;
         if (!flattened(values, numbers, made_array->shape, 0))
-            refuse(at, "constant.array takes a captured NumPy array, or a tuple of literals, but this is " + values.type_name());
+            refuse(at, "constant.array takes a captured NumPy array, or a tuple of literals, but "
+                       "this is " +
+                           values.type_name());
         Scalar type = numbers[0]->scalar();
         for (const Value *const number : numbers) {
             type = unified(type, number->scalar(), target_);
@@ -170,7 +185,8 @@ Value Lowering::constant_array(const Node &node, std::span<const Node *const> ar
         made_array->dtype = dtype.value_or(type.dtype);
     }
     if (!can_be_converted(made_array->dtype))
-        refuse(node.at, "constants of " + name_of(made_array->dtype) + " come from a NumPy array of that type; capture one");
+        refuse(node.at, "constants of " + name_of(made_array->dtype) +
+                            " come from a NumPy array of that type; capture one");
     for (const ir::Expression &number : elements) {
         const auto converted = constant_as(number, made_array->dtype);
         if (!converted)

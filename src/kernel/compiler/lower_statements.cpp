@@ -9,7 +9,8 @@ namespace entrepot::kernel {
 namespace {
 
 bool acts_at_once(const ir::Expression &expression) {
-    return expression.op == ir::Op::call || expression.op == ir::Op::atomic || expression.op == ir::Op::group;
+    return expression.op == ir::Op::call || expression.op == ir::Op::atomic ||
+           expression.op == ir::Op::group;
 }
 
 bool has_effect(const ir::Statement &statement) {
@@ -30,31 +31,37 @@ bool has_effect(const ir::Statement &statement) {
 struct Absent {
     std::string_view of_ast, words, instead;
 };
-constexpr std::string_view outside = "define the function outside, decorated with @func, and call it",
-                           without_exceptions = "kernels have no exceptions; tell of an error through an element of an array",
-                           without_lists = "use a tuple, or private.array(shape, dtype) and a loop",
-                           waits_outside = "nothing waits in a kernel; wait for the launch's Event around it";
+constexpr std::string_view
+    outside = "define the function outside, decorated with @func, and call it",
+    without_exceptions =
+        "kernels have no exceptions; tell of an error through an element of an array",
+    without_lists = "use a tuple, or private.array(shape, dtype) and a loop",
+    waits_outside = "nothing waits in a kernel; wait for the launch's Event around it";
 constexpr Absent absent[] = {
-    {"Assert", "`assert` statement", "write an if, and tell of the failure through an element of an array"},
+    {"Assert", "`assert` statement",
+     "write an if, and tell of the failure through an element of an array"},
     {"AsyncFor", "`async for` loop", waits_outside},
     {"AsyncFunctionDef", "`async def` inside of it", outside},
     {"AsyncWith", "`async with` statement", waits_outside},
     {"Await", "`await`", waits_outside},
-    {"ClassDef", "`class` statement", "write a tuple for values that belong together, and functions with @func"},
+    {"ClassDef", "`class` statement",
+     "write a tuple for values that belong together, and functions with @func"},
     {"Constant", "bytes", "write the numbers as a tuple, as in (1, 2, 3)"},
     {"Delete", "`del` statement", "leave it out; a variable lives as long as the kernel"},
     {"Dict", "dictionaries", without_lists},
     {"DictComp", "dictionary comprehensions", without_lists},
     {"FunctionDef", "`def` inside of it", outside},
     {"GeneratorExp", "generator expressions", "write a loop with a variable"},
-    {"Global", "`global` statement", "what a kernel captures is constant; pass an array to write to"},
+    {"Global", "`global` statement",
+     "what a kernel captures is constant; pass an array to write to"},
     {"Import", "`import` statement", "import outside of the kernel"},
     {"ImportFrom", "`import` statement", "import outside of the kernel"},
     {"Lambda", "`lambda`", outside},
     {"ListComp", "list comprehensions", without_lists},
     {"Match", "`match` statement", "write if and elif"},
     {"NamedExpr", "`:=`", "assign in a statement of its own"},
-    {"Nonlocal", "`nonlocal` statement", "what a kernel captures is constant; pass an array to write to"},
+    {"Nonlocal", "`nonlocal` statement",
+     "what a kernel captures is constant; pass an array to write to"},
     {"Raise", "`raise` statement", without_exceptions},
     {"Set", "sets", without_lists},
     {"SetComp", "set comprehensions", without_lists},
@@ -70,7 +77,8 @@ constexpr Absent absent[] = {
 
 }  // namespace
 
-ir::Statement &Lowering::emit(ir::Act act, Position at, std::vector<ir::Expression> expressions, std::uint32_t id) {
+ir::Statement &Lowering::emit(ir::Act act, Position at, std::vector<ir::Expression> expressions,
+                              std::uint32_t id) {
     ir::Statement statement;
     statement.act = act;
     statement.at = at;
@@ -83,7 +91,8 @@ ir::Statement &Lowering::emit(ir::Act act, Position at, std::vector<ir::Expressi
 }
 
 void Lowering::keep_before(Value &earlier, const Mark &mark) {
-    if (effects_ == mark.effects || !earlier.is_scalar() || !build::reads_memory(earlier.expression))
+    if (effects_ == mark.effects || !earlier.is_scalar() ||
+        !build::reads_memory(earlier.expression))
         return;
     const ir::VariableId id = new_variable("value", earlier.expression.type, earlier.at);
     ir::Statement statement;
@@ -91,7 +100,8 @@ void Lowering::keep_before(Value &earlier, const Mark &mark) {
     statement.at = earlier.at;
     statement.id = id;
     statement.expressions = {earlier.expression};
-    mark.block->insert(mark.block->begin() + static_cast<std::ptrdiff_t>(mark.statements), std::move(statement));
+    mark.block->insert(mark.block->begin() + static_cast<std::ptrdiff_t>(mark.statements),
+                       std::move(statement));
     earlier.expression = build::variable(id, earlier.expression.type, earlier.at);
 }
 
@@ -176,7 +186,8 @@ void Lowering::lower_return(const Node &node) {
     const Value value = operand ? settled_value(*operand) : Value{};
     flow_.reachable = false;
     if (is_kernel_ && value.kind != Value::Kind::none)
-        refuse(operand->at, "a kernel returns nothing; write the result to an element of an array that is an argument");
+        refuse(operand->at, "a kernel returns nothing; write the result to an element of an array "
+                            "that is an argument");
     if (!is_kernel_)
         return return_value(value, node.at);
     emit(ir::Act::return_, node.at);
@@ -192,7 +203,8 @@ void Lowering::refuse_unsupported(const Node &node) const {
     const auto *const row = std::ranges::find(absent, node.text, &Absent::of_ast);
     if (row == std::end(absent))
         refuse(node.at, "a kernel has no such statement or expression (" + node.text +
-                            " of Python's ast); kernels have numbers, arrays and tuples, if, while and for over range");
+                            " of Python's ast); kernels have numbers, arrays and tuples, if, while "
+                            "and for over range");
     refuse(node.at, sentence_of("a kernel has no ", row->words, "; ", row->instead));
 }
 

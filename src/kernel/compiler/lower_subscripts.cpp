@@ -15,11 +15,13 @@ using build::sum;
 using ir::Expression;
 
 bool is_whole(const syntax::Node &slice) {
-    return std::ranges::all_of(slice.operands, [](const auto &operand) { return operand == nullptr; });
+    return std::ranges::all_of(slice.operands,
+                               [](const auto &operand) { return operand == nullptr; });
 }
 
 bool are_same(const View &a, const View &b) {
-    return build::same(a.offset, b.offset) && std::ranges::equal(a.extents, b.extents, build::same) &&
+    return build::same(a.offset, b.offset) &&
+           std::ranges::equal(a.extents, b.extents, build::same) &&
            std::ranges::equal(a.strides, b.strides, build::same);
 }
 
@@ -38,7 +40,8 @@ Expression saturated(Expression value) {
     Expression limit = build::integer(0, at);
     limit.type = value.type;
     limit.value = std::uint64_t{INT64_MAX};
-    return build::converted(build::math("min", limit.type, at, {std::move(value), limit}), dtypes::int64);
+    return build::converted(build::math("min", limit.type, at, {std::move(value), limit}),
+                            dtypes::int64);
 }
 
 // Number of elements in [0, distance) with the given step. Written so that no step overflows.
@@ -52,7 +55,8 @@ Expression steps_within(const Expression &distance, std::int64_t step) {
 // `value` if it is at least 0, else `value + extent`.
 Expression wrapped(const Expression &value, const Expression &extent) {
     const Position at = value.at;
-    const Expression negative = build::of(ir::Op::less, scalar_type(dtypes::boolean), at, {value, build::integer(0, at)});
+    const Expression negative =
+        build::of(ir::Op::less, scalar_type(dtypes::boolean), at, {value, build::integer(0, at)});
     return build::of(ir::Op::select, value.type, at, {negative, sum(value, extent), value});
 }
 
@@ -82,10 +86,13 @@ Value Lowering::item_of_tuple(const Value &tuple, const Node &node) {
     const auto count = static_cast<std::int64_t>(tuple.items.size());
     std::int64_t place = literal_of(index, "the index of a tuple");
     if (count == 0)
-        refuse(index.at, sentence_of("there is no item ", place,
-                                     " in a tuple without items, as the shape of an array without dimensions is"));
+        refuse(index.at,
+               sentence_of(
+                   "there is no item ", place,
+                   " in a tuple without items, as the shape of an array without dimensions is"));
     if (place < -count || place >= count)
-        refuse(index.at, sentence_of("there is no item ", place, " in a tuple of ", count, " items"));
+        refuse(index.at,
+               sentence_of("there is no item ", place, " in a tuple of ", count, " items"));
     place += place < 0 ? count : 0;
     return tuple.items[static_cast<std::size_t>(place)];
 }
@@ -125,21 +132,28 @@ std::vector<Lowering::Subscript> Lowering::subscripts_of(std::span<const syntax:
     return subscripts;
 }
 
-View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> indices, Position at) {
+View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> indices,
+                           Position at) {
     if (array.kind != Value::Kind::array)
-        refuse(array.at, "only arrays and tuples have elements, but this is " + array.type_name() +
-                             (array.is_scalar() ? "; write it without brackets, or give an array" : ""));
+        refuse(array.at,
+               "only arrays and tuples have elements, but this is " + array.type_name() +
+                   (array.is_scalar() ? "; write it without brackets, or give an array" : ""));
     const View &whole = *array.view;
     std::vector<Subscript> subscripts = subscripts_of(indices);
-    const auto is_ellipsis = [](const Subscript &each) { return each.node && each.node->kind == Kind::ellipsis; };
-    const auto named = static_cast<std::size_t>(std::ranges::count_if(subscripts, std::not_fn(is_ellipsis)));
+    const auto is_ellipsis = [](const Subscript &each) {
+        return each.node && each.node->kind == Kind::ellipsis;
+    };
+    const auto named =
+        static_cast<std::size_t>(std::ranges::count_if(subscripts, std::not_fn(is_ellipsis)));
     const std::string &name = function_.roots[whole.root].name;
     if (named > 0 && whole.extents.empty())
-        refuse(at, "`" + name + "` has no dimensions (" + name_of(whole.type) + "), so no index: its element is " + name +
+        refuse(at, "`" + name + "` has no dimensions (" + name_of(whole.type) +
+                       "), so no index: its element is " + name +
                        "[()]; an array of one element, as x.reshape(1) is, has " + name + "[0]");
     if (named > whole.extents.size())
-        refuse(at, sentence_of("there are ", named, " indices for ", name_of(whole.type), "; write one for each dimension, ",
-                               whole.extents.size(), " at most"));
+        refuse(at,
+               sentence_of("there are ", named, " indices for ", name_of(whole.type),
+                           "; write one for each dimension, ", whole.extents.size(), " at most"));
     static const Node all{Kind::slice, {}, {}, {}, {nullptr, nullptr, nullptr}, {}, {}, {}, {}};
     const std::vector<Subscript> rest(whole.extents.size() - named, Subscript{&all, {}});
     auto ellipsis = std::ranges::find_if(subscripts, is_ellipsis);
@@ -151,11 +165,13 @@ View Lowering::subscripted(const Value &array, std::span<const syntax::NodePtr> 
     return part_of_array(whole, subscripts, at);
 }
 
-View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &subscripts, Position at) {
+View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &subscripts,
+                             Position at) {
     View part{whole.root, whole.type, whole.offset, {}, {}};
     // Offset of a contiguous array whose dimensions all have an index.
     Expression inner = build::integer(0, at);
-    const bool is_element = std::ranges::all_of(subscripts, [](const Subscript &each) { return each.node == nullptr; });
+    const bool is_element =
+        std::ranges::all_of(subscripts, [](const Subscript &each) { return each.node == nullptr; });
     std::vector<Expression> indices;
     for (std::size_t dimension = 0; dimension < subscripts.size(); ++dimension) {
         const Subscript &subscript = subscripts[dimension];
@@ -176,7 +192,9 @@ View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &su
         part.offset.indices = std::make_shared<const std::vector<Expression>>(std::move(indices));
     part.type.ndim = static_cast<std::uint32_t>(part.extents.size());
     part.type.shape.clear();
-    if (std::ranges::all_of(part.extents, [](const auto &extent) { return build::constant_of(extent).has_value(); }))
+    if (std::ranges::all_of(part.extents, [](const auto &extent) {
+            return build::constant_of(extent).has_value();
+        }))
         for (const Expression &extent : part.extents)
             part.type.shape.push_back(*build::constant_of(extent));
     return part;
@@ -185,15 +203,17 @@ View Lowering::part_of_array(const View &whole, const std::vector<Subscript> &su
 Expression Lowering::index_in(const View &array, std::size_t dimension, const Value &index) {
     if (!index.is_scalar() || !is_integer(index.expression.type.dtype))
         refuse(index.at, "an index is an integer, but this is " + index.type_name() +
-                             (index.is_scalar() ? "; write int(...)" : "; kernels work on elements: write a loop"));
+                             (index.is_scalar() ? "; write int(...)"
+                                                : "; kernels work on elements: write a loop"));
     const Expression &extent = array.extents[dimension];
     const auto size = build::constant_of(extent);
     Expression value = as(index, dtypes::int64).expression;
     if (const auto constant = build::constant_of(value)) {
         if (size && (*constant >= *size || *constant < -*size))
-            refuse(index.at, sentence_of("index ", *constant, " is outside of dimension ", dimension, " of `",
-                                         function_.roots[array.root].name, "`, which has ", *size,
-                                         " elements; write one from 0 to ", *size - 1));
+            refuse(index.at,
+                   sentence_of("index ", *constant, " is outside of dimension ", dimension, " of `",
+                               function_.roots[array.root].name, "`, which has ", *size,
+                               " elements; write one from 0 to ", *size - 1));
         if (*constant < 0)
             value = sum(extent, std::move(value));
     } else if (!counts_from_front(value)) {
@@ -208,13 +228,16 @@ Expression Lowering::index_in(const View &array, std::size_t dimension, const Va
 }
 
 // Bound of a slice, clamped to the array as in Python.
-Expression Lowering::clamped(const Node &bound, const Expression &extent, std::int64_t least, const Expression &most) {
+Expression Lowering::clamped(const Node &bound, const Expression &extent, std::int64_t least,
+                             const Expression &most) {
     const Value value = scalar_value(bound);
     if (!is_integer(value.expression.type.dtype))
-        refuse(bound.at, "a bound of a slice is an integer, but this is " + value.type_name() + "; write int(...)");
+        refuse(bound.at, "a bound of a slice is an integer, but this is " + value.type_name() +
+                             "; write int(...)");
     Expression index = is_beyond_int64(value.expression) ? build::integer(INT64_MAX, bound.at)
-                       : value.is_literal()              ? as(value, dtypes::int64).expression
-                                                         : build::converted(saturated(value.expression), dtypes::int64);
+                       : value.is_literal()
+                           ? as(value, dtypes::int64).expression
+                           : build::converted(saturated(value.expression), dtypes::int64);
     const auto constant = build::constant_of(index);
     if (constant && *constant < 0)
         return greater(sum(extent, std::move(index)), build::integer(least, bound.at));
@@ -236,9 +259,11 @@ std::int64_t Lowering::step_of(const Node &node) {
     return std::max(step, -INT64_MAX);
 }
 
-void Lowering::slice_dimension(const View &array, std::size_t dimension, const Node &slice, View &part) {
+void Lowering::slice_dimension(const View &array, std::size_t dimension, const Node &slice,
+                               View &part) {
     const Expression &extent = array.extents[dimension], &stride = array.strides[dimension];
-    const Node *const from = slice.operands[0].get(), *const to = slice.operands[1].get(), *const by = slice.operands[2].get();
+    const Node *const from = slice.operands[0].get(), *const to = slice.operands[1].get(),
+                      *const by = slice.operands[2].get();
     part.type.contiguous = part.type.contiguous && (is_whole(slice) || part.extents.empty());
     if (is_whole(slice)) {
         part.extents.push_back(extent);
@@ -270,7 +295,9 @@ void Lowering::slice_dimension(const View &array, std::size_t dimension, const N
     // reached.
     const bool is_far = step > INT32_MAX || step < -INT32_MAX;
     const Expression far = smaller(extent, build::integer(step < 0 ? -step : step, at));
-    const Expression taken = !is_far ? build::integer(step, at) : step > 0 ? far : difference(zero, far);
+    const Expression taken = !is_far    ? build::integer(step, at)
+                             : step > 0 ? far
+                                        : difference(zero, far);
     part.strides.push_back(product(stride, taken));
 }
 
@@ -278,7 +305,8 @@ Value Lowering::loaded(const View &element, Position at) {
     if (!element.extents.empty())
         refuse(at, "a number is expected here, but this is " + name_of(element.type) +
                        "; name one element, by an index for each " + "dimension");
-    Expression load = build::of(ir::Op::load, scalar_type(element.type.dtype), at, {element.offset});
+    Expression load =
+        build::of(ir::Op::load, scalar_type(element.type.dtype), at, {element.offset});
     load.id = element.root;
     return made(std::move(load));
 }

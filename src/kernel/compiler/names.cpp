@@ -33,8 +33,10 @@ private:
     void walk(const Node &node) {
         if (node.kind == Kind::for_ && node.operands[0]->kind == Kind::name)
             return walk_loop(node);
-        if (node.kind == Kind::assign || node.kind == Kind::augment || node.kind == Kind::annotate || node.kind == Kind::for_)
-            for (const std::string &name : assigned_in({std::make_shared<const Node>(heads_of(node))}))
+        if (node.kind == Kind::assign || node.kind == Kind::augment ||
+            node.kind == Kind::annotate || node.kind == Kind::for_)
+            for (const std::string &name :
+                 assigned_in({std::make_shared<const Node>(heads_of(node))}))
                 others_.insert(name);
         if (node.kind == Kind::name && !open_.contains(node.text))
             others_.insert(node.text);
@@ -86,7 +88,9 @@ void add_assigned(const std::vector<syntax::NodePtr> &statements, std::set<std::
 
 }  // namespace
 
-LoopNames loop_names_of(const syntax::Function &function) { return LoopNameFinder(function).found(); }
+LoopNames loop_names_of(const syntax::Function &function) {
+    return LoopNameFinder(function).found();
+}
 
 std::set<std::string> assigned_in(const std::vector<syntax::NodePtr> &statements) {
     std::set<std::string> names;

@@ -22,7 +22,8 @@ using ir::Statement;
 using Variables = std::set<ir::VariableId>;
 
 bool adds_up(const Expression &expression) {
-    return expression.op == Op::add || expression.op == Op::subtract || expression.op == Op::multiply;
+    return expression.op == Op::add || expression.op == Op::subtract ||
+           expression.op == Op::multiply;
 }
 
 // Finds the expressions that lead to elements: offsets of loads, stores and atomics, and the sums
@@ -39,11 +40,13 @@ public:
 
     // Calls `visit` for every expression of a function; the flag tells whether it leads to an
     // element.
-    template <class Visit> void for_each(ir::Function &function, std::size_t number, Visit &&visit) const {
+    template <class Visit>
+    void for_each(ir::Function &function, std::size_t number, Visit &&visit) const {
         ir::for_each_statement(function.body, [&](Statement &statement) {
             for (std::size_t i = 0; i < statement.expressions.size(); ++i) {
                 const bool leads = (statement.act == Act::store && i == 0) ||
-                                   (statement.act == Act::assign && functions_[number].only_lead.contains(statement.id));
+                                   (statement.act == Act::assign &&
+                                    functions_[number].only_lead.contains(statement.id));
                 walk(statement.expressions[i], leads, visit);
             }
         });
@@ -59,7 +62,8 @@ private:
         for (ir::VariableId id = 0; id < function.variables.size(); ++id)
             if (function.variables[id].parameter)
                 found.parameters.push_back(id);
-        std::ranges::sort(found.parameters, {}, [&](ir::VariableId id) { return *function.variables[id].parameter; });
+        std::ranges::sort(found.parameters, {},
+                          [&](ir::VariableId id) { return *function.variables[id].parameter; });
     }
 
     // All int64 variables except those read elsewhere, and those from which such a variable is
@@ -67,7 +71,8 @@ private:
     void find_variables(ir::Function &function, Function &found) {
         std::vector<ir::VariableId> others;
         std::map<ir::VariableId, std::vector<ir::VariableId>> made_of;
-        const auto read_by_others = [&](Expression &expression, bool leads, std::vector<ir::VariableId> &into) {
+        const auto read_by_others = [&](Expression &expression, bool leads,
+                                        std::vector<ir::VariableId> &into) {
             const auto visit = [&](const Expression &each, bool each_leads) {
                 if (each.op == Op::variable && !each_leads)
                     into.push_back(each.id);
@@ -80,7 +85,8 @@ private:
         ir::for_each_statement(function.body, [&](Statement &statement) {
             const bool assigns = statement.act == Act::assign;
             for (std::size_t i = 0; i < statement.expressions.size(); ++i) {
-                read_by_others(statement.expressions[i], assigns || (statement.act == Act::store && i == 0), others);
+                read_by_others(statement.expressions[i],
+                               assigns || (statement.act == Act::store && i == 0), others);
                 if (assigns)
                     read_by_others(statement.expressions[i], false, made_of[statement.id]);
             }
@@ -102,7 +108,8 @@ private:
             if (expression.op == Op::load || expression.op == Op::atomic)
                 operand_leads = i == 0;
             else if (expression.op == Op::call)
-                operand_leads = functions_[expression.id].only_lead.contains(functions_[expression.id].parameters[i]);
+                operand_leads = functions_[expression.id].only_lead.contains(
+                    functions_[expression.id].parameters[i]);
             walk(expression.operands[i], operand_leads, visit);
         }
         visit(expression, leads);
@@ -113,25 +120,33 @@ private:
 
 // True if overflow is undefined in C. For `<<` a negative operand is undefined, too.
 bool wraps(const Expression &expression) {
-    const bool calculates = expression.op == Op::negate || expression.op == Op::add || expression.op == Op::subtract ||
-                            expression.op == Op::multiply || expression.op == Op::shift_left;
-    return calculates && expression.type.kind == Type::Kind::scalar && all_of(expression.type.dtype);
+    const bool calculates = expression.op == Op::negate || expression.op == Op::add ||
+                            expression.op == Op::subtract || expression.op == Op::multiply ||
+                            expression.op == Op::shift_left;
+    return calculates && expression.type.kind == Type::Kind::scalar &&
+           all_of(expression.type.dtype);
 }
 
-bool is_narrow(const std::optional<Range> &range) { return range && range->is_within(*all_of(dtypes::int32)); }
+bool is_narrow(const std::optional<Range> &range) {
+    return range && range->is_within(*all_of(dtypes::int32));
+}
 
 // True if the expression is available in 32 bits at no cost.
 bool is_short(const Expression &expression) {
     const auto value = build::constant_of(expression);
-    return value ? is_narrow(Range{*value, *value}) : build::without_widening(expression).type == scalar_type(dtypes::int32);
+    return value ? is_narrow(Range{*value, *value})
+                 : build::without_widening(expression).type == scalar_type(dtypes::int32);
 }
 
 class Narrowing {
 public:
-    Narrowing(ir::Function &function, const Variables &counts_elements) : function_(function), ranges_(function) {
+    Narrowing(ir::Function &function, const Variables &counts_elements)
+        : function_(function), ranges_(function) {
         Variables wide = counts_elements;
         find(function.body, false, wide);
-        std::erase_if(narrow_, [&](ir::VariableId id) { return wide.contains(id) || !is_narrow(ranges_.of(id)); });
+        std::erase_if(narrow_, [&](ir::VariableId id) {
+            return wide.contains(id) || !is_narrow(ranges_.of(id));
+        });
     }
 
     void run() {
@@ -156,8 +171,8 @@ private:
         for (const Statement &statement : statements) {
             const bool is_loop = ir::is_loop(statement);
             for (const ir::VariableId id : ir::assigned_by(statement))
-                if (function_.variables[id].type.dtype == dtypes::int64 && !function_.variables[id].parameter &&
-                    (in_loop || is_loop))
+                if (function_.variables[id].type.dtype == dtypes::int64 &&
+                    !function_.variables[id].parameter && (in_loop || is_loop))
                     narrow_.insert(id);
             if (statement.act == Act::for_ && !ends_narrow(statement))
                 wide.insert(statement.id);
@@ -168,7 +183,8 @@ private:
 
     // True if the final value of the counter fits as well.
     bool ends_narrow(const Statement &loop) {
-        const std::optional<Range> start = ranges_.of(loop.expressions[0]), stop = ranges_.of(loop.expressions[1]);
+        const std::optional<Range> start = ranges_.of(loop.expressions[0]),
+                                   stop = ranges_.of(loop.expressions[1]);
         const auto step = build::constant_of(loop.expressions[2]);
         if (!is_narrow(start) || !is_narrow(stop) || !step || !is_narrow(Range{*step, *step}))
             return false;
@@ -190,9 +206,11 @@ private:
             expression.type = scalar_type(dtypes::int32);
             expression = build::converted(expression, dtypes::int64);
         } else if (expression.op == Op::convert && reads_narrow(operands[0])) {
-            expression = build::converted(build::without_widening(operands[0]), expression.type.dtype);
+            expression =
+                build::converted(build::without_widening(operands[0]), expression.type.dtype);
         } else if (build::is_comparison(expression.op) && std::ranges::all_of(operands, is_short) &&
-                   std::ranges::any_of(operands, [this](const Expression &each) { return reads_narrow(each); })) {
+                   std::ranges::any_of(
+                       operands, [this](const Expression &each) { return reads_narrow(each); })) {
             for (Expression &operand : expression.operands)
                 operand = narrowed(operand);
         }
@@ -224,8 +242,10 @@ private:
 void mark(Expression &expression, bool is_offset, Ranges &ranges) {
     const bool accesses = expression.op == Op::load || expression.op == Op::atomic;
     for (std::size_t i = 0; i < expression.operands.size(); ++i)
-        mark(expression.operands[i], (accesses && i == 0) || (is_offset && adds_up(expression)), ranges);
-    if (!wraps(expression) || (expression.op == Op::shift_left && !ranges.of(expression.operands[0])->is_natural()))
+        mark(expression.operands[i], (accesses && i == 0) || (is_offset && adds_up(expression)),
+             ranges);
+    if (!wraps(expression) ||
+        (expression.op == Op::shift_left && !ranges.of(expression.operands[0])->is_natural()))
         return;
     const std::optional<Range> range = is_offset ? std::nullopt : ranges.unwrapped(expression);
     expression.fits |= is_offset || (range && range->is_within(*all_of(expression.type.dtype)));
@@ -251,7 +271,8 @@ void convert_ids_unsigned(ir::Module &module) {
         const auto reads_id = [&](const Expression &expression) {
             bool found = false;
             ir::for_each_within(expression, [&](const Expression &each) {
-                found |= (each.op == Op::index && (each.text == "global_id" || each.text == "local_id")) ||
+                found |= (each.op == Op::index &&
+                          (each.text == "global_id" || each.text == "local_id")) ||
                          (each.op == Op::variable && made_of_ids.contains(each.id));
             });
             return found;
@@ -263,7 +284,8 @@ void convert_ids_unsigned(ir::Module &module) {
                     if (each.op != Op::convert || each.type.dtype != dtypes::float64)
                         return;
                     Expression &operand = each.operands[0];
-                    if (operand.type.dtype == dtypes::int64 && reads_id(operand) && ranges.of(operand)->is_natural())
+                    if (operand.type.dtype == dtypes::int64 && reads_id(operand) &&
+                        ranges.of(operand)->is_natural())
                         operand = build::converted(operand, dtypes::uint64);
                 });
             if (statement.act == Act::assign && reads_id(statement.expressions[0]))
@@ -278,7 +300,8 @@ void mark_what_fits(ir::Module &module) {
         ir::for_each_statement(function.body, [&](Statement &statement) {
             for (std::size_t i = 0; i < statement.expressions.size(); ++i)
                 mark(statement.expressions[i], statement.act == Act::store && i == 0, ranges);
-            if (statement.act == Act::assign && changed_by(statement, statement.id) && ranges.changes_fit(statement.id))
+            if (statement.act == Act::assign && changed_by(statement, statement.id) &&
+                ranges.changes_fit(statement.id))
                 statement.expressions[0].fits = true;
         });
     }

@@ -28,8 +28,8 @@ void infer_restrict(ir::Function &kernel) {
 }
 
 bool same(const ir::Expression &a, const ir::Expression &b) {
-    return a.op == b.op && a.type == b.type && a.value == b.value && a.text == b.text && a.id == b.id && a.number == b.number &&
-           std::ranges::equal(a.operands, b.operands, same);
+    return a.op == b.op && a.type == b.type && a.value == b.value && a.text == b.text &&
+           a.id == b.id && a.number == b.number && std::ranges::equal(a.operands, b.operands, same);
 }
 
 // Moves invariant index arithmetic out of loops: `a[i * stride + k]` becomes `a[offset + k]`.
@@ -42,7 +42,8 @@ public:
             if (ir::is_loop(list[i])) {
                 std::vector<ir::Statement> before = leave(list[i]);
                 const auto added = static_cast<std::ptrdiff_t>(before.size());
-                list.insert(list.begin() + static_cast<std::ptrdiff_t>(i), std::make_move_iterator(before.begin()),
+                list.insert(list.begin() + static_cast<std::ptrdiff_t>(i),
+                            std::make_move_iterator(before.begin()),
                             std::make_move_iterator(before.end()));
                 i += static_cast<std::size_t>(added);
             }
@@ -87,7 +88,9 @@ private:
         case ir::Op::subtract:
         case ir::Op::multiply:
             return expression.type.dtype == dtypes::int64 &&
-                   std::ranges::all_of(expression.operands, [&](const ir::Expression &each) { return is_invariant(each); });
+                   std::ranges::all_of(expression.operands, [&](const ir::Expression &each) {
+                       return is_invariant(each);
+                   });
         default:
             return false;
         }
@@ -97,15 +100,15 @@ private:
     static bool is_worth_it(const ir::Expression &expression) {
         bool found = false;
         ir::for_each_within(expression, [&](const ir::Expression &each) {
-            found |=
-                each.op == ir::Op::multiply && each.operands[0].op != ir::Op::constant && each.operands[1].op != ir::Op::constant;
+            found |= each.op == ir::Op::multiply && each.operands[0].op != ir::Op::constant &&
+                     each.operands[1].op != ir::Op::constant;
         });
         return found;
     }
 
     void replace(ir::Expression &expression, Position at, std::vector<ir::Statement> &before) {
-        const bool calculates =
-            expression.op == ir::Op::add || expression.op == ir::Op::subtract || expression.op == ir::Op::multiply;
+        const bool calculates = expression.op == ir::Op::add || expression.op == ir::Op::subtract ||
+                                expression.op == ir::Op::multiply;
         if (!calculates || expression.type.dtype != dtypes::int64)
             return;
         if (!is_invariant(expression) || !is_worth_it(expression)) {
@@ -113,8 +116,9 @@ private:
                 replace(operand, at, before);
             return;
         }
-        const auto known = std::ranges::find_if(
-            before, [&](const ir::Statement &assignment) { return same(assignment.expressions[0], expression); });
+        const auto known = std::ranges::find_if(before, [&](const ir::Statement &assignment) {
+            return same(assignment.expressions[0], expression);
+        });
         ir::VariableId id = 0;
         if (known != before.end()) {
             id = known->id;

@@ -66,10 +66,12 @@ constexpr std::array order_names{"relaxed", "acquire", "release", "acq_rel", "se
 
 class Printer {
 public:
-    Printer(const Module &module, const Function &function) : module_(module), function_(function) {}
+    Printer(const Module &module, const Function &function)
+        : module_(module), function_(function) {}
 
     std::string print() {
-        text_ = (&function_ == &module_.kernel() ? "kernel " : "function ") + function_.name + "(" + parameters() + ")";
+        text_ = (&function_ == &module_.kernel() ? "kernel " : "function ") + function_.name + "(" +
+                parameters() + ")";
         if (function_.returns.kind != Type::Kind::nothing)
             text_ += " -> " + name_of(function_.returns);
         text_ += "\n";
@@ -141,7 +143,8 @@ private:
             return list(names) + " = " + outer(expressions[0]);
         }
         case Act::store:
-            return function_.roots[statement.id].name + "[" + outer(expressions[0]) + "] = " + outer(expressions[1]);
+            return function_.roots[statement.id].name + "[" + outer(expressions[0]) +
+                   "] = " + outer(expressions[1]);
         case Act::if_:
             return "if " + outer(expressions[0]);
         case Act::while_:
@@ -157,18 +160,23 @@ private:
         case Act::evaluate:
             return outer(expressions[0]);
         case Act::barrier:
-            return "barrier(" + std::string(scope_names[static_cast<std::size_t>(statement.scope)]) + fences(statement) + ")";
+            return "barrier(" +
+                   std::string(scope_names[static_cast<std::size_t>(statement.scope)]) +
+                   fences(statement) + ")";
         case Act::fence:
-            return "fence(" + std::string(scope_names[static_cast<std::size_t>(statement.scope)]) + ", " +
-                   order_names[static_cast<std::size_t>(statement.order)] + fences(statement) + ")";
+            return "fence(" + std::string(scope_names[static_cast<std::size_t>(statement.scope)]) +
+                   ", " + order_names[static_cast<std::size_t>(statement.order)] +
+                   fences(statement) + ")";
         case Act::print:
-            return "print(" + quoted(statement.text) + (expressions.empty() ? "" : ", ") + list(expressions) + ")";
+            return "print(" + quoted(statement.text) + (expressions.empty() ? "" : ", ") +
+                   list(expressions) + ")";
         }
         return "";
     }
 
     static std::string fences(const Statement &statement) {
-        return std::string(statement.fences & local_fence ? ", local" : "") + (statement.fences & global_fence ? ", global" : "");
+        return std::string(statement.fences & local_fence ? ", local" : "") +
+               (statement.fences & global_fence ? ", global" : "");
     }
 
     static std::string quoted(const std::string &text) {
@@ -193,9 +201,11 @@ private:
         case Op::variable:
             return function_.variables[expression.id].name;
         case Op::extent:
-            return function_.roots[expression.id].name + ".extent" + std::to_string(expression.number);
+            return function_.roots[expression.id].name + ".extent" +
+                   std::to_string(expression.number);
         case Op::stride:
-            return function_.roots[expression.id].name + ".stride" + std::to_string(expression.number);
+            return function_.roots[expression.id].name + ".stride" +
+                   std::to_string(expression.number);
         case Op::index:
             return expression.text + std::to_string(expression.number);
         case Op::negate:
@@ -217,12 +227,15 @@ private:
         case Op::call:
             return call(expression);
         case Op::atomic:
-            return "atomic." + expression.text + "<" + order_names[static_cast<std::size_t>(expression.order)] + ", " +
-                   scope_names[static_cast<std::size_t>(expression.scope)] + ">(" + function_.roots[expression.id].name + ", " +
-                   list(operands) + ")";
+            return "atomic." + expression.text + "<" +
+                   order_names[static_cast<std::size_t>(expression.order)] + ", " +
+                   scope_names[static_cast<std::size_t>(expression.scope)] + ">(" +
+                   function_.roots[expression.id].name + ", " + list(operands) + ")";
         case Op::group:
-            return std::string(scope_names[static_cast<std::size_t>(expression.scope)]) + "." + expression.text +
-                   (expression.operation.empty() ? "" : "<" + expression.operation + ">") + "(" + list(operands) + ")";
+            return std::string(scope_names[static_cast<std::size_t>(expression.scope)]) + "." +
+                   expression.text +
+                   (expression.operation.empty() ? "" : "<" + expression.operation + ">") + "(" +
+                   list(operands) + ")";
         case Op::bound_check:
             return "checked(" + list(operands) + ")";
         default:
@@ -233,7 +246,8 @@ private:
     // A constant shows its type if Python's literal would have another one.
     static std::string constant(const Expression &expression) {
         const Dtype dtype = expression.type.dtype;
-        const bool is_plain = dtype == dtypes::int64 || dtype == dtypes::float64 || is_boolean(dtype);
+        const bool is_plain =
+            dtype == dtypes::int64 || dtype == dtypes::float64 || is_boolean(dtype);
         return text_of_constant(expression) + (is_plain ? "" : ":" + name_of(dtype));
     }
 

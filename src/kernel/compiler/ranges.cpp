@@ -34,20 +34,26 @@ Bound product_of(Bound a, Bound b) {
     return a && b && !__builtin_mul_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
 }
 
-Known between(Bound least, Bound most) { return least && most ? Known(Range{*least, *most}) : std::nullopt; }
+Known between(Bound least, Bound most) {
+    return least && most ? Known(Range{*least, *most}) : std::nullopt;
+}
 
-Range either(const Range &a, const Range &b) { return {std::min(a.least, b.least), std::max(a.most, b.most)}; }
+Range either(const Range &a, const Range &b) {
+    return {std::min(a.least, b.least), std::max(a.most, b.most)};
+}
 
 Known multiplied(const Range &a, const Range &b) {
-    const Bound products[] = {product_of(a.least, b.least), product_of(a.least, b.most), product_of(a.most, b.least),
-                              product_of(a.most, b.most)};
+    const Bound products[] = {product_of(a.least, b.least), product_of(a.least, b.most),
+                              product_of(a.most, b.least), product_of(a.most, b.most)};
     if (!std::ranges::all_of(products, [](Bound product) { return product.has_value(); }))
         return std::nullopt;
     const auto [least, most] = std::ranges::minmax(products);
     return Range{*least, *most};
 }
 
-Known negated(const Range &range) { return between(difference_of(0, range.most), difference_of(0, range.least)); }
+Known negated(const Range &range) {
+    return between(difference_of(0, range.most), difference_of(0, range.least));
+}
 
 // Range after up to `times` changes.
 Known drifting(const Range &before, const Range &change, Bound times) {
@@ -58,14 +64,16 @@ Known drifting(const Range &before, const Range &change, Bound times) {
 // Range of an operation on non-negative numbers whose result has no more bits than the larger
 // operand.
 Range within_bits(const Range &a, const Range &b) {
-    return {0, INT64_MAX >> (63 - std::bit_width(static_cast<std::uint64_t>(std::max(a.most, b.most))))};
+    return {0, INT64_MAX >>
+                   (63 - std::bit_width(static_cast<std::uint64_t>(std::max(a.most, b.most))))};
 }
 
 Known absolute(const Range &range) {
     if (range.is_natural())
         return range;
     const Known mirrored = negated(range);
-    return mirrored ? Known(Range{std::max<std::int64_t>(mirrored->least, 0), std::max(range.most, mirrored->most)})
+    return mirrored ? Known(Range{std::max<std::int64_t>(mirrored->least, 0),
+                                  std::max(range.most, mirrored->most)})
                     : std::nullopt;
 }
 
@@ -78,7 +86,8 @@ Known towards_zero(Op op, const Range &a, const Range &b) {
     case Op::shift_right:
         return b.is_natural() ? Known(either(a, {0, 0})) : std::nullopt;
     case Op::floor_modulo:
-        return b.is_natural() ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)}) : std::nullopt;
+        return b.is_natural() ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)})
+                              : std::nullopt;
     case Op::truncate_modulo:
         return a.is_natural() ? Known(Range{0, a.most}) : std::nullopt;
     case Op::bit_and:
@@ -95,7 +104,8 @@ Known towards_zero(Op op, const Range &a, const Range &b) {
 }
 
 // Range as if the type were unbounded.
-Known unwrapped_by(const Expression &expression, const std::function<Known(const Expression &)> &of) {
+Known unwrapped_by(const Expression &expression,
+                   const std::function<Known(const Expression &)> &of) {
     const Known a = of(expression.operands[0]);
     if (!a)
         return std::nullopt;
@@ -112,8 +122,9 @@ Known unwrapped_by(const Expression &expression, const std::function<Known(const
     case Op::multiply:
         return multiplied(*a, *b);
     case Op::shift_left:
-        return b->least >= 0 && b->most < 63 ? multiplied(*a, {std::int64_t{1} << b->least, std::int64_t{1} << b->most})
-                                             : std::nullopt;
+        return b->least >= 0 && b->most < 63
+                   ? multiplied(*a, {std::int64_t{1} << b->least, std::int64_t{1} << b->most})
+                   : std::nullopt;
     default:
         return towards_zero(expression.op, *a, *b);
     }
@@ -126,9 +137,13 @@ Known constant_range(const Expression &constant) {
     return between(value, value);
 }
 
-bool is_size(const std::string &index) { return index.ends_with("_size") || index.starts_with("num_") || index == "work_dim"; }
+bool is_size(const std::string &index) {
+    return index.ends_with("_size") || index.starts_with("num_") || index == "work_dim";
+}
 
-bool is_variable(const Expression &expression, ir::VariableId id) { return expression.op == Op::variable && expression.id == id; }
+bool is_variable(const Expression &expression, ir::VariableId id) {
+    return expression.op == Op::variable && expression.id == id;
+}
 
 // Condition `v < end`, or `v > end` when counting down, that is implied by another condition.
 struct Limit {
@@ -143,12 +158,14 @@ std::optional<Limit> limit_in(const Expression &condition, ir::VariableId id, bo
     }
     if (!build::is_comparison(condition.op))
         return std::nullopt;
-    const Op less = is_upwards ? Op::less : Op::greater, or_equal = is_upwards ? Op::less_equal : Op::greater_equal;
+    const Op less = is_upwards ? Op::less : Op::greater,
+             or_equal = is_upwards ? Op::less_equal : Op::greater_equal;
     for (const std::size_t side : {0, 1}) {
         const Op op = side == 0 ? condition.op : build::mirrored(condition.op);
         const Expression &operand = condition.operands[side];
         const bool is_converted = operand.op == Op::convert && all_of(operand.type.dtype);
-        if (is_variable(is_converted ? operand.operands[0] : operand, id) && (op == less || op == or_equal))
+        if (is_variable(is_converted ? operand.operands[0] : operand, id) &&
+            (op == less || op == or_equal))
             return Limit{&condition.operands[1 - side], op == or_equal, operand.type.dtype};
     }
     return std::nullopt;
@@ -226,7 +243,8 @@ Known counted(const Range &start, const Range &stop, const Range &step) {
         return between(start.least, before_stop);
     if (step.most < 0)
         return between(behind_stop, start.most);
-    return before_stop && behind_stop ? Known(either(start, {*behind_stop, *before_stop})) : std::nullopt;
+    return before_stop && behind_stop ? Known(either(start, {*behind_stop, *before_stop}))
+                                      : std::nullopt;
 }
 
 const Expression *changed_by(const ir::Statement &statement, ir::VariableId id) {
@@ -246,7 +264,8 @@ Ranges::Ranges(const ir::Function &function) : function_(function) {
     collect(function.body, loops);
 }
 
-void Ranges::collect(const std::vector<ir::Statement> &statements, std::vector<const ir::Statement *> &loops) {
+void Ranges::collect(const std::vector<ir::Statement> &statements,
+                     std::vector<const ir::Statement *> &loops) {
     for (const ir::Statement &statement : statements) {
         for (const ir::VariableId id : ir::assigned_by(statement))
             assignments_[id].push_back({&statement, loops});
@@ -270,9 +289,10 @@ Known Ranges::of(const Expression &expression) {
     if (!all || depth_ == most_depth)
         return all;
     ++depth_;
-    const Known range = expression.op == Op::variable
-                            ? of(expression.id)
-                            : calculated(expression, [this](const Expression &operand) { return of(operand); });
+    const Known range =
+        expression.op == Op::variable
+            ? of(expression.id)
+            : calculated(expression, [this](const Expression &operand) { return of(operand); });
     --depth_;
     return range && range->is_within(*all) ? range : all;
 }
@@ -296,20 +316,24 @@ bool Ranges::changes_fit(ir::VariableId id) {
 }
 
 Known Ranges::counted(const ir::Statement &loop) {
-    const Known start = of(loop.expressions[0]), stop = of(loop.expressions[1]), step = of(loop.expressions[2]);
+    const Known start = of(loop.expressions[0]), stop = of(loop.expressions[1]),
+                step = of(loop.expressions[2]);
     return start && stop && step ? kernel::counted(*start, *stop, *step) : std::nullopt;
 }
 
 bool Ranges::ends_within_type(const ir::Statement &loop) {
-    const Known all = all_of(function_.variables[loop.id].type.dtype), start = of(loop.expressions[0]),
-                stop = of(loop.expressions[1]);
+    const Known all = all_of(function_.variables[loop.id].type.dtype),
+                start = of(loop.expressions[0]), stop = of(loop.expressions[1]);
     const Bound step = build::constant_of(loop.expressions[2]);
     if (!all || !start || !stop || !step)
         return false;
     const bool is_upwards = *step > 0;
-    const auto is_held = [&](Bound value) { return value && all->least <= *value && *value <= all->most; };
+    const auto is_held = [&](Bound value) {
+        return value && all->least <= *value && *value <= all->most;
+    };
     const Bound last = is_upwards ? difference_of(stop->most, 1) : sum_of(stop->least, 1);
-    return is_held(sum_of(last, step)) || is_held(sum_of(is_upwards ? start->most : start->least, product_of(step, most_rounds)));
+    return is_held(sum_of(last, step)) ||
+           is_held(sum_of(is_upwards ? start->most : start->least, product_of(step, most_rounds)));
 }
 
 // Upper bound of the number of times that the body of these nested loops runs in one call.
@@ -319,27 +343,35 @@ std::optional<std::int64_t> Ranges::rounds(const std::vector<const ir::Statement
         const Known counter = loop->act == ir::Act::for_ ? counted(*loop) : std::nullopt;
         const Bound length = counter ? difference_of(counter->most, counter->least) : std::nullopt;
         const Bound step = build::constant_of(loop->expressions.back());
-        const std::int64_t by = step && *step != INT64_MIN ? std::max<std::int64_t>(std::abs(*step), 1) : 1;
-        product = product_of(product, length ? Bound(std::max<std::int64_t>(*length / by + 1, 0)) : std::nullopt);
+        const std::int64_t by =
+            step && *step != INT64_MIN ? std::max<std::int64_t>(std::abs(*step), 1) : 1;
+        product = product_of(product, length ? Bound(std::max<std::int64_t>(*length / by + 1, 0))
+                                             : std::nullopt);
     }
     return product;
 }
 
 // If a `while` tests `v < x` before each change of `v`, only the last change may pass `x`. nullopt:
 // no loop has such a test.
-std::optional<Ranges::End> Ranges::end_of(const Assignment &change, ir::VariableId id, const Range &by) {
+std::optional<Ranges::End> Ranges::end_of(const Assignment &change, ir::VariableId id,
+                                          const Range &by) {
     const bool is_upwards = by.least >= 0;
-    if (change.loops.empty() || change.loops.back()->act != ir::Act::while_ || (!is_upwards && by.most > 0))
+    if (change.loops.empty() || change.loops.back()->act != ir::Act::while_ ||
+        (!is_upwards && by.most > 0))
         return std::nullopt;
     const ir::Statement *const loop = change.loops.back();
-    const auto is_within = [&](const Assignment &each) { return std::ranges::find(each.loops, loop) != each.loops.end(); };
+    const auto is_within = [&](const Assignment &each) {
+        return std::ranges::find(each.loops, loop) != each.loops.end();
+    };
     const auto limit = limit_in(loop->expressions[0], id, is_upwards);
-    const Known end = limit && std::ranges::count_if(assignments_[id], is_within) == 1 ? of(*limit->end) : std::nullopt;
+    const Known end = limit && std::ranges::count_if(assignments_[id], is_within) == 1
+                          ? of(*limit->end)
+                          : std::nullopt;
     if (!end)
         return std::nullopt;
     const std::int64_t before = limit->includes_end ? 0 : 1;
-    const Bound furthest =
-        is_upwards ? sum_of(difference_of(end->most, before), by.most) : sum_of(sum_of(end->least, before), by.least);
+    const Bound furthest = is_upwards ? sum_of(difference_of(end->most, before), by.most)
+                                      : sum_of(sum_of(end->least, before), by.least);
     return furthest ? std::optional(End{*furthest, *all_of(limit->compared)}) : std::nullopt;
 }
 
@@ -371,12 +403,15 @@ Known Ranges::found(ir::VariableId id) {
                 drift = *drifted;
                 continue;
             }
-            compared = {std::max(compared.least, end->compared.least), std::min(compared.most, end->compared.most)};
+            compared = {std::max(compared.least, end->compared.least),
+                        std::min(compared.most, end->compared.most)};
             range = Range{end->furthest, end->furthest};
         }
         base = base ? either(*base, *range) : range;
     }
-    const Known range = base ? between(sum_of(base->least, drift.least), sum_of(base->most, drift.most)) : std::nullopt;
+    const Known range =
+        base ? between(sum_of(base->least, drift.least), sum_of(base->most, drift.most))
+             : std::nullopt;
     return range && range->is_within(compared) ? range : std::nullopt;
 }
 

@@ -27,8 +27,9 @@ std::optional<Range> all_of(Dtype dtype);
 
 // Range of an operation, from the ranges of its operands as `of` gives them. nullopt: unknown, or
 // beyond the type, so that it may wrap.
-std::optional<Range> calculated(const ir::Expression &expression,
-                                const std::function<std::optional<Range>(const ir::Expression &)> &of);
+std::optional<Range>
+calculated(const ir::Expression &expression,
+           const std::function<std::optional<Range>(const ir::Expression &)> &of);
 // Range of the counter inside a loop over a range, which may be empty.
 std::optional<Range> counted(const Range &start, const Range &stop, const Range &step);
 
@@ -59,7 +60,8 @@ private:
         std::vector<const ir::Statement *> loops;  // around it, the innermost last
     };
 
-    void collect(const std::vector<ir::Statement> &statements, std::vector<const ir::Statement *> &loops);
+    void collect(const std::vector<ir::Statement> &statements,
+                 std::vector<const ir::Statement *> &loops);
     std::optional<Range> found(ir::VariableId id);
     std::optional<Range> assigned(const ir::Statement &statement);
     std::optional<std::int64_t> rounds(const std::vector<const ir::Statement *> &loops);

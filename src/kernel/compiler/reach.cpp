@@ -53,10 +53,10 @@ using Arrays = std::map<ir::RootId, CertainAccess::Array>;
 class Reaching {
 public:
     // `values` has the scalar parameters whose values a launch knows.
-    Reaching(const ir::Module &module, const ir::Function &function, Arrays parameters, KnownValues values,
-             std::vector<Reach> &reach, std::vector<CertainAccess> &accesses)
-        : module_(module), function_(function), arrays_(std::move(parameters)), values_(std::move(values)), reach_(reach),
-          accesses_(accesses) {
+    Reaching(const ir::Module &module, const ir::Function &function, Arrays parameters,
+             KnownValues values, std::vector<Reach> &reach, std::vector<CertainAccess> &accesses)
+        : module_(module), function_(function), arrays_(std::move(parameters)),
+          values_(std::move(values)), reach_(reach), accesses_(accesses) {
         for (ir::RootId id = 0; id < function.roots.size(); ++id)
             if (const ir::Root &root = function.roots[id]; !root.parameter)
                 arrays_[id] = {root.name, root.type.space, {}, root.type.shape};
@@ -97,7 +97,8 @@ private:
 
     // Collects the subexpressions that are always evaluated.
     void collect(const Expression &expression) {
-        const bool is_lazy = expression.op == Op::logic_and || expression.op == Op::logic_or || expression.op == Op::select;
+        const bool is_lazy = expression.op == Op::logic_and || expression.op == Op::logic_or ||
+                             expression.op == Op::select;
         for (const Expression &operand : expression.operands) {
             collect(operand);
             if (is_lazy)
@@ -120,14 +121,19 @@ private:
         next = 0;
         for (const ir::RootId id : ir::parameters_in_order(callee.roots))
             parameters[id] = arrays_.at(call.roots.at(next++));
-        Reaching(module_, callee, std::move(parameters), std::move(values), reach_, accesses_).run();
+        Reaching(module_, callee, std::move(parameters), std::move(values), reach_, accesses_)
+            .run();
     }
 
     static bool may_leave(const Statement &statement) {
-        bool leaves = statement.act == Act::return_ || statement.act == Act::break_ || statement.act == Act::continue_;
-        ir::for_each_statement(statement.body, [&](const Statement &each) { leaves |= each.act == Act::return_; });
-        ir::for_each_statement(statement.otherwise, [&](const Statement &each) { leaves |= each.act == Act::return_; });
-        return leaves || (statement.act == Act::if_ && (jumps(statement.body) || jumps(statement.otherwise)));
+        bool leaves = statement.act == Act::return_ || statement.act == Act::break_ ||
+                      statement.act == Act::continue_;
+        ir::for_each_statement(statement.body,
+                               [&](const Statement &each) { leaves |= each.act == Act::return_; });
+        ir::for_each_statement(statement.otherwise,
+                               [&](const Statement &each) { leaves |= each.act == Act::return_; });
+        return leaves ||
+               (statement.act == Act::if_ && (jumps(statement.body) || jumps(statement.otherwise)));
     }
 
     // True if a break or continue in the statements belongs to an enclosing loop.
@@ -139,7 +145,8 @@ private:
     }
 
     static bool goes_round(const Statement &loop) {
-        const auto start = build::constant_of(loop.expressions[0]), stop = build::constant_of(loop.expressions[1]),
+        const auto start = build::constant_of(loop.expressions[0]),
+                   stop = build::constant_of(loop.expressions[1]),
                    step = build::constant_of(loop.expressions[2]);
         return start && stop && step && (*step > 0 ? *start < *stop : *start > *stop);
     }
@@ -157,7 +164,8 @@ private:
         const Expression &counted = counted_from_front(index, extent);
         const bool wraps = &counted != &index;
         // The front end has turned a constant negative index into `extent - constant`.
-        const bool is_from_end = index.op == Op::subtract && extent.op == Op::extent && build::same(index.operands[0], extent);
+        const bool is_from_end = index.op == Op::subtract && extent.op == Op::extent &&
+                                 build::same(index.operands[0], extent);
         const Known value = is_from_end ? scaled(affine(index.operands[1]), -1) : affine(counted);
         if (value && array.argument)
             add(*value, {*array.argument, axis, wraps || is_from_end, index.at});
@@ -172,15 +180,18 @@ private:
             return;
         access.index = std::move(*index);
         const auto is_same = [&](const CertainAccess &each) {
-            return each.array.argument == access.array.argument && each.array.name == access.array.name &&
-                   each.axis == access.axis && build::same(each.index, access.index);
+            return each.array.argument == access.array.argument &&
+                   each.array.name == access.array.name && each.axis == access.axis &&
+                   build::same(each.index, access.index);
         };
         if (std::ranges::none_of(accesses_, is_same))
             accesses_.push_back(std::move(access));
     }
 
     void add(const Affine &index, const Reach::Axis &axis) {
-        const auto is_same = [&](const Reach &each) { return each.constant == index.constant && each.by_id == index.by_id; };
+        const auto is_same = [&](const Reach &each) {
+            return each.constant == index.constant && each.by_id == index.by_id;
+        };
         auto found = std::ranges::find_if(reach_, is_same);
         if (found == reach_.end())
             found = reach_.insert(reach_.end(), Reach{index.constant, index.by_id, {}});
@@ -188,7 +199,8 @@ private:
             found->axes.push_back(axis);
     }
 
-    // Rewrites the expression in terms known to a launch. Returns: nullopt if it has any other term.
+    // Rewrites the expression in terms known to a launch. Returns: nullopt if it has any other
+    // term.
     std::optional<Expression> known(const Expression &expression) const {
         if (expression.op == Op::variable) {
             const auto value = values_.find(expression.id);
@@ -217,16 +229,18 @@ private:
     // True if it has an id or size.
     static bool mentions_range(const Expression &expression) {
         bool found = false;
-        ir::for_each_within(expression, [&](const Expression &each) { found |= each.op == Op::index; });
+        ir::for_each_within(expression,
+                            [&](const Expression &each) { found |= each.op == Op::index; });
         return found;
     }
 
     // Returns `x` for `x + extent if x < 0 else x`.
     static const Expression &counted_from_front(const Expression &index, const Expression &extent) {
-        const bool is_choice = index.op == Op::select && index.operands[0].op == Op::less &&
-                               build::constant_of(index.operands[0].operands[1]) == 0 &&
-                               build::same(index.operands[0].operands[0], index.operands[2]) &&
-                               build::same(index.operands[1], build::sum(index.operands[2], extent));
+        const bool is_choice =
+            index.op == Op::select && index.operands[0].op == Op::less &&
+            build::constant_of(index.operands[0].operands[1]) == 0 &&
+            build::same(index.operands[0].operands[0], index.operands[2]) &&
+            build::same(index.operands[1], build::sum(index.operands[2], extent));
         return is_choice ? index.operands[2] : index;
     }
 
@@ -289,7 +303,8 @@ private:
 
 }  // namespace
 
-void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach, std::vector<CertainAccess> &accesses) {
+void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach,
+                           std::vector<CertainAccess> &accesses) {
     const ir::Function &kernel = module.kernel();
     Arrays parameters;
     for (ir::RootId id = 0; id < kernel.roots.size(); ++id)

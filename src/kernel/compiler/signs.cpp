@@ -29,8 +29,8 @@ double number_of(const Expression &expression) {
 
 // Variables depend on each other: iterates to a fixed point.
 Signs::Signs(const ir::Module &module, const ir::Function &function)
-    : function_(function), is_kernel_(&function == &module.kernel()), constant_(function.variables.size()),
-      minus_one_(function.variables.size()) {
+    : function_(function), is_kernel_(&function == &module.kernel()),
+      constant_(function.variables.size()), minus_one_(function.variables.size()) {
     bool changed = false;
     const auto set = [&](std::vector<bool> &facts, ir::VariableId id, bool fact) {
         changed |= fact && !facts[id];
@@ -70,9 +70,11 @@ bool Signs::may_be_constant(const Expression &expression) const {
     case Op::group:
         return false;
     case Op::negate:  // for floats it is written so that no compiler folds it
-        return expression.type.dtype.code == TypeCode::integer && may_be_constant(expression.operands[0]);
+        return expression.type.dtype.code == TypeCode::integer &&
+               may_be_constant(expression.operands[0]);
     default:
-        return std::ranges::all_of(expression.operands, [&](const Expression &each) { return may_be_constant(each); });
+        return std::ranges::all_of(expression.operands,
+                                   [&](const Expression &each) { return may_be_constant(each); });
     }
 }
 

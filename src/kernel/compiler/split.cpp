@@ -13,7 +13,9 @@ using Variables = Split::Variables;
 
 bool synchronises(const ir::Statement &statement) {
     bool found = false;
-    const auto look = [&](const ir::Statement &each) { found |= each.act == ir::Act::barrier || ir::is_group_function(each); };
+    const auto look = [&](const ir::Statement &each) {
+        found |= each.act == ir::Act::barrier || ir::is_group_function(each);
+    };
     look(statement);
     ir::for_each_statement(statement.body, look);
     ir::for_each_statement(statement.otherwise, look);
@@ -46,8 +48,8 @@ Variables touched_by(const ir::Statement &statement) {
 bool calculates(const ir::Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const ir::Expression &each) {
-        pure &= each.op != ir::Op::load && each.op != ir::Op::call && each.op != ir::Op::atomic && each.op != ir::Op::group &&
-                each.op != ir::Op::bound_check;
+        pure &= each.op != ir::Op::load && each.op != ir::Op::call && each.op != ir::Op::atomic &&
+                each.op != ir::Op::group && each.op != ir::Op::bound_check;
     });
     return pure;
 }
@@ -141,15 +143,18 @@ bool Split::mark(const ir::Statement &statement, const ir::Statement *loop) {
 void Split::find_group_statements() {
     // A return before a barrier must be taken by all work-items.
     std::vector<const ir::Statement *> open_returns;
-    const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list, bool in_synchronised_loop) -> void {
+    const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list,
+                          bool in_synchronised_loop) -> void {
         for (const ir::Statement &statement : list) {
             if (statement.act == ir::Act::return_)
-                in_synchronised_loop ? void(of_group_.insert(&statement)) : open_returns.push_back(&statement);
+                in_synchronised_loop ? void(of_group_.insert(&statement))
+                                     : open_returns.push_back(&statement);
             if (statement.act == ir::Act::barrier || ir::is_group_function(statement)) {
                 of_group_.insert(open_returns.begin(), open_returns.end());
                 open_returns.clear();
             }
-            const bool within = in_synchronised_loop || (ir::is_loop(statement) && synchronises(statement));
+            const bool within =
+                in_synchronised_loop || (ir::is_loop(statement) && synchronises(statement));
             self(self, statement.body, within);
             self(self, statement.otherwise, within);
         }
@@ -183,39 +188,47 @@ bool Split::is_divergent(const ir::Expression &expression) const {
     case ir::Op::bound_check:
         return true;
     case ir::Op::group: {
-        const bool same_for_all =
-            expression.text == "reduce" || expression.text == "broadcast" || expression.text == "any" || expression.text == "all";
+        const bool same_for_all = expression.text == "reduce" || expression.text == "broadcast" ||
+                                  expression.text == "any" || expression.text == "all";
         return expression.scope != ir::Scope::work_group || !same_for_all;
     }
     default:
         break;
     }
-    return std::ranges::any_of(expression.operands, [&](const ir::Expression &operand) { return is_divergent(operand); });
+    return std::ranges::any_of(
+        expression.operands, [&](const ir::Expression &operand) { return is_divergent(operand); });
 }
 
 bool Split::leaves_divergently(const std::vector<ir::Statement> &list, bool divergent) const {
     return std::ranges::any_of(list, [&](const ir::Statement &statement) {
-        if (statement.act == ir::Act::break_ || statement.act == ir::Act::continue_ || statement.act == ir::Act::return_)
+        if (statement.act == ir::Act::break_ || statement.act == ir::Act::continue_ ||
+            statement.act == ir::Act::return_)
             return divergent;
-        const bool within = divergent || (!statement.expressions.empty() && !statement.body.empty() &&
-                                          std::ranges::any_of(statement.expressions, [&](const ir::Expression &expression) {
-                                              return is_divergent(expression);
-                                          }));
-        return leaves_divergently(statement.body, within) || leaves_divergently(statement.otherwise, within);
+        const bool within =
+            divergent ||
+            (!statement.expressions.empty() && !statement.body.empty() &&
+             std::ranges::any_of(statement.expressions, [&](const ir::Expression &expression) {
+                 return is_divergent(expression);
+             }));
+        return leaves_divergently(statement.body, within) ||
+               leaves_divergently(statement.otherwise, within);
     });
 }
 
 bool Split::diverge(const std::vector<ir::Statement> &list, bool divergent) {
     bool changed = false;
     for (const ir::Statement &statement : list) {
-        const bool differs = divergent || std::ranges::any_of(statement.expressions, [&](const ir::Expression &expression) {
-                                 return is_divergent(expression);
-                             });
+        const bool differs =
+            divergent ||
+            std::ranges::any_of(statement.expressions, [&](const ir::Expression &expression) {
+                return is_divergent(expression);
+            });
         for (const ir::VariableId id : ir::assigned_by(statement))
             if (differs && !divergent_[id])
                 divergent_[id] = changed = true;
         const bool within =
-            differs || (ir::is_loop(statement) && leaves_divergently(statement.body, false) && !of_group_.contains(&statement));
+            differs || (ir::is_loop(statement) && leaves_divergently(statement.body, false) &&
+                        !of_group_.contains(&statement));
         changed |= diverge(statement.body, within);
         changed |= diverge(statement.otherwise, within);
     }
@@ -235,7 +248,8 @@ void Split::find_definitions() {
     for (std::size_t i = 0; i < kernel_.variables.size(); ++i)
         if (kernel_.variables[i].parameter)
             ++assignments_[i];
-    const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list, bool in_loop, bool of_group) -> void {
+    const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list, bool in_loop,
+                          bool of_group) -> void {
         for (const ir::Statement &statement : list) {
             for (const ir::VariableId id : ir::assigned_by(statement)) {
                 if (++assignments_[id] == 1 && statement.act == ir::Act::assign)
@@ -244,7 +258,8 @@ void Split::find_definitions() {
                     definitions_.erase(id);
                 if (in_loop || ir::is_loop(statement))
                     outside_loops_[id] = false;
-                const bool by_group = of_group && (statement.act == ir::Act::assign || of_group_.contains(&statement));
+                const bool by_group = of_group && (statement.act == ir::Act::assign ||
+                                                   of_group_.contains(&statement));
                 if (!by_group || divergent_[id])
                     splittable[id] = false;
             }
@@ -280,8 +295,10 @@ bool Split::can_recompute(const ir::Expression &expression, const Variables &kno
     ir::for_each_within(expression, [&](const ir::Expression &each) {
         if (each.op != ir::Op::variable)
             return;
-        const bool is_parameter = kernel_.variables[each.id].parameter.has_value() && assignments_[each.id] == 1;
-        const bool is_fixed = shared_.contains(each.id) && assignments_[each.id] == 1 && outside_loops_[each.id];
+        const bool is_parameter =
+            kernel_.variables[each.id].parameter.has_value() && assignments_[each.id] == 1;
+        const bool is_fixed =
+            shared_.contains(each.id) && assignments_[each.id] == 1 && outside_loops_[each.id];
         can &= is_parameter || is_fixed || known.contains(each.id);
     });
     return can;
@@ -320,7 +337,8 @@ void Split::cut(const std::vector<ir::Statement> &list, bool in_loop) {
         row.clear();
     };
     for (const ir::Statement &statement : list) {
-        const bool shared = statement.act == ir::Act::assign && shared_.contains(statement.id) && !of_group_.contains(&statement);
+        const bool shared = statement.act == ir::Act::assign && shared_.contains(statement.id) &&
+                            !of_group_.contains(&statement);
         if (shared && moves_before(statement, row)) {
             pieces.push_back({&statement, 0});
         } else if (shared || of_group_.contains(&statement)) {
@@ -375,7 +393,8 @@ void Split::settle() {
     // Counters of loops around barriers, and results of group functions that are the same for all.
     const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list) -> void {
         for (const ir::Statement &statement : list) {
-            if (statement.act == ir::Act::for_ && of_group_.contains(&statement) && splittable_.contains(statement.id))
+            if (statement.act == ir::Act::for_ && of_group_.contains(&statement) &&
+                splittable_.contains(statement.id))
                 shared_.insert(statement.id);
             self(self, statement.body);
             self(self, statement.otherwise);
@@ -428,7 +447,8 @@ void Split::find_kept_arrays() {
             uses |= statement.act == ir::Act::store && statement.id == root;
             for (const ir::Expression &expression : statement.expressions)
                 ir::for_each_within(expression, [&](const ir::Expression &each) {
-                    uses |= (each.op == ir::Op::load || each.op == ir::Op::atomic) && each.id == root;
+                    uses |=
+                        (each.op == ir::Op::load || each.op == ir::Op::atomic) && each.id == root;
                     uses |= std::ranges::find(each.roots, root) != each.roots.end();
                 });
         };
@@ -459,7 +479,9 @@ void Split::find_early_returns() {
     bool returned = false;
     for (const Region &region : regions_) {
         returns_early_ |= returned;
-        const auto look = [&](const ir::Statement &statement) { returned |= statement.act == ir::Act::return_; };
+        const auto look = [&](const ir::Statement &statement) {
+            returned |= statement.act == ir::Act::return_;
+        };
         for (const ir::Statement *statement : region.row) {
             look(*statement);
             ir::for_each_statement(statement->body, look);

@@ -40,7 +40,9 @@ public:
     explicit Split(const ir::Function &kernel);
 
     // Pieces of the kernel's body, or of the body of a statement that contains a barrier.
-    const std::vector<Piece> &pieces(const std::vector<ir::Statement> &list) const { return pieces_.at(&list); }
+    const std::vector<Piece> &pieces(const std::vector<ir::Statement> &list) const {
+        return pieces_.at(&list);
+    }
     const Region &region(std::size_t index) const { return regions_[index]; }
     const std::vector<Region> &regions() const { return regions_; }
 
@@ -78,9 +80,10 @@ private:
     std::set<const ir::Statement *> of_group_;
     std::vector<bool> divergent_;
     std::vector<int> assignments_;
-    std::vector<bool> outside_loops_;                               // by variable: its one assignment is in no loop
-    std::map<ir::VariableId, const ir::Expression *> definitions_;  // of variables that are assigned once
-    Variables splittable_;                                          // all assignments stand where the group could make them
+    std::vector<bool> outside_loops_;  // by variable: its one assignment is in no loop
+    // of variables that are assigned once
+    std::map<ir::VariableId, const ir::Expression *> definitions_;
+    Variables splittable_;  // all assignments stand where the group could make them
     Variables group_reads_, group_results_;
     std::map<const std::vector<ir::Statement> *, std::vector<Piece>> pieces_;
     std::vector<Region> regions_;

@@ -55,8 +55,9 @@ std::string name_of(const Type &type) {
     case Type::Kind::scalar:
         return name_of(type.dtype);
     case Type::Kind::array:
-        return std::string(type.read_only && type.space == Space::global ? "read-only " : "") + name_of(type.dtype) + "[" +
-               dimensions_of(type) + "]" + std::string(place_of(type.space));
+        return std::string(type.read_only && type.space == Space::global ? "read-only " : "") +
+               name_of(type.dtype) + "[" + dimensions_of(type) + "]" +
+               std::string(place_of(type.space));
     case Type::Kind::tuple:
         return "(" + items_of(type) + ")";
     case Type::Kind::text:

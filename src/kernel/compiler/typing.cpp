@@ -68,20 +68,22 @@ double largest_of(Dtype dtype) {
         return 65504;
     if (dtype == dtypes::bfloat16)
         return 0x1.FEp127;
-    return dtype.bits == 64 ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
+    return dtype.bits == 64 ? std::numeric_limits<double>::max()
+                            : double{std::numeric_limits<float>::max()};
 }
 
 // True if the type holds the integer part of `value`.
 bool holds(Dtype integer, double value) {
-    const double end = std::ldexp(1.0, integer.bits - (is_signed(integer) ? 1 : 0)), whole = std::trunc(value);
+    const double end = std::ldexp(1.0, integer.bits - (is_signed(integer) ? 1 : 0)),
+                 whole = std::trunc(value);
     return whole < end && whole >= (is_signed(integer) ? -end : 0.0);
 }
 
 bool holds(Dtype integer, std::int64_t value) {
     if (is_unsigned(integer))
         return value >= 0 && (integer.bits == 64 || value < std::int64_t{1} << integer.bits);
-    const std::int64_t most =
-        integer.bits == 64 ? std::numeric_limits<std::int64_t>::max() : (std::int64_t{1} << (integer.bits - 1)) - 1;
+    const std::int64_t most = integer.bits == 64 ? std::numeric_limits<std::int64_t>::max()
+                                                 : (std::int64_t{1} << (integer.bits - 1)) - 1;
     return value <= most && value >= -most - 1;
 }
 
@@ -112,7 +114,8 @@ std::optional<ir::Expression> as_real(ir::Expression made, double value, Dtype d
     return made;
 }
 
-template <class Number> std::optional<ir::Expression> as_integer(ir::Expression made, Number value, Dtype dtype) {
+template <class Number>
+std::optional<ir::Expression> as_integer(ir::Expression made, Number value, Dtype dtype) {
     if (!holds(dtype, value))
         return std::nullopt;
     if (dtype == dtypes::uint64)
@@ -136,7 +139,8 @@ std::string text_of_double(double value) {
 bool is_number(Dtype dtype) {
     if (dtype.lanes != 1 || find_dtype(dtype) == nullptr)
         return false;
-    return is_boolean(dtype) || is_integer(dtype) || is_float(dtype) || (is_complex(dtype) && dtype.bits >= 64);
+    return is_boolean(dtype) || is_integer(dtype) || is_float(dtype) ||
+           (is_complex(dtype) && dtype.bits >= 64);
 }
 
 Scalar weak_scalar(Weak weak, const Target &target) {
@@ -194,9 +198,13 @@ Scalar as_float(Scalar scalar, const Target &target) {
     return {target.fp64 || scalar.dtype.bits > 32 ? dtypes::float64 : dtypes::float32};
 }
 
-Dtype part_of(Dtype complex) { return {TypeCode::floating, static_cast<std::uint8_t>(complex.bits / 2)}; }
+Dtype part_of(Dtype complex) {
+    return {TypeCode::floating, static_cast<std::uint8_t>(complex.bits / 2)};
+}
 
-Dtype complex_of(Dtype part) { return part == dtypes::float64 ? dtypes::complex128 : dtypes::complex64; }
+Dtype complex_of(Dtype part) {
+    return part == dtypes::float64 ? dtypes::complex128 : dtypes::complex64;
+}
 
 std::optional<Scalar> joined(Scalar a, Scalar b) {
     if (a.weak == Weak::none && b.weak == Weak::none)
@@ -217,7 +225,8 @@ std::optional<ir::Expression> constant_as(const ir::Expression &constant, Dtype 
     return std::visit(
         [&](const auto &value) -> std::optional<ir::Expression> {
             using Number = std::decay_t<decltype(value)>;
-            if constexpr (std::is_same_v<Number, std::monostate> || std::is_same_v<Number, std::string>) {
+            if constexpr (std::is_same_v<Number, std::monostate> ||
+                          std::is_same_v<Number, std::string>) {
                 return std::nullopt;
             } else if constexpr (std::is_same_v<Number, std::complex<double>>) {
                 made.value = value;
@@ -248,7 +257,8 @@ std::string text_of_constant(const ir::Expression &constant) {
             else if constexpr (std::is_same_v<Number, std::string>)
                 return "'" + value + "'";
             else if constexpr (std::is_same_v<Number, std::complex<double>>)
-                return "(" + text_of_double(value.real()) + " + " + text_of_double(value.imag()) + "j)";
+                return "(" + text_of_double(value.real()) + " + " + text_of_double(value.imag()) +
+                       "j)";
             else if constexpr (std::is_same_v<Number, bool>)
                 return value ? "True" : "False";
             else if constexpr (std::is_same_v<Number, double>)

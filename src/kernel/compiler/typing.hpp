@@ -32,7 +32,9 @@ constexpr bool is_boolean(Dtype dtype) { return dtype.code == TypeCode::boolean;
 constexpr bool is_signed(Dtype dtype) { return dtype.code == TypeCode::integer; }
 constexpr bool is_unsigned(Dtype dtype) { return dtype.code == TypeCode::unsigned_integer; }
 constexpr bool is_integer(Dtype dtype) { return is_signed(dtype) || is_unsigned(dtype); }
-constexpr bool is_float(Dtype dtype) { return dtype.code == TypeCode::floating || dtype.code == TypeCode::bfloat; }
+constexpr bool is_float(Dtype dtype) {
+    return dtype.code == TypeCode::floating || dtype.code == TypeCode::bfloat;
+}
 constexpr bool is_complex(Dtype dtype) { return dtype.code == TypeCode::complex; }
 // True if kernels can calculate with the type. False for types that only support storage and for
 // short vectors.

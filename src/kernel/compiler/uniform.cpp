@@ -27,7 +27,8 @@ void Uniformity::Exits::add(const Exits &other) {
 }
 
 // Divergence of variables and of control flow depend on each other: iterates to a fixed point.
-Uniformity::Uniformity(const ir::Module &module, const ir::Function &function, Among among, Variables differs)
+Uniformity::Uniformity(const ir::Module &module, const ir::Function &function, Among among,
+                       Variables differs)
     : module_(module), function_(function), among_(among), differs_(std::move(differs)) {
     differs_.resize(function.variables.size());
     do {
@@ -111,12 +112,14 @@ void Uniformity::mark(ir::VariableId id, bool differs) {
 }
 
 bool Uniformity::is_same(const std::string &index) const {
-    const bool is_of_item = index == "global_id" || index == "local_id" || index.starts_with("sub_group_");
+    const bool is_of_item =
+        index == "global_id" || index == "local_id" || index.starts_with("sub_group_");
     return !is_of_item && (among_ == Among::group || index != "group_id");
 }
 
 bool Uniformity::differs(const Expression &expression) const {
-    if (std::ranges::any_of(expression.operands, [&](const Expression &operand) { return differs(operand); }))
+    if (std::ranges::any_of(expression.operands,
+                            [&](const Expression &operand) { return differs(operand); }))
         return !is_for_all(expression);
     switch (expression.op) {
     case Op::variable:
@@ -138,14 +141,15 @@ bool Uniformity::differs(const Expression &expression) const {
 
 // True if the result is the same for the whole group, whatever the operands are.
 bool Uniformity::is_for_all(const Expression &expression) const {
-    return among_ == Among::group && expression.op == Op::group && expression.scope == ir::Scope::work_group &&
-           !expression.text.ends_with("_scan");
+    return among_ == Among::group && expression.op == Op::group &&
+           expression.scope == ir::Scope::work_group && !expression.text.ends_with("_scan");
 }
 
 bool Uniformity::tells_items_apart(const ir::Function &function) const {
     bool found = false;
     ir::for_each_expression(function.body, [&](const Expression &expression) {
-        found = found || (expression.op == Op::index && !is_same(expression.text)) || expression.op == Op::atomic ||
+        found = found || (expression.op == Op::index && !is_same(expression.text)) ||
+                expression.op == Op::atomic ||
                 (expression.op == Op::call && tells_items_apart(module_.functions[expression.id]));
     });
     return found;
@@ -154,18 +158,24 @@ bool Uniformity::tells_items_apart(const ir::Function &function) const {
 bool stores_apart(const ir::Module &module) {
     bool found = false;
     const auto is_private = [](const ir::Function &function, const Statement &statement) {
-        return statement.act == Act::store && function.roots[statement.id].type.space == Space::private_;
+        return statement.act == Act::store &&
+               function.roots[statement.id].type.space == Space::private_;
     };
     // Calls of device functions are not analysed.
     for (const ir::Function &function : module.functions)
         if (&function != &module.kernel())
-            ir::for_each_statement(function.body, [&](const Statement &statement) { found |= is_private(function, statement); });
+            ir::for_each_statement(function.body, [&](const Statement &statement) {
+                found |= is_private(function, statement);
+            });
     const ir::Function &kernel = module.kernel();
-    if (found || std::ranges::none_of(kernel.roots, [](const ir::Root &root) { return root.type.space == Space::private_; }))
+    if (found || std::ranges::none_of(kernel.roots, [](const ir::Root &root) {
+            return root.type.space == Space::private_;
+        }))
         return found;
     Uniformity uniformity(module, kernel, Among::group);
     uniformity.for_each_statement([&](const Statement &statement, const Parted &parted) {
-        found |= is_private(kernel, statement) && (parted || uniformity.differs(statement.expressions[0]));
+        found |= is_private(kernel, statement) &&
+                 (parted || uniformity.differs(statement.expressions[0]));
     });
     return found;
 }

@@ -21,7 +21,8 @@ public:
 
     // `differs`: which parameters of a device function may differ between the work-items of its
     // callers.
-    Uniformity(const ir::Module &module, const ir::Function &function, Among among, Variables differs = {});
+    Uniformity(const ir::Module &module, const ir::Function &function, Among among,
+               Variables differs = {});
 
     // Calls `visit` for each statement, including nested ones, with the divergence before it.
     using Visit = std::function<void(const ir::Statement &, const Parted &)>;

@@ -28,7 +28,8 @@ public:
 
 private:
     [[noreturn]] void fail(Position at, const std::string &what) const {
-        throw std::logic_error(sentence_of("the typed form of `", function_.name, "` is broken at line ", at.line, ": ", what));
+        throw std::logic_error(sentence_of("the typed form of `", function_.name,
+                                           "` is broken at line ", at.line, ": ", what));
     }
 
     void expect(bool holds, Position at, const char *what) const {
@@ -46,7 +47,8 @@ private:
     void check(const Statement &statement, bool in_loop) const {
         const auto &expressions = statement.expressions;
         const Position at = statement.at;
-        const bool takes_effect = statement.act == Act::assign || statement.act == Act::unpack || statement.act == Act::evaluate;
+        const bool takes_effect = statement.act == Act::assign || statement.act == Act::unpack ||
+                                  statement.act == Act::evaluate;
         for (const Expression &expression : expressions)
             check(expression, takes_effect);
         switch (statement.act) {
@@ -56,24 +58,30 @@ private:
                    "a variable is assigned another type than its own");
             break;
         case Act::unpack:
-            expect(expressions.size() == 1 && expressions[0].op == Op::call, at, "only calls are unpacked");
-            expect(expressions[0].type.items.size() == statement.ids.size(), at, "a tuple has another number of items");
+            expect(expressions.size() == 1 && expressions[0].op == Op::call, at,
+                   "only calls are unpacked");
+            expect(expressions[0].type.items.size() == statement.ids.size(), at,
+                   "a tuple has another number of items");
             for (std::size_t i = 0; i < statement.ids.size(); ++i)
-                expect(variable(statement.ids[i], at).type == expressions[0].type.items[i], at, "an item has another type");
+                expect(variable(statement.ids[i], at).type == expressions[0].type.items[i], at,
+                       "an item has another type");
             break;
         case Act::store:
             expect(expressions.size() == 2, at, "a store has an offset and a value");
             check_offset(expressions[0]);
-            expect(root(statement.id, at).type.dtype == expressions[1].type.dtype, at, "a store converts nothing");
+            expect(root(statement.id, at).type.dtype == expressions[1].type.dtype, at,
+                   "a store converts nothing");
             break;
         case Act::if_:
         case Act::while_:
-            expect(expressions.size() == 1 && expressions[0].type.dtype == dtypes::boolean, at, "a condition is one bool");
+            expect(expressions.size() == 1 && expressions[0].type.dtype == dtypes::boolean, at,
+                   "a condition is one bool");
             break;
         case Act::for_:
             expect(expressions.size() == 3, at, "a loop has start, stop and step");
             for (const Expression &expression : expressions)
-                expect(expression.type == variable(statement.id, at).type, at, "a loop's bounds have its variable's type");
+                expect(expression.type == variable(statement.id, at).type, at,
+                       "a loop's bounds have its variable's type");
             break;
         case Act::break_:
         case Act::continue_:
@@ -100,8 +108,8 @@ private:
         const std::vector<Type> types = returns.kind == Type::Kind::nothing ? std::vector<Type>{}
                                         : returns.kind == Type::Kind::tuple ? returns.items
                                                                             : std::vector{returns};
-        expect(std::ranges::equal(statement.expressions, types, {}, &Expression::type), statement.at,
-               "a function returns another type than its own");
+        expect(std::ranges::equal(statement.expressions, types, {}, &Expression::type),
+               statement.at, "a function returns another type than its own");
     }
 
     const Variable &variable(VariableId id, Position at) const {
@@ -117,7 +125,8 @@ private:
     // ---------------------------------------------------------------- expressions
 
     void check_offset(const Expression &offset) const {
-        expect(offset.type.kind == Type::Kind::scalar && offset.type.dtype == dtypes::int64, offset.at, "an offset is an int64");
+        expect(offset.type.kind == Type::Kind::scalar && offset.type.dtype == dtypes::int64,
+               offset.at, "an offset is an int64");
     }
 
     void check(const Expression &expression, bool may_take_effect) const {
@@ -127,24 +136,31 @@ private:
         const Position at = expression.at;
         switch (expression.op) {
         case Op::constant:
-            expect(operands.empty() && expression.value.index() != 0, at, "a constant has no value");
+            expect(operands.empty() && expression.value.index() != 0, at,
+                   "a constant has no value");
             break;
         case Op::variable:
-            expect(variable(expression.id, at).type == expression.type, at, "a variable is read as another type than its own");
+            expect(variable(expression.id, at).type == expression.type, at,
+                   "a variable is read as another type than its own");
             break;
         case Op::extent:
         case Op::stride:
-            expect(is_kernel_ && root(expression.id, at).parameter.has_value(), at, "extents are asked of a kernel's parameters");
-            expect(expression.number < root(expression.id, at).type.ndim, at, "there is no such dimension");
+            expect(is_kernel_ && root(expression.id, at).parameter.has_value(), at,
+                   "extents are asked of a kernel's parameters");
+            expect(expression.number < root(expression.id, at).type.ndim, at,
+                   "there is no such dimension");
             break;
         case Op::load:
             expect(operands.size() == 1, at, "a load has an offset");
             check_offset(operands[0]);
-            expect(root(expression.id, at).type.dtype == expression.type.dtype, at, "a load converts nothing");
+            expect(root(expression.id, at).type.dtype == expression.type.dtype, at,
+                   "a load converts nothing");
             break;
         case Op::select:
-            expect(operands.size() == 3 && operands[0].type.dtype == dtypes::boolean, at, "a select has a bool and two values");
-            expect(operands[1].type == expression.type && operands[2].type == expression.type, at, "a select converts nothing");
+            expect(operands.size() == 3 && operands[0].type.dtype == dtypes::boolean, at,
+                   "a select has a bool and two values");
+            expect(operands[1].type == expression.type && operands[2].type == expression.type, at,
+                   "a select converts nothing");
             break;
         case Op::convert:
         case Op::bit_cast:
@@ -155,7 +171,8 @@ private:
             check_offset(operands.at(0));
             break;
         case Op::group:
-            expect(may_take_effect && is_kernel_, at, "a group function stands inside of an expression");
+            expect(may_take_effect && is_kernel_, at,
+                   "a group function stands inside of an expression");
             break;
         case Op::call:
             check_call(expression);
@@ -163,7 +180,8 @@ private:
         case Op::negate:
         case Op::bit_not:
         case Op::logic_not:
-            expect(operands.size() == 1 && operands[0].type == expression.type, at, "an operand has another type");
+            expect(operands.size() == 1 && operands[0].type == expression.type, at,
+                   "an operand has another type");
             break;
         case Op::index:
         case Op::math:
@@ -176,9 +194,11 @@ private:
 
     void check_binary(const Expression &expression) const {
         const auto &operands = expression.operands;
-        expect(operands.size() == 2 && operands[0].type == operands[1].type, expression.at, "operands have two types");
+        expect(operands.size() == 2 && operands[0].type == operands[1].type, expression.at,
+               "operands have two types");
         const bool compares = expression.op >= Op::less && expression.op <= Op::not_equal;
-        const bool is_right = compares ? expression.type.dtype == dtypes::boolean : expression.type == operands[0].type;
+        const bool is_right = compares ? expression.type.dtype == dtypes::boolean
+                                       : expression.type == operands[0].type;
         expect(is_right, expression.at, "a result has another type than its operands");
     }
 
@@ -189,7 +209,8 @@ private:
         const auto is_parameter = [](const auto &each) { return each.parameter.has_value(); };
         const auto scalars = std::ranges::count_if(callee.variables, is_parameter);
         const auto arrays = std::ranges::count_if(callee.roots, is_parameter);
-        expect(static_cast<std::size_t>(scalars) == call.operands.size() && static_cast<std::size_t>(arrays) == call.roots.size(),
+        expect(static_cast<std::size_t>(scalars) == call.operands.size() &&
+                   static_cast<std::size_t>(arrays) == call.roots.size(),
                call.at, "a call passes another number of arguments than its function takes");
     }
 

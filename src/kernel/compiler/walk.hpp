@@ -18,7 +18,9 @@ template <class Tree, class Visit> void for_each_within(Tree &expression, Visit 
 
 inline bool reads(const Expression &expression, VariableId id) {
     bool found = false;
-    for_each_within(expression, [&](const Expression &each) { found |= each.op == Op::variable && each.id == id; });
+    for_each_within(expression, [&](const Expression &each) {
+        found |= each.op == Op::variable && each.id == id;
+    });
     return found;
 }
 
@@ -59,7 +61,9 @@ inline std::vector<VariableId> assigned_by(const Statement &statement) {
     return statement.act == Act::unpack ? statement.ids : std::vector<VariableId>{};
 }
 
-inline bool is_loop(const Statement &statement) { return statement.act == Act::while_ || statement.act == Act::for_; }
+inline bool is_loop(const Statement &statement) {
+    return statement.act == Act::while_ || statement.act == Act::for_;
+}
 
 inline bool is_group_function(const Statement &statement) {
     return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
@@ -84,19 +88,23 @@ inline bool may_be_calculated(const Expression &expression) {
 // Number of leading operands of a group function that each work-item supplies itself. These include
 // the index of a shuffle or sub-group broadcast, since it may differ between sub-groups.
 inline std::size_t own_operands(const Expression &call) {
-    const bool asks = call.text.starts_with("shuffle") || (call.text == "broadcast" && call.scope == Scope::sub_group &&
-                                                           call.operands.size() > 1 && call.operands[1].op != Op::constant);
+    const bool asks = call.text.starts_with("shuffle") ||
+                      (call.text == "broadcast" && call.scope == Scope::sub_group &&
+                       call.operands.size() > 1 && call.operands[1].op != Op::constant);
     return asks ? 2 : 1;
 }
 
 // True if an element of the array may change while the function runs. Another argument may write
 // it, if the two may be views of the same memory, whatever their types.
 inline bool may_change(const Function &function, RootId id) {
-    const auto is_view = [](const Root &root) { return root.parameter && root.type.space == Space::global && !root.restrict_; };
+    const auto is_view = [](const Root &root) {
+        return root.parameter && root.type.space == Space::global && !root.restrict_;
+    };
     const Root &root = function.roots[id];
-    return root.written || (is_view(root) && std::ranges::any_of(function.roots, [&](const Root &other) {
-                                return other.written && is_view(other);
-                            }));
+    return root.written ||
+           (is_view(root) && std::ranges::any_of(function.roots, [&](const Root &other) {
+                return other.written && is_view(other);
+            }));
 }
 
 }  // namespace entrepot::kernel::ir

@@ -43,7 +43,8 @@ public:
         if (next_line_ == wanted && file == file_)
             return;
         text_ += "#line " + std::to_string(wanted) + " \"";
-        std::ranges::transform(file, std::back_inserter(text_), [](char c) { return is_plain(c) ? c : '_'; });
+        std::ranges::transform(file, std::back_inserter(text_),
+                               [](char c) { return is_plain(c) ? c : '_'; });
         text_ += "\"\n";
         next_line_ = wanted;
         file_ = file;

@@ -9,8 +9,8 @@ namespace entrepot::kernel {
 
 Argument Argument::local(Dtype dtype, Extents shape) {
     if (shape.size() > max_local_ndim)
-        throw Error(ErrorKind::value, "local memory of ", shape.size(), " dimensions was asked for: it has up to ",
-                    max_local_ndim);
+        throw Error(ErrorKind::value, "local memory of ", shape.size(),
+                    " dimensions was asked for: it has up to ", max_local_ndim);
     Argument argument(dtype, {});
     argument.kind = Kind::local;
     argument.declared_contiguous = argument.apart = true;
@@ -18,9 +18,11 @@ Argument Argument::local(Dtype dtype, Extents shape) {
     std::int64_t bytes = dtype.itemsize();
     for (std::size_t i = 0; i < shape.size(); ++i) {
         if (shape[i] < 0)
-            throw Error(ErrorKind::value, "local memory of shape ", tuple_text(shape), " was asked for: an extent is negative");
+            throw Error(ErrorKind::value, "local memory of shape ", tuple_text(shape),
+                        " was asked for: an extent is negative");
         if (__builtin_mul_overflow(bytes, std::max<std::int64_t>(shape[i], 1), &bytes))
-            throw Error(ErrorKind::value, "local memory of shape ", tuple_text(shape), " was asked for: no memory is that large");
+            throw Error(ErrorKind::value, "local memory of shape ", tuple_text(shape),
+                        " was asked for: no memory is that large");
         argument.extents[i] = shape[i];
     }
     return argument;

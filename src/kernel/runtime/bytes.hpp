@@ -11,8 +11,10 @@ struct Bytes {
 
     // `range` is the byte range of the layout. Requires: the array's extent in bytes fits 64 bits.
     Bytes(const Array &array, const ByteRange &range) noexcept
-        : begin(static_cast<const std::byte *>(array.data()) + range.begin), end(begin + range.size()) {}
-    explicit Bytes(const Array &array) : Bytes(array, array.layout().byte_range(array.itemsize())) {}
+        : begin(static_cast<const std::byte *>(array.data()) + range.begin),
+          end(begin + range.size()) {}
+    explicit Bytes(const Array &array)
+        : Bytes(array, array.layout().byte_range(array.itemsize())) {}
 
     bool meet(const Bytes &other) const noexcept { return begin < other.end && other.begin < end; }
 };

@@ -18,7 +18,8 @@ bool is_integer(Dtype dtype) { return dtype.code == TypeCode::integer || is_unsi
 template <class Value> Known read(const Scalar &scalar) {
     Value value;
     std::memcpy(&value, scalar.bytes.data(), sizeof value);
-    return std::in_range<std::int64_t>(value) ? Known(static_cast<std::int64_t>(value)) : std::nullopt;
+    return std::in_range<std::int64_t>(value) ? Known(static_cast<std::int64_t>(value))
+                                              : std::nullopt;
 }
 
 Known value_of(const Argument &argument) {
@@ -31,13 +32,17 @@ Known value_of(const Argument &argument) {
         return std::nullopt;
     switch (dtype.bits) {
     case 8:
-        return is_unsigned(dtype) ? read<std::uint8_t>(argument.scalar) : read<std::int8_t>(argument.scalar);
+        return is_unsigned(dtype) ? read<std::uint8_t>(argument.scalar)
+                                  : read<std::int8_t>(argument.scalar);
     case 16:
-        return is_unsigned(dtype) ? read<std::uint16_t>(argument.scalar) : read<std::int16_t>(argument.scalar);
+        return is_unsigned(dtype) ? read<std::uint16_t>(argument.scalar)
+                                  : read<std::int16_t>(argument.scalar);
     case 32:
-        return is_unsigned(dtype) ? read<std::uint32_t>(argument.scalar) : read<std::int32_t>(argument.scalar);
+        return is_unsigned(dtype) ? read<std::uint32_t>(argument.scalar)
+                                  : read<std::int32_t>(argument.scalar);
     default:
-        return is_unsigned(dtype) ? read<std::uint64_t>(argument.scalar) : read<std::int64_t>(argument.scalar);
+        return is_unsigned(dtype) ? read<std::uint64_t>(argument.scalar)
+                                  : read<std::int64_t>(argument.scalar);
     }
 }
 
@@ -50,7 +55,9 @@ bool holds(Dtype dtype, std::int64_t value) {
     return dtype.bits == 64 || (-half <= value && value < half);
 }
 
-std::int64_t floored(std::int64_t a, std::int64_t b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0); }
+std::int64_t floored(std::int64_t a, std::int64_t b) {
+    return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0);
+}
 
 Known combined(Op op, std::int64_t a, std::int64_t b) {
     std::int64_t result = 0;
@@ -73,7 +80,9 @@ Known combined(Op op, std::int64_t a, std::int64_t b) {
     case Op::shift_right:
         return b >= 0 && b < 64 ? Known(a >> b) : std::nullopt;
     case Op::shift_left:
-        return b >= 0 && b < 62 && !__builtin_mul_overflow(a, std::int64_t{1} << b, &result) ? Known(result) : std::nullopt;
+        return b >= 0 && b < 62 && !__builtin_mul_overflow(a, std::int64_t{1} << b, &result)
+                   ? Known(result)
+                   : std::nullopt;
     case Op::bit_and:
         return a & b;
     case Op::bit_or:
@@ -130,7 +139,9 @@ Calculation::Known Calculation::calculated(const Expression &expression, const I
     }
     case Op::stride: {
         const Argument &argument = arguments_[expression.id];
-        return argument.kind == Argument::Kind::array ? Known(argument.array->strides()[expression.number]) : std::nullopt;
+        return argument.kind == Argument::Kind::array
+                   ? Known(argument.array->strides()[expression.number])
+                   : std::nullopt;
     }
     case Op::logic_and:
     case Op::logic_or: {
@@ -164,7 +175,8 @@ Calculation::Known Calculation::calculated(const Expression &expression, const I
     case Op::math:
         if (expression.text == "min" || expression.text == "max") {
             const Known a = operand(0), b = operand(1);
-            return a && b ? Known(expression.text == "min" ? std::min(*a, *b) : std::max(*a, *b)) : std::nullopt;
+            return a && b ? Known(expression.text == "min" ? std::min(*a, *b) : std::max(*a, *b))
+                          : std::nullopt;
         }
         return std::nullopt;
     default: {

@@ -19,7 +19,8 @@ namespace entrepot::kernel {
 namespace {
 
 bool is_given(const ep_range &range) noexcept {
-    return std::any_of(range.local, range.local + range.ndim, [](std::uint64_t extent) { return extent != 0; });
+    return std::any_of(range.local, range.local + range.ndim,
+                       [](std::uint64_t extent) { return extent != 0; });
 }
 
 std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) noexcept {
@@ -41,9 +42,11 @@ std::uint64_t most_along(std::uint32_t axis, const ep_range &range, std::uint64_
 
 // Chooses the largest group that the device supports, starting with the last dimension, so that
 // neighbours in memory stay together.
-void choose_group(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
+void choose_group(ep_range &range, std::uint64_t most,
+                  const std::uint64_t (&most_items)[3]) noexcept {
     for (std::uint32_t axis = range.ndim; axis-- > 0;) {
-        range.local[axis] = largest_divisor(range.global[axis], most_along(axis, range, most, most_items));
+        range.local[axis] =
+            largest_divisor(range.global[axis], most_along(axis, range, most, most_items));
         most /= range.local[axis];
     }
 }
@@ -53,13 +56,16 @@ constexpr std::uint64_t usual_group = 256;
 // Limit of CUDA and HIP for the number of groups in any dimension but the last.
 constexpr std::uint64_t most_groups = 65535;
 
-void choose_rounded_group(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
+void choose_rounded_group(ep_range &range, std::uint64_t most,
+                          const std::uint64_t (&most_items)[3]) noexcept {
     std::uint64_t &last = range.local[range.ndim - 1];
     std::fill(range.local, range.local + range.ndim, 1);
     last = std::min(usual_group, most ? most : usual_group);
     for (std::uint32_t axis = 0; axis + 1 < range.ndim; ++axis) {
         const std::uint64_t most_here = most_along(axis, range, usual_group, most_items);
-        for (; range.global[axis] > most_groups * range.local[axis] && last > 1 && range.local[axis] * 2 <= most_here; last /= 2)
+        for (; range.global[axis] > most_groups * range.local[axis] && last > 1 &&
+               range.local[axis] * 2 <= most_here;
+             last /= 2)
             range.local[axis] *= 2;
     }
 }
@@ -69,7 +75,8 @@ void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_it
     if (!is_given(range))
         choose_rounded_group(range, most, most_items);
     for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
-        range.global[axis] = (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
+        range.global[axis] =
+            (range.global[axis] + range.local[axis] - 1) / range.local[axis] * range.local[axis];
 }
 
 // Line of the kernel's source with a caret, for messages.
@@ -81,7 +88,8 @@ std::string source_line(const syntax::Function &function, std::int32_t line, std
     }
     if (line < function.first_line || start >= function.source.size())
         return {};
-    const std::string text = function.source.substr(start, function.source.find('\n', start) - start);
+    const std::string text =
+        function.source.substr(start, function.source.find('\n', start) - start);
     return "\n    " + text + "\n    " + std::string(std::min(column, text.size()), ' ') + "^";
 }
 
@@ -90,7 +98,8 @@ std::string source_line(const syntax::Function &function, std::int32_t line, std
 // A block of report_words int64, accessible to device and host.
 class Report {
 public:
-    explicit Report(const Queue &queue) : memory_(Memory::allocate(report_words * sizeof(std::int64_t), UsmKind::host, queue)) {
+    explicit Report(const Queue &queue)
+        : memory_(Memory::allocate(report_words * sizeof(std::int64_t), UsmKind::host, queue)) {
         memory_.wait_for_host(Access::write);
         std::memset(memory_.data(), 0, memory_.nbytes());
     }
@@ -99,13 +108,16 @@ public:
     void throw_if_any(const syntax::Function &function) const {
         std::int64_t words[report_words];
         std::memcpy(words, memory_.data(), sizeof words);
-        const auto [found, line, column, index, extent, first, second, third] = std::to_array(words);
+        const auto [found, line, column, index, extent, first, second, third] =
+            std::to_array(words);
         if (found == 0)
             return;
         const std::int64_t item[] = {first, second, third};
-        throw Error(ErrorKind::index, function.file, ":", line, ": index ", index, " is out of bounds for an axis of ", extent,
-                    " elements, in work-item ", tuple_text(item), " of kernel '", function.name, "'",
-                    source_line(function, static_cast<std::int32_t>(line), static_cast<std::size_t>(column)));
+        throw Error(ErrorKind::index, function.file, ":", line, ": index ", index,
+                    " is out of bounds for an axis of ", extent, " elements, in work-item ",
+                    tuple_text(item), " of kernel '", function.name, "'",
+                    source_line(function, static_cast<std::int32_t>(line),
+                                static_cast<std::size_t>(column)));
     }
 
 private:
@@ -123,25 +135,27 @@ std::string text_of(const std::uint64_t (&extents)[3], std::uint32_t ndim) {
 // Text for an access that every work-item makes, such as "offset 9 is out of bounds for 'a', which
 // has 8 elements".
 template <class... Place>
-std::string out_of_bounds(const char *what, std::int64_t value, std::string_view array, std::int64_t count, const ep_range &asked,
-                          const Place &...place) {
-    return sentence_of(what, ' ', value, " is out of bounds for ", place..., '\'', array, "', which has ", count,
-                       count == 1 ? " element" : " elements", "; every work-item of the range ",
-                       text_of(asked.global, asked.ndim));
+std::string out_of_bounds(const char *what, std::int64_t value, std::string_view array,
+                          std::int64_t count, const ep_range &asked, const Place &...place) {
+    return sentence_of(what, ' ', value, " is out of bounds for ", place..., '\'', array,
+                       "', which has ", count, count == 1 ? " element" : " elements",
+                       "; every work-item of the range ", text_of(asked.global, asked.ndim));
 }
 
-[[noreturn, gnu::cold]] void refuse(const Reach::Axis &axis, std::int64_t index, std::int64_t extent,
-                                    const syntax::Function &function, const ep_range &asked) {
+[[noreturn, gnu::cold]] void refuse(const Reach::Axis &axis, std::int64_t index,
+                                    std::int64_t extent, const syntax::Function &function,
+                                    const ep_range &asked) {
     throw Error(ErrorKind::index, function.file, ":", axis.at.line, ": ",
-                out_of_bounds("index", index, function.parameters[axis.argument].name, extent, asked, "axis ", axis.axis, " of "),
+                out_of_bounds("index", index, function.parameters[axis.argument].name, extent,
+                              asked, "axis ", axis.axis, " of "),
                 " makes this access: launch fewer, or guard it with a condition",
                 source_line(function, axis.at.line, static_cast<std::size_t>(axis.at.column)));
 }
 
 // Throws: IndexError if a work-item certainly leaves an array. Work-items beyond the requested
 //   range do nothing.
-[[gnu::hot]] void check_reach(const Specialisation &made, const syntax::Function &function, const ep_range &asked,
-                              std::span<const Argument> arguments) {
+[[gnu::hot]] void check_reach(const Specialisation &made, const syntax::Function &function,
+                              const ep_range &asked, std::span<const Argument> arguments) {
     if (is_empty(asked))
         return;
     for (const Reach &reach : made.compiled.reach) {
@@ -149,7 +163,8 @@ std::string out_of_bounds(const char *what, std::int64_t value, std::string_view
         bool wraps = false;
         for (std::uint32_t axis = 0; axis < asked.ndim; ++axis) {
             std::int64_t change = 0;
-            wraps |= __builtin_mul_overflow(reach.by_id[axis], static_cast<std::int64_t>(asked.global[axis] - 1), &change);
+            wraps |= __builtin_mul_overflow(
+                reach.by_id[axis], static_cast<std::int64_t>(asked.global[axis] - 1), &change);
             wraps |= __builtin_add_overflow(least, std::min<std::int64_t>(change, 0), &least);
             wraps |= __builtin_add_overflow(most, std::max<std::int64_t>(change, 0), &most);
         }
@@ -158,7 +173,8 @@ std::string out_of_bounds(const char *what, std::int64_t value, std::string_view
         for (const Reach::Axis &axis : reach.axes) {
             const Argument &argument = arguments[axis.argument];
             const bool is_array = argument.kind == Argument::Kind::array;
-            const std::int64_t extent = (is_array ? argument.array->shape().data() : argument.extents)[axis.axis];
+            const std::int64_t extent =
+                (is_array ? argument.array->shape().data() : argument.extents)[axis.axis];
             if (most >= extent || least < (axis.counts_from_end ? -extent : 0)) [[unlikely]]
                 refuse(axis, most >= extent ? most : least, extent, function, asked);
         }
@@ -177,7 +193,8 @@ Dependence dependence_of(const ir::Expression &index) {
         if (each.op != ir::Op::index)
             return;
         found.on_axis[each.number] = true;
-        found.on_groups |= each.text.starts_with("local_") || each.text == "group_id" || each.text == "num_groups";
+        found.on_groups |=
+            each.text.starts_with("local_") || each.text == "group_id" || each.text == "num_groups";
     });
     return found;
 }
@@ -186,30 +203,34 @@ Dependence dependence_of(const ir::Expression &index) {
 std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_range &chosen) {
     if (dependence_of(access.index).on_groups)
         return sentence_of(", in groups of ", text_of(chosen.local, chosen.ndim),
-                           is_given(asked) ? ", makes this access: give a smaller local range"
-                                           : " that the runtime chose, makes this access: give a local range",
+                           is_given(asked)
+                               ? ", makes this access: give a smaller local range"
+                               : " that the runtime chose, makes this access: give a local range",
                            ", make the array larger");
     if (access.array.space == Space::local)
         return " makes this access: index local memory by get_local_id, launch fewer";
     return " makes this access: launch fewer";
 }
 
-[[noreturn, gnu::cold]] void refuse(const CertainAccess &access, std::int64_t value, const Layout &layout, const ep_range &asked,
+[[noreturn, gnu::cold]] void refuse(const CertainAccess &access, std::int64_t value,
+                                    const Layout &layout, const ep_range &asked,
                                     const ep_range &chosen) {
     const std::string &name = access.array.name;
-    throw Error(ErrorKind::index, access.source->file, ":", access.at.line, ": ",
-                access.axis
-                    ? out_of_bounds("index", value, name, layout.shape()[*access.axis], asked, "axis ", *access.axis, " of ")
+    throw Error(
+        ErrorKind::index, access.source->file, ":", access.at.line, ": ",
+        access.axis ? out_of_bounds("index", value, name, layout.shape()[*access.axis], asked,
+                                    "axis ", *access.axis, " of ")
                     : out_of_bounds("offset", value, name, layout.size(), asked),
-                remedy(access, asked, chosen), ", or guard it with a condition",
-                source_line(*access.source, access.at.line, static_cast<std::size_t>(access.at.column)));
+        remedy(access, asked, chosen), ", or guard it with a condition",
+        source_line(*access.source, access.at.line, static_cast<std::size_t>(access.at.column)));
 }
 
 // Ids along an axis at which ids of the range, and ids within groups, are least or greatest.
 class Corners {
 public:
     Corners(const Calculation &calculation, std::uint32_t axis, const Dependence &dependence) {
-        const std::int64_t size = calculation.global_size(axis), local = calculation.local_size(axis);
+        const std::int64_t size = calculation.global_size(axis),
+                           local = calculation.local_size(axis);
         if (!dependence.on_axis[axis] || size == 1)
             return;
         ids_[count_++] = size - 1;
@@ -230,8 +251,8 @@ private:
 // Requires: the range is not empty.
 // Throws: IndexError if a work-item at a corner of the range or of a group certainly leaves an
 //   array.
-[[gnu::cold]] void check_accesses(const Specialisation &made, const ep_range &asked, const ep_range &chosen,
-                                  std::span<const Argument> arguments) {
+[[gnu::cold]] void check_accesses(const Specialisation &made, const ep_range &asked,
+                                  const ep_range &chosen, std::span<const Argument> arguments) {
     ENTREPOT_ASSERT(!is_empty(asked));
     const Calculation calculation(asked, chosen, arguments);
     for (const CertainAccess &access : made.compiled.accesses) {
@@ -260,8 +281,8 @@ private:
 // The launch's arguments in the order of the compiled function's parameters.
 class Parameters {
 public:
-    Parameters(const Specialisation &made, std::span<const Argument> arguments, const ep_range &asked, std::uint64_t group,
-               void *report)
+    Parameters(const Specialisation &made, std::span<const Argument> arguments,
+               const ep_range &asked, std::uint64_t group, void *report)
         : given_(made.compiled.parameters.size()), uses_(arguments.size()) {
         for (const CompiledParameter &parameter : made.compiled.parameters)
             given_.emplace_back(value_of(parameter, arguments, asked, group, report));
@@ -284,9 +305,11 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
     if (is_given(range)) {
         for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
             if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
-                throw Error(ErrorKind::kernel, "kernel '", made.kernel.name(), "': dimension ", axis, " has ", range.global[axis],
-                            " work-items, which work-groups of ", range.local[axis],
-                            " do not divide; round the range up and let the work-items beyond do nothing");
+                throw Error(
+                    ErrorKind::kernel, "kernel '", made.kernel.name(), "': dimension ", axis,
+                    " has ", range.global[axis], " work-items, which work-groups of ",
+                    range.local[axis],
+                    " do not divide; round the range up and let the work-items beyond do nothing");
         if (!made.compiled.uses_groups && device.backend().is_host())
             std::fill(std::begin(range.local), std::end(range.local), 0);
     } else if (made.compiled.uses_groups) {
@@ -297,7 +320,8 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
     return range;
 }
 
-Queue::Position launch(const Specialisation &made, const syntax::Function &function, const Queue &queue, const ep_range &range,
+Queue::Position launch(const Specialisation &made, const syntax::Function &function,
+                       const Queue &queue, const ep_range &range,
                        std::span<const Argument> arguments, Plans *plans) {
     const ep_range chosen = fitted(made, range, queue.device());
     const std::uint64_t group = group_of(chosen);
@@ -308,14 +332,16 @@ Queue::Position launch(const Specialisation &made, const syntax::Function &funct
         refuse_lost_updates(made.compiled.lost_updates, range, chosen, arguments);
     if (!made.reports) [[likely]] {
         const Parameters parameters(made, arguments, range, group, nullptr);
-        const Queue::Position position = launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
+        const Queue::Position position =
+            launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
         if (plans)
             plans->keep(made, queue, range, chosen, arguments);
         return position;
     }
     const Report report(queue);
     const Parameters parameters(made, arguments, range, group, report.data());
-    const Queue::Position position = launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
+    const Queue::Position position =
+        launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
     queue.wait_at(position);
     report.throw_if_any(function);
     return position;

@@ -21,7 +21,8 @@ using Id = Calculation::Id;
 // the range and next to values in the guards. The search has no false positives but may miss some.
 class Search {
 public:
-    Search(const Calculation &calculation, const LostUpdate &update) : calculation_(calculation), update_(update) {}
+    Search(const Calculation &calculation, const LostUpdate &update)
+        : calculation_(calculation), update_(update) {}
 
     bool finds_two() {
         for (const LostUpdate::Guard &guard : update_.guards)
@@ -48,8 +49,8 @@ private:
     static constexpr std::size_t most_values = 16;
 
     void collect(const Expression &expression) {
-        const bool is_number =
-            (expression.type.dtype.code == TypeCode::integer || expression.type.dtype.code == TypeCode::unsigned_integer);
+        const bool is_number = (expression.type.dtype.code == TypeCode::integer ||
+                                expression.type.dtype.code == TypeCode::unsigned_integer);
         if (const Known value = is_number ? calculation_(expression, nullptr) : std::nullopt) {
             if (values_.size() < most_values)
                 values_.insert(*value);
@@ -62,7 +63,8 @@ private:
     }
 
     std::vector<std::int64_t> candidates(std::uint32_t axis) const {
-        const std::int64_t size = calculation_.global_size(axis), local = calculation_.local_size(axis);
+        const std::int64_t size = calculation_.global_size(axis),
+                           local = calculation_.local_size(axis);
         std::set<std::int64_t> found;
         const auto add = [&](std::int64_t id) {
             if (id >= 0 && id < size)
@@ -116,8 +118,8 @@ private:
 
 }  // namespace
 
-void refuse_lost_updates(std::span<const LostUpdate> updates, const ep_range &asked, const ep_range &chosen,
-                         std::span<const Argument> arguments) {
+void refuse_lost_updates(std::span<const LostUpdate> updates, const ep_range &asked,
+                         const ep_range &chosen, std::span<const Argument> arguments) {
     const Calculation calculation(asked, chosen, arguments);
     for (const LostUpdate &update : updates)
         if (Search(calculation, update).finds_two())

@@ -21,25 +21,28 @@ bool can_be_planned(const Specialisation &made, const Queue &queue, const ep_ran
     const auto is_plain = [&](const Argument &each) {
         return each.kind != Kind::array || (each.apart && each.array->context() == queue.context());
     };
-    return !made.reports && !depends_on_scalars(made.compiled.lost_updates) && std::ranges::all_of(arguments, is_plain) &&
-           !is_empty(range);
+    return !made.reports && !depends_on_scalars(made.compiled.lost_updates) &&
+           std::ranges::all_of(arguments, is_plain) && !is_empty(range);
 }
 
 bool is_same(const ep_range &one, const ep_range &other) noexcept {
-    return one.ndim == other.ndim && std::ranges::equal(one.global, other.global) && std::ranges::equal(one.local, other.local);
+    return one.ndim == other.ndim && std::ranges::equal(one.global, other.global) &&
+           std::ranges::equal(one.local, other.local);
 }
 
 }  // namespace
 
 // ------------------------------------------------------------------------- plan
 
-Plan::Plan(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
-           std::span<const Argument> arguments)
-    : made_(made), context_(queue.context()), device_(queue.device()), asked_(asked), chosen_(chosen) {
+Plan::Plan(const Specialisation &made, const Queue &queue, const ep_range &asked,
+           const ep_range &chosen, std::span<const Argument> arguments)
+    : made_(made), context_(queue.context()), device_(queue.device()), asked_(asked),
+      chosen_(chosen) {
     for (std::uint32_t i = 0; i < arguments.size(); ++i) {
         const Argument &each = arguments[i];
         const bool is_array = each.kind == Kind::array;
-        const ByteRange bytes = is_array ? each.array->layout().byte_range(each.dtype.itemsize()) : ByteRange{};
+        const ByteRange bytes =
+            is_array ? each.array->layout().byte_range(each.dtype.itemsize()) : ByteRange{};
         alike_.push_back({each.kind, each.read_only, each.dtype, layout_of(each), bytes});
         if (is_array)
             uses_.push_back({nullptr, made.accesses[i], i});
@@ -56,13 +59,15 @@ Plan::Plan(const Specialisation &made, const Queue &queue, const ep_range &asked
     }
 }
 
-bool Plan::is_alike(const Alike &expected, const Argument &argument, const Context &context) noexcept {
+bool Plan::is_alike(const Alike &expected, const Argument &argument,
+                    const Context &context) noexcept {
     if (argument.kind != expected.kind || argument.dtype != expected.dtype)
         return false;
     if (argument.kind == Kind::array) [[likely]]
-        return argument.read_only == expected.read_only && argument.array->layout() == expected.layout &&
-               argument.array->context() == context;
-    return argument.kind == Kind::scalar || std::ranges::equal(Extents(argument.extents, argument.ndim), expected.layout.shape());
+        return argument.read_only == expected.read_only &&
+               argument.array->layout() == expected.layout && argument.array->context() == context;
+    return argument.kind == Kind::scalar ||
+           std::ranges::equal(Extents(argument.extents, argument.ndim), expected.layout.shape());
 }
 
 bool Plan::are_apart(std::span<const Argument> arguments) const noexcept {
@@ -86,8 +91,10 @@ bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept
     return true;
 }
 
-[[gnu::hot]] bool Plan::serves(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) const noexcept {
-    if (arguments.size() != alike_.size() || queue.context() != context_ || queue.device() != device_ || !is_same(asked, asked_))
+[[gnu::hot]] bool Plan::serves(const Queue &queue, const ep_range &asked,
+                               std::span<const Argument> arguments) const noexcept {
+    if (arguments.size() != alike_.size() || queue.context() != context_ ||
+        queue.device() != device_ || !is_same(asked, asked_))
         return false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
         if (!is_alike(alike_[i], arguments[i], context_))
@@ -98,7 +105,8 @@ bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept
 [[gnu::hot]] Queue::Position Plan::launch(const Queue &queue, std::span<const Argument> arguments) {
     for (const Given &each : given_) {
         const Argument &argument = arguments[each.argument];
-        parameters_[each.parameter].value = argument.kind == Kind::array ? argument.array->data() : argument.scalar.bytes.data();
+        parameters_[each.parameter].value =
+            argument.kind == Kind::array ? argument.array->data() : argument.scalar.bytes.data();
     }
     for (ArrayUse &each : uses_)
         each.array = arguments[each.position].array;
@@ -111,14 +119,16 @@ bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept
 Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> arguments) noexcept {
     std::uint64_t mixed = asked.global[0] + 3 * asked.local[0];
     for (const Argument &each : arguments)
-        mixed = 5 * mixed + each.dtype.bits + (each.kind == Kind::array ? static_cast<std::uint64_t>(each.array->size()) : 0);
-    constexpr std::uint64_t golden =
-        0x9E37'79B9'7F4A'7C15;  // 2**64 over the golden ratio: its products differ in their high bits
+        mixed = 5 * mixed + each.dtype.bits +
+                (each.kind == Kind::array ? static_cast<std::uint64_t>(each.array->size()) : 0);
+    constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15;  // 2**64 over the golden ratio: its
+                                                             // products differ in their high bits
     Slot &slot = slots_[(mixed * golden) >> (64 - slot_bits)];
     return slot.is_taken.exchange(true, std::memory_order_acquire) ? nullptr : &slot;
 }
 
-[[gnu::hot]] Plans::Use Plans::find(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) noexcept {
+[[gnu::hot]] Plans::Use Plans::find(const Queue &queue, const ep_range &asked,
+                                    std::span<const Argument> arguments) noexcept {
     Use use(take(asked, arguments));
     if (!use.slot_ || !use.slot_->plan || !use.slot_->plan->serves(queue, asked, arguments))
         return Use(nullptr);
@@ -126,15 +136,16 @@ Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> argume
     return use;
 }
 
-void Plans::keep(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
-                 std::span<const Argument> arguments) noexcept {
+void Plans::keep(const Specialisation &made, const Queue &queue, const ep_range &asked,
+                 const ep_range &chosen, std::span<const Argument> arguments) noexcept {
     constexpr std::uint8_t most_without = 2;  // consecutive misses that replace an unused plan
     if (!can_be_planned(made, queue, chosen, arguments))
         return;
     const Use use(take(asked, arguments));
     if (!use.slot_)
         return;
-    const bool is_in_use = use.slot_->plan && (use.slot_->plan->serves(queue, asked, arguments) ||  // another thread had it
+    // another thread had it
+    const bool is_in_use = use.slot_->plan && (use.slot_->plan->serves(queue, asked, arguments) ||
                                                ++use.slot_->launches_without < most_without);
     if (is_in_use)
         return;

@@ -16,14 +16,17 @@ constexpr DialectPair dialects[] = {
     {EP_HIP_CPP, Dialect::hip},       {EP_CPP, Dialect::cpp},
 };
 
-void check_local_memory(const Compiled &compiled, const syntax::Function &function, const Device &device) {
+void check_local_memory(const Compiled &compiled, const syntax::Function &function,
+                        const Device &device) {
     if (compiled.local_bytes > device.info().local_memory)
         throw Error(ErrorKind::kernel, "kernel '", function.name, "' needs ", compiled.local_bytes,
-                    " bytes of local memory, and ", device, " has ", device.info().local_memory, " for each work-group");
+                    " bytes of local memory, and ", device, " has ", device.info().local_memory,
+                    " for each work-group");
 }
 
 bool has(const Compiled &compiled, CompiledParameter::What what) noexcept {
-    return std::ranges::any_of(compiled.parameters, [&](const CompiledParameter &each) { return each.what == what; });
+    return std::ranges::any_of(compiled.parameters,
+                               [&](const CompiledParameter &each) { return each.what == what; });
 }
 
 bool is_fixed(const LocalSize &size) noexcept { return size[0] != 0; }
@@ -49,8 +52,8 @@ Dialect dialect_of(ep_dialect dialect) {
     for (const DialectPair &pair : dialects)
         if (pair.of_backend == dialect)
             return pair.dialect;
-    throw Error(ErrorKind::value, "dialect: kernels are written in one of ", names_of(dialects_of_kernels()), ", not in '",
-                entrepot::name_of(dialect), "'");
+    throw Error(ErrorKind::value, "dialect: kernels are written in one of ",
+                names_of(dialects_of_kernels()), ", not in '", entrepot::name_of(dialect), "'");
 }
 
 std::optional<ep_dialect> usual_dialect(const Device &device) {
@@ -63,19 +66,22 @@ std::optional<ep_dialect> usual_dialect(const Device &device) {
 }
 
 ep_dialect dialect_for(const Device &device, const Options &options) {
-    const std::optional<ep_dialect> dialect = options.dialect ? options.dialect : usual_dialect(device);
+    const std::optional<ep_dialect> dialect =
+        options.dialect ? options.dialect : usual_dialect(device);
     if (!dialect)
         const Program refused("", device);  // throws, with the reason
     return *dialect;
 }
 
-Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions, const Options &options) {
+Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions,
+                  const Options &options) {
     const bool host = device.backend().is_host();
     Target target;
     target.dialect = dialect_of(dialect);
     target.dimensions = dimensions;
     target.fp64 = device.has(EP_FP64);
-    target.fp16 = host || target.dialect == Dialect::cuda || target.dialect == Dialect::hip || device.has(EP_FP16);
+    target.fp16 = host || target.dialect == Dialect::cuda || target.dialect == Dialect::hip ||
+                  device.has(EP_FP16);
     target.atomic64 = host || device.has(EP_ATOMIC64);
     target.vectorises_items = !host && device.info().type == EP_CPU;
     target.max_work_group = device.info().max_work_group;
@@ -85,20 +91,24 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
     return target;
 }
 
-Compiled translate(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
-                   std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options,
+Compiled translate(const std::shared_ptr<const syntax::Function> &function,
+                   std::span<const ArgumentType> types, std::uint32_t dimensions,
+                   const Device &device, ep_dialect dialect, const Options &options,
                    const LocalSize &local_size) {
     Target target = target_for(device, dialect, dimensions, options);
     target.local_size = local_size;
     return compile(function, {types.begin(), types.end()}, target);
 }
 
-std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
-                               const Device &device, ep_dialect dialect, const Options &options) {
-    return lower(function, {types.begin(), types.end()}, target_for(device, dialect, 1, options)).dimensions;
+std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function,
+                               std::span<const ArgumentType> types, const Device &device,
+                               ep_dialect dialect, const Options &options) {
+    return lower(function, {types.begin(), types.end()}, target_for(device, dialect, 1, options))
+        .dimensions;
 }
 
-Key::Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device, const Context &context)
+Key::Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device,
+         const Context &context)
     : count_(arguments.size() + 3) {
     if (count_ > usual)
         many_.resize(count_);
@@ -141,8 +151,9 @@ std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
     return count;
 }
 
-const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments, const ep_range &range,
-                                            const Device &device, const Context &context) {
+const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments,
+                                            const ep_range &range, const Device &device,
+                                            const Context &context) {
     const std::unique_lock alone = making_.lock();
     if (const Specialisation *made = find(key, range))
         return *made;
@@ -155,7 +166,8 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
     made.dimensions = range.ndim;
     if (dialect == EP_CPP && divides(range) && local_sizes(key) < most_local_sizes)
         std::ranges::copy(range.local, made.local_size.begin());
-    made.compiled = translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
+    made.compiled =
+        translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);
     made.has_siblings = dialect == EP_CPP && made.compiled.uses_groups;
     // The text of a kernel that does not tell groups apart is the same for every size.
     if (!made.has_siblings)

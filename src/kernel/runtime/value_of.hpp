@@ -29,13 +29,14 @@ inline Layout layout_of(const Argument &argument) {
 
 // Work-items of a group; 0 if the device chooses.
 inline std::uint64_t group_of(const ep_range &range) noexcept {
-    return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1}, std::multiplies<>());
+    return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1},
+                           std::multiplies<>());
 }
 
 // Value for a launch of the range `asked` in groups of `group`.
 // Lifetime: the result points into the argument, its array or the range.
-inline ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments, const ep_range &asked,
-                            std::uint64_t group, void *report) {
+inline ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments,
+                            const ep_range &asked, std::uint64_t group, void *report) {
     using What = CompiledParameter::What;
     if (parameter.what == What::global_size)
         return {EP_ARG_BYTES, sizeof(std::uint64_t), asked.global + parameter.dimension};
@@ -59,7 +60,8 @@ inline ep_argument value_of(const CompiledParameter &parameter, std::span<const 
         return {EP_ARG_BYTES, sizeof(std::int64_t), extents + parameter.dimension};
     }
     case What::stride:
-        return {EP_ARG_BYTES, sizeof(std::int64_t), argument.array->strides().data() + parameter.dimension};
+        return {EP_ARG_BYTES, sizeof(std::int64_t),
+                argument.array->strides().data() + parameter.dimension};
     default:
         return {EP_ARG_BYTES, argument.scalar.size, argument.scalar.bytes.data()};
     }

@@ -1,4 +1,5 @@
-// Layouts of launch arguments against those that this compiler gives to structs, and the block around them.
+// Layouts of launch arguments against those that this compiler gives to structs, and the block
+// around them.
 #include <entrepot/adapters/launch_arguments.hpp>
 #include <entrepot/core/error.hpp>
 
@@ -69,10 +70,11 @@ struct WithWide {
 TEST_CASE("arguments lie where C puts the members of a struct") {
     SUBCASE("the example of the documentation") {
         LaunchLayout layout;
-        CHECK(offsets_of(layout, {entry<float>, entry<std::int32_t>, entry<std::int16_t>, entry<std::int32_t>, entry<float>,
-                                  entry<void *>}) == std::vector<std::size_t>{offsetof(Documented, a), offsetof(Documented, b),
-                                                                              offsetof(Documented, c), offsetof(Documented, d),
-                                                                              offsetof(Documented, e), offsetof(Documented, f)});
+        CHECK(offsets_of(layout, {entry<float>, entry<std::int32_t>, entry<std::int16_t>,
+                                  entry<std::int32_t>, entry<float>, entry<void *>}) ==
+              std::vector<std::size_t>{offsetof(Documented, a), offsetof(Documented, b),
+                                       offsetof(Documented, c), offsetof(Documented, d),
+                                       offsetof(Documented, e), offsetof(Documented, f)});
         CHECK(layout.size() == sizeof(Documented));
     }
     SUBCASE("a struct of ints by value") {

@@ -55,7 +55,8 @@ TEST_CASE("an unknown address is refused with each driver's answer") {
     int released = 0;
     CHECK_REFUSED(ErrorKind::exchange, "cuda: its driver does not know it",
                   adapters::locate({ours, sizeof ours}, counting(released)));
-    CHECK_REFUSED(ErrorKind::exchange, "DeviceArray: no driver knows the address 0x", adapters::locate({ours, sizeof ours}, {}));
+    CHECK_REFUSED(ErrorKind::exchange, "DeviceArray: no driver knows the address 0x",
+                  adapters::locate({ours, sizeof ours}, {}));
     CHECK_REFUSED(ErrorKind::exchange, ": hip: ", adapters::locate({ours, sizeof ours}, {}));
     CHECK(released == 1);
 }

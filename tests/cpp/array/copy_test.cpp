@@ -19,7 +19,8 @@ TEST_CASE("an extent of 1 may have any stride, even one that overflows") {
     const Array whole = Array::empty(items, dtypes::int64, UsmKind::host, queue);
     const std::span values(static_cast<std::int64_t *>(whole.data()), 6);
     std::iota(values.begin(), values.end(), 0);
-    for (const std::int64_t anything : {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
+    for (const std::int64_t anything :
+         {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()}) {
         const std::int64_t strides[] = {anything, 2};
         const Array odd(whole.memory(), whole.data(), dtypes::int64, Layout(shape, strides));
         const Array copied = copy_to(odd, UsmKind::host, queue);
@@ -29,7 +30,8 @@ TEST_CASE("an extent of 1 may have any stride, even one that overflows") {
     }
     const std::int64_t strides[] = {std::numeric_limits<std::int64_t>::max(), 2};
     const std::int64_t nine = 9;
-    fill(Array(whole.memory(), whole.data(), dtypes::int64, Layout(shape, strides)), std::as_bytes(std::span(&nine, 1)));
+    fill(Array(whole.memory(), whole.data(), dtypes::int64, Layout(shape, strides)),
+         std::as_bytes(std::span(&nine, 1)));
     whole.memory().wait_for_host(Access::read);
     CHECK(std::ranges::equal(values, std::array<std::int64_t, 6>{9, 1, 9, 3, 9, 5}));
 }

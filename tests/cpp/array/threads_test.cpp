@@ -37,7 +37,8 @@ Array make(std::int32_t value, const Queue &queue) {
 bool holds(const Array &array, std::int32_t value) {
     array.memory().wait_for_host(Access::read);
     const auto *const first = static_cast<const std::int32_t *>(array.data());
-    return std::all_of(first, first + array.size(), [&](std::int32_t each) { return each == value; });
+    return std::all_of(first, first + array.size(),
+                       [&](std::int32_t each) { return each == value; });
 }
 
 // Exports on their way from one thread to another.
@@ -128,7 +129,8 @@ TEST_CASE("eight threads launch one kernel on arrays of their own, each in queue
         std::atomic<int> wrong{0};
         run_threads([&](int number) {
             const UseResource scope(&resource);
-            const Queue queues[] = {Queue::create(registry::host()), Queue::create(registry::host())};
+            const Queue queues[] = {Queue::create(registry::host()),
+                                    Queue::create(registry::host())};
             const Array mine = make(number, queues[0]);
             LaunchArguments arguments(1);
             arguments.add(mine);

@@ -1,12 +1,13 @@
-// The suite that every backend's table passes, at the level of C: what <entrepot/device/backend.h> promises, tried on each
-// device.
+// The suite that every backend's table passes, at the level of C: what <entrepot/device/backend.h>
+// promises, tried on each device.
 //
 // A backend joins with a file of its own that describes a Subject and names it once:
 //
 //     static const Subject &subject() { … }
 //     ENTREPOT_BACKEND_CONTRACT("host", subject())
 //
-// The table is opened with contract::loader, so that a refusal's sentence can be read back by last_error().
+// The table is opened with contract::loader, so that a refusal's sentence can be read back by
+// last_error().
 #pragma once
 #include <entrepot/device/backend.h>
 
@@ -37,7 +38,7 @@ namespace entrepot::contract {
 // Graph capture by a program itself, outside the table. Streams are as the runtime passes them.
 struct Graphs {
     std::function<bool(void *stream)> begin;
-    std::function<void *(void *stream)> end;             // the graph; NULL if the capture was invalidated
+    std::function<void *(void *stream)> end;  // the graph; NULL if the capture was invalidated
     std::function<bool(void *graph, void *stream)> run;  // to its end
     std::function<bool(void *graph)> drop;
 };
@@ -59,11 +60,13 @@ struct Subject {
     // int32 a work-item) and a barrier.
     std::string reverse;
 
-    bool query_tells_kind = true;    // false: memory_query answers EP_USM_HOST for whatever it is asked (the plain host)
+    // false: memory_query answers EP_USM_HOST for whatever it is asked (the plain host)
+    bool query_tells_kind = true;
     const Graphs *graphs = nullptr;  // of a backend whose devices have EP_GRAPH_CAPTURE
 };
 
-// ---------------------------------------------------------------- what the suite lends to a backend
+// ---------------------------------------------------------------- what the suite lends to a
+// backend
 
 inline std::string &last_error() {
     static thread_local std::string message;
@@ -78,28 +81,32 @@ inline const ep_loader loader{sizeof(ep_loader),
                               [](const char *, std::uint32_t) -> void * { return nullptr; },
                               [](const char *) {}};
 
-#define CONTRACT_OK(call)                                                                                                        \
-    do {                                                                                                                         \
-        const ep_status contract_status = (call);                                                                                \
-        REQUIRE_MESSAGE(contract_status == EP_OK, #call " was refused: ", ::entrepot::contract::last_error());                   \
+#define CONTRACT_OK(call)                                                                          \
+    do {                                                                                           \
+        const ep_status contract_status = (call);                                                  \
+        REQUIRE_MESSAGE(contract_status == EP_OK,                                                  \
+                        #call " was refused: ", ::entrepot::contract::last_error());               \
     } while (false)
 
 // A refusal is a status and a message. CONTRACT_REFUSED takes any status, CONTRACT_REFUSED_AS
 // exactly one.
-#define CONTRACT_REFUSED(call)                                                                                                   \
-    do {                                                                                                                         \
-        ::entrepot::contract::last_error().clear();                                                                              \
-        const ep_status contract_status = (call);                                                                                \
-        CHECK_MESSAGE(contract_status != EP_OK, #call " was not refused");                                                       \
-        CHECK_MESSAGE(!::entrepot::contract::last_error().empty(), #call " was refused without a sentence");                     \
+#define CONTRACT_REFUSED(call)                                                                     \
+    do {                                                                                           \
+        ::entrepot::contract::last_error().clear();                                                \
+        const ep_status contract_status = (call);                                                  \
+        CHECK_MESSAGE(contract_status != EP_OK, #call " was not refused");                         \
+        CHECK_MESSAGE(!::entrepot::contract::last_error().empty(),                                 \
+                      #call " was refused without a sentence");                                    \
     } while (false)
 
-#define CONTRACT_REFUSED_AS(status, call)                                                                                        \
-    do {                                                                                                                         \
-        ::entrepot::contract::last_error().clear();                                                                              \
-        const ep_status contract_status = (call);                                                                                \
-        CHECK_MESSAGE(contract_status == (status), #call " gave another status: ", ::entrepot::contract::last_error());          \
-        CHECK_MESSAGE(!::entrepot::contract::last_error().empty(), #call " was refused without a sentence");                     \
+#define CONTRACT_REFUSED_AS(status, call)                                                          \
+    do {                                                                                           \
+        ::entrepot::contract::last_error().clear();                                                \
+        const ep_status contract_status = (call);                                                  \
+        CHECK_MESSAGE(contract_status == (status),                                                 \
+                      #call " gave another status: ", ::entrepot::contract::last_error());         \
+        CHECK_MESSAGE(!::entrepot::contract::last_error().empty(),                                 \
+                      #call " was refused without a sentence");                                    \
     } while (false)
 
 // ---------------------------------------------------------------- owners of handles
@@ -134,7 +141,8 @@ struct Bench {
     Context context;
 
     Bench(const Subject &of, ep_device on)
-        : subject(of), table(*of.table), device(on), info(info_of(of, on)), context(nullptr, table.context_release) {
+        : subject(of), table(*of.table), device(on), info(info_of(of, on)),
+          context(nullptr, table.context_release) {
         ep_context handle = nullptr;
         CONTRACT_OK(table.device_default_context(device, &handle));
         context.reset(handle);
@@ -158,9 +166,10 @@ struct Bench {
 
     Kernel kernel(const std::string &source, const char *name) const {
         ep_program program = nullptr;
-        CONTRACT_OK(
-            table.program_build(context.get(), device, subject.dialect, source.data(), source.size(), "", nullptr, &program));
-        const Program keep(program, table.program_release);  // the kernel keeps its program: this reference may go
+        CONTRACT_OK(table.program_build(context.get(), device, subject.dialect, source.data(),
+                                        source.size(), "", nullptr, &program));
+        // the kernel keeps its program: this reference may go
+        const Program keep(program, table.program_release);
         ep_kernel handle = nullptr;
         CONTRACT_OK(table.program_kernel(program, name, &handle));
         return {handle, table.kernel_release};
@@ -181,12 +190,14 @@ struct Bench {
 // One allocation, read and written from the host by copies, for every kind.
 class Memory {
 public:
-    Memory(const Bench &bench, ep_usm_kind kind, std::size_t bytes, std::size_t alignment = 0) : bench_(bench), bytes_(bytes) {
+    Memory(const Bench &bench, ep_usm_kind kind, std::size_t bytes, std::size_t alignment = 0)
+        : bench_(bench), bytes_(bytes) {
         // The queue is for backends whose allocations are stream-ordered; it is idle whenever a
         // copy below has returned.
         if (bench.has(EP_ORDERED_FREE))
             queue_ = bench.queue().release();
-        CONTRACT_OK(bench.table.memory_allocate(bench.context.get(), bench.device, kind, bytes, alignment, queue_, &pointer_));
+        CONTRACT_OK(bench.table.memory_allocate(bench.context.get(), bench.device, kind, bytes,
+                                                alignment, queue_, &pointer_));
         if (queue_)
             CONTRACT_OK(bench.table.queue_wait(queue_));
     }
@@ -198,19 +209,23 @@ public:
             bench_.table.queue_release(queue_);
     }
 
-    std::byte *at(std::ptrdiff_t offset = 0) const { return static_cast<std::byte *>(pointer_) + offset; }
+    std::byte *at(std::ptrdiff_t offset = 0) const {
+        return static_cast<std::byte *>(pointer_) + offset;
+    }
 
     template <class T> void write(const std::vector<T> &values) const {
         REQUIRE(values.size() * sizeof(T) <= bytes_);
         const Queue queue = bench_.queue();
-        CONTRACT_OK(bench_.table.memory_copy(queue.get(), pointer_, values.data(), values.size() * sizeof(T)));
+        CONTRACT_OK(bench_.table.memory_copy(queue.get(), pointer_, values.data(),
+                                             values.size() * sizeof(T)));
         bench_.wait(queue);
     }
     template <class T> std::vector<T> read(std::size_t count) const {
         REQUIRE(count * sizeof(T) <= bytes_);
         std::vector<T> values(count);
         const Queue queue = bench_.queue();
-        CONTRACT_OK(bench_.table.memory_copy(queue.get(), values.data(), pointer_, count * sizeof(T)));
+        CONTRACT_OK(
+            bench_.table.memory_copy(queue.get(), values.data(), pointer_, count * sizeof(T)));
         bench_.wait(queue);
         return values;
     }
@@ -222,8 +237,12 @@ private:
     void *pointer_ = nullptr;
 };
 
-inline ep_argument pointer_argument(const void *pointer) { return {EP_ARG_POINTER, sizeof(void *), pointer}; }
-template <class T> ep_argument bytes_argument(const T &value) { return {EP_ARG_BYTES, sizeof(T), &value}; }
+inline ep_argument pointer_argument(const void *pointer) {
+    return {EP_ARG_POINTER, sizeof(void *), pointer};
+}
+template <class T> ep_argument bytes_argument(const T &value) {
+    return {EP_ARG_BYTES, sizeof(T), &value};
+}
 inline ep_argument local_argument(std::size_t bytes) { return {EP_ARG_LOCAL, bytes, nullptr}; }
 
 inline void on_each_device(const Subject &subject, const std::function<void(const Bench &)> &body) {
@@ -235,7 +254,9 @@ inline void on_each_device(const Subject &subject, const std::function<void(cons
 }
 
 using Clock = std::chrono::steady_clock;
-inline double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+inline double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // The slow kernel. Its length is found by trial, so that it is still running when observed on fast
 // and slow devices.
@@ -259,10 +280,12 @@ public:
 
     // Returns the seconds that the submission itself took.
     double submit(const Queue &queue, std::int64_t value) const {
-        const ep_argument arguments[] = {pointer_argument(out_.at()), bytes_argument(steps_), bytes_argument(value)};
+        const ep_argument arguments[] = {pointer_argument(out_.at()), bytes_argument(steps_),
+                                         bytes_argument(value)};
         const ep_range range{1, {1, 1, 1}, {1, 1, 1}};
         const auto start = Clock::now();
-        CONTRACT_OK(bench_.table.kernel_launch(queue.get(), kernel_.get(), &range, nullptr, arguments, 3));
+        CONTRACT_OK(
+            bench_.table.kernel_launch(queue.get(), kernel_.get(), &range, nullptr, arguments, 3));
         return seconds_since(start);
     }
 
@@ -282,9 +305,11 @@ inline void devices_describe_themselves(const Subject &subject) {
     CHECK(table.size == sizeof(ep_backend));
     CHECK(table.version == EP_BACKEND_VERSION);
     CHECK(std::string(table.name) != "");
-    const void *functions[(sizeof(ep_backend) - offsetof(ep_backend, device_count)) / sizeof(void *)];
+    const void
+        *functions[(sizeof(ep_backend) - offsetof(ep_backend, device_count)) / sizeof(void *)];
     std::memcpy(functions, &table.device_count, sizeof functions);
-    CHECK_MESSAGE(std::count(std::begin(functions), std::end(functions), nullptr) == 0, "every function of the table is there");
+    CHECK_MESSAGE(std::count(std::begin(functions), std::end(functions), nullptr) == 0,
+                  "every function of the table is there");
 
     const std::vector<ep_device> devices = devices_of(subject);
     REQUIRE(!devices.empty());
@@ -326,7 +351,8 @@ inline void devices_describe_themselves(const Subject &subject) {
         CHECK(can == 1);
     }
     ep_device none = nullptr;
-    CONTRACT_REFUSED_AS(EP_INVALID, table.device_at(static_cast<std::uint32_t>(devices.size()), &none));
+    CONTRACT_REFUSED_AS(EP_INVALID,
+                        table.device_at(static_cast<std::uint32_t>(devices.size()), &none));
     CHECK(none == nullptr);
 }
 
@@ -336,14 +362,17 @@ inline void devices_are_partitioned_or_refuse(const Subject &subject) {
         const std::uint32_t one = 1;
         std::size_t count = 0;
         if (!bench.has(EP_PARTITION_EQUALLY)) {
-            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.device_partition(bench.device, EP_EQUALLY, &one, 1, nullptr, &count));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.device_partition(bench.device, EP_EQUALLY,
+                                                                       &one, 1, nullptr, &count));
             return;
         }
         CONTRACT_OK(table.device_partition(bench.device, EP_EQUALLY, &one, 1, nullptr, &count));
         REQUIRE(count == bench.info.compute_units);
         std::vector<ep_device> first(count), second(count);
-        CONTRACT_OK(table.device_partition(bench.device, EP_EQUALLY, &one, 1, first.data(), &count));
-        CONTRACT_OK(table.device_partition(bench.device, EP_EQUALLY, &one, 1, second.data(), &count));
+        CONTRACT_OK(
+            table.device_partition(bench.device, EP_EQUALLY, &one, 1, first.data(), &count));
+        CONTRACT_OK(
+            table.device_partition(bench.device, EP_EQUALLY, &one, 1, second.data(), &count));
         CHECK_MESSAGE(first == second, "a sub-device has one handle");
         for (std::size_t i = 0; i < first.size(); ++i) {
             ep_device parent = nullptr;
@@ -353,7 +382,8 @@ inline void devices_are_partitioned_or_refuse(const Subject &subject) {
             CHECK(info_of(bench.subject, first[i]).compute_units == 1);
         }
         const std::uint32_t too_many = bench.info.compute_units + 1;
-        CONTRACT_REFUSED(table.device_partition(bench.device, EP_EQUALLY, &too_many, 1, nullptr, &count));
+        CONTRACT_REFUSED(
+            table.device_partition(bench.device, EP_EQUALLY, &too_many, 1, nullptr, &count));
     });
 }
 
@@ -434,7 +464,8 @@ inline void refusals_do_not_speak_the_programs_locale(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const GroupedDigits grouped;
         ep_queue queue = nullptr;
-        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.queue_create(bench.context.get(), bench.device, 4096, &queue));
+        CONTRACT_REFUSED_AS(
+            EP_INVALID, bench.table.queue_create(bench.context.get(), bench.device, 4096, &queue));
         CHECK_MESSAGE(last_error().find("4096") != std::string::npos, last_error());
     });
 }
@@ -508,14 +539,16 @@ inline void events_order_work_across_queues(const Subject &subject) {
         const Queue producer = bench.queue(), consumer = bench.queue();
         const Memory copied(bench, bench.kinds().front(), sizeof(std::int64_t));
         copied.write(std::vector<std::int64_t>{-1});
-        for (std::int64_t value : {11, 12}) {  // the second time, the memory holds what a copy too early would read
+        // the second time, the memory holds what a copy too early would read
+        for (std::int64_t value : {11, 12}) {
             slow.submit(producer, value);
             const Event written = bench.record(producer);
             std::int32_t done = 1;
             CONTRACT_OK(table.event_is_done(written.get(), &done));
             CHECK_MESSAGE(done == 0, "the slow kernel cannot be done already");
             CONTRACT_OK(table.event_wait_in_queue(consumer.get(), written.get()));
-            CONTRACT_OK(table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
+            CONTRACT_OK(
+                table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
             const Event read = bench.record(consumer);
             CONTRACT_OK(table.event_is_done(read.get(), &done));
             CHECK_MESSAGE(done == 0, "nor can what waits for it");
@@ -537,11 +570,13 @@ inline void queues_hand_over_to_each_other(const Subject &subject) {
         for (std::int64_t value : {21, 22}) {
             slow.submit(producer, value);
             CONTRACT_OK(table.event_hand_over(producer.get(), consumer.get()));
-            CONTRACT_OK(table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
+            CONTRACT_OK(
+                table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
             std::int32_t idle = 1;
             CONTRACT_OK(table.queue_is_idle(consumer.get(), &idle));
             CHECK_MESSAGE(idle == 0, "what waits for the slow kernel cannot be done already");
-            CONTRACT_OK(table.event_hand_over(consumer.get(), producer.get()));  // the next value is not written before
+            // the next value is not written before
+            CONTRACT_OK(table.event_hand_over(consumer.get(), producer.get()));
             bench.wait(consumer);
             CHECK(copied.read<std::int64_t>(1).front() == value);
         }
@@ -581,13 +616,15 @@ inline void every_kind_allocates_with_every_alignment(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         REQUIRE(!bench.kinds().empty());
         for (const ep_usm_kind kind : bench.kinds())
-            for (std::size_t alignment = 0; alignment <= 4096; alignment = alignment ? alignment * 2 : 1)
+            for (std::size_t alignment = 0; alignment <= 4096;
+                 alignment = alignment ? alignment * 2 : 1)
                 for (const std::size_t bytes : {1, 7, 4096, 100'000}) {
                     const Memory memory(bench, kind, bytes, alignment);
                     if (alignment != 0)
                         CHECK(reinterpret_cast<std::uintptr_t>(memory.at()) % alignment == 0);
                     if (kind != EP_USM_DEVICE)
-                        std::memset(memory.at(), 0xA5, bytes);  // what the host may touch, it may touch to the last byte
+                        // what the host may touch, it may touch to the last byte
+                        std::memset(memory.at(), 0xA5, bytes);
                 }
     });
 }
@@ -615,8 +652,8 @@ inline void queries_tell_what_a_pointer_is(const Subject &subject) {
             const Memory memory(bench, kind, bytes);
             const auto query = [&](std::ptrdiff_t offset, std::size_t asked) {
                 ep_allocation found{};
-                CONTRACT_OK(
-                    table.memory_query(bench.context.get(), memory.at(offset), asked, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
+                CONTRACT_OK(table.memory_query(bench.context.get(), memory.at(offset), asked,
+                                               EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
                 CHECK(found.kind == (bench.subject.query_tells_kind ? kind : EP_USM_HOST));
                 CHECK((found.device == nullptr || found.device == bench.device));
                 if (found.base != nullptr)
@@ -625,25 +662,29 @@ inline void queries_tell_what_a_pointer_is(const Subject &subject) {
                     CHECK(found.size >= bytes);
                 return found;
             };
-            for (const auto &[offset, asked] : {std::pair{0, 1}, {0, 10'000}, {5'000, 1}, {5'000, 5'000}, {9'999, 1}})
+            for (const auto &[offset, asked] :
+                 {std::pair{0, 1}, {0, 10'000}, {5'000, 1}, {5'000, 5'000}, {9'999, 1}})
                 CHECK(query(offset, asked).contained != 0);
             // Far past any rounding of the size: only a backend that cannot tell may accept it.
             CHECK(query(5'000, std::size_t{1} << 30).contained != 1);
 
             ep_allocation placed{};
-            CONTRACT_OK(table.memory_query(bench.context.get(), memory.at(5'000), 5'000, EP_QUERY_KIND_LATER, &placed));
+            CONTRACT_OK(table.memory_query(bench.context.get(), memory.at(5'000), 5'000,
+                                           EP_QUERY_KIND_LATER, &placed));
             CHECK((placed.kind == EP_USM_UNASKED || placed.kind == query(0, 1).kind));
             CHECK(placed.contained != 0);
-            CONTRACT_OK(
-                table.memory_query(bench.context.get(), memory.at(5'000), std::size_t{1} << 30, EP_QUERY_KIND_LATER, &placed));
+            CONTRACT_OK(table.memory_query(bench.context.get(), memory.at(5'000),
+                                           std::size_t{1} << 30, EP_QUERY_KIND_LATER, &placed));
             CHECK(placed.kind == query(0, 1).kind);  // what is wrong is said in full
             CHECK(placed.contained != 1);
         }
         std::vector<int> foreign(1000);
         ep_allocation found{};
-        CONTRACT_OK(table.memory_query(bench.context.get(), foreign.data(), 1, EP_QUERY_DEVICE, &found));
+        CONTRACT_OK(
+            table.memory_query(bench.context.get(), foreign.data(), 1, EP_QUERY_DEVICE, &found));
         CHECK(found.kind == (bench.subject.query_tells_kind ? EP_USM_UNKNOWN : EP_USM_HOST));
-        CONTRACT_OK(table.memory_query(bench.context.get(), foreign.data(), 1, EP_QUERY_KIND_LATER, &found));
+        CONTRACT_OK(table.memory_query(bench.context.get(), foreign.data(), 1, EP_QUERY_KIND_LATER,
+                                       &found));
         CHECK(found.kind == (bench.subject.query_tells_kind ? EP_USM_UNKNOWN : EP_USM_HOST));
     });
 }
@@ -655,19 +696,22 @@ inline void impossible_allocations_are_refused(const Subject &subject) {
         const ep_queue ordered = bench.has(EP_ORDERED_FREE) ? queue.get() : nullptr;
         for (const ep_usm_kind kind : bench.kinds()) {
             void *pointer = nullptr;
-            CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY, table.memory_allocate(bench.context.get(), bench.device, kind,
-                                                                        std::size_t{1} << 55, 0, ordered, &pointer));
-            CHECK_MESSAGE(last_error().find(std::to_string(std::size_t{1} << 55)) != std::string::npos,
+            CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY,
+                                table.memory_allocate(bench.context.get(), bench.device, kind,
+                                                      std::size_t{1} << 55, 0, ordered, &pointer));
+            CHECK_MESSAGE(last_error().find(std::to_string(std::size_t{1} << 55)) !=
+                              std::string::npos,
                           "the sentence names the bytes: ", last_error());
-            CONTRACT_REFUSED(
-                table.memory_allocate(bench.context.get(), bench.device, kind, ~std::size_t{0} - 7, 4096, ordered, &pointer));
-            CONTRACT_REFUSED_AS(EP_INVALID,
-                                table.memory_allocate(bench.context.get(), bench.device, kind, 64, 48, ordered, &pointer));
+            CONTRACT_REFUSED(table.memory_allocate(bench.context.get(), bench.device, kind,
+                                                   ~std::size_t{0} - 7, 4096, ordered, &pointer));
+            CONTRACT_REFUSED_AS(EP_INVALID, table.memory_allocate(bench.context.get(), bench.device,
+                                                                  kind, 64, 48, ordered, &pointer));
             CHECK(pointer == nullptr);
             const Memory memory(bench, kind, 64);  // and the device still works
         }
         void *pointer = nullptr;
-        CONTRACT_REFUSED(table.memory_allocate(bench.context.get(), bench.device, EP_USM_UNKNOWN, 64, 0, ordered, &pointer));
+        CONTRACT_REFUSED(table.memory_allocate(bench.context.get(), bench.device, EP_USM_UNKNOWN,
+                                               64, 0, ordered, &pointer));
     });
 }
 
@@ -675,7 +719,8 @@ inline void impossible_allocations_are_refused(const Subject &subject) {
 // of the test.
 inline std::vector<std::uint8_t> random_bytes(std::mt19937 &random, std::size_t count) {
     std::vector<std::uint8_t> bytes(count);
-    std::uint64_t word = random() | std::uint64_t{1} << 32;  // never 0, of which no other word comes
+    // never 0, of which no other word comes
+    std::uint64_t word = random() | std::uint64_t{1} << 32;
     for (std::size_t done = 0; done < count; done += sizeof word) {
         word ^= word << 13;
         word ^= word >> 7;
@@ -691,13 +736,17 @@ inline void copies_move_every_byte(const Subject &subject) {
         const Queue queue = bench.queue();
         for (const ep_usm_kind from : bench.kinds())
             for (const ep_usm_kind to : bench.kinds())
-                for (const std::size_t bytes : {0u, 1u, 3u, 4096u, 65535u, 65536u, 65537u, (1u << 20) + 1, (9u << 20) + 5}) {
-                    const std::size_t at = bytes % 2 == 0 ? 16 : 1;  // in the source, and 1 in the target
+                for (const std::size_t bytes :
+                     {0u, 1u, 3u, 4096u, 65535u, 65536u, 65537u, (1u << 20) + 1, (9u << 20) + 5}) {
+                    // in the source, and 1 in the target
+                    const std::size_t at = bytes % 2 == 0 ? 16 : 1;
                     const std::vector<std::uint8_t> expected = random_bytes(random, bytes);
                     const Memory source(bench, from, bytes + at + 1), target(bench, to, bytes + 2);
                     target.write(std::vector<std::uint8_t>(bytes + 2, 0x5A));
-                    CONTRACT_OK(bench.table.memory_copy(queue.get(), source.at(at), expected.data(), bytes));
-                    CONTRACT_OK(bench.table.memory_copy(queue.get(), target.at(1), source.at(at), bytes));
+                    CONTRACT_OK(bench.table.memory_copy(queue.get(), source.at(at), expected.data(),
+                                                        bytes));
+                    CONTRACT_OK(
+                        bench.table.memory_copy(queue.get(), target.at(1), source.at(at), bytes));
                     bench.wait(queue);
                     std::vector<std::uint8_t> guarded(bytes + 2, 0x5A);
                     std::copy(expected.begin(), expected.end(), guarded.begin() + 1);
@@ -718,8 +767,10 @@ inline void fills_repeat_an_item(const Subject &subject) {
                     std::vector<std::uint8_t> expected((count + 1) * itemsize, 0x77);
                     memory.write(expected);
                     for (std::size_t i = 0; i < count; ++i)
-                        std::copy(item.begin(), item.end(), expected.begin() + static_cast<std::ptrdiff_t>(i * itemsize));
-                    CONTRACT_OK(bench.table.memory_fill(queue.get(), memory.at(), item.data(), itemsize, count));
+                        std::copy(item.begin(), item.end(),
+                                  expected.begin() + static_cast<std::ptrdiff_t>(i * itemsize));
+                    CONTRACT_OK(bench.table.memory_fill(queue.get(), memory.at(), item.data(),
+                                                        itemsize, count));
                     bench.wait(queue);
                     CHECK(memory.read<std::uint8_t>(expected.size()) == expected);
                 }
@@ -738,8 +789,10 @@ struct Strided {
     std::size_t buffer = 0;
 };
 
-// Items that do not overlap: dimensions laid out in a random order, with gaps, some of them backwards.
-inline Strided random_layout(std::mt19937 &random, const std::vector<std::int64_t> &shape, std::size_t itemsize) {
+// Items that do not overlap: dimensions laid out in a random order, with gaps, some of them
+// backwards.
+inline Strided random_layout(std::mt19937 &random, const std::vector<std::int64_t> &shape,
+                             std::size_t itemsize) {
     std::vector<std::size_t> order(shape.size());
     std::iota(order.begin(), order.end(), 0u);
     std::shuffle(order.begin(), order.end(), random);
@@ -747,7 +800,8 @@ inline Strided random_layout(std::mt19937 &random, const std::vector<std::int64_
     layout.strides.resize(shape.size());
     std::int64_t reach = static_cast<std::int64_t>(itemsize);
     for (const std::size_t dimension : order) {
-        const std::int64_t stride = reach + static_cast<std::int64_t>(itemsize) * (random() % 3 == 0 ? random() % 3 : 0);
+        const std::int64_t stride =
+            reach + static_cast<std::int64_t>(itemsize) * (random() % 3 == 0 ? random() % 3 : 0);
         const bool backwards = random() % 3 == 0;
         layout.strides[dimension] = backwards ? -stride : stride;
         const std::int64_t extent = std::max<std::int64_t>(shape[dimension], 1);
@@ -760,16 +814,18 @@ inline Strided random_layout(std::mt19937 &random, const std::vector<std::int64_
 }
 
 // Item by item, with raw pointers, as a sanitizer checks each of millions.
-inline void copy_items(const std::vector<std::int64_t> &shape, std::size_t itemsize, std::uint8_t *to,
-                       const std::int64_t *to_strides, const std::uint8_t *from, const std::int64_t *from_strides,
-                       std::size_t dimension = 0) {
+inline void copy_items(const std::vector<std::int64_t> &shape, std::size_t itemsize,
+                       std::uint8_t *to, const std::int64_t *to_strides, const std::uint8_t *from,
+                       const std::int64_t *from_strides, std::size_t dimension = 0) {
     if (dimension == shape.size()) {
         std::memcpy(to, from, itemsize);
         return;
     }
-    const std::int64_t extent = shape[dimension], to_stride = to_strides[dimension], from_stride = from_strides[dimension];
+    const std::int64_t extent = shape[dimension], to_stride = to_strides[dimension],
+                       from_stride = from_strides[dimension];
     for (std::int64_t i = 0; i < extent; ++i)
-        copy_items(shape, itemsize, to + i * to_stride, to_strides, from + i * from_stride, from_strides, dimension + 1);
+        copy_items(shape, itemsize, to + i * to_stride, to_strides, from + i * from_stride,
+                   from_strides, dimension + 1);
 }
 
 inline std::vector<std::int64_t> random_shape(std::mt19937 &random) {
@@ -779,8 +835,10 @@ inline std::vector<std::int64_t> random_shape(std::mt19937 &random) {
     return shape;
 }
 
-// Copies (or, without `from`, fills) and compares the whole target buffer, gaps included, with a copy item by item.
-inline void check_strided(const Bench &bench, std::mt19937 &random, const std::vector<std::int64_t> &shape, std::size_t itemsize,
+// Copies (or, without `from`, fills) and compares the whole target buffer, gaps included, with a
+// copy item by item.
+inline void check_strided(const Bench &bench, std::mt19937 &random,
+                          const std::vector<std::int64_t> &shape, std::size_t itemsize,
                           const Strided &to, const Strided *from) {
     const Queue queue = bench.queue();
     const Memory target(bench, bench.kinds().back(), std::max<std::size_t>(to.buffer, 1));
@@ -789,19 +847,22 @@ inline void check_strided(const Bench &bench, std::mt19937 &random, const std::v
     const ep_box box{shape.size(), itemsize, shape.data()};
     if (from == nullptr) {
         const std::vector<std::uint8_t> item = random_bytes(random, itemsize);
-        CONTRACT_OK(bench.table.memory_fill_strided(queue.get(), &box, target.at(to.offset), to.strides.data(), item.data()));
+        CONTRACT_OK(bench.table.memory_fill_strided(queue.get(), &box, target.at(to.offset),
+                                                    to.strides.data(), item.data()));
         bench.wait(queue);
         const std::vector<std::int64_t> stays(shape.size(), 0);
-        copy_items(shape, itemsize, expected.data() + to.offset, to.strides.data(), item.data(), stays.data());
+        copy_items(shape, itemsize, expected.data() + to.offset, to.strides.data(), item.data(),
+                   stays.data());
     } else {
         const Memory source(bench, bench.kinds().back(), std::max<std::size_t>(from->buffer, 1));
         const std::vector<std::uint8_t> values = random_bytes(random, from->buffer);
         source.write(values);
-        CONTRACT_OK(bench.table.memory_copy_strided(queue.get(), &box, target.at(to.offset), to.strides.data(),
-                                                    source.at(from->offset), from->strides.data()));
+        CONTRACT_OK(bench.table.memory_copy_strided(queue.get(), &box, target.at(to.offset),
+                                                    to.strides.data(), source.at(from->offset),
+                                                    from->strides.data()));
         bench.wait(queue);
-        copy_items(shape, itemsize, expected.data() + to.offset, to.strides.data(), values.data() + from->offset,
-                   from->strides.data());
+        copy_items(shape, itemsize, expected.data() + to.offset, to.strides.data(),
+                   values.data() + from->offset, from->strides.data());
     }
     CHECK(target.read<std::uint8_t>(to.buffer) == expected);
 }
@@ -817,16 +878,20 @@ inline void strided_copies_follow_their_layouts(const Subject &subject) {
             for (std::size_t dimension = 0; dimension < shape.size(); ++dimension)
                 if (random() % 5 == 0) {  // a broadcast dimension: every step reads the same items
                     if (from.strides[dimension] < 0)
-                        from.offset += from.strides[dimension] * (std::max<std::int64_t>(shape[dimension], 1) - 1);
+                        from.offset += from.strides[dimension] *
+                                       (std::max<std::int64_t>(shape[dimension], 1) - 1);
                     from.strides[dimension] = 0;
                 }
-            INFO("round ", round, ", ", shape.size(), " dimensions of items of ", itemsize, " bytes");
+            INFO("round ", round, ", ", shape.size(), " dimensions of items of ", itemsize,
+                 " bytes");
             check_strided(bench, random, shape, itemsize, to, &from);
         }
-        for (const std::size_t itemsize : {1u, 2u, 4u, 8u, 16u, 12u}) {  // a transposition large enough to be worth a plan
+        // a transposition large enough to be worth a plan
+        for (const std::size_t itemsize : {1u, 2u, 4u, 8u, 16u, 12u}) {
             const std::vector<std::int64_t> shape{701, 503};
             const auto item = static_cast<std::int64_t>(itemsize);
-            const Strided rows{{503 * item, item}, 0, 701 * 503 * itemsize}, columns{{item, 701 * item}, 0, 701 * 503 * itemsize};
+            const Strided rows{{503 * item, item}, 0, 701 * 503 * itemsize},
+                columns{{item, 701 * item}, 0, 701 * 503 * itemsize};
             check_strided(bench, random, shape, itemsize, rows, &columns);
             check_strided(bench, random, shape, itemsize, columns, &rows);
         }
@@ -844,8 +909,10 @@ inline void strided_fills_follow_their_layouts(const Subject &subject) {
         for (int round = 0; round < 200; ++round) {
             const std::vector<std::int64_t> shape = random_shape(random);
             const std::size_t itemsize = 1 + random() % 17;
-            INFO("round ", round, ", ", shape.size(), " dimensions of items of ", itemsize, " bytes");
-            check_strided(bench, random, shape, itemsize, random_layout(random, shape, itemsize), nullptr);
+            INFO("round ", round, ", ", shape.size(), " dimensions of items of ", itemsize,
+                 " bytes");
+            check_strided(bench, random, shape, itemsize, random_layout(random, shape, itemsize),
+                          nullptr);
         }
     });
 }
@@ -858,15 +925,19 @@ inline void impossible_boxes_are_refused(const Subject &subject) {
         const std::uint32_t item = 0;
         const ep_box too_deep{EP_MAX_NDIM + 1, 4, shape.data()};
         CONTRACT_REFUSED_AS(EP_INVALID,
-                            bench.table.memory_fill_strided(queue.get(), &too_deep, memory.at(), strides.data(), &item));
-        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.memory_copy_strided(queue.get(), &too_deep, memory.at(), strides.data(),
-                                                                        memory.at(), strides.data()));
+                            bench.table.memory_fill_strided(queue.get(), &too_deep, memory.at(),
+                                                            strides.data(), &item));
+        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.memory_copy_strided(
+                                            queue.get(), &too_deep, memory.at(), strides.data(),
+                                            memory.at(), strides.data()));
         const std::int64_t negative = -1;
         const ep_box inside_out{1, 4, &negative};
         CONTRACT_REFUSED_AS(EP_INVALID,
-                            bench.table.memory_fill_strided(queue.get(), &inside_out, memory.at(), strides.data(), &item));
+                            bench.table.memory_fill_strided(queue.get(), &inside_out, memory.at(),
+                                                            strides.data(), &item));
         const ep_box deep{EP_MAX_NDIM, 4, shape.data()};
-        CONTRACT_OK(bench.table.memory_fill_strided(queue.get(), &deep, memory.at(), strides.data(), &item));
+        CONTRACT_OK(bench.table.memory_fill_strided(queue.get(), &deep, memory.at(), strides.data(),
+                                                    &item));
         bench.wait(queue);
     });
 }
@@ -886,20 +957,24 @@ inline void programs_are_built_or_say_why_not(const Subject &subject) {
                                static_cast<std::string *>(user)->append(text, length);
                            }};
         ep_program program = nullptr;
-        CONTRACT_REFUSED_AS(EP_BUILD_FAILED, table.program_build(bench.context.get(), bench.device, bench.subject.dialect,
-                                                                 nonsense.data(), nonsense.size(), "", &sink, &program));
+        CONTRACT_REFUSED_AS(EP_BUILD_FAILED,
+                            table.program_build(bench.context.get(), bench.device,
+                                                bench.subject.dialect, nonsense.data(),
+                                                nonsense.size(), "", &sink, &program));
         CHECK_MESSAGE(!log.empty(), "a refused build leaves its reasons in the log");
         CHECK(program == nullptr);
 
         for (int dialect = 0; dialect < EP_DIALECT_COUNT; ++dialect)
             if ((mask & 1u << dialect) == 0)
                 CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
-                                    table.program_build(bench.context.get(), bench.device, static_cast<ep_dialect>(dialect),
-                                                        nonsense.data(), nonsense.size(), "", nullptr, &program));
+                                    table.program_build(bench.context.get(), bench.device,
+                                                        static_cast<ep_dialect>(dialect),
+                                                        nonsense.data(), nonsense.size(), "",
+                                                        nullptr, &program));
 
         const std::string &source = bench.subject.indices;
-        CONTRACT_OK(table.program_build(bench.context.get(), bench.device, bench.subject.dialect, source.data(), source.size(),
-                                        "", &sink, &program));
+        CONTRACT_OK(table.program_build(bench.context.get(), bench.device, bench.subject.dialect,
+                                        source.data(), source.size(), "", &sink, &program));
         const Program keep(program, table.program_release);
         ep_kernel kernel = nullptr;
         CONTRACT_REFUSED(table.program_kernel(program, "no_such_kernel", &kernel));
@@ -925,7 +1000,8 @@ inline void check_indices(const Bench &bench, const Kernel &kernel, const ep_ran
     const std::int64_t offset = 1'000'000'007'000;
     const ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(offset)};
     const Queue queue = bench.queue();
-    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
+    CONTRACT_OK(
+        bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
     bench.wait(queue);
 
     std::vector<std::int64_t> expected;
@@ -934,18 +1010,21 @@ inline void check_indices(const Bench &bench, const Kernel &kernel, const ep_ran
             for (std::uint64_t fast = 0; fast < extent[2]; ++fast)
                 for (const std::uint64_t value : {slow, middle, fast + offset})
                     expected.push_back(static_cast<std::int64_t>(value));
-    CHECK_MESSAGE(out.read<std::int64_t>(3 * items) == expected, range.ndim, " dimensions: ", range.global[0], ", ",
-                  range.global[1], ", ", range.global[2], " in groups of ", range.local[0]);
+    CHECK_MESSAGE(out.read<std::int64_t>(3 * items) == expected, range.ndim,
+                  " dimensions: ", range.global[0], ", ", range.global[1], ", ", range.global[2],
+                  " in groups of ", range.local[0]);
 }
 
 inline void launches_number_their_work_items(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const Kernel kernel = bench.kernel(bench.subject.indices, "indices");
         for (const ep_range &range :
-             {ep_range{1, {1}, {}}, ep_range{1, {1000}, {}}, ep_range{1, {1024}, {16}}, ep_range{1, {200'000}, {}},
-              ep_range{2, {7, 5}, {}}, ep_range{2, {6, 20}, {2, 5}}, ep_range{2, {300, 2}, {}}, ep_range{3, {2, 3, 5}, {}},
+             {ep_range{1, {1}, {}}, ep_range{1, {1000}, {}}, ep_range{1, {1024}, {16}},
+              ep_range{1, {200'000}, {}}, ep_range{2, {7, 5}, {}}, ep_range{2, {6, 20}, {2, 5}},
+              ep_range{2, {300, 2}, {}}, ep_range{3, {2, 3, 5}, {}},
               ep_range{3, {4, 6, 10}, {2, 3, 1}}, ep_range{3, {40, 3, 50}, {}}})
-            for (int repetition = 0; repetition < 3; ++repetition)  // a backend may run a kernel that it knows in another way
+            // a backend may run a kernel that it knows in another way
+            for (int repetition = 0; repetition < 3; ++repetition)
                 check_indices(bench, kernel, range);
     });
 }
@@ -955,12 +1034,16 @@ inline void impossible_launches_are_refused(const Subject &subject) {
         const Kernel kernel = bench.kernel(bench.subject.indices, "indices");
         const Memory out(bench, bench.kinds().back(), 3 * 64 * sizeof(std::int64_t));
         const std::int64_t offset = 0;
-        const ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(offset), bytes_argument(offset)};
+        const ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(offset),
+                                         bytes_argument(offset)};
         const Queue queue = bench.queue();
         const std::uint64_t too_many = bench.info.max_work_group * 2;
-        for (const ep_range &range : {ep_range{0, {64}, {}}, ep_range{4, {64}, {}}, ep_range{1, {64}, {48}},
-                                      ep_range{2, {8, 8}, {4, 0}}, ep_range{1, {too_many}, {too_many}}})
-            CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
+        for (const ep_range &range :
+             {ep_range{0, {64}, {}}, ep_range{4, {64}, {}}, ep_range{1, {64}, {48}},
+              ep_range{2, {8, 8}, {4, 0}}, ep_range{1, {too_many}, {too_many}}})
+            CONTRACT_REFUSED_AS(EP_INVALID,
+                                bench.table.kernel_launch(queue.get(), kernel.get(), &range,
+                                                          nullptr, arguments, 2));
 
         ep_kernel_info info{};
         CONTRACT_OK(bench.table.kernel_info(kernel.get(), bench.device, &info));
@@ -968,9 +1051,12 @@ inline void impossible_launches_are_refused(const Subject &subject) {
         if (info.argument_count >= 0)
             for (const std::size_t count : {0u, 1u, 3u})
                 CONTRACT_REFUSED_AS(EP_INVALID,
-                                    bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, count));
-        const ep_argument excessive[] = {pointer_argument(out.at()), local_argument(std::size_t{1} << 50)};
-        CONTRACT_REFUSED(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, excessive, 2));
+                                    bench.table.kernel_launch(queue.get(), kernel.get(), &range,
+                                                              nullptr, arguments, count));
+        const ep_argument excessive[] = {pointer_argument(out.at()),
+                                         local_argument(std::size_t{1} << 50)};
+        CONTRACT_REFUSED(
+            bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, excessive, 2));
 
         check_indices(bench, kernel, range);  // and a possible one still runs
     });
@@ -982,13 +1068,16 @@ inline void groups_share_local_memory(const Subject &subject) {
         constexpr std::size_t items = 4096;
         std::vector<std::int32_t> values(items);
         std::iota(values.begin(), values.end(), 0);
-        const Memory in(bench, bench.kinds().back(), items * 4), out(bench, bench.kinds().back(), items * 4);
+        const Memory in(bench, bench.kinds().back(), items * 4),
+            out(bench, bench.kinds().back(), items * 4);
         in.write(values);
         const Queue queue = bench.queue();
         for (const std::size_t group : {1u, 2u, 16u, 64u}) {
-            const ep_argument arguments[] = {pointer_argument(in.at()), pointer_argument(out.at()), local_argument(group * 4)};
+            const ep_argument arguments[] = {pointer_argument(in.at()), pointer_argument(out.at()),
+                                             local_argument(group * 4)};
             const ep_range range{1, {items}, {group}};
-            CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 3));
+            CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr,
+                                                  arguments, 3));
             bench.wait(queue);
             std::vector<std::int32_t> expected = values;
             for (std::size_t first = 0; first < items; first += group)
@@ -1005,8 +1094,8 @@ inline void submissions_keep_what_they_were_given(const Subject &subject) {
         const ep_backend &table = bench.table;
         const Slow slow(bench);
         const ep_usm_kind kind = bench.kinds().back();
-        const Memory indices(bench, kind, 3 * sizeof(std::int64_t)), filled(bench, kind, 64), strided(bench, kind, 64),
-            copied(bench, kind, 64);
+        const Memory indices(bench, kind, 3 * sizeof(std::int64_t)), filled(bench, kind, 64),
+            strided(bench, kind, 64), copied(bench, kind, 64);
         copied.write(std::vector<std::int32_t>(16, 5));
         strided.write(std::vector<std::int32_t>(16, 0));
         const Queue queue = bench.queue();
@@ -1014,15 +1103,19 @@ inline void submissions_keep_what_they_were_given(const Subject &subject) {
         {
             Kernel kernel = bench.kernel(bench.subject.indices, "indices");
             std::int64_t offset = 31;
-            std::vector<ep_argument> arguments{pointer_argument(indices.at()), bytes_argument(offset)};
+            std::vector<ep_argument> arguments{pointer_argument(indices.at()),
+                                               bytes_argument(offset)};
             ep_range range{1, {1}, {}};
-            CONTRACT_OK(table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments.data(), 2));
+            CONTRACT_OK(table.kernel_launch(queue.get(), kernel.get(), &range, nullptr,
+                                            arguments.data(), 2));
             std::int32_t item = 6;
             CONTRACT_OK(table.memory_fill(queue.get(), filled.at(), &item, sizeof item, 16));
             std::vector<std::int64_t> shape{4}, strides{8}, other{4};
             const ep_box box{1, sizeof item, shape.data()};
-            CONTRACT_OK(table.memory_fill_strided(queue.get(), &box, strided.at(), strides.data(), &item));
-            CONTRACT_OK(table.memory_copy_strided(queue.get(), &box, strided.at(4), strides.data(), copied.at(), other.data()));
+            CONTRACT_OK(
+                table.memory_fill_strided(queue.get(), &box, strided.at(), strides.data(), &item));
+            CONTRACT_OK(table.memory_copy_strided(queue.get(), &box, strided.at(4), strides.data(),
+                                                  copied.at(), other.data()));
             offset = item = -1;
             range.global[0] = 1000;
             arguments.assign(2, ep_argument{});
@@ -1032,7 +1125,8 @@ inline void submissions_keep_what_they_were_given(const Subject &subject) {
         bench.wait(queue);
         CHECK(indices.read<std::int64_t>(3) == std::vector<std::int64_t>{0, 0, 31});
         CHECK(filled.read<std::int32_t>(16) == std::vector<std::int32_t>(16, 6));
-        CHECK(strided.read<std::int32_t>(9) == std::vector<std::int32_t>{6, 5, 6, 5, 6, 5, 6, 5, 0});
+        CHECK(strided.read<std::int32_t>(9) ==
+              std::vector<std::int32_t>{6, 5, 6, 5, 6, 5, 6, 5, 0});
     });
 }
 
@@ -1068,7 +1162,8 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
             return;
         REQUIRE(bench.subject.graphs != nullptr);
         const Graphs &graphs = *bench.subject.graphs;
-        const Memory first(bench, EP_USM_DEVICE, 4), second(bench, EP_USM_DEVICE, 4), beside(bench, EP_USM_DEVICE, 4);
+        const Memory first(bench, EP_USM_DEVICE, 4), second(bench, EP_USM_DEVICE, 4),
+            beside(bench, EP_USM_DEVICE, 4);
         for (const Memory *memory : {&first, &second, &beside})
             memory->write(std::vector<std::int32_t>{1});
         const auto fill = [&](const Queue &by, const Memory &memory, std::int32_t item) {
@@ -1086,7 +1181,8 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
         fill(queue, first, 2);
         CONTRACT_OK(table.queue_keep(queue.get(), &let_go, count));
         wait_behind(bench, fork, queue);
-        CHECK_MESSAGE(capture_of(bench, fork) == number, "who waits for what is captured is captured");
+        CHECK_MESSAGE(capture_of(bench, fork) == number,
+                      "who waits for what is captured is captured");
         fill(fork, second, 3);
         wait_behind(bench, queue, fork);
 
@@ -1094,7 +1190,8 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_wait(queue.get()));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_is_idle(queue.get(), &idle));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.event_hand_over(queue.get(), other.get()));
-        CHECK_MESSAGE(capture_of(bench, other) == 0, "a refused hand-over adds no queue to the capture");
+        CHECK_MESSAGE(capture_of(bench, other) == 0,
+                      "a refused hand-over adds no queue to the capture");
         fill(other, beside, 4);
         bench.wait(other);
         void *const graph = graphs.end(stream);
@@ -1128,15 +1225,20 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
         void *shared = nullptr;
         ep_ipc_handle handle{};
         const ep_usm_kind kind = bench.has(EP_USM_DEVICE_ALLOCATIONS) ? EP_USM_DEVICE : EP_USM_HOST;
-        if (table.ipc_allocate(bench.context.get(), bench.device, kind, 5000, &shared) == EP_UNSUPPORTED) {
+        if (table.ipc_allocate(bench.context.get(), bench.device, kind, 5000, &shared) ==
+            EP_UNSUPPORTED) {
             ep_device device = nullptr;
             const Memory memory(bench, bench.kinds().front(), 100);
-            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_allocate(bench.context.get(), bench.device, kind, 5000, &shared));
-            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), memory.at(), EP_IPC_FILE, &handle));
+            CONTRACT_REFUSED_AS(
+                EP_UNSUPPORTED,
+                table.ipc_allocate(bench.context.get(), bench.device, kind, 5000, &shared));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), memory.at(),
+                                                                 EP_IPC_FILE, &handle));
             handle.form = EP_IPC_FILE;
             handle.file = -1;
             handle.size = 100;
-            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_open(bench.context.get(), &handle, 0, &shared));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
+                                table.ipc_open(bench.context.get(), &handle, 0, &shared));
             // The runtime may still have handles of memory that others allocate.
             CONTRACT_REFUSED(table.ipc_device(&handle, &device));
             CONTRACT_REFUSED(table.ipc_close(bench.context.get(), memory.at()));
@@ -1194,9 +1296,11 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
         CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_close(bench.context.get(), opened));
 
         const Memory ordinary(bench, bench.kinds().front(), 100);
-        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), ordinary.at(), EP_IPC_ANY, &handle));
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.ipc_export(bench.context.get(), ordinary.at(),
+                                                             EP_IPC_ANY, &handle));
         CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY,
-                            table.ipc_allocate(bench.context.get(), bench.device, kind, std::size_t{1} << 60, &shared));
+                            table.ipc_allocate(bench.context.get(), bench.device, kind,
+                                               std::size_t{1} << 60, &shared));
     });
 }
 
@@ -1217,8 +1321,10 @@ inline void threads_share_a_device(const Subject &subject) {
                 const std::size_t count = 1 + random() % 3000;
                 const ep_usm_kind kind = bench.kinds()[random() % bench.kinds().size()];
                 void *a = nullptr, *b = nullptr;
-                expect(table.memory_allocate(bench.context.get(), bench.device, kind, count * 4, 0, ordered, &a) == EP_OK);
-                expect(table.memory_allocate(bench.context.get(), bench.device, kind, count * 4, 64, ordered, &b) == EP_OK);
+                expect(table.memory_allocate(bench.context.get(), bench.device, kind, count * 4, 0,
+                                             ordered, &a) == EP_OK);
+                expect(table.memory_allocate(bench.context.get(), bench.device, kind, count * 4, 64,
+                                             ordered, &b) == EP_OK);
                 const auto item = static_cast<std::uint32_t>(random());
                 expect(table.memory_fill(queue, a, &item, 4, count) == EP_OK);
                 ep_event filled = nullptr, copied = nullptr;
@@ -1252,7 +1358,8 @@ inline void what_was_submitted_is_waited_for(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         for (const bool shared : {false, true})
-            for (const std::uint32_t flags : {std::uint32_t{0}, static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)}) {
+            for (const std::uint32_t flags :
+                 {std::uint32_t{0}, static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)}) {
                 const Queue queue = bench.queue(flags);
                 void *native = nullptr;
                 if (shared)
@@ -1280,7 +1387,8 @@ inline void threads_share_a_queue(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         const ep_usm_kind kind = bench.kinds().front();
-        for (const std::uint32_t flags : {std::uint32_t{0}, static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)}) {
+        for (const std::uint32_t flags :
+             {std::uint32_t{0}, static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)}) {
             const Queue shared = bench.queue(flags);
             std::atomic<int> failures = 0;
             const auto body = [&](bool asks) {
@@ -1289,7 +1397,8 @@ inline void threads_share_a_queue(const Subject &subject) {
                     std::int32_t idle = 0;
                     const std::uint32_t item = 7;
                     failures += asks ? table.queue_is_idle(shared.get(), &idle) != EP_OK
-                                     : table.memory_fill(shared.get(), memory.at(), &item, 4, 1024) != EP_OK;
+                                     : table.memory_fill(shared.get(), memory.at(), &item, 4,
+                                                         1024) != EP_OK;
                     if (round % 50 == 0)
                         failures += table.queue_wait(shared.get()) != EP_OK;
                 }
@@ -1308,37 +1417,37 @@ inline void threads_share_a_queue(const Subject &subject) {
 }  // namespace entrepot::contract
 
 // One test case for each clause, under the backend's name.
-#define ENTREPOT_BACKEND_CONTRACT(NAME, SUBJECT)                                                                                 \
-    CONTRACT_CASE(NAME, SUBJECT, devices_describe_themselves)                                                                    \
-    CONTRACT_CASE(NAME, SUBJECT, devices_are_partitioned_or_refuse)                                                              \
-    CONTRACT_CASE(NAME, SUBJECT, contexts_know_who_they_are)                                                                     \
-    CONTRACT_CASE(NAME, SUBJECT, queues_know_who_they_are)                                                                       \
-    CONTRACT_CASE(NAME, SUBJECT, refusals_do_not_speak_the_programs_locale)                                                      \
-    CONTRACT_CASE(NAME, SUBJECT, a_submission_returns_before_its_work_is_done)                                                   \
-    CONTRACT_CASE(NAME, SUBJECT, a_queue_finishes_what_it_holds_after_its_last_reference)                                        \
-    CONTRACT_CASE(NAME, SUBJECT, events_of_an_idle_queue_are_soon_done)                                                          \
-    CONTRACT_CASE(NAME, SUBJECT, events_order_work_across_queues)                                                                \
-    CONTRACT_CASE(NAME, SUBJECT, queues_hand_over_to_each_other)                                                                 \
-    CONTRACT_CASE(NAME, SUBJECT, events_tell_time_on_profiling_queues)                                                           \
-    CONTRACT_CASE(NAME, SUBJECT, every_kind_allocates_with_every_alignment)                                                      \
-    CONTRACT_CASE(NAME, SUBJECT, trimming_leaves_what_is_in_use)                                                                 \
-    CONTRACT_CASE(NAME, SUBJECT, queries_tell_what_a_pointer_is)                                                                 \
-    CONTRACT_CASE(NAME, SUBJECT, what_was_submitted_is_waited_for)                                                               \
-    CONTRACT_CASE(NAME, SUBJECT, impossible_allocations_are_refused)                                                             \
-    CONTRACT_CASE(NAME, SUBJECT, copies_move_every_byte)                                                                         \
-    CONTRACT_CASE(NAME, SUBJECT, fills_repeat_an_item)                                                                           \
-    CONTRACT_CASE(NAME, SUBJECT, strided_copies_follow_their_layouts)                                                            \
-    CONTRACT_CASE(NAME, SUBJECT, strided_fills_follow_their_layouts)                                                             \
-    CONTRACT_CASE(NAME, SUBJECT, impossible_boxes_are_refused)                                                                   \
-    CONTRACT_CASE(NAME, SUBJECT, programs_are_built_or_say_why_not)                                                              \
-    CONTRACT_CASE(NAME, SUBJECT, launches_number_their_work_items)                                                               \
-    CONTRACT_CASE(NAME, SUBJECT, impossible_launches_are_refused)                                                                \
-    CONTRACT_CASE(NAME, SUBJECT, groups_share_local_memory)                                                                      \
-    CONTRACT_CASE(NAME, SUBJECT, submissions_keep_what_they_were_given)                                                          \
-    CONTRACT_CASE(NAME, SUBJECT, captured_work_runs_with_its_graph)                                                              \
-    CONTRACT_CASE(NAME, SUBJECT, shared_memory_is_opened_or_refused)                                                             \
-    CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                                                         \
+#define ENTREPOT_BACKEND_CONTRACT(NAME, SUBJECT)                                                   \
+    CONTRACT_CASE(NAME, SUBJECT, devices_describe_themselves)                                      \
+    CONTRACT_CASE(NAME, SUBJECT, devices_are_partitioned_or_refuse)                                \
+    CONTRACT_CASE(NAME, SUBJECT, contexts_know_who_they_are)                                       \
+    CONTRACT_CASE(NAME, SUBJECT, queues_know_who_they_are)                                         \
+    CONTRACT_CASE(NAME, SUBJECT, refusals_do_not_speak_the_programs_locale)                        \
+    CONTRACT_CASE(NAME, SUBJECT, a_submission_returns_before_its_work_is_done)                     \
+    CONTRACT_CASE(NAME, SUBJECT, a_queue_finishes_what_it_holds_after_its_last_reference)          \
+    CONTRACT_CASE(NAME, SUBJECT, events_of_an_idle_queue_are_soon_done)                            \
+    CONTRACT_CASE(NAME, SUBJECT, events_order_work_across_queues)                                  \
+    CONTRACT_CASE(NAME, SUBJECT, queues_hand_over_to_each_other)                                   \
+    CONTRACT_CASE(NAME, SUBJECT, events_tell_time_on_profiling_queues)                             \
+    CONTRACT_CASE(NAME, SUBJECT, every_kind_allocates_with_every_alignment)                        \
+    CONTRACT_CASE(NAME, SUBJECT, trimming_leaves_what_is_in_use)                                   \
+    CONTRACT_CASE(NAME, SUBJECT, queries_tell_what_a_pointer_is)                                   \
+    CONTRACT_CASE(NAME, SUBJECT, what_was_submitted_is_waited_for)                                 \
+    CONTRACT_CASE(NAME, SUBJECT, impossible_allocations_are_refused)                               \
+    CONTRACT_CASE(NAME, SUBJECT, copies_move_every_byte)                                           \
+    CONTRACT_CASE(NAME, SUBJECT, fills_repeat_an_item)                                             \
+    CONTRACT_CASE(NAME, SUBJECT, strided_copies_follow_their_layouts)                              \
+    CONTRACT_CASE(NAME, SUBJECT, strided_fills_follow_their_layouts)                               \
+    CONTRACT_CASE(NAME, SUBJECT, impossible_boxes_are_refused)                                     \
+    CONTRACT_CASE(NAME, SUBJECT, programs_are_built_or_say_why_not)                                \
+    CONTRACT_CASE(NAME, SUBJECT, launches_number_their_work_items)                                 \
+    CONTRACT_CASE(NAME, SUBJECT, impossible_launches_are_refused)                                  \
+    CONTRACT_CASE(NAME, SUBJECT, groups_share_local_memory)                                        \
+    CONTRACT_CASE(NAME, SUBJECT, submissions_keep_what_they_were_given)                            \
+    CONTRACT_CASE(NAME, SUBJECT, captured_work_runs_with_its_graph)                                \
+    CONTRACT_CASE(NAME, SUBJECT, shared_memory_is_opened_or_refused)                               \
+    CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                           \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_queue)
 
-#define CONTRACT_CASE(NAME, SUBJECT, PROMISE)                                                                                    \
+#define CONTRACT_CASE(NAME, SUBJECT, PROMISE)                                                      \
     TEST_CASE(NAME " backend: " #PROMISE) { ::entrepot::contract::PROMISE(SUBJECT); }

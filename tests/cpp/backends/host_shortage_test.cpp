@@ -70,7 +70,9 @@ std::atomic<int> turns{0};
 
 struct Spread final : Work {
     bool run(Queue &queue) override {
-        return spread(queue, 4, 1, [](std::uint64_t first, std::uint64_t last) { turns += static_cast<int>(last - first); });
+        return spread(queue, 4, 1, [](std::uint64_t first, std::uint64_t last) {
+            turns += static_cast<int>(last - first);
+        });
     }
 };
 

@@ -30,12 +30,15 @@ const Subject &subject() {
                 const int absent = 3 - (int)range[0];
                 const long long *global = range + 1, *local = range + 4, *groups = range + 7;
                 for (long long group = range[10]; group < range[11]; ++group) {
-                    const long long of[3] = {group / (groups[1] * groups[2]), group / groups[2] % groups[1], group % groups[2]};
+                    const long long of[3] = {group / (groups[1] * groups[2]),
+                                             group / groups[2] % groups[1], group % groups[2]};
                     for (long long i = 0; i < local[0]; ++i)
                         for (long long j = 0; j < local[1]; ++j)
                             for (long long k = 0; k < local[2]; ++k) {
-                                const long long at[3] = {of[0] * local[0] + i, of[1] * local[1] + j, of[2] * local[2] + k};
-                                long long *place = out + 3 * ((at[0] * global[1] + at[1]) * global[2] + at[2]);
+                                const long long at[3] = {of[0] * local[0] + i, of[1] * local[1] + j,
+                                                         of[2] * local[2] + k};
+                                const long long row = at[0] * global[1] + at[1];
+                                long long *place = out + 3 * (row * global[2] + at[2]);
                                 for (int d = 0; d < 3; ++d)
                                     place[d] = d < absent ? 0 : at[d - absent];
                                 place[2] += offset;
@@ -46,7 +49,8 @@ const Subject &subject() {
             extern "C" const int spin_arguments = 3;
             extern "C" void spin(const long long *, void *const *arguments) {
                 long long *out = (long long *)arguments[0];
-                const long long steps = *(const long long *)arguments[1], value = *(const long long *)arguments[2];
+                const long long steps = *(const long long *)arguments[1];
+                const long long value = *(const long long *)arguments[2];
                 unsigned long long x = 1;
                 for (long long i = 0; i < steps; ++i)
                     x = x * 6364136223846793005ull + 1442695040888963407ull;
@@ -114,8 +118,9 @@ Build build(const std::string &source, const char *options = "") {
                        }};
     ep_program program = nullptr;
     last_error().clear();
-    made.status = bench().table.program_build(bench().context.get(), bench().device, EP_CPP, source.data(), source.size(),
-                                              options, &sink, &program);
+    made.status =
+        bench().table.program_build(bench().context.get(), bench().device, EP_CPP, source.data(),
+                                    source.size(), options, &sink, &program);
     made.program.reset(program);
     return made;
 }
@@ -126,7 +131,8 @@ bool says(const char *words) { return last_error().find(words) != std::string::n
 void launch(const Queue &queue, const Kernel &kernel, const void *out) {
     const ep_argument argument = pointer_argument(out);
     const ep_range range{1, {1}, {}};
-    CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, &argument, 1));
+    CONTRACT_OK(
+        bench().table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, &argument, 1));
 }
 
 }  // namespace
@@ -154,7 +160,8 @@ TEST_CASE("executor: every index of a loop runs once, and the loop ends once") {
             loop->take_part();
             while (loop->ends == 0)
                 std::this_thread::yield();
-            CHECK(std::all_of(loop->runs.begin(), loop->runs.end(), [](const auto &times) { return times == 1; }));
+            CHECK(std::all_of(loop->runs.begin(), loop->runs.end(),
+                              [](const auto &times) { return times == 1; }));
             CHECK(loop->ends == 1);
         }
 }
@@ -190,16 +197,19 @@ TEST_CASE("executor: a loop has at most one thread per processor, waiting thread
     CHECK_FALSE(loop->wants_threads());
 }
 
-TEST_CASE("executor: a kernel that is known to be quick runs on the caller's thread, others do not") {
-    const Kernel kernel = bench().kernel("extern \"C\" unsigned long pthread_self();"
-                                         "extern \"C\" void caller(const long long *, void *const *arguments) {"
-                                         "    *(unsigned long *)arguments[0] = pthread_self();"
-                                         "}",
-                                         "caller");
+TEST_CASE(
+    "executor: a kernel that is known to be quick runs on the caller's thread, others do not") {
+    const Kernel kernel =
+        bench().kernel("extern \"C\" unsigned long pthread_self();"
+                       "extern \"C\" void caller(const long long *, void *const *arguments) {"
+                       "    *(unsigned long *)arguments[0] = pthread_self();"
+                       "}",
+                       "caller");
     const Queue queue = bench().queue();
     std::atomic<unsigned long> who = 0;
     bool here = false;
-    for (int i = 0; i < 1000 && !here; ++i) {  // the first launch is not known to be quick, nor is one after an interrupted one
+    // the first launch is not known to be quick, nor is one after an interrupted one
+    for (int i = 0; i < 1000 && !here; ++i) {
         who = 0;
         launch(queue, kernel, &who);
         here = who == pthread_self();  // before the wait, which may run it here too
@@ -215,7 +225,8 @@ TEST_CASE("executor: a kernel that is known to be quick runs on the caller's thr
     CHECK_MESSAGE(who == 0, "behind a slow kernel even a quick one waits for its turn");
     bench().wait(queue);
     CHECK(who != 0);
-    CHECK_MESSAGE(who != pthread_self(), "a turn that had to wait is never taken by a caller's thread");
+    CHECK_MESSAGE(who != pthread_self(),
+                  "a turn that had to wait is never taken by a caller's thread");
 }
 
 TEST_CASE("executor: more queues than threads can wait for one event, in chains") {
@@ -229,7 +240,8 @@ TEST_CASE("executor: more queues than threads can wait for one event, in chains"
         queues.push_back(bench().queue());
         CONTRACT_OK(bench().table.event_wait_in_queue(queues.back().get(), before.get()));
         const void *from = i == 0 ? static_cast<const void *>(slow.result()) : &values[i - 1];
-        CONTRACT_OK(bench().table.memory_copy(queues.back().get(), &values[i], from, sizeof values[i]));
+        CONTRACT_OK(
+            bench().table.memory_copy(queues.back().get(), &values[i], from, sizeof values[i]));
         before = bench().record(queues.back());
     }
     std::int32_t done = 1;
@@ -243,8 +255,10 @@ TEST_CASE("executor: more queues than threads can wait for one event, in chains"
 
 TEST_CASE("memory: more than the machine has is refused before the kernel can overcommit it") {
     void *pointer = nullptr;
-    CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY, bench().table.memory_allocate(bench().context.get(), bench().device, EP_USM_HOST,
-                                                                        bench().info.global_memory + 1, 0, nullptr, &pointer));
+    CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY,
+                        bench().table.memory_allocate(bench().context.get(), bench().device,
+                                                      EP_USM_HOST, bench().info.global_memory + 1,
+                                                      0, nullptr, &pointer));
     CHECK_MESSAGE(says("this machine has"), last_error());
 }
 
@@ -263,11 +277,14 @@ TEST_CASE("programs: without a compiler the error lists what was tried") {
 
 TEST_CASE("programs: CXX chooses the compiler and may carry options") {
     const Environment chosen("CXX", "g++ -DCHOSEN=1");
-    CHECK(build("#ifndef CHOSEN\n#error no\n#endif\nextern \"C\" void f(const long long *, void *const *) {}").status == EP_OK);
+    CHECK(build("#ifndef CHOSEN\n#error no\n#endif\nextern \"C\" void f(const long long *, void "
+                "*const *) {}")
+              .status == EP_OK);
 }
 
 TEST_CASE("programs: a build leaves nothing behind, even in a program that ignores its children") {
-    const std::filesystem::path place = std::filesystem::temp_directory_path() / ("entrepot-test-" + std::to_string(getpid()));
+    const std::filesystem::path place =
+        std::filesystem::temp_directory_path() / ("entrepot-test-" + std::to_string(getpid()));
     std::filesystem::create_directory(place);
     {
         const Environment directory("TMPDIR", place.c_str());
@@ -280,23 +297,28 @@ TEST_CASE("programs: a build leaves nothing behind, even in a program that ignor
     std::filesystem::remove(place);
 }
 
-TEST_CASE("programs: options are split like words, and warnings reach the log of a build that succeeds") {
-    const Build built = build("extern \"C\" const char text[] = TEXT;\n"
-                              "extern \"C\" void f(const long long *, void *const *) { int unused; }",
-                              "-Wall  '-DTEXT=\"two words\"'");
+TEST_CASE(
+    "programs: options are split like words, and warnings reach the log of a build that succeeds") {
+    const Build built =
+        build("extern \"C\" const char text[] = TEXT;\n"
+              "extern \"C\" void f(const long long *, void *const *) { int unused; }",
+              "-Wall  '-DTEXT=\"two words\"'");
     REQUIRE_MESSAGE(built.status == EP_OK, built.log);
     CHECK_MESSAGE(built.log.find("kernel.cpp:2") != std::string::npos, built.log);
     CHECK_MESSAGE(built.log.find("unused") != std::string::npos, built.log);
     CHECK(build(subject().indices, "-DA='open").status == EP_INVALID);
 }
 
-TEST_CASE("programs: functions that are declared and not defined are refused when the program is built") {
-    CHECK(build("extern \"C\" void nobody();\nextern \"C\" void f(const long long *, void *const *) { nobody(); }").status ==
-          EP_BUILD_FAILED);
+TEST_CASE(
+    "programs: functions that are declared and not defined are refused when the program is built") {
+    CHECK(build("extern \"C\" void nobody();\nextern \"C\" void f(const long long *, void *const "
+                "*) { nobody(); }")
+              .status == EP_BUILD_FAILED);
     CHECK_MESSAGE(says("nobody"), last_error());
 }
 
-TEST_CASE("programs: functions of the libraries that a program uses are not its kernels, and its own are not theirs") {
+TEST_CASE("programs: functions of the libraries that a program uses are not its kernels, and its "
+          "own are not theirs") {
     const Build built = build(R"(
         extern "C" int puts(const char *);
         extern "C" int environ = 17;  // the process has one too
@@ -308,7 +330,8 @@ TEST_CASE("programs: functions of the libraries that a program uses are not its 
                               "-w");
     REQUIRE_MESSAGE(built.status == EP_OK, built.log);
     ep_kernel handle = nullptr;
-    CONTRACT_REFUSED_AS(EP_INVALID, bench().table.program_kernel(built.program.get(), "printf", &handle));
+    CONTRACT_REFUSED_AS(EP_INVALID,
+                        bench().table.program_kernel(built.program.get(), "printf", &handle));
     CONTRACT_OK(bench().table.program_kernel(built.program.get(), "f", &handle));
     const Kernel kernel(handle, bench().table.kernel_release);
     int out = 0;
@@ -325,7 +348,8 @@ TEST_CASE("programs: exported properties of kernels are used") {
         extern "C" const int shift_arguments = 2;
         extern "C" const long long shift_local = 640, shift_private = 8, shift_max_group = 64;
         extern "C" void shift(const long long *range, void *const *arguments) {
-            long long *out = (long long *)arguments[0], *local = (long long *)arguments[1], *kept = (long long *)arguments[2];
+            long long *out = (long long *)arguments[0], *local = (long long *)arguments[1];
+            long long *kept = (long long *)arguments[2];
             const long long items = range[4];
             for (long long group = range[10]; group < range[11]; ++group) {
                 for (long long i = 0; i < items; ++i) {
@@ -352,11 +376,13 @@ TEST_CASE("programs: exported properties of kernels are used") {
     const ep_argument arguments[] = {pointer_argument(out.data()), local_argument(64 * 8)};
     const Queue queue = bench().queue();
     const ep_range range{1, {out.size()}, {64}};
-    CONTRACT_OK(bench().table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
+    CONTRACT_OK(
+        bench().table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
     bench().wait(queue);
     CHECK(out == expected);
     const ep_range too_wide{1, {out.size()}, {128}};
-    CONTRACT_REFUSED_AS(EP_INVALID, bench().table.kernel_launch(queue.get(), kernel.get(), &too_wide, nullptr, arguments, 2));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench().table.kernel_launch(queue.get(), kernel.get(),
+                                                                &too_wide, nullptr, arguments, 2));
 }
 
 // ---------------------------------------------------------------- fork
@@ -369,7 +395,8 @@ TEST_CASE("programs: exported properties of kernels are used") {
 #define CANNOT_FORK false
 #endif
 
-TEST_CASE("fork: the child has threads of its own, and refuses work in flight at the fork" * doctest::skip(CANNOT_FORK)) {
+TEST_CASE("fork: the child has threads of its own, and refuses work in flight at the fork" *
+          doctest::skip(CANNOT_FORK)) {
     const Slow slow(bench());
     const Kernel kernel = bench().kernel(subject().indices, "indices");
     const Queue busy = bench().queue(), idle = bench().queue();
@@ -384,16 +411,19 @@ TEST_CASE("fork: the child has threads of its own, and refuses work in flight at
         const auto expect = [&](bool truth) { failures = failures * 2 + !truth; };
         expect(table.queue_wait(busy.get()) == EP_DEVICE_ERROR && says("fork"));
         expect(table.event_wait(pending.get()) == EP_DEVICE_ERROR && says("fork"));
-        expect(table.event_wait_in_queue(idle.get(), pending.get()) == EP_DEVICE_ERROR && says("fork"));
+        expect(table.event_wait_in_queue(idle.get(), pending.get()) == EP_DEVICE_ERROR &&
+               says("fork"));
         std::vector<std::int64_t> out(3 * 100'000, -1);
         const std::int64_t offset = 0;
         const ep_argument arguments[] = {pointer_argument(out.data()), bytes_argument(offset)};
         const ep_range range{1, {100'000}, {}};
-        expect(table.kernel_launch(idle.get(), kernel.get(), &range, nullptr, arguments, 2) == EP_OK);
+        expect(table.kernel_launch(idle.get(), kernel.get(), &range, nullptr, arguments, 2) ==
+               EP_OK);
         ep_event done = nullptr;
         expect(table.event_record(idle.get(), 0, &done) == EP_OK);
         std::int32_t finished = 0;
-        while (finished == 0 && table.event_is_done(done, &finished) == EP_OK)  // so that the child's own threads must do it
+        // so that the child's own threads must do it
+        while (finished == 0 && table.event_is_done(done, &finished) == EP_OK)
             usleep(1000);
         expect(out[3 * 99'999 + 2] == 99'999);
         _exit(failures);
@@ -404,7 +434,8 @@ TEST_CASE("fork: the child has threads of its own, and refuses work in flight at
     bench().wait(busy);
 }
 
-TEST_CASE("fork: queues and events used by other threads are not left locked" * doctest::skip(CANNOT_FORK)) {
+TEST_CASE("fork: queues and events used by other threads are not left locked" *
+          doctest::skip(CANNOT_FORK)) {
     const ep_backend &table = bench().table;
     const Slow slow(bench());
     const Queue busy = bench().queue(), idle = bench().queue();

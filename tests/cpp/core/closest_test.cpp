@@ -8,7 +8,8 @@
 using namespace entrepot;
 
 TEST_CASE("a misspelt name finds what it may have meant") {
-    const std::vector<std::string> known{"get_global_id", "get_local_id", "sqrt", "float32", "idx", "i"};
+    const std::vector<std::string> known{"get_global_id", "get_local_id", "sqrt",
+                                         "float32",       "idx",          "i"};
     CHECK(closest("get_globl_id", known) == "get_global_id");  // left out
     CHECK(closest("get_gobal_idd", known) == "get_global_id");
     CHECK(closest("sqtr", known) == "sqrt");  // swapped

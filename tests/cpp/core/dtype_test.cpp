@@ -43,7 +43,8 @@ TEST_CASE("every row survives each of its spellings") {
 
         CHECK(format_of(row.dtype).value_or("") == row.format);
         if (!row.format.empty()) {
-            CHECK(dtype_from_format(std::string(row.format).c_str(), row.dtype.itemsize()) == row.dtype);
+            CHECK(dtype_from_format(std::string(row.format).c_str(), row.dtype.itemsize()) ==
+                  row.dtype);
             CHECK(formats.insert(row.format).second);
         }
     }
@@ -51,7 +52,8 @@ TEST_CASE("every row survives each of its spellings") {
 
 TEST_CASE("every row survives as a vector, which has a name only") {
     for (const DtypeRow &row : dtype_table)
-        for (const std::uint16_t lanes : {std::uint16_t{2}, std::uint16_t{4}, std::uint16_t{65535}}) {
+        for (const std::uint16_t lanes :
+             {std::uint16_t{2}, std::uint16_t{4}, std::uint16_t{65535}}) {
             const Dtype vector{row.dtype.code, row.dtype.bits, lanes};
             CAPTURE(name_of(vector));
             CHECK(name_of(vector) == std::string(row.name) + "x" + std::to_string(lanes));
@@ -83,8 +85,9 @@ TEST_CASE("sizes are in bytes, rounded up for types below a byte") {
 }
 
 TEST_CASE("unknown names are refused") {
-    for (const char *name : {"", "x", "x4", "float", "float32x", "float32x1", "float32x0", "float32x04", "float32x65536",
-                             "float32x-2", "float32x4 ", "float32x4x4", "Float32", "<f4", "code 3, 24 bits"}) {
+    for (const char *name : {"", "x", "x4", "float", "float32x", "float32x1", "float32x0",
+                             "float32x04", "float32x65536", "float32x-2", "float32x4 ",
+                             "float32x4x4", "Float32", "<f4", "code 3, 24 bits"}) {
         CAPTURE(name);
         CHECK(!dtype_from_name(name));
     }
@@ -117,7 +120,9 @@ TEST_CASE("typestrs are refused with the reason and a way out") {
     CHECK_REFUSED(kind, "view them as uint8", dtype_from_typestr("|S3"));
     CHECK_REFUSED(kind, "view them as uint32", dtype_from_typestr("<U3"));
     for (const char *malformed : {"", "<", "<f", "f4", "float32", "B", "4f<", " <f4"})
-        CHECK_REFUSED(kind, std::string("typestr '") + malformed + "' cannot be taken: byte order, kind and bytes",
+        CHECK_REFUSED(kind,
+                      std::string("typestr '") + malformed +
+                          "' cannot be taken: byte order, kind and bytes",
                       dtype_from_typestr(malformed));
 }
 
@@ -173,16 +178,20 @@ TEST_CASE("formats are refused with the reason") {
 }
 
 TEST_CASE("a format is known in any byte order, and a structure's is not") {
-    for (const char *const format : {static_cast<const char *>(nullptr), "f", "<f", ">f", "!q", "l", "P", "Zd", "c"})
+    for (const char *const format :
+         {static_cast<const char *>(nullptr), "f", "<f", ">f", "!q", "l", "P", "Zd", "c"})
         CHECK(is_format_of_ours(format));
-    for (const char *const format : {"", ">", "T{f:x:f:y:}", "(2,3)f", "4i", "x", "s", "<w", "O", "g", "<n"})
+    for (const char *const format :
+         {"", ">", "T{f:x:f:y:}", "(2,3)f", "4i", "x", "s", "<w", "O", "g", "<n"})
         CHECK_FALSE(is_format_of_ours(format));
 }
 
 TEST_CASE("an itemsize that contradicts its format is refused") {
-    CHECK_REFUSED(ErrorKind::exchange, "means items of 4 bytes, but the buffer gives an itemsize of 8",
+    CHECK_REFUSED(ErrorKind::exchange,
+                  "means items of 4 bytes, but the buffer gives an itemsize of 8",
                   dtype_from_format("f", 8));
-    CHECK_REFUSED(ErrorKind::exchange, "means items of 4 bytes, but the buffer gives an itemsize of 8",
+    CHECK_REFUSED(ErrorKind::exchange,
+                  "means items of 4 bytes, but the buffer gives an itemsize of 8",
                   dtype_from_format("<l", 8));
     CHECK_REFUSED(ErrorKind::exchange, "itemsize of 4", dtype_from_format(nullptr, 4));
 }

@@ -11,7 +11,8 @@
 
 using namespace entrepot;
 
-TEST_CASE("each kind finds its own row by its number, and bases come before what derives from them") {
+TEST_CASE(
+    "each kind finds its own row by its number, and bases come before what derives from them") {
     for (std::size_t i = 0; i < error_table.size(); ++i) {
         CAPTURE(error_table[i].name);
         CHECK(static_cast<std::size_t>(error_table[i].kind) == i);
@@ -25,8 +26,8 @@ TEST_CASE("each kind finds its own row by its number, and bases come before what
 }
 
 TEST_CASE("a message is its parts in order, and an error keeps its kind") {
-    const Error error(ErrorKind::index, "index ", 7, " of ", std::string_view("axis"), ' ', Hex(reinterpret_cast<void *>(0xbeef)),
-                      " ", 10);
+    const Error error(ErrorKind::index, "index ", 7, " of ", std::string_view("axis"), ' ',
+                      Hex(reinterpret_cast<void *>(0xbeef)), " ", 10);
     CHECK(std::string(error.what()) == "index 7 of axis 0xbeef 10");
     CHECK(error.kind() == ErrorKind::index);
 }

@@ -7,7 +7,8 @@ namespace entrepot {
 
 class GroupedDigits {
 public:
-    GroupedDigits() : before_(std::locale::global(std::locale(std::locale::classic(), new Points))) {}
+    GroupedDigits()
+        : before_(std::locale::global(std::locale(std::locale::classic(), new Points))) {}
     ~GroupedDigits() { std::locale::global(before_); }
     GroupedDigits(const GroupedDigits &) = delete;
     GroupedDigits &operator=(const GroupedDigits &) = delete;

@@ -22,7 +22,8 @@ namespace {
 using Numbers = std::vector<std::int64_t>;
 using Kind = IndexEntry::Kind;
 
-constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max(), smallest = std::numeric_limits<std::int64_t>::min();
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max(),
+                       smallest = std::numeric_limits<std::int64_t>::min();
 
 Numbers numbers(Extents extents) { return {extents.begin(), extents.end()}; }
 
@@ -47,7 +48,8 @@ public:
         return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
     }
 
-    // Small, so that all addresses can be listed; extents of 0 and 1, negative, broadcast and overlapping strides among them.
+    // Small, so that all addresses can be listed; extents of 0 and 1, negative, broadcast and
+    // overlapping strides among them.
     Layout layout() {
         Numbers shape, strides;
         for (std::int64_t axis = between(0, 6); axis > 0; --axis) {
@@ -79,11 +81,12 @@ Numbers positions(const IndexEntry &slice, std::int64_t extent) {
     const auto from_end = [&](std::int64_t bound) { return bound < 0 ? bound + extent : bound; };
     Numbers found;
     if (slice.step > 0)
-        for (std::int64_t i = std::max<std::int64_t>(from_end(slice.start), 0); i < extent && i < from_end(slice.stop);
-             i += slice.step)
+        for (std::int64_t i = std::max<std::int64_t>(from_end(slice.start), 0);
+             i < extent && i < from_end(slice.stop); i += slice.step)
             found.push_back(i);
     else
-        for (std::int64_t i = std::min(from_end(slice.start), extent - 1); i >= 0 && i > from_end(slice.stop); i += slice.step)
+        for (std::int64_t i = std::min(from_end(slice.start), extent - 1);
+             i >= 0 && i > from_end(slice.stop); i += slice.step)
             found.push_back(i);
     return found;
 }
@@ -115,12 +118,16 @@ Numbers random_factors(std::int64_t size, Random &random) {
 }
 
 IndexEntry at(std::int64_t i) { return {Kind::integer, i}; }
-IndexEntry slice(std::int64_t start, std::int64_t stop, std::int64_t step = 1) { return {Kind::slice, start, stop, step}; }
-constexpr IndexEntry newaxis{Kind::newaxis}, ellipsis{Kind::ellipsis}, whole{Kind::slice, 0, largest, 1};
+IndexEntry slice(std::int64_t start, std::int64_t stop, std::int64_t step = 1) {
+    return {Kind::slice, start, stop, step};
+}
+constexpr IndexEntry newaxis{Kind::newaxis}, ellipsis{Kind::ellipsis},
+    whole{Kind::slice, 0, largest, 1};
 
 }  // namespace
 
-static_assert(std::is_nothrow_move_constructible_v<Layout> && std::is_nothrow_move_assignable_v<Layout>);
+static_assert(std::is_nothrow_move_constructible_v<Layout> &&
+              std::is_nothrow_move_assignable_v<Layout>);
 
 TEST_CASE("C-contiguous strides are recognized for any number of axes") {
     for (std::size_t ndim = 0; ndim <= 6; ++ndim) {
@@ -139,7 +146,8 @@ TEST_CASE("C-contiguous strides are recognized for any number of axes") {
             CHECK(other.size() == regular.size());
             empty[axis] = 0;
             CHECK(Layout(empty, regular.strides()).size() == 0);
-            CHECK(numbers(Layout(empty, regular.strides()).strides()) == numbers(regular.strides()));
+            CHECK(numbers(Layout(empty, regular.strides()).strides()) ==
+                  numbers(regular.strides()));
             negative[axis] = -3;
             CHECK_REFUSED(ErrorKind::value, "negative", Layout(negative, regular.strides()));
         }
@@ -157,7 +165,8 @@ TEST_CASE("a C-contiguous layout has NumPy's strides, zeros counting as ones") {
     CHECK(Layout{5}.size() == 5);
 }
 
-TEST_CASE("layouts of every number of dimensions, inline and on the heap, survive copies, moves and themselves") {
+TEST_CASE("layouts of every number of dimensions, inline and on the heap, survive copies, moves "
+          "and themselves") {
     for (std::size_t ndim = 0; ndim <= Layout::max_ndim; ++ndim) {
         CAPTURE(ndim);
         Numbers shape(ndim, 1), strides(ndim);
@@ -182,7 +191,8 @@ TEST_CASE("layouts of every number of dimensions, inline and on the heap, surviv
         moved = std::move(same);
         CHECK(moved == original);
 
-        for (const std::size_t other_ndim : {std::size_t{0}, std::size_t{2}, std::size_t{5}, std::size_t{9}}) {
+        for (const std::size_t other_ndim :
+             {std::size_t{0}, std::size_t{2}, std::size_t{5}, std::size_t{9}}) {
             Layout target{Numbers(other_ndim, 2)};
             target = original;
             CHECK(target == original);
@@ -219,8 +229,10 @@ TEST_CASE("element counts fit 64 bits, zeros put aside as NumPy does") {
     CHECK(Layout{half, half / 2 - 1}.size() == half * (half / 2 - 1));
     CHECK_REFUSED(ErrorKind::overflow, "too many elements", Layout{half, half / 2});
     CHECK_REFUSED(ErrorKind::overflow, "too many elements", Layout{half, 0, half});
-    CHECK_REFUSED(ErrorKind::overflow, "too many elements", Layout(Numbers{half, half}, Numbers{0, 0}));
-    CHECK_REFUSED(ErrorKind::overflow, "too many elements", Layout(Numbers{half, half, 1, 1, 1, 1}));
+    CHECK_REFUSED(ErrorKind::overflow, "too many elements",
+                  Layout(Numbers{half, half}, Numbers{0, 0}));
+    CHECK_REFUSED(ErrorKind::overflow, "too many elements",
+                  Layout(Numbers{half, half, 1, 1, 1, 1}));
 }
 
 TEST_CASE("the reach of strides fits 64 bits, where there is something to reach") {
@@ -231,8 +243,10 @@ TEST_CASE("the reach of strides fits 64 bits, where there is something to reach"
     CHECK_REFUSED(ErrorKind::overflow, "reach further", Layout(Numbers{2}, Numbers{smallest}));
     CHECK_REFUSED(ErrorKind::overflow, "reach further", Layout(Numbers{3}, Numbers{largest}));
     CHECK_REFUSED(ErrorKind::overflow, "reach further", Layout(Numbers{2, 2}, Numbers{largest, 1}));
-    CHECK_REFUSED(ErrorKind::overflow, "reach further", Layout(Numbers{2, 2}, Numbers{largest, -1}));
-    CHECK_REFUSED(ErrorKind::overflow, "reach further", Layout(Numbers{1, 1, 1, 1, 3}, Numbers{0, 0, 0, 0, largest}));
+    CHECK_REFUSED(ErrorKind::overflow, "reach further",
+                  Layout(Numbers{2, 2}, Numbers{largest, -1}));
+    CHECK_REFUSED(ErrorKind::overflow, "reach further",
+                  Layout(Numbers{1, 1, 1, 1, 3}, Numbers{0, 0, 0, 0, largest}));
 }
 
 TEST_CASE("bytes are counted once an element, and refused above 64 bits") {
@@ -256,16 +270,21 @@ TEST_CASE("the byte range is that of the addresses") {
         CHECK(range.begin == *std::min_element(named.begin(), named.end()) * itemsize);
         CHECK(range.end == (*std::max_element(named.begin(), named.end()) + 1) * itemsize);
     }
-    CHECK_REFUSED(ErrorKind::overflow, "reaches further", Layout(Numbers{2}, Numbers{largest}).byte_range(1));
-    CHECK_REFUSED(ErrorKind::overflow, "reaches further", Layout(Numbers{2}, Numbers{largest / 2}).byte_range(4));
+    CHECK_REFUSED(ErrorKind::overflow, "reaches further",
+                  Layout(Numbers{2}, Numbers{largest}).byte_range(1));
+    CHECK_REFUSED(ErrorKind::overflow, "reaches further",
+                  Layout(Numbers{2}, Numbers{largest / 2}).byte_range(4));
     CHECK_REFUSED(ErrorKind::overflow, "reaches further",
                   Layout(Numbers{2, 2}, Numbers{largest / 2, -largest / 2}).byte_range(2));
-    CHECK_REFUSED(ErrorKind::overflow, "reaches further", Layout(Numbers{2}, Numbers{-largest}).byte_range(1));
+    CHECK_REFUSED(ErrorKind::overflow, "reaches further",
+                  Layout(Numbers{2}, Numbers{-largest}).byte_range(1));
     CHECK(Layout(Numbers{2}, Numbers{1 - largest}).byte_range(1).size() == largest);
 }
 
 TEST_CASE("contiguity by NumPy's rules") {
-    const auto contiguous = [](const Layout &layout) { return std::pair(layout.is_c_contiguous(), layout.is_f_contiguous()); };
+    const auto contiguous = [](const Layout &layout) {
+        return std::pair(layout.is_c_contiguous(), layout.is_f_contiguous());
+    };
     CHECK(contiguous(Layout()) == std::pair(true, true));
     CHECK(contiguous(Layout{7}) == std::pair(true, true));
     CHECK(contiguous(Layout{4, 3}) == std::pair(true, false));
@@ -335,7 +354,9 @@ TEST_CASE("an index selects the same elements as in Python") {
             const std::size_t axis = taken.size();
             const std::int64_t extent = layout.shape()[axis];
             if (axis == ellipsis_at && skipped <= layout.ndim() - axis &&
-                std::none_of(index.begin(), index.end(), [](const IndexEntry &entry) { return entry.kind == Kind::ellipsis; })) {
+                std::none_of(index.begin(), index.end(), [](const IndexEntry &entry) {
+                    return entry.kind == Kind::ellipsis;
+                })) {
                 index.push_back(ellipsis);
                 take_whole(skipped);
                 continue;
@@ -355,8 +376,9 @@ TEST_CASE("an index selects the same elements as in Python") {
                 break;
             case 3:
                 // Without an ellipsis the rest may be left out.
-                shortened = std::none_of(index.begin(), index.end(),
-                                         [](const IndexEntry &entry) { return entry.kind == Kind::ellipsis; });
+                shortened = std::none_of(index.begin(), index.end(), [](const IndexEntry &entry) {
+                    return entry.kind == Kind::ellipsis;
+                });
                 break;
             default: {
                 const auto bound = [&](std::int64_t sentinel) {
@@ -365,9 +387,11 @@ TEST_CASE("an index selects the same elements as in Python") {
                 std::int64_t step = random.between(-3, 3);
                 step = step == 0 ? (random.between(0, 1) == 0 ? largest : -largest) : step;
                 // The sentinels are those of PySlice_Unpack for None.
-                const std::int64_t start = bound(step > 0 ? 0 : largest), stop = bound(step > 0 ? largest : smallest);
+                const std::int64_t start = bound(step > 0 ? 0 : largest),
+                                   stop = bound(step > 0 ? largest : smallest);
                 index.push_back(slice(start, stop, step));
-                // The reference steps by addition: a step over the whole axis is the same as the largest.
+                // The reference steps by addition: a step over the whole axis is the same as the
+                // largest.
                 IndexEntry small = index.back();
                 small.step = std::clamp<std::int64_t>(step, -100, 100);
                 taken.push_back(positions(small, extent));
@@ -400,35 +424,49 @@ TEST_CASE("an index selects the same elements as in Python") {
 }
 
 TEST_CASE("a view of a view names what one index would, and keeps NumPy's strides") {
-    const Layout::View view = Layout{5, 6}.select(std::vector{slice(largest, smallest, -2), newaxis, slice(1, 5, 3)});
+    const Layout::View view =
+        Layout{5, 6}.select(std::vector{slice(largest, smallest, -2), newaxis, slice(1, 5, 3)});
     CHECK(numbers(view.layout.shape()) == Numbers{3, 1, 2});
     CHECK(numbers(view.layout.strides()) == Numbers{-12, 0, 3});
     CHECK(view.offset == 25);
     CHECK(Layout{5, 6}.select({}).layout == Layout{5, 6});
     CHECK(Layout().select(std::vector{ellipsis}).layout == Layout());
-    CHECK(numbers(Layout().select(std::vector{newaxis, ellipsis, newaxis}).layout.shape()) == Numbers{1, 1});
+    CHECK(numbers(Layout().select(std::vector{newaxis, ellipsis, newaxis}).layout.shape()) ==
+          Numbers{1, 1});
 }
 
 TEST_CASE("invalid indices are refused") {
     const Layout layout{4, 3};
-    CHECK_REFUSED(ErrorKind::index, "index 3 is out of bounds for axis 1 of extent 3", layout.select(std::vector{whole, at(3)}));
-    CHECK_REFUSED(ErrorKind::index, "index -5 is out of bounds for axis 0 of extent 4", layout.select(std::vector{at(-5)}));
+    CHECK_REFUSED(ErrorKind::index, "index 3 is out of bounds for axis 1 of extent 3",
+                  layout.select(std::vector{whole, at(3)}));
+    CHECK_REFUSED(ErrorKind::index, "index -5 is out of bounds for axis 0 of extent 4",
+                  layout.select(std::vector{at(-5)}));
     CHECK_REFUSED(ErrorKind::index, "axis 1", layout.select(std::vector{ellipsis, at(smallest)}));
-    CHECK_REFUSED(ErrorKind::index, "axis 1", layout.select(std::vector{newaxis, at(0), at(largest)}));
-    CHECK_REFUSED(ErrorKind::index, "2-dimensional, but 3 were given", layout.select(std::vector{at(0), whole, at(0)}));
-    CHECK_REFUSED(ErrorKind::index, "single ellipsis", layout.select(std::vector{ellipsis, ellipsis}));
+    CHECK_REFUSED(ErrorKind::index, "axis 1",
+                  layout.select(std::vector{newaxis, at(0), at(largest)}));
+    CHECK_REFUSED(ErrorKind::index, "2-dimensional, but 3 were given",
+                  layout.select(std::vector{at(0), whole, at(0)}));
+    CHECK_REFUSED(ErrorKind::index, "single ellipsis",
+                  layout.select(std::vector{ellipsis, ellipsis}));
     CHECK_REFUSED(ErrorKind::index, "65 dimensions", layout.select(std::vector(63, newaxis)));
     CHECK(layout.select(std::vector(62, newaxis)).layout.ndim() == 64);
-    CHECK_REFUSED(ErrorKind::value, "step cannot be zero", layout.select(std::vector{slice(0, 1, 0)}));
+    CHECK_REFUSED(ErrorKind::value, "step cannot be zero",
+                  layout.select(std::vector{slice(0, 1, 0)}));
     CHECK_REFUSED(ErrorKind::index, "extent 0", Layout{0}.select(std::vector{at(0)}));
 }
 
 TEST_CASE("slices of layouts at the edge of 64 bits do not overflow") {
-    CHECK(Layout(Numbers{2}, Numbers{largest}).select(std::vector{slice(largest, smallest, -1)}).offset == largest);
-    CHECK(Layout(Numbers{1}, Numbers{largest}).select(std::vector{slice(0, largest, largest)}).layout.size() == 1);
+    CHECK(Layout(Numbers{2}, Numbers{largest})
+              .select(std::vector{slice(largest, smallest, -1)})
+              .offset == largest);
+    CHECK(Layout(Numbers{1}, Numbers{largest})
+              .select(std::vector{slice(0, largest, largest)})
+              .layout.size() == 1);
     CHECK(Layout{3}.select(std::vector{slice(largest, smallest, smallest)}).offset == 2);
     CHECK(Layout(Numbers{0, 5}, Numbers{1, largest}).select(std::vector{whole, at(4)}).offset == 0);
-    CHECK(Layout(Numbers{5, 0}, Numbers{smallest, 1}).select(std::vector{slice(0, 5, 2)}).layout.size() == 0);
+    CHECK(Layout(Numbers{5, 0}, Numbers{smallest, 1})
+              .select(std::vector{slice(0, 5, 2)})
+              .layout.size() == 0);
 }
 
 TEST_CASE("a transposition moves each axis") {
@@ -455,7 +493,8 @@ TEST_CASE("a transposition moves each axis") {
     CHECK_REFUSED(ErrorKind::value, "-1 is there twice", Layout{2, 3}.transposed(Numbers{1, -1}));
     CHECK_REFUSED(ErrorKind::value, "2 is out of range", Layout{2, 3}.transposed(Numbers{0, 2}));
     CHECK_REFUSED(ErrorKind::value, "each must be named once", Layout{2, 3}.transposed(Numbers{0}));
-    CHECK_REFUSED(ErrorKind::value, "is there twice", Layout(Numbers(64, 1)).transposed(Numbers(64, 63)));
+    CHECK_REFUSED(ErrorKind::value, "is there twice",
+                  Layout(Numbers(64, 1)).transposed(Numbers(64, 63)));
 }
 
 TEST_CASE("a reshape keeps addresses and order, and is refused only if no strides exist") {
@@ -467,12 +506,14 @@ TEST_CASE("a reshape keeps addresses and order, and is refused only if no stride
             continue;
         Numbers shape = random_factors(layout.size(), random);
         for (std::int64_t ones = random.between(0, 2); ones > 0; --ones)
-            shape.insert(shape.begin() + random.between(0, static_cast<std::int64_t>(shape.size())), 1);
+            shape.insert(shape.begin() + random.between(0, static_cast<std::int64_t>(shape.size())),
+                         1);
         CAPTURE(layout);
         CAPTURE(tuple_text(shape));
         Numbers asked = shape;
         if (!asked.empty() && random.between(0, 1) == 0)
-            asked[static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(asked.size()) - 1))] = -1;
+            asked[static_cast<std::size_t>(
+                random.between(0, static_cast<std::int64_t>(asked.size()) - 1))] = -1;
 
         const std::optional<Layout> result = layout.reshaped(asked);
         CHECK(result.has_value() == some_strides_name(addresses(layout), shape));
@@ -494,22 +535,30 @@ TEST_CASE("reshapes at the edges") {
     CHECK(Layout{0, 3}.reshaped(Numbers{-1, 5}) == Layout{0, 5});
     CHECK(Layout(Numbers{0, 3}, Numbers{-7, 2}).reshaped(Numbers{0}) == Layout{0});
     CHECK(Layout{3}.broadcast_to(Numbers{2, 3}).reshaped(Numbers{6}) == std::nullopt);
-    CHECK(Layout{1}.broadcast_to(Numbers{6}).reshaped(Numbers{2, 3}) == Layout(Numbers{2, 3}, Numbers{0, 0}));
-    CHECK(Layout(Numbers{1, 3}, Numbers{55, 2}).reshaped(Numbers{1, 3}) == Layout(Numbers{1, 3}, Numbers{55, 2}));
-    CHECK(Layout(Numbers{3}, Numbers{2}).reshaped(Numbers{1, 3, 1}) == Layout(Numbers{1, 3, 1}, Numbers{6, 2, 1}));
+    CHECK(Layout{1}.broadcast_to(Numbers{6}).reshaped(Numbers{2, 3}) ==
+          Layout(Numbers{2, 3}, Numbers{0, 0}));
+    CHECK(Layout(Numbers{1, 3}, Numbers{55, 2}).reshaped(Numbers{1, 3}) ==
+          Layout(Numbers{1, 3}, Numbers{55, 2}));
+    CHECK(Layout(Numbers{3}, Numbers{2}).reshaped(Numbers{1, 3, 1}) ==
+          Layout(Numbers{1, 3, 1}, Numbers{6, 2, 1}));
     CHECK(Layout(Numbers{2}, Numbers{largest}).reshaped(Numbers{1, 2, 1})->size() == 2);
     CHECK(Layout(Numbers(64, 1)).reshaped(Numbers{1}) == Layout{1});
 
-    CHECK_REFUSED(ErrorKind::value, "cannot reshape an array of shape (2, 3) into (4,): it has 6 elements, not 4",
+    CHECK_REFUSED(ErrorKind::value,
+                  "cannot reshape an array of shape (2, 3) into (4,): it has 6 elements, not 4",
                   Layout{2, 3}.reshaped(Numbers{4}));
     CHECK_REFUSED(ErrorKind::value, "not a multiple of 4", Layout{6}.reshaped(Numbers{4, -1}));
-    CHECK_REFUSED(ErrorKind::value, "only one extent can be -1", Layout{6}.reshaped(Numbers{-1, -1}));
+    CHECK_REFUSED(ErrorKind::value, "only one extent can be -1",
+                  Layout{6}.reshaped(Numbers{-1, -1}));
     CHECK_REFUSED(ErrorKind::value, "cannot be negative", Layout{6}.reshaped(Numbers{-2, -3}));
     CHECK_REFUSED(ErrorKind::value, "-1 can be any extent", Layout{0}.reshaped(Numbers{0, -1}));
     CHECK_REFUSED(ErrorKind::value, "it has 6 elements, not 0", Layout{6}.reshaped(Numbers{0}));
-    CHECK_REFUSED(ErrorKind::value, "it has 6 elements", Layout{6}.reshaped(Numbers{largest, largest}));
-    CHECK_REFUSED(ErrorKind::value, "it has 0 elements", Layout{0}.reshaped(Numbers{largest, largest}));
-    CHECK_REFUSED(ErrorKind::overflow, "too many elements", Layout{0}.reshaped(Numbers{0, largest, largest}));
+    CHECK_REFUSED(ErrorKind::value, "it has 6 elements",
+                  Layout{6}.reshaped(Numbers{largest, largest}));
+    CHECK_REFUSED(ErrorKind::value, "it has 0 elements",
+                  Layout{0}.reshaped(Numbers{largest, largest}));
+    CHECK_REFUSED(ErrorKind::overflow, "too many elements",
+                  Layout{0}.reshaped(Numbers{0, largest, largest}));
     CHECK_REFUSED(ErrorKind::value, "at most 64", Layout{1}.reshaped(Numbers(65, 1)));
 }
 
@@ -517,22 +566,31 @@ TEST_CASE("a view as items of another size touches the same bytes") {
     CHECK(Layout{4, 3}.viewed_as(8, 8) == Layout{4, 3});
     CHECK(Layout{4, 3}.viewed_as(8, 4) == Layout{4, 6});
     CHECK(Layout{4, 6}.viewed_as(4, 8) == Layout{4, 3});
-    CHECK(Layout(Numbers{3, 4}, Numbers{-8, 1}).viewed_as(4, 8) == Layout(Numbers{3, 2}, Numbers{-4, 1}));
-    CHECK(Layout(Numbers{3, 4}, Numbers{0, 1}).viewed_as(4, 2) == Layout(Numbers{3, 8}, Numbers{0, 1}));
-    CHECK(Layout(Numbers{3, 1}, Numbers{2, 99}).viewed_as(4, 1) == Layout(Numbers{3, 4}, Numbers{8, 1}));
-    CHECK(Layout(Numbers{3, 6}, Numbers{6, 1}).viewed_as(2, 3) == Layout(Numbers{3, 4}, Numbers{4, 1}));
+    CHECK(Layout(Numbers{3, 4}, Numbers{-8, 1}).viewed_as(4, 8) ==
+          Layout(Numbers{3, 2}, Numbers{-4, 1}));
+    CHECK(Layout(Numbers{3, 4}, Numbers{0, 1}).viewed_as(4, 2) ==
+          Layout(Numbers{3, 8}, Numbers{0, 1}));
+    CHECK(Layout(Numbers{3, 1}, Numbers{2, 99}).viewed_as(4, 1) ==
+          Layout(Numbers{3, 4}, Numbers{8, 1}));
+    CHECK(Layout(Numbers{3, 6}, Numbers{6, 1}).viewed_as(2, 3) ==
+          Layout(Numbers{3, 4}, Numbers{4, 1}));
     CHECK(numbers(Layout{3, 0}.viewed_as(4, 8).shape()) == Numbers{3, 0});
     CHECK(Layout(Numbers{1, 2}, Numbers{7, 1}).viewed_as(4, 8).size() == 1);
     CHECK(Layout(Numbers{1, 2}, Numbers{largest, 1}).viewed_as(4, 8).size() == 1);
 
     CHECK_REFUSED(ErrorKind::value, "0-dimensional", Layout().viewed_as(8, 4));
-    CHECK_REFUSED(ErrorKind::value, "last axis must be contiguous, its stride is 3", Layout{3, 3}.transposed({}).viewed_as(8, 4));
+    CHECK_REFUSED(ErrorKind::value, "last axis must be contiguous, its stride is 3",
+                  Layout{3, 3}.transposed({}).viewed_as(8, 4));
     CHECK_REFUSED(ErrorKind::value, "the 12 bytes of the last axis", Layout{4, 3}.viewed_as(4, 8));
-    CHECK_REFUSED(ErrorKind::value, "must be a multiple of the new one", Layout{3, 3}.viewed_as(8, 3));
-    CHECK_REFUSED(ErrorKind::value, "axis 0 steps 12 bytes", Layout(Numbers{2, 2}, Numbers{3, 1}).viewed_as(4, 8));
-    CHECK_REFUSED(ErrorKind::overflow, "further than 64 bits", Layout(Numbers{2, 2}, Numbers{largest / 2, 1}).viewed_as(4, 8));
+    CHECK_REFUSED(ErrorKind::value, "must be a multiple of the new one",
+                  Layout{3, 3}.viewed_as(8, 3));
+    CHECK_REFUSED(ErrorKind::value, "axis 0 steps 12 bytes",
+                  Layout(Numbers{2, 2}, Numbers{3, 1}).viewed_as(4, 8));
+    CHECK_REFUSED(ErrorKind::overflow, "further than 64 bits",
+                  Layout(Numbers{2, 2}, Numbers{largest / 2, 1}).viewed_as(4, 8));
     CHECK_REFUSED(ErrorKind::overflow, "longer than 64 bits", Layout{largest}.viewed_as(4, 2));
-    CHECK_REFUSED(ErrorKind::overflow, "reach further", Layout(Numbers{2, 2}, Numbers{largest / 8, 1}).viewed_as(8, 1));
+    CHECK_REFUSED(ErrorKind::overflow, "reach further",
+                  Layout(Numbers{2, 2}, Numbers{largest / 8, 1}).viewed_as(8, 1));
 }
 
 TEST_CASE("a broadcast repeats elements with a stride of 0") {
@@ -541,7 +599,8 @@ TEST_CASE("a broadcast repeats elements with a stride of 0") {
     CHECK(column.broadcast_to(Numbers{3, 1}) == column);
     CHECK(column.broadcast_to(Numbers{3, 0}).size() == 0);
     CHECK(Layout().broadcast_to(Numbers{2, 2}) == Layout(Numbers{2, 2}, Numbers{0, 0}));
-    CHECK_REFUSED(ErrorKind::value, "axis 0 has extent 3, which is neither 1 nor 2", column.broadcast_to(Numbers{2, 4}));
+    CHECK_REFUSED(ErrorKind::value, "axis 0 has extent 3, which is neither 1 nor 2",
+                  column.broadcast_to(Numbers{2, 4}));
     CHECK_REFUSED(ErrorKind::value, "fewer dimensions", column.broadcast_to(Numbers{3}));
     CHECK_REFUSED(ErrorKind::value, "negative", column.broadcast_to(Numbers{-1, 3, 1}));
 }

@@ -27,12 +27,12 @@ template <class Action> std::optional<Refusal> refusal_of(Action action) {
 }  // namespace entrepot
 
 // Checks that the expression throws that kind of error, with the words in its message.
-#define CHECK_REFUSED(expected_kind, words, ...)                                                                                 \
-    do {                                                                                                                         \
-        const auto refusal = ::entrepot::refusal_of([&] { static_cast<void>(__VA_ARGS__); });                                    \
-        CHECK_MESSAGE(refusal.has_value(), #__VA_ARGS__ " is not refused");                                                      \
-        if (refusal) {                                                                                                           \
-            CHECK_MESSAGE(refusal->kind == (expected_kind), refusal->message);                                                   \
-            CHECK_MESSAGE(refusal->says(words), refusal->message);                                                               \
-        }                                                                                                                        \
+#define CHECK_REFUSED(expected_kind, words, ...)                                                   \
+    do {                                                                                           \
+        const auto refusal = ::entrepot::refusal_of([&] { static_cast<void>(__VA_ARGS__); });      \
+        CHECK_MESSAGE(refusal.has_value(), #__VA_ARGS__ " is not refused");                        \
+        if (refusal) {                                                                             \
+            CHECK_MESSAGE(refusal->kind == (expected_kind), refusal->message);                     \
+            CHECK_MESSAGE(refusal->says(words), refusal->message);                                 \
+        }                                                                                          \
     } while (false)

@@ -15,7 +15,8 @@ struct Pair {
 };
 
 template <class T, std::size_t N> bool is_inside(const SmallVector<T, N> &small) {
-    const auto address = reinterpret_cast<std::uintptr_t>(small.data()), start = reinterpret_cast<std::uintptr_t>(&small);
+    const auto address = reinterpret_cast<std::uintptr_t>(small.data()),
+               start = reinterpret_cast<std::uintptr_t>(&small);
     return address >= start && address < start + sizeof small;
 }
 
@@ -25,7 +26,8 @@ TEST_CASE("few elements lie in the object, and more of them elsewhere") {
     bool is_known = true;
     SUBCASE("known when it is made") {}
     SUBCASE("known later") { is_known = false; }
-    for (const std::size_t most : {std::size_t{0}, std::size_t{3}, std::size_t{4}, std::size_t{100}}) {
+    for (const std::size_t most :
+         {std::size_t{0}, std::size_t{3}, std::size_t{4}, std::size_t{100}}) {
         CAPTURE(most);
         SmallVector<Pair, 3> known(most), later;
         later.reserve(most);

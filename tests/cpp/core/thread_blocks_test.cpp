@@ -27,7 +27,9 @@ struct Late {
     ~Late() { ones.give(block); }
 };
 
-template <class Work> void on_a_thread(Work &&work) { std::thread(std::forward<Work>(work)).join(); }
+template <class Work> void on_a_thread(Work &&work) {
+    std::thread(std::forward<Work>(work)).join();
+}
 
 }  // namespace
 

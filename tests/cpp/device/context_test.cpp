@@ -45,7 +45,9 @@ TEST_CASE("a context lists its devices") {
     std::ostringstream out;
     const Device both[] = {fake::device(0), fake::device(1)};
     out << both[0].default_context() << "; " << Context::create(both) << "; " << Context();
-    CHECK(out.str() == "the default context of opencl:cpu:0; a context of opencl:cpu:0, opencl:gpu:0; no context");
+    CHECK(
+        out.str() ==
+        "the default context of opencl:cpu:0; a context of opencl:cpu:0, opencl:gpu:0; no context");
 }
 
 TEST_CASE("a context of no devices, or of two backends', is refused") {
@@ -58,9 +60,10 @@ TEST_CASE("a query returns the kind, device and block of a pointer") {
     const Device device = fake::device();
     const Context &context = device.default_context();
     void *pointer = nullptr;
-    fake::backend().call(&ep_backend::memory_allocate, context.handle(), device.handle(), EP_USM_SHARED, std::size_t{100},
-                         std::size_t{0}, nullptr, &pointer);
-    const ep_allocation found = context.query(static_cast<char *>(pointer) + 10, 90, EP_QUERY_DEVICE | EP_QUERY_SIZE);
+    fake::backend().call(&ep_backend::memory_allocate, context.handle(), device.handle(),
+                         EP_USM_SHARED, std::size_t{100}, std::size_t{0}, nullptr, &pointer);
+    const ep_allocation found =
+        context.query(static_cast<char *>(pointer) + 10, 90, EP_QUERY_DEVICE | EP_QUERY_SIZE);
     CHECK(found.kind == EP_USM_SHARED);
     CHECK(found.device == device.handle());
     CHECK(found.base == pointer);

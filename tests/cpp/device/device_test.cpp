@@ -37,7 +37,8 @@ TEST_CASE("sub-devices are numbered in their parent and are the same when asked 
     REQUIRE(halves.size() == 2);
     CHECK(halves[0].parent() == device);
     CHECK(halves[1].root() == device);
-    CHECK(halves[1].selector() == device.selector() + "/" + std::to_string(halves[1].info().number));
+    CHECK(halves[1].selector() ==
+          device.selector() + "/" + std::to_string(halves[1].info().number));
     CHECK(device.partition_equally(2) == halves);
 
     const std::uint32_t counts[] = {1, 3};
@@ -51,7 +52,8 @@ TEST_CASE("sub-devices are numbered in their parent and are the same when asked 
     CHECK(quarters[1].root() == device);
 }
 
-TEST_CASE("sub-devices by affinity are those of the domain, and others than those of an equal division") {
+TEST_CASE(
+    "sub-devices by affinity are those of the domain, and others than those of an equal division") {
     const Device device = fake::device();
     const std::vector<Device> nodes = device.partition_by_affinity(EP_AFFINITY_NUMA);
     REQUIRE(nodes.size() == 2);
@@ -60,16 +62,19 @@ TEST_CASE("sub-devices by affinity are those of the domain, and others than thos
     CHECK(nodes[1].selector() == device.selector() + "/" + std::to_string(nodes[1].info().number));
     CHECK(device.partition_by_affinity(EP_AFFINITY_NUMA) == nodes);
     CHECK(device.partition_equally(2) != nodes);
-    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", nodes[0].partition_by_affinity(EP_AFFINITY_L3));
+    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way",
+                  nodes[0].partition_by_affinity(EP_AFFINITY_L3));
 }
 
 TEST_CASE("a division that cannot be is refused with both numbers") {
     const Device device = fake::device();
     const std::uint32_t too_many[] = {3, 2};
-    CHECK_REFUSED(ErrorKind::value, "ask for 5 compute units, opencl:cpu:0 has 4", device.partition_by_counts(too_many));
+    CHECK_REFUSED(ErrorKind::value, "ask for 5 compute units, opencl:cpu:0 has 4",
+                  device.partition_by_counts(too_many));
     CHECK_REFUSED(ErrorKind::value, "of 0 compute units", device.partition_equally(0));
     CHECK_REFUSED(ErrorKind::value, "without compute units", device.partition_by_counts({}));
-    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", device.partition_by_affinity(EP_AFFINITY_L1));
+    CHECK_REFUSED(ErrorKind::device, "cannot be divided that way",
+                  device.partition_by_affinity(EP_AFFINITY_L1));
     CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", device.partition_equally(5));
 }
 

@@ -10,7 +10,9 @@ using namespace entrepot;
 
 static const ep_argument two[] = {{EP_ARG_LOCAL, 64, nullptr}, {EP_ARG_LOCAL, 64, nullptr}};
 
-static ep_range range(std::uint64_t global, std::uint64_t local = 0) { return {1, {global}, {local}}; }
+static ep_range range(std::uint64_t global, std::uint64_t local = 0) {
+    return {1, {global}, {local}};
+}
 
 TEST_CASE("a program is built in the device's first dialect and gives its log") {
     const Program program("scale", fake::device());
@@ -21,8 +23,10 @@ TEST_CASE("a program is built in the device's first dialect and gives its log") 
 }
 
 TEST_CASE("a refused source has the log, a refused dialect lists the supported ones") {
-    CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand", Program("error", fake::device()));
-    CHECK_REFUSED(ErrorKind::device, "does not build PTX (dialect 'ptx'); the dialects it builds: 'opencl-c'",
+    CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand",
+                  Program("error", fake::device()));
+    CHECK_REFUSED(ErrorKind::device,
+                  "does not build PTX (dialect 'ptx'); the dialects it builds: 'opencl-c'",
                   Program("scale", fake::device(), EP_PTX));
 }
 
@@ -30,10 +34,12 @@ TEST_CASE("only a build that was interrupted is reported as interrupted") {
     set_interrupt_check([]() noexcept { return true; });
     CHECK(is_interrupted());
     CHECK_THROWS_AS(Program("error", fake::device()), Interrupted);
-    CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand", Program("error", fake::device()));
+    CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand",
+                  Program("error", fake::device()));
     CHECK(is_interrupted());
     CHECK_NOTHROW(Program("scale", fake::device()));  // it came too late
-    CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand", Program("error", fake::device()));
+    CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand",
+                  Program("error", fake::device()));
     set_interrupt_check(nullptr);
 }
 
@@ -47,7 +53,8 @@ TEST_CASE("a kernel owns its program, and both are released") {
     }
     CHECK(fake::world().alive.programs == programs);
     CHECK(fake::world().alive.kernels == kernels);
-    CHECK_REFUSED(ErrorKind::kernel, "no kernel 'missing'", Program("scale", fake::device()).kernel("missing"));
+    CHECK_REFUSED(ErrorKind::kernel, "no kernel 'missing'",
+                  Program("scale", fake::device()).kernel("missing"));
 }
 
 TEST_CASE("a launch runs in the queue's order and has a position") {
@@ -75,19 +82,25 @@ TEST_CASE("a launch that contradicts the kernel is refused with both numbers") {
     const Queue &queue = device.default_queue();
     const Kernel kernel = Program("scale", device).kernel("scale");
     const ep_argument big[] = {{EP_ARG_LOCAL, 40000, nullptr}, {EP_ARG_LOCAL, 64, nullptr}};
-    CHECK_REFUSED(ErrorKind::kernel, "takes 2 arguments, 1 were given", kernel.launch(queue, range(8), {two, 1}));
+    CHECK_REFUSED(ErrorKind::kernel, "takes 2 arguments, 1 were given",
+                  kernel.launch(queue, range(8), {two, 1}));
     CHECK_REFUSED(ErrorKind::kernel, "of 512 work-items, the most on opencl:cpu:0 is 256",
                   kernel.launch(queue, range(1024, 512), two));
-    CHECK_REFUSED(ErrorKind::kernel, "groups of 3 do not divide the 8 work-items", kernel.launch(queue, range(8, 3), two));
+    CHECK_REFUSED(ErrorKind::kernel, "groups of 3 do not divide the 8 work-items",
+                  kernel.launch(queue, range(8, 3), two));
     CHECK_REFUSED(ErrorKind::kernel, "needs 41088 bytes of local memory, opencl:cpu:0 has 32768",
                   kernel.launch(queue, range(8), big));
-    CHECK_REFUSED(ErrorKind::kernel, "has no work-items", kernel.launch(queue, {2, {8, 8}, {4, 0}}, two));
-    CHECK_REFUSED(ErrorKind::kernel, "1 to 3 dimensions, this one 4", kernel.launch(queue, {4, {}, {}}, two));
+    CHECK_REFUSED(ErrorKind::kernel, "has no work-items",
+                  kernel.launch(queue, {2, {8, 8}, {4, 0}}, two));
+    CHECK_REFUSED(ErrorKind::kernel, "1 to 3 dimensions, this one 4",
+                  kernel.launch(queue, {4, {}, {}}, two));
     const Queue elsewhere = Queue::create(Context::create({&device, 1}), device, {});
-    CHECK_REFUSED(ErrorKind::kernel, "build the program for the queue's context", kernel.launch(elsewhere, range(8), two));
+    CHECK_REFUSED(ErrorKind::kernel, "build the program for the queue's context",
+                  kernel.launch(elsewhere, range(8), two));
 }
 
-TEST_CASE("every dialect is found by its name, and an unsupported one is refused with the supported") {
+TEST_CASE(
+    "every dialect is found by its name, and an unsupported one is refused with the supported") {
     for (const DialectRow &row : dialect_table) {
         CHECK(dialect_from(name_of(row.dialect)) == row.dialect);
         CHECK(names_of(1u << row.dialect) == std::string("'") + row.name + "'");

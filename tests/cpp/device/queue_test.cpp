@@ -116,7 +116,8 @@ TEST_CASE("a lazy event is recorded once its native event is needed") {
     fake::release(queue);
 }
 
-TEST_CASE("a foreign queue's event is recorded at once, and a queue's before its handle is given out") {
+TEST_CASE(
+    "a foreign queue's event is recorded at once, and a queue's before its handle is given out") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);

@@ -40,11 +40,13 @@ TEST_CASE("a sub-device is found once it was handed out") {
     const Device device = fake::device(1);
     const Device half = device.partition_equally(2)[1];
     CHECK(registry::select(half.selector()) == half);
-    CHECK_REFUSED(ErrorKind::device, "has handed out no sub-device 99", registry::select(device.selector() + "/99"));
+    CHECK_REFUSED(ErrorKind::device, "has handed out no sub-device 99",
+                  registry::select(device.selector() + "/99"));
 }
 
 TEST_CASE("an absent device is refused with the devices that exist, and reasons") {
-    CHECK_REFUSED(ErrorKind::device, "no device matches 'hip:0'; there are ", registry::select("hip:0"));
+    CHECK_REFUSED(ErrorKind::device, "no device matches 'hip:0'; there are ",
+                  registry::select("hip:0"));
     CHECK_REFUSED(ErrorKind::device, "hip: ", registry::select("hip"));
     CHECK_REFUSED(ErrorKind::device, "host", registry::select("gpu:1000"));
     CHECK_REFUSED(ErrorKind::device, "the hip backend is absent: ", registry::backend("hip"));
@@ -81,7 +83,9 @@ TEST_CASE("the current queue is the innermost of this thread, else that of the d
     CHECK_REFUSED(ErrorKind::value, "innermost first", registry::pop_current(outer));
     registry::pop_current(inner);
     CHECK(registry::current_queue() == outer);
-    std::thread([&] { CHECK_REFUSED(ErrorKind::value, "thread that entered", registry::pop_current(outer)); }).join();
+    std::thread([&] {
+        CHECK_REFUSED(ErrorKind::value, "thread that entered", registry::pop_current(outer));
+    }).join();
     registry::pop_current(outer);
     CHECK(registry::current_queue() == initial);
     CHECK_REFUSED(ErrorKind::value, "innermost first", registry::pop_current(outer));

@@ -15,8 +15,8 @@ using namespace entrepot;
 
 namespace {
 
-// Libraries that take exports, and then others: of either kind one more than there is room for beside
-// library 0.
+// Libraries that take exports, and then others: of either kind one more than there is room for
+// beside library 0.
 constexpr std::size_t consumer_count = max_consumer_libraries;
 constexpr std::size_t count = consumer_count + max_stream_libraries - max_consumer_libraries + 1;
 
@@ -41,7 +41,9 @@ using Numbers = std::array<unsigned, count>;
 std::vector<Numbers> register_in_threads() {
     std::array<StreamLibrary, count> &all = made_libraries();
     for (std::size_t i = 0; i < count; ++i)
-        all[i] = {.name = "a library", .current_stream = current_of_thread, .takes_exports = i < consumer_count};
+        all[i] = {.name = "a library",
+                  .current_stream = current_of_thread,
+                  .takes_exports = i < consumer_count};
     std::vector<Numbers> numbers(4);
     std::atomic<std::size_t> ready{0};
     std::vector<std::thread> threads;
@@ -112,7 +114,9 @@ TEST_CASE("stream library: without room it gets the legacy number") {
     for (const bool takes_exports : {true, false}) {
         static StreamLibrary late[2];
         StreamLibrary &library = late[takes_exports ? 1 : 0];
-        library = {.name = "a late library", .current_stream = current_of_thread, .takes_exports = takes_exports};
+        library = {.name = "a late library",
+                   .current_stream = current_of_thread,
+                   .takes_exports = takes_exports};
         CHECK(register_stream_library(library) == legacy_library);
         CHECK(consumer_libraries() == 0xff);
     }
@@ -180,7 +184,8 @@ TEST_CASE("stream library: a lack of memory is an error and no missing stream") 
     const fake::Stream stream(streaming());
     const Working scope(stream.number());
     fake::streams().wrapping_lacks_memory = true;
-    CHECK_THROWS_WITH_AS(current_stream_of(some_library(), streaming()), doctest::Contains("no memory"), Error);
+    CHECK_THROWS_WITH_AS(current_stream_of(some_library(), streaming()),
+                         doctest::Contains("no memory"), Error);
     fake::streams().wrapping_lacks_memory = false;
     CHECK(current_stream_of(some_library(), streaming()));
 }

@@ -18,14 +18,16 @@ struct Caller {
     address::Descriptor what;
     int released = 0;
 
-    explicit Caller(ep_usm_kind kind = EP_USM_DEVICE, std::uint32_t device = 0) : memory(kind, device) {
+    explicit Caller(ep_usm_kind kind = EP_USM_DEVICE, std::uint32_t device = 0)
+        : memory(kind, device) {
         what.data = memory.data;
         what.dtype = dtypes::float32;
         what.layout = Layout{4, 4};
     }
 
     Array take() {
-        return address::verify(what, Owner(this, [](void *self) { ++static_cast<Caller *>(self)->released; }));
+        return address::verify(
+            what, Owner(this, [](void *self) { ++static_cast<Caller *>(self)->released; }));
     }
 };
 
@@ -80,7 +82,8 @@ TEST_CASE("host-accessible memory may be imported as the host's") {
     CHECK_FALSE(array.memory().device().backend().is_host());
 }
 
-TEST_CASE("an address that no driver knows is no device's, and every element must lie inside its allocation") {
+TEST_CASE("an address that no driver knows is no device's, and every element must lie inside its "
+          "allocation") {
     Caller caller;
     caller.what.device = fake::cuda_device(0);
     caller.what.layout = Layout{4, 5};

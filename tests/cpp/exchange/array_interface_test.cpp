@@ -24,7 +24,8 @@ struct Producer {
     Array take() {
         descriptor.shape = shape;
         descriptor.strides = strides.empty() ? nullptr : strides.data();
-        return array_interface::verify(descriptor, Owner(this, [](void *self) { ++static_cast<Producer *>(self)->released; }));
+        return array_interface::verify(
+            descriptor, Owner(this, [](void *self) { ++static_cast<Producer *>(self)->released; }));
     }
 };
 
@@ -32,8 +33,9 @@ struct Producer {
 struct StructProducer {
     alignas(64) float data[12]{};
     std::intptr_t shape[2]{4, 3}, strides[2]{12, 4};
-    PyArrayInterface interface{2,     2,       'f',  4,      array_interface::writeable | array_interface::not_swapped,
-                               shape, strides, data, nullptr};
+    PyArrayInterface interface{
+        2,     2,       'f',  4,      array_interface::writeable | array_interface::not_swapped,
+        shape, strides, data, nullptr};
 
     Array take() const {
         char typestr[16];
@@ -79,7 +81,8 @@ TEST_CASE("malformed input is refused with the reason, and released once") {
         {"structured", [](Producer &p) { p.descriptor.typestr = "|V4"; }},
         {"typestr", [](Producer &p) { p.descriptor.typestr = ""; }},
         {"multiple of the item size", [](Producer &p) { p.strides = {14, 4}; }},
-        {"not aligned", [](Producer &p) { p.descriptor.data = reinterpret_cast<char *>(p.data) + 2; }},
+        {"not aligned",
+         [](Producer &p) { p.descriptor.data = reinterpret_cast<char *>(p.data) + 2; }},
         {"NULL", [](Producer &p) { p.descriptor.data = nullptr; }},
         {"negative", [](Producer &p) { p.shape = {4, -3}; }},
     };
@@ -135,7 +138,8 @@ TEST_CASE("an invalid struct, or one with swapped bytes, is refused") {
 }
 
 TEST_CASE("flags of an export") {
-    const Array array = Array::empty(Layout{4, 3}.shape(), dtypes::float32, UsmKind::host, registry::host().default_queue());
+    const Array array = Array::empty(Layout{4, 3}.shape(), dtypes::float32, UsmKind::host,
+                                     registry::host().default_queue());
     using namespace array_interface;
     CHECK(flags_of(array) == (c_contiguous | aligned | not_swapped | writeable));
     CHECK(flags_of(array.transposed({}).as_read_only()) == (f_contiguous | aligned | not_swapped));

@@ -17,14 +17,18 @@ struct Exporter {
     alignas(64) float data[12]{};
     std::vector<std::int64_t> shape{4, 3}, strides{12, 4}, suboffsets;
     int released = 0;
-    buffer::Descriptor descriptor{
-        .data = data, .bytes = sizeof data, .read_only = false, .format = "f", .itemsize = sizeof(float)};
+    buffer::Descriptor descriptor{.data = data,
+                                  .bytes = sizeof data,
+                                  .read_only = false,
+                                  .format = "f",
+                                  .itemsize = sizeof(float)};
 
     Array take() {
         descriptor.shape = shape;
         descriptor.strides = strides.empty() ? nullptr : strides.data();
         descriptor.suboffsets = suboffsets.empty() ? nullptr : suboffsets.data();
-        return buffer::verify(descriptor, Owner(this, [](void *self) { ++static_cast<Exporter *>(self)->released; }));
+        return buffer::verify(
+            descriptor, Owner(this, [](void *self) { ++static_cast<Exporter *>(self)->released; }));
     }
 };
 
@@ -69,7 +73,8 @@ TEST_CASE("strides are in bytes; negative ones reach below the first element") {
     CHECK(array.memory().nbytes() == sizeof exporter.data);
 }
 
-TEST_CASE("without strides it is C-contiguous, without a format it is bytes, without dimensions it is one item") {
+TEST_CASE("without strides it is C-contiguous, without a format it is bytes, without dimensions it "
+          "is one item") {
     Exporter exporter;
     exporter.strides.clear();
     CHECK(exporter.take().layout() == Layout{4, 3});
@@ -111,7 +116,8 @@ TEST_CASE("unsupported buffers are refused with the reason, and released once") 
         {"contradicts itself", [](Exporter &e) { e.descriptor.bytes = 47; }},
         {"through pointers", [](Exporter &e) { e.suboffsets = {0, -1}; }},
         {"multiple of the item size", [](Exporter &e) { e.strides = {13, 4}; }},
-        {"not aligned", [](Exporter &e) { e.descriptor.data = reinterpret_cast<char *>(e.data) + 1; }},
+        {"not aligned",
+         [](Exporter &e) { e.descriptor.data = reinterpret_cast<char *>(e.data) + 1; }},
         {"NULL", [](Exporter &e) { e.descriptor.data = nullptr; }},
         {"negative", [](Exporter &e) { e.shape = {-4, 3}; }},
         {"dimensions", [](Exporter &e) { e.shape.assign(65, 1), e.strides.assign(65, 4); }},

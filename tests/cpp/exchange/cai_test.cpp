@@ -23,7 +23,8 @@ struct Producer {
     int released = 0;
     cai::Descriptor descriptor;
 
-    explicit Producer(ep_usm_kind kind = EP_USM_DEVICE, std::uint32_t device = 0) : memory(kind, device) {
+    explicit Producer(ep_usm_kind kind = EP_USM_DEVICE, std::uint32_t device = 0)
+        : memory(kind, device) {
         descriptor.data = memory.data;
         descriptor.dtype = dtypes::float32;
     }
@@ -31,7 +32,8 @@ struct Producer {
     Array take() {
         descriptor.shape = shape;
         descriptor.strides = strides.empty() ? nullptr : strides.data();
-        return cai::verify(descriptor, Owner(this, [](void *self) { ++static_cast<Producer *>(self)->released; }));
+        return cai::verify(
+            descriptor, Owner(this, [](void *self) { ++static_cast<Producer *>(self)->released; }));
     }
 };
 
@@ -70,7 +72,8 @@ TEST_CASE("strides are in bytes, also negative ones, and every element must lie 
     CHECK(producer.released == 2);
 }
 
-TEST_CASE("a pointer that the driver does not know is refused, an address without elements is not asked about") {
+TEST_CASE("a pointer that the driver does not know is refused, an address without elements is not "
+          "asked about") {
     Producer producer;
     float host[16];
     producer.descriptor.data = host;
@@ -103,11 +106,14 @@ TEST_CASE("stream 0 is refused before anything else happens") {
     CHECK(producer.released == 1);
 }
 
-TEST_CASE("accesses wait for the producer's stream: the legacy one, the thread's, and a short-lived one") {
+TEST_CASE("accesses wait for the producer's stream: the legacy one, the thread's, and a "
+          "short-lived one") {
     const Queue ours = fake::cuda_device().default_queue();
     Queue theirs = Queue::create(fake::cuda_device());
-    for (const std::uintptr_t stream : {std::uintptr_t{1}, std::uintptr_t{2}, exchange::stream_of(theirs)}) {
-        const Queue far = stream > 2 ? theirs : exchange::queue_of_stream(fake::cuda_device(), stream);
+    for (const std::uintptr_t stream :
+         {std::uintptr_t{1}, std::uintptr_t{2}, exchange::stream_of(theirs)}) {
+        const Queue far =
+            stream > 2 ? theirs : exchange::queue_of_stream(fake::cuda_device(), stream);
         Producer producer;
         producer.descriptor.stream = stream;
         fake::hold(far);
@@ -140,13 +146,15 @@ TEST_CASE("a named stream is the owner's queue until the memory is released") {
 
     const int alive = fake::world().alive.queues;
     theirs = {};
-    CHECK(fake::world().alive.queues == alive);  // the object keeps its stream, and the memory keeps the object
+    // the object keeps its stream, and the memory keeps the object
+    CHECK(fake::world().alive.queues == alive);
     array.reset();
     CHECK(producer.released == 1);
     CHECK(fake::world().alive.queues == alive - 1);
 }
 
-TEST_CASE("without a stream there is nothing to wait for, and a release never waits for the producer") {
+TEST_CASE(
+    "without a stream there is nothing to wait for, and a release never waits for the producer") {
     Producer producer;
     CHECK(producer.take().memory().is_quiet());
     producer.descriptor.stream = 1;
@@ -177,8 +185,10 @@ TEST_CASE("a consumer gets the array's queue if work is pending, and otherwise n
 }
 
 TEST_CASE("memory of another backend has no CUDA array interface") {
-    const Array host = Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host, registry::host().default_queue());
-    CHECK_REFUSED(ErrorKind::interface, "memory of CUDA and HIP devices only", cai::hand_over(host));
+    const Array host = Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host,
+                                    registry::host().default_queue());
+    CHECK_REFUSED(ErrorKind::interface, "memory of CUDA and HIP devices only",
+                  cai::hand_over(host));
     const fake::Claimed pinned(EP_USM_HOST);
     CHECK_REFUSED(ErrorKind::interface, "memory of CUDA and HIP devices only",
                   cai::hand_over(pinned.array(UsmKind::host).host()));

@@ -28,16 +28,18 @@ struct Usm {
     Context context;
     float *data;
 
-    Usm(const Device &device, ep_usm_kind kind, const Context &in = {}) : context(in ? in : device.default_context()) {
+    Usm(const Device &device, ep_usm_kind kind, const Context &in = {})
+        : context(in ? in : device.default_context()) {
         void *block = nullptr;
-        sycl().call(&ep_backend::memory_allocate, context.handle(), device.handle(), kind, 16 * sizeof(float), 0, nullptr,
-                    &block);
+        sycl().call(&ep_backend::memory_allocate, context.handle(), device.handle(), kind,
+                    16 * sizeof(float), 0, nullptr, &block);
         data = static_cast<float *>(block);
     }
     ~Usm() { sycl().api().memory_free(context.handle(), data, nullptr); }
 
     Array array(const Device &device, UsmKind kind) const {
-        return Array(Memory::borrow(data, 16 * sizeof(float), kind, device, context, {}), data, dtypes::float32, Layout{16});
+        return Array(Memory::borrow(data, 16 * sizeof(float), kind, device, context, {}), data,
+                     dtypes::float32, Layout{16});
     }
 };
 
@@ -48,7 +50,10 @@ struct Tensor {
     DLManagedTensorVersioned managed{
         .version = version,
         .manager_ctx = this,
-        .deleter = [](DLManagedTensorVersioned *self) { ++static_cast<Tensor *>(self->manager_ctx)->deleted; },
+        .deleter =
+            [](DLManagedTensorVersioned *self) {
+                ++static_cast<Tensor *>(self->manager_ctx)->deleted;
+            },
         .flags = 0,
         .dl_tensor = {nullptr, {kDLOneAPI, 0}, 2, {2, 32, 1}, shape.data(), strides.data(), 0}};
 
@@ -78,8 +83,8 @@ TEST_CASE("USM of every kind is kDLOneAPI, at the root device's position") {
 TEST_CASE("memory of the host, and USM seen as the host's, is kDLCPU") {
     const Usm block(root(0), EP_USM_SHARED);
     CHECK(device_of(block.array(root(0), UsmKind::shared).host()) == DLDevice{kDLCPU, 0});
-    CHECK(device_of(Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host, registry::host().default_queue())) ==
-          DLDevice{kDLCPU, 0});
+    CHECK(device_of(Array::empty(Layout{3}.shape(), dtypes::float32, UsmKind::host,
+                                 registry::host().default_queue())) == DLDevice{kDLCPU, 0});
 }
 
 TEST_CASE("memory of a sub-device in the default context goes by its parent's position") {
@@ -99,7 +104,8 @@ TEST_CASE("memory of a context that is not the default one is refused, and the w
     const Array array = block.array(sub, UsmKind::device);
     CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));
     CHECK_REFUSED(ErrorKind::exchange, "__sycl_usm_array_interface__", to_managed(array));
-    CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));  // nothing wrong was remembered
+    // nothing wrong was remembered
+    CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));
 }
 
 TEST_CASE("a device's DLPack name is computed once") {
@@ -184,7 +190,8 @@ TEST_CASE("the runtime is not asked about an empty tensor") {
 TEST_CASE("an exported host view is imported as one") {
     const Usm block(root(0), EP_USM_SHARED);
     const Array usm = block.array(root(0), UsmKind::shared);
-    const Array as_usm = from_managed(to_managed(usm)), as_host = from_managed(to_managed(usm, {kDLCPU, 0}));
+    const Array as_usm = from_managed(to_managed(usm)),
+                as_host = from_managed(to_managed(usm, {kDLCPU, 0}));
     CHECK(as_usm.memory() == usm.memory());
     CHECK(as_usm.device() == root(0));
     CHECK(as_host.memory() == usm.memory());
@@ -201,7 +208,8 @@ TEST_CASE("memory on the device that a prototype names") {
 
 TEST_CASE("every row of the table prints its name and its number") {
     for (const DeviceTypeRow &row : device_type_table)
-        CHECK(text({row.type, 3}) == std::string(row.name) + " (" + std::to_string(row.type) + ") device 3");
+        CHECK(text({row.type, 3}) ==
+              std::string(row.name) + " (" + std::to_string(row.type) + ") device 3");
     CHECK(text({static_cast<DLDeviceType>(99), 0}) == "device type (99) device 0");
 }
 
@@ -216,7 +224,8 @@ TEST_CASE("every device type without a backend is refused by its name") {
 TEST_CASE("memory of CUDA goes by the type of its kind; pinned and managed memory is of device 0") {
     for (const std::uint32_t index : {0u, 1u}) {
         const fake::Claimed block(EP_USM_DEVICE, index);
-        CHECK(device_of(block.array(UsmKind::device)) == DLDevice{kDLCUDA, static_cast<std::int32_t>(index)});
+        CHECK(device_of(block.array(UsmKind::device)) ==
+              DLDevice{kDLCUDA, static_cast<std::int32_t>(index)});
         CHECK(device_of(block.array(UsmKind::host)) == DLDevice{kDLCUDAHost, 0});
         CHECK(device_of(block.array(UsmKind::shared)) == DLDevice{kDLCUDAManaged, 0});
         CHECK(device_of(block.array(UsmKind::shared).host()) == DLDevice{kDLCPU, 0});
@@ -225,7 +234,8 @@ TEST_CASE("memory of CUDA goes by the type of its kind; pinned and managed memor
 
 TEST_CASE("if SYCL and CUDA both claim a pointer, the tensor's device type decides") {
     const fake::Claimed block(EP_USM_DEVICE);
-    for (const auto &[type, backend] : {std::pair(kDLCUDA, &fake::cuda()), std::pair(kDLOneAPI, &sycl())}) {
+    for (const auto &[type, backend] :
+         {std::pair(kDLCUDA, &fake::cuda()), std::pair(kDLOneAPI, &sycl())}) {
         Tensor tensor(block.data);
         tensor.managed.dl_tensor.device.device_type = type;
         const Array array = from_managed(&tensor.managed);
@@ -273,8 +283,9 @@ TEST_CASE("a trusted producer's memory is not queried, unless its device type is
 }
 
 TEST_CASE("allocations are of the kind that the prototype's device names") {
-    for (const auto &[type, kind] : {std::pair{kDLCUDA, UsmKind::device}, std::pair{kDLCUDAHost, UsmKind::host},
-                                     std::pair{kDLCUDAManaged, UsmKind::shared}}) {
+    for (const auto &[type, kind] :
+         {std::pair{kDLCUDA, UsmKind::device}, std::pair{kDLCUDAHost, UsmKind::host},
+          std::pair{kDLCUDAManaged, UsmKind::shared}}) {
         Tensor prototype(nullptr);
         prototype.managed.dl_tensor.device = {type, 0};
         const Array array = allocate(prototype.managed.dl_tensor);

@@ -30,19 +30,23 @@ template <class Managed> struct Producer {
         if constexpr (requires { managed.version; })
             managed.version = version;
         managed.manager_ctx = this;
-        managed.deleter = [](Managed *self) { ++static_cast<Producer *>(self->manager_ctx)->deleted; };
+        managed.deleter = [](Managed *self) {
+            ++static_cast<Producer *>(self->manager_ctx)->deleted;
+        };
         managed.dl_tensor = {data.data(), cpu, 2, {2, 32, 1}, shape.data(), strides.data(), 0};
     }
     DLTensor &tensor() { return managed.dl_tensor; }
 };
 
 Array host_array(std::initializer_list<std::int64_t> shape, Dtype dtype = dtypes::float32) {
-    return Array::empty({shape.begin(), shape.size()}, dtype, UsmKind::host, registry::host().default_queue());
+    return Array::empty({shape.begin(), shape.size()}, dtype, UsmKind::host,
+                        registry::host().default_queue());
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a tensor is used in place, and freed once", Managed, DLManagedTensorVersioned, DLManagedTensor) {
+TEST_CASE_TEMPLATE("a tensor is used in place, and freed once", Managed, DLManagedTensorVersioned,
+                   DLManagedTensor) {
     Producer<Managed> producer;
     {
         const Array array = from_managed(&producer.managed);
@@ -57,7 +61,8 @@ TEST_CASE_TEMPLATE("a tensor is used in place, and freed once", Managed, DLManag
     CHECK(producer.deleted == 1);
 }
 
-TEST_CASE_TEMPLATE("a tensor without a deleter is not freed", Managed, DLManagedTensorVersioned, DLManagedTensor) {
+TEST_CASE_TEMPLATE("a tensor without a deleter is not freed", Managed, DLManagedTensorVersioned,
+                   DLManagedTensor) {
     Producer<Managed> producer;
     producer.managed.deleter = nullptr;
     CHECK(from_managed(&producer.managed).data() == producer.data.data());
@@ -111,8 +116,13 @@ TEST_CASE("a scalar needs neither shape nor strides") {
 TEST_CASE("another major version is freed and nothing of it is read") {
     Producer<DLManagedTensorVersioned> producer;
     producer.managed.version = {2, 0};
-    producer.tensor() = {
-        reinterpret_cast<void *>(1), {static_cast<DLDeviceType>(-1), -1}, -7, {255, 255, 0}, nullptr, nullptr, 1};
+    producer.tensor() = {reinterpret_cast<void *>(1),
+                         {static_cast<DLDeviceType>(-1), -1},
+                         -7,
+                         {255, 255, 0},
+                         nullptr,
+                         nullptr,
+                         1};
     CHECK_REFUSED(ErrorKind::exchange, "version 2.0", from_managed(&producer.managed));
     CHECK(producer.deleted == 1);
 }
@@ -141,9 +151,11 @@ TEST_CASE("malformed tensors are refused with the reason, and freed once") {
         {"DLPack: ", [](auto &p) { p.strides = {huge, huge}; }},
         {"64 bits", [](auto &p) { p.strides = {huge / 4, 1}; }},
         {"address space", [](auto &p) { p.strides = {-huge / 16, 1}; }},
-        {"address space", [](auto &p) { p.tensor().data = reinterpret_cast<void *>(-std::intptr_t{16}); }},
+        {"address space",
+         [](auto &p) { p.tensor().data = reinterpret_cast<void *>(-std::intptr_t{16}); }},
         {"not aligned", [](auto &p) { p.tensor().byte_offset = 2; }},
-        {"no address", [](auto &p) { p.tensor().byte_offset = std::numeric_limits<std::uint64_t>::max(); }},
+        {"no address",
+         [](auto &p) { p.tensor().byte_offset = std::numeric_limits<std::uint64_t>::max(); }},
         {"is not supported; ask", [](auto &p) { p.tensor().dtype = {2, 32, 0}; }},
         {"is not supported; ask", [](auto &p) { p.tensor().dtype = {2, 24, 1}; }},
         {"is not supported; ask", [](auto &p) { p.tensor().dtype = {3, 64, 1}; }},
@@ -151,7 +163,10 @@ TEST_CASE("malformed tensors are refused with the reason, and freed once") {
         {"is not supported; ask", [](auto &p) { p.tensor().dtype = {15, 8, 1}; }},
         {"packed", [](auto &p) { p.tensor().dtype = {17, 4, 1}; }},
         {"packed", [](auto &p) { p.tensor().dtype = {15, 6, 2}; }},
-        {"packed", [](auto &p) { p.tensor().dtype = {17, 4, 2}, p.managed.flags = flag_subbyte_type_padded; }},
+        {"packed",
+         [](auto &p) {
+             p.tensor().dtype = {17, 4, 2}, p.managed.flags = flag_subbyte_type_padded;
+         }},
         {"kDLROCM (10)", [](auto &p) { p.tensor().device = {kDLROCM, 0}; }},
         {"kDLMetal (8)", [](auto &p) { p.tensor().device = {kDLMetal, 0}; }},
         {"(99)", [](auto &p) { p.tensor().device = {static_cast<DLDeviceType>(99), 0}; }},
@@ -198,9 +213,12 @@ TEST_CASE("an export describes the array, and keeps its memory alive") {
     CHECK(tensor->dl_tensor.device == cpu);
     CHECK(tensor->dl_tensor.ndim == 3);
     CHECK(tensor->dl_tensor.byte_offset == 0);
-    CHECK(std::vector(tensor->dl_tensor.shape, tensor->dl_tensor.shape + 3) == std::vector<std::int64_t>{4, 3, 2});
-    CHECK(std::vector(tensor->dl_tensor.strides, tensor->dl_tensor.strides + 3) == std::vector<std::int64_t>{1, 4, 12});
-    static_cast<float *>(tensor->dl_tensor.data)[23] = 1;  // AddressSanitizer would see freed memory
+    CHECK(std::vector(tensor->dl_tensor.shape, tensor->dl_tensor.shape + 3) ==
+          std::vector<std::int64_t>{4, 3, 2});
+    CHECK(std::vector(tensor->dl_tensor.strides, tensor->dl_tensor.strides + 3) ==
+          std::vector<std::int64_t>{1, 4, 12});
+    // AddressSanitizer would see freed memory
+    static_cast<float *>(tensor->dl_tensor.data)[23] = 1;
     tensor->deleter(tensor);
 }
 
@@ -233,8 +251,10 @@ TEST_CASE("an empty array is exported with the address of its memory") {
 
 TEST_CASE("flags of an export; what legacy and lent tensors cannot say is refused") {
     const Array array = host_array({4}, dtypes::uint8);
-    const Array read_only = array.as_read_only(), padded = array.viewed_as({TypeCode::float4_e2m1fn, 4});
-    DLManagedTensorVersioned *const one = to_managed(read_only, cpu, flag_is_copied, 1), *const other = to_managed(padded);
+    const Array read_only = array.as_read_only(),
+                padded = array.viewed_as({TypeCode::float4_e2m1fn, 4});
+    DLManagedTensorVersioned *const one = to_managed(read_only, cpu, flag_is_copied, 1),
+                                    *const other = to_managed(padded);
     CHECK(one->flags == (flag_read_only | flag_is_copied));
     CHECK(one->version.minor == 1);
     CHECK(other->flags == flag_subbyte_type_padded);
@@ -247,7 +267,8 @@ TEST_CASE("flags of an export; what legacy and lent tensors cannot say is refuse
 
 TEST_CASE("an exported tensor is imported as the same memory") {
     const Array array = host_array({4, 3});
-    const Array versioned = from_managed(to_managed(array.as_read_only())), legacy = from_managed(to_legacy(array, cpu));
+    const Array versioned = from_managed(to_managed(array.as_read_only())),
+                legacy = from_managed(to_legacy(array, cpu));
     CHECK(versioned.memory() == array.memory());
     CHECK(versioned.read_only());
     CHECK(legacy.memory() == array.memory());

@@ -28,16 +28,17 @@ struct Claimed {
 
     explicit Claimed(ep_usm_kind kind, std::uint32_t index = 0) : device(cuda_device(index)) {
         void *block = nullptr;
-        cuda().call(&ep_backend::memory_allocate, device.default_context().handle(), device.handle(), kind, 16 * sizeof(float), 0,
-                    nullptr, &block);
+        cuda().call(&ep_backend::memory_allocate, device.default_context().handle(),
+                    device.handle(), kind, 16 * sizeof(float), 0, nullptr, &block);
         data = static_cast<float *>(block);
     }
     ~Claimed() { cuda().api().memory_free(device.default_context().handle(), data, nullptr); }
 
     // An Array on the memory, as an import makes it.
     Array array(UsmKind kind) const {
-        return Array(Memory::borrow(data, 16 * sizeof(float), kind, device, device.default_context(), {}), data, dtypes::float32,
-                     Layout{16});
+        return Array(
+            Memory::borrow(data, 16 * sizeof(float), kind, device, device.default_context(), {}),
+            data, dtypes::float32, Layout{16});
     }
 };
 

@@ -29,7 +29,8 @@ bool is_done(const Queue &queue) { return queue.is_done(queue.position()); }
 
 }  // namespace
 
-TEST_CASE("small numbers are CUDA's default streams, handles are streams, and both are recognized") {
+TEST_CASE(
+    "small numbers are CUDA's default streams, handles are streams, and both are recognized") {
     const Device device = fake::cuda_device();
     CHECK(exchange::queue_of_stream(device, 0) == exchange::queue_of_stream(device, 1));
     CHECK(!exchange::queue_of_stream(device, 1).may_be_destroyed());
@@ -84,14 +85,16 @@ TEST_CASE("a stream is not used if there is nothing to wait for") {
     CHECK(array.memory().has_escaped());
 }
 
-TEST_CASE("imported memory waits for the producer's current work, not for an earlier event, and its release does not wait") {
+TEST_CASE("imported memory waits for the producer's current work, not for an earlier event, and "
+          "its release does not wait") {
     const Device device = fake::cuda_device();
     const fake::Claimed block(EP_USM_DEVICE);
     const Queue &legacy = legacy_stream_of(device);
     {
         const Array earlier = block.array(UsmKind::device);
         exchange::wait_for_producer_stream(earlier, 1);
-        earlier.memory().before(Access::read, Queue::create(device));  // takes an event of the stream
+        // takes an event of the stream
+        earlier.memory().before(Access::read, Queue::create(device));
     }
     fake::hold(legacy);
     fake::submit(legacy);
@@ -116,7 +119,8 @@ TEST_CASE("imported memory waits for the producer's current work, not for an ear
 TEST_CASE("memory waits for every named stream of its producer") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device);
-    const Queue one = Queue::create(block.device), other = Queue::create(block.device), ours = Queue::create(block.device);
+    const Queue one = Queue::create(block.device), other = Queue::create(block.device),
+                ours = Queue::create(block.device);
     for (const Queue &each : {one, other}) {
         fake::hold(each);
         fake::submit(each);

@@ -33,8 +33,8 @@ struct Producer {
         if (in)
             context = in;
         void *block = nullptr;
-        sycl().call(&ep_backend::memory_allocate, context.handle(), device.handle(), kind, 16 * sizeof(float), 0, nullptr,
-                    &block);
+        sycl().call(&ep_backend::memory_allocate, context.handle(), device.handle(), kind,
+                    16 * sizeof(float), 0, nullptr, &block);
         data = static_cast<float *>(block);
         descriptor.data = data;
         descriptor.typestr = "<f4";
@@ -45,7 +45,8 @@ struct Producer {
     Array take() {
         descriptor.shape = shape;
         descriptor.strides = strides.empty() ? nullptr : strides.data();
-        return suai::verify(descriptor, Owner(this, [](void *self) { ++static_cast<Producer *>(self)->released; }));
+        return suai::verify(
+            descriptor, Owner(this, [](void *self) { ++static_cast<Producer *>(self)->released; }));
     }
 };
 
@@ -87,14 +88,17 @@ TEST_CASE("strides and offset are in elements, from the base or the first elemen
 TEST_CASE("both ends of the memory are queried") {
     Producer producer;
     SUBCASE("one element too many") { producer.shape = {17}; }
-    SUBCASE("an offset that would be right in bytes") { producer.descriptor.offset = 4 * sizeof(float); }
+    SUBCASE("an offset that would be right in bytes") {
+        producer.descriptor.offset = 4 * sizeof(float);
+    }
     SUBCASE("strides that would be right in bytes") { producer.strides = {16, 4}; }
     SUBCASE("below the allocation") { producer.descriptor.offset = -1; }
     SUBCASE("backwards out of it") { producer.strides = {-4, 1}; }
     const auto refusal = refusal_of([&] { producer.take(); });
     REQUIRE(refusal);
     CHECK(refusal->kind == ErrorKind::interface);
-    CHECK_MESSAGE((refusal->says("in elements, not bytes") || refusal->says("is not USM memory")), refusal->message);
+    CHECK_MESSAGE((refusal->says("in elements, not bytes") || refusal->says("is not USM memory")),
+                  refusal->message);
     CHECK(producer.released == 1);
 }
 
@@ -161,7 +165,8 @@ TEST_CASE("malformed input is refused with the reason, and released once") {
         {"the allocation there has 64 bytes", [](Producer &p) { p.strides = {huge / 8, 1}; }},
         {"address space", [](Producer &p) { p.strides = {-huge / 8, 1}; }},
         {"64 bits", [](Producer &p) { p.strides = {huge / 2, 1}; }},
-        {"address space", [](Producer &p) { p.descriptor.offset = std::numeric_limits<std::int64_t>::max(); }},
+        {"address space",
+         [](Producer &p) { p.descriptor.offset = std::numeric_limits<std::int64_t>::max(); }},
         {"dimensions", [](Producer &p) { p.shape = std::vector<std::int64_t>(65, 1); }},
         {"not aligned",
          [](Producer &p) {
@@ -180,7 +185,8 @@ TEST_CASE("malformed input is refused with the reason, and released once") {
     }
 }
 
-TEST_CASE("the producer's queue is the array's, and other queues wait for its work, not before they are used") {
+TEST_CASE("the producer's queue is the array's, and other queues wait for its work, not before "
+          "they are used") {
     Producer producer;
     const Queue theirs = Queue::create(producer.device, {false, true});
     producer.descriptor.queue = theirs;
@@ -266,7 +272,8 @@ TEST_CASE("hand_over: memory of a context of its own gets one queue there, in or
 }
 
 TEST_CASE("hand_over refuses what is not SYCL's, and memory seen as the host's") {
-    const Array host = Array::empty(Layout{4}.shape(), dtypes::float32, UsmKind::host, registry::host().default_queue());
+    const Array host = Array::empty(Layout{4}.shape(), dtypes::float32, UsmKind::host,
+                                    registry::host().default_queue());
     CHECK_REFUSED(ErrorKind::interface, "SYCL USM only", suai::hand_over(host));
     Producer producer;
     CHECK_REFUSED(ErrorKind::interface, "SYCL USM only", suai::hand_over(producer.take().host()));

@@ -27,8 +27,12 @@ union IntegerOrFloat {
     std::int32_t whole;
 };
 
-std::int8_t narrow(std::int8_t value, std::uint16_t other) { return static_cast<std::int8_t>(value + other); }
-double mixed(float a, double b, std::int64_t c, bool d) { return a + b + static_cast<double>(c) + d; }
+std::int8_t narrow(std::int8_t value, std::uint16_t other) {
+    return static_cast<std::int8_t>(value + other);
+}
+double mixed(float a, double b, std::int64_t c, bool d) {
+    return a + b + static_cast<double>(c) + d;
+}
 Small twice(Small in) { return {in.a * 2, in.b * 2}; }
 Floats rotated(Floats in) { return {in.y, in.z, in.x}; }
 Large reversed(Large in) { return {{in.values[3], in.values[2], in.values[1], in.values[0]}}; }
@@ -46,10 +50,11 @@ Result call(const Signature &signature, Result (*function)(Arguments...), Argume
 
 TEST_CASE("numbers keep their widths and signs") {
     const Type narrow_arguments[] = {Kind::int8, Kind::uint16};
-    CHECK(call<std::int8_t, std::int8_t, std::uint16_t>(Signature(Kind::int8, narrow_arguments), narrow, -7, 3) == -4);
+    CHECK(call<std::int8_t, std::int8_t, std::uint16_t>(Signature(Kind::int8, narrow_arguments),
+                                                        narrow, -7, 3) == -4);
     const Type mixed_arguments[] = {Kind::float32, Kind::float64, Kind::int64, Kind::boolean};
-    CHECK(call(Signature(Kind::float64, mixed_arguments), mixed, 0.5f, 0.25, std::int64_t{1} << 40, true) ==
-          doctest::Approx(0.75 + (1LL << 40) + 1));
+    CHECK(call(Signature(Kind::float64, mixed_arguments), mixed, 0.5f, 0.25, std::int64_t{1} << 40,
+               true) == doctest::Approx(0.75 + (1LL << 40) + 1));
 }
 
 TEST_CASE("structs go by value in registers and through memory") {
@@ -65,14 +70,17 @@ TEST_CASE("structs go by value in registers and through memory") {
     CHECK(turned.x == 2);
     CHECK(turned.z == 1);
 
-    const Scalar large_scalars[] = {{0, Kind::int64}, {8, Kind::int64}, {16, Kind::int64}, {24, Kind::int64}};
+    const Scalar large_scalars[] = {
+        {0, Kind::int64}, {8, Kind::int64}, {16, Kind::int64}, {24, Kind::int64}};
     const Type large = Type::record(sizeof(Large), alignof(Large), large_scalars);
-    CHECK(call(Signature(large, std::span(&large, 1)), reversed, Large{{1, 2, 3, 4}}).values[0] == 4);
+    CHECK(call(Signature(large, std::span(&large, 1)), reversed, Large{{1, 2, 3, 4}}).values[0] ==
+          4);
 }
 
 TEST_CASE("unions go by the classes of their eightbytes") {
     const Scalar overlapping[] = {{0, Kind::float32}, {0, Kind::int32}};
-    const Type either[] = {Type::record(sizeof(IntegerOrFloat), alignof(IntegerOrFloat), overlapping), Kind::int32};
+    const Type either[] = {
+        Type::record(sizeof(IntegerOrFloat), alignof(IntegerOrFloat), overlapping), Kind::int32};
     IntegerOrFloat value;
     value.whole = 40;
     CHECK(call(Signature(Kind::int32, either), whole_of, value, 2) == 42);
@@ -81,7 +89,8 @@ TEST_CASE("unions go by the classes of their eightbytes") {
 TEST_CASE("what is no record is refused") {
     const Scalar outside[] = {{4, Kind::int64}};
     const Scalar packed[] = {{0, Kind::int8}, {1, Kind::int32}};
-    const auto kind_of = [&](std::size_t size, std::size_t alignment, std::span<const Scalar> scalars) {
+    const auto kind_of = [&](std::size_t size, std::size_t alignment,
+                             std::span<const Scalar> scalars) {
         try {
             (void)Type::record(size, alignment, scalars);
         } catch (const Error &error) {
@@ -110,7 +119,8 @@ TEST_CASE("a closure leads back to its maker") {
             *static_cast<std::int64_t *>(result) = -5;
         },
         &seen);
-    CHECK(reinterpret_cast<std::int64_t (*)(std::int32_t, double)>(closure.address())(-3, 2.5) == -5);
+    CHECK(reinterpret_cast<std::int64_t (*)(std::int32_t, double)>(closure.address())(-3, 2.5) ==
+          -5);
     CHECK(seen.a == -3);
     CHECK(seen.b == 2.5);
 }

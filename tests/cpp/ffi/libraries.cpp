@@ -34,10 +34,15 @@ TEST_CASE("the C library has malloc, and no unknown function") {
 
 TEST_CASE("tried libraries are listed in order, with advice") {
     setenv("ENTREPOT_TEST_ROOT", "/somewhere", 1);
-    Library missing({"nothing", "", {"$ENTREPOT_TEST_ROOT/lib", "$ENTREPOT_TEST_UNSET/lib"}, {"libnothing.so.2"}, "install it"});
+    Library missing({"nothing",
+                     "",
+                     {"$ENTREPOT_TEST_ROOT/lib", "$ENTREPOT_TEST_UNSET/lib"},
+                     {"libnothing.so.2"},
+                     "install it"});
     CHECK_FALSE(missing.is_there());
     const std::string said = refusal(missing, "malloc");
-    const std::size_t first = said.find("/somewhere/lib/libnothing.so.2"), last = said.find("\n  libnothing.so.2");
+    const std::size_t first = said.find("/somewhere/lib/libnothing.so.2"),
+                      last = said.find("\n  libnothing.so.2");
     CHECK(first != std::string::npos);
     CHECK(last != std::string::npos);
     CHECK(first < last);

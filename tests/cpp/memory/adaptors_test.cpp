@@ -28,7 +28,8 @@ TEST_CASE("limit: no more than the limit is out at a time") {
     const auto &limit = static_cast<LimitResource &>(*resource);
     Memory first = host_memory(600, resource);
     CHECK(limit.used() == 600);
-    CHECK_REFUSED(ErrorKind::allocation, "401 bytes would exceed the limit of 1000 bytes, of which 600 are in use",
+    CHECK_REFUSED(ErrorKind::allocation,
+                  "401 bytes would exceed the limit of 1000 bytes, of which 600 are in use",
                   host_memory(401, resource));
     const Memory second = host_memory(400, resource);
     CHECK(limit.used() == 1000);
@@ -46,10 +47,11 @@ TEST_CASE("limit: what the upstream refuses does not count") {
 TEST_CASE("log: a line each, and a sink that throws does no harm") {
     std::vector<std::string> lines;
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), 1000);
-    const ResourceRef resource = make_resource<LogResource>(limited.get(), [&](std::string_view line) {
-        lines.emplace_back(line);
-        throw 1;
-    });
+    const ResourceRef resource =
+        make_resource<LogResource>(limited.get(), [&](std::string_view line) {
+            lines.emplace_back(line);
+            throw 1;
+        });
     {
         const Memory memory = host_memory(500, resource);
     }
@@ -57,14 +59,14 @@ TEST_CASE("log: a line each, and a sink that throws does no harm") {
     CHECK(lines[0].starts_with("allocate host host 500 bytes at 0x"));
     CHECK(lines[1] == "de" + lines[0]);
     CHECK_REFUSED(ErrorKind::allocation, "", host_memory(2000, resource));
-    CHECK(lines[2] ==
-          "allocate host host 2000 bytes failed: 2000 bytes would exceed the limit of 1000 bytes, of which 0 are in use");
+    CHECK(lines[2] == "allocate host host 2000 bytes failed: 2000 bytes would exceed the limit of "
+                      "1000 bytes, of which 0 are in use");
 }
 
 TEST_CASE("track: what is live, in order, with the place where it was made") {
     int calls = 0;
-    const ResourceRef resource =
-        make_resource<TrackResource>(direct_resource(), [&] { return "line " + std::to_string(++calls) + "\n"; });
+    const ResourceRef resource = make_resource<TrackResource>(
+        direct_resource(), [&] { return "line " + std::to_string(++calls) + "\n"; });
     const auto &track = static_cast<TrackResource &>(*resource);
     CHECK(track.leak_report().empty());
     Memory first = host_memory(100, resource);
@@ -77,14 +79,15 @@ TEST_CASE("track: what is live, in order, with the place where it was made") {
     CHECK(live[0].stack == "line 2\n");
     CHECK(live[1].block.bytes == 300);
     const std::string report = track.leak_report();
-    CHECK_MESSAGE(
-        report.starts_with("2 allocations, of 500 bytes in all, are still live\n#2: 200 bytes of host memory of host at 0x"),
-        report);
+    CHECK_MESSAGE(report.starts_with("2 allocations, of 500 bytes in all, are still live\n#2: 200 "
+                                     "bytes of host memory of host at 0x"),
+                  report);
     CHECK_MESSAGE(report.ends_with(", allocated at\nline 3"), report);
 }
 
 TEST_CASE("track: an allocation succeeds without a stack trace") {
-    const ResourceRef resource = make_resource<TrackResource>(direct_resource(), []() -> std::string { throw 1; });
+    const ResourceRef resource =
+        make_resource<TrackResource>(direct_resource(), []() -> std::string { throw 1; });
     const Memory memory = host_memory(100, resource);
     CHECK(static_cast<TrackResource &>(*resource).live().size() == 1);
 }
@@ -145,14 +148,19 @@ TEST_CASE("only the thread's innermost scope can end") {
         CHECK_REFUSED(ErrorKind::value, "the innermost first", pop_resource(outer.get()));
     }
     CHECK(current_resource(registry::host()).get() == outer.get());
-    std::thread([&] { CHECK_REFUSED(ErrorKind::value, "thread that entered", pop_resource(outer.get())); }).join();
+    std::thread([&] {
+        CHECK_REFUSED(ErrorKind::value, "thread that entered", pop_resource(outer.get()));
+    }).join();
 }
 
 TEST_CASE("memory keeps the resource that it came from") {
     Memory memory;
     {
-        const ResourceRef resource = make_resource<TrackResource>(make_resource<StatisticsResource>(direct_resource()).get());
+        const ResourceRef resource = make_resource<TrackResource>(
+            make_resource<StatisticsResource>(direct_resource()).get());
         memory = host_memory(100, resource);
     }
-    CHECK(static_cast<StatisticsResource &>(*memory.resource()->upstream()).numbers().current_bytes == 100);
+    CHECK(
+        static_cast<StatisticsResource &>(*memory.resource()->upstream()).numbers().current_bytes ==
+        100);
 }

@@ -31,7 +31,8 @@ struct CapturedQueue {
 
 Memory some_memory(const Queue &queue) { return Memory::allocate(64, UsmKind::device, queue); }
 
-void access(const Memory &memory, Access access, const Queue &queue, std::function<void()> run = {}) {
+void access(const Memory &memory, Access access, const Queue &queue,
+            std::function<void()> run = {}) {
     memory.before(access, queue);
     memory.after(access, queue, fake::submit(queue, std::move(run)));
 }
@@ -154,7 +155,9 @@ TEST_CASE("calls that invalidate a capture are refused before the driver sees th
 TEST_CASE("memory allocated in a capture is not reused while the graph may run") {
     PoolResource *const pool = new PoolResource(direct_resource());
     const ResourceRef held = ResourceRef::adopt(pool);
-    const auto some = [&](const Queue &queue) { return Memory::allocate(1000, UsmKind::device, queue, 0, pool); };
+    const auto some = [&](const Queue &queue) {
+        return Memory::allocate(1000, UsmKind::device, queue, 0, pool);
+    };
     CapturedQueue captured;
     Memory memory = some(captured.queue);
     void *const data = memory.data();
@@ -178,8 +181,9 @@ TEST_CASE("a graph holds the owner of borrowed memory, which a later call releas
     bool is_gone = false;
     int here = 0;
     const Device device = fake::device();
-    Memory memory = Memory::borrow(&here, sizeof here, UsmKind::device, device, device.default_context(),
-                                   {&is_gone, [](void *gone) { *static_cast<bool *>(gone) = true; }});
+    Memory memory =
+        Memory::borrow(&here, sizeof here, UsmKind::device, device, device.default_context(),
+                       {&is_gone, [](void *gone) { *static_cast<bool *>(gone) = true; }});
     CapturedQueue captured;
     memory.keep_for_graph(captured.queue);
     memory = {};
@@ -284,7 +288,8 @@ TEST_CASE("an event recorded during a short capture is dropped") {
 TEST_CASE("escaped memory is not guarded by an event of a graph") {
     const Queue stream = Queue::create(fake::device());
     stream.native();
-    Memory memory = Memory::allocate(64, UsmKind::device, Queue::create(fake::device()), 0, direct_resource());
+    Memory memory =
+        Memory::allocate(64, UsmKind::device, Queue::create(fake::device()), 0, direct_resource());
     const void *const data = memory.data();
     memory.mark_escaped();
     std::uint64_t number = 0;

@@ -15,8 +15,8 @@ using namespace entrepot;
 namespace {
 
 constexpr UsmKind every_kind[] = {UsmKind::host, UsmKind::device, UsmKind::shared};
-constexpr std::size_t some_sizes[] = {1,      63, 64, 65, 1000, 4096, 70000, std::size_t{1} << 20, (std::size_t{1} << 20) + 1,
-                                      5000000};
+constexpr std::size_t some_sizes[] = {
+    1, 63, 64, 65, 1000, 4096, 70000, std::size_t{1} << 20, (std::size_t{1} << 20) + 1, 5000000};
 
 Place place_of(const Queue &queue, UsmKind kind) { return {queue.context(), queue.device(), kind}; }
 
@@ -74,7 +74,8 @@ TEST_CASE("every alignment that is a power of two is kept, again when the block 
         const Place place = place_of(queue, UsmKind::shared);
         for (int round = 0; round < 2; ++round)
             for (std::size_t alignment = 1; alignment <= std::size_t{1} << 21; alignment *= 2)
-                for (const std::size_t bytes : {std::size_t{1}, std::size_t{300}, std::size_t{5000}, std::size_t{3} << 20}) {
+                for (const std::size_t bytes :
+                     {std::size_t{1}, std::size_t{300}, std::size_t{5000}, std::size_t{3} << 20}) {
                     const Block one = resource.allocate(place, bytes, alignment, queue);
                     const Block other = resource.allocate(place, bytes, alignment, queue);
                     CHECK(reinterpret_cast<std::uintptr_t>(one.data) % alignment == 0);
@@ -101,7 +102,8 @@ TEST_CASE("a block in use by a queue is neither freed nor reused elsewhere") {
             std::vector<Block> others;
             for (int i = 0; i < 100; ++i)
                 others.push_back(resource.allocate(place, bytes, 0, other));
-            CHECK(std::none_of(others.begin(), others.end(), [&](const Block &each) { return overlap(each, block); }));
+            CHECK(std::none_of(others.begin(), others.end(),
+                               [&](const Block &each) { return overlap(each, block); }));
             if (is_host_accessible(kind)) {
                 others.push_back(resource.allocate(place, bytes, 0, busy.queue));
                 CHECK(!overlap(others.back(), block));
@@ -156,7 +158,8 @@ TEST_CASE("escaped memory waits for every queue of its context") {
         std::vector<Block> others;
         for (int i = 0; i < 300; ++i)
             others.push_back(resource.allocate(place, 1000, 0, other));
-        CHECK(std::none_of(others.begin(), others.end(), [&](const Block &each) { return overlap(each, block); }));
+        CHECK(std::none_of(others.begin(), others.end(),
+                           [&](const Block &each) { return overlap(each, block); }));
         for (const Block &each : others)
             resource.deallocate(place, each, {});
         release_finished();
@@ -211,9 +214,11 @@ TEST_CASE("too large requests are refused, and the resource works on") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const Queue queue = fake::device().default_queue();
         const Place place = place_of(queue, kind);
-        for (const std::size_t bytes : {std::size_t{1} << 40, std::numeric_limits<std::size_t>::max() - 100})
+        for (const std::size_t bytes :
+             {std::size_t{1} << 40, std::numeric_limits<std::size_t>::max() - 100})
             for (const std::size_t alignment : {0, 64, 1 << 20})
-                CHECK_REFUSED(ErrorKind::allocation, "", resource.allocate(place, bytes, alignment, queue));
+                CHECK_REFUSED(ErrorKind::allocation, "",
+                              resource.allocate(place, bytes, alignment, queue));
         const Block block = resource.allocate(place, 1000, 0, queue);
         resource.deallocate(place, block, {});
     });
@@ -275,7 +280,8 @@ TEST_CASE("eight threads allocate, fill, pass on and release blocks without over
         for_every_resource([&](Resource &resource) {
             const Place place = place_of(queue, UsmKind::shared);
             std::mutex mutex;
-            std::vector<std::pair<Block, unsigned char>> passed;  // blocks that another thread will release
+            // blocks that another thread will release
+            std::vector<std::pair<Block, unsigned char>> passed;
             std::atomic<int> clashes{0};
             const auto work = [&](unsigned char mark) {
                 std::uint32_t random = mark * 2654435761u;

@@ -17,7 +17,8 @@ inline bool is_allocated(const void *data) {
     const std::unique_lock locked(fake::world().mutex);
     const auto row = fake::world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(data));
     return row != fake::world().allocations.end() &&
-           reinterpret_cast<std::uintptr_t>(data) >= row->first + 1 - std::max<std::size_t>(row->second.bytes, 1);
+           reinterpret_cast<std::uintptr_t>(data) >=
+               row->first + 1 - std::max<std::size_t>(row->second.bytes, 1);
 }
 
 inline std::size_t allocation_count() {
@@ -26,7 +27,9 @@ inline std::size_t allocation_count() {
 }
 
 inline bool overlap(const Block &a, const Block &b) {
-    const auto *const first = static_cast<const char *>(a.data), *const second = static_cast<const char *>(b.data);
+    const auto *const first = static_cast<const char *>(a.data), *const second =
+                                                                     static_cast<const char *>(
+                                                                         b.data);
     return first < second + b.bytes && second < first + a.bytes;
 }
 
@@ -34,7 +37,9 @@ inline bool overlap(const Block &a, const Block &b) {
 struct HeldQueue {
     Queue queue;
 
-    explicit HeldQueue(const Device &device = fake::device()) : queue(Queue::create(device)) { fake::hold(queue); }
+    explicit HeldQueue(const Device &device = fake::device()) : queue(Queue::create(device)) {
+        fake::hold(queue);
+    }
     ~HeldQueue() { fake::release(queue); }
 
     Use submit() const { return {queue, fake::submit(queue)}; }

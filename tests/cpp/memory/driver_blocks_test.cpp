@@ -24,7 +24,8 @@ TEST_CASE("a block that cannot be freed yet is freed by a later call, once") {
     const HeldQueue queue;
     int first = 0, second = 0;
     blocks.take({device.default_context(), device, UsmKind::device}, &first, {});
-    blocks.take({device.default_context(), device, UsmKind::device}, &second, {{queue.submit()}, false});
+    blocks.take({device.default_context(), device, UsmKind::device}, &second,
+                {{queue.submit()}, false});
     queue.finish();
     blocks.free_finished();
     blocks.wait_for_all();

@@ -108,7 +108,8 @@ TEST_CASE("the GIL is released around calls that may block") {
     SUBCASE("waiting") {
         busy.finish();
         CHECK(gives_it_up([&] { busy.queue.wait(); }));
-        CHECK(gives_it_up([&] { fake::submit(busy.queue), busy.queue.wait_at(busy.queue.position()); }));
+        CHECK(gives_it_up(
+            [&] { fake::submit(busy.queue), busy.queue.wait_at(busy.queue.position()); }));
         fake::submit(busy.queue);
         CHECK(gives_it_up([&] { busy.queue.record().wait(); }));
     }
@@ -121,7 +122,8 @@ TEST_CASE("the GIL is released around calls that may block") {
     SUBCASE("contexts") {
         const Device device = fake::device();
         CHECK(gives_it_up([&] { Context::create({&device, 1}); }));
-        CHECK(gives_it_up([&] { Context::from_native(fake::backend(), device.default_context().native()); }));
+        CHECK(gives_it_up(
+            [&] { Context::from_native(fake::backend(), device.default_context().native()); }));
     }
     SUBCASE("a context that only an event still holds") {
         const Device device = fake::device();
@@ -154,7 +156,8 @@ TEST_CASE("the GIL is released around calls that may block") {
         fake::world().marks_contexts = false;
     }
     SUBCASE("the driver's memory") {
-        CHECK(gives_it_up([&] { Memory::allocate(1000, UsmKind::host, other, 0, direct_resource()); }));
+        CHECK(gives_it_up(
+            [&] { Memory::allocate(1000, UsmKind::host, other, 0, direct_resource()); }));
     }
 }
 

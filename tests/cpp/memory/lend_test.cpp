@@ -25,7 +25,9 @@ struct OwnPool {
 
     OwnPool() { set_resource(fake::device(), resource.get()); }
     ~OwnPool() { set_resource(fake::device(), nullptr); }
-    PoolResource::Statistics statistics() const { return static_cast<PoolResource &>(*resource).statistics(); }
+    PoolResource::Statistics statistics() const {
+        return static_cast<PoolResource &>(*resource).statistics();
+    }
 };
 
 // True if a request from another queue for many blocks of the size gets this one.
@@ -159,7 +161,8 @@ TEST_CASE("a returned block waits for foreign work in its per-thread stream") {
         for (int i = 0; i < count; ++i)
             all.push_back(lend(bytes, {other}));
         std::ranges::for_each(all, take_back);
-        return std::ranges::any_of(all, [&](void *each) { return overlap({block, bytes}, {each, bytes}); });
+        return std::ranges::any_of(
+            all, [&](void *each) { return overlap({block, bytes}, {each, bytes}); });
     };
     on_a_thread([&] {
         fake::make_own(stream.queue);
@@ -253,8 +256,10 @@ TEST_CASE("threads lend and take back at once, also what others lent") {
         threads.emplace_back([&, number] {
             const Queue queue = Queue::create(fake::device());
             for (int round = 0; round < 2000; ++round) {
-                const auto bytes = static_cast<std::size_t>(1 + (round * 977 + number * 31) % 100'000);
-                auto *const lent = static_cast<unsigned char *>(lend(bytes, {queue, round % 3 == 0}));
+                const auto bytes =
+                    static_cast<std::size_t>(1 + (round * 977 + number * 31) % 100'000);
+                auto *const lent =
+                    static_cast<unsigned char *>(lend(bytes, {queue, round % 3 == 0}));
                 lent[0] = lent[bytes - 1] = static_cast<unsigned char>(number);
                 CHECK(lent[0] == number);
                 take_back(passed.exchange(lent));

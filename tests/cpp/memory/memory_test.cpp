@@ -44,7 +44,8 @@ TEST_CASE("allocated memory reports its properties") {
 
 TEST_CASE("an allocation of 0 bytes has an address of its own") {
     const Queue queue = fake::device().default_queue();
-    const Memory one = Memory::allocate(0, UsmKind::host, queue), other = Memory::allocate(0, UsmKind::host, queue);
+    const Memory one = Memory::allocate(0, UsmKind::host, queue),
+                 other = Memory::allocate(0, UsmKind::host, queue);
     CHECK(one.nbytes() == 0);
     CHECK(one.data() != nullptr);
     CHECK(one.data() != other.data());
@@ -77,8 +78,8 @@ TEST_CASE("a borrowed owner lives while a kernel runs, and the release does not 
     const HeldQueue queue;
     char bytes[16];
     {
-        const Memory memory =
-            Memory::borrow(bytes, sizeof bytes, UsmKind::shared, fake::device(), queue.queue.context(), counting(released));
+        const Memory memory = Memory::borrow(bytes, sizeof bytes, UsmKind::shared, fake::device(),
+                                             queue.queue.context(), counting(released));
         memory.after(Access::read, queue.queue, queue.submit().position);
     }
     CHECK(released == 0);
@@ -86,7 +87,8 @@ TEST_CASE("a borrowed owner lives while a kernel runs, and the release does not 
     CHECK(released == 0);
     queue.finish();
     CHECK(released == 0);
-    const Memory next = Memory::borrow_host(bytes, sizeof bytes, {});  // any call of Entrepot will do
+    // any call of Entrepot will do
+    const Memory next = Memory::borrow_host(bytes, sizeof bytes, {});
     CHECK(released == 1);
 }
 
@@ -98,7 +100,9 @@ TEST_CASE("an owner may release more memory while it is released") {
     int released = 0;
     Memory memory = Memory::borrow_host(&byte, 1, counting(released));
     for (int i = 0; i < 1000; ++i)
-        memory = Memory::borrow_host(&byte, 1, Owner(new Chain{memory}, [](void *chain) { delete static_cast<Chain *>(chain); }));
+        memory = Memory::borrow_host(&byte, 1, Owner(new Chain{memory}, [](void *chain) {
+            delete static_cast<Chain *>(chain);
+        }));
     memory = {};
     CHECK(released == 1);
 }
@@ -137,7 +141,8 @@ TEST_CASE("device memory is given to its queue again at once") {
     for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {
         const void *first = nullptr;
         for (int i = 0; i < 20; ++i) {
-            const Memory memory = Memory::allocate(bytes, UsmKind::device, busy.queue, 0, pool.get());
+            const Memory memory =
+                Memory::allocate(bytes, UsmKind::device, busy.queue, 0, pool.get());
             first = first ? first : memory.data();
             CHECK(memory.data() == first);
             memory.before(Access::write, busy.queue);
@@ -165,7 +170,8 @@ TEST_CASE("another queue waits for a reused block's earlier work") {
 
 TEST_CASE("out of memory: cached memory is reclaimed, and the allocation retried") {
     const Queue queue = fake::device().default_queue();
-    const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
+    const ResourceRef limited =
+        make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
     const ResourceRef pool = make_resource<PoolResource>(limited.get());
     {
         const Memory cached = Memory::allocate(6 << 20, UsmKind::device, queue, 0, pool.get());
@@ -177,14 +183,17 @@ TEST_CASE("out of memory: cached memory is reclaimed, and the allocation retried
 
 TEST_CASE("out of memory: blocks with pending work are waited for") {
     const HeldQueue busy;
-    const ResourceRef limited = make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
+    const ResourceRef limited =
+        make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
     const ResourceRef pool = make_resource<PoolResource>(limited.get());
     {
-        const Memory waiting = Memory::allocate(6 << 20, UsmKind::shared, busy.queue, 0, pool.get());
+        const Memory waiting =
+            Memory::allocate(6 << 20, UsmKind::shared, busy.queue, 0, pool.get());
         waiting.after(Access::write, busy.queue, busy.submit().position);
     }
     std::thread later([&] { busy.finish(); });
-    const Memory memory = Memory::allocate(6 << 20, UsmKind::host, fake::device().default_queue(), 0, pool.get());
+    const Memory memory =
+        Memory::allocate(6 << 20, UsmKind::host, fake::device().default_queue(), 0, pool.get());
     later.join();
     CHECK(memory);
 }
@@ -193,12 +202,13 @@ TEST_CASE("out of memory: the error has the requested and available bytes") {
     const Queue queue = fake::device().default_queue();
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());
     const Memory used = Memory::allocate(5000, UsmKind::device, queue, 0, pool.get());
-    const auto refused = refusal_of([&] { Memory::allocate(std::size_t{3} << 40, UsmKind::device, queue, 0, pool.get()); });
+    const auto refused = refusal_of(
+        [&] { Memory::allocate(std::size_t{3} << 40, UsmKind::device, queue, 0, pool.get()); });
     REQUIRE(refused);
     CHECK(refused->kind == ErrorKind::allocation);
-    CHECK_MESSAGE(
-        refused->says("no block of that size (3298534883328 bytes of device memory of opencl:cpu:0, asked for once more"),
-        refused->message);
+    CHECK_MESSAGE(refused->says("no block of that size (3298534883328 bytes of device memory of "
+                                "opencl:cpu:0, asked for once more"),
+                  refused->message);
     CHECK_MESSAGE(refused->says("1073741824 bytes in all"), refused->message);
     CHECK_MESSAGE(refused->says("the pool holds"), refused->message);
     CHECK_MESSAGE(refused->says("no block of that size"), refused->message);
@@ -209,7 +219,8 @@ TEST_CASE("out of memory: the error has the requested and available bytes") {
 TEST_CASE("an allocation that fails for another reason is not retried") {
     const Queue queue = fake::device().default_queue();
     fake::refuse_next(EP_DEVICE_ERROR, "the device fell off the bus");
-    CHECK_REFUSED(ErrorKind::device, "fell off", Memory::allocate(10, UsmKind::device, queue, 0, direct_resource()));
+    CHECK_REFUSED(ErrorKind::device, "fell off",
+                  Memory::allocate(10, UsmKind::device, queue, 0, direct_resource()));
 }
 
 TEST_CASE("records move between threads") {
@@ -227,7 +238,8 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
     char bytes[16];
     const Device &device = fake::device();
     const auto borrowed = [&](UsmKind kind, Owner owner) {
-        return borrow(records, bytes, sizeof bytes, kind, device, device.default_context(), std::move(owner));
+        return borrow(records, bytes, sizeof bytes, kind, device, device.default_context(),
+                      std::move(owner));
     };
     const void *first = nullptr;
     for (const UsmKind kind : {UsmKind::shared, UsmKind::device}) {
@@ -268,7 +280,8 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
     wait_and_release();
     CHECK(released == 1);
     CHECK(!let_go(records, Memory()).release_function());
-    Memory owned = Memory::allocate(100, UsmKind::host, device.default_queue(), 0, direct_resource());
+    Memory owned =
+        Memory::allocate(100, UsmKind::host, device.default_queue(), 0, direct_resource());
     void *const data = owned.data();
     CHECK(!let_go(records, std::move(owned)).release_function());
     wait_and_release();
@@ -289,13 +302,15 @@ TEST_CASE("in a forked child the memory of devices leaks silently, and the host'
     int released = 0;
     for (int round = 0; round < 20; ++round) {
         Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue);
-        Memory borrowed = Memory::borrow(nullptr, 0, UsmKind::shared, fake::device(), busy.queue.context(), counting(released));
+        Memory borrowed = Memory::borrow(nullptr, 0, UsmKind::shared, fake::device(),
+                                         busy.queue.context(), counting(released));
         memory.after(Access::write, busy.queue, busy.submit().position);
         borrowed.after(Access::write, busy.queue, busy.submit().position);
         const pid_t child = fork();
         if (child == 0) {
             alarm(20);
-            const auto refused = refusal_of([&] { Memory::allocate(1000, UsmKind::device, busy.queue); });
+            const auto refused =
+                refusal_of([&] { Memory::allocate(1000, UsmKind::device, busy.queue); });
             const auto waited = refusal_of([&] { memory.wait_for_host(Access::read); });
             memory = {};
             borrowed = {};
@@ -304,7 +319,8 @@ TEST_CASE("in a forked child the memory of devices leaks silently, and the host'
             const Memory large = Memory::allocate(2000000, UsmKind::host, host, 0, pool.get());
             std::memset(mine.data(), 1, 1000);
             std::memset(large.data(), 1, 2000000);
-            const bool refuses = refused && refused->kind == ErrorKind::device && waited && waited->kind == ErrorKind::device;
+            const bool refuses = refused && refused->kind == ErrorKind::device && waited &&
+                                 waited->kind == ErrorKind::device;
             _exit(refuses && released == 0 ? 0 : 1);
         }
         int status = -1;

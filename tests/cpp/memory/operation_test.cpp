@@ -34,7 +34,10 @@ HeldQueue held_queue() { return HeldQueue(streaming()); }
 class Peer : public StreamLibrary {
 public:
     explicit Peer(const char *name, bool frees)
-        : StreamLibrary{.name = name, .current_stream = answer, .frees_in_stream_order = frees, .takes_exports = true} {}
+        : StreamLibrary{.name = name,
+                        .current_stream = answer,
+                        .frees_in_stream_order = frees,
+                        .takes_exports = true} {}
 
     const unsigned number = register_stream_library(*this);
     const LibrarySet set = static_cast<LibrarySet>(1u << number);
@@ -44,7 +47,8 @@ public:
     // The library works on a stream in this thread until the end of the scope.
     class On {
     public:
-        On(const Peer &peer, const fake::Stream &stream) : On(peer, stream.device(), stream.number()) {}
+        On(const Peer &peer, const fake::Stream &stream)
+            : On(peer, stream.device(), stream.number()) {}
         On(const Peer &peer, const Device &device, std::uintptr_t number)
             : slot_(current[{&peer, device.handle()}]), before_(std::exchange(slot_, number)) {}
         On(const On &) = delete;
@@ -57,7 +61,8 @@ public:
     };
 
 private:
-    static bool answer(const StreamLibrary &self, const Device &device, std::uintptr_t &stream) noexcept {
+    static bool answer(const StreamLibrary &self, const Device &device,
+                       std::uintptr_t &stream) noexcept {
         const Peer &peer = static_cast<const Peer &>(self);
         ++peer.asked;
         if (peer.when_asked)
@@ -67,9 +72,11 @@ private:
         return found.has_value();
     }
 
-    static thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>> current;
+    static thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>>
+        current;
 };
-thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>> Peer::current;
+thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>>
+    Peer::current;
 
 // A library stays registered until the process ends, and there is room for few.
 Peer &peer() {
@@ -92,12 +99,13 @@ struct Borrowed {
 
     explicit Borrowed(const Device &device = streaming()) {
         static char bytes[64];
-        memory = Memory::borrow(bytes, sizeof bytes, UsmKind::device, device, device.default_context(),
-                                {new std::shared_ptr(is_released), [](void *given) {
-                                     const std::unique_ptr<std::shared_ptr<std::atomic<bool>>> flag(
-                                         static_cast<std::shared_ptr<std::atomic<bool>> *>(given));
-                                     **flag = true;
-                                 }});
+        memory =
+            Memory::borrow(bytes, sizeof bytes, UsmKind::device, device, device.default_context(),
+                           {new std::shared_ptr(is_released), [](void *given) {
+                                const std::unique_ptr<std::shared_ptr<std::atomic<bool>>> flag(
+                                    static_cast<std::shared_ptr<std::atomic<bool>> *>(given));
+                                **flag = true;
+                            }});
     }
     explicit Borrowed(const Peer &owner, const Device &device = streaming()) : Borrowed(device) {
         memory.set_owner_library(owner.number);
@@ -118,12 +126,15 @@ Queue lasting(const fake::Stream &stream) {
     return queue;
 }
 
-Memory memory_of_ours(const Queue &queue) { return Memory::allocate(1000, UsmKind::device, queue, 0, direct_resource()); }
+Memory memory_of_ours(const Queue &queue) {
+    return Memory::allocate(1000, UsmKind::device, queue, 0, direct_resource());
+}
 
 using ArrayAccess = std::pair<Access, const Memory &>;
 
 // An operation on memory, from before() to submitted().
-void operate(const Queue &queue, std::initializer_list<ArrayAccess> accesses, std::function<void()> run = {}) {
+void operate(const Queue &queue, std::initializer_list<ArrayAccess> accesses,
+             std::function<void()> run = {}) {
     Operation operation(queue);
     const auto for_each_use = [&](auto &&add) {
         for (const auto &[access, memory] : accesses)
@@ -155,7 +166,8 @@ struct Trace {
 int marks_and_waits() {
     release_finished();  // what earlier cases have left
     const fake::Calls &calls = fake::world().calls;
-    return calls.event_record + calls.event_wait_in_queue + calls.event_wait + calls.queue_wait + calls.queue_is_idle;
+    return calls.event_record + calls.event_wait_in_queue + calls.event_wait + calls.queue_wait +
+           calls.queue_is_idle;
 }
 
 }  // namespace
@@ -338,8 +350,10 @@ TEST_CASE("operation: libraries and streams are asked for once") {
     z.memory.add_consumers(other_peer().set, Memory::Consumer::holds_object);
     const Peer::On scope(peer(), theirs), other_scope(other_peer(), theirs);
     theirs.submit();
-    const int asked = peer().asked, waits = fake::world().calls.event_wait_in_queue, marks = fake::world().calls.event_record;
-    operate(ours.queue, {{Access::read, x.memory}, {Access::read, y.memory}, {Access::write, z.memory}});
+    const int asked = peer().asked, waits = fake::world().calls.event_wait_in_queue,
+              marks = fake::world().calls.event_record;
+    operate(ours.queue,
+            {{Access::read, x.memory}, {Access::read, y.memory}, {Access::write, z.memory}});
     CHECK(peer().asked == asked + 1);
     CHECK(fake::world().calls.event_wait_in_queue == waits + 2);  // the queue, and then the stream
     CHECK(fake::world().calls.event_record == marks + 2);
@@ -353,7 +367,9 @@ TEST_CASE("operation: a library is asked for each device") {
     Trace trace;
     near.submit(trace('n'));
     far.submit(trace('f'));
-    operate(ours.queue, {{Access::read, x.memory}, {Access::read, y.memory}, {Access::read, z.memory}}, trace('o'));
+    operate(ours.queue,
+            {{Access::read, x.memory}, {Access::read, y.memory}, {Access::read, z.memory}},
+            trace('o'));
     far.submit(trace('F'));
     ours.finish();
     near.finish();
@@ -535,7 +551,8 @@ TEST_CASE("operation: memory of Entrepot's needs no destroyed stream") {
         CAPTURE(for_stream);
         const fake::Stream theirs(streaming());
         Trace trace;
-        Memory memory = Memory::allocate(1000, UsmKind::device, for_stream ? theirs.queue() : ours.queue, 0, pool.get());
+        Memory memory = Memory::allocate(1000, UsmKind::device,
+                                         for_stream ? theirs.queue() : ours.queue, 0, pool.get());
         const void *const address = memory.data();
         write(theirs.queue(), memory, trace('o'));
         theirs.destroy();
@@ -746,8 +763,12 @@ TEST_CASE("operation: an export meanwhile keeps the consumers") {
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
     memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
-    const auto to_library = [&] { memory.add_consumers(peer().set, Memory::Consumer::holds_memory); };
-    const auto to_queue = [&] { memory.add_consumer_queue(lasting(theirs), Memory::Consumer::holds_memory); };
+    const auto to_library = [&] {
+        memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    };
+    const auto to_queue = [&] {
+        memory.add_consumer_queue(lasting(theirs), Memory::Consumer::holds_memory);
+    };
     const Peer::On scope(peer(), theirs);
     SUBCASE("to the library") { peer().when_asked = to_library; }
     SUBCASE("to a queue") { peer().when_asked = to_queue; }
@@ -962,7 +983,8 @@ TEST_CASE("a consumer that goes on working until the operation is submitted is n
     {
         Operation operation(ours.queue);
         operation.before(Access::write, memory);
-        theirs.submit(trace('c'));  // by another thread of the consumer, which then drops its reference
+        // by another thread of the consumer, which then drops its reference
+        theirs.submit(trace('c'));
         of_consumer.reset();
         const Queue::Position position = fake::submit(ours.queue, trace('o'));
         operation.submitted(position, 0, [&](auto &&add) { add(Access::write, memory); });
@@ -1139,7 +1161,8 @@ TEST_CASE("capture: operations on one stream that may be destroyed leave one ent
         return events;
     };
     const int events = captured_writes();
-    CHECK(captured_writes() == events);  // a later capture of the stream replaces what an earlier one has left
+    // a later capture of the stream replaces what an earlier one has left
+    CHECK(captured_writes() == events);
     for (int i = 0; i < 20; ++i) {
         write(queue, x.memory);
         theirs.finish();
@@ -1223,7 +1246,9 @@ struct LegacyRefused {
 TEST_CASE("capture: legacy stream of a consumer is left alone") {
     const Queue ours = Queue::create(streaming());
     const Memory memory = memory_of_ours(Queue::create(streaming()));
-    SUBCASE("of a library") { memory.add_consumers(legacy_library_set, Memory::Consumer::holds_object); }
+    SUBCASE("of a library") {
+        memory.add_consumers(legacy_library_set, Memory::Consumer::holds_object);
+    }
     SUBCASE("of a queue") { memory.add_consumer_queue(legacy(), Memory::Consumer::holds_object); }
     const std::uint64_t number = fake::begin_capture(ours);
     {
@@ -1296,7 +1321,8 @@ TEST_CASE("operation: threads share memory, libraries and queues") {
             const Memory held = memory;
             memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
             memory.add_consumer_queue(lasting(stream), Memory::Consumer::holds_memory);
-            operate(round % 2 ? own : shared, {{Access::read, x.memory}, {Access::write, memory}}, count);
+            operate(round % 2 ? own : shared, {{Access::read, x.memory}, {Access::write, memory}},
+                    count);
             write(stream.queue(), x.memory, count);
             stream.submit(count);
             static_cast<void>(memory.is_ready_for_host(Access::read));

@@ -17,7 +17,9 @@ namespace {
 
 fake::Calls &calls() { return fake::world().calls; }
 
-Memory some_memory(const Queue &queue, UsmKind kind = UsmKind::shared) { return Memory::allocate(1000, kind, queue); }
+Memory some_memory(const Queue &queue, UsmKind kind = UsmKind::shared) {
+    return Memory::allocate(1000, kind, queue);
+}
 
 // An access like those of the layers above: before(), the work, after().
 void access(const Memory &memory, Access how, const Queue &queue, std::function<void()> run = {}) {
@@ -80,7 +82,8 @@ TEST_CASE("a queue waits once for the same write") {
 
 TEST_CASE("one wait covers several allocations of a queue, and later work needs another") {
     const HeldQueue writer, reader;
-    const Memory memories[] = {some_memory(writer.queue), some_memory(writer.queue), some_memory(writer.queue)};
+    const Memory memories[] = {some_memory(writer.queue), some_memory(writer.queue),
+                               some_memory(writer.queue)};
     std::string order;
     for (const Memory &memory : memories)
         access(memory, Access::write, writer.queue, [&] { order += 'w'; });
@@ -94,7 +97,8 @@ TEST_CASE("one wait covers several allocations of a queue, and later work needs 
     CHECK(calls().event_is_done == before.event_is_done);
     access(memories[1], Access::write, writer.queue, [&] { order += 'w'; });
     access(memories[1], Access::read, reader.queue, [&] { order += 'r'; });
-    CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 3);  // the writer for the reads, the reader for the write
+    // the writer for the reads, the reader for the write
+    CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 3);
     reader.finish();
     CHECK(order == "");
     writer.finish();
@@ -137,7 +141,8 @@ TEST_CASE("Queue::wait_for counts for later accesses") {
     const int waits = calls().event_wait_in_queue;
     access(memory, Access::read, reader.queue, [&] { order += 'r'; });
     CHECK(calls().event_wait_in_queue == waits);
-    access(memory, Access::write, writer.queue, [&] { order += 'w'; });  // behind the read, and later than what was waited for
+    // behind the read, and later than what was waited for
+    access(memory, Access::write, writer.queue, [&] { order += 'w'; });
     access(memory, Access::read, reader.queue, [&] { order += 'r'; });
     CHECK(calls().event_wait_in_queue == waits + 2);
     reader.finish();
@@ -345,7 +350,8 @@ TEST_CASE("queues of idle consumers are dropped eventually") {
     const Memory memory = some_memory(ours.queue);
     int gone = 0;
     for (int i = 0; i < 100; ++i) {
-        const Queue theirs = Queue::from_native(fake::backend(), Queue::create(fake::device()).handle());
+        const Queue theirs =
+            Queue::from_native(fake::backend(), Queue::create(fake::device()).handle());
         memory.after_consumer(Access::read, theirs);
         theirs.wait();
         theirs.keep_alive(std::shared_ptr<void>(&gone, [&](void *) { ++gone; }));
@@ -472,12 +478,14 @@ TEST_CASE("a queue released with its accesses ends outside the ordering's lock")
         memory.before(Access::write, next);
         const Queue::Position position = fake::submit(next);
         fake::world().queue_ends = [&] {
-            noted = std::async(std::launch::async, [&] { memory.after(Access::write, next, position); });
+            noted = std::async(std::launch::async,
+                               [&] { memory.after(Access::write, next, position); });
             while_it_ended = noted.wait_for(std::chrono::seconds(2));
         };
         memory.after(Access::write, next, position);
         fake::world().queue_ends = nullptr;
-        CHECK(std::exchange(while_it_ended, std::future_status::deferred) == std::future_status::ready);
+        CHECK(std::exchange(while_it_ended, std::future_status::deferred) ==
+              std::future_status::ready);
         noted.wait();
     }
 }

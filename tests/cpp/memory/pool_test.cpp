@@ -26,7 +26,9 @@ struct CountedPool {
     explicit CountedPool(std::size_t max_cached = PoolResource::unlimited)
         : resource(make_resource<PoolResource>(counter.get(), max_cached)) {}
     PoolResource &pool() const { return static_cast<PoolResource &>(*resource); }
-    StatisticsResource::Numbers taken() const { return static_cast<StatisticsResource &>(*counter).numbers(); }
+    StatisticsResource::Numbers taken() const {
+        return static_cast<StatisticsResource &>(*counter).numbers();
+    }
 };
 
 Place host_place(const Queue &queue) { return {queue.context(), queue.device(), UsmKind::host}; }
@@ -108,7 +110,8 @@ TEST_CASE("freed memory is reused in other sizes, and merged again") {
             for (std::size_t i = 0; i + 1 < parts.size(); ++i)
                 CHECK(!overlap(parts[i], parts.back()));
         }
-        for (std::size_t i = 0; i < parts.size(); i += 2)  // every second one first, so that joining has both sides to look to
+        // every second one first, so that joining has both sides to look to
+        for (std::size_t i = 0; i < parts.size(); i += 2)
             counted.pool().deallocate(place, parts[i], {});
         for (std::size_t i = 1; i < parts.size(); i += 2)
             counted.pool().deallocate(place, parts[i], {});
@@ -197,7 +200,8 @@ TEST_CASE("statistics add up") {
     const Queue queue = Queue::create(fake::device());
     const Place place = host_place(queue);
     CHECK(counted.pool().statistics().reserved == 0);
-    const Block small = counted.pool().allocate(place, 64, 0, queue), large = counted.pool().allocate(place, 3 << 20, 0, queue);
+    const Block small = counted.pool().allocate(place, 64, 0, queue),
+                large = counted.pool().allocate(place, 3 << 20, 0, queue);
     PoolResource::Statistics now = counted.pool().statistics();
     CHECK(now.reserved == counted.taken().current_bytes);
     CHECK(now.used == 64 + (3 << 20));
@@ -239,7 +243,8 @@ TEST_CASE("escaped blocks of an idle queue are reused") {
     const Place place = host_place(queue);
     for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20})
         for (int i = 0; i < 2000; ++i)
-            counted.pool().deallocate(place, counted.pool().allocate(place, bytes, 0, queue), {{}, true});
+            counted.pool().deallocate(place, counted.pool().allocate(place, bytes, 0, queue),
+                                      {{}, true});
     CHECK(counted.taken().peak_bytes <= (4 << 20));
 }
 
@@ -265,7 +270,9 @@ TEST_CASE("a thread's cached blocks are available to all once it ends") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
-    std::thread([&] { counted.pool().deallocate(place, counted.pool().allocate(place, 1000, 0, queue), {}); }).join();
+    std::thread([&] {
+        counted.pool().deallocate(place, counted.pool().allocate(place, 1000, 0, queue), {});
+    }).join();
     CHECK(counted.pool().trim() > 0);
     CHECK(counted.pool().statistics().reserved == 0);
 }
@@ -335,7 +342,8 @@ TEST_CASE("a free block does not keep its context alive after its work") {
         const Queue queue = Queue::create(context, device, {});
         const Place place{context, device, UsmKind::device};
         fake::hold(queue);
-        for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20, std::size_t{3} << 20}) {
+        for (const std::size_t bytes :
+             {std::size_t{1000}, std::size_t{3} << 20, std::size_t{3} << 20}) {
             const Block block = counted.pool().allocate(place, bytes, 0, queue);
             counted.pool().deallocate(place, block, {{{queue, fake::submit(queue)}}, false});
         }

@@ -19,12 +19,24 @@ struct ResourceRow {
 inline const ResourceRow every_resource[] = {
     {"direct", [](Resource *) { return ResourceRef(direct_resource()); }},
     {"pool", [](Resource *upstream) { return make_resource<PoolResource>(upstream); }},
-    {"pool that keeps nothing", [](Resource *upstream) { return make_resource<PoolResource>(upstream, std::size_t{0}); }},
+    {"pool that keeps nothing",
+     [](Resource *upstream) { return make_resource<PoolResource>(upstream, std::size_t{0}); }},
     {"pool of a pool",
-     [](Resource *upstream) { return make_resource<PoolResource>(make_resource<PoolResource>(upstream).get()); }},
-    {"limit", [](Resource *upstream) { return make_resource<LimitResource>(upstream, std::numeric_limits<std::size_t>::max()); }},
-    {"log", [](Resource *upstream) { return make_resource<LogResource>(upstream, [](std::string_view) {}); }},
-    {"track", [](Resource *upstream) { return make_resource<TrackResource>(upstream, [] { return std::string("here"); }); }},
+     [](Resource *upstream) {
+         return make_resource<PoolResource>(make_resource<PoolResource>(upstream).get());
+     }},
+    {"limit",
+     [](Resource *upstream) {
+         return make_resource<LimitResource>(upstream, std::numeric_limits<std::size_t>::max());
+     }},
+    {"log",
+     [](Resource *upstream) {
+         return make_resource<LogResource>(upstream, [](std::string_view) {});
+     }},
+    {"track",
+     [](Resource *upstream) {
+         return make_resource<TrackResource>(upstream, [] { return std::string("here"); });
+     }},
     {"statistics", [](Resource *upstream) { return make_resource<StatisticsResource>(upstream); }},
 };
 

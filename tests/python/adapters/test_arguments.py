@@ -14,7 +14,15 @@ import entrepot as ep
 from adapters.objects import Cai, named
 from c_interface import c_interface
 from entrepot._core import _device_array, _mark_freed
-from entrepot.adapters import CStr, DeviceArray, HipModuleLaunchKernel_extra, ListOfBytes, ListOfInt, ListOfPointer, Pointer
+from entrepot.adapters import (
+    CStr,
+    DeviceArray,
+    HipModuleLaunchKernel_extra,
+    ListOfBytes,
+    ListOfInt,
+    ListOfPointer,
+    Pointer,
+)
 
 pytestmark = pytest.mark.host
 
@@ -35,7 +43,9 @@ class Argument:
 
     def __init__(self, object_: object, kind: str = "Pointer", writes: bool = False) -> None:
         address, held = c_void_p(), c_void_p()
-        c_interface().argument(object_, kind.encode(), writes, b"hipMemcpy", b"dst", byref(address), byref(held))
+        c_interface().argument(
+            object_, kind.encode(), writes, b"hipMemcpy", b"dst", byref(address), byref(held)
+        )
         self.address = address.value or 0
         self.held = ctypes.cast(held, py_object).value if held.value else None
         if held.value:
@@ -70,7 +80,13 @@ class TestWhatIsTaken:
 
     @pytest.mark.parametrize(
         "adapter",
-        [ListOfInt([1]), CStr(b"text"), Pointer(bytearray(4)), Pointer(ListOfInt([1])), DeviceArray(bytearray(4))],
+        [
+            ListOfInt([1]),
+            CStr(b"text"),
+            Pointer(bytearray(4)),
+            Pointer(ListOfInt([1])),
+            DeviceArray(bytearray(4)),
+        ],
         ids=named,
     )
     def test_adapter_is_unchanged_during_the_call(self, adapter):
@@ -137,7 +153,9 @@ class TestWhatIsRefused:
     def test_read_only_memory_as_a_destination(self, source, kind):
         assert Argument(source, kind).address, "as a source it is taken"
         with pytest.raises(
-            ValueError, match=r"hipMemcpy\(\) argument 'dst': the memory of .* is read-only, and the function writes to it"
+            ValueError,
+            match=r"hipMemcpy\(\) argument 'dst': the memory of .* is read-only, and the function "
+            r"writes to it",
         ):
             Argument(source, kind, writes=True)
 
@@ -181,15 +199,21 @@ class TestWhatIsRefused:
         array = part(whole)
         with pytest.raises(
             ValueError,
-            match=r"^hipMemcpy\(\) argument 'dst': the memory is strided, shape .*, and a pointer has no strides; "
-            r"copy it to contiguous memory first: entrepot\.asarray\(array\)\.to\(\); int\(array\) is the address",
+            match=r"^hipMemcpy\(\) argument 'dst': the memory is strided, shape .*, and a pointer "
+            r"has no strides; "
+            r"copy it to contiguous memory first: entrepot\.asarray\(array\)\.to\(\); "
+            r"int\(array\) is the address",
         ):
             Argument(array, kind)
         assert Argument(int(array), kind).address == int(array)
 
-    @pytest.mark.parametrize("source", [ep.zeros((3, 4), "float32")[:, 1], Cai(strides=(4, 8))], ids=["Array", "CAI"])
+    @pytest.mark.parametrize(
+        "source", [ep.zeros((3, 4), "float32")[:, 1], Cai(strides=(4, 8))], ids=["Array", "CAI"]
+    )
     def test_strided_foreign_memory_for_a_device_array_is_refused(self, source):
-        with pytest.raises(ValueError, match=r"^hipMemcpy\(\) argument 'dst': the memory is strided"):
+        with pytest.raises(
+            ValueError, match=r"^hipMemcpy\(\) argument 'dst': the memory is strided"
+        ):
             Argument(source, "DeviceArray")
 
     @pytest.mark.parametrize("part", STRIDED)
@@ -199,8 +223,14 @@ class TestWhatIsRefused:
             (Pointer, "Pointer: the memory is strided"),
             (CStr, "CStr: the memory is strided"),
             (ListOfInt, "ListOfInt: the memory is strided"),
-            (lambda array: ListOfPointer([None, array]), "ListOfPointer: element 1: the memory is strided"),
-            (lambda array: HipModuleLaunchKernel_extra([5, array]), "extra: argument 1: the memory is strided"),
+            (
+                lambda array: ListOfPointer([None, array]),
+                "ListOfPointer: element 1: the memory is strided",
+            ),
+            (
+                lambda array: HipModuleLaunchKernel_extra([5, array]),
+                "extra: argument 1: the memory is strided",
+            ),
         ],
     )
     def test_a_pointer_to_a_strided_device_array(self, whole, part, make, words):
@@ -214,20 +244,30 @@ class TestWhatIsRefused:
 
     def test_a_bad_element_says_its_index(self):
         with pytest.raises(
-            TypeError, match=r"hipMemcpy\(\) argument 'dst': element 1 is 'x'; an int that fits C's int was expected"
+            TypeError,
+            match=r"hipMemcpy\(\) argument 'dst': element 1 is 'x'; an int that fits C's int was "
+            r"expected",
         ):
             Argument([1, "x"], "ListOfInt")
         with pytest.raises(
-            OverflowError, match=r"hipMemcpy\(\) argument 'dst': element 0 is 2147483648, which does not fit C's int"
+            OverflowError,
+            match=r"hipMemcpy\(\) argument 'dst': element 0 is 2147483648, which does not fit C's "
+            r"int",
         ):
             Argument([2**31], "ListOfInt")
-        with pytest.raises(TypeError, match=r"hipMemcpy\(\) argument 'dst': argument 1: a float stands for no address"):
+        with pytest.raises(
+            TypeError,
+            match=r"hipMemcpy\(\) argument 'dst': argument 1: a float stands for no address",
+        ):
             Argument([None, 1.5], "HipModuleLaunchKernel_extra")
 
     def test_a_freed_device_array(self):
         allocation = _device_array(0x1000, 8)
         _mark_freed(allocation)
-        with pytest.raises(ValueError, match=r"hipMemcpy\(\) argument 'dst': this DeviceArray, at 0x1000, has been freed"):
+        with pytest.raises(
+            ValueError,
+            match=r"hipMemcpy\(\) argument 'dst': this DeviceArray, at 0x1000, has been freed",
+        ):
             Argument(allocation)
 
     @pytest.mark.parametrize(
@@ -235,9 +275,18 @@ class TestWhatIsRefused:
         [
             (lambda a: ListOfPointer([None, a]), "element 1: this Pointer, at 0x1000,"),
             (lambda a: ListOfPointer([5, a[4:]]), "element 1: this Pointer, at 0x1004,"),
-            (lambda a: HipModuleLaunchKernel_extra([ctypes.c_int(1), 5, a]), "argument 2: this Pointer, at 0x1000,"),
-            (lambda a: HipModuleLaunchKernel_extra((Pointer(5), Pointer(a))), "argument 1: this Pointer, at 0x1000,"),
-            (lambda a: HipModuleLaunchKernel_extra([ListOfPointer([a])]), "argument 0: element 0: this Pointer, at 0x1000,"),
+            (
+                lambda a: HipModuleLaunchKernel_extra([ctypes.c_int(1), 5, a]),
+                "argument 2: this Pointer, at 0x1000,",
+            ),
+            (
+                lambda a: HipModuleLaunchKernel_extra((Pointer(5), Pointer(a))),
+                "argument 1: this Pointer, at 0x1000,",
+            ),
+            (
+                lambda a: HipModuleLaunchKernel_extra([ListOfPointer([a])]),
+                "argument 0: element 0: this Pointer, at 0x1000,",
+            ),
             (lambda a: Pointer(ListOfPointer([a])), "element 0: this Pointer, at 0x1000,"),
             (lambda a: ListOfBytes([CStr(a)]), "element 0: this Pointer, at 0x1000,"),
         ],
@@ -251,7 +300,9 @@ class TestWhatIsRefused:
         for kind in ("ListOfPointer", "HipModuleLaunchKernel_extra", "Pointer"):
             with pytest.raises(ValueError, match=refusal):
                 Argument(listed, kind)
-        assert Argument(listed, writes=True).address == int(listed), "what C overwrites may be anything"
+        assert Argument(listed, writes=True).address == int(listed), (
+            "what C overwrites may be anything"
+        )
         assert Argument(whole).address == int(whole)
 
     def test_list_keeps_the_address_of_an_adapter_freed_later(self):
@@ -269,7 +320,9 @@ class TestWhatIsRefused:
             nested = ListOfPointer([nested])
         assert Argument(nested).address == int(nested)
         _mark_freed(allocation)
-        with pytest.raises(ValueError, match="this Pointer, at 0x1000, is of a DeviceArray that has been freed") as refusal:
+        with pytest.raises(
+            ValueError, match="this Pointer, at 0x1000, is of a DeviceArray that has been freed"
+        ) as refusal:
             Argument(nested)
         assert str(refusal.value).count("element 0: ") == depth
         assert "element 0: element 1: this" in str(refusal.value)

@@ -50,7 +50,9 @@ class TestConversions:
         name = bytearray(16)
         string = CStr(name)
         ctypes.memmove(int(string), b"gfx90a", 6)
-        assert str(string) == "gfx90a" and len(string) == 6, "what is there now, until the first NUL"
+        assert str(string) == "gfx90a" and len(string) == 6, (
+            "what is there now, until the first NUL"
+        )
         with pytest.raises(BufferError):
             name.extend(b"more")
 
@@ -61,10 +63,17 @@ class TestConversions:
         assert str(CStr(ctypes.c_char_p(b"text"))) == "text"
 
     def test_null_is_empty(self):
-        assert (str(CStr(None)), len(CStr(None)), bytes(CStr(None)), bool(CStr(None))) == ("", 0, b"", False)
+        assert (str(CStr(None)), len(CStr(None)), bytes(CStr(None)), bool(CStr(None))) == (
+            "",
+            0,
+            b"",
+            False,
+        )
 
     def test_a_nul_inside_text_is_refused(self):
-        with pytest.raises(ValueError, match="CStr: the string has a NUL inside, where C would end it"):
+        with pytest.raises(
+            ValueError, match="CStr: the string has a NUL inside, where C would end it"
+        ):
             CStr("a\0b")
         assert bytes(CStr(b"a\0b")) == b"a", "bytes are what they are: C reads until the NUL"
 
@@ -123,7 +132,8 @@ class TestOwnMemory:
             CStr("text").malloc(4)
 
     @pytest.mark.parametrize(
-        ("length", "error"), [(-1, ValueError), (1.5, TypeError), (2**63, OverflowError), (2**62, MemoryError)]
+        ("length", "error"),
+        [(-1, ValueError), (1.5, TypeError), (2**63, OverflowError), (2**62, MemoryError)],
     )
     def test_invalid_lengths_are_refused(self, length, error):
         string = CStr(None)

@@ -12,7 +12,13 @@ from adapters.objects import Cai
 from adapters.test_launch_arguments import arguments_in
 from c_interface import c_interface
 from entrepot._core import _device_array
-from entrepot.adapters import DeviceArray, HipModuleLaunchKernel_extra, ListOfInt, ListOfPointer, Pointer
+from entrepot.adapters import (
+    DeviceArray,
+    HipModuleLaunchKernel_extra,
+    ListOfInt,
+    ListOfPointer,
+    Pointer,
+)
 
 pytestmark = pytest.mark.host
 
@@ -49,7 +55,9 @@ class TestPointer:
     def test_read_only_buffers_are_no_destinations(self):
         address, held = ctypes.c_void_p(), ctypes.c_void_p()
         with pytest.raises(ValueError, match="read-only"):
-            c_interface().argument(b"goods", b"Pointer", 1, b"f", b"x", ctypes.byref(address), ctypes.byref(held))
+            c_interface().argument(
+                b"goods", b"Pointer", 1, b"f", b"x", ctypes.byref(address), ctypes.byref(held)
+            )
 
     def test_strides_of_cai_are_not_dropped(self):
         with pytest.raises(ValueError, match="strided"):
@@ -68,7 +76,11 @@ class TestPointer:
         assert "{" not in str(caught.value)
 
     def test_eq_hash_and_index(self):
-        assert Pointer(5) == Pointer(5) and hash(Pointer(5)) == hash(Pointer(5)) and hex(Pointer(5)) == "0x5"
+        assert (
+            Pointer(5) == Pointer(5)
+            and hash(Pointer(5)) == hash(Pointer(5))
+            and hex(Pointer(5)) == "0x5"
+        )
 
     def test_repr_of_a_subclass_says_its_name(self):
         assert repr(HipModuleLaunchKernel_extra(5)) == "<HipModuleLaunchKernel_extra 0x5>"
@@ -83,9 +95,15 @@ class TestPointer:
         pointer = ctypes.pointer(number)
         assert int(Pointer(pointer)) == ctypes.addressof(number) != ctypes.addressof(pointer)
         text = ctypes.c_char_p(b"text")
-        assert int(Pointer(text)) == ctypes.cast(text, ctypes.c_void_p).value != ctypes.addressof(text)
+        assert (
+            int(Pointer(text)) == ctypes.cast(text, ctypes.c_void_p).value != ctypes.addressof(text)
+        )
         function = ctypes.CFUNCTYPE(None)(lambda: None)
-        assert int(Pointer(function)) == ctypes.cast(function, ctypes.c_void_p).value != ctypes.addressof(function)
+        assert (
+            int(Pointer(function))
+            == ctypes.cast(function, ctypes.c_void_p).value
+            != ctypes.addressof(function)
+        )
 
 
 class TestDeviceArray:
@@ -119,7 +137,10 @@ class TestDeviceArray:
         assert _device_array(0x1000, 8).configure(typestr=typestr).typestr == typestr
 
     def test_float32_is_exported_as_a_typestr(self):
-        assert getattr(_device_array(0x1000, 8).configure(typestr="float32", shape=2), CAI)["typestr"] == "<f4"
+        assert (
+            getattr(_device_array(0x1000, 8).configure(typestr="float32", shape=2), CAI)["typestr"]
+            == "<f4"
+        )
 
     def test_stream_0_raises(self):
         with pytest.raises(ValueError, match="stream=0"):
@@ -174,8 +195,22 @@ class TestLaunchArguments:
         class Chars(ctypes.Structure):
             _fields_ = (("values", ctypes.c_char * 3),)
 
-        assert len(arguments_in(HipModuleLaunchKernel_extra([ctypes.c_int(1), Ints(), ctypes.c_int(2)]))) == 20
-        assert len(arguments_in(HipModuleLaunchKernel_extra([ctypes.c_int8(1), Chars(), ctypes.c_int(2)]))) == 8
+        assert (
+            len(
+                arguments_in(
+                    HipModuleLaunchKernel_extra([ctypes.c_int(1), Ints(), ctypes.c_int(2)])
+                )
+            )
+            == 20
+        )
+        assert (
+            len(
+                arguments_in(
+                    HipModuleLaunchKernel_extra([ctypes.c_int8(1), Chars(), ctypes.c_int(2)])
+                )
+            )
+            == 8
+        )
 
     def test_long_double_is_aligned_to_16(self):
         found = arguments_in(HipModuleLaunchKernel_extra([ctypes.c_int(1), ctypes.c_longdouble(1)]))

@@ -28,7 +28,15 @@ CAI = "__cuda_array_interface__"
 
 
 def state(array: DeviceArray) -> tuple[Any, ...]:
-    return (int(array), array.shape, array.strides, array.typestr, array.itemsize, array.is_read_only, array.stream_as_int)
+    return (
+        int(array),
+        array.shape,
+        array.strides,
+        array.typestr,
+        array.itemsize,
+        array.is_read_only,
+        array.stream_as_int,
+    )
 
 
 def allocated(nbytes: int) -> DeviceArray:
@@ -37,14 +45,18 @@ def allocated(nbytes: int) -> DeviceArray:
 
 
 class TestConstruction:
-    @pytest.mark.parametrize("source", [None, 5, ctypes.c_void_p(5), Pointer(5), ListOfInt([1])], ids=named)
+    @pytest.mark.parametrize(
+        "source", [None, 5, ctypes.c_void_p(5), Pointer(5), ListOfInt([1])], ids=named
+    )
     def test_address_has_unknown_length(self, source):
         array = DeviceArray(source)
         assert (array.shape, array.size, array.typestr, array.rank) == ((0,), 0, "|u1", 1)
         assert int(array) == int(Pointer(source))
 
     def test_cai_gives_all_properties(self):
-        array = DeviceArray(Cai(shape=(2, 3), typestr="<f8", data=(0x2000, True), strides=(8, 16), stream=2))
+        array = DeviceArray(
+            Cai(shape=(2, 3), typestr="<f8", data=(0x2000, True), strides=(8, 16), stream=2)
+        )
         assert state(array) == (0x2000, (2, 3), (8, 16), "<f8", 8, True, 2)
         assert (array.size, array.rank, len(array)) == (6, 2, 2)
 
@@ -52,7 +64,10 @@ class TestConstruction:
     def test_cai_typestrs_are_kept(self, typestr):
         assert DeviceArray(Cai(typestr=typestr)).typestr == typestr
 
-    @pytest.mark.parametrize(("words", "typestr"), [("float32", "<f4"), ("B", "|u1"), ("b", "|i1"), ("f", "<f4"), ("l", "<i8")])
+    @pytest.mark.parametrize(
+        ("words", "typestr"),
+        [("float32", "<f4"), ("B", "|u1"), ("b", "|i1"), ("f", "<f4"), ("l", "<i8")],
+    )
     def test_cai_typestrs_of_hip_python_are_converted(self, words, typestr):
         assert DeviceArray(Cai(typestr=words)).typestr == typestr
 
@@ -83,23 +98,40 @@ class TestConstruction:
         array = DeviceArray(numbers)
         assert state(array) == (numbers.data_ptr, (2, 2), (24, 16), "<f8", 8, False, None)
 
-    @pytest.mark.parametrize("index", [(slice(None), 1), slice(None, None, 2), slice(None, None, -1)], ids=str)
+    @pytest.mark.parametrize(
+        "index", [(slice(None), 1), slice(None, None, 2), slice(None, None, -1)], ids=str
+    )
     def test_of_a_strided_device_array_everything_is_known(self, index):
         part = allocated(240).configure(typestr="float32", shape=(3, 20))[index]
         assert state(DeviceArray(part)) == state(part)
 
-    @pytest.mark.parametrize(("kind", "typestr"), [(ctypes.c_float, "<f4"), (ctypes.c_int64, "<i8"), (ctypes.c_bool, "|b1")])
+    @pytest.mark.parametrize(
+        ("kind", "typestr"),
+        [(ctypes.c_float, "<f4"), (ctypes.c_int64, "<i8"), (ctypes.c_bool, "|b1")],
+    )
     def test_buffer_gives_shape_and_elements(self, kind, typestr):
         numbers = (kind * 4 * 3)()
         array = DeviceArray(numbers)
-        assert (array.shape, array.typestr, int(array)) == ((3, 4), typestr, ctypes.addressof(numbers))
+        assert (array.shape, array.typestr, int(array)) == (
+            (3, 4),
+            typestr,
+            ctypes.addressof(numbers),
+        )
 
     @pytest.mark.numpy
     def test_numpy_array_gives_all_properties(self):
         import numpy as np
 
         numbers = np.zeros((3, 4), "f4")
-        assert state(DeviceArray(numbers)) == (numbers.ctypes.data, (3, 4), (16, 4), "<f4", 4, False, None)
+        assert state(DeviceArray(numbers)) == (
+            numbers.ctypes.data,
+            (3, 4),
+            (16, 4),
+            "<f4",
+            4,
+            False,
+            None,
+        )
         part = numbers[::2, 1]
         assert state(DeviceArray(part)) == (part.ctypes.data, (2,), (32,), "<f4", 4, False, None)
         numbers.flags.writeable = False
@@ -114,7 +146,9 @@ class TestConstruction:
         records = np.zeros(3, [("x", "i4"), ("y", "f8")])
         array = DeviceArray(records)
         assert (array.shape, array.typestr, int(array)) == ((36,), "|u1", records.ctypes.data)
-        with pytest.raises(ValueError, match="not C-contiguous; copy it to contiguous memory first"):
+        with pytest.raises(
+            ValueError, match="not C-contiguous; copy it to contiguous memory first"
+        ):
             DeviceArray(records[::2])
 
     @pytest.mark.numpy
@@ -123,7 +157,11 @@ class TestConstruction:
 
         for goods in (np.zeros(3, "M8[s]"), np.zeros(3, "U2"), np.zeros(3, "S8")):
             array = DeviceArray(goods)
-            assert (array.shape, array.typestr, int(array)) == ((goods.nbytes,), "|u1", goods.ctypes.data)
+            assert (array.shape, array.typestr, int(array)) == (
+                (goods.nbytes,),
+                "|u1",
+                goods.ctypes.data,
+            )
 
     def test_ctypes_structure_becomes_bytes(self):
         class Pair(ctypes.Structure):
@@ -155,7 +193,9 @@ class TestConstruction:
 
     def test_buffer_of_swapped_byte_order_is_refused(self):
         with pytest.raises(
-            BufferError, match=r"buffer format '>i' cannot be taken: its bytes are swapped; copy it to the native"
+            BufferError,
+            match=r"buffer format '>i' cannot be taken: its bytes are swapped; copy it to the "
+            r"native",
         ):
             DeviceArray((ctypes.c_int.__ctype_be__ * 3)())
 
@@ -163,7 +203,10 @@ class TestConstruction:
     def test_numpy_array_of_swapped_byte_order_is_refused(self):
         import numpy as np
 
-        with pytest.raises(BufferError, match=r"'>f' cannot be taken: its bytes are swapped; copy it to the native order first"):
+        with pytest.raises(
+            BufferError,
+            match=r"'>f' cannot be taken: its bytes are swapped; copy it to the native order first",
+        ):
             DeviceArray(np.zeros(3, ">f4"))
 
     def test_bytes_like_object_becomes_bytes(self):
@@ -215,11 +258,23 @@ class TestConfigure:
             ({"typestr": "int32"}, {"typestr": "<i4"}),
             ({"typestr": "i4"}, {"typestr": "<i4"}),
             ({"typestr": "i"}, {"typestr": "<i4"}),
-            ({"typestr": "F", "shape": 3}, {"typestr": "<c8", "shape": (3,), "strides": (8,), "itemsize": 8}),
-            ({"typestr": "<f8", "shape": 3}, {"typestr": "<f8", "shape": (3,), "strides": (8,), "itemsize": 8}),
-            ({"typestr": "|b1", "itemsize": 1, "shape": 24}, {"typestr": "|b1", "shape": (24,), "strides": (1,), "itemsize": 1}),
+            (
+                {"typestr": "F", "shape": 3},
+                {"typestr": "<c8", "shape": (3,), "strides": (8,), "itemsize": 8},
+            ),
+            (
+                {"typestr": "<f8", "shape": 3},
+                {"typestr": "<f8", "shape": (3,), "strides": (8,), "itemsize": 8},
+            ),
+            (
+                {"typestr": "|b1", "itemsize": 1, "shape": 24},
+                {"typestr": "|b1", "shape": (24,), "strides": (1,), "itemsize": 1},
+            ),
             ({"itemsize": 4}, {}),
-            ({"itemsize": 2, "shape": 12}, {"typestr": "<u2", "shape": (12,), "strides": (2,), "itemsize": 2}),
+            (
+                {"itemsize": 2, "shape": 12},
+                {"typestr": "<u2", "shape": (12,), "strides": (2,), "itemsize": 2},
+            ),
             ({"strides": (4, 8)}, {"strides": (4, 8)}),
             ({"strides": None}, {}),
             ({"shape": (), "_force": True}, {"shape": (), "strides": ()}),
@@ -256,7 +311,11 @@ class TestConfigure:
             ({"shape": (2**62, 2**62), "_force": True}, ValueError, "too many elements"),
             ({"shape": (2**62,), "_force": True}, OverflowError, "bytes"),
             ({"typestr": "<f8"}, ValueError, "are 48 bytes"),
-            ({"typestr": "float31"}, ValueError, "'float31' names no type; '<f4', 'float32' and 'f' do"),
+            (
+                {"typestr": "float31"},
+                ValueError,
+                "'float31' names no type; '<f4', 'float32' and 'f' do",
+            ),
             ({"typestr": ">f4"}, ValueError, "swapped"),
             ({"typestr": ""}, ValueError, "names no type"),
             ({"typestr": 4}, TypeError, "typestr is a str"),
@@ -303,7 +362,9 @@ class TestConfigure:
             {},
             optional={
                 "typestr": st.sampled_from(["<f4", "float64", "|u1", ">f4", "nothing", None, 5]),
-                "shape": st.none() | st.lists(st.integers(-2, 30), max_size=4).map(tuple) | st.integers(-1, 300),
+                "shape": st.none()
+                | st.lists(st.integers(-2, 30), max_size=4).map(tuple)
+                | st.integers(-1, 300),
                 "strides": st.none() | st.lists(st.integers(-200, 200), max_size=3).map(tuple),
                 "itemsize": st.integers(-1, 17),
                 "read_only": st.booleans(),
@@ -330,7 +391,10 @@ class TestParts:
         array = allocated(240).configure(typestr="float32", shape=(3, 20))
         for row in range(array.shape[0]):
             part = array[row, :]
-            assert state(part) == (0x1000 + row * 80, (20,), (4,), "<f4", 4, False, None) and type(part) is DeviceArray
+            assert (
+                state(part) == (0x1000 + row * 80, (20,), (4,), "<f4", 4, False, None)
+                and type(part) is DeviceArray
+            )
 
     @pytest.mark.numpy
     @given(data=st.data())
@@ -339,12 +403,16 @@ class TestParts:
 
         shape = data.draw(st.lists(st.integers(0, 5), max_size=4).map(tuple))
         whole = np.zeros(shape, "f4")
-        array = _device_array(whole.ctypes.data, whole.nbytes).configure(typestr="f4", shape=shape, _force=True)
+        array = _device_array(whole.ctypes.data, whole.nbytes).configure(
+            typestr="f4", shape=shape, _force=True
+        )
         entry = st.integers(-6, 6) | st.slices(6) | st.just(...) | st.none()
         index = data.draw(st.lists(entry, max_size=5).map(tuple) | entry)
         entries = index if isinstance(index, tuple) else (index,)
         try:
-            expected = whole[entries if ... in entries else (*entries, ...)]  # with an ellipsis NumPy gives views alone
+            expected = whole[
+                entries if ... in entries else (*entries, ...)
+            ]  # with an ellipsis NumPy gives views alone
         except IndexError:
             with pytest.raises(IndexError):
                 array[index]
@@ -353,8 +421,12 @@ class TestParts:
         assert found.shape == expected.shape
         if expected.size:
             assert int(found) == expected.__array_interface__["data"][0]
-            assert [each for each, extent in zip(found.strides, found.shape, strict=True) if extent > 1] == [
-                each for each, extent in zip(expected.strides, expected.shape, strict=True) if extent > 1
+            assert [
+                each for each, extent in zip(found.strides, found.shape, strict=True) if extent > 1
+            ] == [
+                each
+                for each, extent in zip(expected.strides, expected.shape, strict=True)
+                if extent > 1
             ]
 
     def test_keep_their_parent(self):
@@ -403,7 +475,14 @@ class TestExports:
     def test_cai_is_a_dict_of_the_callers_own(self):
         array = DeviceArray(Cai(stream=2))
         first = getattr(array, CAI)
-        assert first == {"shape": (2, 3), "typestr": "<f4", "data": (0x1000, False), "strides": None, "version": 3, "stream": 2}
+        assert first == {
+            "shape": (2, 3),
+            "typestr": "<f4",
+            "data": (0x1000, False),
+            "strides": None,
+            "version": 3,
+            "stream": 2,
+        }
         first["shape"] = (100,)
         first.clear()
         assert array.shape == (2, 3) and getattr(array, CAI)["shape"] == (2, 3)
@@ -423,7 +502,12 @@ class TestExports:
         goods = bytearray(24)
         array = DeviceArray(goods).configure(typestr="float32", shape=(2, 3))
         view = ep.asarray(array)
-        assert (view.data_ptr, view.shape, str(view.dtype), view.device) == (int(array), (2, 3), "float32", ep.device("host"))
+        assert (view.data_ptr, view.shape, str(view.dtype), view.device) == (
+            int(array),
+            (2, 3),
+            "float32",
+            ep.device("host"),
+        )
         ep.fill(view[1, 2:], 1.0)
         assert goods[20:] == b"\0\0\x80\x3f"
         del array
@@ -449,23 +533,33 @@ class TestExports:
         assert ep.asarray(DeviceArray(b"goods")).read_only
 
     def test_asarray_of_an_address_that_no_driver_knows(self):
-        with pytest.raises(ep.ExchangeError, match=r"no driver knows the address 0x1000: hip: .*; cuda: "):
+        with pytest.raises(
+            ep.ExchangeError, match=r"no driver knows the address 0x1000: hip: .*; cuda: "
+        ):
             ep.asarray(allocated(8))
 
     def test_without_a_driver_dlpack_is_refused_and_cai_works(self):
         array = allocated(8)
         for export in (array.__dlpack__, array.__dlpack_device__):
-            with pytest.raises(BufferError, match=r"hip: .*; cuda: .*CUDA array interface, which names no device, takes"):
+            with pytest.raises(
+                BufferError,
+                match=r"hip: .*; cuda: .*CUDA array interface, which names no device, takes",
+            ):
                 export()
         assert getattr(array, CAI)["data"] == (0x1000, False)
 
     def test_asarray_of_an_address_alone(self):
-        with pytest.raises(ep.ExchangeError, match=r"nothing is known of the elements at 0x1000; say it first: configure"):
+        with pytest.raises(
+            ep.ExchangeError,
+            match=r"nothing is known of the elements at 0x1000; say it first: configure",
+        ):
             ep.asarray(DeviceArray(0x1000))
 
     def test_asarray_beyond_the_memory_there_is(self):
         array = DeviceArray(bytearray(8)).configure(shape=100, _force=True)
-        with pytest.raises(ep.ExchangeError, match=r"need the 100 bytes .* but the allocation there has 8"):
+        with pytest.raises(
+            ep.ExchangeError, match=r"need the 100 bytes .* but the allocation there has 8"
+        ):
             ep.asarray(array)
 
     def test_asarray_of_misaligned_items_is_refused(self):
@@ -491,17 +585,24 @@ class TestExports:
 class TestOrder:
     """Entrepot's work on the memory is done before its address is handed out."""
 
-    @pytest.mark.parametrize("use", [Pointer, ListOfInt, lambda array: ListOfPointer([array]), lambda array: Pointer(array[:])])
+    @pytest.mark.parametrize(
+        "use",
+        [Pointer, ListOfInt, lambda array: ListOfPointer([array]), lambda array: Pointer(array[:])],
+    )
     def test_work_is_done_when_another_adapter_has_the_address(self, use):
         array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="shared"))
         done = slow.launch(ep.asarray(array))
-        assert use(array) and done.done and ctypes.c_int.from_address(int(array)).value == slow.RESULT
+        assert (
+            use(array) and done.done and ctypes.c_int.from_address(int(array)).value == slow.RESULT
+        )
 
     def test_call_waits_for_pending_work(self):
         array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="shared"))
         done = slow.launch(ep.asarray(array))
         address, held = ctypes.c_void_p(), ctypes.c_void_p()
-        c_interface().argument(array, b"Pointer", 0, b"f", b"x", ctypes.byref(address), ctypes.byref(held))
+        c_interface().argument(
+            array, b"Pointer", 0, b"f", b"x", ctypes.byref(address), ctypes.byref(held)
+        )
         assert done.done
         ctypes.pythonapi.Py_DecRef(ctypes.cast(held, ctypes.py_object))
 
@@ -532,7 +633,10 @@ class TestFreed:
 
     def test_can_still_be_looked_at(self):
         array = self.freed()
-        assert int(array) == 0x1000 and repr(array) == "<DeviceArray 0x1000 shape=(24,) typestr='|u1' freed>"
+        assert (
+            int(array) == 0x1000
+            and repr(array) == "<DeviceArray 0x1000 shape=(24,) typestr='|u1' freed>"
+        )
 
     def test_its_parts_are_freed_with_it(self):
         array = allocated(24)
@@ -564,7 +668,10 @@ class TestFreed:
         others = [Pointer(array), Pointer(array)[8], pointers[0]]
         _mark_freed(pointers[0])
         for other in others:
-            with pytest.raises(ValueError, match=r"this Pointer, at 0x100[08], is of a DeviceArray that has been freed"):
+            with pytest.raises(
+                ValueError,
+                match=r"this Pointer, at 0x100[08], is of a DeviceArray that has been freed",
+            ):
                 Pointer(other)
 
     def test_part_at_its_start_marks_it_freed(self):
@@ -608,7 +715,10 @@ class TestFreed:
 
 class TestAsAnObject:
     def test_repr(self):
-        assert repr(DeviceArray(Cai(data=(0xBEEF, True)))) == "<DeviceArray 0xbeef shape=(2, 3) typestr='<f4' read-only>"
+        assert (
+            repr(DeviceArray(Cai(data=(0xBEEF, True))))
+            == "<DeviceArray 0xbeef shape=(2, 3) typestr='<f4' read-only>"
+        )
 
     def test_subclasses(self):
         class Named(DeviceArray):
@@ -617,7 +727,11 @@ class TestAsAnObject:
                 self.name = name
 
         named = Named("a", Cai())
-        assert named.shape == (2, 3) and type(named[0]) is DeviceArray and named.configure(shape=6) is named
+        assert (
+            named.shape == (2, 3)
+            and type(named[0]) is DeviceArray
+            and named.configure(shape=6) is named
+        )
 
     def test_a_cycle_is_collected(self):
         class Producer(Cai):
@@ -639,7 +753,10 @@ class TestAsAnObject:
         goods += b"resized"
 
 
-@pytest.mark.parametrize("device", [pytest.param("cuda:0", marks=pytest.mark.cuda), pytest.param("hip:0", marks=pytest.mark.hip)])
+@pytest.mark.parametrize(
+    "device",
+    [pytest.param("cuda:0", marks=pytest.mark.cuda), pytest.param("hip:0", marks=pytest.mark.hip)],
+)
 class TestOnADevice:
     """Any address that the driver knows is an Array, however it was allocated."""
 
@@ -647,14 +764,22 @@ class TestOnADevice:
         numbers = ep.full((4, 3), 1.5, "float32", device=device)
         array = _device_array(numbers.data_ptr, 48).configure(typestr="float32", shape=(4, 3))
         view = ep.asarray(array)
-        assert (view.data_ptr, view.device, view.kind) == (numbers.data_ptr, ep.device(device), "device")
+        assert (view.data_ptr, view.device, view.kind) == (
+            numbers.data_ptr,
+            ep.device(device),
+            "device",
+        )
         ep.fill(ep.asarray(array[1]), 2.0).wait()
         assert numbers.copy_to_host().numpy()[1].tolist() == [2.0] * 3
 
     def test_cai_and_dlpack_device_out(self, device):
         numbers = ep.full((4, 3), 1.5, "float32", device=device)
         array = DeviceArray(numbers)
-        assert array.__dlpack_device__() == numbers.__dlpack_device__() == (tensors.CUDA if "cuda" in device else tensors.ROCM, 0)
+        assert (
+            array.__dlpack_device__()
+            == numbers.__dlpack_device__()
+            == (tensors.CUDA if "cuda" in device else tensors.ROCM, 0)
+        )
         assert ep.asarray(array, protocol="cai").data_ptr == numbers.data_ptr
         assert getattr(array, CAI)["data"] == (numbers.data_ptr, False)
 
@@ -666,14 +791,30 @@ class TestOnADevice:
         part = (bare if known == "by its address" else DeviceArray(numbers))[1:, ::2]
         capsule = part.__dlpack__(max_version=(1, 0) if form is tensors.Versioned else None)
         tensor = tensors.content(capsule, form).dl_tensor
-        assert (tensor.device.device_type, tensor.device.device_id) == part.__dlpack_device__() == numbers.__dlpack_device__()
-        assert (tensor.data + tensor.byte_offset, tensor.shape[:2], tensor.strides[:2]) == (numbers.data_ptr + 12, [3, 2], [3, 2])
+        assert (
+            (tensor.device.device_type, tensor.device.device_id)
+            == part.__dlpack_device__()
+            == numbers.__dlpack_device__()
+        )
+        assert (tensor.data + tensor.byte_offset, tensor.shape[:2], tensor.strides[:2]) == (
+            numbers.data_ptr + 12,
+            [3, 2],
+            [3, 2],
+        )
         taken = ep.from_dlpack(capsule)
-        assert (taken.data_ptr, taken.device, taken.kind) == (numbers.data_ptr + 12, ep.device(device), "device")
+        assert (taken.data_ptr, taken.device, taken.kind) == (
+            numbers.data_ptr + 12,
+            ep.device(device),
+            "device",
+        )
         ep.fill(taken, 2.0).wait()
         assert numbers.copy_to_host().numpy().tolist() == [[1.5] * 3] + [[2.0, 1.5, 2.0]] * 3
 
-    @pytest.mark.parametrize("way", [ep.asarray, lambda array: ep.from_dlpack(array.__dlpack__())], ids=["asarray", "capsule"])
+    @pytest.mark.parametrize(
+        "way",
+        [ep.asarray, lambda array: ep.from_dlpack(array.__dlpack__())],
+        ids=["asarray", "capsule"],
+    )
     def test_derived_adapters_keep_the_producer_alive(self, device, way):
         class Producer:
             def __init__(self, numbers):
@@ -708,7 +849,12 @@ class TestOfHipMalloc:
     def test_asarray_is_the_memory_itself(self):
         array = hip.hip_check(hip.hipMalloc(48)).configure(typestr="float32", shape=(4, 3))
         view = ep.asarray(array)
-        assert (view.data_ptr, view.shape, view.device, view.kind) == (int(array), (4, 3), ep.device("hip:0"), "device")
+        assert (view.data_ptr, view.shape, view.device, view.kind) == (
+            int(array),
+            (4, 3),
+            ep.device("hip:0"),
+            "device",
+        )
         ep.fill(view, 1.5).wait()
         ep.fill(ep.asarray(array[2]), 2.0).wait()
         back = (ctypes.c_float * 12)()
@@ -749,5 +895,8 @@ class TestNumpy:
         import numpy as np
 
         array = DeviceArray(ep.zeros(2, "int32", device="opencl:cpu", kind="device"))
-        with pytest.raises(ep.ExchangeError, match=r"device memory of opencl.*entrepot.asarray\(array\).copy_to_host\(\)"):
+        with pytest.raises(
+            ep.ExchangeError,
+            match=r"device memory of opencl.*entrepot.asarray\(array\).copy_to_host\(\)",
+        ):
             np.asarray(array)

@@ -23,7 +23,11 @@ POINTER, SIZE, END = 1, 2, 3  # HIP_LAUNCH_PARAM_BUFFER_POINTER, …_BUFFER_SIZE
 
 def structure(*fields: type, pack: int | None = None) -> type[ctypes.Structure]:
     members = {"_fields_": [(f"f{i}", field) for i, field in enumerate(fields)]}
-    return type("Structure", (ctypes.Structure,), ({"_pack_": pack, "_layout_": "ms"} if pack else {}) | members)
+    return type(
+        "Structure",
+        (ctypes.Structure,),
+        ({"_pack_": pack, "_layout_": "ms"} if pack else {}) | members,
+    )
 
 
 def arguments_in(extra: HipModuleLaunchKernel_extra) -> bytes:
@@ -57,7 +61,14 @@ class Documented:
         ([ctypes.c_int8, CHAR3, ctypes.c_int32], [0, 1, 4], 8),
         ([ctypes.c_int32, ctypes.c_longdouble], [0, 16], 32),
         (
-            [ctypes.c_float, ctypes.c_int32, ctypes.c_int16, ctypes.c_int32, ctypes.c_float, ctypes.c_void_p],
+            [
+                ctypes.c_float,
+                ctypes.c_int32,
+                ctypes.c_int16,
+                ctypes.c_int32,
+                ctypes.c_float,
+                ctypes.c_void_p,
+            ],
             [0, 4, 8, 12, 16, 24],
             32,
         ),
@@ -89,7 +100,9 @@ simple = st.sampled_from(
 
 
 def union(*fields: type) -> type[ctypes.Union]:
-    return type("Union", (ctypes.Union,), {"_fields_": [(f"f{i}", field) for i, field in enumerate(fields)]})
+    return type(
+        "Union", (ctypes.Union,), {"_fields_": [(f"f{i}", field) for i, field in enumerate(fields)]}
+    )
 
 
 def composed(inner: st.SearchStrategy[type]) -> st.SearchStrategy[type]:
@@ -98,7 +111,9 @@ def composed(inner: st.SearchStrategy[type]) -> st.SearchStrategy[type]:
     return st.one_of(
         st.builds(lambda each: structure(*each), fields),
         st.builds(lambda each: union(*each), fields),
-        st.builds(lambda each, pack: structure(*each, pack=pack), fields, st.sampled_from([1, 2, 4])),
+        st.builds(
+            lambda each, pack: structure(*each, pack=pack), fields, st.sampled_from([1, 2, 4])
+        ),
         st.builds(lambda each, count: structure(each * count), inner, st.integers(1, 5)),
     )
 
@@ -119,13 +134,21 @@ entries = simple | composed(st.recursive(simple, composed, max_leaves=6))
     ids=named,
 )
 def test_non_address_error_names_index_and_ctypes(bad, error, words):
-    with pytest.raises(error, match=rf"argument 1: {words}.*; a number goes by value as ctypes has it: ctypes\.c_int\(3\)"):
+    with pytest.raises(
+        error,
+        match=rf"argument 1: {words}.*; a number goes by value as ctypes has it: "
+        r"ctypes\.c_int\(3\)",
+    ):
         HipModuleLaunchKernel_extra([Pointer(5), bad])
 
 
-@pytest.mark.parametrize("bad", [1.5, {1}, (each for each in [1])], ids=["float", "set", "generator"])
+@pytest.mark.parametrize(
+    "bad", [1.5, {1}, (each for each in [1])], ids=["float", "set", "generator"]
+)
 def test_non_list_error_asks_for_a_list(bad):
-    with pytest.raises(TypeError, match=r"stands for no address.*; arguments are given in a list or a tuple"):
+    with pytest.raises(
+        TypeError, match=r"stands for no address.*; arguments are given in a list or a tuple"
+    ):
         HipModuleLaunchKernel_extra(bad)
 
 
@@ -138,7 +161,9 @@ def test_entries_have_the_offsets_of_ctypes_structure_members(kinds):
     for i, kind in enumerate(kinds):
         at = getattr(whole, f"f{i}").offset
         expected[at : at + ctypes.sizeof(kind)] = b"\xff" * ctypes.sizeof(kind)
-    assert arguments_in(HipModuleLaunchKernel_extra(values)) == expected, "padding is zero, everything else is 0xff"
+    assert arguments_in(HipModuleLaunchKernel_extra(values)) == expected, (
+        "padding is zero, everything else is 0xff"
+    )
 
 
 C_NAMES = {
@@ -184,12 +209,28 @@ def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
     prints = []
     for kinds in lists:
         name = types.defined(structure(*kinds))
-        offsets = "".join(f'printf("%zu ", __builtin_offsetof({name}, f{i}));' for i in range(len(kinds)))
+        offsets = "".join(
+            f'printf("%zu ", __builtin_offsetof({name}, f{i}));' for i in range(len(kinds))
+        )
         prints.append(f'{offsets} printf("%zu\\n", sizeof({name}));')
     source = folder / "offsets.c"
-    source.write_text("\n".join(["#include <stdio.h>", *types.definitions, "int main(void) {", *prints, "return 0;", "}", ""]))
+    source.write_text(
+        "\n".join(
+            [
+                "#include <stdio.h>",
+                *types.definitions,
+                "int main(void) {",
+                *prints,
+                "return 0;",
+                "}",
+                "",
+            ]
+        )
+    )
     subprocess.run(["cc", "-o", folder / "offsets", source], check=True, timeout=120)
-    said = subprocess.run([folder / "offsets"], check=True, capture_output=True, text=True, timeout=60).stdout
+    said = subprocess.run(
+        [folder / "offsets"], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
     return [[int(each) for each in line.split()] for line in said.splitlines()]
 
 
@@ -198,7 +239,9 @@ def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
 def test_entries_lie_where_a_c_compiler_puts_them(tmp_path_factory, lists):
     """Includes unions, packed structures and their combinations; Hypothesis reports the failing
     list."""
-    for kinds, (*offsets, size) in zip(lists, c_offsets(lists, tmp_path_factory.mktemp("c")), strict=True):
+    for kinds, (*offsets, size) in zip(
+        lists, c_offsets(lists, tmp_path_factory.mktemp("c")), strict=True
+    ):
         found = arguments_in(HipModuleLaunchKernel_extra([filled(each) for each in kinds]))
         assert offsets_in(found, kinds) == offsets and len(found) == size, kinds
 
@@ -213,20 +256,51 @@ class TestEntries:
     def test_pointer_arguments_take_eight_bytes(self):
         numbers = ep.zeros(4, "float32")
         cell = bytearray(4)
-        entries = [None, 7, Pointer(8), DeviceArray(9), cell, numbers, ctypes.c_void_p(10), (ctypes.c_int * 3)()]
-        addresses = [0, 7, 8, 9, int(Pointer(cell)), numbers.data_ptr, 10, ctypes.addressof(entries[-1])]
-        assert arguments_in(HipModuleLaunchKernel_extra(entries)) == b"".join(each.to_bytes(8, "little") for each in addresses)
+        entries = [
+            None,
+            7,
+            Pointer(8),
+            DeviceArray(9),
+            cell,
+            numbers,
+            ctypes.c_void_p(10),
+            (ctypes.c_int * 3)(),
+        ]
+        addresses = [
+            0,
+            7,
+            8,
+            9,
+            int(Pointer(cell)),
+            numbers.data_ptr,
+            10,
+            ctypes.addressof(entries[-1]),
+        ]
+        assert arguments_in(HipModuleLaunchKernel_extra(entries)) == b"".join(
+            each.to_bytes(8, "little") for each in addresses
+        )
 
     def test_a_ctypes_pointer_is_its_value(self):
         number = ctypes.c_int(3)
-        for pointer in (ctypes.pointer(number), ctypes.cast(ctypes.pointer(number), ctypes.c_void_p)):
-            assert arguments_in(HipModuleLaunchKernel_extra([pointer])) == ctypes.addressof(number).to_bytes(8, "little")
+        for pointer in (
+            ctypes.pointer(number),
+            ctypes.cast(ctypes.pointer(number), ctypes.c_void_p),
+        ):
+            assert arguments_in(HipModuleLaunchKernel_extra([pointer])) == ctypes.addressof(
+                number
+            ).to_bytes(8, "little")
 
     def test_a_plain_int_is_a_pointer(self):
-        assert arguments_in(HipModuleLaunchKernel_extra([ctypes.c_byte(1), 5])) == bytes([1, *[0] * 7, 5, *[0] * 7])
+        assert arguments_in(HipModuleLaunchKernel_extra([ctypes.c_byte(1), 5])) == bytes(
+            [1, *[0] * 7, 5, *[0] * 7]
+        )
 
     def test_nothing(self):
-        assert arguments_in(HipModuleLaunchKernel_extra([])) == b"" == arguments_in(HipModuleLaunchKernel_extra(()))
+        assert (
+            arguments_in(HipModuleLaunchKernel_extra([]))
+            == b""
+            == arguments_in(HipModuleLaunchKernel_extra(()))
+        )
 
     def test_many_and_large(self):
         large = structure(ctypes.c_byte * 1000)
@@ -247,8 +321,18 @@ class TestEntries:
     def test_numbers_of_numpy_are_values(self):
         import numpy as np
 
-        numbers = [np.int8(-1), np.float32(1.5), np.float16(2), np.float64(3), np.bool_(True), np.uint64(4), np.complex64(1 + 2j)]
-        whole = np.zeros((), np.dtype([(f"f{i}", number.dtype) for i, number in enumerate(numbers)], align=True))
+        numbers = [
+            np.int8(-1),
+            np.float32(1.5),
+            np.float16(2),
+            np.float64(3),
+            np.bool_(True),
+            np.uint64(4),
+            np.complex64(1 + 2j),
+        ]
+        whole = np.zeros(
+            (), np.dtype([(f"f{i}", number.dtype) for i, number in enumerate(numbers)], align=True)
+        )
         for i, number in enumerate(numbers):
             whole[f"f{i}"] = number
         assert arguments_in(HipModuleLaunchKernel_extra(numbers)) == whole.tobytes()
@@ -260,7 +344,12 @@ class TestEntries:
         assert arguments_in(HipModuleLaunchKernel_extra([ml_dtypes.bfloat16(1)])) == b"\x80\x3f"
 
     def test_a_number_that_states_its_type_is_a_value(self):
-        assert arguments_in(HipModuleLaunchKernel_extra([ep.Scalar(5, "int16"), ep.Scalar(6, "int32")])) == b"\5\0\0\0\6\0\0\0"
+        assert (
+            arguments_in(
+                HipModuleLaunchKernel_extra([ep.Scalar(5, "int16"), ep.Scalar(6, "int32")])
+            )
+            == b"\5\0\0\0\6\0\0\0"
+        )
 
     @pytest.mark.numpy
     def test_a_date_is_no_number(self):
@@ -286,7 +375,10 @@ class TestEntries:
     def test_block_is_accepted_as_a_pointer(self):
         extra = HipModuleLaunchKernel_extra([ctypes.c_int(1)])
         assert extra.is_owner and int(Pointer(extra)) == int(extra)
-        assert HipModuleLaunchKernel_extra(None).is_ptr_null and int(HipModuleLaunchKernel_extra(5)) == 5
+        assert (
+            HipModuleLaunchKernel_extra(None).is_ptr_null
+            and int(HipModuleLaunchKernel_extra(5)) == 5
+        )
         assert not HipModuleLaunchKernel_extra(5).is_owner
 
     def test_a_list_that_shrinks_while_it_is_read(self):

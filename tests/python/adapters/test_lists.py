@@ -15,12 +15,27 @@ from hypothesis import strategies as st
 import entrepot as ep
 from adapters.objects import Cai, bytes_at, named
 from entrepot import adapters
-from entrepot.adapters import CStr, ListOfBytes, ListOfInt, ListOfPointer, ListOfUInt64, Pointer, PointerToInt
+from entrepot.adapters import (
+    CStr,
+    ListOfBytes,
+    ListOfInt,
+    ListOfPointer,
+    ListOfUInt64,
+    Pointer,
+    PointerToInt,
+)
 
 pytestmark = pytest.mark.host
 
 # Name → C's type as a code of the struct module.
-NUMBERS = {"Int": "i", "Unsigned": "I", "Long": "l", "UnsignedLong": "L", "Int64": "q", "UInt64": "Q"}
+NUMBERS = {
+    "Int": "i",
+    "Unsigned": "I",
+    "Long": "l",
+    "UnsignedLong": "L",
+    "Int64": "q",
+    "UInt64": "Q",
+}
 
 
 def limits(code: str) -> tuple[int, int]:
@@ -39,8 +54,14 @@ class TestNumbers:
         kind = getattr(adapters, f"ListOf{name}")
         for source in (numbers, tuple(numbers)):
             made = kind(source)
-            assert bytes_at(made, len(numbers) * struct.calcsize(code)) == struct.pack(f"{len(numbers)}{code}", *numbers)
-            assert made.to_list() == list(made) == numbers and made.to_tuple() == tuple(numbers) and len(made) == len(numbers)
+            assert bytes_at(made, len(numbers) * struct.calcsize(code)) == struct.pack(
+                f"{len(numbers)}{code}", *numbers
+            )
+            assert (
+                made.to_list() == list(made) == numbers
+                and made.to_tuple() == tuple(numbers)
+                and len(made) == len(numbers)
+            )
             assert made.is_owner
 
     @every_number
@@ -48,13 +69,22 @@ class TestNumbers:
         kind = getattr(adapters, f"ListOf{name}")
         lowest, highest = limits(code)
         for outside in (lowest - 1, highest + 1, 2**64, -(2**64), 2**100):
-            with pytest.raises(OverflowError, match=f"ListOf{name}: element 2 is {outside}, which does not fit C's "):
+            with pytest.raises(
+                OverflowError,
+                match=f"ListOf{name}: element 2 is {outside}, which does not fit C's ",
+            ):
                 kind([0, highest, outside])
 
     @every_number
-    @pytest.mark.parametrize("bad", [1.5, "1", None, [1], b"1", object(), ctypes.c_float(1), ctypes.c_char(b"a")], ids=named)
+    @pytest.mark.parametrize(
+        "bad",
+        [1.5, "1", None, [1], b"1", object(), ctypes.c_float(1), ctypes.c_char(b"a")],
+        ids=named,
+    )
     def test_non_int_element_error_names_its_index(self, name, code, bad):
-        with pytest.raises(TypeError, match=f"ListOf{name}: element 1 is .*; an int that fits C's .* was expected"):
+        with pytest.raises(
+            TypeError, match=f"ListOf{name}: element 1 is .*; an int that fits C's .* was expected"
+        ):
             getattr(adapters, f"ListOf{name}")([0, bad])
 
     def test_index_protocol_elements_are_accepted(self):
@@ -62,7 +92,12 @@ class TestNumbers:
             def __index__(self):
                 return 5
 
-        assert ListOfInt([Number(), ctypes.c_int(-4), ctypes.c_ubyte(3), True]).to_list() == [5, -4, 3, 1]
+        assert ListOfInt([Number(), ctypes.c_int(-4), ctypes.c_ubyte(3), True]).to_list() == [
+            5,
+            -4,
+            3,
+            1,
+        ]
 
     def test_a_ctypes_number_that_does_not_fit_is_refused(self):
         with pytest.raises(OverflowError, match="element 0"):
@@ -91,14 +126,21 @@ class TestNumbers:
         numbers = array.array("i", [1, 2, 3])
         made = ListOfInt(numbers)
         numbers[0] = 9
-        assert made.to_list() == [9, 2, 3] and not made.is_owner and int(made) == numbers.buffer_info()[0]
+        assert (
+            made.to_list() == [9, 2, 3]
+            and not made.is_owner
+            and int(made) == numbers.buffer_info()[0]
+        )
         with pytest.raises(BufferError):
             numbers.append(4)
 
     @pytest.mark.parametrize("code", "qdfhH")
     def test_elements_of_another_type_are_not_read_as_ints(self, code):
         numbers = array.array(code, [1, 2])
-        with pytest.raises(ValueError, match=rf"ListOfInt: the elements of a array.array have {numbers.itemsize} bytes"):
+        with pytest.raises(
+            ValueError,
+            match=rf"ListOfInt: the elements of a array.array have {numbers.itemsize} bytes",
+        ):
             ListOfInt(numbers)
         assert int(ListOfInt(Pointer(numbers))) == numbers.buffer_info()[0]
 
@@ -122,7 +164,9 @@ class TestNumbers:
             assert int(kind(source)) == 0x1000
         else:
             with pytest.raises(
-                ValueError, match=rf"{kind.__name__}: the elements of a Cai have . bytes and the typestr '{typestr}'"
+                ValueError,
+                match=rf"{kind.__name__}: the elements of a Cai have . bytes and the typestr "
+                rf"'{typestr}'",
             ):
                 kind(source)
         assert int(kind(Pointer(source))) == int(kind(Cai(shape=(0,), typestr=typestr))) == 0x1000
@@ -130,15 +174,23 @@ class TestNumbers:
     def test_elements_of_arrays_as_those_of_a_buffer(self):
         assert ListOfInt(ep.zeros(2, "int32")).to_list() == [0, 0]
         for dtype in ("int64", "float32", "bfloat16"):
-            with pytest.raises(ValueError, match=f"and the dtype {dtype}, those of a ListOfInt are int of 4 bytes"):
+            with pytest.raises(
+                ValueError, match=f"and the dtype {dtype}, those of a ListOfInt are int of 4 bytes"
+            ):
                 ListOfInt(ep.zeros(2, dtype))
 
     def test_elements_that_are_no_pointers(self):
-        with pytest.raises(ValueError, match=r"the elements of a array.array have 4 bytes .*pointers of 8 bytes"):
+        with pytest.raises(
+            ValueError, match=r"the elements of a array.array have 4 bytes .*pointers of 8 bytes"
+        ):
             ListOfPointer(array.array("i", [1, 2]))
 
     def test_elements_that_may_be_ints(self):
-        for numbers in (array.array("I", [1, 2]), bytearray(b"\1\0\0\0\2\0\0\0"), (ctypes.c_int32 * 2)(1, 2)):
+        for numbers in (
+            array.array("I", [1, 2]),
+            bytearray(b"\1\0\0\0\2\0\0\0"),
+            (ctypes.c_int32 * 2)(1, 2),
+        ):
             assert ListOfInt(numbers).to_list() == [1, 2]
         assert ListOfInt(array.array("d")).to_list() == []
 
@@ -146,7 +198,11 @@ class TestNumbers:
     def test_numpy_s_own_ints(self):
         import numpy as np
 
-        with pytest.raises(ValueError, match="have 8 bytes and the format 'l', those of a ListOfInt are int of 4 bytes; convert"):
+        with pytest.raises(
+            ValueError,
+            match="have 8 bytes and the format 'l', those of a ListOfInt are int of 4 bytes; "
+            "convert",
+        ):
             ListOfInt(np.array([1, 2]))
         assert ListOfInt(np.array([1, 2], "int32")).to_list() == [1, 2]
 
@@ -182,7 +238,13 @@ class TestNumbers:
 
     @pytest.mark.parametrize(
         ("count", "error"),
-        [(-1, ValueError), (1.5, TypeError), (2**63, OverflowError), (2**61, MemoryError), (2**60, MemoryError)],
+        [
+            (-1, ValueError),
+            (1.5, TypeError),
+            (2**63, OverflowError),
+            (2**61, MemoryError),
+            (2**60, MemoryError),
+        ],
     )
     def test_counts_that_cannot_be_allocated(self, count, error):
         with pytest.raises(error):
@@ -218,7 +280,10 @@ class TestSingles:
     def test_a_list_of_one(self):
         assert PointerToInt([5]).value == 5
         for numbers in ([], [1, 2], ()):
-            with pytest.raises(ValueError, match=f"one element was expected, not {len(numbers)}; ListOfInt takes any number"):
+            with pytest.raises(
+                ValueError,
+                match=f"one element was expected, not {len(numbers)}; ListOfInt takes any number",
+            ):
                 PointerToInt(numbers)
 
     def test_borrowed_memory_is_read_and_written(self):
@@ -236,9 +301,15 @@ class TestSingles:
         with pytest.raises(ValueError, match="NULL"):
             PointerToInt(None).value = 1
 
-    @pytest.mark.parametrize("source", [bytearray(1), CStr(b"abc"), Pointer(bytearray(1)), Pointer(bytearray(8))[7]], ids=named)
+    @pytest.mark.parametrize(
+        "source",
+        [bytearray(1), CStr(b"abc"), Pointer(bytearray(1)), Pointer(bytearray(8))[7]],
+        ids=named,
+    )
     def test_memory_that_is_too_small(self, source):
-        with pytest.raises(ValueError, match=r"has [13] bytes, and 1 of 4 bytes was expected there"):
+        with pytest.raises(
+            ValueError, match=r"has [13] bytes, and 1 of 4 bytes was expected there"
+        ):
             PointerToInt(source)
 
     def test_memory_past_the_end_is_refused(self):
@@ -285,7 +356,10 @@ class TestStrings:
         strings = ListOfBytes([text, "ä", CStr("c")])
         del text
         gc.collect()
-        assert strings.to_list() == [b"--std=c++17" + b"x" * 50, "ä".encode(), b"c"] and strings.is_owner
+        assert (
+            strings.to_list() == [b"--std=c++17" + b"x" * 50, "ä".encode(), b"c"]
+            and strings.is_owner
+        )
         cells = (ctypes.c_char_p * 3).from_address(int(strings))
         assert [cells[0][:5], cells[2]] == [b"--std", b"c"]
 
@@ -315,12 +389,18 @@ class TestStrings:
         text.free()
 
     def test_a_string_that_does_not_end(self):
-        with pytest.raises(ValueError, match="ListOfBytes: element 1 has no NUL, and C would read past its end"):
+        with pytest.raises(
+            ValueError, match="ListOfBytes: element 1 has no NUL, and C would read past its end"
+        ):
             ListOfBytes([b"", CStr(array.array("B", b"four"))])
 
-    @pytest.mark.parametrize("bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=named)
+    @pytest.mark.parametrize(
+        "bad", [None, 5, 1.5, bytearray(b"x"), memoryview(b"x"), ["x"]], ids=named
+    )
     def test_non_string_element_error_names_its_index(self, bad):
-        with pytest.raises(TypeError, match=r"ListOfBytes: element 1 is .*; bytes, a str or a CStr was expected"):
+        with pytest.raises(
+            TypeError, match=r"ListOfBytes: element 1 is .*; bytes, a str or a CStr was expected"
+        ):
             ListOfBytes([b"", bad])
 
     def test_a_nul_inside_text_names_its_index(self):

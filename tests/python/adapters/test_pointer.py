@@ -13,7 +13,15 @@ import pytest
 
 import entrepot as ep
 from adapters.objects import Cai, bytes_at, named
-from entrepot.adapters import CStr, DeviceArray, HipModuleLaunchKernel_extra, ListOfInt, ListOfPointer, Pointer, PointerToInt
+from entrepot.adapters import (
+    CStr,
+    DeviceArray,
+    HipModuleLaunchKernel_extra,
+    ListOfInt,
+    ListOfPointer,
+    Pointer,
+    PointerToInt,
+)
 from ffi import sample
 from interop import slow
 from tables import publish
@@ -122,7 +130,12 @@ class TestConversions:
         goods += b"resized"
 
     def test_initialisation_with_itself_is_a_no_op(self):
-        for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
+        for adapter in (
+            Pointer(bytearray(b"goods")),
+            ListOfInt([1, 2]),
+            CStr("text"),
+            DeviceArray(bytearray(8)),
+        ):
             before = bytes_at(adapter, 5)
             adapter.__init__(adapter)
             assert bytes_at(adapter, 5) == before
@@ -138,7 +151,12 @@ class TestConversions:
                 yield adapter[1:]
                 yield DeviceArray(adapter)
 
-        for adapter in (Pointer(bytearray(b"goods")), ListOfInt([1, 2]), CStr("text"), DeviceArray(bytearray(8))):
+        for adapter in (
+            Pointer(bytearray(b"goods")),
+            ListOfInt([1, 2]),
+            CStr("text"),
+            DeviceArray(bytearray(8)),
+        ):
             for other in others(adapter):
                 with pytest.raises(BufferError, match="1 others use the memory"):
                     adapter.__init__(None)
@@ -271,7 +289,9 @@ class TestConversions:
         import torch
 
         asked = []
-        monkeypatch.setattr(torch.Tensor, "__dlpack__", lambda self, **keywords: asked.append(keywords))
+        monkeypatch.setattr(
+            torch.Tensor, "__dlpack__", lambda self, **keywords: asked.append(keywords)
+        )
         numbers = torch.arange(4)
         assert int(Pointer(numbers)) == numbers.data_ptr() and asked == []
 
@@ -279,7 +299,9 @@ class TestConversions:
 class TestRefusals:
     @pytest.mark.parametrize("address", [-1, -(2**63), 2**64, 2**80])
     def test_ints_that_are_no_addresses(self, address):
-        with pytest.raises(OverflowError, match=rf"Pointer: {address} is no address: those are 0 to 2\*\*64 - 1"):
+        with pytest.raises(
+            OverflowError, match=rf"Pointer: {address} is no address: those are 0 to 2\*\*64 - 1"
+        ):
             Pointer(address)
 
     @pytest.mark.parametrize("value", [True, False])
@@ -287,13 +309,17 @@ class TestRefusals:
         with pytest.raises(TypeError, match=f"Pointer: {value} is a bool, and no address"):
             Pointer(value)
 
-    @pytest.mark.parametrize("value", [1.5, "text", [], (), {}, object(), 1j, range(3), Ellipsis, NotImplemented, int])
+    @pytest.mark.parametrize(
+        "value", [1.5, "text", [], (), {}, object(), 1j, range(3), Ellipsis, NotImplemented, int]
+    )
     def test_non_address_is_refused(self, value):
         with pytest.raises(TypeError, match="stands for no address"):
             Pointer(value)
 
     def test_strided_buffers(self):
-        with pytest.raises(ValueError, match=r"copy it to contiguous memory first.* or bytes\(x\) does"):
+        with pytest.raises(
+            ValueError, match=r"copy it to contiguous memory first.* or bytes\(x\) does"
+        ):
             Pointer(memoryview(b"goods")[::2])
 
     def test_released_buffer_error_does_not_suggest_a_copy(self):
@@ -307,8 +333,15 @@ class TestRefusals:
     def test_strided_and_fortran_arrays(self):
         import numpy as np
 
-        for numbers in (np.arange(6)[::2], np.asfortranarray(np.ones((2, 3))), np.arange(6).reshape(2, 3).T):
-            with pytest.raises(ValueError, match=r"not C-contiguous; copy it .* first, as numpy\.ascontiguousarray\(x\) or"):
+        for numbers in (
+            np.arange(6)[::2],
+            np.asfortranarray(np.ones((2, 3))),
+            np.arange(6).reshape(2, 3).T,
+        ):
+            with pytest.raises(
+                ValueError,
+                match=r"not C-contiguous; copy it .* first, as numpy\.ascontiguousarray\(x\) or",
+            ):
                 Pointer(numbers)
             assert int(Pointer(np.ascontiguousarray(numbers)))
 
@@ -319,7 +352,10 @@ class TestRefusals:
         with pytest.raises(TypeError, match=r"numpy.int64 may be an address, or memory.*int\(x\)"):
             Pointer(np.int64(5))
         for number in (np.float32(5), np.float64(5), np.complex128(5), np.bool_(True)):
-            with pytest.raises(TypeError, match=rf"a numpy.{type(number).__name__} is a number, and no address: numpy.array"):
+            with pytest.raises(
+                TypeError,
+                match=rf"a numpy.{type(number).__name__} is a number, and no address: numpy.array",
+            ):
                 Pointer(number)
 
     @pytest.mark.numpy
@@ -383,13 +419,16 @@ class TestAsAnObject:
         class Handle(Pointer):
             pass
 
-        assert repr(Pointer(0xBEEF)) == "<Pointer 0xbeef>" and repr(Pointer(None)) == "<Pointer 0x0>"
+        assert (
+            repr(Pointer(0xBEEF)) == "<Pointer 0xbeef>" and repr(Pointer(None)) == "<Pointer 0x0>"
+        )
         assert repr(Handle(5)) == "<Handle 0x5>"
         assert repr(Pointer(HIGHEST)) == f"<Pointer {HIGHEST:#x}>"
 
     def test_equal_where_the_addresses_are(self):
         assert Pointer(5) == Pointer(5) == 5 == PointerToInt(5) and hash(Pointer(5)) == hash(5)
-        assert Pointer(5) != Pointer(6) and Pointer(5) != 6 and Pointer(1) != True  # noqa: E712  a bool is no address
+        assert Pointer(5) != Pointer(6) and Pointer(5) != 6
+        assert Pointer(1) != True  # noqa: E712  a bool is no address
         assert Pointer(5) != "5" and Pointer(5) != None  # noqa: E711
         assert len({Pointer(5), DeviceArray(5), 5}) == 1
         with pytest.raises(TypeError):
@@ -451,11 +490,17 @@ class TestAsAnObject:
         assert cell.value == 0x5678, "the reference keeps what it refers to"
 
     def test_as_c_void_p_has_the_address(self):
-        assert Pointer(5).as_c_void_p().value == 5 and isinstance(Pointer(5).as_c_void_p(), ctypes.c_void_p)
+        assert Pointer(5).as_c_void_p().value == 5 and isinstance(
+            Pointer(5).as_c_void_p(), ctypes.c_void_p
+        )
         assert Pointer(None).as_c_void_p().value is None
 
-    @pytest.mark.parametrize("way", [pickle.dumps, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
-    @pytest.mark.parametrize("adapter", [Pointer(5), CStr("text"), ListOfInt([1]), DeviceArray(None)], ids=named)
+    @pytest.mark.parametrize(
+        "way", [pickle.dumps, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"]
+    )
+    @pytest.mark.parametrize(
+        "adapter", [Pointer(5), CStr("text"), ListOfInt([1]), DeviceArray(None)], ids=named
+    )
     def test_pickling_is_refused_with_the_reason(self, way, adapter):
         with pytest.raises(TypeError, match="cannot be copied or pickled"):
             way(adapter)
@@ -517,7 +562,11 @@ class TestSubclasses:
 
     def test_a_subclass_falls_back_to_the_conversions_of_pointer(self):
         for kind in (CStr, ListOfInt, PointerToInt, DeviceArray):
-            assert int(kind(5)) == 5 and int(kind(ctypes.c_void_p(6))) == 6 and int(kind(Pointer(7))) == 7
+            assert (
+                int(kind(5)) == 5
+                and int(kind(ctypes.c_void_p(6))) == 6
+                and int(kind(Pointer(7))) == 7
+            )
             assert kind(None).is_ptr_null
             assert issubclass(kind, Pointer)
 

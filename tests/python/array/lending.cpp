@@ -17,7 +17,8 @@ void take_back(void *block) {
 
 // `rows` × 4 floats, counted up from 0.
 float *new_block(std::int64_t rows) {
-    auto *const block = static_cast<float *>(std::malloc(static_cast<std::size_t>(rows * 4) * sizeof(float)));
+    auto *const block =
+        static_cast<float *>(std::malloc(static_cast<std::size_t>(rows * 4) * sizeof(float)));
     for (std::int64_t i = 0; i < rows * 4; ++i)
         block[i] = static_cast<float>(i);
     return block;
@@ -40,8 +41,10 @@ PyObject *rows(PyObject *, PyObject *count) {
 PyObject *columns(PyObject *, PyObject *count) {
     const std::int64_t shape[] = {4, PyLong_AsLongLong(count)}, strides[] = {1, 4};
     const float *const block = new_block(shape[1]);
-    return shown(
-        [&] { return entrepot::Array::from_address(block, shape, take_back, const_cast<float *>(block), "host", strides); });
+    return shown([&] {
+        return entrepot::Array::from_address(block, shape, take_back, const_cast<float *>(block),
+                                             "host", strides);
+    });
 }
 
 // An Array of the memory at the address, with that dtype and without a deleter; through the table
@@ -51,7 +54,8 @@ PyObject *at(PyObject *, PyObject *args) {
     entrepot_view what{};
     std::int64_t extent = 0;
     const char *device = nullptr;
-    if (!PyArg_ParseTuple(args, "KLbbHz", &address, &extent, &what.dtype_code, &what.dtype_bits, &what.dtype_lanes, &device))
+    if (!PyArg_ParseTuple(args, "KLbbHz", &address, &extent, &what.dtype_code, &what.dtype_bits,
+                          &what.dtype_lanes, &device))
         return nullptr;
     what.data = reinterpret_cast<void *>(address);
     what.shape = extent < 0 ? nullptr : &extent;
@@ -73,7 +77,8 @@ PyMethodDef functions[] = {{"rows", rows, METH_O, nullptr},
                            {"at", at, METH_VARARGS, nullptr},
                            {"counts", counts, METH_NOARGS, nullptr},
                            {}};
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "lending", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "lending", nullptr, -1, functions, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

@@ -28,7 +28,10 @@ class TestBetweenDevices:
 
     def test_between_contexts(self, source_place: Place, target_place: Place) -> None:
         first, second = source_place.device.sub_devices(equally=1)
-        queues = ep.Queue(first, context=ep.Context([first])), ep.Queue(second, context=ep.Context([second]))
+        queues = (
+            ep.Queue(first, context=ep.Context([first])),
+            ep.Queue(second, context=ep.Context([second])),
+        )
         source = ep.empty((50, 3), "float32", kind=source_place.kind, queue=queues[0])
         target = ep.empty((50, 3), "float32", kind=target_place.kind, queue=queues[1])
         assert source.context != target.context
@@ -48,7 +51,9 @@ class TestBetweenDevices:
 class TestQueues:
     def test_overlap(self, place: Place) -> None:
         part = place.device.sub_devices(equally=1)[0]
-        array = ep.empty(10, "int32", kind=place.kind, queue=ep.Queue(part, context=ep.Context([part])))
+        array = ep.empty(
+            10, "int32", kind=place.kind, queue=ep.Queue(part, context=ep.Context([part]))
+        )
         with pytest.raises(ValueError, match="overlap"):
             ep.copy(array[1:], array[:-1])
 
@@ -68,7 +73,10 @@ class TestQueues:
             with pytest.raises(ep.ExchangeError, match="queue of"):
                 ep.asarray(source, queue=ep.Queue("host"))
         else:
-            assert ep.asarray(source, queue=ep.Queue("host")).copy_to_host().numpy().tolist() == [7] * 4
+            assert (
+                ep.asarray(source, queue=ep.Queue("host")).copy_to_host().numpy().tolist()
+                == [7] * 4
+            )
 
 
 @pytest.mark.alone
@@ -77,8 +85,12 @@ class TestMemoryThatTheHostChanges:
     """NumPy's memory may be written at any time. A copy after a running kernel waits for it."""
 
     WAYS: ClassVar[dict[str, Callable[[Any, ep.Queue], ep.Array]]] = {
-        "asarray": lambda source, queue: ep.asarray(source, device="opencl:cpu", copy=True, queue=queue),
-        "from_dlpack": lambda source, queue: ep.from_dlpack(source, device="opencl:cpu", copy=True, queue=queue),
+        "asarray": lambda source, queue: ep.asarray(
+            source, device="opencl:cpu", copy=True, queue=queue
+        ),
+        "from_dlpack": lambda source, queue: ep.from_dlpack(
+            source, device="opencl:cpu", copy=True, queue=queue
+        ),
         "to": lambda source, queue: ep.asarray(source).to(queue=queue),
     }
 
@@ -110,7 +122,11 @@ class TestMemoryThatTheHostChanges:
         assert set(values(copied)) == {7}
 
     def test_copies_between_it_and_an_array(self, busy: ep.Queue) -> None:
-        array, source, target = ep.zeros(1000, "int32", queue=busy), np.full(1000, 7, "int32"), np.zeros(1000, "int32")
+        array, source, target = (
+            ep.zeros(1000, "int32", queue=busy),
+            np.full(1000, 7, "int32"),
+            np.zeros(1000, "int32"),
+        )
         ep.copy(array, source)
         source[:] = 9
         ep.copy(target, array)
@@ -178,17 +194,26 @@ class TestRefusals:
         with pytest.raises(ValueError, match="share one place"):
             ep.copy(window, np.zeros((3, 2)))
 
-    @pytest.mark.parametrize(("value", "dtype"), [(256, "uint8"), (-1, "uint32"), (1 << 40, "int32"), (1 << 70, "int64")])
+    @pytest.mark.parametrize(
+        ("value", "dtype"), [(256, "uint8"), (-1, "uint32"), (1 << 40, "int32"), (1 << 70, "int64")]
+    )
     def test_a_value_out_of_range(self, value: int, dtype: str) -> None:
         with pytest.raises(OverflowError):
             ep.full(3, value, dtype)
 
     def test_a_float_for_integers(self) -> None:
-        with pytest.raises(TypeError, match=r"a float was given for an element of int32; pass an int, as int\(value\)"):
+        with pytest.raises(
+            TypeError,
+            match=r"a float was given for an element of int32; pass an int, as int\(value\)",
+        ):
             ep.full(3, 1.5, "int32")
-        with pytest.raises(TypeError, match="a str was given for an element of float32; pass a float or an int"):
+        with pytest.raises(
+            TypeError, match="a str was given for an element of float32; pass a float or an int"
+        ):
             ep.fill(ep.zeros(3, "float32"), "1.5")
-        with pytest.raises(TypeError, match="a NoneType was given for an element of complex64; pass a number"):
+        with pytest.raises(
+            TypeError, match="a NoneType was given for an element of complex64; pass a number"
+        ):
             ep.full(3, None, "complex64")
 
     def test_an_error_of_the_value_s_own(self) -> None:
@@ -202,18 +227,30 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("call", "words"),
         [
-            (lambda: ep.zeros(3), r"zeros\(\) is missing its argument 'dtype'; it takes shape, dtype, device, kind, queue"),
+            (
+                lambda: ep.zeros(3),
+                r"zeros\(\) is missing its argument 'dtype'; it takes shape, dtype, device, kind, "
+                r"queue",
+            ),
             (lambda: ep.full(3, 1), r"full\(\) is missing its argument 'dtype'"),
-            (lambda: ep.fill(ep.zeros(3, "int8")), r"fill\(\) is missing its argument 'value'; it takes array, value, queue"),
+            (
+                lambda: ep.fill(ep.zeros(3, "int8")),
+                r"fill\(\) is missing its argument 'value'; it takes array, value, queue",
+            ),
             (lambda: ep.copy(ep.zeros(3, "int8")), r"copy\(\) is missing its argument 'src'"),
             (
                 lambda: ep.zeros(3, "int8", "host"),
                 r"zeros\(\) takes 2 positional arguments but 3 were given; by name it takes device",
             ),
-            (lambda: ep.zeros(3, dtyp="int8"), r"unexpected keyword argument 'dtyp'; it takes shape, dtype"),
+            (
+                lambda: ep.zeros(3, dtyp="int8"),
+                r"unexpected keyword argument 'dtyp'; it takes shape, dtype",
+            ),
         ],
     )
-    def test_wrong_arguments_are_refused_in_words(self, call: Callable[[], object], words: str) -> None:
+    def test_wrong_arguments_are_refused_in_words(
+        self, call: Callable[[], object], words: str
+    ) -> None:
         with pytest.raises(TypeError, match=words):
             call()
 

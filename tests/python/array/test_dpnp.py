@@ -30,7 +30,9 @@ def address(x) -> int:
 def test_asarray_does_not_copy(dpnp, kind):
     array = ep.zeros((2, 3), "float32", device="opencl:cpu", kind=kind)
     assert address(dpnp.asarray(array)) == array.data_ptr
-    assert address(dpnp.asarray(array, copy=False)) == array.data_ptr, "and again, from what was kept"
+    assert address(dpnp.asarray(array, copy=False)) == array.data_ptr, (
+        "and again, from what was kept"
+    )
 
 
 def test_second_asarray_sees_work_since_the_first(dpnp, array):

@@ -41,7 +41,8 @@ def test_torch_s_own() -> None:
 
 
 @pytest.mark.parametrize(
-    "spelling", [Path("weights.float32"), Path("float32"), Shown("weights.float32"), of_library("a.float32")]
+    "spelling",
+    [Path("weights.float32"), Path("float32"), Shown("weights.float32"), of_library("a.float32")],
 )
 def test_object_with_a_dtype_name_in_its_repr_is_refused(spelling: Any) -> None:
     with pytest.raises(TypeError, match="a dtype was expected"):

@@ -21,7 +21,9 @@ def test_array_equals_itself_and_no_other_array(place: Place) -> None:
 
 
 @every_place
-@pytest.mark.parametrize("other", [3, 3.0, 3j, True, "x", b"x", (3,), [3], {}, object(), ep.Scalar(3, "int32")])
+@pytest.mark.parametrize(
+    "other", [3, 3.0, 3j, True, "x", b"x", (3,), [3], {}, object(), ep.Scalar(3, "int32")]
+)
 def test_comparison_with_no_array_raises_with_remedy(place: Place, other: object) -> None:
     array = ep.full(3, 3, "int32", device=place.device, kind=place.kind)
     remedy = r"numpy\.asarray\(array\)"

@@ -45,7 +45,9 @@ class Lender:
         return [address for address, _ in self.calls]
 
     def lend(self, **options: Any) -> ep.Array:
-        return ep.from_address(self.address, self.block.size, "float32", **{"deleter": self, **options})
+        return ep.from_address(
+            self.address, self.block.size, "float32", **{"deleter": self, **options}
+        )
 
 
 def elements(array: ep.Array) -> list[float]:
@@ -56,7 +58,11 @@ def elements(array: ep.Array) -> list[float]:
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The reported exceptions, as (type, text, object)."""
     reported: list[Any] = []
-    monkeypatch.setattr(sys, "unraisablehook", lambda it: reported.append((it.exc_type, str(it.exc_value), it.object)))
+    monkeypatch.setattr(
+        sys,
+        "unraisablehook",
+        lambda it: reported.append((it.exc_type, str(it.exc_value), it.object)),
+    )
     return reported
 
 
@@ -68,10 +74,21 @@ class TestWhatIsThere:
     def test_the_drivers_say(self, place: Place) -> None:
         lender = Lender(place)
         array = lender.lend()
-        assert (array.data_ptr, array.shape, array.strides, str(array.dtype)) == (lender.address, (16,), (1,), "float32")
-        if place.device.backend == "hip" and array.device.backend == "cuda":  # HIP over CUDA: both drivers know it
+        assert (array.data_ptr, array.shape, array.strides, str(array.dtype)) == (
+            lender.address,
+            (16,),
+            (1,),
+            "float32",
+        )
+        if (
+            place.device.backend == "hip" and array.device.backend == "cuda"
+        ):  # HIP over CUDA: both drivers know it
             array = lender.lend(device=place.device)
-        assert (array.device, array.kind, array.context) == (place.device, lender.block.kind, lender.block.context)
+        assert (array.device, array.kind, array.context) == (
+            place.device,
+            lender.block.kind,
+            lender.block.context,
+        )
         assert not array.read_only
         ep.fill(array, 7).wait()
         assert elements(lender.block) == [7] * 16
@@ -79,7 +96,11 @@ class TestWhatIsThere:
     @every_place
     def test_the_device_may_be_named(self, place: Place) -> None:
         lender = Lender(place)
-        for named in ({"device": place.selector}, {"device": place.device}, {"queue": ep.Queue(place.device)}):
+        for named in (
+            {"device": place.selector},
+            {"device": place.device},
+            {"queue": ep.Queue(place.device)},
+        ):
             array = lender.lend(**named)
             assert (array.device, array.kind) == (place.device, lender.block.kind)
             assert "queue" not in named or array.queue == named["queue"]
@@ -97,7 +118,10 @@ class TestWhatIsThere:
         address = ctypes.addressof(data)
         columns = ep.from_address(address, (4, 3), "int16", strides=(1, 4), owner=data)
         assert memoryview(columns).tolist() == [[0, 4, 8], [1, 5, 9], [2, 6, 10], [3, 7, 11]]
-        assert ep.from_address(address, [2, 2], "int16", strides=[6, 0], owner=data).strides == (6, 0)
+        assert ep.from_address(address, [2, 2], "int16", strides=[6, 0], owner=data).strides == (
+            6,
+            0,
+        )
         assert ep.from_address(address, (), "int16", owner=data).item() == 0
         assert ep.from_address(address, 12, "int16", read_only=True, owner=data).read_only
 
@@ -119,7 +143,9 @@ class TestWhatIsThere:
 
     @pytest.mark.sycl
     def test_empty_array_is_on_the_named_device(self) -> None:
-        assert str(ep.from_address(0, 0, "int8", device="opencl:cpu").device).startswith("opencl:cpu")
+        assert str(ep.from_address(0, 0, "int8", device="opencl:cpu").device).startswith(
+            "opencl:cpu"
+        )
 
     @pytest.mark.sycl
     def test_a_queue_says_which_context(self) -> None:
@@ -140,7 +166,9 @@ class TestWhatIsThere:
 
         queue = dpctl.SyclQueue("opencl:cpu")
         blocks = [getattr(dpctl.memory, f"MemoryUSM{kind}")(64, queue=queue)]
-        array = ep.from_address(blocks[0]._pointer, 16, "int32", queue=queue, deleter=lambda address: blocks.clear())
+        array = ep.from_address(
+            blocks[0]._pointer, 16, "int32", queue=queue, deleter=lambda address: blocks.clear()
+        )
         assert (array.kind, array.data_ptr) == (kind.lower(), blocks[0]._pointer)
         ep.fill(array, 9).wait()
         answer = bytearray(64)
@@ -165,7 +193,11 @@ class TestRefused:
             ((4096.0, 4, "uint8"), TypeError, "address must be an int, not a float"),
             ((None, 4, "uint8"), TypeError, "address must be an int, not a NoneType"),
             (("4096", 4, "uint8"), TypeError, "address must be an int, not a str"),
-            ((ctypes.c_void_p(4096), 4, "uint8"), TypeError, "address must be an int, not a c_void_p"),
+            (
+                (ctypes.c_void_p(4096), 4, "uint8"),
+                TypeError,
+                "address must be an int, not a c_void_p",
+            ),
             ((-1, 4, "uint8"), OverflowError, r"0 to 2\*\*64 - 1"),
             ((1 << 64, 4, "uint8"), OverflowError, r"0 to 2\*\*64 - 1"),
             ((0, 4, "uint8"), ValueError, "the address is 0"),
@@ -181,7 +213,9 @@ class TestRefused:
         ],
         ids=lambda part: part if isinstance(part, str) else "",
     )
-    def test_invalid_arguments_are_refused(self, arguments: tuple[Any, Any, Any], error: type[Exception], words: str) -> None:
+    def test_invalid_arguments_are_refused(
+        self, arguments: tuple[Any, Any, Any], error: type[Exception], words: str
+    ) -> None:
         self.refused(error, words, *arguments)
 
     @pytest.mark.parametrize(
@@ -205,7 +239,11 @@ class TestRefused:
         """Neither deleter nor owner is called or kept."""
         calls: list[int] = []
         references = sys.getrefcount(calls), sys.getrefcount(GOOD)
-        for last in ({"deleter": calls.append}, {"owner": GOOD}, {"deleter": CALLBACK(calls.append)}):
+        for last in (
+            {"deleter": calls.append},
+            {"owner": GOOD},
+            {"deleter": CALLBACK(calls.append)},
+        ):
             with pytest.raises(error, match=words):
                 ep.from_address(*arguments, **options, **last)
             last.clear()
@@ -213,9 +251,15 @@ class TestRefused:
         assert calls == []
         assert (sys.getrefcount(calls), sys.getrefcount(GOOD)) == references
 
-    @pytest.mark.parametrize("deleter", ["free", 1.5, True, object(), ctypes.c_void_p(8)], ids=lambda given: type(given).__name__)
+    @pytest.mark.parametrize(
+        "deleter",
+        ["free", 1.5, True, object(), ctypes.c_void_p(8)],
+        ids=lambda given: type(given).__name__,
+    )
     def test_invalid_deleter_is_refused(self, deleter: Any) -> None:
-        with pytest.raises(TypeError, match="a callable, a PyCapsule, a C function of ctypes or the address of one"):
+        with pytest.raises(
+            TypeError, match="a callable, a PyCapsule, a C function of ctypes or the address of one"
+        ):
             ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
 
     @pytest.mark.parametrize("deleter", [0, CALLBACK()], ids=["0", "a null function"])
@@ -242,13 +286,21 @@ class TestAnotherPlace:
         assert lender.calls == []
 
     def test_the_host_does_not_reach_it(self) -> None:
-        self.refused("is device memory of opencl:cpu.*memory of host was asked for", Lender(SYCL[1]), device="host")
+        self.refused(
+            "is device memory of opencl:cpu.*memory of host was asked for",
+            Lender(SYCL[1]),
+            device="host",
+        )
 
     def test_no_device_knows_it(self) -> None:
         lender = Lender()
         address = (ctypes.c_float * 64)()
         lender.address = ctypes.addressof(address)
-        self.refused("unknown in the default context of opencl:cpu.*ordinary host memory", lender, device="opencl:cpu")
+        self.refused(
+            "unknown in the default context of opencl:cpu.*ordinary host memory",
+            lender,
+            device="opencl:cpu",
+        )
 
     def test_memory_of_another_device_is_refused(self) -> None:
         (part, *_) = ep.device("opencl:cpu").sub_devices(equally=1)
@@ -260,7 +312,9 @@ class TestAnotherPlace:
         lender = Lender()
         with ep.memory.use_resource(ep.memory.direct()):
             block = ep.memory.MemoryUSMShared(64)
-        with pytest.raises(ep.ExchangeError, match=r"need the 1048576 bytes.*the allocation there has"):
+        with pytest.raises(
+            ep.ExchangeError, match=r"need the 1048576 bytes.*the allocation there has"
+        ):
             ep.from_address(block._pointer, 1 << 18, "float32", deleter=lender)
         assert lender.calls == []
 
@@ -285,7 +339,11 @@ class TestDeleter:
         array = lender.lend()
         view = array[3:][::2]
         copied = ep.asarray(array)
-        capsule = array.__dlpack__(max_version=(1, 0), stream=-1) if place.selector != "host" else array.__dlpack__()
+        capsule = (
+            array.__dlpack__(max_version=(1, 0), stream=-1)
+            if place.selector != "host"
+            else array.__dlpack__()
+        )
         del array
         assert lender.calls == []
         del view
@@ -320,7 +378,10 @@ class TestDeleter:
         calls: list[int] = []
         destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(calls.append)
         new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        new.restype, new.argtypes = (
+            ctypes.py_object,
+            (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+        )
         for keyword in ("deleter", "owner"):
             capsule = new(ADDRESS, b"memory", ctypes.cast(destructor, ctypes.c_void_p).value)
             array = ep.from_address(ADDRESS, 4, "float32", **{keyword: capsule})
@@ -349,7 +410,9 @@ class TestDeleter:
         libc = ctypes.CDLL(None)
         libc.malloc.restype = ctypes.c_void_p
         for _ in range(3):
-            array = ep.from_address(libc.malloc(ctypes.c_size_t(1 << 20)), 1 << 20, "uint8", deleter=libc.free)
+            array = ep.from_address(
+                libc.malloc(ctypes.c_size_t(1 << 20)), 1 << 20, "uint8", deleter=libc.free
+            )
             memoryview(array)[-1] = 1
             del array
         assert libc.free.argtypes is None
@@ -366,11 +429,18 @@ class TestDeleter:
         assert raised.value.__context__ is None
         assert len(unraisable) == 2
 
-    @pytest.mark.parametrize("wrap", [lambda function: function, CALLBACK], ids=["callable", "CFUNCTYPE"])
+    @pytest.mark.parametrize(
+        "wrap", [lambda function: function, CALLBACK], ids=["callable", "CFUNCTYPE"]
+    )
     def test_runs_well_while_an_exception_unwinds(self, wrap: Callable[[Any], Any]) -> None:
         sums: list[int] = []
         with pytest.raises(ZeroDivisionError):
-            _ = ep.from_address(ADDRESS, 4, "float32", deleter=wrap(lambda address: sums.append(sum(range(10))))), 1 / 0
+            _ = (
+                ep.from_address(
+                    ADDRESS, 4, "float32", deleter=wrap(lambda address: sums.append(sum(range(10))))
+                ),
+                1 / 0,
+            )
         assert sums == [45]
 
     def test_deleter_may_make_and_drop_arrays(self) -> None:
@@ -384,7 +454,9 @@ class TestDeleter:
         ep.from_address(ADDRESS, 4, "float32", deleter=another)
         assert calls == [ADDRESS] * 1000
 
-    @pytest.mark.parametrize("wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"])
+    @pytest.mark.parametrize(
+        "wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"]
+    )
     def test_comes_back_to_a_thread_with_the_gil(self, wrap: Callable[[Any], Any]) -> None:
         lender = Lender()
         drop_without_the_gil(lender.lend(deleter=wrap(lender)))
@@ -405,7 +477,10 @@ class TestDeleter:
             thread.start()
         for thread in threads:
             thread.join()
-        assert settles(lambda: [lender.addresses for lender in lenders], [[lender.address] for lender in lenders])
+        assert settles(
+            lambda: [lender.addresses for lender in lenders],
+            [[lender.address] for lender in lenders],
+        )
 
     def test_an_owner_in_a_cycle_is_collected(self) -> None:
         class Block(bytearray):
@@ -482,7 +557,9 @@ class TestDeleter:
 @pytest.mark.alone
 class TestWork:
     @pytest.mark.parametrize("place", SYCL, ids=str)
-    @pytest.mark.parametrize("wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"])
+    @pytest.mark.parametrize(
+        "wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"]
+    )
     def test_is_called_after_the_kernel(self, place: Place, wrap: Callable[[Any], Any]) -> None:
         lender = Lender(place)
         array = lender.lend(deleter=wrap(lender))
@@ -524,7 +601,9 @@ def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     here = Path(__file__)
     include = [f"-I{sysconfig.get_path('include')}", f"-I{here.parents[3] / 'include'}"]
     flags = ["-std=c++20", "-shared", "-fPIC", "-Wall", "-Werror"]
-    subprocess.run(["c++", *flags, *include, "-o", library, here.with_name("lending.cpp")], check=True)
+    subprocess.run(
+        ["c++", *flags, *include, "-o", library, here.with_name("lending.cpp")], check=True
+    )
     spec = importlib.util.spec_from_file_location("lending", library)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)

@@ -56,10 +56,14 @@ class TestArguments:
         ep.copy(x, np.arange(64, dtype="float32"))
         event = program.kernel("axpy")[64, 16](y, x, np.float32(2))
         event.wait()
-        np.testing.assert_array_equal(y.copy_to_host().numpy(), 1 + 2 * np.arange(64, dtype="float32"))
+        np.testing.assert_array_equal(
+            y.copy_to_host().numpy(), 1 + 2 * np.arange(64, dtype="float32")
+        )
 
     @pytest.mark.parametrize(
-        "scalar", [np.float32(2), ep.Scalar(2, "float32"), ctypes.c_float(2)], ids=["numpy", "ours", "ctypes"]
+        "scalar",
+        [np.float32(2), ep.Scalar(2, "float32"), ctypes.c_float(2)],
+        ids=["numpy", "ours", "ctypes"],
     )
     def test_many_arguments_as_few(self, place: Place, scalar: object) -> None:
         """More arguments than fit without an allocation."""
@@ -93,7 +97,9 @@ class TestArguments:
         np.testing.assert_array_equal(out.copy_to_host().numpy().ravel(), np.arange(24))
 
     @pytest.mark.parametrize("shape", [(8,), ()], ids=["1-d", "0-d"])
-    def test_an_array_of_numpy_is_an_array(self, program: ep.Program, place: Place, shape: tuple[int, ...]) -> None:
+    def test_an_array_of_numpy_is_an_array(
+        self, program: ep.Program, place: Place, shape: tuple[int, ...]
+    ) -> None:
         x, y = np.full(shape, 5, "float32"), place.empty(8, "float32")
         ep.fill(y, 1)
         program.kernel("axpy")[max(x.size, 1)](y, x, np.float32(2)).wait()
@@ -105,7 +111,9 @@ class TestArguments:
 def test_kernel_call_without_a_range_is_refused(program: ep.Program) -> None:
     out = ep.zeros(2, "int32", device="opencl:cpu")
     with pytest.raises(
-        TypeError, match=r"launch: the kernel slow was called without a range, .*: kernel\[global, local\]\(arguments"
+        TypeError,
+        match=r"launch: the kernel slow was called without a range, .*: kernel\[global, "
+        r"local\]\(arguments",
     ):
         program.kernel("slow")(out, ep.Scalar(1, "int64"))
 
@@ -134,7 +142,10 @@ class TestOrder:
         """Though it is recorded late, just before the next work."""
         data = ep.zeros(2, "int32", device="opencl:cpu")
         slow = program.kernel("slow")[1]
-        for again in (lambda: slow(data, ep.Scalar(400_000_000, "int64")), lambda: ep.fill(data, 3)):
+        for again in (
+            lambda: slow(data, ep.Scalar(400_000_000, "int64")),
+            lambda: ep.fill(data, 3),
+        ):
             first = slow(data, ep.Scalar(10_000_000, "int64"))
             slow(data, ep.Scalar(400_000_000, "int64"))
             second = again()
@@ -158,7 +169,10 @@ class TestOrder:
 
 class TestRefusals:
     def test_unknown_keyword_is_refused(self, program: ep.Program) -> None:
-        with pytest.raises(TypeError, match=r"launch\(\) got an unexpected keyword argument 'stream'; it takes queue"):
+        with pytest.raises(
+            TypeError,
+            match=r"launch\(\) got an unexpected keyword argument 'stream'; it takes queue",
+        ):
             program.kernel("slow")[1](stream=1)
         with pytest.raises(TypeError, match="keywords must be strings"):
             program.kernel("slow")[1](**{1: 2})  # type: ignore[arg-type]
@@ -169,7 +183,9 @@ class TestRefusals:
 
     def test_scalar_of_unsupported_dtype_is_refused(self, program: ep.Program) -> None:
         with pytest.raises(ep.ExchangeError, match="M8"):
-            program.kernel("slow")[1](ep.zeros(2, "int32", device="opencl:cpu"), np.datetime64("2026-11-21"))
+            program.kernel("slow")[1](
+                ep.zeros(2, "int32", device="opencl:cpu"), np.datetime64("2026-11-21")
+            )
 
     def test_a_scalar_without_a_type(self, program: ep.Program) -> None:
         with pytest.raises(TypeError, match="does not say its type"):
@@ -177,9 +193,13 @@ class TestRefusals:
 
     def test_memory_of_another_context(self, program: ep.Program) -> None:
         part = ep.device("opencl:cpu").sub_devices(equally=1)[0]
-        stranger = ep.empty(8, "float32", kind="device", queue=ep.Queue(part, context=ep.Context([part])))
+        stranger = ep.empty(
+            8, "float32", kind="device", queue=ep.Queue(part, context=ep.Context([part]))
+        )
         with pytest.raises(ep.KernelError, match=r"argument 1.*compute follows data"):
-            program.kernel("axpy")[8](ep.zeros(8, "float32", device="opencl:cpu"), stranger, np.float32(1))
+            program.kernel("axpy")[8](
+                ep.zeros(8, "float32", device="opencl:cpu"), stranger, np.float32(1)
+            )
 
     @pytest.mark.parametrize("count", [0, 2, 4])
     def test_wrong_number_of_arguments(self, program: ep.Program, count: int) -> None:
@@ -193,9 +213,13 @@ class TestRefusals:
             program.kernel("axpy")[index]
 
     @pytest.mark.parametrize("extents", [(2**32, 2**32), (2**62, 2**62, 4)])
-    def test_more_work_items_than_can_be_counted(self, program: ep.Program, extents: tuple[int, ...]) -> None:
+    def test_more_work_items_than_can_be_counted(
+        self, program: ep.Program, extents: tuple[int, ...]
+    ) -> None:
         with pytest.raises(ep.KernelError, match=r"2\*\*64 work-items or more"):
-            program.kernel("axpy")[extents, None](*[ep.zeros(4, "float32", device="opencl:cpu")] * 2, np.float32(1))
+            program.kernel("axpy")[extents, None](
+                *[ep.zeros(4, "float32", device="opencl:cpu")] * 2, np.float32(1)
+            )
 
     def test_a_group_that_does_not_divide(self, program: ep.Program) -> None:
         y = ep.zeros(10, "float32", device="opencl:cpu")
@@ -218,4 +242,6 @@ class TestRefusals:
 
     def test_source_that_does_not_compile(self) -> None:
         with pytest.raises(ep.KernelError, match=r"undeclared|error"):
-            ep.Program("__kernel void f(__global int *p) { p[0] = nonsense; }", ep.device("opencl:cpu"))
+            ep.Program(
+                "__kernel void f(__global int *p) { p[0] = nonsense; }", ep.device("opencl:cpu")
+            )

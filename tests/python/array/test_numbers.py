@@ -1,4 +1,6 @@
-"""One element as Python's number: item(), float(), int(), bool(), complex(), wherever the memory is."""
+"""One element as Python's number: item(), float(), int(), bool(), complex(), wherever the memory
+is.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def test_only_one_element_is_a_number(ask: object, shape: tuple[int, ...]) -> No
     if array.size == 1:
         assert ask(array) == 0
         return
-    with pytest.raises(ValueError, match=f"an array of {array.size} elements cannot be converted to a number"):
+    with pytest.raises(
+        ValueError, match=f"an array of {array.size} elements cannot be converted to a number"
+    ):
         ask(array)
 
 
@@ -70,7 +74,12 @@ def test_dtype_without_a_python_number_is_refused() -> None:
 
 
 def test_a_scalar_shows_what_makes_it() -> None:
-    for scalar in (ep.Scalar(1.5, "float32"), ep.Scalar(-3, "int64"), ep.Scalar(1j, "complex64"), ep.Scalar(True, "bool")):
+    for scalar in (
+        ep.Scalar(1.5, "float32"),
+        ep.Scalar(-3, "int64"),
+        ep.Scalar(1j, "complex64"),
+        ep.Scalar(True, "bool"),
+    ):
         again = eval(repr(scalar), {"Scalar": ep.Scalar})
         assert (again.value, again.dtype) == (scalar.value, scalar.dtype)
     assert repr(ep.Scalar(1.5, "float32")) == "Scalar(1.5, 'float32')"

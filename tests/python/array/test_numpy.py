@@ -15,9 +15,13 @@ pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 
 @pytest.mark.sycl
-@pytest.mark.parametrize("call", [np.asarray, np.array, lambda a: np.asarray(a, "float64"), lambda a: a.numpy()])
+@pytest.mark.parametrize(
+    "call", [np.asarray, np.array, lambda a: np.asarray(a, "float64"), lambda a: a.numpy()]
+)
 def test_device_memory_is_refused(call):
-    with pytest.raises(ep.ExchangeError, match="device memory of opencl:cpu:0, which the host cannot reach"):
+    with pytest.raises(
+        ep.ExchangeError, match="device memory of opencl:cpu:0, which the host cannot reach"
+    ):
         call(ep.zeros(4, "int32", device="opencl:cpu", kind="device"))
 
 

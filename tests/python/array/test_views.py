@@ -1,4 +1,6 @@
-"""Views of an Array against NumPy's of the same memory: shapes, strides, addresses, and never a copy."""
+"""Views of an Array against NumPy's of the same memory: shapes, strides, addresses, and never a
+copy.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +26,18 @@ def same(array: ep.Array, expected: np.ndarray) -> None:
     assert array.nbytes == expected.nbytes
     if expected.size:
         assert array.data_ptr == expected.ctypes.data
-        for mine, theirs, extent in zip(array.strides, expected.strides, expected.shape, strict=True):
+        for mine, theirs, extent in zip(
+            array.strides, expected.strides, expected.shape, strict=True
+        ):
             assert extent == 1 or mine * array.itemsize == theirs
 
 
 class TestIndexing:
     @given(data=st.data(), shape=hnp.array_shapes(min_dims=0, max_dims=5, min_side=0, max_side=5))
     def test_basic_indices_are_numpys(self, data: st.DataObject, shape: tuple[int, ...]) -> None:
-        index = data.draw(hnp.basic_indices(shape, max_dims=8, allow_newaxis=True, allow_ellipsis=True))
+        index = data.draw(
+            hnp.basic_indices(shape, max_dims=8, allow_newaxis=True, allow_ellipsis=True)
+        )
         base = np.arange(np.prod(shape, dtype=int), dtype="int32").reshape(shape)
         expected = base[index]
         if not isinstance(expected, np.ndarray):  # NumPy makes scalars of single elements
@@ -81,7 +87,9 @@ class TestReshape:
         shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=4, max_side=4))
         base = np.arange(np.prod(shape), dtype="int64").reshape(shape)
         base = base.transpose(data.draw(st.permutations(range(base.ndim))))
-        target = data.draw(st.sampled_from([(-1,), base.shape[::-1], (*base.shape, 1), (base.shape[0], -1)]))
+        target = data.draw(
+            st.sampled_from([(-1,), base.shape[::-1], (*base.shape, 1), (base.shape[0], -1)])
+        )
         expected = base.reshape(target)
         if np.shares_memory(expected, base):
             same(ep.asarray(base).reshape(target), expected)
@@ -148,7 +156,9 @@ class TestBroadcast:
 
 class TestRepr:
     def test_rows_of_nothing_are_not_counted(self) -> None:
-        assert repr(ep.empty((10**12, 0), "float32")).startswith("Array([], shape=(1000000000000, 0), ")
+        assert repr(ep.empty((10**12, 0), "float32")).startswith(
+            "Array([], shape=(1000000000000, 0), "
+        )
 
     @pytest.mark.parametrize(
         ("values", "shown"),
@@ -164,31 +174,57 @@ class TestRepr:
             (np.arange(6).reshape(2, 3).T, "[[0, 3],\n       [1, 4],\n       [2, 5]], dtype=int64"),
             (np.zeros((1, 2, 1), "uint8"), "[[[0],\n        [0]]], dtype=uint8"),
         ],
-        ids=["0-d", "float64", "float32", "float16", "bool", "int8", "uint64", "complex", "transposed", "3-d"],
+        ids=[
+            "0-d",
+            "float64",
+            "float32",
+            "float16",
+            "bool",
+            "int8",
+            "uint64",
+            "complex",
+            "transposed",
+            "3-d",
+        ],
     )
     def test_values_of_the_host(self, values: np.ndarray, shown: str) -> None:
         assert repr(ep.asarray(values)) == f"Array({shown}, device=host, kind=host)"
 
     def test_read_only(self) -> None:
-        assert repr(ep.asarray(b"ab")) == "Array([97, 98], dtype=uint8, device=host, kind=host, read_only=True)"
+        assert (
+            repr(ep.asarray(b"ab"))
+            == "Array([97, 98], dtype=uint8, device=host, kind=host, read_only=True)"
+        )
 
     def test_types_without_numbers_show_their_bits(self) -> None:
-        assert repr(ep.asarray(b"\x01\xfe").view("float8_e5m2")).startswith("Array([0x01, 0xfe], dtype=float8_e5m2, ")
+        assert repr(ep.asarray(b"\x01\xfe").view("float8_e5m2")).startswith(
+            "Array([0x01, 0xfe], dtype=float8_e5m2, "
+        )
 
     def test_long_ones_show_their_ends(self) -> None:
         place = "dtype=int64, device=host, kind=host)"
         assert repr(ep.asarray(np.arange(1000))).count(",") == 1002, "a thousand are shown whole"
-        assert repr(ep.asarray(np.arange(1001))) == f"Array([0, 1, 2, ..., 998, 999, 1000], shape=(1001,), {place}"
+        assert (
+            repr(ep.asarray(np.arange(1001)))
+            == f"Array([0, 1, 2, ..., 998, 999, 1000], shape=(1001,), {place}"
+        )
         rows = [f"[{first}, {first + 1}, {first + 2}]" for first in (0, 3, 6, 1494, 1497, 1500)]
         text = ",\n       ".join([*rows[:3], "...", *rows[3:]])
-        assert repr(ep.asarray(np.arange(1503).reshape(501, 3))) == f"Array([{text}], shape=(501, 3), {place}"
+        assert (
+            repr(ep.asarray(np.arange(1503).reshape(501, 3)))
+            == f"Array([{text}], shape=(501, 3), {place}"
+        )
 
     @pytest.mark.sycl
     @pytest.mark.parametrize("kind", ["host", "shared"])
     def test_values_of_a_device_where_the_host_reaches_them(self, kind: str) -> None:
         array = ep.zeros((2, 2), "float32", device="opencl:cpu", kind=kind)
         ep.fill(array, 2.5)
-        assert repr(array) == f"Array([[2.5, 2.5],\n       [2.5, 2.5]], dtype=float32, device=opencl:cpu:0, kind={kind})"
+        assert (
+            repr(array)
+            == "Array([[2.5, 2.5],\n       [2.5, 2.5]], dtype=float32, device=opencl:cpu:0, "
+            f"kind={kind})"
+        )
 
     @pytest.mark.sycl
     def test_shape_alone_where_it_does_not(self) -> None:

@@ -35,7 +35,11 @@ def outcomes(protocol: str, side: str, subject: Any) -> dict[str, Outcome]:
 
 
 def failed(found: dict[str, Outcome]) -> dict[str, str]:
-    return {name: f"asked {outcome.asked}; found {outcome.found}" for name, outcome in found.items() if outcome.status == FAILED}
+    return {
+        name: f"asked {outcome.asked}; found {outcome.found}"
+        for name, outcome in found.items()
+        if outcome.status == FAILED
+    }
 
 
 def of_exporter(protocol: str, make: Make) -> dict[str, Outcome]:
@@ -46,7 +50,9 @@ def of_importer(protocol: str, take: Take, device: str = "host") -> dict[str, Ou
     return outcomes(protocol, IMPORT, protocols.importer(take, device))
 
 
-def is_caught(found: dict[str, Outcome], name: str, also: Iterable[str] = (), perhaps: Iterable[str] = ()) -> None:
+def is_caught(
+    found: dict[str, Outcome], name: str, also: Iterable[str] = (), perhaps: Iterable[str] = ()
+) -> None:
     """``also``: clauses that necessarily fail as well. ``perhaps``: clauses whose result depends
     on the interpreter's allocator."""
     assert failed(found).keys() - set(perhaps) == {name, *also} - set(perhaps), failed(found)
@@ -79,4 +85,9 @@ class Described:
     """Memory that the object does not keep alive."""
 
     def __init__(self, address: int) -> None:
-        self.__array_interface__ = {"shape": (3, 4), "typestr": "<f4", "data": (address, False), "version": 3}
+        self.__array_interface__ = {
+            "shape": (3, 4),
+            "typestr": "<f4",
+            "data": (address, False),
+            "version": 3,
+        }

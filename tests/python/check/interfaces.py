@@ -12,13 +12,21 @@ from entrepot.check.interfaces import MISSING, Speaker, bend
 Entries = dict[str, Any]
 
 
-def speaking(attribute: str, entries: Callable[[], Entries], **others: Callable[[], Entries]) -> type:
+def speaking(
+    attribute: str, entries: Callable[[], Entries], **others: Callable[[], Entries]
+) -> type:
     """A type whose objects speak by dicts only, made anew at each access."""
     attributes = {attribute: entries, **others}
-    return type("Speaking", (), {name: property(lambda self, make=make: make()) for name, make in attributes.items()})
+    return type(
+        "Speaking",
+        (),
+        {name: property(lambda self, make=make: make()) for name, make in attributes.items()},
+    )
 
 
-def exporters(attribute: str, truth: Callable[[], Entries], other: str, other_truth: Callable[[], Entries]) -> dict[str, type]:
+def exporters(
+    attribute: str, truth: Callable[[], Entries], other: str, other_truth: Callable[[], Entries]
+) -> dict[str, type]:
     """Clause → its violator. ``other`` is the attribute of another protocol, for clauses that
     compare two."""
 
@@ -77,10 +85,14 @@ class Proxy(Speaker):
 class Importers:
     """Importers of one protocol that correct its dicts, and pass them on to a good importer."""
 
-    def __init__(self, attribute: str, good: Callable[[Any], Any], truth: Callable[[], Entries]) -> None:
+    def __init__(
+        self, attribute: str, good: Callable[[Any], Any], truth: Callable[[], Entries]
+    ) -> None:
         self.attribute, self.good, self.truth = attribute, good, truth
 
-    def mending(self, mend: Callable[[Entries], Entries | None], *, keep: bool = True) -> Callable[[Any], Any]:
+    def mending(
+        self, mend: Callable[[Entries], Entries | None], *, keep: bool = True
+    ) -> Callable[[Any], Any]:
         """``mend`` may change the dict, or return None: then the object is refused."""
 
         def take(obj: Any) -> Any:
@@ -90,21 +102,31 @@ class Importers:
             mended = mend(dict(entries))
             if mended is None:
                 raise ValueError("not taken")
-            same = mended.keys() == entries.keys() and all(mended[key] is entries[key] for key in entries)
+            same = mended.keys() == entries.keys() and all(
+                mended[key] is entries[key] for key in entries
+            )
             if (same and keep) or "data" not in mended:  # whose memory is the object's own buffer
                 return self.good(obj)
             return self.good(Proxy(self.attribute, mended, obj if keep else None))
 
         return take
 
-    def replacing(self, key: str, wrong: Callable[[Entries], Any], *values: Any) -> Callable[[Any], Any]:
+    def replacing(
+        self, key: str, wrong: Callable[[Entries], Any], *values: Any
+    ) -> Callable[[Any], Any]:
         """Replaces a wrong value of the key, or removes it; more pairs may follow."""
         pairs = dict(zip((key, *values[1::2]), values[0::2], strict=True))
         return self.mending(lambda entries: bend(entries, pairs) if wrong(entries) else entries)
 
-    def laid_out(self, strides: tuple[int, ...], instead: tuple[int, ...], unit: int) -> Callable[[Any], Any]:
+    def laid_out(
+        self, strides: tuple[int, ...], instead: tuple[int, ...], unit: int
+    ) -> Callable[[Any], Any]:
         scaled = tuple(unit * stride for stride in strides)
-        return self.replacing("strides", lambda e: e.get("strides") == scaled, tuple(unit * stride for stride in instead))
+        return self.replacing(
+            "strides",
+            lambda e: e.get("strides") == scaled,
+            tuple(unit * stride for stride in instead),
+        )
 
     def shared(self, unit: int, is_plain: Callable[[Entries], bool]) -> dict[str, Any]:
         """Clause → its violator. ``is_plain`` recognizes a dict that is false in its strides
@@ -112,11 +134,15 @@ class Importers:
         truth = self.truth()
 
         def moved(entries: Entries) -> Entries:
-            return entries | ({"data": (entries["data"][0] + 4, False)} if entries.get("shape") == () else {})
+            return entries | (
+                {"data": (entries["data"][0] + 4, False)} if entries.get("shape") == () else {}
+            )
 
         def writable(entries: Entries) -> Entries:
             data = entries.get("data")
-            return entries | ({"data": (data[0], False)} if isinstance(data, tuple) and data[1] else {})
+            return entries | (
+                {"data": (data[0], False)} if isinstance(data, tuple) and data[1] else {}
+            )
 
         def hoards(obj: Any) -> Any:
             hoard.append(obj)
@@ -149,21 +175,39 @@ class Importers:
             "negative strides": self.laid_out((-4, -1), (4, 1), unit),
             "broadcast": self.laid_out((0, 1), (4, 1), unit),
             "0-d": self.mending(moved),
-            "zero size": self.replacing("shape", lambda e: e.get("shape") == (0, 4) and e["data"][0], (4, 0)),
+            "zero size": self.replacing(
+                "shape", lambda e: e.get("shape") == (0, 4) and e["data"][0], (4, 0)
+            ),
             "read-only": self.mending(writable),
             "leak": leaks,
-            "null strides": self.mending(lambda e: None if is_plain(e) and e.get("strides", 0) is None else e),
+            "null strides": self.mending(
+                lambda e: None if is_plain(e) and e.get("strides", 0) is None else e
+            ),
             "no strides": self.mending(lambda e: None if is_plain(e) and "strides" not in e else e),
             "refuses no shape": self.replacing("shape", lambda e: "shape" not in e, (3, 4)),
             "refuses no typestr": self.replacing("typestr", lambda e: "typestr" not in e, "<f4"),
-            "refuses objects": self.replacing("typestr", lambda e: e.get("typestr") == "|O8", "<f4"),
-            "refuses other typestrs": self.replacing("typestr", lambda e: e.get("typestr") == "<f3", "<f4"),
-            "refuses swapped bytes": self.replacing("typestr", lambda e: e.get("typestr") == ">f4", "<f4"),
+            "refuses objects": self.replacing(
+                "typestr", lambda e: e.get("typestr") == "|O8", "<f4"
+            ),
+            "refuses other typestrs": self.replacing(
+                "typestr", lambda e: e.get("typestr") == "<f3", "<f4"
+            ),
+            "refuses swapped bytes": self.replacing(
+                "typestr", lambda e: e.get("typestr") == ">f4", "<f4"
+            ),
             "refuses extents": self.replacing("shape", lambda e: e.get("shape") == (-3, 4), (3, 4)),
-            "refuses an overflow": self.replacing("shape", lambda e: e.get("shape") == (2**62, 2**62), (3, 4)),
-            "refuses short strides": self.replacing("strides", lambda e: e.get("strides") == (4,), None),
-            "refuses a lone address": self.replacing("data", lambda e: e.get("data") == 4096, truth["data"]),
+            "refuses an overflow": self.replacing(
+                "shape", lambda e: e.get("shape") == (2**62, 2**62), (3, 4)
+            ),
+            "refuses short strides": self.replacing(
+                "strides", lambda e: e.get("strides") == (4,), None
+            ),
+            "refuses a lone address": self.replacing(
+                "data", lambda e: e.get("data") == 4096, truth["data"]
+            ),
             "refuses null data": self.replacing(
-                "data", lambda e: e.get("data") == (0, False) and e.get("shape") == (3, 4), truth["data"]
+                "data",
+                lambda e: e.get("data") == (0, False) and e.get("shape") == (3, 4),
+                truth["data"],
             ),
         }

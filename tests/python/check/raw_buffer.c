@@ -33,7 +33,8 @@ static PyModuleDef module = {PyModuleDef_HEAD_INIT, .m_name = "raw_buffer", .m_s
 
 PyMODINIT_FUNC PyInit_raw_buffer(void) {
     PyObject *made = PyModule_Create(&module);
-    if (!made || PyType_Ready(&exporter) < 0 || PyModule_AddObjectRef(made, "Exporter", (PyObject *)&exporter) < 0)
+    if (!made || PyType_Ready(&exporter) < 0 ||
+        PyModule_AddObjectRef(made, "Exporter", (PyObject *)&exporter) < 0)
         return NULL;
     return made;
 }

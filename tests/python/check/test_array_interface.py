@@ -46,15 +46,21 @@ importers = Importers(ATTRIBUTE, good, truth)
 
 def beyond(entries: Entries) -> Entries:
     data = entries.get("data")
-    return entries | ({"data": data.obj} if isinstance(data, memoryview) and data.nbytes == 40 else {})
+    return entries | (
+        {"data": data.obj} if isinstance(data, memoryview) and data.nbytes == 40 else {}
+    )
 
 
 def written(entries: Entries) -> Entries:
     data = entries.get("data")
-    return entries | ({"data": (ep.asarray(data).data_ptr, False)} if isinstance(data, bytes) else {})
+    return entries | (
+        {"data": (ep.asarray(data).data_ptr, False)} if isinstance(data, bytes) else {}
+    )
 
 
-IMPORTERS: dict[str, Any] = importers.shared(4, lambda e: e.get("shape") == (3, 4) and isinstance(e.get("data"), tuple)) | {
+IMPORTERS: dict[str, Any] = importers.shared(
+    4, lambda e: e.get("shape") == (3, 4) and isinstance(e.get("data"), tuple)
+) | {
     "later version": importers.mending(lambda e: None if e["version"] == 4 else e),
     "buffer": importers.mending(lambda e: e | ({"offset": 0} if e.get("offset") else {})),
     "refuses beyond a buffer": importers.mending(beyond),
@@ -69,7 +75,10 @@ def test_every_clause_has_a_breaker() -> None:
 
 def test_a_good_exporter_keeps_them_all() -> None:
     all_kept(of_exporter("array_interface", bent(descr=[("", "<f4")])), {"agrees", "read-only"})
-    all_kept(of_exporter("array_interface", speaking(ATTRIBUTE, truth, __cuda_array_interface__=truth)), {"descr"})
+    all_kept(
+        of_exporter("array_interface", speaking(ATTRIBUTE, truth, __cuda_array_interface__=truth)),
+        {"descr"},
+    )
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)

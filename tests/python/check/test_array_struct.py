@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from check.breaking import WrongOnce, all_kept, hoard, is_caught, leak, names, of_exporter, of_importer
+from check.breaking import (
+    WrongOnce,
+    all_kept,
+    hoard,
+    is_caught,
+    leak,
+    names,
+    of_exporter,
+    of_importer,
+)
 from entrepot.check import structs
 from entrepot.check.array_struct import ATTRIBUTE, Fabricated
 from entrepot.check.clauses import EXPORT, IMPORT
@@ -43,7 +52,12 @@ class TwoTongues(bent()):  # type: ignore[misc]
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        truth = {"shape": (3, 4), "typestr": "<f4", "data": (GROUND.ground.address, False), "version": 3}
+        truth = {
+            "shape": (3, 4),
+            "typestr": "<f4",
+            "data": (GROUND.ground.address, False),
+            "version": 3,
+        }
         return truth | self.changes
 
 
@@ -80,7 +94,9 @@ EXPORTERS: dict[str, Any] = {
     "flags": bent(flags=FLAGS | 0x10),
     "contiguous": bent(TRANSPOSED, flags=FLAGS | CONTIGUOUS),
     "agrees": type("Disagrees", (TwoTongues,), {"changes": {"shape": (4, 3)}}),
-    "read-only": type("Disagrees", (TwoTongues,), {"changes": {"data": (GROUND.ground.address, True)}}),
+    "read-only": type(
+        "Disagrees", (TwoTongues,), {"changes": {"data": (GROUND.ground.address, True)}}
+    ),
     "references": Hoarding,
     "leak": Leaking,
 }
@@ -91,7 +107,9 @@ class Copied:
 
     def __init__(self, obj: Any, change: Callable[[Any], None], keep: bool) -> None:
         struct = ArrayStruct.from_buffer_copy(
-            ctypes.string_at(structs.address_in(getattr(obj, ATTRIBUTE)), ctypes.sizeof(ArrayStruct))
+            ctypes.string_at(
+                structs.address_in(getattr(obj, ATTRIBUTE)), ctypes.sizeof(ArrayStruct)
+            )
         )
         numbers = [structs_copy(values, struct.nd) for values in (struct.shape, struct.strides)]
         struct.shape, struct.strides = numbers
@@ -129,7 +147,10 @@ def mending(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]
 
 def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[Any], Any]:
     scaled = [4 * stride for stride in strides]
-    return mending(lambda s: s.nd == 2 and s.strides[:2] == scaled, strides=tuple(4 * stride for stride in instead))
+    return mending(
+        lambda s: s.nd == 2 and s.strides[:2] == scaled,
+        strides=tuple(4 * stride for stride in instead),
+    )
 
 
 def hoards(obj: Any) -> Any:

@@ -16,7 +16,17 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from check.breaking import Described, WrongOnce, all_kept, hoard, is_caught, leak, names, of_exporter, of_importer
+from check.breaking import (
+    Described,
+    WrongOnce,
+    all_kept,
+    hoard,
+    is_caught,
+    leak,
+    names,
+    of_exporter,
+    of_importer,
+)
 from entrepot.check import buffer, structs
 from entrepot.check.buffer import Fabricated
 from entrepot.check.clauses import EXPORT, IMPORT
@@ -43,7 +53,10 @@ def raw_buffer(tmp_path_factory: pytest.TempPathFactory) -> type:
     library = tmp_path_factory.mktemp("raw_buffer") / "raw_buffer.so"
     source = Path(__file__).with_name("raw_buffer.c")
     include = sysconfig.get_path("include")
-    subprocess.run(["cc", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{include}", "-o", library, source], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{include}", "-o", library, source],
+        check=True,
+    )
     spec = importlib.util.spec_from_file_location("raw_buffer", library)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
@@ -99,7 +112,11 @@ def setting(when: Callable[[int], bool] = lambda flags: True, **fields: Any) -> 
     def change(view: Any, flags: int) -> None:
         if when(flags):
             for name, value in fields.items():
-                setattr(view, name, pointer(value) if name in ("shape", "strides", "suboffsets") else value)
+                setattr(
+                    view,
+                    name,
+                    pointer(value) if name in ("shape", "strides", "suboffsets") else value,
+                )
 
     return bending(change)
 
@@ -147,7 +164,9 @@ class TwoTongues(Good):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        changes = {name: value(self) if callable(value) else value for name, value in self.changes.items()}
+        changes = {
+            name: value(self) if callable(value) else value for name, value in self.changes.items()
+        }
         return self.array.__array_interface__ | changes
 
 
@@ -195,11 +214,16 @@ EXPORTERS: dict[str, type] = {
     "C-contiguous": answering({C_CONTIGUOUS: STRIDES}, transposed),
     "F-contiguous": answering({F_CONTIGUOUS: STRIDES}),
     "contiguous": answering({ANY_CONTIGUOUS: STRIDES}, stepped),
-    "suboffsets": setting(lambda flags: flags & INDIRECT != INDIRECT and bool(flags & structs.FORMAT), suboffsets=(-1, -1)),
+    "suboffsets": setting(
+        lambda flags: flags & INDIRECT != INDIRECT and bool(flags & structs.FORMAT),
+        suboffsets=(-1, -1),
+    ),
     "writable": answering({FULL_RO | WRITE: FULL_RO}, read_only),
     "same to all": Turning,
     "agrees": type("Disagrees", (TwoTongues,), {"changes": {"shape": (4, 3)}}),
-    "read-only": type("Disagrees", (TwoTongues,), {"changes": {"data": lambda self: (self.array.data_ptr, True)}}),
+    "read-only": type(
+        "Disagrees", (TwoTongues,), {"changes": {"data": lambda self: (self.array.data_ptr, True)}}
+    ),
     "keeps the memory": GivesMemoryAway,
     "references": Hoarding,
     "leak": bending(lambda view, flags: leak()),
@@ -216,8 +240,12 @@ def test_every_clause_has_a_breaker() -> None:
 
 
 @pytest.mark.parametrize("make", [None, transposed, stepped, read_only])
-def test_a_good_exporter_keeps_them_all(make: Callable[[], ep.Array] | None, raw_buffer: type) -> None:
-    all_kept(of_exporter("buffer", exporting(answering({}, make), raw_buffer)), {"agrees", "read-only"})
+def test_a_good_exporter_keeps_them_all(
+    make: Callable[[], ep.Array] | None, raw_buffer: type
+) -> None:
+    all_kept(
+        of_exporter("buffer", exporting(answering({}, make), raw_buffer)), {"agrees", "read-only"}
+    )
 
 
 def test_one_of_two_protocols_keeps_them_all(raw_buffer: type) -> None:
@@ -241,16 +269,19 @@ class Relay(buffer._Raw):  # type: ignore[misc,name-defined]
         self.view: Any = PyBuffer()
         buffer._get(obj, self.view, FULL_RO)
         view = self.view
-        fields = {name: getattr(view, name) for name in ("buf", "len", "itemsize", "readonly", "ndim", "format")} | {
-            "internal": None
-        }
+        fields = {
+            name: getattr(view, name)
+            for name in ("buf", "len", "itemsize", "readonly", "ndim", "format")
+        } | {"internal": None}
         for name in ("shape", "strides", "suboffsets"):
             values = getattr(view, name)
             fields[name] = tuple(values[: view.ndim]) if values else None
         change(fields)
         for name in ("shape", "strides", "suboffsets"):
             values = fields[name]
-            fields[name] = ctypes.cast(None if values is None else (c_ssize_t * len(values))(*values), POINTER(c_ssize_t))
+            fields[name] = ctypes.cast(
+                None if values is None else (c_ssize_t * len(values))(*values), POINTER(c_ssize_t)
+            )
         self.fields = fields
 
     def __del__(self) -> None:
@@ -272,7 +303,9 @@ def mending(wrong: Callable[[dict[str, Any]], bool], **fields: Any) -> Callable[
 
 def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[Any], Any]:
     scaled = tuple(4 * stride for stride in strides)
-    return mending(lambda f: f["strides"] == scaled, strides=tuple(4 * stride for stride in instead))
+    return mending(
+        lambda f: f["strides"] == scaled, strides=tuple(4 * stride for stride in instead)
+    )
 
 
 def unkept(kind: type) -> Callable[[Any], Any]:
@@ -280,7 +313,12 @@ def unkept(kind: type) -> Callable[[Any], Any]:
 
     def take(obj: Any) -> Any:
         array = ep.asarray(obj)
-        plain = (array.shape, array.strides, str(array.dtype), array.read_only) == ((3, 4), (4, 1), "float32", False)
+        plain = (array.shape, array.strides, str(array.dtype), array.read_only) == (
+            (3, 4),
+            (4, 1),
+            "float32",
+            False,
+        )
         return ep.asarray(Described(array.data_ptr)) if isinstance(obj, kind) and plain else array
 
     return take
@@ -338,11 +376,15 @@ IMPORTERS: dict[str, Any] = {
     "holds the buffer": unkept(Fabricated),
     "releases once": never_releases,
     "null format": mending(lambda f: f["format"] is None, format=b"b"),
-    "suboffsets": mending(lambda f: f["suboffsets"], suboffsets=None, buf=ELSEWHERE, strides=(16, 4)),
+    "suboffsets": mending(
+        lambda f: f["suboffsets"], suboffsets=None, buf=ELSEWHERE, strides=(16, 4)
+    ),
     "refuses ndim": mending(lambda f: f["ndim"] == 65, ndim=1),
     "refuses extents": mending(lambda f: f["shape"] == (-3, 4), shape=(3, 4)),
     "refuses lengths": mending(lambda f: f["len"] == 40, len=48),
-    "refuses item sizes": mending(lambda f: f["itemsize"] == 8 and f["format"] == b"f", itemsize=4, len=48),
+    "refuses item sizes": mending(
+        lambda f: f["itemsize"] == 8 and f["format"] == b"f", itemsize=4, len=48
+    ),
     "refuses swapped bytes": mending(lambda f: f["format"] == b">f", format=b"f"),
     "refuses objects": mending(lambda f: f["format"] == b"O", format=b"f", itemsize=4, len=48),
     "refuses other formats": mending(lambda f: f["format"] == b"&f", format=b"f"),

@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from check.breaking import Described, WrongOnce, all_kept, hoard, is_caught, leak, names, of_exporter, of_importer
+from check.breaking import (
+    Described,
+    WrongOnce,
+    all_kept,
+    hoard,
+    is_caught,
+    leak,
+    names,
+    of_exporter,
+    of_importer,
+)
 from entrepot.check import c_exchange_api, structs
 from entrepot.check.c_exchange_api import ATTRIBUTE, Managed, table_of
 from entrepot.check.clauses import EXPORT, IMPORT
@@ -104,7 +114,9 @@ class Functions:
         return 0
 
     def make(self, wanted: Any) -> Any:
-        tensors = Fabricated(GROUND, dtype=(wanted.dtype.code, wanted.dtype.bits, wanted.dtype.lanes))
+        tensors = Fabricated(
+            GROUND, dtype=(wanted.dtype.code, wanted.dtype.bits, wanted.dtype.lanes)
+        )
         hoard.append(tensors)
         return tensors.managed()
 
@@ -149,14 +161,20 @@ def named_twice() -> type:
     """Returns another table at each access."""
     kind = breaking()
     tables = [ExchangeApi.from_buffer_copy(kind.__dict__["table"]) for _ in range(2)]
-    capsules = itertools.cycle([structs.new_capsule(ctypes.addressof(table), EXCHANGE_API) for table in tables])
+    capsules = itertools.cycle(
+        [structs.new_capsule(ctypes.addressof(table), EXCHANGE_API) for table in tables]
+    )
 
     class Changing(type):
         @property
         def __dlpack_c_exchange_api__(cls) -> Any:
             return next(capsules)
 
-    members = {name: value for name, value in vars(kind).items() if name not in (ATTRIBUTE, "__dict__", "__weakref__")}
+    members = {
+        name: value
+        for name, value in vars(kind).items()
+        if name not in (ATTRIBUTE, "__dict__", "__weakref__")
+    }
     changing = Changing("Changing", (), members | {"tables": tables})
     kind.__dict__["functions"].kind = changing
     return changing
@@ -185,7 +203,12 @@ def setting(**fields: Any) -> Callable[[Any, Any], None]:
 
 def two_tongues(truth: dict[str, Any]) -> type:
     kind: Any = breaking()
-    said = {"shape": (3, 4), "typestr": "<f4", "data": (GROUND.ground.address, False), "version": 3} | truth
+    said = {
+        "shape": (3, 4),
+        "typestr": "<f4",
+        "data": (GROUND.ground.address, False),
+        "version": 3,
+    } | truth
     kind.__array_interface__ = property(lambda self: said)
     return kind
 
@@ -291,12 +314,16 @@ def importing(
         out = c_void_p()
         ExchangeApi.FromObject(table.managed_tensor_from_py_object_no_sync)(obj, out)
         mend(Versioned.from_address(out.value or 0))
-        capsule = structs.new_capsule(out.value or 0, CAPSULE_NAMES[Versioned][0], structs.free_if_fresh)
+        capsule = structs.new_capsule(
+            out.value or 0, CAPSULE_NAMES[Versioned][0], structs.free_if_fresh
+        )
         try:
             return take(capsule)
         except BufferError as refusal:
             words = str(refusal)
-        del capsule  # its destructor is Python code, which must not run while an exception is on its way
+        del (
+            capsule
+        )  # its destructor is Python code, which must not run while an exception is on its way
         raise BufferError(words)
 
     return load
@@ -373,9 +400,15 @@ IMPORTERS: dict[str, Any] = {
     "zero size": importing(refuses_empty),
     "byte_offset": mending(lambda managed: managed.dl_tensor.byte_offset, byte_offset=0),
     "read-only": mending(lambda managed: managed.flags & READ_ONLY, flags=0),
-    "refuses null data": mending(lambda m: not m.dl_tensor.data and m.dl_tensor.shape[0] == 3, data=GROUND.ground.address),
+    "refuses null data": mending(
+        lambda m: not m.dl_tensor.data and m.dl_tensor.shape[0] == 3, data=GROUND.ground.address
+    ),
     "frees what it refuses": importing(
-        lambda m: setattr(m.dl_tensor, "dtype", DLDataType(200, 32, 1)) if m.dl_tensor.dtype.code == 200 else None,
+        lambda m: (
+            setattr(m.dl_tensor, "dtype", DLDataType(200, 32, 1))
+            if m.dl_tensor.dtype.code == 200
+            else None
+        ),
         take=forgets_what_it_refuses,
     ),
     "leak": leaks,

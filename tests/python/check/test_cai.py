@@ -60,13 +60,19 @@ def good(obj: Any) -> ep.Array:
         raise TypeError("no memory of CUDA")
     if entries.get("mask") is not None or entries.get("stream") == 0 or "version" not in entries:
         raise ValueError("not taken")
-    known = {key: entries[key] for key in ("shape", "typestr", "data", "strides", "version") if key in entries}
+    known = {
+        key: entries[key]
+        for key in ("shape", "typestr", "data", "strides", "version")
+        if key in entries
+    }
     return ep.asarray(Proxy("__array_interface__", known, obj))
 
 
 importers = Importers(ATTRIBUTE, good, truth)
 IMPORTERS: dict[str, Any] = importers.shared(4, lambda e: e.get("shape") == (3, 4)) | {
-    "zero size null": importers.mending(lambda e: None if e.get("shape") == (0, 4) and not e["data"][0] else e),
+    "zero size null": importers.mending(
+        lambda e: None if e.get("shape") == (0, 4) and not e["data"][0] else e
+    ),
     "refuses no version": importers.mending(lambda e: {"version": 3, **e}),
     "refuses a mask": importers.mending(lambda e: e | {"mask": None}),
     "refuses stream 0": importers.mending(lambda e: e | {"stream": e.get("stream") or None}),
@@ -85,7 +91,10 @@ NONE_ASKED = {"agrees", "read-only", "zero size", "stream", "mask"}
 def test_a_good_exporter_keeps_them_all() -> None:
     all_kept(of_exporter("cai", bent()), NONE_ASKED)
     all_kept(of_exporter("cai", bent(stream=1, mask=bent()())), NONE_ASKED - {"stream", "mask"})
-    all_kept(of_exporter("cai", speaking(ATTRIBUTE, truth, __array_interface__=truth)), {"zero size", "stream", "mask"})
+    all_kept(
+        of_exporter("cai", speaking(ATTRIBUTE, truth, __array_interface__=truth)),
+        {"zero size", "stream", "mask"},
+    )
     empty = of_exporter("cai", bent(shape=(0, 4), data=(0, False)))
     all_kept(empty, NONE_ASKED - {"zero size"} | {"address", "accessible"})
 

@@ -26,7 +26,12 @@ class Broken:
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "entrepot", "check", *arguments], capture_output=True, text=True, timeout=300, check=False, cwd=cwd
+        [sys.executable, "-m", "entrepot", "check", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=cwd,
     )
 
 
@@ -45,7 +50,11 @@ def test_failure_exits_with_1_and_shows_asked_and_found(tmp_path: Path) -> None:
     (tmp_path / "mylib.py").write_text(BROKEN)
     done = run("mylib:Broken()", cwd=tmp_path)
     assert done.returncode == 1
-    row = next(line for line in done.stdout.splitlines() if line.startswith("array_interface.export.version "))
+    row = next(
+        line
+        for line in done.stdout.splitlines()
+        if line.startswith("array_interface.export.version ")
+    )
     assert "  failed  " in row and "asked 3; found 2" in row
 
 
@@ -54,7 +63,15 @@ def test_json_has_the_same(tmp_path: Path) -> None:
     done = run("mylib:Broken()", "--json", cwd=tmp_path)
     assert done.returncode == 1
     found = json.loads(done.stdout)
-    assert found.keys() == {"entrepot", "target", "side", "device", "versions", "counts", "outcomes"}
+    assert found.keys() == {
+        "entrepot",
+        "target",
+        "side",
+        "device",
+        "versions",
+        "counts",
+        "outcomes",
+    }
     assert (found["target"], found["side"], found["device"]) == ("mylib:Broken()", "export", "host")
     assert found["counts"]["array_interface"]["failed"] == 1
     (failed,) = (outcome for outcome in found["outcomes"] if outcome["status"] == "failed")
@@ -72,11 +89,22 @@ def test_clauses_are_chosen_by_patterns(tmp_path: Path) -> None:
     (tmp_path / "mylib.py").write_text(BROKEN)
     assert run("mylib:Broken()", "--skip", "*.version", cwd=tmp_path).returncode == 0
     done = run("mylib:Broken()", "--only", "*.version", "--json", cwd=tmp_path)
-    assert [outcome["clause"] for outcome in json.loads(done.stdout)["outcomes"]] == ["array_interface.export.version"]
+    assert [outcome["clause"] for outcome in json.loads(done.stdout)["outcomes"]] == [
+        "array_interface.export.version"
+    ]
 
 
 def test_the_side_can_be_said() -> None:
-    done = run("builtins:bytearray", "--as", "importer", "--protocol", "buffer", "--only", "*.zero-copy", "--json")
+    done = run(
+        "builtins:bytearray",
+        "--as",
+        "importer",
+        "--protocol",
+        "buffer",
+        "--only",
+        "*.zero-copy",
+        "--json",
+    )
     assert done.returncode == 1
     found = json.loads(done.stdout)
     assert found["side"] == "import"
@@ -91,10 +119,17 @@ def test_the_side_can_be_said() -> None:
         (("builtins",), "is no target"),
         (
             ("math:sqrt", "--only", "*.plain"),
-            "math:sqrt takes no object of any protocol, so it is no importer, for which it was taken",
+            "math:sqrt takes no object of any protocol, so it is no importer, for which it was "
+            "taken",
         ),
-        (("math:sqrt", "--only", "*.plain"), "to check what it returns, write the call, as in math:sqrt(3)"),
-        (("builtins:bytes(8)", "--only", "*.lenght"), "no clause is called '*.lenght'; 'length' is like it"),
+        (
+            ("math:sqrt", "--only", "*.plain"),
+            "to check what it returns, write the call, as in math:sqrt(3)",
+        ),
+        (
+            ("builtins:bytes(8)", "--only", "*.lenght"),
+            "no clause is called '*.lenght'; 'length' is like it",
+        ),
         (("builtins:bytes()", "--protocol", "pigeon"), "invalid choice"),
         (("builtins:bytes()", "--as", "harbour"), "invalid choice"),
         (("builtins:bytes()", "--device", "bogus"), "--device: 'bogus'"),
@@ -110,7 +145,9 @@ def test_nothing_to_check_exits_with_status_2(arguments: tuple[str, ...], words:
 def test_the_list_has_all_clauses() -> None:
     done = run("--list")
     assert done.returncode == 0
-    assert [line.split("  ")[0] for line in done.stdout.splitlines()[2:]] == [clause.id for clause in every_clause()]
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()[2:]] == [
+        clause.id for clause in every_clause()
+    ]
 
 
 def test_each_clause_has_a_unique_name_a_sentence_and_a_source() -> None:

@@ -12,11 +12,30 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from check.breaking import Described, WrongOnce, all_kept, hoard, is_caught, leak, names, of_exporter, of_importer
+from check.breaking import (
+    Described,
+    WrongOnce,
+    all_kept,
+    hoard,
+    is_caught,
+    leak,
+    names,
+    of_exporter,
+    of_importer,
+)
 from entrepot.check import structs
 from entrepot.check.clauses import EXPORT, IMPORT, Failed
 from entrepot.check.dlpack import Fabricated, Held
-from entrepot.check.structs import CAPSULE_NAMES, CPU, CUDA, IS_COPIED, READ_ONLY, Deleter, Legacy, Versioned
+from entrepot.check.structs import (
+    CAPSULE_NAMES,
+    CPU,
+    CUDA,
+    IS_COPIED,
+    READ_ONLY,
+    Deleter,
+    Legacy,
+    Versioned,
+)
 from entrepot.check.subjects import PLAIN, Importer
 
 pytestmark = pytest.mark.host
@@ -54,7 +73,9 @@ def managed_in(capsule: Any) -> Any:
 
 def bent(change: Callable[..., None], base: type = Good) -> type:
     """An exporter with changed tensors."""
-    return type("Bent", (base,), {"bend": lambda self, managed, **keywords: change(managed, **keywords)})
+    return type(
+        "Bent", (base,), {"bend": lambda self, managed, **keywords: change(managed, **keywords)}
+    )
 
 
 def answering(give: Callable[..., Any], base: type = Good, **more: Any) -> type:
@@ -108,7 +129,9 @@ class ListForTuple(Good):
 
 
 class WithoutCopy(Good):
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None
+    ) -> Any:
         return self.give(stream=stream, max_version=max_version, dl_device=dl_device)
 
 
@@ -120,7 +143,11 @@ class TwoTongues(Good):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        return self.array.__array_interface__ | {"data": (self.array.data_ptr, self.says_read_only)} | self.changes
+        return (
+            self.array.__array_interface__
+            | {"data": (self.array.data_ptr, self.says_read_only)}
+            | self.changes
+        )
 
 
 class OnShared(Good):
@@ -169,12 +196,21 @@ class HandMade(Fabricated):
     def __init__(self) -> None:
         super().__init__(Importer(lambda given: given), PLAIN)
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: Any = None,
+    ) -> Any:
         if stream is not None or copy or dl_device not in (None, self.__dlpack_device__()):
             raise BufferError("not here")
         self.forget()
         form = Versioned if (max_version or (0, 0)) >= (1, 0) else Legacy
-        return structs.new_capsule(ctypes.addressof(self.managed(form)), CAPSULE_NAMES[form][0], self.destructor)
+        return structs.new_capsule(
+            ctypes.addressof(self.managed(form)), CAPSULE_NAMES[form][0], self.destructor
+        )
 
 
 def delete(capsule: int, times: int, fresh_only: bool) -> None:
@@ -238,7 +274,9 @@ class Leaks(Good):
 
 
 def versioned_for_all(self: Good, **keywords: Any) -> Any:
-    return self.array.__dlpack__(**(keywords | ({} if keywords.get("max_version") else {"max_version": (1, 3)})))
+    return self.array.__dlpack__(
+        **(keywords | ({} if keywords.get("max_version") else {"max_version": (1, 3)}))
+    )
 
 
 def other_for(asked: tuple[int, int], given: Any) -> Callable[..., Any]:
@@ -327,20 +365,36 @@ def test_every_clause_has_a_breaker() -> None:
     assert IMPORTERS.keys() == set(names("dlpack", IMPORT))
 
 
-ON_HOST = {"agrees", "read-only", "read-only legacy", "host device", "host view", "no order", "ambiguous stream"}
+ON_HOST = {
+    "agrees",
+    "read-only",
+    "read-only legacy",
+    "host device",
+    "host view",
+    "no order",
+    "ambiguous stream",
+}
 
 
 def test_a_good_exporter_keeps_them_all() -> None:
     all_kept(of_exporter("dlpack", Good), ON_HOST)
     all_kept(of_exporter("dlpack", TwoTongues), ON_HOST - {"agrees", "read-only"})
     all_kept(
-        of_exporter("dlpack", OnCuda), ON_HOST - {"no order", "ambiguous stream"} | {"host stream", "host device", "host view"}
+        of_exporter("dlpack", OnCuda),
+        ON_HOST - {"no order", "ambiguous stream"} | {"host stream", "host device", "host view"},
     )
 
 
 @sycl
 def test_good_device_exporter_passes_all_clauses() -> None:
-    unasked = {"agrees", "read-only", "read-only legacy", "host stream", "no order", "ambiguous stream"}
+    unasked = {
+        "agrees",
+        "read-only",
+        "read-only legacy",
+        "host stream",
+        "no order",
+        "ambiguous stream",
+    }
     all_kept(of_exporter("dlpack", OnShared), unasked)
     all_kept(of_exporter("dlpack", OnDevice), unasked | {"host device", "host view"})
 
@@ -356,7 +410,9 @@ def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
 
 
 def test_an_unconsumed_capsule_that_frees_nothing_is_caught() -> None:
-    is_caught(of_exporter("dlpack", NeverFrees), "unconsumed capsule", {"references"}, perhaps={"leak"})
+    is_caught(
+        of_exporter("dlpack", NeverFrees), "unconsumed capsule", {"references"}, perhaps={"leak"}
+    )
 
 
 # ---------------------------------------------------------------- importers
@@ -442,7 +498,12 @@ def renamed_back(capsule: Any) -> Any:
 
 def frees_at_once(obj: Any) -> Any:
     array = ep.asarray(obj)
-    if (array.shape, array.strides, array.read_only, str(array.dtype)) == ((3, 4), (4, 1), False, "float32"):
+    if (array.shape, array.strides, array.read_only, str(array.dtype)) == (
+        (3, 4),
+        (4, 1),
+        False,
+        "float32",
+    ):
         return ep.asarray(Described(array.data_ptr))
     return array
 
@@ -550,28 +611,40 @@ IMPORTERS: dict[str, Any] = {
     "broadcast": laid_out((0, 1), (4, 1)),
     "0-d": moves_scalars(null=False),
     "0-d null": moves_scalars(null=True),
-    "zero size": importing(refuse=lambda managed, name: not managed.dl_tensor.data and managed.dl_tensor.shape[0] == 0),
-    "null strides": importing(refuse=lambda managed, name: has_null_strides(managed) and isinstance(managed, Legacy)),
+    "zero size": importing(
+        refuse=lambda managed, name: not managed.dl_tensor.data and managed.dl_tensor.shape[0] == 0
+    ),
+    "null strides": importing(
+        refuse=lambda managed, name: has_null_strides(managed) and isinstance(managed, Legacy)
+    ),
     "null strides versioned": importing(
         refuse=lambda managed, name: has_null_strides(managed) and isinstance(managed, Versioned)
     ),
     "byte_offset": mends(byte_offset=0),
-    "newer minor": importing(refuse=lambda managed, name: version_of(managed) > (1, 3) and version_of(managed)[0] == 1),
+    "newer minor": importing(
+        refuse=lambda managed, name: version_of(managed) > (1, 3) and version_of(managed)[0] == 1
+    ),
     "read-only": mends(flags=0),
     "refuses a major version": mends(major=1),
     "frees a major version": forgets(lambda managed: version_of(managed)[0] == 2),
     "frees what it refuses": forgets(lambda managed: managed.dl_tensor.dtype.code == 200),
     "refuses a used capsule": renames(CAPSULE_NAMES[Versioned][1]),
     "refuses other capsules": renames(b"something else"),
-    "refuses null data": mends_if(lambda t: not t.data and t.shape[0] != 0, data=ctypes.addressof(MEMORY)),
+    "refuses null data": mends_if(
+        lambda t: not t.data and t.shape[0] != 0, data=ctypes.addressof(MEMORY)
+    ),
     "refuses ndim": mends_if(lambda t: t.ndim < 0, ndim=2),
     "refuses a null shape": mends_if(lambda t: t.ndim and not t.shape, shape=(3, 4)),
     "refuses extents": mends_if(lambda t: t.ndim == 2 and t.shape and t.shape[0] < 0, shape=(3, 4)),
-    "refuses an overflow": mends_if(lambda t: t.ndim == 2 and t.shape and t.shape[0] > 2**60, shape=(3, 4), strides=(4, 1)),
+    "refuses an overflow": mends_if(
+        lambda t: t.ndim == 2 and t.shape and t.shape[0] > 2**60, shape=(3, 4), strides=(4, 1)
+    ),
     "refuses a code": mends_if(lambda t: t.dtype.code == 200, dtype=structs.DLDataType(2, 32, 1)),
     "refuses bits": mends_if(lambda t: t.dtype.bits == 24, dtype=structs.DLDataType(2, 32, 1)),
     "lanes": mends_if(lambda t: t.dtype.lanes == 3, dtype=structs.DLDataType(2, 32, 1)),
-    "refuses a device": mends_if(lambda t: t.device.device_type == 99, device=structs.DLDevice(1, 0)),
+    "refuses a device": mends_if(
+        lambda t: t.device.device_type == 99, device=structs.DLDevice(1, 0)
+    ),
     "refusal of the producer": swallows,
     "leak": leaking,
 }
@@ -589,7 +662,11 @@ def test_good_device_importer_passes_all_clauses() -> None:
 
 @pytest.mark.parametrize(("name", "take"), cases(IMPORTERS))
 def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
-    is_caught(of_importer("dlpack", take), name, perhaps={"leak"} if take is IMPORTERS["releases once"] else ())
+    is_caught(
+        of_importer("dlpack", take),
+        name,
+        perhaps={"leak"} if take is IMPORTERS["releases once"] else (),
+    )
     hoard.clear()
 
 
@@ -598,7 +675,9 @@ def test_leaked_tensor_is_caught() -> None:
         hoard.append(ep.asarray(obj))
         return hoard[-1]
 
-    assert {"releases once"} <= {name for name, outcome in of_importer("dlpack", keep).items() if outcome.status == "failed"}
+    assert {"releases once"} <= {
+        name for name, outcome in of_importer("dlpack", keep).items() if outcome.status == "failed"
+    }
     hoard.clear()
 
 

@@ -39,7 +39,10 @@ def test_bytearray(clause):
 
 
 def test_named_target_runs_in_its_own_process(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(targets="import sys\nassert 'pytest' not in sys.modules\ndef make():\n    return bytearray(8)\n")
+    pytester.makepyfile(
+        targets="import sys\nassert 'pytest' not in sys.modules\ndef make():\n    return "
+        "bytearray(8)\n"
+    )
     done = run(
         pytester,
         """
@@ -64,7 +67,13 @@ def test_broken(clause):
 """,
     )
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["version is the int 3 (NumPy, The array interface protocol: Python side)", "asked: 3", "found: 2"])
+    done.stdout.fnmatch_lines(
+        [
+            "version is the int 3 (NumPy, The array interface protocol: Python side)",
+            "asked: 3",
+            "found: 2",
+        ]
+    )
 
 
 def test_an_importer_at_hand(pytester: pytest.Pytester) -> None:
@@ -77,19 +86,28 @@ def test_memoryview(clause):
 """,
     )
     assert done.parseoutcomes().keys() <= {"passed", "skipped"}
-    asked = [name for name in names("buffer", IMPORT) if not name.startswith("refuses ") and name != "leak"]
+    asked = [
+        name
+        for name in names("buffer", IMPORT)
+        if not name.startswith("refuses ") and name != "leak"
+    ]
     assert sum(done.parseoutcomes().values()) == len(asked)
 
 
 def test_tests_without_the_mark_are_left_alone(pytester: pytest.Pytester) -> None:
     done = run(
-        pytester, "\n\n@pytest.fixture\ndef clause():\n    return 7\n\n\ndef test_seven(clause):\n    assert clause == 7\n"
+        pytester,
+        "\n\n@pytest.fixture\ndef clause():\n    return 7\n\n\ndef test_seven(clause):\n    "
+        "assert clause == 7\n",
     )
     done.assert_outcomes(passed=1)
 
 
 def test_missing_target_is_an_error_with_the_reason(pytester: pytest.Pytester) -> None:
-    done = run(pytester, '\n@pytest.mark.conformance("no_such:thing")\ndef test_it(clause):\n    clause.check()\n')
+    done = run(
+        pytester,
+        '\n@pytest.mark.conformance("no_such:thing")\ndef test_it(clause):\n    clause.check()\n',
+    )
     assert done.ret != 0
     done.stdout.fnmatch_lines(["*module 'no_such' cannot be imported*"])
 
@@ -103,24 +121,42 @@ def test_missing_target_is_an_error_with_the_reason(pytester: pytest.Pytester) -
             '"builtins:bytes(8)", only="*.lenght"',
             "no clause is called '[*].lenght'; 'length' is like it: entrepot check --list *",
         ),
-        ('"builtins:bytes(8)", skip=["buffer.exprt.length"]', "*'buffer.exprt.length'; 'buffer.export.length' is like it*"),
-        ('"builtins:bytes(8)", protocols="bufer"', "no protocol is called 'bufer'; there are dlpack, *"),
+        (
+            '"builtins:bytes(8)", skip=["buffer.exprt.length"]',
+            "*'buffer.exprt.length'; 'buffer.export.length' is like it*",
+        ),
+        (
+            '"builtins:bytes(8)", protocols="bufer"',
+            "no protocol is called 'bufer'; there are dlpack, *",
+        ),
         (
             '"builtins:bytes(8)", only="dlpack.*"',
             "builtins:bytes(8): only=('dlpack.[*]',) and skip=() leave no clause of buffer*",
         ),
     ],
 )
-def test_mark_without_a_target_is_an_error(pytester: pytest.Pytester, mark: str, words: str) -> None:
-    done = run(pytester, f"\n@pytest.mark.conformance({mark})\ndef test_it(clause):\n    clause.check()\n")
+def test_mark_without_a_target_is_an_error(
+    pytester: pytest.Pytester, mark: str, words: str
+) -> None:
+    done = run(
+        pytester, f"\n@pytest.mark.conformance({mark})\ndef test_it(clause):\n    clause.check()\n"
+    )
     assert done.ret != 0
     done.stdout.fnmatch_lines([f"*{words}"])
 
 
 @pytest.mark.parametrize("target", ['"builtins:len"', "len"])
 def test_an_importer_that_takes_nothing_fails(pytester: pytest.Pytester, target: str) -> None:
-    done = run(pytester, f"\n@pytest.mark.conformance({target}, protocols='cai')\ndef test_it(clause):\n    clause.check()\n")
+    done = run(
+        pytester,
+        f"\n@pytest.mark.conformance({target}, protocols='cai')\ndef test_it(clause):\n    "
+        "clause.check()\n",
+    )
     assert "failed" in done.parseoutcomes() and "passed" not in done.parseoutcomes()
-    done = run(pytester, f"\n@pytest.mark.conformance({target}, only='*.plain')\ndef test_it(clause):\n    clause.check()\n")
+    done = run(
+        pytester,
+        f"\n@pytest.mark.conformance({target}, only='*.plain')\ndef test_it(clause):\n    "
+        "clause.check()\n",
+    )
     assert done.parseoutcomes().keys() == {"failed"}
     done.stdout.fnmatch_lines(["*len takes no object of any protocol, so it is no importer*"])

@@ -79,8 +79,16 @@ def test_a_deleter_that_needs_the_gil_is_caught(module: Write) -> None:
                 return self.capsules.pop()
         """
     )
-    found = statuses(Request("targets:Careless()", only=("dlpack.export.deleter-thread", "dlpack.export.unconsumed-capsule")))
-    assert found == {"dlpack.export.deleter-thread": FAILED, "dlpack.export.unconsumed-capsule": PASSED}
+    found = statuses(
+        Request(
+            "targets:Careless()",
+            only=("dlpack.export.deleter-thread", "dlpack.export.unconsumed-capsule"),
+        )
+    )
+    assert found == {
+        "dlpack.export.deleter-thread": FAILED,
+        "dlpack.export.unconsumed-capsule": PASSED,
+    }
 
 
 def test_a_hang_fails_the_clause(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,13 +105,19 @@ def test_a_hang_fails_the_clause(module: Write, monkeypatch: pytest.MonkeyPatch)
             return array
         """
     )
-    result = check(Request("targets:take", protocols=("buffer",), only=("*.broadcast", "*.0-d", "*.transposed")))
+    result = check(
+        Request(
+            "targets:take", protocols=("buffer",), only=("*.broadcast", "*.0-d", "*.transposed")
+        )
+    )
     assert [outcome.clause for outcome in result.failed] == ["buffer.import.broadcast"]
     assert "without an answer" in result.failed[0].found
     assert len(result.outcomes) == 4  # the plain one is always asked
 
 
-def test_forked_child_of_a_target_is_not_waited_for(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forked_child_of_a_target_is_not_waited_for(
+    module: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(runner, "PATIENCE", 30.0)
     module(
         """
@@ -118,7 +132,12 @@ def test_forked_child_of_a_target_is_not_waited_for(module: Write, monkeypatch: 
         """
     )
     begin = time.monotonic()
-    assert check(Request("targets:make()", protocols=("buffer",), only=("buffer.export.length",))).failed == []
+    assert (
+        check(
+            Request("targets:make()", protocols=("buffer",), only=("buffer.export.length",))
+        ).failed
+        == []
+    )
     assert time.monotonic() - begin < 30
 
 
@@ -187,14 +206,19 @@ def test_the_side_is_seen_by_itself(target: str, side: str, repeatable: bool) ->
 
 
 def test_single_object_skips_clauses_that_need_several() -> None:
-    found = {outcome.clause: outcome for outcome in check(Request("entrepot.check.structs:EXCHANGE_API")).outcomes}
+    found = {
+        outcome.clause: outcome
+        for outcome in check(Request("entrepot.check.structs:EXCHANGE_API")).outcomes
+    }
     assert found["buffer.export.keeps-the-memory"].found.startswith("only one object was named")
     assert found["buffer.export.length"].status == PASSED
 
 
 def test_requested_protocol_must_be_supported() -> None:
     result = check(Request("builtins:memoryview", protocols=("dlpack",)))
-    assert [(outcome.clause, outcome.status) for outcome in result.outcomes] == [("dlpack.import.plain", FAILED)]
+    assert [(outcome.clause, outcome.status) for outcome in result.outcomes] == [
+        ("dlpack.import.plain", FAILED)
+    ]
     assert "TypeError" in result.outcomes[0].found
 
 
@@ -209,18 +233,33 @@ def test_importer_that_claims_copies_is_checked() -> None:
     copier = "functools:partial(__import__('entrepot').asarray, copy=True)"
     view = "entrepot:asarray"
     outcome = {
-        (target, copies): check(Request(target, protocols=("buffer",), only=only, copies=copies, side=IMPORT)).outcomes[-1].status
+        (target, copies): check(
+            Request(target, protocols=("buffer",), only=only, copies=copies, side=IMPORT)
+        )
+        .outcomes[-1]
+        .status
         for target in (copier, view)
         for copies in (True, False)
     }
-    assert outcome == {(copier, True): PASSED, (copier, False): FAILED, (view, True): FAILED, (view, False): PASSED}
+    assert outcome == {
+        (copier, True): PASSED,
+        (copier, False): FAILED,
+        (view, True): FAILED,
+        (view, False): PASSED,
+    }
 
 
 def test_shared_ctypes_functions_are_not_modified() -> None:
     program = """
         import ctypes
         import entrepot.check.buffer, entrepot.check.c_exchange_api
-        names = "PyObject_GetBuffer", "PyBuffer_Release", "PyCapsule_New", "PyCapsule_SetName", "PyCapsule_GetPointer"
+        names = (
+            "PyObject_GetBuffer",
+            "PyBuffer_Release",
+            "PyCapsule_New",
+            "PyCapsule_SetName",
+            "PyCapsule_GetPointer",
+        )
         assert [name for name in names if getattr(ctypes.pythonapi, name).argtypes] == []
         """
     subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True, timeout=60)

@@ -67,7 +67,12 @@ def kind_of(entries: Entries) -> str:
 def is_plain(entries: Entries) -> bool:
     """True for the queue itself, this memory and no offset: at most the strides are false."""
     data = entries.get("data")
-    return kind_of(entries) == "Queue" and isinstance(data, tuple) and data[0] != 0 and entries.get("offset") == 0
+    return (
+        kind_of(entries) == "Queue"
+        and isinstance(data, tuple)
+        and data[0] != 0
+        and entries.get("offset") == 0
+    )
 
 
 importers = Importers(ATTRIBUTE, ep.asarray, truth)
@@ -84,9 +89,13 @@ def form_of(entries: Entries) -> str:
         return "selector"
     name = structs.name_of(found) if isinstance(found, structs.Capsule) else None
     if name:
-        return {b"SyclQueueRef": "queue capsule", b"SyclContextRef": "context capsule"}.get(name, "used")
+        return {b"SyclQueueRef": "queue capsule", b"SyclContextRef": "context capsule"}.get(
+            name, "used"
+        )
     if isinstance(found, Carrier):
-        return {b"SyclQueueRef": "queue", b"SyclContextRef": "context"}[structs.name_of(found._get_capsule()) or b""]
+        return {b"SyclQueueRef": "queue", b"SyclContextRef": "context"}[
+            structs.name_of(found._get_capsule()) or b""
+        ]
     return type(found).__name__
 
 
@@ -122,7 +131,11 @@ def takes_foreign(kind: str) -> Callable[[Any], Any]:
             return ep.asarray(obj)
         except ep.InterfaceError as refusal:
             entries = getattr(obj, ATTRIBUTE)
-            if "is not USM memory" in str(refusal) and kind_of(entries) == kind and entries["data"][0]:
+            if (
+                "is not USM memory" in str(refusal)
+                and kind_of(entries) == kind
+                and entries["data"][0]
+            ):
                 return ep.zeros((3, 4), "float32", device="host")
             raise
 
@@ -143,7 +156,10 @@ def import_breakers() -> dict[str, Any]:
     return importers.shared(1, is_plain) | {
         "offset": importers.mending(lambda e: e | ({"offset": 0} if e.get("offset") else {})),
         "no offset": refusing(lambda e: "offset" not in e),
-        **{f"syclobj {form}": refusing(lambda e, form=form: form_of(e) == form) for form in ("selector", "context", "queue")},
+        **{
+            f"syclobj {form}": refusing(lambda e, form=form: form_of(e) == form)
+            for form in ("selector", "context", "queue")
+        },
         "syclobj context capsule": refusing(lambda e: form_of(e) == "context capsule"),
         "syclobj queue capsule": QueueCapsuleOnce(),
         "uses the capsule": leaves_fresh,
@@ -152,8 +168,12 @@ def import_breakers() -> dict[str, Any]:
         "refuses a version": importers.replacing("version", lambda e: e.get("version") == 2, 1),
         "refuses no version": importers.replacing("version", lambda e: "version" not in e, 1),
         "refuses no syclobj": importers.mending(lambda e: {"syclobj": array().queue, **e}),
-        "refuses other syclobjs": importers.mending(lambda e: e | ({"syclobj": array().queue} if e.get("syclobj") == 7 else {})),
-        "refuses a used capsule": importers.mending(lambda e: e | ({"syclobj": array().queue} if form_of(e) == "used" else {})),
+        "refuses other syclobjs": importers.mending(
+            lambda e: e | ({"syclobj": array().queue} if e.get("syclobj") == 7 else {})
+        ),
+        "refuses a used capsule": importers.mending(
+            lambda e: e | ({"syclobj": array().queue} if form_of(e) == "used" else {})
+        ),
         "refuses foreign memory": takes_foreign("Queue"),
         "refuses foreign memory of a context": takes_foreign("Context"),
         "refuses beyond the allocation": takes_beyond,

@@ -25,7 +25,11 @@ extern "C" void one_more(const long long *range, void *const *arguments) {
 
 def run(*arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "entrepot", "cache", *arguments], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-m", "entrepot", "cache", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     return done.stdout
 
@@ -88,7 +92,10 @@ def test_a_header_that_was_edited_is_read_again_by_the_host(place, tmp_path, for
 
 
 VALUE = 'extern "C" void k(const long long *, void *const *a) { *(int *)a[0] = VALUE; }'
-CALL = 'extern "C" int value(); extern "C" void k(const long long *, void *const *a) { *(int *)a[0] = value(); }'
+CALL = (
+    'extern "C" int value(); '
+    'extern "C" void k(const long long *, void *const *a) { *(int *)a[0] = value(); }'
+)
 HEADER, HELPER = "#define VALUE {}\n", 'extern "C" int value() {{ return {}; }}'
 
 
@@ -112,14 +119,19 @@ def test_file_named_by_options_is_read_again(place, tmp_path, options, source, t
     for value in (1, 2):
         file.write_text(text.format(value))
         out = array.array("i", [0])
-        ep.Program(source, "host", options=options.format(tmp_path / "file")).kernel("k")[1](out).wait()
+        ep.Program(source, "host", options=options.format(tmp_path / "file")).kernel("k")[1](
+            out
+        ).wait()
         found.append(out[0])
     assert found == [1, 2]
     assert code_cache.kept("host") == []
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("options", ["-DBY=1 -U BY -O2", "-std=c++20 -Wno-unused", "-mno-avx2 -ffast-math -funroll-loops"])
+@pytest.mark.parametrize(
+    "options",
+    ["-DBY=1 -U BY -O2", "-std=c++20 -Wno-unused", "-mno-avx2 -ffast-math -funroll-loops"],
+)
 def test_options_that_name_no_file_are_kept(place, options):
     ep.Program(SOURCE, "host", options=options)
     assert len(code_cache.kept("host")) == 1
@@ -144,12 +156,17 @@ def test_programs_named_by_the_environment_are_not_kept(place, tmp_path, monkeyp
 
 @pytest.mark.sycl
 @pytest.mark.parametrize(
-    ("options", "count"), [("-DX=1 -D Y=2 -cl-fast-relaxed-math -Werror", 1), ("-I{}", 0), ("-include {}/h", 0)]
+    ("options", "count"),
+    [("-DX=1 -D Y=2 -cl-fast-relaxed-math -Werror", 1), ("-I{}", 0), ("-include {}/h", 0)],
 )
 def test_opencl_options_with_files_are_not_cached(place, tmp_path, options, count):
     (tmp_path / "h").write_text("")
     with contextlib.suppress(ep.KernelError, ValueError):  # a driver need not know the option
-        ep.Program("kernel void f(global int *data) { data[0] = 1; }", "opencl:cpu", options=options.format(tmp_path))
+        ep.Program(
+            "kernel void f(global int *data) { data[0] = 1; }",
+            "opencl:cpu",
+            options=options.format(tmp_path),
+        )
     assert len(code_cache.kept("opencl")) == count
 
 
@@ -198,7 +215,9 @@ def test_binaries_of_opencl_are_kept_and_right(place):
 
 
 @pytest.mark.sycl
-@pytest.mark.parametrize("form", ['#include "{}"', '# include "{}"', '%:include "{}"', "#include <{}>"])
+@pytest.mark.parametrize(
+    "form", ['#include "{}"', '# include "{}"', '%:include "{}"', "#include <{}>"]
+)
 def test_a_header_that_was_edited_is_read_again_by_opencl(place, tmp_path, form):
     header = tmp_path / "by.h"
     source = form.format(header) + "\nkernel void more(global int *data) { data[0] += BY; }"
@@ -240,7 +259,9 @@ def test_other_processes_write_and_remove_files_meanwhile(place, monkeypatch):
     written = kept.with_name(kept.name + ".a1b2c3")
     written.write_bytes(b"entrepot code 1\n")
     gone = kept.with_name("gone")
-    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([written, gone, kept] if folder.name == "host" else []))
+    monkeypatch.setattr(
+        Path, "iterdir", lambda folder: iter([written, gone, kept] if folder.name == "host" else [])
+    )
     assert code_cache.kept("host") == [kept]
     assert code_cache._sums("host")[0] == "1"
     assert code_cache._cleared().startswith("1 entry ")
@@ -251,7 +272,14 @@ def test_clear_leaves_other_files(place):
     folder = place / "cuda"
     folder.mkdir()
     name = "0123456789abcdef"
-    others = ["my_kernels.cu", name, "0123456789abcdef.cu", "0123456789abcde", "0123456789ABCDEF", "0123456789abcdef.txt"]
+    others = [
+        "my_kernels.cu",
+        name,
+        "0123456789abcdef.cu",
+        "0123456789abcde",
+        "0123456789ABCDEF",
+        "0123456789abcdef.txt",
+    ]
     for other in others:
         (folder / other).write_text("// the work of a week")
     (folder / "fedcba9876543210").symlink_to(folder / name)
@@ -283,7 +311,8 @@ FOLDERS = ("ENTREPOT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
 def run_unwritable(folder, *options: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         [sys.executable, *options, "-c", UNWRITABLE],
-        env={**os.environ, "ENTREPOT_CACHE_DIR": str(folder)}, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "ENTREPOT_CACHE_DIR": str(folder)}, capture_output=True, text=True,
+        timeout=60, check=False,
     )  # fmt: skip
 
 
@@ -308,11 +337,19 @@ class TestUnwritable:
     def test_cache_without_folder_warns_once_with_remedy(self):
         without = {name: value for name, value in os.environ.items() if name not in FOLDERS}
         done = subprocess.run(
-            [sys.executable, "-c", UNWRITABLE], env=without, capture_output=True, text=True, timeout=60, check=False
+            [sys.executable, "-c", UNWRITABLE],
+            env=without,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
         assert (done.returncode, done.stdout) == (0, "three programs\n"), done.stderr
         assert done.stderr.count("EntrepotWarning") == 1
-        assert "compiled code cannot be kept: ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set" in done.stderr
+        assert (
+            "compiled code cannot be kept: ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set"
+            in done.stderr
+        )
         assert "set ENTREPOT_CACHE_DIR to a folder" in done.stderr
 
     def test_command_without_folder_names_the_variables(self, monkeypatch):
@@ -324,17 +361,21 @@ class TestUnwritable:
         (tmp_path / "file").write_text("")
         done = subprocess.run(
             [sys.executable, "-c", UNWRITABLE.replace('"always"', '"error", ep.EntrepotWarning')],
-            env={**os.environ, "ENTREPOT_CACHE_DIR": str(tmp_path / "file")}, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "ENTREPOT_CACHE_DIR": str(tmp_path / "file")}, capture_output=True,
+            text=True, timeout=60,
             check=False,
         )  # fmt: skip
         assert done.returncode == 1
-        assert done.stderr.splitlines()[-1].startswith("entrepot.EntrepotWarning: compiled code cannot be kept in ")
+        assert done.stderr.splitlines()[-1].startswith(
+            "entrepot.EntrepotWarning: compiled code cannot be kept in "
+        )
 
     def test_filter_silences_it(self, tmp_path):
         (tmp_path / "file").write_text("")
         done = subprocess.run(
             [sys.executable, "-c", UNWRITABLE.replace('"always"', '"ignore", ep.EntrepotWarning')],
-            env={**os.environ, "ENTREPOT_CACHE_DIR": str(tmp_path / "file")}, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "ENTREPOT_CACHE_DIR": str(tmp_path / "file")}, capture_output=True,
+            text=True, timeout=60,
             check=False,
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
@@ -342,7 +383,9 @@ class TestUnwritable:
     def test_the_command_says_so(self, unwritable, monkeypatch):
         folder, reason = unwritable
         monkeypatch.setenv("ENTREPOT_CACHE_DIR", str(folder))
-        (said,) = [line for line in run().splitlines() if line.startswith("Nothing can be kept in ")]
+        (said,) = [
+            line for line in run().splitlines() if line.startswith("Nothing can be kept in ")
+        ]
         assert reason in said or "Not a directory" in said
 
     def test_writable_cache_does_not_warn(self, tmp_path):
@@ -383,11 +426,15 @@ def test_folder_replaced_by_another_user_is_not_used(tmp_path):
         os.chown(shared, other, other)
         shared.chmod(0o777)
         environment = {**os.environ, "ENTREPOT_CACHE_DIR": str(shared)}
-        subprocess.run([sys.executable, "-c", EXCHANGED, "1"], env=environment, timeout=60, check=True)
+        subprocess.run(
+            [sys.executable, "-c", EXCHANGED, "1"], env=environment, timeout=60, check=True
+        )
         (kept,) = (shared / "host").iterdir()
         mark, head, rest = kept.read_bytes().split(b"\n", 2)
         key = int(head.split()[0])
-        planted = rest[key:].replace(b"\xc7\x00\x29\x00\x00\x00", b"\xc7\x00\x42\x00\x00\x00")  # 41 becomes 66
+        planted = rest[key:].replace(
+            b"\xc7\x00\x29\x00\x00\x00", b"\xc7\x00\x42\x00\x00\x00"
+        )  # 41 becomes 66
         assert planted != rest[key:]
         state = 0xCBF29CE484222325
         for byte in planted:
@@ -407,7 +454,12 @@ def test_folder_replaced_by_another_user_is_not_used(tmp_path):
             finally:
                 os._exit(1)
         try:
-            subprocess.run([sys.executable, "-W", "ignore", "-c", EXCHANGED, "150"], env=environment, timeout=120, check=True)
+            subprocess.run(
+                [sys.executable, "-W", "ignore", "-c", EXCHANGED, "150"],
+                env=environment,
+                timeout=120,
+                check=True,
+            )
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)

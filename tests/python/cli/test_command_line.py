@@ -15,7 +15,12 @@ from entrepot import cli
 
 def run(*arguments: str, **keywords) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "entrepot", *arguments], capture_output=True, text=True, timeout=300, check=False, **keywords
+        [sys.executable, "-m", "entrepot", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        **keywords,
     )
 
 
@@ -46,7 +51,11 @@ def test_every_command_has_help(command):
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [((), "required: COMMAND"), (("harbour",), "choose from"), (("devices", "--fast"), "unrecognized arguments: --fast")],
+    [
+        ((), "required: COMMAND"),
+        (("harbour",), "choose from"),
+        (("devices", "--fast"), "unrecognized arguments: --fast"),
+    ],
     ids=["none", "unknown", "option"],
 )
 def test_wrong_command_line_prints_the_reason_on_stderr(arguments, words):
@@ -63,7 +72,11 @@ def test_devices_lists_each_device_and_every_backend():
     for device in ep.devices():
         assert any(line.startswith(str(device)) for line in lines)
     for backend in ("sycl", "cuda", "hip", "host"):
-        row = next(line for line in lines if line.startswith(backend + " ") and (" present " in line or " absent " in line))
+        row = next(
+            line
+            for line in lines
+            if line.startswith(backend + " ") and (" present " in line or " absent " in line)
+        )
         assert len(row.split()) > 2, "a backend is absent or present for a reason"
 
 
@@ -86,8 +99,14 @@ def test_devices_tells_what_each_can_do():
     rows = rows_of(run("devices").stdout)
     assert [row["device"] for row in rows] == [str(device) for device in ep.devices()]
     for row, device in zip(rows, ep.devices(), strict=True):
-        assert (row["type"], row["name"], row["driver"]) == (device.device_type, device.name, device.driver_version)
-        assert bytes_of(row["memory"]) == pytest.approx(device.global_mem_size, rel=0.006), "three digits are shown"
+        assert (row["type"], row["name"], row["driver"]) == (
+            device.device_type,
+            device.name,
+            device.driver_version,
+        )
+        assert bytes_of(row["memory"]) == pytest.approx(device.global_mem_size, rel=0.006), (
+            "three digits are shown"
+        )
         assert bytes_of(row["local memory"]) == pytest.approx(device.local_mem_size, rel=0.006)
         assert int(row["units"]) == device.max_compute_units
         for column, words in (("kinds", "usm_{}_allocations"), ("floats", "{}")):
@@ -96,14 +115,19 @@ def test_devices_tells_what_each_can_do():
             assert row[column].split() == (has or ["-"])
         if device.partitions and device.partition_max_sub_devices > 1:
             number, _, ways = row["sub-devices"].partition(", by ")
-            assert (int(number), ways.split(" or ")) == (device.partition_max_sub_devices, device.partitions)
+            assert (int(number), ways.split(" or ")) == (
+                device.partition_max_sub_devices,
+                device.partitions,
+            )
         else:
             assert row["sub-devices"] == "-"
 
 
 def test_closed_output_pipe_is_no_error():
     with subprocess.Popen(
-        [sys.executable, "-m", "entrepot", "devices"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "entrepot", "devices"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
@@ -114,5 +138,7 @@ def test_the_installed_script_is_the_same():
     script = Path(sys.executable).with_name("entrepot")
     if not script.exists():
         pytest.skip("entrepot was not installed by pip into this environment")
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [script, "--version"], capture_output=True, text=True, timeout=60, check=False
+    )
     assert done.stdout == f"entrepot {ep.__version__}\n"

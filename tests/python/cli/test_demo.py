@@ -17,19 +17,32 @@ MODULES = {"jnp": "jax"}  # of the demo's short names
 
 
 def test_nothing_is_copied_and_it_says_so():
-    done = subprocess.run([sys.executable, "-m", "entrepot", "demo"], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "entrepot", "demo"],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].endswith("none of them a copy")
     assert "≠" not in done.stdout and "  NO  " not in done.stdout
 
 
-ROW = re.compile(r"(?P<what>\S.*?)  +\S.*?  +(?P<address>[0-9a-f]{6,})  +(yes|-)  +(?P<takes>[\d.]+ [nµm]?s)  +\S")
+ROW = re.compile(
+    r"(?P<what>\S.*?)  +\S.*?  +(?P<address>[0-9a-f]{6,})  +(yes|-)  +(?P<takes>[\d.]+ [nµm]?s)  "
+    r"+\S"
+)
 
 
 def test_every_installed_library_exports_and_imports(capsys):
     assert demo.main() == 0
     rows = {row["what"] for row in map(ROW.match, capsys.readouterr().out.splitlines()) if row}
-    there = [name for module, name in demo.LIBRARY_NAMES.items() if importlib.util.find_spec(MODULES.get(module, module))]
+    there = [
+        name
+        for module, name in demo.LIBRARY_NAMES.items()
+        if importlib.util.find_spec(MODULES.get(module, module))
+    ]
     expected = {f"{party.name} → Entrepot" for party in demo.BUILT_IN} | {"Entrepot → memoryview"}
     expected |= {f"{name} → Entrepot" for name in there} | {f"Entrepot → {name}" for name in there}
     assert expected <= rows
@@ -68,7 +81,9 @@ def test_a_view_passes(ours):
 def test_a_copy_is_seen(ours, capsys, monkeypatch):
     outcome = outcome_of(lambda x: ep.asarray(array.array("f", x)), ours)
     assert outcome.copied and outcome.write_seen is False
-    row = demo.HandOver(demo.BUILT_IN[2], ours, demo.Way("", lambda x: ep.asarray(array.array("f", x))))
+    row = demo.HandOver(
+        demo.BUILT_IN[2], ours, demo.Way("", lambda x: ep.asarray(array.array("f", x)))
+    )
     monkeypatch.setattr(demo, "built_in_rows", lambda ours: iter([row]))
     assert demo.main() == 1
     out = capsys.readouterr().out
@@ -85,12 +100,17 @@ def test_a_missed_write_is_seen(ours):
 def test_direct_hand_over_shows_time_copy_or_error(ours):
     source = demo.BUILT_IN[1]
     plain = demo.Party("other", ours.make, ours.address, ours.write, ours.first)
-    today = lambda call, consumer: demo.today(demo.HandOver(source, consumer, demo.IN, demo.Way("f(x)", call)))  # noqa: E731
+    today = lambda call, consumer: demo.today(  # noqa: E731
+        demo.HandOver(source, consumer, demo.IN, demo.Way("f(x)", call))
+    )
     assert today(ep.asarray, plain).startswith("f(x): ") and "copy" not in today(ep.asarray, plain)
     assert today(lambda x: ep.asarray(bytearray(x)), plain).startswith("f(x): copy, ")
     assert today(lambda x: x + 1, plain) == "f(x): TypeError"
 
 
-@pytest.mark.parametrize(("nanoseconds", "text"), [(3.14159, "3.14 ns"), (999.9, "1 µs"), (12_345, "12.3 µs"), (4.2e6, "4.2 ms")])
+@pytest.mark.parametrize(
+    ("nanoseconds", "text"),
+    [(3.14159, "3.14 ns"), (999.9, "1 µs"), (12_345, "12.3 µs"), (4.2e6, "4.2 ms")],
+)
 def test_times_have_units(nanoseconds, text):
     assert demo.time_text(nanoseconds) == text

@@ -33,4 +33,7 @@ def test_in_a_narrow_terminal_cells_are_folded_and_not_cut(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert "[bold]" in out
     assert "…" not in out
-    assert "".join(line[8:].strip() for line in out.splitlines()[2:4]).replace(" ", "") == "amuchlongercell"
+    assert (
+        "".join(line[8:].strip() for line in out.splitlines()[2:4]).replace(" ", "")
+        == "amuchlongercell"
+    )

@@ -74,7 +74,12 @@ class TestDevice:
         assert device.partitions == []
 
     def test_the_command_lists_it(self):
-        done = subprocess.run([sys.executable, "-m", "entrepot", "devices"], capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "entrepot", "devices"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert "cuda:0" in done.stdout
         assert "libcuda.so" in done.stdout
 
@@ -122,7 +127,10 @@ class TestRange:
                }""",
             "host",
         )
-        there, here = ep.zeros((4, 10), "int32", device="cuda:0"), ep.zeros((4, 10), "int32", device="host")
+        there, here = (
+            ep.zeros((4, 10), "int32", device="cuda:0"),
+            ep.zeros((4, 10), "int32", device="host"),
+        )
         program.kernel("places")[(4, 10), None](there).wait()
         host.kernel("places")[(4, 10), None](here).wait()
         np.testing.assert_array_equal(values(there), values(here))
@@ -156,7 +164,10 @@ class TestRange:
             out[2 * blockIdx.x] = rank;
             out[2 * blockIdx.x + 1] = size;
         }"""
-        kernel, out = ep.Program(source, "cuda:0").kernel("rank"), ep.zeros((16, 2), "uint32", device="cuda:0")
+        kernel, out = (
+            ep.Program(source, "cuda:0").kernel("rank"),
+            ep.zeros((16, 2), "uint32", device="cuda:0"),
+        )
         launch = kernel[16 * 32, 32]
         if not has_clusters():
             with pytest.raises(ep.KernelError, match="cluster"):
@@ -251,7 +262,13 @@ class TestOrder:
 
 
 def fresh(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=dict(os.environ))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=dict(os.environ),
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -262,7 +279,8 @@ class TestFork:
             "import os, entrepot as ep\n"
             "queue = ep.Queue('cuda:0'); array = ep.zeros(4, 'int32', queue=queue); queue.wait()\n"
             "if os.fork() == 0:\n"
-            "    for ask in (queue.wait, lambda: ep.zeros(4, 'int32', device='cuda:0'), lambda: array.copy_to_host()):\n"
+            "    for ask in (queue.wait, lambda: ep.zeros(4, 'int32', device='cuda:0'), lambda: "
+            "array.copy_to_host()):\n"
             "        try: ask()\n"
             "        except ep.DeviceError as error: print('forked' in str(error), flush=True)\n"
             "    ep.zeros(4, 'int32', device='host'); os._exit(0)\n"
@@ -320,7 +338,9 @@ class TestTwoDevices:
             freed = there.data_ptr
             del there
             again = [ep.empty(1000, "uint8", device="cuda:0") for _ in range(64)]
-            assert freed not in {array.data_ptr for array in again}, "blocks of one device are not for the other"
+            assert freed not in {array.data_ptr for array in again}, (
+                "blocks of one device are not for the other"
+            )
         assert pool is not None
 
     @pytest.mark.torch
@@ -355,7 +375,8 @@ class TestWithoutACompiler:
         out = fresh(
             "import entrepot as ep, numpy as np\n"
             "numbers = np.arange(24, dtype='int32').reshape(4, 6)\n"
-            "a, b = ep.empty((4, 6), 'int32', device='cuda:0'), ep.zeros((6, 4), 'int32', device='cuda:0')\n"
+            "a, b = ep.empty((4, 6), 'int32', device='cuda:0'), ep.zeros((6, 4), 'int32', "
+            "device='cuda:0')\n"
             "ep.copy(a, numbers).wait(); ep.copy(b, a.T).wait()\n"
             "assert (b.copy_to_host().numpy() == numbers.T).all()\n"
             "c = ep.zeros((3, 5, 7), 'complex128', device='cuda:0')\n"

@@ -14,7 +14,10 @@ import pytest
 import entrepot as ep
 import entrepot._core as core
 
-REASON = "import entrepot._core as core; print(dict((name, reason) for name, _, reason in core.backends())['cuda'])"
+REASON = (
+    "import entrepot._core as core; "
+    "print(dict((name, reason) for name, _, reason in core.backends())['cuda'])"
+)
 STUB = """
 int cuInit(unsigned flags) {{ return {code}; }}
 int cuGetErrorName(int code, const char **name) {{ *name = "CUDA_ERROR_{name}"; return 0; }}
@@ -30,7 +33,9 @@ def reason_with(library: Path | None, code: str = REASON) -> str:
     if library:
         variables["LD_LIBRARY_PATH"] = str(library.parent)
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(
+        command, env=variables, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
 
 
 @pytest.fixture
@@ -40,7 +45,15 @@ def driver(tmp_path):
     def make(source: str) -> Path:
         (tmp_path / "cuda.c").write_text(source)
         library = tmp_path / "libcuda.so.1"
-        command = ["cc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", library, tmp_path / "cuda.c"]
+        command = [
+            "cc",
+            "-shared",
+            "-fPIC",
+            "-Wl,-soname,libcuda.so.1",
+            "-o",
+            library,
+            tmp_path / "cuda.c",
+        ]
         subprocess.run(command, check=True)
         return library
 
@@ -72,17 +85,25 @@ def test_old_driver_error_names_the_missing_function(driver):
 
 def test_missing_device_error_has_the_reason(driver):
     library = driver(STUB.format(code=100, name="NO_DEVICE"))
-    code = "import entrepot as ep\ntry: ep.device('cuda:0')\nexcept ep.DeviceError as error: print(error)"
+    code = (
+        "import entrepot as ep\n"
+        "try: ep.device('cuda:0')\n"
+        "except ep.DeviceError as error: print(error)"
+    )
     assert "no device matches 'cuda:0'" in (said := reason_with(library, code))
     assert "cuda: cuInit of" in said
 
 
 def test_the_rest_works_without_it(driver):
     library = driver(STUB.format(code=100, name="NO_DEVICE"))
-    assert "host" in reason_with(library, "import entrepot as ep; print(*ep.devices()); ep.zeros(3, 'int8', device='host')")
+    assert "host" in reason_with(
+        library, "import entrepot as ep; print(*ep.devices()); ep.zeros(3, 'int8', device='host')"
+    )
 
 
-@pytest.mark.skipif(any(str(device).startswith("cuda") for device in ep.devices()), reason="there is a CUDA device")
+@pytest.mark.skipif(
+    any(str(device).startswith("cuda") for device in ep.devices()), reason="there is a CUDA device"
+)
 def test_without_a_driver_the_library_is_named():
     if Path("/proc/driver/nvidia").exists():
         pytest.skip("there is a driver, and its reason is its own")

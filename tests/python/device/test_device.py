@@ -55,8 +55,15 @@ class TestEveryDevice:
 
 def test_the_host_has_no_sycl_object():
     host = ep.device("host")
-    for ask in (host.addressof_ref, host.queue.addressof_ref, host.queue._get_capsule, host.context._get_capsule):
-        with pytest.raises(ep.DeviceError, match="not a SYCL object: it belongs to the host backend"):
+    for ask in (
+        host.addressof_ref,
+        host.queue.addressof_ref,
+        host.queue._get_capsule,
+        host.context._get_capsule,
+    ):
+        with pytest.raises(
+            ep.DeviceError, match="not a SYCL object: it belongs to the host backend"
+        ):
             ask()
 
 
@@ -83,7 +90,11 @@ class TestSubDevices:
         assert one.max_compute_units == 1
 
     def test_equal_divisions_give_equal_devices(self, cpu):
-        assert cpu.sub_devices(equally=1) == cpu.sub_devices(equally=1) == cpu.create_sub_devices(partition=1)
+        assert (
+            cpu.sub_devices(equally=1)
+            == cpu.sub_devices(equally=1)
+            == cpu.create_sub_devices(partition=1)
+        )
         assert cpu.create_sub_devices(partition=[1]) == cpu.sub_devices(counts=[1])
 
     def test_sub_device_has_one_default_queue_and_context(self, cpu):

@@ -26,7 +26,13 @@ pytestmark = [pytest.mark.cuda, pytest.mark.numpy]
 
 DEVICE = "cuda:0"
 MEMORY_TYPE = 2  # CU_POINTER_ATTRIBUTE_MEMORY_TYPE
-ADD = 'extern "C" __global__ void add(int *to, const int *from, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) to[i] += from[i]; }'  # noqa: E501
+ADD = """
+extern "C" __global__ void add(int *to, const int *from, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        to[i] += from[i];
+}
+"""
 
 
 @kernels.kernel
@@ -71,7 +77,9 @@ def content(array: ep.Array) -> set[int]:
 
 @every_mode
 class TestWhatIsCaptured:
-    def test_launches_copies_and_fills_run_with_the_graph(self, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_launches_copies_and_fills_run_with_the_graph(
+        self, mode: int, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         a, b, c = numbers(1), numbers(0), numbers(0)
         with capture(stream, mode) as graph:
             assert queue.is_captured
@@ -88,7 +96,9 @@ class TestWhatIsCaptured:
             assert values(c).tolist() == [7, 2 * value] * 50
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_host_accessible_memory_is_captured_too(self, mode: int, kind: str, stream: Stream, queue: ep.Queue) -> None:
+    def test_host_accessible_memory_is_captured_too(
+        self, mode: int, kind: str, stream: Stream, queue: ep.Queue
+    ) -> None:
         a, b = numbers(1, kind=kind), numbers(0, kind=kind)
         with capture(stream, mode) as graph:
             ep.copy(b, a, queue=queue)
@@ -125,7 +135,9 @@ class TestWhatIsCaptured:
         graph.run(stream)
         assert content(a) == {5}
 
-    def test_queues_fork_and_join_by_events(self, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_queues_fork_and_join_by_events(
+        self, mode: int, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         a, b, other = numbers(1), numbers(2), ep.Queue(DEVICE)
         with capture(stream, mode) as graph:
             start = queue.record()
@@ -140,7 +152,9 @@ class TestWhatIsCaptured:
         assert content(a) == {6}
         assert not other.is_captured
 
-    def test_the_arrays_order_queues_of_one_capture(self, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_the_arrays_order_queues_of_one_capture(
+        self, mode: int, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         a, b, other = numbers(1), numbers(2), ep.Queue(DEVICE)
         with capture(stream, mode) as graph:
             other.wait_for(queue.record())
@@ -150,7 +164,9 @@ class TestWhatIsCaptured:
         graph.run(stream)
         assert (content(a), content(b)) == ({8}, {5})
 
-    def test_work_from_before_is_waited_for(self, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_work_from_before_is_waited_for(
+        self, mode: int, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         a, b, before = ep.zeros(2, "int32", device=DEVICE), numbers(0, size=2), ep.Queue(DEVICE)
         done = cuda_kernels.launch(a, before)
         with capture(stream, mode) as graph:
@@ -159,7 +175,9 @@ class TestWhatIsCaptured:
         graph.run(stream)
         assert values(b)[0] == cuda_kernels.RESULT
 
-    def test_work_outside_neither_waits_nor_is_captured(self, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_work_outside_neither_waits_nor_is_captured(
+        self, mode: int, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         a, b, other = numbers(1), numbers(0), ep.Queue(DEVICE)
         with capture(stream, mode) as graph:
             add(a, a, queue)
@@ -172,7 +190,9 @@ class TestWhatIsCaptured:
 
 
 class TestMemory:
-    def test_memory_allocated_in_a_capture_belongs_to_the_graph(self, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_memory_allocated_in_a_capture_belongs_to_the_graph(
+        self, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         a, b = numbers(1, size=1 << 20), numbers(0, size=1 << 20)
         with capture(stream) as graph:
             middle = ep.empty(1 << 20, "int32", queue=queue)
@@ -182,14 +202,18 @@ class TestMemory:
             del middle
             gc.collect()
             others = [ep.empty(1 << 20, "int32", device=DEVICE) for _ in range(8)]
-        others += [ep.empty(1 << 20, "int32", queue=where) for where in (queue, None) for _ in range(8)]
+        others += [
+            ep.empty(1 << 20, "int32", queue=where) for where in (queue, None) for _ in range(8)
+        ]
         assert address not in [other.data_ptr for other in others]
         for _ in range(3):
             graph.run(stream)
         assert content(b) == {3}
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_host_accessible_memory_belongs_to_the_graph(self, kind: str, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_host_accessible_memory_belongs_to_the_graph(
+        self, kind: str, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         a, b = numbers(1), numbers(0)
         counted = memory.statistics(memory.pool())
         with memory.use_resource(counted), capture(stream) as graph:
@@ -211,7 +235,9 @@ class TestMemory:
         del others
         assert settles(lambda: counted.current_bytes == 0)
 
-    def test_the_graph_keeps_arrays_owners_and_kernels(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_the_graph_keeps_arrays_owners_and_kernels(
+        self, stream: Stream, queue: ep.Queue
+    ) -> None:
         held, b = numbers(5), numbers(0)
         owner = Owner(held)
         gone = weakref.ref(owner)
@@ -228,7 +254,9 @@ class TestMemory:
         queue.wait()
         assert settles(lambda: gone() is None)
 
-    def test_pool_regains_memory_after_the_graph_is_dropped(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_pool_regains_memory_after_the_graph_is_dropped(
+        self, stream: Stream, queue: ep.Queue
+    ) -> None:
         numbers_of = memory.statistics(memory.pool())
         with memory.use_resource(numbers_of):
             with capture(stream) as graph:
@@ -238,14 +266,21 @@ class TestMemory:
             graph.drop()
             assert settles(lambda: numbers_of.current_bytes == 0)
 
-    def test_shared_memory_released_in_a_capture_is_closed_after_it(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_shared_memory_released_in_a_capture_is_closed_after_it(
+        self, stream: Stream, queue: ep.Queue
+    ) -> None:
         with memory.use_resource(memory.shareable()):
             shared = numbers(3)
         address = shared.data_ptr
 
         def is_mapped() -> bool:
             kind = ctypes.c_uint()
-            return driver().cuPointerGetAttribute(ctypes.byref(kind), MEMORY_TYPE, ctypes.c_void_p(address)) == 0
+            return (
+                driver().cuPointerGetAttribute(
+                    ctypes.byref(kind), MEMORY_TYPE, ctypes.c_void_p(address)
+                )
+                == 0
+            )
 
         with capture(stream) as graph:
             ep.fill(numbers(1), 2, queue=queue)
@@ -285,8 +320,12 @@ REFUSED = {
     "another queue's host": lambda queue, array: ep.fill(array, 1, queue=queue).wait(),
     "read by the host": lambda queue, array: array.to(queue=queue).copy_to_host().numpy(),
     "moved to the host": lambda queue, array: array.to(queue=queue).to("host").numpy(),
-    "a strided copy from the host": lambda queue, array: ep.copy(array, np.zeros(200, "int32")[::2], queue=queue),
-    "a strided copy to the host": lambda queue, array: ep.copy(np.zeros(200, "int32")[::2], array, queue=queue),
+    "a strided copy from the host": lambda queue, array: ep.copy(
+        array, np.zeros(200, "int32")[::2], queue=queue
+    ),
+    "a strided copy to the host": lambda queue, array: ep.copy(
+        np.zeros(200, "int32")[::2], array, queue=queue
+    ),
 }
 
 
@@ -315,7 +354,9 @@ class TestWhatIsNot:
 
     @every_mode
     @pytest.mark.parametrize("call", REFUSED.values(), ids=REFUSED)
-    def test_blocking_call_in_a_capture_is_refused(self, call: Any, mode: int, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_blocking_call_in_a_capture_is_refused(
+        self, call: Any, mode: int, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         a, b = numbers(1), numbers(1)
         with capture(stream, mode) as graph:
             add(a, b, queue)
@@ -330,7 +371,10 @@ class TestWhatIsNot:
         other = ep.Queue(second)
         with capture(stream, cuda_graphs.RELAXED) as graph:
             event = queue.record()
-            with capture(second, cuda_graphs.RELAXED) as far, pytest.raises(ep.DeviceError, match="another graph capture"):
+            with (
+                capture(second, cuda_graphs.RELAXED) as far,
+                pytest.raises(ep.DeviceError, match="another graph capture"),
+            ):
                 other.wait_for(event)
         assert (graph.status, far.status) == (0, 0)
         with pytest.raises(ep.DeviceError, match="has ended"):
@@ -339,7 +383,10 @@ class TestWhatIsNot:
     def test_legacy_stream_is_refused_while_a_blocking_one_captures(self) -> None:
         blocking, array = Stream(blocking=True), numbers(1)
         legacy = ep.Queue(Number(LEGACY))
-        with capture(blocking) as graph, pytest.raises(ep.DeviceError, match="legacy default stream"):
+        with (
+            capture(blocking) as graph,
+            pytest.raises(ep.DeviceError, match="legacy default stream"),
+        ):
             ep.fill(array, 2, queue=legacy)
         assert graph.status == 0
         ep.fill(array, 2, queue=legacy).wait()
@@ -379,7 +426,9 @@ def other_things() -> None:
 
 class TestWhatOthersCapture:
     @every_mode
-    def test_sharing_and_opening_other_memory(self, mode: int, stream: Stream, queue: ep.Queue) -> None:
+    def test_sharing_and_opening_other_memory(
+        self, mode: int, stream: Stream, queue: ep.Queue
+    ) -> None:
         a = numbers(1)
         with memory.use_resource(memory.shareable()):
             shared = numbers(3)
@@ -394,7 +443,9 @@ class TestWhatOthersCapture:
 
     @every_mode
     @pytest.mark.parametrize("elsewhere", [False, True], ids=["this thread", "another thread"])
-    def test_other_calls_do_not_invalidate_the_capture(self, mode: int, elsewhere: bool, stream: Stream, queue: ep.Queue) -> None:
+    def test_other_calls_do_not_invalidate_the_capture(
+        self, mode: int, elsewhere: bool, stream: Stream, queue: ep.Queue
+    ) -> None:
         a = numbers(1)
         other_things()
         with capture(stream, mode) as graph:
@@ -409,7 +460,9 @@ class TestWhatOthersCapture:
         graph.run(stream)
         assert values(a).tolist() == [8] * 50 + [9] * 50
 
-    def test_memory_released_during_a_capture_is_freed_after_it(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_memory_released_during_a_capture_is_freed_after_it(
+        self, stream: Stream, queue: ep.Queue
+    ) -> None:
         counted = memory.statistics(memory.pool())
         with memory.use_resource(counted):
             array = ep.full(1 << 16, 1, "int32", queue=queue)
@@ -439,7 +492,9 @@ class TestAfterAnAbortedCapture:
         assert graph.status != 0
         return array
 
-    def test_everything_works(self, aborted: ep.Array, stream: Stream, queue: ep.Queue, add: Any) -> None:
+    def test_everything_works(
+        self, aborted: ep.Array, stream: Stream, queue: ep.Queue, add: Any
+    ) -> None:
         assert content(aborted) == {1}
         ep.fill(aborted, 2, queue=queue).wait()
         assert content(aborted) == {2}

@@ -1,4 +1,5 @@
-"""HIP devices: memory, copies, programs and the protocols, from a first use to the numbers that come out.
+"""HIP devices: memory, copies, programs and the protocols, from a first use to the numbers that
+come out.
 
 On a machine with an NVIDIA GPU, ENTREPOT_HIP_LIBRARY names the library of ``tests/hip_over_cuda``.
 There, CUDA's driver claims the same memory, and the protocol decides between the two.
@@ -53,7 +54,9 @@ def test_strided_copies_and_fills_match_numpy(device, dtype):
 
     values = (np.arange(64 * 48 * 5) % 251).astype(dtype).reshape(64, 48, 5)
     array = ep.asarray(values, copy=True, device=device)
-    for index, axes in itertools.product([np.s_[:], np.s_[::2, 1:40:3], np.s_[::-1, :, ::-2]], [(0, 1, 2), (2, 1, 0), (1, 0, 2)]):
+    for index, axes in itertools.product(
+        [np.s_[:], np.s_[::2, 1:40:3], np.s_[::-1, :, ::-2]], [(0, 1, 2), (2, 1, 0), (1, 0, 2)]
+    ):
         ours, theirs = array[index].transpose(axes), values[index].transpose(axes)
         packed = ep.empty(theirs.shape, dtype, device=device)
         ep.copy(packed, ours)
@@ -80,7 +83,9 @@ extern "C" __global__ void scale(float *x, float by, int n) {
     if (i < n)
         x[i] *= by;
 }
-template <class T> __global__ void add(T *x, T what) { x[blockIdx.x * blockDim.x + threadIdx.x] += what; }
+template <class T> __global__ void add(T *x, T what) {
+    x[blockIdx.x * blockDim.x + threadIdx.x] += what;
+}
 """
 
 
@@ -156,7 +161,9 @@ def test_cai_belongs_to_the_driver_that_knows_the_pointer(device):
     array = ep.full((3, 4), 2, "float32", device=device)
     taken = ep.asarray(Described(array), protocol="cai")
     assert taken.data_ptr == array.data_ptr
-    assert taken.device.backend == ("cuda" if any(each.backend == "cuda" for each in ep.devices()) else "hip")
+    assert taken.device.backend == (
+        "cuda" if any(each.backend == "cuda" for each in ep.devices()) else "hip"
+    )
     assert (values_of(taken) == 2).all()
 
 

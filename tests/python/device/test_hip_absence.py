@@ -11,7 +11,10 @@ import pytest
 
 import entrepot._core as core
 
-REASON = "import entrepot._core as core; print(dict((name, reason) for name, _, reason in core.backends())['hip'])"
+REASON = (
+    "import entrepot._core as core; "
+    "print(dict((name, reason) for name, _, reason in core.backends())['hip'])"
+)
 RUNTIME = """
 int hipInit(unsigned flags) {{ return {code}; }}
 const char *hipGetErrorName(int code) {{ return "hipError{name}"; }}
@@ -25,7 +28,9 @@ if "not part of this build" in {name: reason for name, _, reason in core.backend
 def reason_with(library, code=REASON):
     variables = {**os.environ, "ENTREPOT_HIP_LIBRARY": str(library)}
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(
+        command, env=variables, capture_output=True, text=True, timeout=60, check=True
+    ).stdout
 
 
 @pytest.fixture
@@ -67,7 +72,11 @@ def test_unloadable_library_error_names_the_variable(tmp_path):
 
 def test_missing_hip_device_error_has_the_reason(runtime):
     library = runtime(RUNTIME.format(code=100, name="NoDevice", text="no device"))
-    code = "import entrepot as ep\ntry: ep.device('hip:0')\nexcept ep.DeviceError as error: print(error)"
+    code = (
+        "import entrepot as ep\n"
+        "try: ep.device('hip:0')\n"
+        "except ep.DeviceError as error: print(error)"
+    )
     assert "hipErrorNoDevice" in reason_with(library, code)
 
 

@@ -30,7 +30,9 @@ every_mode = pytest.mark.parametrize("mode", list(modes), ids=[mode.name for mod
 
 @pytest.fixture
 def stream() -> Iterator[Any]:
-    ep.zeros(1, "int32", device=DEVICE).queue.wait()  # which opens the library that the bindings take
+    ep.zeros(
+        1, "int32", device=DEVICE
+    ).queue.wait()  # which opens the library that the bindings take
     with hip.Stream(NON_BLOCKING) as made:
         yield made.handle
 
@@ -78,7 +80,9 @@ def other_things() -> None:
     with memory.use_resource(memory.direct()):
         ep.full(1 << 20, 3, "int32", queue=queue).copy_to_host()
     del queue
-    ep.Program('extern "C" __global__ void unlike(int *x) { *x = 1; }', DEVICE, dialect="hip").kernel("unlike")
+    ep.Program(
+        'extern "C" __global__ void unlike(int *x) { *x = 1; }', DEVICE, dialect="hip"
+    ).kernel("unlike")
     gc.collect()
     memory.trim()
 

@@ -15,18 +15,32 @@ import pytest
 
 def run(code: str, **environment: str | None) -> str:
     """Standard output of a fresh interpreter, which must exit by itself with status 0."""
-    variables = {**os.environ, **{name: value for name, value in environment.items() if value is not None}}
+    variables = {
+        **os.environ,
+        **{name: value for name, value in environment.items() if value is not None},
+    }
     for name, value in environment.items():
         if value is None:
             variables.pop(name, None)
-    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def entrepot(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "entrepot", *arguments], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-m", "entrepot", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -39,7 +53,8 @@ class TestImport:
 import sys
 before = set(sys.modules)
 import entrepot
-heavy = {"numpy", "importlib.metadata", "rich", "ctypes", "typing", "argparse"} & (set(sys.modules) - before)
+heavy = {"numpy", "importlib.metadata", "rich", "ctypes", "typing", "argparse"}
+heavy &= set(sys.modules) - before
 maps = open("/proc/self/maps").read()
 print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
 """)
@@ -55,7 +70,9 @@ print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
 
     def test_an_unknown_default_device_is_named_with_its_variable(self):
         code = "import entrepot as ep\ntry: ep.device()\nexcept ValueError as error: print(error)"
-        assert run(code, ENTREPOT_DEVICE="metal").startswith("ENTREPOT_DEVICE: 'metal' is no device selector")
+        assert run(code, ENTREPOT_DEVICE="metal").startswith(
+            "ENTREPOT_DEVICE: 'metal' is no device selector"
+        )
 
     def test_default_device_is_host_or_entrepot_device(self):
         code = "import entrepot as ep; print(ep.device())"
@@ -69,7 +86,9 @@ class TestFindingTheDevice:
         assert "opencl:cpu:0" in run(f"import entrepot as ep; {LISTED}", OCL_ICD_FILENAMES=None)
 
     @pytest.mark.dpctl
-    @pytest.mark.parametrize("imports", ["import dpctl, entrepot as ep", "import entrepot as ep, dpctl"])
+    @pytest.mark.parametrize(
+        "imports", ["import dpctl, entrepot as ep", "import entrepot as ep, dpctl"]
+    )
     def test_dpctl_finds_opencl_cpu_in_any_import_order(self, imports):
         out = run(f"{imports}; print(len(dpctl.get_devices())); {LISTED}", OCL_ICD_FILENAMES=None)
         assert out.splitlines() == ["1", "opencl:cpu:0,host"]
@@ -97,7 +116,8 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
 
     def test_a_switched_off_device_is_named(self):
         out = run(
-            "import entrepot._core as core; print(dict((name, reason) for name, _, reason in core.backends())['sycl'])",
+            "import entrepot._core as core; print(dict((name, reason) for name, _, reason in "
+            "core.backends())['sycl'])",
             OCL_ICD_FILENAMES=None,
             ENTREPOT_OPENCL_CPU="0",
         )
@@ -106,7 +126,8 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
 
     def test_absent_plugin_is_reported_and_the_host_works(self, tmp_path):
         out = run(
-            f"import entrepot as ep; {LISTED}\ntry: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)",
+            f"import entrepot as ep; {LISTED}\ntry: ep.device('opencl')\nexcept ep.DeviceError as "
+            "error: print(error)",
             ENTREPOT_PLUGIN_PATH=str(tmp_path),
         )
         assert out.splitlines()[0] == "host"
@@ -122,7 +143,8 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
                 return EP_DEVICE_ERROR;
             }
             ep_status entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
-                static ep_backend table = {.size = sizeof(ep_backend), .version = EP_BACKEND_VERSION, .name = "sycl"};
+                static ep_backend table = {
+                    .size = sizeof(ep_backend), .version = EP_BACKEND_VERSION, .name = "sycl"};
                 table.device_count = device_count;
                 loader = lent;
                 *backend = &table;
@@ -130,9 +152,12 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
             }
         """)
         library, include = tmp_path / "libentrepot_sycl9.so", Path(__file__).parents[3] / "include"
-        subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", "-o", library, source], check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", f"-I{include}", "-o", library, source], check=True
+        )
         out = run(
-            "import entrepot._core as core\nprint([row for row in core.backends() if row[0] == 'sycl'])",
+            "import entrepot._core as core\nprint([row for row in core.backends() if row[0] == "
+            "'sycl'])",
             ENTREPOT_PLUGIN_PATH=str(tmp_path),
         )
         assert out == "[('sycl', False, 'the driver is having a bad day')]"
@@ -142,12 +167,16 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         source = tmp_path / "other.c"
         source.write_text("int other_generation;\n")
         library = tmp_path / name
-        subprocess.run(["cc", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library, source], check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", f"-Wl,-soname,{name}", "-o", library, source], check=True
+        )
         out = run(
             f"import ctypes; ctypes.CDLL({str(library)!r}); import entrepot as ep\n"
             "try: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"
         )
-        assert f"another generation of the SYCL runtime is in this process, {name} ({library})" in out
+        assert (
+            f"another generation of the SYCL runtime is in this process, {name} ({library})" in out
+        )
         assert "libsycl.so.9" in out
 
     def test_old_tbb_loaded_first_is_reported(self, tmp_path):
@@ -155,7 +184,10 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         version = 'const char *TBB_runtime_version(void) { return "2021.8"; }\n'
         source.write_text("int TBB_runtime_interface_version(void) { return 12080; }\n" + version)
         library = tmp_path / "libtbb.so.12"
-        subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libtbb.so.12", "-o", library, source], check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-Wl,-soname,libtbb.so.12", "-o", library, source],
+            check=True,
+        )
         out = run(
             f"import ctypes; ctypes.CDLL({str(library)!r}); import entrepot._core as core\n"
             "print(dict((name, reason) for name, _, reason in core.backends())['sycl'])"
@@ -164,9 +196,15 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
 
     def test_other_opencl_loader_loaded_first_is_reported(self, tmp_path):
         source = tmp_path / "opencl.c"
-        source.write_text("int clGetPlatformIDs(unsigned n, void *p, unsigned *found) { *found = 0; return -1001; }\n")
+        source.write_text(
+            "int clGetPlatformIDs(unsigned n, void *p, unsigned *found) { *found = 0; return "
+            "-1001; }\n"
+        )
         library = tmp_path / "libOpenCL.so.1"
-        subprocess.run(["cc", "-shared", "-fPIC", "-w", "-Wl,-soname,libOpenCL.so.1", "-o", library, source], check=True)
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-w", "-Wl,-soname,libOpenCL.so.1", "-o", library, source],
+            check=True,
+        )
         out = run(
             f"import ctypes; ctypes.CDLL({str(library)!r}); import entrepot._core as core\n"
             "print(dict((name, reason) for name, _, reason in core.backends())['sycl'])"
@@ -178,14 +216,21 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
 class TestCommand:
     def test_devices_are_listed_with_reasons(self):
         done = subprocess.run(
-            [sys.executable, "-m", "entrepot", "devices"], capture_output=True, text=True, timeout=120, check=True
+            [sys.executable, "-m", "entrepot", "devices"],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
         )
         assert "what was loaded, or why not" in done.stdout
         for backend in ("sycl", "cuda", "hip", "host"):
             assert backend in done.stdout
 
     def test_rich_is_not_needed(self):
-        out = run("import sys; sys.modules['rich'] = None\nfrom entrepot.cli import main\nsys.exit(main(['devices']))")
+        out = run(
+            "import sys; sys.modules['rich'] = None\nfrom entrepot.cli import "
+            "main\nsys.exit(main(['devices']))"
+        )
         assert "host" in out
 
     def test_an_unknown_command_is_refused(self):

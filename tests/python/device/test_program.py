@@ -98,8 +98,11 @@ def test_settings_avoid_intels_miscompilation(monkeypatch, settings):
 
         kernel = ep.Program({MINIMA!r}, device="opencl:cpu", options={options!r}).kernel("minima")
         out = ep.zeros(8, "int64", device="opencl:cpu")
-        given = ep.asarray(array("q", [5, 30, 28, 87, 0, 1, 49, 82]), device="opencl:cpu", copy=True)
+        numbers = array("q", [5, 30, 28, 87, 0, 1, 49, 82])
+        given = ep.asarray(numbers, device="opencl:cpu", copy=True)
         kernel[8, 4](out, given, ep.Scalar(5, "int64")).wait()
         print(list(memoryview(out.copy_to_host())))
     """)
-    assert printed == str([i + min(each, 5) for i, each in enumerate([5, 30, 28, 87, 0, 1, 49, 82])])
+    assert printed == str(
+        [i + min(each, 5) for i, each in enumerate([5, 30, 28, 87, 0, 1, 49, 82])]
+    )

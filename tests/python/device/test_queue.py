@@ -24,11 +24,14 @@ api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 
 
 SAME_AS_DPCTL = [
-    "name", "vendor", "driver_version", "max_compute_units", "max_work_group_size", "max_work_item_sizes3d",
+    "name", "vendor", "driver_version", "max_compute_units", "max_work_group_size",
+    "max_work_item_sizes3d",
     "global_mem_size", "local_mem_size", "max_mem_alloc_size", "partition_max_sub_devices",
-    "is_cpu", "is_gpu", "is_accelerator", "has_aspect_fp16", "has_aspect_fp64", "has_aspect_atomic64",
+    "is_cpu", "is_gpu", "is_accelerator", "has_aspect_fp16", "has_aspect_fp64",
+    "has_aspect_atomic64",
     "has_aspect_queue_profiling",
-    "has_aspect_usm_host_allocations", "has_aspect_usm_device_allocations", "has_aspect_usm_shared_allocations",
+    "has_aspect_usm_host_allocations", "has_aspect_usm_device_allocations",
+    "has_aspect_usm_shared_allocations",
 ]  # fmt: skip
 
 
@@ -122,7 +125,9 @@ class TestEvents:
         queue = ep.Queue("host")
         events = [queue.record() for _ in range(200)]
         references = [weakref.ref(event) for event in events]
-        assert all(reference() is event for reference, event in zip(references, events, strict=True))
+        assert all(
+            reference() is event for reference, event in zip(references, events, strict=True)
+        )
         del events
         again = [queue.record() for _ in range(200)]
         assert [reference() for reference in references] == [None] * 200
@@ -229,7 +234,9 @@ class TestCurrent:
     def test_each_thread_has_its_own(self):
         seen = []
         with ep.Queue("host") as queue:
-            thread = threading.Thread(target=lambda: seen.append(ep.empty(1, "uint8").queue == queue))
+            thread = threading.Thread(
+                target=lambda: seen.append(ep.empty(1, "uint8").queue == queue)
+            )
             thread.start()
             thread.join()
         assert seen == [False]
@@ -321,7 +328,10 @@ class TestContexts:
 def test_non_queue_is_a_type_error(wrong):
     with pytest.raises(TypeError, match="a queue was expected"):
         ep.Queue(wrong)
-    with pytest.raises(TypeError, match=r"an event or a queue was expected \(an Event, dpctl's SyclEvent, or a Queue\), not "):
+    with pytest.raises(
+        TypeError,
+        match=r"an event or a queue was expected \(an Event, dpctl's SyclEvent, or a Queue\), not ",
+    ):
         ep.Queue("host").wait_for(wrong)
 
 
@@ -383,7 +393,11 @@ class TestDpctl:
         ours.wait_for(event)
         # An import without the memory's history, so that only the event orders the two queues.
         interface = {**array.__sycl_usm_array_interface__, "syclobj": cpu.sycl_context}
-        ep.copy(copied, ep.asarray(Speaker("__sycl_usm_array_interface__", interface, array)), queue=ours).wait()
+        ep.copy(
+            copied,
+            ep.asarray(Speaker("__sycl_usm_array_interface__", interface, array)),
+            queue=ours,
+        ).wait()
         assert memoryview(copied.copy_to_host())[0] == 42
 
     def test_a_subclass_counts(self, dpctl):

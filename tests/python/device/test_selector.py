@@ -29,14 +29,17 @@ def test_device_is_accepted_as_a_selector():
 
 
 @pytest.mark.sycl
-@pytest.mark.parametrize("selector", ["opencl:cpu:0", "opencl:cpu", "opencl", "opencl:0", "cpu", "cpu:0", "0", "default"])
+@pytest.mark.parametrize(
+    "selector", ["opencl:cpu:0", "opencl:cpu", "opencl", "opencl:0", "cpu", "cpu:0", "0", "default"]
+)
 def test_each_part_of_a_filter_selector_is_optional(selector):
     assert str(ep.device(selector)) == "opencl:cpu:0"
 
 
 @pytest.mark.parametrize(
     "selector",
-    ["", ":", "opencl::0", "cpu:opencl", "cpu:gpu", "0:cpu", "gpu:1x", "gpu:-1", "metal", " cpu", "cpu ", "cpu/", "cpu/x", "/0",
+    ["", ":", "opencl::0", "cpu:opencl", "cpu:gpu", "0:cpu", "gpu:1x", "gpu:-1", "metal", " cpu",
+        "cpu ", "cpu/", "cpu/x", "/0",
      "cuda:0:1", "99999999999999", "cpu\0", "opencl,level_zero", "ünïcode", "\ud800"],
 )  # fmt: skip
 def test_a_malformed_selector_is_a_value_error(selector):
@@ -58,7 +61,9 @@ def test_an_absent_backend_says_why(selector):
     reason = {name: None if present else reason for name, present, reason in core.backends()}["hip"]
     if reason is None:
         pytest.skip("HIP devices are here")
-    with pytest.raises(ep.DeviceError, match=rf"no device matches '{selector}'.*host.*{re.escape(reason)}"):
+    with pytest.raises(
+        ep.DeviceError, match=rf"no device matches '{selector}'.*host.*{re.escape(reason)}"
+    ):
         ep.device(selector)
 
 

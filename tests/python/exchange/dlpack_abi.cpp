@@ -6,13 +6,16 @@
 
 namespace ours = entrepot::dlpack;
 
-#define SAME_SIZE(type) static_assert(sizeof(ours::type) == sizeof(::type) && alignof(ours::type) == alignof(::type))
-#define SAME_MEMBER(type, member)                                                                                                \
-    static_assert(offsetof(ours::type, member) == offsetof(::type, member) &&                                                    \
+#define SAME_SIZE(type)                                                                            \
+    static_assert(sizeof(ours::type) == sizeof(::type) && alignof(ours::type) == alignof(::type))
+#define SAME_MEMBER(type, member)                                                                  \
+    static_assert(offsetof(ours::type, member) == offsetof(::type, member) &&                      \
                   sizeof(ours::type::member) == sizeof(::type::member))
-#define SAME_VALUE(value) static_assert(static_cast<long>(ours::value) == static_cast<long>(::value))
+#define SAME_VALUE(value)                                                                          \
+    static_assert(static_cast<long>(ours::value) == static_cast<long>(::value))
 
-static_assert(ours::version.major == DLPACK_MAJOR_VERSION && ours::version.minor == DLPACK_MINOR_VERSION);
+static_assert(ours::version.major == DLPACK_MAJOR_VERSION &&
+              ours::version.minor == DLPACK_MINOR_VERSION);
 static_assert(ours::flag_read_only == DLPACK_FLAG_BITMASK_READ_ONLY);
 static_assert(ours::flag_is_copied == DLPACK_FLAG_BITMASK_IS_COPIED);
 static_assert(ours::flag_subbyte_type_padded == DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED);
@@ -82,7 +85,8 @@ SAME_MEMBER(DLPackExchangeAPI, dltensor_from_py_object_no_sync);
 SAME_MEMBER(DLPackExchangeAPI, current_work_stream);
 
 // The codes of our Dtype are DLPack's.
-#define SAME_CODE(code, official) static_assert(static_cast<long>(entrepot::TypeCode::code) == static_cast<long>(official))
+#define SAME_CODE(code, official)                                                                  \
+    static_assert(static_cast<long>(entrepot::TypeCode::code) == static_cast<long>(official))
 
 SAME_CODE(integer, kDLInt);
 SAME_CODE(unsigned_integer, kDLUInt);

@@ -36,7 +36,12 @@ class TestImport:
     def test_is_seen_where_it_is(self) -> None:
         view = take()
         assert view.data_ptr == ctypes.addressof(MEMORY)
-        assert (view.shape, str(view.dtype), view.read_only, view.kind) == ((4, 3), "float32", False, "host")
+        assert (view.shape, str(view.dtype), view.read_only, view.kind) == (
+            (4, 3),
+            "float32",
+            False,
+            "host",
+        )
 
     def test_the_flag_and_strides_in_bytes(self) -> None:
         view = take(shape=(2, 3), strides=(-12, 4), data=[ctypes.addressof(MEMORY) + 12, True])
@@ -96,7 +101,9 @@ class TestImport:
             ({"version": None}, "'version' is missing"),
         ],
     )
-    def test_malformed_dict_is_refused_with_the_reason(self, changes: dict[str, object], words: str) -> None:
+    def test_malformed_dict_is_refused_with_the_reason(
+        self, changes: dict[str, object], words: str
+    ) -> None:
         with pytest.raises(ep.InterfaceError, match=words) as raised:
             take(**changes)
         assert isinstance(raised.value, ValueError)
@@ -120,9 +127,20 @@ class TestStruct:
     def producer(self, **changes: object) -> Speaker:
         extents = (ctypes.c_ssize_t * 2)(4, 3)
         strides = (ctypes.c_ssize_t * 2)(12, 4)
-        fields = {"two": 2, "nd": 2, "typekind": b"f", "itemsize": 4, "flags": 0x600, "data": ctypes.addressof(MEMORY)}
+        fields = {
+            "two": 2,
+            "nd": 2,
+            "typekind": b"f",
+            "itemsize": 4,
+            "flags": 0x600,
+            "data": ctypes.addressof(MEMORY),
+        }
         struct = ArrayStruct(shape=extents, strides=strides, **(fields | changes))
-        return Speaker("__array_struct__", array_struct_capsule(ctypes.byref(struct)), keep=(struct, extents, strides))
+        return Speaker(
+            "__array_struct__",
+            array_struct_capsule(ctypes.byref(struct)),
+            keep=(struct, extents, strides),
+        )
 
     def test_is_seen_where_it_is(self) -> None:
         producer = self.producer()
@@ -161,7 +179,11 @@ class TestStruct:
     def test_a_capsule_of_something_else_is_refused(self) -> None:
         name = b"dltensor"
         with pytest.raises(ep.InterfaceError, match="capsule"):
-            ep.asarray(Speaker("__array_struct__", array_struct_capsule(ctypes.byref(MEMORY), name), keep=name))
+            ep.asarray(
+                Speaker(
+                    "__array_struct__", array_struct_capsule(ctypes.byref(MEMORY), name), keep=name
+                )
+            )
 
 
 class TestExport:
@@ -185,7 +207,10 @@ class TestExport:
         seen = np.asarray(Speaker(attribute, getattr(array, attribute), keep=array))
         assert seen.ctypes.data == array.data_ptr
         assert seen.tolist() == [[5, 2], [17, 14]]
-        assert np.asarray(Speaker(attribute, getattr(ep.asarray(b"ab"), attribute))).flags.writeable is False
+        assert (
+            np.asarray(Speaker(attribute, getattr(ep.asarray(b"ab"), attribute))).flags.writeable
+            is False
+        )
 
     @pytest.mark.numpy
     def test_the_capsule_keeps_the_memory(self) -> None:

@@ -110,7 +110,11 @@ class TestRefusal:
         ("source", "words"),
         [
             pytest.param((ctypes.c_int.__ctype_be__ * 3)(), "swapped", id="byte order"),
-            pytest.param(type("S", (ctypes.Structure,), {"_fields_": [("x", ctypes.c_int)]})(), "structures", id="structure"),
+            pytest.param(
+                type("S", (ctypes.Structure,), {"_fields_": [("x", ctypes.c_int)]})(),
+                "structures",
+                id="structure",
+            ),
             pytest.param(array.array("u", "ab"), "strings", id="characters"),
             pytest.param(memoryview(bytearray(17))[1:].cast("d"), "not aligned", id="alignment"),
         ],
@@ -147,7 +151,9 @@ class TestRefusal:
 
     def test_suboffsets_are_refused(self) -> None:
         testbuffer = pytest.importorskip("_testbuffer")
-        source = testbuffer.ndarray(list(range(6)), shape=[2, 3], format="i", flags=testbuffer.ND_PIL)
+        source = testbuffer.ndarray(
+            list(range(6)), shape=[2, 3], format="i", flags=testbuffer.ND_PIL
+        )
         with pytest.raises(ep.ExchangeError, match="through pointers"):
             ep.asarray(source)
 
@@ -172,7 +178,12 @@ class PyBuffer(ctypes.Structure):
 
 
 SIMPLE, WRITABLE, FORMAT, ND, STRIDES = 0, 0x1, 0x4, 0x8, 0x10 | 0x8
-C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS, INDIRECT = 0x20 | STRIDES, 0x40 | STRIDES, 0x80 | STRIDES, 0x100 | STRIDES
+C_CONTIGUOUS, F_CONTIGUOUS, ANY_CONTIGUOUS, INDIRECT = (
+    0x20 | STRIDES,
+    0x40 | STRIDES,
+    0x80 | STRIDES,
+    0x100 | STRIDES,
+)
 
 
 class Request:
@@ -182,7 +193,9 @@ class Request:
         self.exporter, self.flags, self.view = exporter, flags, PyBuffer()
 
     def __enter__(self) -> PyBuffer:
-        ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(self.exporter), ctypes.byref(self.view), self.flags)
+        ctypes.pythonapi.PyObject_GetBuffer(
+            ctypes.py_object(self.exporter), ctypes.byref(self.view), self.flags
+        )
         return self.view
 
     def __exit__(self, *_: object) -> None:
@@ -211,10 +224,15 @@ class TestFlags:
             (INDIRECT | WRITABLE | FORMAT, (C, F, STRIDED, SCALAR)),
         ],
     )
-    def test_only_what_was_asked_for_is_given(self, flags: int, takes: tuple[ep.Array, ...]) -> None:
+    def test_only_what_was_asked_for_is_given(
+        self, flags: int, takes: tuple[ep.Array, ...]
+    ) -> None:
         for exporter in (C, F, STRIDED, SCALAR):
             if not any(exporter is each for each in takes):
-                with pytest.raises(ep.ExchangeError, match=r"asked for|did not ask"), Request(exporter, flags):
+                with (
+                    pytest.raises(ep.ExchangeError, match=r"asked for|did not ask"),
+                    Request(exporter, flags),
+                ):
                     pass
                 continue
             with Request(exporter, flags) as view:
@@ -243,13 +261,22 @@ class TestFlags:
         ],
     )
     def test_contiguous_request_gets_the_same_fields(self, exporter: ep.Array) -> None:
-        with Request(exporter, STRIDES | FORMAT) as any_strides, Request(exporter, C_CONTIGUOUS | FORMAT) as contiguous:
+        with (
+            Request(exporter, STRIDES | FORMAT) as any_strides,
+            Request(exporter, C_CONTIGUOUS | FORMAT) as contiguous,
+        ):
             for name in ("buf", "len", "itemsize", "readonly", "ndim", "format"):
                 assert getattr(any_strides, name) == getattr(contiguous, name)
             assert any_strides.readonly == exporter.read_only
-            assert any_strides.shape[: exporter.ndim] == contiguous.shape[: exporter.ndim] == list(exporter.shape)
+            assert (
+                any_strides.shape[: exporter.ndim]
+                == contiguous.shape[: exporter.ndim]
+                == list(exporter.shape)
+            )
             assert any_strides.strides[: exporter.ndim] == contiguous.strides[: exporter.ndim]
-            assert any_strides.strides[: exporter.ndim] == [each * exporter.itemsize for each in exporter.strides]
+            assert any_strides.strides[: exporter.ndim] == [
+                each * exporter.itemsize for each in exporter.strides
+            ]
             assert not any_strides.suboffsets
             assert not any_strides.internal
 

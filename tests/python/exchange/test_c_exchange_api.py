@@ -14,7 +14,18 @@ import entrepot as ep
 from places import SYCL, Place
 from robustness.kernels import launch
 from tables import Table, publish, table_of
-from tensors import CPU, ONE_API, READ_ONLY, Deleter, DLDataType, DLDevice, DLTensor, Producer, Versioned, new_capsule
+from tensors import (
+    CPU,
+    ONE_API,
+    READ_ONLY,
+    Deleter,
+    DLDataType,
+    DLDevice,
+    DLTensor,
+    Producer,
+    Versioned,
+    new_capsule,
+)
 
 pytestmark = pytest.mark.host
 
@@ -37,13 +48,20 @@ class TestTorch:
 
         tensor = torch.arange(12.0).reshape(3, 4)
         for view in (ep.asarray(tensor), take(tensor)):
-            assert (view.data_ptr, view.shape, view.strides, str(view.dtype)) == (tensor.data_ptr(), (3, 4), (4, 1), "float32")
+            assert (view.data_ptr, view.shape, view.strides, str(view.dtype)) == (
+                tensor.data_ptr(),
+                (3, 4),
+                (4, 1),
+                "float32",
+            )
             assert view.owner is tensor
         memoryview(view)[1, 2] = 77
         assert tensor[1, 2] == 77
 
     @pytest.mark.parametrize(
-        "name", "bool int8 int16 int32 int64 uint8 uint16 uint32 float16 float32 float64 bfloat16 complex64 float8_e5m2".split()
+        "name",
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 float16 float32 float64 bfloat16 "
+        "complex64 float8_e5m2".split(),
     )
     def test_every_dtype(self, name: str) -> None:
         import torch
@@ -54,7 +72,14 @@ class TestTorch:
         import torch
 
         base = torch.arange(24.0).reshape(2, 3, 4)
-        for tensor in (base.mT, base[1:, ::2], base[0, 0, 1:2], base[:, :0], torch.tensor(1.0), base[0].expand(5, 3, 4)):
+        for tensor in (
+            base.mT,
+            base[1:, ::2],
+            base[0, 0, 1:2],
+            base[:, :0],
+            torch.tensor(1.0),
+            base[0].expand(5, 3, 4),
+        ):
             view = take(tensor)
             assert view.shape == tuple(tensor.shape)
             if tensor.numel():
@@ -85,7 +110,9 @@ class TestTorch:
         ],
         ids=["requires_grad", "conj", "imag of conj", "neg", "neg int"],
     )
-    def test_lazy_bits_are_refused_with_the_call_that_resolves_them(self, make: Callable, call: str) -> None:
+    def test_lazy_bits_are_refused_with_the_call_that_resolves_them(
+        self, make: Callable, call: str
+    ) -> None:
         import torch
 
         tensor = make(torch)
@@ -187,7 +214,11 @@ def owned(out: py_object) -> ep.Array:
     return value
 
 
-def prototype(shape: tuple[int, ...], device: tuple[int, int] = (CPU, 0), dtype: tuple[int, int, int] = (2, 32, 1)) -> DLTensor:
+def prototype(
+    shape: tuple[int, ...],
+    device: tuple[int, int] = (CPU, 0),
+    dtype: tuple[int, int, int] = (2, 32, 1),
+) -> DLTensor:
     tensor = DLTensor(device=DLDevice(*device), ndim=len(shape), dtype=DLDataType(*dtype))
     tensor.shape = (ctypes.c_int64 * len(shape))(*shape)
     return tensor
@@ -225,7 +256,12 @@ class TestOurTable:
     def test_lends_what_lies_in_the_array(self, ours: Table) -> None:
         array, tensor = ep.asarray(bytearray(12)).reshape(3, 4).T, DLTensor()
         assert ours.lend(array, ctypes.addressof(tensor)) == 0
-        assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (array.data_ptr, 2, [4, 3], [1, 4])
+        assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (
+            array.data_ptr,
+            2,
+            [4, 3],
+            [1, 4],
+        )
 
     def test_other_object_is_a_type_error(self, ours: Table) -> None:
         with pytest.raises(TypeError, match="look the table up"):
@@ -258,7 +294,9 @@ class TestOurTable:
             (prototype((2**40, 2**10)), b"MemoryError"),
         ],
     )
-    def test_failed_allocation_calls_set_error_once(self, ours: Table, tensor: DLTensor, kind: bytes | None) -> None:
+    def test_failed_allocation_calls_set_error_once(
+        self, ours: Table, tensor: DLTensor, kind: bytes | None
+    ) -> None:
         out, errors = c_void_p(), []
         set_error = Table.SetError(lambda _, kind, message: errors.append((kind, message)))
         assert ours.allocate(ctypes.addressof(tensor), out, None, set_error) == -1
@@ -314,7 +352,12 @@ class TestOurTableOnSycl:
         number = ep.empty(1, "uint8", device="opencl:cpu").__dlpack_device__()[1]
         out = c_void_p()
         set_error = Table.SetError(lambda _, kind, message: pytest.fail(message.decode()))
-        assert ours.allocate(ctypes.addressof(prototype((2, 3), (ONE_API, number))), out, None, set_error) == 0
+        assert (
+            ours.allocate(
+                ctypes.addressof(prototype((2, 3), (ONE_API, number))), out, None, set_error
+            )
+            == 0
+        )
         back = py_object()
         ours.to_object(out, back)
         view = owned(back)
@@ -331,7 +374,14 @@ def test_import_waits_for_the_producers_current_queue() -> None:
 
     def make() -> Producer:
         announced = given[0].__dlpack_device__()
-        return Producer(given[0].data_ptr, given[0], shape=(16,), strides=(1,), dtype=(0, 32, 1), device=announced)
+        return Producer(
+            given[0].data_ptr,
+            given[0],
+            shape=(16,),
+            strides=(1,),
+            dtype=(0, 32, 1),
+            device=announced,
+        )
 
     kind, table = publish(make)
 

@@ -23,7 +23,13 @@ MEMORY = (ctypes.c_float * 12)(*range(12))
 
 def host_dict(**changes: object) -> dict[str, Any]:
     """Host memory, which no driver knows: for refusals before a driver is asked."""
-    return {"shape": (4, 3), "typestr": "<f4", "data": (ctypes.addressof(MEMORY), False), "strides": None, "version": 3} | changes
+    return {
+        "shape": (4, 3),
+        "typestr": "<f4",
+        "data": (ctypes.addressof(MEMORY), False),
+        "strides": None,
+        "version": 3,
+    } | changes
 
 
 class TestRefusals:
@@ -99,7 +105,12 @@ def values(array: ep.Array) -> list[Any]:
 class TestImport:
     def test_is_seen_where_it_is(self, memory: ep.Array) -> None:
         view = take(memory)
-        assert (view.data_ptr, view.shape, str(view.dtype), view.read_only) == (memory.data_ptr, (4, 3), "float32", False)
+        assert (view.data_ptr, view.shape, str(view.dtype), view.read_only) == (
+            memory.data_ptr,
+            (4, 3),
+            "float32",
+            False,
+        )
         assert (view.kind, view.device, view.context) == ("device", memory.device, memory.context)
         assert values(view) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
 
@@ -115,7 +126,10 @@ class TestImport:
 
     def test_versions_and_ignored_keys_are_accepted(self, memory: ep.Array) -> None:
         for version in (0, 1, 2, 3, 4):
-            assert take(memory, version=version, descr=[("", "<f4")], mask=None, stream=None).data_ptr == memory.data_ptr
+            assert (
+                take(memory, version=version, descr=[("", "<f4")], mask=None, stream=None).data_ptr
+                == memory.data_ptr
+            )
 
     def test_memory_without_elements(self, memory: ep.Array) -> None:
         for address in (0, 1, memory.data_ptr, 2**64 - 1):
@@ -132,7 +146,8 @@ class TestImport:
             {"data": (memory.data_ptr, False), "shape": (2,), "strides": (-(1 << 40),)},
         ):
             with pytest.raises(
-                ep.InterfaceError, match=r"'strides' are in bytes|unknown to CUDA's driver|leaves the address space"
+                ep.InterfaceError,
+                match=r"'strides' are in bytes|unknown to CUDA's driver|leaves the address space",
             ):
                 take(memory, **changes)
 
@@ -152,7 +167,10 @@ class TestImport:
 
     def test_the_last_one_asked_is_cai(self, memory: ep.Array) -> None:
         assert ep.asarray(memory.copy_to_host().numpy()).kind == "host"
-        assert ep.asarray(Speaker(ATTRIBUTE, truth(memory)), protocol="cai").data_ptr == memory.data_ptr
+        assert (
+            ep.asarray(Speaker(ATTRIBUTE, truth(memory)), protocol="cai").data_ptr
+            == memory.data_ptr
+        )
 
 
 @pytest.mark.cuda
@@ -182,7 +200,9 @@ class TestOrder:
         far, queue = Stream(), ep.Queue("cuda:0")
         done = cuda_kernels.launch(memory, queue)
         memory.__dlpack__(stream=far.handle)  # which makes the stream wait for the kernel
-        producer = Speaker(ATTRIBUTE, truth(memory, typestr="<i4", stream=far.handle), keep=(memory, far))
+        producer = Speaker(
+            ATTRIBUTE, truth(memory, typestr="<i4", stream=far.handle), keep=(memory, far)
+        )
         view = ep.asarray(producer)
         ep.copy(copied, view)  # on the stream
         gone = weakref.ref(far)

@@ -21,7 +21,12 @@ def namesake(**attributes: Any) -> type:
 
 
 def test_namesake_of_cupys_class_is_imported_by_protocol() -> None:
-    interface = {"shape": (4, 3), "typestr": "<f4", "data": (ctypes.addressof(MEMORY), False), "version": 3}
+    interface = {
+        "shape": (4, 3),
+        "typestr": "<f4",
+        "data": (ctypes.addressof(MEMORY), False),
+        "version": 3,
+    }
     kind = namesake(__array_interface__=interface)
     assert ep.asarray(kind()).data_ptr == ctypes.addressof(MEMORY)
     with pytest.raises(ep.ExchangeError, match="does not speak cupy"):
@@ -75,7 +80,9 @@ class TestArrays:
             import cupy
             import entrepot as ep
 
-            namesake = type("ndarray", (), {"__module__": "cupy", "__array_interface__": cupy.zeros(3).get().__array_interface__})
+            interface = cupy.zeros(3).get().__array_interface__
+            members = {"__module__": "cupy", "__array_interface__": interface}
+            namesake = type("ndarray", (), members)
             assert ep.asarray(namesake()).shape == (3,)
             assert ep.asarray(cupy.zeros((4, 3)), protocol="cupy").shape == (4, 3)
         """)
@@ -98,7 +105,15 @@ class TestArrays:
         import cupy
 
         whole = cupy.arange(24, dtype="int32").reshape(4, 6)
-        for array in (whole, whole[1:, ::2], whole.T, whole[::-1], whole[2, 3], whole[4:], whole.astype("complex64")):
+        for array in (
+            whole,
+            whole[1:, ::2],
+            whole.T,
+            whole[::-1],
+            whole[2, 3],
+            whole[4:],
+            whole.astype("complex64"),
+        ):
             first, second = ep.asarray(array, protocol="cupy"), ep.asarray(array, protocol="cai")
             assert (first.shape, first.dtype, first.device, first.kind) == (
                 second.shape,

@@ -19,7 +19,20 @@ import pytest
 import entrepot as ep
 from places import SYCL, Place, every_host_accessible_place
 from robustness.kernels import launch
-from tensors import CPU, CUDA, IS_COPIED, ONE_API, PADDED, READ_ONLY, Legacy, Producer, Versioned, content, name_of, new_capsule
+from tensors import (
+    CPU,
+    CUDA,
+    IS_COPIED,
+    ONE_API,
+    PADDED,
+    READ_ONLY,
+    Legacy,
+    Producer,
+    Versioned,
+    content,
+    name_of,
+    new_capsule,
+)
 
 pytestmark = pytest.mark.host
 
@@ -44,7 +57,9 @@ def test_structures_are_those_of_the_official_header() -> None:
     here = Path(__file__)
     command = ["c++", "-std=c++20", "-fsyntax-only", f"-I{here.parents[3] / 'include'}"]
     command += [f"-I{path}" for path in tvm_ffi.libinfo.include_paths()]
-    result = subprocess.run([*command, here.with_name("dlpack_abi.cpp")], capture_output=True, text=True)
+    result = subprocess.run(
+        [*command, here.with_name("dlpack_abi.cpp")], capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stderr
 
 
@@ -58,7 +73,12 @@ class TestImport:
     def test_is_seen_where_it_is_and_freed_once(self, form: type) -> None:
         producer = floats(form)
         view = take(producer)
-        assert (view.data_ptr, view.shape, view.strides, str(view.dtype)) == (producer.address, (4, 3), (3, 1), "float32")
+        assert (view.data_ptr, view.shape, view.strides, str(view.dtype)) == (
+            producer.address,
+            (4, 3),
+            (3, 1),
+            "float32",
+        )
         assert not view.read_only
         memoryview(view)[1, 2] = 77
         assert producer.data[5] == 77
@@ -84,11 +104,17 @@ class TestImport:
 
     def test_capsule_is_imported_without_a_protocol_argument(self) -> None:
         producer = floats()
-        assert ep.asarray(producer.capsule()).shape == ep.from_dlpack(producer.capsule()).shape == (4, 3)
+        assert (
+            ep.asarray(producer.capsule()).shape
+            == ep.from_dlpack(producer.capsule()).shape
+            == (4, 3)
+        )
 
     def test_the_object_has_no_name(self) -> None:
         for function, name in ((ep.asarray, "obj"), (ep.from_dlpack, "x")):
-            with pytest.raises(TypeError, match=rf"unexpected keyword argument '{name}'; it takes dtype"):
+            with pytest.raises(
+                TypeError, match=rf"unexpected keyword argument '{name}'; it takes dtype"
+            ):
                 function(**{name: floats()})
             with pytest.raises(TypeError, match=rf"is missing its argument '{name}'"):
                 function()
@@ -137,7 +163,9 @@ class TestImport:
 
     @pytest.mark.numpy
     @pytest.mark.parametrize(
-        "name", "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 complex128".split()
+        "name",
+        "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
+        "complex128".split(),
     )
     def test_every_dtype_of_numpy(self, name: str) -> None:
         import numpy as np
@@ -215,9 +243,15 @@ class TestImport:
 
 def test_from_dlpack_signature_has_its_keywords() -> None:
     def keywords(function: object) -> list[tuple[str, object]]:
-        return [(p.name, p.default) for p in inspect.signature(function).parameters.values() if p.kind == p.KEYWORD_ONLY]
+        return [
+            (p.name, p.default)
+            for p in inspect.signature(function).parameters.values()
+            if p.kind == p.KEYWORD_ONLY
+        ]
 
-    assert keywords(ep.from_dlpack) == [(name, default) for name, default in keywords(ep.asarray) if name != "protocol"]
+    assert keywords(ep.from_dlpack) == [
+        (name, default) for name, default in keywords(ep.asarray) if name != "protocol"
+    ]
     producer = floats()
     for name, default in keywords(ep.from_dlpack):
         assert ep.from_dlpack(producer, **{name: default}).shape == (4, 3)
@@ -242,7 +276,9 @@ class TestProducersOfAllAges:
     class Deviceless(Producer):
         __dlpack_device__ = None
 
-    @pytest.mark.parametrize("kind", [NoCopy, StreamOnly, Bare, Deviceless], ids=lambda kind: kind.__name__)
+    @pytest.mark.parametrize(
+        "kind", [NoCopy, StreamOnly, Bare, Deviceless], ids=lambda kind: kind.__name__
+    )
     def test_is_asked_with_fewer_keywords(self, kind: type[Producer]) -> None:
         data = (ctypes.c_float * 12)()
         producer = kind(ctypes.addressof(data), data)
@@ -317,14 +353,25 @@ class TestExport:
             ({"max_version": (2, 0)}, Versioned, (1, 3)),
         ],
     )
-    def test_the_version_that_the_consumer_knows(self, keywords: dict, form: type, version: tuple[int, int] | None) -> None:
+    def test_the_version_that_the_consumer_knows(
+        self, keywords: dict, form: type, version: tuple[int, int] | None
+    ) -> None:
         array = self.array()
         capsule = array.__dlpack__(**keywords)
         assert name_of(capsule) == form.names[0]
         managed = content(capsule, form)
         tensor = managed.dl_tensor
-        assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (array.data_ptr, 2, [2, 3], [3, 1])
-        assert (tensor.device.device_type, tensor.device.device_id, tensor.byte_offset) == (CPU, 0, 0)
+        assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (
+            array.data_ptr,
+            2,
+            [2, 3],
+            [3, 1],
+        )
+        assert (tensor.device.device_type, tensor.device.device_id, tensor.byte_offset) == (
+            CPU,
+            0,
+            0,
+        )
         assert (tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (0, 32, 1)
         if version:
             assert ((managed.major, managed.minor), managed.flags) == (version, 0)
@@ -357,7 +404,11 @@ class TestExport:
         array = self.array()
         for capsule in (array.__dlpack__(), array.__dlpack__(max_version=(1, 3))):
             back = take(capsule)
-            assert (back.data_ptr, back.shape, back.owner) == (array.data_ptr, array.shape, array.owner)
+            assert (back.data_ptr, back.shape, back.owner) == (
+                array.data_ptr,
+                array.shape,
+                array.owner,
+            )
 
     def test_copies_say_that_they_are(self) -> None:
         array = ep.asarray(b"abcd")
@@ -387,7 +438,9 @@ class TestExport:
             ({"unknown": 1}, TypeError, "unknown"),
         ],
     )
-    def test_impossible_export_is_refused_with_the_reason(self, keywords: dict, error: type[Exception], words: str) -> None:
+    def test_impossible_export_is_refused_with_the_reason(
+        self, keywords: dict, error: type[Exception], words: str
+    ) -> None:
         array = self.array()
         with pytest.raises(error, match=words):
             array.__dlpack__(**keywords)
@@ -413,7 +466,12 @@ class TestExport:
         class Device(enum.Enum):
             CPU = 1
 
-        names = {"".join(["max_", "version"]): (1, 0), "".join(["dl_", "device"]): (Device.CPU, 0), "copy": False, "stream": -1}
+        names = {
+            "".join(["max_", "version"]): (1, 0),
+            "".join(["dl_", "device"]): (Device.CPU, 0),
+            "copy": False,
+            "stream": -1,
+        }
         assert name_of(self.array().__dlpack__(**names)) == b"dltensor_versioned"
 
     @pytest.mark.numpy
@@ -528,7 +586,11 @@ class TorchXpu(Producer):
     """Speaks DLPack as PyTorch's xpu: a queue is an integer."""
 
     def __dlpack__(
-        self, stream: int | None = None, max_version: object = None, dl_device: object = None, copy: object = None
+        self,
+        stream: int | None = None,
+        max_version: object = None,
+        dl_device: object = None,
+        copy: object = None,
     ) -> object:
         if stream is not None and type(stream) is not int:
             raise TypeError("stream must be int or None")
@@ -547,7 +609,11 @@ class TestOneAPI:
         kind, number = array.__dlpack_device__()
         assert kind == ONE_API
         tensor = content(array.__dlpack__(max_version=(1, 0)), Versioned).dl_tensor
-        assert (tensor.device.device_type, tensor.device.device_id, tensor.data) == (ONE_API, number, array.data_ptr)
+        assert (tensor.device.device_type, tensor.device.device_id, tensor.data) == (
+            ONE_API,
+            number,
+            array.data_ptr,
+        )
         assert name_of(array.__dlpack__(dl_device=(ONE_API, number))) == b"dltensor"
 
     @every_sycl_place
@@ -573,7 +639,16 @@ class TestOneAPI:
                 return (ONE_API, 3)
 
         memory = usm()
-        view = take(Xpu(memory.data_ptr, memory, shape=(3,), strides=(1,), byte_offset=8, device=memory.__dlpack_device__()))
+        view = take(
+            Xpu(
+                memory.data_ptr,
+                memory,
+                shape=(3,),
+                strides=(1,),
+                byte_offset=8,
+                device=memory.__dlpack_device__(),
+            )
+        )
         assert view.data_ptr == memory.data_ptr + 8
         assert view.device == memory.device
 
@@ -589,7 +664,14 @@ class TestOneAPI:
                 if stream == near.addressof_ref():
                     near.wait_for(far)
 
-        producer = Xpu(memory.data_ptr, memory, shape=(16,), strides=(1,), dtype=(0, 32, 1), device=memory.__dlpack_device__())
+        producer = Xpu(
+            memory.data_ptr,
+            memory,
+            shape=(16,),
+            strides=(1,),
+            dtype=(0, 32, 1),
+            device=memory.__dlpack_device__(),
+        )
         done = launch("slow", memory, queue=far)
         view = ep.asarray(producer, queue=near)
         copied = ep.zeros(16, "int32", kind="device", queue=ep.Queue("opencl:cpu"))
@@ -606,7 +688,11 @@ class TestOneAPI:
                 return self.capsule()
 
         memory = usm()
-        view = take(TensorFlow(memory.data_ptr, memory, Legacy, strides=None, device=memory.__dlpack_device__()))
+        view = take(
+            TensorFlow(
+                memory.data_ptr, memory, Legacy, strides=None, device=memory.__dlpack_device__()
+            )
+        )
         assert (view.shape, view.strides) == ((4, 3), (3, 1))
 
     @pytest.mark.parametrize("number", [-1, 1000])
@@ -625,7 +711,13 @@ class TestOneAPI:
 
     def test_elements_outside_the_allocation(self) -> None:
         memory = usm()
-        producer = Producer(memory.data_ptr, memory, shape=(1 << 20,), strides=(4096,), device=memory.__dlpack_device__())
+        producer = Producer(
+            memory.data_ptr,
+            memory,
+            shape=(1 << 20,),
+            strides=(4096,),
+            device=memory.__dlpack_device__(),
+        )
         with pytest.raises(ep.ExchangeError, match="DLPack"):
             take(producer)
         assert producer.deleted == 1
@@ -642,9 +734,13 @@ class TestOneAPI:
         array = ep.zeros(4, "float32", device=sub, kind="shared")
         if array.context == ep.device("opencl:cpu").queue.context:
             pytest.skip("this runtime serves sub-devices in the default context")
-        with pytest.raises(BufferError, match=r"default context.*__sycl_usm_array_interface__") as refused:
+        with pytest.raises(
+            BufferError, match=r"default context.*__sycl_usm_array_interface__"
+        ) as refused:
             array.__dlpack__(max_version=(1, 0))
-        advice = re.search(r'default context of the root device \(entrepot\.Queue\("(.*?)"\)', str(refused.value))
+        advice = re.search(
+            r'default context of the root device \(entrepot\.Queue\("(.*?)"\)', str(refused.value)
+        )
         assert advice
         followed = ep.zeros(4, "float32", queue=ep.Queue(advice[1]), kind="shared")
         assert ep.from_dlpack(followed.__dlpack__(max_version=(1, 0))).data_ptr == followed.data_ptr
@@ -658,7 +754,9 @@ class TestOneAPI:
         for copy in (None, False):
             with pytest.raises(BufferError, match=r"device memory of opencl:cpu:0.*\.to\('host'\)"):
                 array.__dlpack__(max_version=(1, 0), dl_device=(CPU, 0), copy=copy)
-        managed = content(array.__dlpack__(max_version=(1, 0), dl_device=(CPU, 0), copy=True), Versioned)
+        managed = content(
+            array.__dlpack__(max_version=(1, 0), dl_device=(CPU, 0), copy=True), Versioned
+        )
         assert (managed.flags, managed.dl_tensor.device.device_type) == (IS_COPIED, CPU)
 
     def test_host_memory_is_exported_to_a_device_as_a_copy_only(self) -> None:
@@ -692,7 +790,11 @@ class TestOneAPI:
 
     def queues(self) -> list[tuple[str, object, object]]:
         queue = ep.Queue("opencl:cpu")
-        forms = [("ours", queue, queue), ("capsule", queue._get_capsule(), queue), ("int", queue.addressof_ref(), queue)]
+        forms = [
+            ("ours", queue, queue),
+            ("capsule", queue._get_capsule(), queue),
+            ("int", queue.addressof_ref(), queue),
+        ]
 
         class Holder:
             def _get_capsule(self) -> object:

@@ -79,7 +79,9 @@ class TestImport:
         assert_same(ep.asarray(source), source)
 
     @pytest.mark.ml_dtypes
-    @pytest.mark.parametrize("name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float6_e2m3fn", "float4_e2m1fn"])
+    @pytest.mark.parametrize(
+        "name", ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float6_e2m3fn", "float4_e2m1fn"]
+    )
     def test_types_of_ml_dtypes(self, name: str) -> None:
         import ml_dtypes
 
@@ -121,7 +123,10 @@ class TestRefusal:
     )
     def test_says_why_and_keeps_nothing(self, source: np.ndarray, words: str) -> None:
         gc.collect()  # not between: other tests' arrays are in cycles
-        before = sys.getrefcount(source), sys.getrefcount(ep.Array)  # each object of a class keeps it
+        before = (
+            sys.getrefcount(source),
+            sys.getrefcount(ep.Array),
+        )  # each object of a class keeps it
         for _ in range(10):
             with pytest.raises(ep.ExchangeError, match=words):
                 ep.asarray(source)
@@ -138,11 +143,16 @@ class TestMasks:
 
         array = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
         records = np.ma.array([(1, 2.0)], mask=[(False, True)], dtype=[("x", "i4"), ("y", "f8")])
-        return {"array": array, "subclass": array.view(Sub), "constant": np.ma.masked, "record's field": records["y"]}[
-            request.param
-        ]
+        return {
+            "array": array,
+            "subclass": array.view(Sub),
+            "constant": np.ma.masked,
+            "record's field": records["y"],
+        }[request.param]
 
-    @pytest.mark.parametrize("protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"])
+    @pytest.mark.parametrize(
+        "protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"]
+    )
     def test_masked_array_is_refused(self, masked: np.ma.MaskedArray, protocol: str | None) -> None:
         with pytest.raises(ep.ExchangeError, match=r"has a mask, .* use x.filled\(\)"):
             ep.asarray(masked, protocol=protocol)
@@ -161,9 +171,15 @@ class TestMasks:
                 call()
         assert memoryview(ours).tolist() == [0, 0]
 
-    @pytest.mark.parametrize("protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"])
-    @pytest.mark.parametrize("mask", [np.ma.nomask, [False, False]], ids=["no mask", "mask of nothing"])
-    def test_masked_array_without_masked_items_is_taken(self, mask: object, protocol: str | None) -> None:
+    @pytest.mark.parametrize(
+        "protocol", [None, "dlpack", "buffer", "array_struct", "array_interface"]
+    )
+    @pytest.mark.parametrize(
+        "mask", [np.ma.nomask, [False, False]], ids=["no mask", "mask of nothing"]
+    )
+    def test_masked_array_without_masked_items_is_taken(
+        self, mask: object, protocol: str | None
+    ) -> None:
         array = np.ma.array([1, 2], mask=mask)
         assert ep.asarray(array, protocol=protocol).data_ptr == array.ctypes.data
 

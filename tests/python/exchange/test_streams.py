@@ -44,7 +44,13 @@ class Announced(Held):
 
     def __init__(self, array: ep.Array, device: tuple[int, int], **changes: Any) -> None:
         super().__init__(
-            array.data_ptr, array, shape=array.shape, strides=array.strides, dtype=(0, 32, 1), device=device, **changes
+            array.data_ptr,
+            array,
+            shape=array.shape,
+            strides=array.strides,
+            dtype=(0, 32, 1),
+            device=device,
+            **changes,
         )
         self.array = array
         self.streams: list[object] = []
@@ -58,7 +64,9 @@ class Announced(Held):
 
 @pytest.fixture(scope="module", autouse=True)
 def runtime_is_initialized() -> None:
-    """The first question for PyTorch's current stream initializes CUDA's runtime, which makes a context current."""
+    """The first question for PyTorch's current stream initializes CUDA's runtime, which makes a
+    context current.
+    """
     exported = zeros()
     exported.__dlpack__()  # its consumer may be PyTorch
     exported.copy_to_host()
@@ -88,7 +96,10 @@ class TestDevices:
                 array.host().__dlpack__(max_version=(1, 3)),
             ):
                 tensor = tensor_in(capsule)
-                assert (tensor.device.device_type, tensor.data + tensor.byte_offset) == (CPU, array.data_ptr)
+                assert (tensor.device.device_type, tensor.data + tensor.byte_offset) == (
+                    CPU,
+                    array.data_ptr,
+                )
         with pytest.raises(ep.ExchangeError, match="which the host cannot reach"):
             zeros().__dlpack__(dl_device=(CPU, 0))
 
@@ -105,7 +116,9 @@ class TestDevices:
     def test_copy_is_made_on_the_requested_device(self, kind: str, wanted: tuple[int, int]) -> None:
         array = zeros(kind)
         ep.fill(array, 7)
-        copied = ep.asarray(array.__dlpack__(max_version=(1, 3), dl_device=wanted, copy=True), copy=True)
+        copied = ep.asarray(
+            array.__dlpack__(max_version=(1, 3), dl_device=wanted, copy=True), copy=True
+        )
         assert values(copied) == [[7] * 3] * 4
 
     @pytest.mark.parametrize("type", [CUDA, CUDA_HOST, CUDA_MANAGED])
@@ -122,7 +135,9 @@ class TestDevices:
         host = (ctypes.c_int * 12)()
         for type in (CUDA, CUDA_HOST, CUDA_MANAGED):
             with pytest.raises(ep.ExchangeError, match="its driver does not know"):
-                ep.asarray(Producer(ctypes.addressof(host), host, dtype=(0, 32, 1), device=(type, 0)))
+                ep.asarray(
+                    Producer(ctypes.addressof(host), host, dtype=(0, 32, 1), device=(type, 0))
+                )
         with pytest.raises(ep.ExchangeError, match="numbered from 0"):
             ep.asarray(Producer(zeros().data_ptr, dtype=(0, 32, 1), device=(CUDA, 99)))
 
@@ -145,7 +160,9 @@ class TestConsumersStream:
     @pytest.mark.parametrize("stream", [0, 3, 4095, -2, 2**64, -(2**70)])
     @pytest.mark.parametrize("kind", TYPES)
     def test_numbers_that_mean_nothing(self, kind: str, stream: int) -> None:
-        with pytest.raises(ep.ExchangeError, match=f"stream {stream} means nothing on kDLCUDA.*; pass 1 "):
+        with pytest.raises(
+            ep.ExchangeError, match=f"stream {stream} means nothing on kDLCUDA.*; pass 1 "
+        ):
             zeros(kind).__dlpack__(stream=stream)
 
     def test_invalid_stream_is_refused(self) -> None:
@@ -158,10 +175,17 @@ class TestConsumersStream:
     def test_consumer_stream_waits_and_the_host_does_not(self, name: str) -> None:
         array, other = zeros(), ep.Queue("cuda:0")
         own = Stream()
-        stream: Any = {"None": None, "1": LEGACY, "2": PER_THREAD, "handle": own.handle, "object": own, "queue": ep.Queue(own)}[
-            name
-        ]
-        far = ep.Queue({"None": Number(LEGACY), "1": Number(LEGACY), "2": Number(PER_THREAD)}.get(name, own))
+        stream: Any = {
+            "None": None,
+            "1": LEGACY,
+            "2": PER_THREAD,
+            "handle": own.handle,
+            "object": own,
+            "queue": ep.Queue(own),
+        }[name]
+        far = ep.Queue(
+            {"None": Number(LEGACY), "1": Number(LEGACY), "2": Number(PER_THREAD)}.get(name, own)
+        )
         done = cuda_kernels.launch(array, other)
         array.__dlpack__(max_version=(1, 3), stream=stream)
         assert not done.done, "the export waited"
@@ -234,7 +258,12 @@ class TestProducersStream:
 
     def test_the_queue_that_the_caller_names(self) -> None:
         own = Stream()
-        for queue, handle in ((own, own.handle), (ep.Queue(own), own.handle), (Number(LEGACY), LEGACY), (Number(PER_THREAD), 2)):
+        for queue, handle in (
+            (own, own.handle),
+            (ep.Queue(own), own.handle),
+            (Number(LEGACY), LEGACY),
+            (Number(PER_THREAD), 2),
+        ):
             producer = Announced(zeros(), (CUDA, 0))
             view = ep.asarray(producer, queue=queue)
             assert producer.streams == [handle]
@@ -289,7 +318,10 @@ class TestExchangeApi:
         own.wait()
         assert done.done
         managed = Versioned.from_address(out.value)
-        assert (managed.dl_tensor.device.device_type, managed.dl_tensor.device.device_id) == (CUDA, 0)
+        assert (managed.dl_tensor.device.device_type, managed.dl_tensor.device.device_id) == (
+            CUDA,
+            0,
+        )
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(out.value)
 
     @pytest.mark.parametrize("name", ["NULL", "1", "2", "handle"])
@@ -321,7 +353,9 @@ class TestExchangeApi:
         kind, _ = publish(lambda: Announced(given[0], (CUDA, 0)))
         assert ep.asarray(kind()).kind == "shared"
         given.clear()
-        liar, _ = publish(lambda: Producer(ctypes.addressof(host), host, dtype=(0, 32, 1), device=(CUDA, 0)))
+        liar, _ = publish(
+            lambda: Producer(ctypes.addressof(host), host, dtype=(0, 32, 1), device=(CUDA, 0))
+        )
         with pytest.raises(ep.ExchangeError, match="its driver does not know"):
             ep.asarray(liar())
 
@@ -384,17 +418,23 @@ class TestCudaStream:
         ep.memory.trim()
         assert gone() is None
 
-    @pytest.mark.parametrize("answer", [None, (), (0,), (0, "1"), (1, 5), (0, -1), (0, 2**64), "01"])
+    @pytest.mark.parametrize(
+        "answer", [None, (), (0,), (0, "1"), (1, 5), (0, -1), (0, 2**64), "01"]
+    )
     def test_invalid_cuda_stream_answers_are_refused(self, answer: object) -> None:
         class Wrong:
             def __cuda_stream__(self) -> object:
                 return answer
 
-        with pytest.raises(TypeError, match=r"__cuda_stream__\(\) returned .*; \(0, CUstream\) is expected"):
+        with pytest.raises(
+            TypeError, match=r"__cuda_stream__\(\) returned .*; \(0, CUstream\) is expected"
+        ):
             ep.Queue(Wrong())
 
     def test_queue_of_another_backend_is_not_a_cuda_stream(self) -> None:
-        with pytest.raises(ep.DeviceError, match="is no CUDA stream: it belongs to the host backend"):
+        with pytest.raises(
+            ep.DeviceError, match="is no CUDA stream: it belongs to the host backend"
+        ):
             ep.Queue("host").__cuda_stream__()
 
     def test_memory_unreachable_from_the_queue_is_refused(self) -> None:
@@ -426,7 +466,10 @@ class TestTwoDevices:
         for number in (0, 1):
             array = ep.full((4, 3), number, "int32", device=f"cuda:{number}")
             assert array.__dlpack_device__() == (CUDA, number)
-            for view in (ep.asarray(Announced(array, (CUDA, number))), ep.asarray(array.__dlpack__(max_version=(1, 3)))):
+            for view in (
+                ep.asarray(Announced(array, (CUDA, number))),
+                ep.asarray(array.__dlpack__(max_version=(1, 3))),
+            ):
                 assert str(view.device) == f"cuda:{number}"
                 assert values(view) == [[number] * 3] * 4
 
@@ -451,5 +494,7 @@ class TestTwoDevices:
         array = ep.full((4, 3), 7, "int32", device="cuda:1")
         with pytest.raises(ep.ExchangeError, match="pass copy=True"):
             array.__dlpack__(dl_device=(CUDA, 0))
-        copied = ep.asarray(array.__dlpack__(max_version=(1, 3), dl_device=(CUDA, 0), copy=True), copy=True)
+        copied = ep.asarray(
+            array.__dlpack__(max_version=(1, 3), dl_device=(CUDA, 0), copy=True), copy=True
+        )
         assert (str(copied.device), values(copied)) == ("cuda:0", [[7] * 3] * 4)

@@ -24,7 +24,9 @@ SELECTOR = "opencl:cpu"
 def memory() -> ep.Array:
     """Twelve floats of shared memory, 0 to 11."""
     array = ep.empty(12, "float32", device=SELECTOR, kind="shared")
-    memoryview(array).cast("B").cast("f")[:] = memoryview(ep.asarray((ctypes.c_float * 12)(*range(12)))).cast("B").cast("f")
+    memoryview(array).cast("B").cast("f")[:] = (
+        memoryview(ep.asarray((ctypes.c_float * 12)(*range(12)))).cast("B").cast("f")
+    )
     return array
 
 
@@ -62,7 +64,12 @@ class TestImport:
     def test_is_seen_where_it_is(self, memory: ep.Array, valid: dict[str, Any]) -> None:
         view = ep.asarray(Speaker(ATTRIBUTE, valid))
         assert view.data_ptr == memory.data_ptr
-        assert (view.shape, str(view.dtype), view.read_only, view.kind) == ((4, 3), "float32", False, "shared")
+        assert (view.shape, str(view.dtype), view.read_only, view.kind) == (
+            (4, 3),
+            "float32",
+            False,
+            "shared",
+        )
         assert view.device == memory.device
         assert view.context == memory.context
         memoryview(view)[0, 1] = 50.0
@@ -74,7 +81,9 @@ class TestImport:
         array = ep.empty(4, "int8", device=SELECTOR, kind=kind)
         assert ep.asarray(Speaker(ATTRIBUTE, array.__sycl_usm_array_interface__)).kind == kind
 
-    def test_strides_and_offset_are_in_elements(self, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_strides_and_offset_are_in_elements(
+        self, memory: ep.Array, valid: dict[str, Any]
+    ) -> None:
         base = valid | {"shape": (2, 2), "strides": (-3, 2), "offset": 9}
         first = base | {"data": (memory.data_ptr + 36, False), "offset": 0}
         for interface in (base, first):
@@ -88,7 +97,9 @@ class TestImport:
         assert ep.asarray(Speaker(ATTRIBUTE, valid)).shape == (4, 3)
 
     def test_a_list_for_data_and_shape(self, memory: ep.Array, valid: dict[str, Any]) -> None:
-        view = ep.asarray(Speaker(ATTRIBUTE, valid | {"data": [memory.data_ptr, True], "shape": [4, 3]}))
+        view = ep.asarray(
+            Speaker(ATTRIBUTE, valid | {"data": [memory.data_ptr, True], "shape": [4, 3]})
+        )
         assert view.read_only
 
     def test_no_dimension_and_no_element(self, memory: ep.Array, valid: dict[str, Any]) -> None:
@@ -150,7 +161,9 @@ class TestBuffer:
         return source
 
     @pytest.mark.parametrize("changes", [{}, {"data": None}])
-    def test_buffer_of_the_host_gives_missing_data(self, changes: dict[str, Any], valid: dict[str, Any]) -> None:
+    def test_buffer_of_the_host_gives_missing_data(
+        self, changes: dict[str, Any], valid: dict[str, Any]
+    ) -> None:
         source = self.source(offset=2, syclobj=valid["syclobj"], **changes)
         view = ep.asarray(source, protocol="suai")
         assert (view.kind, memoryview(view).tolist()) == ("host", [2, 3, 4, 5])
@@ -159,7 +172,9 @@ class TestBuffer:
         del view
         source.append(0)
 
-    def test_buffer_of_usm_gives_missing_data(self, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_buffer_of_usm_gives_missing_data(
+        self, memory: ep.Array, valid: dict[str, Any]
+    ) -> None:
         import_of = (ctypes.c_char * 48).from_address(memory.data_ptr)
 
         class Source(type(import_of)):
@@ -171,7 +186,12 @@ class TestBuffer:
         assert (view.kind, view.data_ptr) == ("shared", memory.data_ptr)
 
     def test_has_two_ends(self) -> None:
-        for changes in ({"offset": 13}, {"offset": -1}, {"shape": (17,)}, {"strides": (5,), "offset": 1}):
+        for changes in (
+            {"offset": 13},
+            {"offset": -1},
+            {"shape": (17,)},
+            {"strides": (5,), "offset": 1},
+        ):
             with pytest.raises(ep.InterfaceError, match="leave it"):
                 ep.asarray(self.source(**changes), protocol="suai")
 
@@ -205,7 +225,9 @@ class TestSyclObject:
         with pytest.raises(ep.InterfaceError, match="used_Sycl"):
             self.check(valid, capsule)
 
-    def test_a_capsule_serves_again_after_a_refusal(self, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_a_capsule_serves_again_after_a_refusal(
+        self, memory: ep.Array, valid: dict[str, Any]
+    ) -> None:
         capsule = valid["syclobj"]._get_capsule()
         for broken in ({"shape": (2**28,)}, {"data": (64, False)}, {"typestr": "|O8"}):
             with pytest.raises(ep.InterfaceError):
@@ -226,7 +248,15 @@ class TestSyclObject:
         nameless = ctypes.pythonapi.PyCapsule_New
         nameless.restype = ctypes.py_object
         anonymous = nameless(ctypes.c_void_p(1), None, None)
-        for syclobj in (5, "nonsense:here", "opencl:cpu:99", object(), anonymous, [], Provider(object())):
+        for syclobj in (
+            5,
+            "nonsense:here",
+            "opencl:cpu:99",
+            object(),
+            anonymous,
+            [],
+            Provider(object()),
+        ):
             with pytest.raises(ep.InterfaceError, match="'syclobj'"):
                 self.check(valid, syclobj)
         with pytest.raises(ep.InterfaceError, match="'syclobj' is missing"):
@@ -264,7 +294,9 @@ class TestRefusal:
             ({"version": None}, "'version' is missing"),
         ],
     )
-    def test_malformed_dict_is_refused_with_the_reason(self, valid: dict[str, Any], changes: dict[str, Any], words: str) -> None:
+    def test_malformed_dict_is_refused_with_the_reason(
+        self, valid: dict[str, Any], changes: dict[str, Any], words: str
+    ) -> None:
         producer = Speaker(ATTRIBUTE, valid | changes)
         with pytest.raises(ep.InterfaceError, match=words) as raised:
             ep.asarray(producer)
@@ -273,7 +305,9 @@ class TestRefusal:
 
     def test_misaligned(self, memory: ep.Array, valid: dict[str, Any]) -> None:
         with pytest.raises(ep.InterfaceError, match="not aligned"):
-            ep.asarray(Speaker(ATTRIBUTE, valid | {"shape": (2,), "data": (memory.data_ptr + 2, False)}))
+            ep.asarray(
+                Speaker(ATTRIBUTE, valid | {"shape": (2,), "data": (memory.data_ptr + 2, False)})
+            )
 
     def test_memory_of_the_host(self, valid: dict[str, Any]) -> None:
         host = (ctypes.c_float * 12)()
@@ -289,11 +323,18 @@ class TestRefusal:
 
 
 class TestReadOnly:
-    """The specification says that ``data[1]`` is *read-only*; two producers in use mean *writable*."""
+    """The specification says that ``data[1]`` is *read-only*; two producers in use mean
+    *writable*.
+    """
 
     @pytest.mark.parametrize("flag", [False, True])
-    def test_follows_the_specification(self, flag: bool, memory: ep.Array, valid: dict[str, Any]) -> None:
-        assert ep.asarray(Speaker(ATTRIBUTE, valid | {"data": (memory.data_ptr, flag)})).read_only is flag
+    def test_follows_the_specification(
+        self, flag: bool, memory: ep.Array, valid: dict[str, Any]
+    ) -> None:
+        assert (
+            ep.asarray(Speaker(ATTRIBUTE, valid | {"data": (memory.data_ptr, flag)})).read_only
+            is flag
+        )
 
     @pytest.mark.dpctl
     @pytest.mark.parametrize("name", ["MemoryUSMShared", "MemoryUSMHost", "MemoryUSMDevice"])
@@ -301,7 +342,9 @@ class TestReadOnly:
         import dpctl.memory
 
         producer = getattr(dpctl.memory, name)(64)
-        assert producer.__sycl_usm_array_interface__["data"][1] is True, "dpctl has changed: look at quirks.hpp again"
+        assert producer.__sycl_usm_array_interface__["data"][1] is True, (
+            "dpctl has changed: look at quirks.hpp again"
+        )
         assert not ep.asarray(producer).read_only
 
         class Sub(getattr(dpctl.memory, name)):
@@ -377,7 +420,11 @@ class TestExport:
     def test_comes_back_the_same(self, memory: ep.Array) -> None:
         array = memory.reshape(4, 3)[::-2, 1:]
         view = ep.asarray(Speaker(ATTRIBUTE, array.__sycl_usm_array_interface__))
-        assert (view.data_ptr, view.shape, view.strides) == (array.data_ptr, array.shape, array.strides)
+        assert (view.data_ptr, view.shape, view.strides) == (
+            array.data_ptr,
+            array.shape,
+            array.strides,
+        )
         assert view.context == array.context
 
     def test_host_memory_has_no_suai(self, memory: ep.Array) -> None:
@@ -414,7 +461,9 @@ class TestExport:
         assert gone() is None
 
     @pytest.mark.dpctl
-    @pytest.mark.parametrize("index", [slice(None), slice(2, 9), slice(None, None, -1), slice(10, 2, -3)])
+    @pytest.mark.parametrize(
+        "index", [slice(None), slice(2, 9), slice(None, None, -1), slice(10, 2, -3)]
+    )
     def test_dpctl_finds_the_same_bytes(self, index: slice) -> None:
         import dpctl.memory
 
@@ -430,7 +479,9 @@ class TestExport:
         source = (ctypes.c_int * 12)(*range(12))
         array = ep.empty(12, "int32", device=SELECTOR)
         ep.copy(array, source)
-        view = array.reshape(4, 3)[1::2, 1:]  # dpnp takes no negative strides here, not even its own
+        view = array.reshape(4, 3)[
+            1::2, 1:
+        ]  # dpnp takes no negative strides here, not even its own
         taken = dpnp.asarray(Speaker(ATTRIBUTE, view.__sycl_usm_array_interface__, keep=view))
         assert taken.asnumpy().tolist() == [[4, 5], [10, 11]]
 
@@ -444,7 +495,12 @@ class TestDpctl:
         queue = dpctl.SyclQueue("opencl:cpu")
         producer = dpctl.memory.MemoryUSMShared(64, queue=queue)
         view = ep.asarray(producer)
-        assert (view.data_ptr, view.nbytes, str(view.dtype), view.kind) == (producer._pointer, 64, "uint8", "shared")
+        assert (view.data_ptr, view.nbytes, str(view.dtype), view.kind) == (
+            producer._pointer,
+            64,
+            "uint8",
+            "shared",
+        )
         assert view.queue == queue
         memoryview(view)[3] = 9
         assert bytes(producer.tobytes())[3] == 9

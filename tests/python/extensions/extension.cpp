@@ -73,7 +73,8 @@ PyMethodDef methods[] = {{"import_table", import_table, METH_NOARGS, nullptr},
                          {"native_queue", native_queue, METH_O, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef module{PyModuleDef_HEAD_INIT, "extension", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
+PyModuleDef module{
+    PyModuleDef_HEAD_INIT, "extension", nullptr, -1, methods, nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace
 

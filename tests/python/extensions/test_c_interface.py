@@ -31,11 +31,27 @@ FLOAT = (2, 32)  # DLPack's code and bits
 def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     """Builds extension.cpp against the headers of the sources."""
     here = Path(__file__)
-    module = tmp_path_factory.mktemp("extension") / f"extension{sysconfig.get_config_var('EXT_SUFFIX')}"
+    module = (
+        tmp_path_factory.mktemp("extension") / f"extension{sysconfig.get_config_var('EXT_SUFFIX')}"
+    )
     headers = [here.parents[3] / "include", sysconfig.get_path("include")]
-    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-Wall", "-Wextra", "-shared", "-fPIC", "-fvisibility=hidden"]
+    command = [
+        os.environ.get("CXX", "c++"),
+        "-std=c++20",
+        "-Wall",
+        "-Wextra",
+        "-shared",
+        "-fPIC",
+        "-fvisibility=hidden",
+    ]
     built = subprocess.run(
-        [*command, *(f"-I{path}" for path in headers), here.with_name("extension.cpp"), "-o", module],
+        [
+            *command,
+            *(f"-I{path}" for path in headers),
+            here.with_name("extension.cpp"),
+            "-o",
+            module,
+        ],
         capture_output=True,
         text=True,
         check=False,
@@ -55,7 +71,10 @@ class TestVersions:
         table = CInterface.from_buffer_copy(c_interface())
         table.version = version
         new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        new.restype, new.argtypes = (
+            ctypes.py_object,
+            (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
+        )
         monkeypatch.setattr(ep._core, "c_api", new(ctypes.addressof(table), self.NAME, None))
         return table
 
@@ -64,17 +83,25 @@ class TestVersions:
     def test_its_own(self, extension: ModuleType) -> None:
         assert extension.import_table() == c_interface().version >= 2
 
-    def test_a_newer_package_serves(self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_newer_package_serves(
+        self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         table = self.offer(c_interface().version + 1, monkeypatch)
         assert extension.import_table() == table.version
 
-    def test_an_older_package_is_refused(self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_older_package_is_refused(
+        self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         needed = c_interface().version
         table = self.offer(needed - 1, monkeypatch)
-        with pytest.raises(ImportError, match=f"needs version {needed} .* has {table.version}: upgrade it"):
+        with pytest.raises(
+            ImportError, match=f"needs version {needed} .* has {table.version}: upgrade it"
+        ):
             extension.import_table()
 
-    def test_no_package_at_all(self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_package_at_all(
+        self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setitem(sys.modules, "entrepot._core", None)
         with pytest.raises(ImportError, match=r"entrepot\._core"):
             extension.import_table()
@@ -120,9 +147,12 @@ class TestEmpty:
             extension.empty(*arguments)
 
     @pytest.mark.parametrize(
-        ("ndim", "dtype", "words"), [(-1, FLOAT, "-1 dimensions"), (1, (77, 8), "no dtype"), (1, (2, 7), "no dtype")]
+        ("ndim", "dtype", "words"),
+        [(-1, FLOAT, "-1 dimensions"), (1, (77, 8), "no dtype"), (1, (2, 7), "no dtype")],
     )
-    def test_arguments_only_c_can_pass_are_refused(self, ndim: int, dtype: tuple[int, int], words: str) -> None:
+    def test_arguments_only_c_can_pass_are_refused(
+        self, ndim: int, dtype: tuple[int, int], words: str
+    ) -> None:
         with pytest.raises(ValueError, match=words):
             c_interface().empty(ndim, (ctypes.c_int64 * 1)(2), *dtype, b"host", KINDS["host"])
 
@@ -134,7 +164,9 @@ class TestHandles:
 
         owner = Owner(16)
         gone = weakref.ref(owner)
-        assert extension.keep(owner), "the copies share the memory, and the moved-from Array is empty"
+        assert extension.keep(owner), (
+            "the copies share the memory, and the moved-from Array is empty"
+        )
         del owner
         gc.collect()
         assert gone() is not None, "the kept one is the only one"

@@ -61,7 +61,9 @@ status make_point(point *out, int x) {
     *out = (point){x, x + 1};
     return SAMPLE_OK;
 }
-status allocate(void **out, uint64_t bytes) { return (*out = malloc(bytes)) ? SAMPLE_OK : SAMPLE_BAD; }
+status allocate(void **out, uint64_t bytes) {
+    return (*out = malloc(bytes)) ? SAMPLE_OK : SAMPLE_BAD;
+}
 status release(void *memory) {
     free(memory);
     return SAMPLE_OK;

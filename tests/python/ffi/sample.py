@@ -47,7 +47,9 @@ def _compiled() -> str:
     if not library.exists() or library.stat().st_mtime < source.stat().st_mtime:
         with tempfile.TemporaryDirectory(dir=folder) as own:
             made = Path(own) / library.name
-            subprocess.run(["cc", "-std=gnu11", "-shared", "-fPIC", "-pthread", "-o", made, source], check=True)
+            subprocess.run(
+                ["cc", "-std=gnu11", "-shared", "-fPIC", "-pthread", "-o", made, source], check=True
+            )
             made.replace(library)
     return str(library)
 
@@ -265,7 +267,9 @@ def too_loud(words: ListOfBytes | None) -> str | None:
 
 
 @_library.function
-def total_length(words: In[ListOfBytes](count="count", refusal="ffi.sample.too_loud"), count: c_int) -> c_int: ...
+def total_length(
+    words: In[ListOfBytes](count="count", refusal="ffi.sample.too_loud"), count: c_int
+) -> c_int: ...
 
 
 @_library.function
@@ -273,7 +277,9 @@ def sum_of_all(points: In[point](count="count"), count: c_int) -> c_int: ...
 
 
 @_library.function
-def copy(to: Out[Pointer](bytes="bytes"), from_: In[Pointer](bytes="bytes"), bytes: c_uint64) -> None: ...
+def copy(
+    to: Out[Pointer](bytes="bytes"), from_: In[Pointer](bytes="bytes"), bytes: c_uint64
+) -> None: ...
 
 
 @_library.function
@@ -285,11 +291,24 @@ def multiplier() -> binary: ...
 
 
 @_library.function
-def visit(function: Sync[visitor], context: In[Pointer], points: In[point], count: c_int64) -> None: ...
+def visit(
+    function: Sync[visitor], context: In[Pointer], points: In[point], count: c_int64
+) -> None: ...
 
 
 @_library.function
-def many(a: c_int, b: c_int, c: c_int, d: c_int, e: c_int, f: c_int, g: c_int, h: c_int, i: c_double, j: c_float) -> c_int: ...
+def many(
+    a: c_int,
+    b: c_int,
+    c: c_int,
+    d: c_int,
+    e: c_int,
+    f: c_int,
+    g: c_int,
+    h: c_int,
+    i: c_double,
+    j: c_float,
+) -> c_int: ...
 
 
 @_library.function

@@ -29,7 +29,8 @@ HEADER = """
 #define LATER_first first
 enum { NAMELESS = 7 };
 /** Colours of goods. */
-typedef enum { RED = -1, /**< as a rose */ BLUE = 5, /**< of the sky at noon in the middle of June where it is seen from
+typedef enum { RED = -1, /**< as a rose */
+ BLUE = 5, /**< of the sky at noon in the middle of June where it is seen from
  a hill that is high enough to be above the clouds */ } colour;
 typedef struct box_s *box;
 /** A crate. */
@@ -59,14 +60,15 @@ int first(const char *text, size_t *length);
 int make(box *out);
 int split(int whole, int *quotient, float *remainder);
 void draw(colour shade, unsigned char times);
-int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers, const char **names);
+int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers,
+        const char **names);
 /**
  * @param[in,out] seen   Read, and written anew.
  * @param[out]    corner Written.
  * @param[out]    room   As many bytes as there are.
  * @param[out]    fixed  The documentation errs. */
-int ruled(const unsigned *few, const unsigned long *many, void *const *rows, const int *const *tables, int *seen,
-          crate_t *corner, char *room, const int *fixed);
+int ruled(const unsigned *few, const unsigned long *many, void *const *rows,
+          const int *const *tables, int *seen, crate_t *corner, char *room, const int *fixed);
 int unruled(long *numbers, double *reals, colour *shades, int **made, int with_length[3]);
 int labelled(const char *labels[2], int (*apply)(int));
 int unknown(int *what);
@@ -77,10 +79,13 @@ static inline int inlined(void) { return 1; }
 typedef void *shelf;
 int build(shelf *made);
 int look(shelf at, const shelf beside, void *else_where);
-int counted(const int *values, int num_values, void *const *pRows, size_t *pNumRows, const int *masks, int masksSize);
+int counted(const int *values, int num_values, void *const *pRows, size_t *pNumRows,
+            const int *masks, int masksSize);
 int copied(void *dst, const void *srcHost, void *other, size_t sizeBytes);
-int stored(const void *image, size_t image_size, const int *shape, int shape_size, const char *text, int textLength);
-int drawn(const float *reals, const short *few, const crate_t *crates, const unsigned char *bytes, size_t n);
+int stored(const void *image, size_t image_size, const int *shape, int shape_size,
+           const char *text, int textLength);
+int drawn(const float *reals, const short *few, const crate_t *crates,
+          const unsigned char *bytes, size_t n);
 int drawn_later(const float *reals, int times);
 typedef int (*chooser)(box it, colour which);
 int choose(chooser with);
@@ -91,11 +96,12 @@ SOURCE = """
 #include <string.h>
 int first(const char *text, size_t *length) { *length = strlen(text); return 0; }
 int unknown(int *what) { return ++*what; }
-int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers, const char **names) {
+int use(box it, crate_t by_value, const crate_t *by_address, const int *numbers,
+        const char **names) {
     return by_value.b + by_address->b + numbers[0] + names[0][0];
 }
-int ruled(const unsigned *few, const unsigned long *many, void *const *rows, const int *const *tables, int *seen,
-          crate_t *corner, char *room, const int *fixed) {
+int ruled(const unsigned *few, const unsigned long *many, void *const *rows,
+          const int *const *tables, int *seen, crate_t *corner, char *room, const int *fixed) {
     strcpy(corner->label, "abc");
     strcpy(room, "xyz");
     *seen = *tables[0] + 1;
@@ -110,15 +116,18 @@ headers = ["goods.h"]
 files = ["/goods.h"]
 sonames = ["{folder}/libgoods.so"]
 handles = ["shelf"]
-advice = "Goods are found where goods are kept, and are kept where goods are found: look there, and look again, then elsewhere."
+advice = "Goods are found where goods are kept, and are kept where goods are found: \
+look there, and look again, then elsewhere."
 [parameters]
 split = {{ quotient = "returned", remainder = "returned" }}
 written = {{ to = "out" }}
 copied = {{ dst = "out" }}
-"drawn*" = {{ reals = {{ count = "n" }}, few = {{ bytes = "2 * n" }}, crates = {{ count = "n" }}, bytes = {{ count = "n" }} }}
+"drawn*" = {{ reals = {{ count = "n" }}, few = {{ bytes = "2 * n" }}, \
+crates = {{ count = "n" }}, bytes = {{ count = "n" }} }}
 stored = {{ shape = {{ count = "shape_size", refusal = "somewhere.why_not" }} }}
 [choices]
-ANSWER = {{ symbol = "later", with = "ANSWER", without = {{ symbol = "first", with = "41", without = "40" }} }}
+ANSWER = {{ symbol = "later", with = "ANSWER", \
+without = {{ symbol = "first", with = "41", without = "40" }} }}
 [enums.colour]
 members = [["GREEN", 6]]
 """
@@ -127,11 +136,15 @@ members = [["GREEN", 6]]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("goods")
-    (folder / "goods.h").write_text(f"{HEADER}int measure(shelf at, {', '.join(f'int *{each}' for each in MANY)});\n")
+    (folder / "goods.h").write_text(
+        f"{HEADER}int measure(shelf at, {', '.join(f'int *{each}' for each in MANY)});\n"
+    )
     (folder / "goods.c").write_text(SOURCE)
     measured = '[parameters."measure"]\n' + "".join(f'{each} = "returned"\n' for each in MANY)
     (folder / "goods.toml").write_text(SETTINGS.format(folder=folder) + measured)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libgoods.so", folder / "goods.c"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", folder / "libgoods.so", folder / "goods.c"], check=True
+    )
     subprocess.run(
         [BINDGEN, folder / "goods.toml", folder / "goods.json", folder / "goods.py", f"-I{folder}"],
         check=True,
@@ -154,7 +167,8 @@ def goods(folder):
     [
         "def first(text: In[CStr], length: Returned[c_size_t]) -> c_int:",
         "def make(out: Returned[box]) -> c_int:",
-        "def use(it: box, by_value: crate, by_address: In[crate], numbers: In[ListOfInt], names: InOut[ListOfBytes]) -> c_int:",
+        "def use(it: box, by_value: crate, by_address: In[crate], numbers: In[ListOfInt], names: "
+        "InOut[ListOfBytes]) -> c_int:",
         "    few: In[ListOfUnsigned],",
         "    many: In[ListOfUnsignedLong],",
         "    rows: In[ListOfPointer],",
@@ -294,7 +308,10 @@ def test_parameters_without_a_rule_are_reported(folder):
 
 
 def test_a_declaration_is_shown_as_in_c(goods):
-    declared = "C: int unruled(long *numbers, double *reals, colour *shades, int **made, int with_length[3])"
+    declared = (
+        "C: int unruled(long *numbers, double *reals, colour *shades, int **made, "
+        "int with_length[3])"
+    )
     assert declared in " ".join(goods.unruled.__doc__.split())
     assert "C: int labelled(const char *labels[2], int (*apply)(int))" in goods.labelled.__doc__
     assert "C: int use(box it, crate_t by_value, const crate_t *by_address" in goods.use.__doc__
@@ -305,7 +322,9 @@ def test_arguments_follow_their_rules(goods):
     crate = goods.crate(label="abcd", b=7)
     names = goods.ListOfBytes([b"one", b"two"])
     assert goods.use(None, crate, crate, [5, 6], names) == 7 + 7 + 5 + ord("o")
-    assert goods.use(None, crate, by_address=[crate][0], numbers=(1,), names=names) == 7 + 7 + 1 + ord("o")
+    assert goods.use(
+        None, crate, by_address=[crate][0], numbers=(1,), names=names
+    ) == 7 + 7 + 1 + ord("o")
     with pytest.raises(TypeError, match=r"use\(\) argument 'by_value'"):
         goods.use(None, 3, crate, [5], names)
     with pytest.raises(OverflowError, match=r"use\(\) argument 'numbers': element 1"):
@@ -313,21 +332,34 @@ def test_arguments_follow_their_rules(goods):
     seen, room = goods.ListOfInt([10]), bytearray(4)
     status, corner = goods.ruled([1, 2], [2**63], [None], [seen], seen, room, [3])
     assert (status, seen[0], corner.label, room) == (1, 11, b"abc", b"xyz\0")
-    with pytest.raises(ValueError, match=r"ruled\(\) argument 'room': the memory of a bytes is read-only"):
+    with pytest.raises(
+        ValueError, match=r"ruled\(\) argument 'room': the memory of a bytes is read-only"
+    ):
         goods.ruled([1], [2], [None], [seen], seen, b"1234", [3])
     with pytest.raises(OverflowError, match=r"ruled\(\) argument 'few'"):
         goods.ruled([-1], [2], [None], [seen], seen, room, [3])
 
 
 def test_generated_module_follows_the_header(goods):
-    assert (goods.ANSWER, goods.NAME, goods.RATIO, goods.ADDRESS, goods.NAMELESS) == (41, "goods", 0.5, 3, 7)
+    assert (goods.ANSWER, goods.NAME, goods.RATIO, goods.ADDRESS, goods.NAMELESS) == (
+        41,
+        "goods",
+        0.5,
+        3,
+        7,
+    )
     assert goods.first(b"four") == (0, 4)
     assert goods.first("vier") == goods.LATER_first("vier")
     assert goods.unknown([41]) == 42
     assert (goods.colour.RED, goods.colour.GREEN) == (-1, 6)
     crate = goods.crate(label="abcd", b=300, real=1.0)
     crate.paint[1].shade = goods.colour.BLUE
-    assert (crate.label, crate.b, crate.whole, crate.paint[1].shade) == (b"abcd", 300, 0x3F800000, goods.colour.BLUE)
+    assert (crate.label, crate.b, crate.whole, crate.paint[1].shade) == (
+        b"abcd",
+        300,
+        0x3F800000,
+        goods.colour.BLUE,
+    )
     crate.next = crate
     assert crate.next.b == 300
     assert crate.next.next.next.label == b"abcd"
@@ -339,7 +371,9 @@ def test_generated_module_follows_the_header(goods):
 def test_the_description_alone_writes_the_same(folder):
     before = (folder / "goods.py").read_text()
     (folder / "goods.py").write_text("")
-    subprocess.run([BINDGEN, folder / "goods.toml", folder / "goods.json", folder / "goods.py"], check=True)
+    subprocess.run(
+        [BINDGEN, folder / "goods.toml", folder / "goods.json", folder / "goods.py"], check=True
+    )
     assert (folder / "goods.py").read_text() == before
 
 
@@ -361,16 +395,31 @@ def refusal(folder):
         ('name = "x"\ntitle = "X"\nheaders = ["none.h"]\n', "do not compile"),
         ('name = "x"\ntitle = "X"\nheader = "x.h"\n', "nothing is called 'header'"),
         ('name = "x\n', "x.toml:1"),
-        (f'{NAMED}[parameters]\nf = "in"\n', "parameters.f: a table was expected, as in [parameters.f]"),
+        (
+            f'{NAMED}[parameters]\nf = "in"\n',
+            "parameters.f: a table was expected, as in [parameters.f]",
+        ),
         (f"{NAMED}[parameters]\nf = {{ a = 1 }}\n", "parameters.f.a: a table was expected"),
-        (f'{NAMED}[parameters]\nf = {{ a = {{ bytes = "n", count = "n" }} }}\n', "f.a: 'bytes' and 'count' say the same thing"),
+        (
+            f'{NAMED}[parameters]\nf = {{ a = {{ bytes = "n", count = "n" }} }}\n',
+            "f.a: 'bytes' and 'count' say the same thing",
+        ),
         (f'{NAMED}choices = "x"\n', "choices: a table was expected"),
         (f'{NAMED}[choices]\nc = "x"\n', "choices.c: a table was expected"),
         (f"{NAMED}[defaults]\nd = 1\n", "defaults.d: a table was expected"),
         (f'{NAMED}[enums.e]\ntype = "int32"\n', "enums.e.members is missing"),
-        (f'{NAMED}[enums.e]\ntype = "int32"\nmembers = 1\n', "enums.e.members: a list was expected"),
-        (f'{NAMED}[enums.e]\ntype = "int32"\nmembers = ["A", 1]\n', "enums.e.members: a list was expected"),
-        (f'{NAMED}[enums.e]\ntype = "int32"\nmembers = [["A"]]\n', "a name and its number were expected"),
+        (
+            f'{NAMED}[enums.e]\ntype = "int32"\nmembers = 1\n',
+            "enums.e.members: a list was expected",
+        ),
+        (
+            f'{NAMED}[enums.e]\ntype = "int32"\nmembers = ["A", 1]\n',
+            "enums.e.members: a list was expected",
+        ),
+        (
+            f'{NAMED}[enums.e]\ntype = "int32"\nmembers = [["A"]]\n',
+            "a name and its number were expected",
+        ),
         (f'{NAMED}sonames = "libx.so"\n', "sonames: a list was expected"),
     ],
 )
@@ -384,24 +433,48 @@ def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
     [
         ('count = "none"', "f.to: there is no parameter 'none' that says how much memory there is"),
         ('bytes = "4 * none"', "f.to: there is no parameter '4 * none'"),
-        ('count = "n"', "f.to: nothing says how large the elements of a Pointer are: say bytes in place of count"),
+        (
+            'count = "n"',
+            "f.to: nothing says how large the elements of a Pointer are: say bytes in place of "
+            "count",
+        ),
     ],
 )
 def test_lengths_that_nothing_says(tmp_path, row, words):
     (tmp_path / "x.h").write_text("int f(void *to, int n);\n")
-    (tmp_path / "x.toml").write_text(f'{NAMED}headers = ["x.h"]\nfiles = ["/x.h"]\n[parameters]\nf = {{ to = {{ {row} }} }}\n')
+    (tmp_path / "x.toml").write_text(
+        f'{NAMED}headers = ["x.h"]\nfiles = ["/x.h"]\n[parameters]\nf = {{ to = {{ {row} }} }}\n'
+    )
     assert words in refusal(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ('[parameters]\ng = { to = "out" }', "[parameters] has g.to, and the headers have no such parameter"),
-        ('[parameters]\n"f*" = { too = "out" }', "[parameters] has f*.too, and the headers have no such parameter"),
-        ('status = "answer"\nsuccess = "FINE"', "status is 'answer', and the headers have no such enum"),
-        ('[enums.other]\nmembers = [["A", 1]]', "[enums] has members for other, and the headers have no such enum"),
-        ('[enums.answers]\ntype = "c_uint"\nmembers = [["A", 1]]', "the headers have that enum: leave the type out"),
-        ('[enums.answers]\nmembers = [["FINE", 1]]', "[enums] has answers.FINE, and so have the headers"),
+        (
+            '[parameters]\ng = { to = "out" }',
+            "[parameters] has g.to, and the headers have no such parameter",
+        ),
+        (
+            '[parameters]\n"f*" = { too = "out" }',
+            "[parameters] has f*.too, and the headers have no such parameter",
+        ),
+        (
+            'status = "answer"\nsuccess = "FINE"',
+            "status is 'answer', and the headers have no such enum",
+        ),
+        (
+            '[enums.other]\nmembers = [["A", 1]]',
+            "[enums] has members for other, and the headers have no such enum",
+        ),
+        (
+            '[enums.answers]\ntype = "c_uint"\nmembers = [["A", 1]]',
+            "the headers have that enum: leave the type out",
+        ),
+        (
+            '[enums.answers]\nmembers = [["FINE", 1]]',
+            "[enums] has answers.FINE, and so have the headers",
+        ),
         ('status = "answers"\nsuccess = "FIN"', "success is 'FIN', which is no member of answers"),
         ('files = ["/y.h"]', "the headers declare nothing in the files that `files` names"),
     ],
@@ -414,7 +487,13 @@ def test_settings_that_are_for_nothing(tmp_path, settings, words):
 
 
 def test_a_folder_that_is_no_option_says_so(folder):
-    command = [BINDGEN, folder / "goods.toml", folder / "other.json", folder / "other.py", "include"]
+    command = [
+        BINDGEN,
+        folder / "goods.toml",
+        folder / "other.json",
+        folder / "other.py",
+        "include",
+    ]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 1
     assert "'include': a folder of headers was expected, as -Iinclude" in done.stderr

@@ -35,7 +35,8 @@ def test_a_function_of_another_type_is_refused():
     visitor = sample.visitor(lambda context, at, count: None)
     with pytest.raises(
         TypeError,
-        match=r"keep\(\) argument '\w+': a binary was expected, not a visitor; to pass its address anyway, write Pointer",
+        match=r"keep\(\) argument '\w+': a binary was expected, not a visitor; to pass its "
+        r"address anyway, write Pointer",
     ):
         sample.keep(visitor)
     sample.keep(Pointer(visitor))  # an explicit cast is accepted
@@ -170,12 +171,21 @@ def of_numpy():
 
 @pytest.mark.parametrize(
     "make",
-    [Cai, Producer, lambda: Suai(4), lambda: numbers, pytest.param(of_numpy, marks=pytest.mark.numpy)],
+    [
+        Cai,
+        Producer,
+        lambda: Suai(4),
+        lambda: numbers,
+        pytest.param(of_numpy, marks=pytest.mark.numpy),
+    ],
     ids=["CAI", "DLPack", "SUAI", "Array", "NumPy"],
 )
 def test_data_is_no_function(make):
     source = make()
-    words = r"a (Cai|Producer|Suai|entrepot\.Array|numpy\.ndarray) stands for no function: None, an int, a ctypes pointer, "
+    words = (
+        r"a (Cai|Producer|Suai|entrepot\.Array|numpy\.ndarray) stands for no function: "
+        r"None, an int, a ctypes pointer, "
+    )
     assert int(Pointer(source))
     with pytest.raises(TypeError, match=words):
         sample.binary(source)
@@ -188,7 +198,10 @@ def test_data_is_no_function(make):
 def test_callback_of_any_address_is_accepted():
     code = bytearray(b"\xc3")
     assert int(sample.binary(code)) == int(Pointer(code)) == int(sample.binary(Pointer(code)))
-    assert int(sample.binary(None)) == 0 and int(sample.binary(ctypes.c_void_p(16))) == int(sample.binary(16)) == 16
+    assert (
+        int(sample.binary(None)) == 0
+        and int(sample.binary(ctypes.c_void_p(16))) == int(sample.binary(16)) == 16
+    )
     function = sample.binary(code)
     with pytest.raises(BufferError):
         code.append(0)
@@ -198,7 +211,10 @@ def test_callback_of_any_address_is_accepted():
 
 def test_from_threads_of_pythons():
     results = []
-    threads = [threading.Thread(target=lambda i=i: results.append(sample.apply(lambda a, b: a + b, i, i))) for i in range(8)]
+    threads = [
+        threading.Thread(target=lambda i=i: results.append(sample.apply(lambda a, b: a + b, i, i)))
+        for i in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -216,7 +232,9 @@ def test_from_threads_of_cs_own():
         names.add(threading.current_thread().name.split("-")[0])
         return 100 * a + b
 
-    assert sample.call_on_threads(add, 4, 25) == sum(100 * a + b for a in range(4) for b in range(25))
+    assert sample.call_on_threads(add, 4, 25) == sum(
+        100 * a + b for a in range(4) for b in range(25)
+    )
     assert len(callers) == 4
     assert threading.get_native_id() not in callers
     assert names == {"Dummy"}
@@ -225,7 +243,10 @@ def test_from_threads_of_cs_own():
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_exception_on_a_thread_of_c_is_reported(monkeypatch):
     reported = []
-    monkeypatch.setattr("sys.unraisablehook", lambda report: reported.append((report.exc_type, threading.get_native_id())))
+    monkeypatch.setattr(
+        "sys.unraisablehook",
+        lambda report: reported.append((report.exc_type, threading.get_native_id())),
+    )
     assert sample.call_on_threads(lambda a, b: 1 // b, 3, 2) == 3  # of b = 1 alone
     assert [raised for raised, _ in reported] == [ZeroDivisionError] * 3
     assert len({thread for _, thread in reported} - {threading.get_native_id()}) == 3
@@ -258,7 +279,12 @@ def test_c_calls_after_the_interpreters_end(kept):
 
 @pytest.mark.parametrize(
     "body",
-    ["return a + b", "time.sleep(0.001); return 0", "locked.acquire(); return 0", "\n    while True: pass"],
+    [
+        "return a + b",
+        "time.sleep(0.001); return 0",
+        "locked.acquire(); return 0",
+        "\n    while True: pass",
+    ],
     ids=["that returns", "that sleeps", "that waits for good", "that never returns"],
 )
 def test_threads_of_cs_own_call_while_the_interpreter_ends(body):

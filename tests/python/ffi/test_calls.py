@@ -78,10 +78,16 @@ class TestOutParameters:
 
     @pytest.mark.parametrize(
         "array",
-        [lambda memory: memory, lambda memory: memory.configure(typestr="f4", shape=(2, 5), strides=(4, 8)), Pointer],
+        [
+            lambda memory: memory,
+            lambda memory: memory.configure(typestr="f4", shape=(2, 5), strides=(4, 8)),
+            Pointer,
+        ],
         ids=["bytes", "column-major", "by another adapter"],
     )
-    @pytest.mark.parametrize("release", [sample.release, sample.let_go], ids=["status", "nothing to look at"])
+    @pytest.mark.parametrize(
+        "release", [sample.release, sample.let_go], ids=["status", "nothing to look at"]
+    )
     def test_strided_memory_is_freed(self, release, array):
         _, memory = sample.allocate(40)
         assert release(array(memory)) == ((0,) if release is sample.release else None)
@@ -100,7 +106,9 @@ class TestOutParameters:
         with pytest.raises(ValueError, match="has been freed"):
             sample.let_go(memory)
 
-    @pytest.mark.parametrize("status", [None, ("status", "SAMPLE_OK")], ids=["no statuses", "another result"])
+    @pytest.mark.parametrize(
+        "status", [None, ("status", "SAMPLE_OK")], ids=["no statuses", "another result"]
+    )
     def test_memory_is_not_freed_by_a_number_without_a_meaning(self, status):
         library = Library("sample", sonames=[sample.PATH], status=status)
         library.declared(vars(sample))
@@ -109,7 +117,11 @@ class TestOutParameters:
         def release(memory: Freed[Pointer]) -> c_int: ...
 
         _, memory = sample.allocate(40)
-        with pytest.raises(TypeError, match=r"release\(\): it is unknown which returned value .* status=\(\"result\", \"OK\"\)"):
+        with pytest.raises(
+            TypeError,
+            match=r"release\(\): it is unknown which returned value .* status=\(\"result\", "
+            r"\"OK\"\)",
+        ):
             release(memory)
         assert not memory.is_freed
         assert sample.release(memory) == (0,)
@@ -128,7 +140,11 @@ class TestOutParameters:
         assert (status.name, status.value) == ("UNKNOWN_77", 77)
         assert repr(status) == "<status.UNKNOWN_77: 77>"
         assert "UNKNOWN_77" not in sample.status.__members__
-        for copied in (copy.copy(status), copy.deepcopy(status), pickle.loads(pickle.dumps(status))):
+        for copied in (
+            copy.copy(status),
+            copy.deepcopy(status),
+            pickle.loads(pickle.dumps(status)),
+        ):
             assert (copied, type(copied), copied.name) == (status, sample.status, "UNKNOWN_77")
         assert pickle.loads(pickle.dumps(sample.status.SAMPLE_OK)) is sample.status.SAMPLE_OK
         with pytest.raises(ValueError, match="77"):
@@ -139,11 +155,19 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("call", "error", "words"),
         [
-            (lambda: sample.add_int8(128, 0), OverflowError, r"add_int8\(\) argument 'a': 128 does not fit int8"),
+            (
+                lambda: sample.add_int8(128, 0),
+                OverflowError,
+                r"add_int8\(\) argument 'a': 128 does not fit int8",
+            ),
             (lambda: sample.add_int8(0, -129), OverflowError, r"argument 'b'"),
             (lambda: sample.same_uint64(-1), OverflowError, r"-1 does not fit uint64"),
             (lambda: sample.same_uint64(2**64), OverflowError, r"does not fit"),
-            (lambda: sample.same_uint64(1.0), TypeError, r"argument 'a': an int was expected, not a float"),
+            (
+                lambda: sample.same_uint64(1.0),
+                TypeError,
+                r"argument 'a': an int was expected, not a float",
+            ),
             (lambda: sample.same_uint64("1"), TypeError, r"not a str"),
             (lambda: sample.halved("1"), TypeError, r"a number was expected"),
             (lambda: sample.negated(1.5), TypeError, r"a bool was expected"),
@@ -152,9 +176,21 @@ class TestRefusals:
             (lambda: sample.total(3.5, 2), TypeError, r"argument 'values'"),
             (lambda: sample.total(True, 2), TypeError, r"argument 'values'"),
             (lambda: sample.total(-1, 2), OverflowError, r"argument 'values'"),
-            (lambda: sample.fill(b"read-only", 0, 1), ValueError, r"fill\(\) argument 'to'.*read-only"),
-            (lambda: sample.sum_of_points(sample.large(), (1, 2)), TypeError, r"a point was expected"),
-            (lambda: sample.sum_of_points(sample.point.fromObj(None), (1, 2)), ValueError, r"is NULL"),
+            (
+                lambda: sample.fill(b"read-only", 0, 1),
+                ValueError,
+                r"fill\(\) argument 'to'.*read-only",
+            ),
+            (
+                lambda: sample.sum_of_points(sample.large(), (1, 2)),
+                TypeError,
+                r"a point was expected",
+            ),
+            (
+                lambda: sample.sum_of_points(sample.point.fromObj(None), (1, 2)),
+                ValueError,
+                r"is NULL",
+            ),
             (
                 lambda: sample.total([1]),
                 TypeError,
@@ -162,7 +198,11 @@ class TestRefusals:
             ),
             (lambda: sample.total([1], 1, 1), TypeError, r"takes 2 arguments"),
             (lambda: sample.total([1], 1, count=1), TypeError, r"by position and by name"),
-            (lambda: sample.total([1], number=1), TypeError, r"unexpected keyword argument 'number'; it takes values, count"),
+            (
+                lambda: sample.total([1], number=1),
+                TypeError,
+                r"unexpected keyword argument 'number'; it takes values, count",
+            ),
             (lambda: sample.keep(lambda a, b: 0), TypeError, r"wrap the function in binary\(\)"),
             (lambda: sample.no_such_function(), ImportError, r"has no no_such_function"),
         ],
@@ -183,7 +223,13 @@ class TestHandles:
         assert sample.number_of(type("Own", (sample.door,), {})(8)) == 8
 
     def test_untyped_handles_are_taken(self):
-        for given in (7, ctypes.c_void_p(7), Pointer(7), Pointer(sample.cut_key(7)), type("Own", (Pointer,), {})(7)):
+        for given in (
+            7,
+            ctypes.c_void_p(7),
+            Pointer(7),
+            Pointer(sample.cut_key(7)),
+            type("Own", (Pointer,), {})(7),
+        ):
             assert sample.number_of(given) == 7
         assert sample.number_of(None) == 0
 
@@ -201,10 +247,13 @@ class TestHandles:
         with pytest.raises(TypeError, match="a door was expected, not a key"):
             sample.number_of(Kept(sample.cut_key(7)))
 
-    @pytest.mark.parametrize("other", [lambda: sample.cut_key(7), lambda: sample.point(), lambda: sample.multiplier()])
+    @pytest.mark.parametrize(
+        "other", [lambda: sample.cut_key(7), lambda: sample.point(), lambda: sample.multiplier()]
+    )
     def test_handle_of_another_type_is_refused(self, other):
         words = (
-            r"number_of\(\) argument 'it': a door was expected, not a \w+; to pass its address anyway, write Pointer\(…\) of it"
+            r"number_of\(\) argument 'it': a door was expected, not a \w+; "
+            r"to pass its address anyway, write Pointer\(…\) of it"
         )
         with pytest.raises(TypeError, match=words):
             sample.number_of(other())

@@ -16,7 +16,15 @@ import pytest
 import entrepot as ep
 from adapters.objects import named
 from entrepot._core import _device_array
-from entrepot.adapters import CStr, DeviceArray, ListOfBytes, ListOfInt, ListOfPointer, ListOfUInt64, Pointer
+from entrepot.adapters import (
+    CStr,
+    DeviceArray,
+    ListOfBytes,
+    ListOfInt,
+    ListOfPointer,
+    ListOfUInt64,
+    Pointer,
+)
 from ffi import sample
 
 REFUSAL = "refusal='ffi.sample.too_loud'"
@@ -26,17 +34,28 @@ def declared(text: str) -> types.ModuleType:
     """A module with that function of the sample library."""
     module = types.ModuleType("lengths_of_its_own")
     sys.modules[module.__name__] = module
-    head = "from __future__ import annotations\nfrom entrepot.ffi import *\nfrom entrepot.ffi import Library\n"
+    head = (
+        "from __future__ import annotations\n"
+        "from entrepot.ffi import *\n"
+        "from entrepot.ffi import Library\n"
+    )
     library = f"library = Library('sample', sonames=[{sample.PATH!r}])\n@library.function\n"
     exec(f"{head}{library}{text}\nlibrary.declared(globals())", vars(module))
     return module
 
 
 class TestCounts:
-    @pytest.mark.parametrize("words", [[b"one"], (b"one",), ListOfBytes([b"one"]), Pointer(ListOfBytes([b"one"]))], ids=named)
+    @pytest.mark.parametrize(
+        "words",
+        [[b"one"], (b"one",), ListOfBytes([b"one"]), Pointer(ListOfBytes([b"one"]))],
+        ids=named,
+    )
     def test_a_list_that_is_shorter(self, words):
         assert sample.total_length(words, 1) == 3
-        message = r"total_length\(\) argument 'words': has 1 element, and 'count' says 2; pass as many, or a smaller count"
+        message = (
+            r"total_length\(\) argument 'words': has 1 element, and 'count' says 2; "
+            r"pass as many, or a smaller count"
+        )
         with pytest.raises(ValueError, match=message):
             sample.total_length(words, 2)
         with pytest.raises(ValueError, match=message):
@@ -48,12 +67,18 @@ class TestCounts:
     def test_null_has_no_elements(self):
         assert sample.total_length(None, 0) == 0
         for null in (None, Pointer(None)):
-            with pytest.raises(ValueError, match="'words': is NULL, and 'count' says 1; pass as many, or 0 for count"):
+            with pytest.raises(
+                ValueError,
+                match="'words': is NULL, and 'count' says 1; pass as many, or 0 for count",
+            ):
                 sample.total_length(null, 1)
 
     @pytest.mark.parametrize("words", [[b"one"], None], ids=repr)
     def test_a_negative_number_counts_nothing(self, words):
-        with pytest.raises(ValueError, match=r"total_length\(\) argument 'count': -1 is no number of elements for 'words'"):
+        with pytest.raises(
+            ValueError,
+            match=r"total_length\(\) argument 'count': -1 is no number of elements for 'words'",
+        ):
             sample.total_length(words, -1)
 
     def test_address_is_taken_without_a_length_check(self):
@@ -65,7 +90,10 @@ class TestCounts:
         points = sample.point.allocate(2)
         assert sample.sum_of_all(points, 2) == 10
         for one in (sample.point(1, 2), points.element(1), bytearray(8)):
-            with pytest.raises(ValueError, match=r"sum_of_all\(\) argument 'points': has 1 element, and 'count' says 2"):
+            with pytest.raises(
+                ValueError,
+                match=r"sum_of_all\(\) argument 'points': has 1 element, and 'count' says 2",
+            ):
                 sample.sum_of_all(one, 2)
 
     def test_a_number_that_stands_at_an_address(self):
@@ -73,7 +101,9 @@ class TestCounts:
         assert sample.all_doors(doors, count) == 2
         assert [int(each) for each in doors] == [1, 2]
         count = ListOfUInt64([3])
-        with pytest.raises(ValueError, match=r"all_doors\(\) argument 'out': has 2 elements, and 'count' says 3"):
+        with pytest.raises(
+            ValueError, match=r"all_doors\(\) argument 'out': has 2 elements, and 'count' says 3"
+        ):
             sample.all_doors(doors, count)
         with pytest.raises(ValueError, match="has 2 elements, and 'count' says 3"):
             sample.all_doors(bytearray(16), (ctypes.c_uint64 * 1)(3))
@@ -82,8 +112,18 @@ class TestCounts:
     def test_refusal_function_rejects_arguments(self):
         assert sample.total_length([b"quiet"], 1) == 5
         loud = ListOfBytes([b"quiet", b"LOUD"])
-        for given in ([b"quiet", b"LOUD"], loud, Pointer(loud), int(loud), ctypes.c_void_p(int(loud))):
-            with pytest.raises(ValueError, match=r"total_length\(\) argument 'words': LOUD is too loud; say it in small letters"):
+        for given in (
+            [b"quiet", b"LOUD"],
+            loud,
+            Pointer(loud),
+            int(loud),
+            ctypes.c_void_p(int(loud)),
+        ):
+            with pytest.raises(
+                ValueError,
+                match=r"total_length\(\) argument 'words': LOUD is too loud; say it in small "
+                r"letters",
+            ):
                 sample.total_length(given, 2)
             assert sample.total_length(given, 1) == 5
 
@@ -106,16 +146,23 @@ class TestRefusals:
         ],
     )
     def test_refusal_function_gets_the_counted_elements(self, seen, measure, count, values):
-        module = declared(f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: ...")
+        module = declared(
+            f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: "
+            "..."
+        )
         with pytest.raises(ValueError, match=r"total\(\) argument 'values': no"):
             module.total(values, count)
         assert list(seen[0]) == [1, 2, 3]
 
     @pytest.mark.parametrize(
-        ("measure", "count"), [("bytes='count'", 2**63), ("count='count'", 2**62), ("count='count'", 2**64 - 1)]
+        ("measure", "count"),
+        [("bytes='count'", 2**63), ("count='count'", 2**62), ("count='count'", 2**64 - 1)],
     )
     def test_impossible_count_gives_an_unknown_length(self, seen, measure, count):
-        module = declared(f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: ...")
+        module = declared(
+            f"def total(values: In[ListOfInt]({measure}, {REFUSAL}), count: c_uint64) -> c_int64: "
+            "..."
+        )
         with pytest.raises(ValueError, match=r"total\(\) argument 'values': no"):
             module.total(int(ListOfInt([1])), count)
         with pytest.raises(TypeError, match="length"):
@@ -123,7 +170,10 @@ class TestRefusals:
 
     @pytest.mark.parametrize(("measure", "count"), [("count", 12), ("2 * count", 6)])
     def test_memory_has_as_many_bytes(self, seen, measure, count):
-        module = declared(f"def fill(to: Out[Pointer](bytes='{measure}', {REFUSAL}), byte: c_int, count: c_uint64): ...")
+        module = declared(
+            f"def fill(to: Out[Pointer](bytes='{measure}', {REFUSAL}), byte: c_int, count: "
+            "c_uint64): ..."
+        )
         with pytest.raises(ValueError, match=r"fill\(\) argument 'to': no"):
             module.fill(bytearray(16), 0, count)
         with pytest.raises(ValueError, match="'from_': has 12 bytes, and 'bytes' says 13"):
@@ -141,16 +191,21 @@ class TestRefusals:
                 r"fill\(\), byte: is not an address",
             ),
             (
-                f"def divide(a: c_int, b: c_int, quotient: Returned[c_int]({REFUSAL})) -> c_int: ...",
+                f"def divide(a: c_int, b: c_int, quotient: Returned[c_int]({REFUSAL})) -> c_int: "
+                "...",
                 r"divide\(\), quotient: is not an address",
             ),
             (
-                f"def find_door(out: Returned[Pointer]({REFUSAL}), a: c_int, b: c_int) -> c_int: ...",
-                r"find_door\(\), out: refusal= checks an argument of the caller, and this is returned",
+                f"def find_door(out: Returned[Pointer]({REFUSAL}), a: c_int, b: c_int) -> c_int: "
+                "...",
+                r"find_door\(\), out: refusal= checks an argument of the caller, and this is "
+                r"returned",
             ),
             (
-                f"def name_of(out: Returned[CStr](bytes='n', {REFUSAL}), n: c_int, b: c_int) -> c_int: ...",
-                r"name_of\(\), out: refusal= checks an argument of the caller, and this is returned",
+                f"def name_of(out: Returned[CStr](bytes='n', {REFUSAL}), n: c_int, b: c_int) -> "
+                "c_int: ...",
+                r"name_of\(\), out: refusal= checks an argument of the caller, and this is "
+                r"returned",
             ),
         ],
         ids=["number", "measured", "returned number", "returned address", "returned text"],
@@ -160,11 +215,15 @@ class TestRefusals:
         with pytest.raises(TypeError, match=words):
             getattr(declared(declaration), function)(0, 0, 0)
 
-    @pytest.mark.parametrize("path", ["ffi.sample.quite_another", "no_such_module.why_not", "why_not"])
+    @pytest.mark.parametrize(
+        "path", ["ffi.sample.quite_another", "no_such_module.why_not", "why_not"]
+    )
     def test_a_name_of_nothing(self, path):
         module = declared(f"def length(text: In[CStr](refusal={path!r})) -> c_int: ...")
         with pytest.raises(
-            TypeError, match=rf"length\(\) argument 'text': refusal='{path}' names no \"package\.module\.function\""
+            TypeError,
+            match=rf"length\(\) argument 'text': refusal='{path}' names no "
+            r"\"package\.module\.function\"",
         ):
             module.length(b"four")
 
@@ -172,7 +231,8 @@ class TestRefusals:
         module = declared(f"def length(text: In[CStr]({REFUSAL})) -> c_int: ...")
         monkeypatch.setattr(sample, "too_loud", lambda what: 1 / 0)
         with pytest.raises(
-            RuntimeError, match=r"length\(\) argument 'text': ffi\.sample\.too_loud.*ZeroDivisionError"
+            RuntimeError,
+            match=r"length\(\) argument 'text': ffi\.sample\.too_loud.*ZeroDivisionError",
         ) as failure:
             module.length(b"four")
         assert isinstance(failure.value.__cause__, ZeroDivisionError)
@@ -180,7 +240,11 @@ class TestRefusals:
     def test_an_answer_that_is_no_words(self, monkeypatch):
         module = declared(f"def length(text: In[CStr]({REFUSAL})) -> c_int: ...")
         monkeypatch.setattr(sample, "too_loud", lambda what: False)
-        with pytest.raises(TypeError, match=r"length\(\) argument 'text': ffi\.sample\.too_loud gave False, where words or None"):
+        with pytest.raises(
+            TypeError,
+            match=r"length\(\) argument 'text': ffi\.sample\.too_loud gave False, where words or "
+            r"None",
+        ):
             module.length(b"four")
 
     @pytest.mark.parametrize("name", ["hip", "hiprtc", "hiprand", "hipsparse"])
@@ -188,7 +252,9 @@ class TestRefusals:
         module = importlib.import_module(f"entrepot.{name}")
         named = 0
         for function in list(vars(module).values()):
-            if not isinstance(function, ep.ffi.ForeignFunction) or "refusal=" not in str(function.declaration.__annotations__):
+            if not isinstance(function, ep.ffi.ForeignFunction) or "refusal=" not in str(
+                function.declaration.__annotations__
+            ):
                 continue
             for parameter in module._library._parameters(function.declaration)[0].values():
                 if refusal := getattr(parameter, "refusal", ""):
@@ -217,15 +283,21 @@ class TestBytes:
             lambda n: ep.zeros(n, dtype="uint8"),
             lambda n: sample.point.allocate(n // 8),
         ],
-        ids="bytearray ctypes array memoryview ints pointers pointer interior device part allocated entrepot record".split(),
+        ids="bytearray ctypes array memoryview ints pointers pointer interior device part "
+        "allocated entrepot record".split(),
     )
     def test_memory_of_any_kind(self, make):
         for to, from_ in ((make(8), self.SOURCE), (bytearray(16), make(8))):
             sample.copy(to, from_, 8)
             sample.copy(to, from_, 0)
-        with pytest.raises(ValueError, match=r"copy\(\) argument 'to': has 8 bytes, and 'bytes' says 9; pass as many, or a"):
+        with pytest.raises(
+            ValueError,
+            match=r"copy\(\) argument 'to': has 8 bytes, and 'bytes' says 9; pass as many, or a",
+        ):
             sample.copy(make(8), self.SOURCE, 9)
-        with pytest.raises(ValueError, match=r"copy\(\) argument 'from_': has 8 bytes, and 'bytes' says 9"):
+        with pytest.raises(
+            ValueError, match=r"copy\(\) argument 'from_': has 8 bytes, and 'bytes' says 9"
+        ):
             sample.copy(bytearray(16), make(8), 9)
 
     def test_numbers_of_several_bytes(self):
@@ -234,18 +306,27 @@ class TestBytes:
         assert room == b"\7\0" * 4
         with pytest.raises(ValueError, match=r"'to': has 8 bytes, and 'count' says 5 of 2 bytes"):
             sample.fill_shorts(room, 7, 5)
-        with pytest.raises(ValueError, match=r"'to': has 8 bytes, and 'count' says 18446744073709551615 of 2 bytes"):
+        with pytest.raises(
+            ValueError, match=r"'to': has 8 bytes, and 'count' says 18446744073709551615 of 2 bytes"
+        ):
             sample.fill_shorts(room, 7, 2**64 - 1)
 
     @pytest.mark.parametrize("memory", [bytearray(8), 0x1000, None], ids=repr)
     def test_a_negative_number_of_bytes(self, memory):
-        module = declared("def fill(to: Out[Pointer](bytes='count'), byte: c_int, count: c_int64): ...")
-        with pytest.raises(ValueError, match=r"fill\(\) argument 'count': -1 is no number of bytes for 'to'"):
+        module = declared(
+            "def fill(to: Out[Pointer](bytes='count'), byte: c_int, count: c_int64): ..."
+        )
+        with pytest.raises(
+            ValueError, match=r"fill\(\) argument 'count': -1 is no number of bytes for 'to'"
+        ):
             module.fill(memory, 0, -1)
 
     @pytest.mark.parametrize("measure", ["2 * count", "2*count", "count * 2", " count*2 "])
     def test_a_factor_is_written_as_one_likes(self, measure):
-        module = declared(f"def fill_shorts(to: Out[Pointer](bytes='{measure}'), value: c_int16, count: c_uint64): ...")
+        module = declared(
+            f"def fill_shorts(to: Out[Pointer](bytes='{measure}'), value: c_int16, count: "
+            "c_uint64): ..."
+        )
         with pytest.raises(ValueError, match="'to': has 8 bytes, and 'count' says 5 of 2 bytes"):
             module.fill_shorts(bytearray(8), 7, 5)
 
@@ -261,18 +342,28 @@ class TestBytes:
     def test_an_address_is_taken_at_its_word(self):
         room = bytearray(16)
         inside = Pointer(int(Pointer(room)) + 8)
-        for to in (inside, int(inside), ctypes.c_void_p(int(inside)), Pointer(int(_device_array(int(inside), 4)))):
+        for to in (
+            inside,
+            int(inside),
+            ctypes.c_void_p(int(inside)),
+            Pointer(int(_device_array(int(inside), 4))),
+        ):
             sample.copy(to, self.SOURCE, 8)
         assert room[8:] == self.SOURCE[:8]
 
     def test_text_is_written_to_the_callers_memory(self):
         assert sample.name_of(out=bytearray(16), length=16) == (0,)
-        with pytest.raises(ValueError, match=r"name_of\(\) argument 'out': has 4 bytes, and 'length' says 16"):
+        with pytest.raises(
+            ValueError, match=r"name_of\(\) argument 'out': has 4 bytes, and 'length' says 16"
+        ):
             sample.name_of(out=bytearray(4), length=16)
 
 
 class TestHandles:
-    WORDS = r"C takes the address of a handle there, and a door is the handle itself; pass {}.createRef\(\), or a list of handles"
+    WORDS = (
+        r"C takes the address of a handle there, and a door is the handle itself; "
+        r"pass {}.createRef\(\), or a list of handles"
+    )
 
     def test_the_address_of_a_handle_is_not_the_handle(self):
         door = sample.open_door(7)
@@ -284,7 +375,9 @@ class TestHandles:
     def test_nor_where_c_writes_one(self):
         door = sample.open_door(7)
         for call in (lambda: sample.find_door(door, 3), lambda: sample.find_door(3, out=door)):
-            with pytest.raises(TypeError, match=r"find_door\(\) argument 'out': " + self.WORDS.format("out")):
+            with pytest.raises(
+                TypeError, match=r"find_door\(\) argument 'out': " + self.WORDS.format("out")
+            ):
                 call()
         assert sample.find_door(door.createRef(), 3) == (0,)
         assert int(door) == 3
@@ -308,7 +401,8 @@ class TestStrings:
     @pytest.mark.parametrize("text", [b"-O3", "-O3", bytearray(b"-O3")], ids=repr)
     def test_text_is_no_list_of_it(self, text):
         message = (
-            rf"a list or tuple of bytes was expected, not a {type(text).__name__}; pass Pointer\(…\) where there are addresses"
+            rf"a list or tuple of bytes was expected, not a {type(text).__name__}; "
+            r"pass Pointer\(…\) where there are addresses"
         )
         with pytest.raises(TypeError, match=r"total_length\(\) argument 'words': " + message):
             sample.total_length(text, 1)
@@ -317,7 +411,10 @@ class TestStrings:
 
     @pytest.mark.parametrize("text", [b"-O3", "-O3"], ids=repr)
     def test_nor_of_addresses(self, text):
-        with pytest.raises(TypeError, match=r"shut\(\) argument 'it': a list or tuple of addresses was expected, not a "):
+        with pytest.raises(
+            TypeError,
+            match=r"shut\(\) argument 'it': a list or tuple of addresses was expected, not a ",
+        ):
             sample.shut(text)
 
     @pytest.mark.parametrize(
@@ -332,7 +429,9 @@ class TestStrings:
     def test_invalid_list_error_names_lists_first(self, function, expected):
         for bad in (1.5, {1, 2}, object()):
             with pytest.raises(
-                TypeError, match=f"{expected} was expected, not a {type(bad).__name__}, which stands for no address"
+                TypeError,
+                match=f"{expected} was expected, not a {type(bad).__name__}, which stands for no "
+                "address",
             ):
                 function(bad)
 
@@ -363,22 +462,41 @@ class TestDeclarations:
     @pytest.mark.parametrize(
         ("measure", "words"),
         [
-            ("bytes='-4 * count'", "bytes='-4 \\* count': a parameter's name was expected, or so many bytes for each"),
+            (
+                "bytes='-4 * count'",
+                "bytes='-4 \\* count': a parameter's name was expected, or so many bytes for each",
+            ),
             ("bytes='0 * count'", "bytes='0 \\* count': a parameter's name was expected"),
             ("bytes='4 count'", "bytes='4 count': a parameter's name was expected"),
             ("bytes='2 * 4 * count'", "bytes='2 \\* 4 \\* count': a parameter's name was expected"),
             ("bytes='byte * count'", "bytes='byte \\* count': a parameter's name was expected"),
             ("bytes='count *'", "bytes='count \\*': a parameter's name was expected"),
-            ("bytes='99999999999999999999 * count'", "bytes='9+ \\* count': a parameter's name was expected"),
+            (
+                "bytes='99999999999999999999 * count'",
+                "bytes='9+ \\* count': a parameter's name was expected",
+            ),
             ("bytes='4'", "bytes='4': a parameter's name was expected"),
-            ("count='4 * count'", "count='4 \\* count': a parameter's name was expected, as count=\"n\"; factors are of bytes="),
-            ("bytes='count', count='count'", "bytes='count' and count='count' say the same thing; give one of them"),
-            ("bytes='n'", r"fill\(\), to: there is no parameter 'n' that says how much .* there are to, byte, count"),
+            (
+                "count='4 * count'",
+                "count='4 \\* count': a parameter's name was expected, as count=\"n\"; factors "
+                "are of bytes=",
+            ),
+            (
+                "bytes='count', count='count'",
+                "bytes='count' and count='count' say the same thing; give one of them",
+            ),
+            (
+                "bytes='n'",
+                r"fill\(\), to: there is no parameter 'n' that says how much .* there are to, "
+                r"byte, count",
+            ),
             (f"bytes='count')({REFUSAL}", "a parameter has one pair of parentheses"),
         ],
     )
     def test_invalid_measure_is_refused(self, measure, words):
-        module = declared(f"def fill(to: Out[Pointer]({measure}), byte: c_int, count: c_uint64): ...")
+        module = declared(
+            f"def fill(to: Out[Pointer]({measure}), byte: c_int, count: c_uint64): ..."
+        )
         with pytest.raises(TypeError, match=words):
             module.fill(bytearray(8), 0, 8)
         with pytest.raises(TypeError, match=words):
@@ -388,10 +506,15 @@ class TestDeclarations:
         ("declaration", "words"),
         [
             (
-                "def allocate(out: Returned[DeviceArray](bytes='8 * n'), n: c_uint64) -> c_int: ...",
+                "def allocate(out: Returned[DeviceArray](bytes='8 * n'), n: c_uint64) -> c_int: "
+                "...",
                 'a returned value takes bytes="n", without',
             ),
-            ("def allocate(out: Returned[DeviceArray](bytes='n'), n: InOut[ListOfInt]) -> c_int: ...", "'n' is not a length"),
+            (
+                "def allocate(out: Returned[DeviceArray](bytes='n'), n: InOut[ListOfInt]) -> "
+                "c_int: ...",
+                "'n' is not a length",
+            ),
         ],
         ids=["factor", "address"],
     )

@@ -37,14 +37,27 @@ def declared(library: Library, name: str, result: object = c_int):
 
 def test_a_missing_one_lists_what_was_tried(monkeypatch):
     monkeypatch.setenv("SAMPLE_ROOT", "/nowhere")
-    library = Library("sample", sonames=["libnone.so.2", "libnone.so"], directories=["$SAMPLE_ROOT/lib"], advice="Make it.")
+    library = Library(
+        "sample",
+        sonames=["libnone.so.2", "libnone.so"],
+        directories=["$SAMPLE_ROOT/lib"],
+        advice="Make it.",
+    )
     assert not library.is_there()
     with pytest.raises(ImportError) as caught:
         declared(library, "function")()
     words = str(caught.value)
     assert isinstance(caught.value, EntrepotError)
-    places = ["/nowhere/lib/libnone.so.2", "/nowhere/lib/libnone.so", "\n  libnone.so.2", "\n  libnone.so:", "Make it."]
-    assert [words.index(place) for place in places] == sorted(words.index(place) for place in places)
+    places = [
+        "/nowhere/lib/libnone.so.2",
+        "/nowhere/lib/libnone.so",
+        "\n  libnone.so.2",
+        "\n  libnone.so:",
+        "Make it.",
+    ]
+    assert [words.index(place) for place in places] == sorted(
+        words.index(place) for place in places
+    )
 
 
 def test_a_path_of_the_users(monkeypatch):
@@ -69,7 +82,9 @@ def test_a_symbol_that_is_not_there():
 @pytest.fixture(scope="module")
 def bindings():
     """Bindings that tools/bindgen wrote for zlib's header."""
-    spec = importlib.util.spec_from_file_location("zlib_bindings", ROOT / "examples/bindings/zlib_bindings.py")
+    spec = importlib.util.spec_from_file_location(
+        "zlib_bindings", ROOT / "examples/bindings/zlib_bindings.py"
+    )
     module = importlib.util.module_from_spec(spec)
     sys.modules["zlib_bindings"] = module
     spec.loader.exec_module(module)
@@ -87,7 +102,10 @@ class TestZlib:
     def test_memory_there_and_back(self, bindings):
         from entrepot.adapters import PointerToUnsignedLong
 
-        packed, length = bytearray(bindings.compressBound(len(self.data))), PointerToUnsignedLong.allocate()
+        packed, length = (
+            bytearray(bindings.compressBound(len(self.data))),
+            PointerToUnsignedLong.allocate(),
+        )
         length.value = len(packed)
         assert bindings.compress(packed, length, self.data, len(self.data)) == bindings.Z_OK
         assert zlib.decompress(packed[: length.value]) == self.data
@@ -119,26 +137,40 @@ class TestZlib:
 
         stream = bindings.z_stream()
         stream.zalloc, stream.zfree = bindings.alloc_func(allocate), bindings.free_func(free)
-        assert bindings.deflateInit_(stream, 6, bindings.zlibVersion(), stream.c_sizeof()) == bindings.Z_OK
+        assert (
+            bindings.deflateInit_(stream, 6, bindings.zlibVersion(), stream.c_sizeof())
+            == bindings.Z_OK
+        )
         assert blocks
         assert bindings.deflateEnd(stream) == bindings.Z_OK
         assert not blocks
 
 
 def test_unknown_module_attribute_suggests_a_similar_name():
-    with pytest.raises(AttributeError, match=r"module 'entrepot.hip' has no attribute 'hipMaloc'; did you mean 'hipMalloc'"):
+    with pytest.raises(
+        AttributeError,
+        match=r"module 'entrepot.hip' has no attribute 'hipMaloc'; did you mean 'hipMalloc'",
+    ):
         hip.hipMaloc  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute 'quite_another'$"):
         hip.quite_another  # noqa: B018
 
 
 def test_unknown_enum_member_suggests_a_similar_name():
-    with pytest.raises(AttributeError, match="'hipMemcpyKind' has no attribute 'hipMemcpyHostToDevise'") as refusal:
+    with pytest.raises(
+        AttributeError, match="'hipMemcpyKind' has no attribute 'hipMemcpyHostToDevise'"
+    ) as refusal:
         hip.hipMemcpyKind.hipMemcpyHostToDevise  # noqa: B018
     # Python suggests a name by these attributes from 3.12 on, and Entrepot before.
     assert refusal.value.obj is hip.hipMemcpyKind and refusal.value.name == "hipMemcpyHostToDevise"
-    assert sys.version_info >= (3, 12) or str(refusal.value).endswith("did you mean 'hipMemcpyHostToDevice'?")
-    assert hip.hipMemcpyKind.hipMemcpyHostToDevice.value == hip.hipMemcpyKind["hipMemcpyHostToDevice"] == 1
+    assert sys.version_info >= (3, 12) or str(refusal.value).endswith(
+        "did you mean 'hipMemcpyHostToDevice'?"
+    )
+    assert (
+        hip.hipMemcpyKind.hipMemcpyHostToDevice.value
+        == hip.hipMemcpyKind["hipMemcpyHostToDevice"]
+        == 1
+    )
 
 
 @pytest.mark.parametrize("name", ["hipblas", "rccl"])
@@ -148,7 +180,9 @@ def test_absent_hip_python_module_error_lists_existing_ones(name):
         exec(f"from entrepot import {name}")
     assert refusal.value.name == name
     said = re.search(words, str(refusal.value))[1]
-    assert {*re.split(", | and ", said)} == {each for each in entrepot.__all__ if each.startswith("hip")}
+    assert {*re.split(", | and ", said)} == {
+        each for each in entrepot.__all__ if each.startswith("hip")
+    }
     for statement in (f"import entrepot.{name}", f"from entrepot.{name} import anything"):
         with pytest.raises(ModuleNotFoundError, match=words):
             exec(statement)
@@ -198,20 +232,25 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
             return c_int
 
         module.__getattr__ = get
-        second = threading.Thread(target=lambda: (begun.wait(), seen.append(getattr(module, name))), daemon=True)
+        second = threading.Thread(
+            target=lambda: (begun.wait(), seen.append(getattr(module, name))), daemon=True
+        )
         second.start()
         module.outer().whole.back = module.outer()
         second.join()
         assert seen == [getattr(module, name)] and issubclass(seen[0], Record)
 
-    def test_import_of_another_module_does_not_block_declarations(self, module, tmp_path, monkeypatch):
+    def test_import_of_another_module_does_not_block_declarations(
+        self, module, tmp_path, monkeypatch
+    ):
         """A thread that imports the module may wait for a declaration, so no declaration may
         wait for an import."""
         (tmp_path / "built_upon.py").write_text(
             "import threading\n"
             "import declared_for_threads\n"
             "seen = []\n"
-            "other = threading.Thread(target=lambda: seen.append(declared_for_threads.outer), daemon=True)\n"
+            "other = threading.Thread(target=lambda: seen.append(declared_for_threads.outer), "
+            "daemon=True)\n"
             "other.start()\n"
             "other.join(20)\n"
             "assert seen, 'the other thread waits for this import'\n"
@@ -235,7 +274,9 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
         going.wait()
         module.slow = c_int
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of forks with threads, from 3.12 on
+            warnings.simplefilter(
+                "ignore", DeprecationWarning
+            )  # of forks with threads, from 3.12 on
             child = os.fork()
         if child == 0:
             signal.alarm(20)

@@ -1,4 +1,6 @@
-"""Records: fields, views, arrays, bit-fields, anonymous members, constructors, and what they keep alive."""
+"""Records: fields, views, arrays, bit-fields, anonymous members, constructors, and what they keep
+alive.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,18 @@ class TestConstructors:
             (lambda: sample.point(1, 2, 3), TypeError, "has 2 fields, but 3 values"),
             (lambda: sample.point(1, x=2), TypeError, "'x' by position and by name"),
             (lambda: sample.point(z=2), TypeError, r"point\(\) has no field 'z'; it has x, y$"),
-            (lambda: sample.record(nmae="a"), TypeError, r"record\(\) has no field 'nmae'; did you mean `name`\?$"),
+            (
+                lambda: sample.record(nmae="a"),
+                TypeError,
+                r"record\(\) has no field 'nmae'; did you mean `name`\?$",
+            ),
             (lambda: sample.point("1"), TypeError, "point.x: an int was expected, not a str"),
             (lambda: sample.point(2**31), OverflowError, "point.x: 2147483648 does not fit int32"),
-            (lambda: sample.record(low=8), OverflowError, "record.low: the number does not fit 3 bits"),
+            (
+                lambda: sample.record(low=8),
+                OverflowError,
+                "record.low: the number does not fit 3 bits",
+            ),
             (lambda: sample.record(signed_bits=8), OverflowError, "4 bits"),
             (lambda: sample.record(low=-1), OverflowError, "record.low"),
             (lambda: sample.record(name="much too long"), ValueError, "13 bytes do not fit the 8"),
@@ -66,7 +76,11 @@ class TestConstructors:
 
 class TestNames:
     @pytest.mark.parametrize(
-        ("name", "words"), [("nmae", "'nmae'; did you mean `name`?"), ("quite_another", "'quite_another'; it has tag, ")]
+        ("name", "words"),
+        [
+            ("nmae", "'nmae'; did you mean `name`?"),
+            ("quite_another", "'quite_another'; it has tag, "),
+        ],
     )
     def test_assignment_to_an_unknown_field_is_refused(self, name, words):
         record = sample.record()
@@ -203,7 +217,12 @@ class TestAdapters:
     def test_a_function_takes_cai_for_records(self):
         memory = (ctypes.c_int32 * 4)(1, 2, 3, 4)
         seen = []
-        sample.visit(lambda context, at, count: seen.append(list(at)), None, numbers_at(ctypes.addressof(memory), shape=(4,)), 2)
+        sample.visit(
+            lambda context, at, count: seen.append(list(at)),
+            None,
+            numbers_at(ctypes.addressof(memory), shape=(4,)),
+            2,
+        )
         assert seen == [[1, 2], [3, 4]]
 
     def test_strided_cai_is_refused(self):

@@ -107,7 +107,11 @@ class TestRecordsByValue:
         assert is_gone(gone[0])
         assert is_gone(gone[1])
 
-    @pytest.mark.parametrize("make", [lambda *fields: fields, lambda *fields: sample.span(*fields)], ids=["tuple", "record"])
+    @pytest.mark.parametrize(
+        "make",
+        [lambda *fields: fields, lambda *fields: sample.span(*fields)],
+        ids=["tuple", "record"],
+    )
     def test_target_of_an_argument_is_held_during_the_call(self, make):
         goods = bytearray(b"goods")
         refused = []
@@ -147,14 +151,19 @@ class TestFreedMemory:
         ("pointing", "words"),
         [
             (lambda a: named("outer")(two=(None, a)), r"outer\.two: this DeviceArray, at "),
-            (lambda a: named("outer")((None, ffi.ListOfPointer([a]))), r"outer\.one: element 0: this Pointer, at "),
+            (
+                lambda a: named("outer")((None, ffi.ListOfPointer([a]))),
+                r"outer\.one: element 0: this Pointer, at ",
+            ),
         ],
     )
     def test_is_refused_where_c_reads_it(self, pointing, words, allocation):
         record = pointing(allocation)
         assert same_uint64(record) == int(record)
         _mark_freed(allocation)
-        with pytest.raises(ValueError, match=rf"same_uint64\(\) argument 'a': {words}.*has been freed"):
+        with pytest.raises(
+            ValueError, match=rf"same_uint64\(\) argument 'a': {words}.*has been freed"
+        ):
             same_uint64(record)
         record.one = record.two = named("text_and_memory")()
         assert same_uint64(record) == int(record)
@@ -168,14 +177,20 @@ class TestFreedMemory:
     def test_is_refused_by_value(self, allocation):
         whole = sample.span(allocation, 5)
         _mark_freed(allocation)
-        with pytest.raises(ValueError, match=r"look_at\(\) argument 'it': span\.bytes: this DeviceArray, at .* has been freed"):
+        with pytest.raises(
+            ValueError,
+            match=r"look_at\(\) argument 'it': span\.bytes: this DeviceArray, at .* has been freed",
+        ):
             sample.look_at(whole, lambda first, count: 0)
 
     @pytest.mark.hip_library
     def test_a_launch_of_a_graph(self, allocation):
         node = hip.hipKernelNodeParams(kernelParams=ffi.ListOfPointer([allocation]), extra=None)
         _mark_freed(allocation)
-        with pytest.raises(ValueError, match=r"argument 'pNodeParams': hipKernelNodeParams\.kernelParams: element 0: "):
+        with pytest.raises(
+            ValueError,
+            match=r"argument 'pNodeParams': hipKernelNodeParams\.kernelParams: element 0: ",
+        ):
             hip.hipGraphAddKernelNode(None, None, 0, node)
 
 
@@ -231,7 +246,9 @@ class TestDeclarations:
         with pytest.raises(TypeError, match="C passes no arrays"):
             _library.function(length)(list(range(8)))
 
-    @pytest.mark.parametrize("declare", [_library.function, _library.function_or("later"), _library.callback])
+    @pytest.mark.parametrize(
+        "declare", [_library.function, _library.function_or("later"), _library.callback]
+    )
     def test_every_parameter_says_its_type(self, declare):
         def length(text: ffi.In[CStr], most) -> c_int: ...
 
@@ -239,10 +256,14 @@ class TestDeclarations:
 
         def by_name(first: c_int, *, second: c_int) -> c_int: ...
 
-        with pytest.raises(TypeError, match="length, most: no type is said; annotate it, as most: c_int"):
+        with pytest.raises(
+            TypeError, match="length, most: no type is said; annotate it, as most: c_int"
+        ):
             declare(length)
         for declaration in (any_number, by_name):
-            with pytest.raises(TypeError, match=rf"{declaration.__name__}: C has neither \*args nor keyword-only"):
+            with pytest.raises(
+                TypeError, match=rf"{declaration.__name__}: C has neither \*args nor keyword-only"
+            ):
                 declare(declaration)
 
     def test_a_name_with_two_underscores(self):

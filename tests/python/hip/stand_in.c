@@ -31,7 +31,9 @@ struct properties {
     int threads, block[3], grid[3];
     char rest[812], architecture[256], more[56];
 };
-_Static_assert(offsetof(struct properties, architecture) == 1160 && sizeof(struct properties) == 1472, "as in HIP 6 and 7");
+_Static_assert(offsetof(struct properties, architecture) == 1160 &&
+                   sizeof(struct properties) == 1472,
+               "as in HIP 6 and 7");
 int hipGetDevicePropertiesR0600(struct properties *found, int device) {
     *found = (struct properties){.name = "stand-in", .architecture = "gfx90a"};
     hipDeviceTotalMem(&found->memory, device);
@@ -46,7 +48,9 @@ int hipGetDevicePropertiesR0600(struct properties *found, int device) {
 
 // ---------------------------------------------------------------- memory
 
-int hipMalloc(void **memory, size_t bytes) { return (*memory = malloc(bytes)) ? SUCCESS : INVALID_VALUE; }
+int hipMalloc(void **memory, size_t bytes) {
+    return (*memory = malloc(bytes)) ? SUCCESS : INVALID_VALUE;
+}
 int hipFree(void *memory) {
     free(memory);
     return SUCCESS;
@@ -57,11 +61,20 @@ int hipMemcpy(void *to, const void *from, size_t bytes, int kind) {
     memmove(to, from, bytes);
     return SUCCESS;
 }
-int hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream) { return hipMemcpy(to, from, bytes, kind); }
-int hipMemcpyHtoD(void *to, const void *from, size_t bytes) { return hipMemcpy(to, from, bytes, 1); }
-int hipMemcpyDtoH(void *to, const void *from, size_t bytes) { return hipMemcpy(to, from, bytes, 2); }
-int hipMemcpyDtoD(void *to, const void *from, size_t bytes) { return hipMemcpy(to, from, bytes, 3); }
-int hipMemcpy2D(char *to, size_t to_pitch, const char *from, size_t from_pitch, size_t width, size_t height, int kind) {
+int hipMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream) {
+    return hipMemcpy(to, from, bytes, kind);
+}
+int hipMemcpyHtoD(void *to, const void *from, size_t bytes) {
+    return hipMemcpy(to, from, bytes, 1);
+}
+int hipMemcpyDtoH(void *to, const void *from, size_t bytes) {
+    return hipMemcpy(to, from, bytes, 2);
+}
+int hipMemcpyDtoD(void *to, const void *from, size_t bytes) {
+    return hipMemcpy(to, from, bytes, 3);
+}
+int hipMemcpy2D(char *to, size_t to_pitch, const char *from, size_t from_pitch, size_t width,
+                size_t height, int kind) {
     for (size_t row = 0; row < height; ++row)
         hipMemcpy(to + row * to_pitch, from + row * from_pitch, width, kind);
     return SUCCESS;
@@ -70,7 +83,9 @@ int hipMemset(void *to, int byte, size_t bytes) {
     memset(to, byte, bytes);
     return SUCCESS;
 }
-int hipMemsetAsync(void *to, int byte, size_t bytes, void *stream) { return hipMemset(to, byte, bytes); }
+int hipMemsetAsync(void *to, int byte, size_t bytes, void *stream) {
+    return hipMemset(to, byte, bytes);
+}
 
 // ---------------------------------------------------------------- streams and events
 
@@ -81,14 +96,18 @@ int hipStreamDestroy(void *stream) { return hipFree(stream); }
 int hipDeviceSynchronize(void) { return SUCCESS; }
 
 int hipEventCreate(struct timespec **event) { return hipMalloc((void **)event, sizeof **event); }
-int hipEventCreateWithFlags(struct timespec **event, unsigned flags) { return hipEventCreate(event); }
+int hipEventCreateWithFlags(struct timespec **event, unsigned flags) {
+    return hipEventCreate(event);
+}
 int hipEventRecord(struct timespec *event, void *stream) {
     clock_gettime(CLOCK_MONOTONIC, event);
     return SUCCESS;
 }
 int hipEventSynchronize(struct timespec *event) { return SUCCESS; }
-int hipEventElapsedTime(float *milliseconds, const struct timespec *from, const struct timespec *to) {
-    *milliseconds = (float)((to->tv_sec - from->tv_sec) * 1e3 + (to->tv_nsec - from->tv_nsec) * 1e-6);
+int hipEventElapsedTime(float *milliseconds, const struct timespec *from,
+                        const struct timespec *to) {
+    *milliseconds =
+        (float)((to->tv_sec - from->tv_sec) * 1e3 + (to->tv_nsec - from->tv_nsec) * 1e-6);
     return SUCCESS;
 }
 int hipEventDestroy(struct timespec *event) { return hipFree(event); }
@@ -106,7 +125,8 @@ struct arguments {
 };
 
 static void scale_vector(const struct arguments *given, int threads) {
-    printf("factor: %f, n: %d, unused: %d %d %f\n", given->factor, given->n, given->unused1, given->unused2, given->unused3);
+    printf("factor: %f, n: %d, unused: %d %d %f\n", given->factor, given->n, given->unused1,
+           given->unused2, given->unused3);
     for (int tid = 0; tid < threads; ++tid)
         if (tid < given->n)
             given->x[tid] *= given->factor;
@@ -130,8 +150,9 @@ int hipModuleGetFunction(const char **function, void *module, const char *name) 
     *function = !strcmp(name, "scale_vector") || !strcmp(name, "print_tid") ? name : 0;
     return *function ? SUCCESS : NOT_FOUND;
 }
-int hipModuleLaunchKernel(const char *function, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx, uint32_t by, uint32_t bz,
-                          uint32_t shared, void *stream, void **parameters, void **extra) {
+int hipModuleLaunchKernel(const char *function, uint32_t gx, uint32_t gy, uint32_t gz, uint32_t bx,
+                          uint32_t by, uint32_t bz, uint32_t shared, void *stream,
+                          void **parameters, void **extra) {
     if (gy * gz * by * bz != 1)  // the examples have one dimension
         return INVALID_VALUE;
     if (extra && (extra[0] != (void *)1 || extra[2] != (void *)2 || extra[4] != (void *)3))
@@ -157,9 +178,11 @@ typedef struct graph {
     size_t bytes;
 } graph;
 
-int hipGraphCreate(graph **made, unsigned flags) { return (*made = calloc(1, sizeof **made)) ? SUCCESS : INVALID_VALUE; }
-int hipGraphAddMemcpyNode1D(graph **node, graph *to, graph *const *after, size_t count, void *destination, const void *source,
-                            size_t bytes, int kind) {
+int hipGraphCreate(graph **made, unsigned flags) {
+    return (*made = calloc(1, sizeof **made)) ? SUCCESS : INVALID_VALUE;
+}
+int hipGraphAddMemcpyNode1D(graph **node, graph *to, graph *const *after, size_t count,
+                            void *destination, const void *source, size_t bytes, int kind) {
     graph *last = to;
     while (last->next)
         last = last->next;

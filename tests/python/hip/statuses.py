@@ -1,4 +1,5 @@
-"""Calls every function of a HIP module once, with zeros, NULL and empty records, each in a process of its own.
+"""Calls every function of a HIP module once, with zeros, NULL and empty records, each in a process
+of its own.
 
 Arguments: the name of a module (entrepot.hip, rocm.bindings.hip) and the path of HIP's runtime.
 Standard input: a JSON list of [function, [kind of each argument]]. Prints a JSON object of the
@@ -45,6 +46,8 @@ def outcome(module, name, kinds):
 
 
 if __name__ == "__main__":
-    ctypes.CDLL(sys.argv[2])  # before there are children: to load it takes each of them longer than its call
+    ctypes.CDLL(
+        sys.argv[2]
+    )  # before there are children: to load it takes each of them longer than its call
     hip = importlib.import_module(sys.argv[1])
     print(json.dumps({name: outcome(hip, name, kinds) for name, kinds in json.load(sys.stdin)}))

@@ -24,9 +24,15 @@ static int take_back(void *memory, uintptr_t how) {
     return 0;
 }
 int hipMalloc(void **out, size_t bytes) { return allocate(out, bytes, 0); }
-int hipExtMallocWithFlags(void **out, size_t bytes, unsigned flags) { return allocate(out, bytes, flags); }
-int hipMallocManaged(void **out, size_t bytes, unsigned flags) { return allocate(out, bytes, flags); }
-int hipMallocAsync(void **out, size_t bytes, void *stream) { return allocate(out, bytes, (uintptr_t)stream); }
+int hipExtMallocWithFlags(void **out, size_t bytes, unsigned flags) {
+    return allocate(out, bytes, flags);
+}
+int hipMallocManaged(void **out, size_t bytes, unsigned flags) {
+    return allocate(out, bytes, flags);
+}
+int hipMallocAsync(void **out, size_t bytes, void *stream) {
+    return allocate(out, bytes, (uintptr_t)stream);
+}
 int hipMallocFromPoolAsync(void **out, size_t bytes, void *pool, void *stream) {
     return allocate(out, bytes, (uintptr_t)pool * 10 + (uintptr_t)stream);
 }
@@ -43,7 +49,11 @@ ALLOCATORS = {
     "hipExtMallocWithFlags": ("hip.hipExtMallocWithFlags(60, 3)", "sizeBytes=60, flags=3", 3),
     "hipMallocManaged": ("hip.hipMallocManaged(60, 2)", "size=60, flags=2", 2),
     "hipMallocAsync": ("hip.hipMallocAsync(60, 7)", "size=60, stream=7", 7),
-    "hipMallocFromPoolAsync": ("hip.hipMallocFromPoolAsync(60, 4, 5)", "size=60, mem_pool=4, stream=5", 45),
+    "hipMallocFromPoolAsync": (
+        "hip.hipMallocFromPoolAsync(60, 4, 5)",
+        "size=60, mem_pool=4, stream=5",
+        45,
+    ),
 }
 
 DEALLOCATORS = {
@@ -98,7 +108,9 @@ print("done")
 def library(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runtime")
     (folder / "hip.c").write_text(RUNTIME)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libhip.so", folder / "hip.c"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", folder / "libhip.so", folder / "hip.c"], check=True
+    )
     return folder / "libhip.so"
 
 
@@ -111,12 +123,17 @@ def test_a_device_array_comes_back(library, name):
 
 @pytest.mark.parametrize("call", DEALLOCATORS)
 def test_freed_memory_is_refused(library, call):
-    assert run(PROLOGUE.format(library=library) + FREED.format(call=call, how=DEALLOCATORS[call])) == "done"
+    assert (
+        run(PROLOGUE.format(library=library) + FREED.format(call=call, how=DEALLOCATORS[call]))
+        == "done"
+    )
 
 
 def test_memory_of_the_host_is_a_pointer(library):
     """A Pointer, like in HIP Python, as it is not a device's memory."""
     body = (
-        "status, x = hip.hipHostMalloc(60, 1)\nprint(status.name, type(x) is Pointer, bool(x))\nhip.hip_check(hip.hipHostFree(x))"
+        "status, x = hip.hipHostMalloc(60, 1)\n"
+        "print(status.name, type(x) is Pointer, bool(x))\n"
+        "hip.hip_check(hip.hipHostFree(x))"
     )
     assert run(PROLOGUE.format(library=library) + body) == "hipSuccess True True"

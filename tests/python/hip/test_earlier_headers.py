@@ -23,7 +23,9 @@ from hip_records import fields_of
 ROOT = Path(__file__).resolve().parents[3]
 HEADERS = Path("/usr/include/hip")
 BEYOND = 100_000  # every size
-INCLUDED = "".join(f"#include <{each}>\n" for each in ("hip/hip_runtime_api.h", "stddef.h", "stdio.h"))
+INCLUDED = "".join(
+    f"#include <{each}>\n" for each in ("hip/hip_runtime_api.h", "stddef.h", "stdio.h")
+)
 
 # Size, or (offset, size), here and in 5.2. A library of 5.2 reads these structs and does not write
 # them. Later fields are at their ends, or where 5.2 reserves zeros.
@@ -49,7 +51,8 @@ LATER = {
 GROWN = {"hipJitOptionNumOptions": (29, 17)}
 
 pytestmark = pytest.mark.skipif(
-    not (HEADERS / "hip_version.h").exists() or "HIP_VERSION_MAJOR 5" not in (HEADERS / "hip_version.h").read_text(),
+    not (HEADERS / "hip_version.h").exists()
+    or "HIP_VERSION_MAJOR 5" not in (HEADERS / "hip_version.h").read_text(),
     reason="HIP 5's headers are not here: apt-get install libamdhip64-dev",
 )
 
@@ -63,7 +66,9 @@ def module(tmp_path_factory):
     """A copy of the bindings that finds a library of HIP 5.2, without later symbols."""
     folder = tmp_path_factory.mktemp("hip_5_2")
     (folder / "hip.c").write_text("void hipInit(void) {}\n")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "libhip.so", folder / "hip.c"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", folder / "libhip.so", folder / "hip.c"], check=True
+    )
     spec = importlib.util.spec_from_file_location("hip_of_5_2", hip.__file__)
     made = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
@@ -74,7 +79,9 @@ def module(tmp_path_factory):
 
 
 def is_clang(compiler: str) -> bool:
-    macros = subprocess.run([compiler, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True).stdout
+    macros = subprocess.run(
+        [compiler, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True
+    ).stdout
     return "#define __clang__ 1\n" in macros
 
 
@@ -84,7 +91,10 @@ def printed(expressions: dict[str, str], folder: Path) -> dict[str, int]:
     every_error = "-ferror-limit=0" if is_clang("cc") else "-fmax-errors=0"
     while True:
         source = folder / "numbers.c"
-        lines = [f'printf("{name} %lld\\n", (long long)({expression}));' for name, expression in known.items()]
+        lines = [
+            f'printf("{name} %lld\\n", (long long)({expression}));'
+            for name, expression in known.items()
+        ]
         source.write_text(f"{INCLUDED}int main(void) {{\n" + "\n".join(lines) + "\nreturn 0; }\n")
         first = INCLUDED.count("\n") + 2
         done = subprocess.run(
@@ -94,9 +104,16 @@ def printed(expressions: dict[str, str], folder: Path) -> dict[str, int]:
             env={**os.environ, "LC_ALL": "C"},
         )
         if done.returncode == 0:
-            said = subprocess.run([folder / "numbers"], capture_output=True, text=True, check=True).stdout
-            return {name: int(number) for name, number in (line.rsplit(" ", 1) for line in said.splitlines())}
-        wrong = {int(line) - first for line in re.findall(r"numbers\.c:(\d+):\d+: error", done.stderr)}
+            said = subprocess.run(
+                [folder / "numbers"], capture_output=True, text=True, check=True
+            ).stdout
+            return {
+                name: int(number)
+                for name, number in (line.rsplit(" ", 1) for line in said.splitlines())
+            }
+        wrong = {
+            int(line) - first for line in re.findall(r"numbers\.c:(\d+):\d+: error", done.stderr)
+        }
         if not wrong:
             pytest.fail(done.stderr)
         known = {name: known[name] for at, name in enumerate(known) if at not in wrong}
@@ -106,9 +123,18 @@ def names_of_records() -> dict[str, str]:
     """Entrepot's name → C's, for structs with a name in C, and for those whose meaning depends
     on the version."""
     found = {each["name"]: each["c_name"] for each in described("records") if each.get("c_name")}
-    found = {name: in_c for name, in_c in found.items() if in_c.split()[-1] == name and not re.search(r"R0\d\d\d$", name)}
+    found = {
+        name: in_c
+        for name, in_c in found.items()
+        if in_c.split()[-1] == name and not re.search(r"R0\d\d\d$", name)
+    }
     return found | {
-        name: name for name in ("hipDeviceProp_t", "hipExternalSemaphoreSignalParams", "hipExternalSemaphoreWaitParams")
+        name: name
+        for name in (
+            "hipDeviceProp_t",
+            "hipExternalSemaphoreSignalParams",
+            "hipExternalSemaphoreWaitParams",
+        )
     }
 
 
@@ -118,26 +144,40 @@ def test_records(module, tmp_path):
         record = getattr(module, name)
         expressions[name], expected[name] = f"sizeof({in_c})", record.c_sizeof()
         for field, offset, size in fields_of(record):
-            expressions[f"{name}.{field}"] = f"offsetof({in_c}, {field}) * {BEYOND} + sizeof((({in_c} *)0)->{field})"
+            expressions[f"{name}.{field}"] = (
+                f"offsetof({in_c}, {field}) * {BEYOND} + sizeof((({in_c} *)0)->{field})"
+            )
             expected[f"{name}.{field}"] = (offset, size)
     numbers = printed(expressions, tmp_path)
-    found = {name: divmod(number, BEYOND) if "." in name else number for name, number in numbers.items()}
+    found = {
+        name: divmod(number, BEYOND) if "." in name else number for name, number in numbers.items()
+    }
     records = {name for name in found if "." not in name}
     assert len(records) >= 92
-    assert {name: (expected[name], found[name]) for name in found if expected[name] != found[name]} == LONGER
+    assert {
+        name: (expected[name], found[name]) for name in found if expected[name] != found[name]
+    } == LONGER
     assert {name for name in expected if name.split(".")[0] in records} - set(found) == LATER
-    type_of_memory = printed({"offset": "offsetof(hipPointerAttribute_t, memoryType)"}, tmp_path)["offset"]
+    type_of_memory = printed({"offset": "offsetof(hipPointerAttribute_t, memoryType)"}, tmp_path)[
+        "offset"
+    ]
     assert vars(module.hipPointerAttribute_t)["type"].offset == type_of_memory
     assert len(found) >= 650
 
 
 def test_enumerators(module, tmp_path):
     names = {
-        member["name"]: (each["name"].partition("R0")[0] if re.search(r"R0\d\d\d$", each["name"]) else each["name"])
+        member["name"]: (
+            each["name"].partition("R0")[0]
+            if re.search(r"R0\d\d\d$", each["name"])
+            else each["name"]
+        )
         for each in described("enums")
         for member in each["enumerators"]
     }
     found = printed({name: name for name in names}, tmp_path)
     assert len(found) >= 457
     expected = {name: int(getattr(getattr(module, names[name]), name)) for name in found}
-    assert {name: (expected[name], found[name]) for name in found if expected[name] != found[name]} == GROWN
+    assert {
+        name: (expected[name], found[name]) for name in found if expected[name] != found[name]
+    } == GROWN

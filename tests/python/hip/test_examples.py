@@ -29,14 +29,20 @@ without_device = pytest.mark.skipif("has_device()", reason="there is a HIP devic
 @without_device
 class TestWithoutADevice:
     def test_statuses(self):
-        absent = (hip.hipError_t.hipErrorInvalidDevice, hip.hipError_t.hipErrorNoDevice)  # until HIP 5, and since 6
+        absent = (
+            hip.hipError_t.hipErrorInvalidDevice,
+            hip.hipError_t.hipErrorNoDevice,
+        )  # until HIP 5, and since 6
         (status,) = hip.hipInit(0)
         assert status in absent
         assert hip.hipGetDeviceCount() == (hip.hipError_t.hipErrorNoDevice, 0)
         status, pointer = hip.hipMalloc(4)
         assert status in absent
         assert pointer is None
-        assert hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t.hipDeviceAttributeWarpSize, 0)[0] != 0
+        assert (
+            hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t.hipDeviceAttributeWarpSize, 0)[0]
+            != 0
+        )
 
     def test_device_properties(self):
         props = hip.hipDeviceProp_t()
@@ -64,7 +70,9 @@ class TestWithoutADevice:
 
     def test_a_launch_without_arguments(self):
         grid, block = hip.dim3(x=32), hip.dim3(x=32)
-        (status,) = hip.hipModuleLaunchKernel(None, *grid, *block, sharedMemBytes=0, stream=None, kernelParams=None, extra=None)
+        (status,) = hip.hipModuleLaunchKernel(
+            None, *grid, *block, sharedMemBytes=0, stream=None, kernelParams=None, extra=None
+        )
         assert status != 0
 
     def test_a_launch_with_arguments(self):
@@ -138,7 +146,9 @@ class TestCompiler:
 
     def test_headers_as_lists(self):
         source = b'#include "one.h"\nextern "C" __global__ void k(int *x) { *x = ONE; }'
-        prog = hip_check(hiprtc.hiprtcCreateProgram(source, b"k", 1, [b"#define ONE 1\n"], [b"one.h"]))
+        prog = hip_check(
+            hiprtc.hiprtcCreateProgram(source, b"k", 1, [b"#define ONE 1\n"], [b"one.h"])
+        )
         hip_check(hiprtc.hiprtcCompileProgram(prog, 1, ["--offload-arch=gfx90a"]))
         hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
 
@@ -169,11 +179,15 @@ class TestCompiler:
     def test_an_unknown_architecture_alone(self):
         """It is refused with a message: by Entrepot where HIP 5 would crash (test_refusals.py),
         else by hipRTC."""
-        done = subprocess.run([sys.executable, "-c", UNKNOWN_ARCHITECTURE], capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            [sys.executable, "-c", UNKNOWN_ARCHITECTURE], capture_output=True, text=True, timeout=60
+        )
         if hip_check(hip.hipRuntimeGetVersion()) < 60_000_000:
-            assert done.returncode == 1 and done.stdout == "created\n" and "'gfx9999' is no architecture" in done.stderr, (
-                done.stderr
-            )
+            assert (
+                done.returncode == 1
+                and done.stdout == "created\n"
+                and "'gfx9999' is no architecture" in done.stderr
+            ), done.stderr
         else:
             assert done.stdout == "created\nrefused with words\n", done.stderr
 
@@ -183,4 +197,7 @@ def test_text_of_errors():
         "hipErrorInvalidValue",
         "invalid argument",
     )
-    assert str(hip_check(hip.hipGetErrorName(hip.hipError_t.hipErrorInvalidValue))) == "hipErrorInvalidValue"
+    assert (
+        str(hip_check(hip.hipGetErrorName(hip.hipError_t.hipErrorInvalidValue)))
+        == "hipErrorInvalidValue"
+    )

@@ -34,7 +34,11 @@ def hip_check(call_result):
 #: Shared by the examples with a kernel: compiles it for the current device.
 COMPILED = """
 def compiled(source, name, headers=(), include_names=()):
-    prog = hip_check(hiprtc.hiprtcCreateProgram(source, name, len(headers), headers or None, include_names or None))
+    prog = hip_check(
+        hiprtc.hiprtcCreateProgram(
+            source, name, len(headers), headers or None, include_names or None
+        )
+    )
     props = hip.hipDeviceProp_t()
     hip_check(hip.hipGetDeviceProperties(props, 0))
     arch = props.gcnArchName
@@ -53,7 +57,8 @@ def compiled(source, name, headers=(), include_names=()):
     return prog, module, kernel
 
 scale_vector = b'''
-extern "C" __global__ void scale_vector(float factor, int n, short unused1, int unused2, float unused3, float *x) {
+extern "C" __global__ void scale_vector(float factor, int n, short unused1, int unused2,
+                                        float unused3, float *x) {
   int tid = threadIdx.x + blockIdx.x * blockDim.x;
   if (tid == 0) {
     printf("factor: %f, n: %d, unused: %d %d %f\\\\n", factor, n, (int)unused1, unused2, unused3);
@@ -92,9 +97,11 @@ print("ok")
 #: The properties equal the attributes, one by one.
 SAME_AS_ATTRIBUTES = """
 def attribute(name):
-    return hip_check(hip.hipDeviceGetAttribute(hip.hipDeviceAttribute_t["hipDeviceAttribute" + name], 0))
+    which = hip.hipDeviceAttribute_t["hipDeviceAttribute" + name]
+    return hip_check(hip.hipDeviceGetAttribute(which, 0))
 
-assert props.name and props.gcnArchName.startswith((b"gfx", b"sm_")), (props.name, props.gcnArchName)
+names = (props.name, props.gcnArchName)
+assert props.name and props.gcnArchName.startswith((b"gfx", b"sm_")), names
 assert props.totalGlobalMem == hip_check(hip.hipDeviceTotalMem(0)) > 0
 assert props.warpSize == attribute("WarpSize") > 0
 assert props.maxThreadsPerBlock == attribute("MaxThreadsPerBlock") > 0
@@ -192,19 +199,34 @@ for i, x_h_i in enumerate(x_h):
 LAUNCHED_AGAIN = """
 from entrepot.adapters import HipModuleLaunchKernel_extra
 
-arguments = [ctypes.c_float(4), ctypes.c_int(99), ctypes.c_short(5), ctypes.c_int(2), ctypes.c_float(5.5), x_d]
+arguments = [
+    ctypes.c_float(4),
+    ctypes.c_int(99),
+    ctypes.c_short(5),
+    ctypes.c_int(2),
+    ctypes.c_float(5.5),
+    x_d,
+]
 extra = HipModuleLaunchKernel_extra(arguments)
-hip_check(hip.hipModuleLaunchKernel(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, 0, None, None, extra))
+hip_check(
+    hip.hipModuleLaunchKernel(
+        kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, 0, None, None, extra
+    )
+)
 hip_check(hip.hipMemcpy(x_h, x_d, num_bytes, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
-assert all(math.isclose(found, 4 * before, rel_tol=1e-6) for found, before in zip(x_h[:99], x_expected)), x_h
-assert math.isclose(x_h[99], x_expected[99], rel_tol=1e-6), "the last is behind the n that the kernel was told"
+for found, before in zip(x_h[:99], x_expected):
+    assert math.isclose(found, 4 * before, rel_tol=1e-6), x_h
+assert math.isclose(x_h[99], x_expected[99], rel_tol=1e-6), (
+    "the last is behind the n that the kernel was told"
+)
 
 hip_check(hip.hipFree(x_d))
 for freed in (extra, arguments):
     try:
         hip.hipModuleLaunchKernel(kernel, *grid, *block, 0, None, None, freed)
     except ValueError as error:
-        assert "argument 'extra': argument 5" in str(error) and "has been freed" in str(error), error
+        said = str(error)
+        assert "argument 'extra': argument 5" in said and "has been freed" in said, error
     else:
         raise AssertionError("a freed array was passed to a kernel")
 hip_check(hip.hipModuleUnload(module))
@@ -221,7 +243,14 @@ hip_check(hip.hipMemcpy(x_d, x_h, num_bytes, hip.hipMemcpyKind.hipMemcpyHostToDe
 for r in range(0, x_d.shape[0]):
     row = x_d[r, :]
     row_len = row.size
-    extra = (ctypes.c_float(r + 2), ctypes.c_int(row_len), ctypes.c_short(5), ctypes.c_int(2), ctypes.c_float(5.5), row)
+    extra = (
+        ctypes.c_float(r + 2),
+        ctypes.c_int(row_len),
+        ctypes.c_short(5),
+        ctypes.c_int(2),
+        ctypes.c_float(5.5),
+        row,
+    )
     hip_check(hip.hipModuleLaunchKernel(kernel, *hip.dim3(), *hip.dim3(x=32), 0, None, None, extra))
 hip_check(hip.hipMemcpy(x_h, x_d, num_bytes, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
 for i, x in enumerate(x_h):
@@ -243,7 +272,11 @@ kinds = hip.hipMemcpyKind
 first, second = hip_check(hip.hipMalloc(12)), hip_check(hip.hipMalloc(12))
 from entrepot.adapters import ListOfInt
 out = (ctypes.c_int * 3)()
-hip_check(hip.hipMemcpy(dst=first, src=ListOfInt([1, 2, 3]), sizeBytes=12, kind=kinds.hipMemcpyHostToDevice))
+hip_check(
+    hip.hipMemcpy(
+        dst=first, src=ListOfInt([1, 2, 3]), sizeBytes=12, kind=kinds.hipMemcpyHostToDevice
+    )
+)
 hip_check(hip.hipMemcpy(second, first, 12, kinds.hipMemcpyDeviceToDevice))
 hip_check(hip.hipMemcpy(out, second, 12, kinds.hipMemcpyDeviceToHost))
 assert out[:] == [1, 2, 3]
@@ -298,7 +331,9 @@ GRAPHS = """
 kinds = hip.hipMemcpyKind
 source, out, x_d = bytearray(b"goods"), bytearray(5), hip_check(hip.hipMalloc(5))
 graph = hip_check(hip.hipGraphCreate(0))
-up = hip_check(hip.hipGraphAddMemcpyNode1D(graph, None, 0, x_d, source, 5, kinds.hipMemcpyHostToDevice))
+up = hip_check(
+    hip.hipGraphAddMemcpyNode1D(graph, None, 0, x_d, source, 5, kinds.hipMemcpyHostToDevice)
+)
 hip_check(hip.hipGraphAddMemcpyNode1D(graph, [up], 1, out, x_d, 5, kinds.hipMemcpyDeviceToHost))
 executable = hip_check(hip.hipGraphInstantiate(graph, None, 0))[0]
 stream = hip_check(hip.hipStreamCreate())
@@ -320,7 +355,9 @@ print("ok")
 @pytest.fixture(scope="module")
 def stand_in(tmp_path_factory):
     made = tmp_path_factory.mktemp("stand_in") / "libhip.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", made, Path(__file__).with_name("stand_in.c")], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", made, Path(__file__).with_name("stand_in.c")], check=True
+    )
     return str(made)
 
 
@@ -344,13 +381,29 @@ class TestQueries:
     @everywhere
     def test_device_attributes(self, library):
         *found, ok = run(PROLOGUE + DEVICE_ATTRIBUTES).splitlines()
-        values = {name.removeprefix("hipDeviceAttribute"): int(value) for name, value in (line.split(": ") for line in found)}
+        values = {
+            name.removeprefix("hipDeviceAttribute"): int(value)
+            for name, value in (line.split(": ") for line in found)
+        }
         assert ok == "ok" and len(values) == 7
         if library == "stand-in":
-            assert list(values.values()) == [1026, 1027, 1028, 1029, 1030, 1031, 1087]  # 1000 and the attribute's number
+            assert list(values.values()) == [
+                1026,
+                1027,
+                1028,
+                1029,
+                1030,
+                1031,
+                1087,
+            ]  # 1000 and the attribute's number
         else:
-            assert values["MaxBlockDimX"] == values["MaxBlockDimY"] == 1024 and values["MaxBlockDimZ"] in (64, 1024)
-            assert values["MaxGridDimX"] == 2**31 - 1 and min(values["MaxGridDimY"], values["MaxGridDimZ"]) >= 65535
+            assert values["MaxBlockDimX"] == values["MaxBlockDimY"] == 1024 and values[
+                "MaxBlockDimZ"
+            ] in (64, 1024)
+            assert (
+                values["MaxGridDimX"] == 2**31 - 1
+                and min(values["MaxGridDimY"], values["MaxGridDimZ"]) >= 65535
+            )
             assert values["WarpSize"] in (32, 64)
 
     @everywhere
@@ -358,20 +411,29 @@ class TestQueries:
         *found, ok = run(PROLOGUE + DEVICE_PROPERTIES + SAME_AS_ATTRIBUTES).splitlines()
         assert ok == "ok" and len(found) > 100
         values = dict(line.removeprefix("props.").split("=", 1) for line in found)
-        assert "totalGlobalMem" in values and (library == "device" or values["name"] == "b'stand-in'")
+        assert "totalGlobalMem" in values and (
+            library == "device" or values["name"] == "b'stand-in'"
+        )
 
 
 class TestLaunches:
     @where_it_compiles
-    @pytest.mark.parametrize("example", [LAUNCH_WITHOUT_ARGUMENTS, LAUNCH_WITH_HEADERS], ids=["plain", "headers"])
+    @pytest.mark.parametrize(
+        "example", [LAUNCH_WITHOUT_ARGUMENTS, LAUNCH_WITH_HEADERS], ids=["plain", "headers"]
+    )
     def test_without_arguments(self, library, example):
         lines = run(PROLOGUE + COMPILED + example).splitlines()
         assert sorted(lines) == sorted([*(f"tid: {tid}" for tid in range(32)), "ok"])
 
     @where_it_compiles
     def test_with_arguments(self, library):
-        lines = run(PROLOGUE + COMPILED + LAUNCH_WITH_ARGUMENTS + LAUNCHED_AGAIN + 'print("ok")').splitlines()
-        said = [f"factor: {factor:f}, n: {n}, unused: 5 2 {5.5:f}" for factor, n in ((1.25, 100), (4, 99))]
+        lines = run(
+            PROLOGUE + COMPILED + LAUNCH_WITH_ARGUMENTS + LAUNCHED_AGAIN + 'print("ok")'
+        ).splitlines()
+        said = [
+            f"factor: {factor:f}, n: {n}, unused: 5 2 {5.5:f}"
+            for factor, n in ((1.25, 100), (4, 99))
+        ]
         assert sorted(lines) == sorted([*said, "ok"])
 
 
@@ -381,6 +443,8 @@ def test_device_array(library):
 
 
 @everywhere
-@pytest.mark.parametrize("example", [STREAM, COPIES, EVENTS, GRAPHS], ids=["stream", "copies", "events", "graphs"])
+@pytest.mark.parametrize(
+    "example", [STREAM, COPIES, EVENTS, GRAPHS], ids=["stream", "copies", "events", "graphs"]
+)
 def test_runs(library, example):
     assert run(PROLOGUE + example) == "ok"

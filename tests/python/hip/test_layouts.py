@@ -36,14 +36,21 @@ CASES = {
 
 WITH_ENUMS = {
     **{library: case for library, case in CASES.items() if library != "zlib"},
-    "hipsparse": ("entrepot.hipsparse", ["hipsparse/hipsparse.h"], ["-D__HIP_PLATFORM_AMD__", "-I/usr/local/include"]),
+    "hipsparse": (
+        "entrepot.hipsparse",
+        ["hipsparse/hipsparse.h"],
+        ["-D__HIP_PLATFORM_AMD__", "-I/usr/local/include"],
+    ),
 }
 
 
 def folders(library: str) -> list[str]:
     if library == "zlib":
         return []
-    here = any((Path(each) / library / f"{library}.h").exists() for each in ("/usr/include", "/usr/local/include"))
+    here = any(
+        (Path(each) / library / f"{library}.h").exists()
+        for each in ("/usr/include", "/usr/local/include")
+    )
     if library != "hip" and not here:
         pytest.skip(f"{library}'s headers are not here: tools/system_packages.sh bindgen hipsparse")
     found = importlib.util.find_spec("triton")
@@ -77,16 +84,24 @@ def test_records_lie_as_in_c(library, tmp_path):
     lines, expected = [], []
     for each in described:
         record, c_name = getattr(module, each["name"]), each.get("c_name")
-        if not c_name or (c_name.split()[-1] != each["name"]):  # nested ones are reached from where they stand
+        if not c_name or (
+            c_name.split()[-1] != each["name"]
+        ):  # nested ones are reached from where they stand
             continue
         lines.append(f'printf("{c_name} %zu %zu\\n", sizeof({c_name}), _Alignof({c_name}));')
         expected.append(f"{c_name} {record.c_sizeof()} {each['alignment']}")
         for name, offset, size in fields_of(record):
-            lines.append(f'printf("{c_name}.{name} %zu %zu\\n", offsetof({c_name}, {name}), sizeof((({c_name} *)0)->{name}));')
+            lines.append(
+                f'printf("{c_name}.{name} %zu %zu\\n", offsetof({c_name}, {name}), '
+                f"sizeof((({c_name} *)0)->{name}));"
+            )
             expected.append(f"{c_name}.{name} {offset} {size}")
         bit_fields = [name for name in record.PROPERTIES() if vars(record)[name].bits]
         for name in bit_fields:
-            lines.append(f'{{ {c_name} r; memset(&r, 0, sizeof r); r.{name} = -1; show("{c_name}.{name}", &r, sizeof r); }}')
+            lines.append(
+                f'{{ {c_name} r; memset(&r, 0, sizeof r); r.{name} = -1; show("{c_name}.{name}", '
+                f"&r, sizeof r); }}"
+            )
             value = record()
             width = vars(record)[name].bits
             setattr(value, name, 2**width - 1)
@@ -97,13 +112,15 @@ def test_records_lie_as_in_c(library, tmp_path):
         "".join(f"#include <{header}>\n" for header in headers)
         + "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n"
         + 'static void show(const char *name, void *at, size_t n) { printf("%s ", name);\n'
-        + '    for (size_t i = 0; i < n; ++i) printf("%02x", ((unsigned char *)at)[i]); puts(""); }\n'
-        + "int main(void) { (void)show;\n"
-        + "\n".join(lines)
-        + "\nreturn 0; }\n"
+        + '    for (size_t i = 0; i < n; ++i) printf("%02x", ((unsigned char *)at)[i]); puts(""); '
+        "}\n" + "int main(void) { (void)show;\n" + "\n".join(lines) + "\nreturn 0; }\n"
     )
-    subprocess.run(["cc", "-w", *options, *include, "-o", tmp_path / "layouts", program], check=True)
-    found = subprocess.run([tmp_path / "layouts"], capture_output=True, text=True, check=True).stdout.splitlines()
+    subprocess.run(
+        ["cc", "-w", *options, *include, "-o", tmp_path / "layouts", program], check=True
+    )
+    found = subprocess.run(
+        [tmp_path / "layouts"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert len(expected) > 2
     assert expected == found
 
@@ -123,7 +140,10 @@ def test_record_sizes_match_the_description(library):
         assert record.c_sizeof() == each["size"], each["name"]
         for field in each["fields"]:
             if field["name"] and "width" not in field:
-                assert 8 * vars(record)[field["name"]].offset == field["bit"], (each["name"], field["name"])
+                assert 8 * vars(record)[field["name"]].offset == field["bit"], (
+                    each["name"],
+                    field["name"],
+                )
 
 
 @pytest.mark.parametrize("library", WITH_ENUMS)
@@ -133,7 +153,9 @@ def test_enumerators_are_those_of_c(library, tmp_path):
     module = module_of(library)
     described = json.loads((LIBRARIES / f"{library}.json").read_text())["enums"]
     names = [(each["name"], member["name"]) for each in described for member in each["enumerators"]]
-    in_c = [(enum, name) for enum, name in names if "R0" not in enum]  # earlier versions' stand in the settings
+    in_c = [
+        (enum, name) for enum, name in names if "R0" not in enum
+    ]  # earlier versions' stand in the settings
     program = tmp_path / "enumerators.c"
     program.write_text(
         "".join(f"#include <{header}>\n" for header in headers)
@@ -141,7 +163,11 @@ def test_enumerators_are_those_of_c(library, tmp_path):
         + "".join(f'printf("{name} %lld\\n", (long long){name});\n' for _, name in in_c)
         + "return 0; }\n"
     )
-    subprocess.run(["cc", "-w", *options, *include, "-o", tmp_path / "enumerators", program], check=True)
-    found = subprocess.run([tmp_path / "enumerators"], capture_output=True, text=True, check=True).stdout.splitlines()
+    subprocess.run(
+        ["cc", "-w", *options, *include, "-o", tmp_path / "enumerators", program], check=True
+    )
+    found = subprocess.run(
+        [tmp_path / "enumerators"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert len(in_c) > 20
     assert found == [f"{name} {int(getattr(getattr(module, enum), name))}" for enum, name in in_c]

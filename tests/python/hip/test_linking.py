@@ -55,9 +55,17 @@ def library(tmp_path_factory) -> Path:
 
 
 def run(library: Path, program: str) -> list[str]:
-    head = f"import os\nos.environ['ENTREPOT_HIPRTC_LIBRARY'] = {str(library)!r}\nfrom entrepot import hip, hiprtc\n"
+    head = (
+        "import os\n"
+        f"os.environ['ENTREPOT_HIPRTC_LIBRARY'] = {str(library)!r}\n"
+        "from entrepot import hip, hiprtc\n"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(program)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", head + textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -75,7 +83,9 @@ def hip_check(call_result):
 """
 
 
-@pytest.mark.parametrize(("options", "name"), [("hipJitOptionLto=1", "HIPRTC_ERROR_LINKING"), ("", "UNKNOWN_1000")])
+@pytest.mark.parametrize(
+    ("options", "name"), [("hipJitOptionLto=1", "HIPRTC_ERROR_LINKING"), ("", "UNKNOWN_1000")]
+)
 def test_failed_link_does_not_pass_for_success(library, options, name):
     program = HIP_CHECK + textwrap.dedent(
         f"""
@@ -109,20 +119,31 @@ def test_options_by_keyword_reach_the_linker(library):
         assert status == hiprtc.hiprtcResult.HIPRTC_SUCCESS
         hiprtc.hiprtcLinkComplete(linker)
         print(log.rstrip(bytes(1)).decode())
-        for name in ("MaxRegisters", "Lto", "InfoLogBufferSizeBytes", "FastCompile", "IRtoISAOptExt", "IRtoISAOptCountExt"):
+        for name in (
+            "MaxRegisters",
+            "Lto",
+            "InfoLogBufferSizeBytes",
+            "FastCompile",
+            "IRtoISAOptExt",
+            "IRtoISAOptCountExt",
+        ):
             print(int(hiprtc.hipJitOption["hipJitOption" + name]), end=" ")
     """
     *said, log, numbers = run(library, program)
     values = ["4294967295", "-1", "16", "1", "-O3 -fast", "2"]
-    assert said == [f"{number} {value}" for number, value in zip(numbers.split(), values, strict=True)]
+    assert said == [
+        f"{number} {value}" for number, value in zip(numbers.split(), values, strict=True)
+    ]
     assert log == "logged"
 
 
 def test_options_unpack_into_hiprtclinkcreate(library):
     program = """
         options = hiprtc.ext.HiprtcLinkCreateOpts(hipJitOptionLto=1, hipJitOptionFtz=0)
-        assert len(options) == 3 and options[0] == 2 and list(options)[1:] == [options.keys, options.values]
-        assert options.keys == [hiprtc.hipJitOption.hipJitOptionLto, hiprtc.hipJitOption.hipJitOptionFtz]
+        assert len(options) == 3 and options[0] == 2
+        assert list(options)[1:] == [options.keys, options.values]
+        kinds = hiprtc.hipJitOption
+        assert options.keys == [kinds.hipJitOptionLto, kinds.hipJitOptionFtz]
         print(int(hiprtc.hiprtcLinkCreate(*options)[0]), list(hiprtc.ext.HiprtcLinkCreateOpts()))
     """
     assert run(library, program) == ["0 [0, None, None]"]
@@ -131,7 +152,11 @@ def test_options_unpack_into_hiprtclinkcreate(library):
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"hipJitOptionLtoo": 1}, KeyError, "'hipJitOptionLtoo' is not an option .*: use a member of hipJitOption"),
+        (
+            {"hipJitOptionLtoo": 1},
+            KeyError,
+            "'hipJitOptionLtoo' is not an option .*: use a member of hipJitOption",
+        ),
         ({"hipJitOptionNumOptions": 1}, KeyError, "'hipJitOptionNumOptions' is not an option"),
         ({"hipJitOptionLto": 2**31}, OverflowError, "hipJitOptionLto: 2147483648 is not in"),
         ({"hipJitOptionMaxRegisters": -1}, OverflowError, "-1 is not in"),

@@ -16,7 +16,10 @@ from robustness.processes import run
 class TestHandles:
     @pytest.mark.hip_library
     def test_an_event_is_no_stream(self):
-        words = r"hipStreamSynchronize\(\) argument 'stream': a ihipStream_t was expected, not a ihipEvent_t"
+        words = (
+            r"hipStreamSynchronize\(\) argument 'stream': "
+            r"a ihipStream_t was expected, not a ihipEvent_t"
+        )
         with pytest.raises(TypeError, match=words):
             hip.hipStreamSynchronize(hip.hipEvent_t(16))
 
@@ -46,7 +49,9 @@ class TestStatuses:
     @pytest.mark.hip_library
     def test_the_words_are_amd_s(self):
         words = str(hip.hipGetErrorString(hip.hipError_t.hipErrorInvalidValue)[1])
-        expected = "hipErrorInvalidValue (1)" + (f": {words}" if words != "hipErrorInvalidValue" else "")
+        expected = "hipErrorInvalidValue (1)" + (
+            f": {words}" if words != "hipErrorInvalidValue" else ""
+        )
         with pytest.raises(hip.HipError) as caught:
             hip.hip_check((hip.hipError_t.hipErrorInvalidValue,))
         assert str(caught.value) == expected
@@ -68,18 +73,27 @@ class TestStatuses:
         [
             (hip.hipError_t.hipErrorNoDevice, "`entrepot devices` prints"),
             (hip.hipError_t.hipErrorInvalidDevice, "`entrepot devices` prints"),
-            (hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION, r"hiprtcGetProgramLogSize\(prog\), hiprtcGetProgramLog\(prog, log\)"),
+            (
+                hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION,
+                r"hiprtcGetProgramLogSize\(prog\), hiprtcGetProgramLog\(prog, log\)",
+            ),
         ],
     )
     def test_hip_error_adds_advice_to_the_status(self, status, advice, words, monkeypatch):
         monkeypatch.setattr(hip, "hipGetErrorString", lambda status: (0, words))
         monkeypatch.setattr(hiprtc, "hiprtcGetErrorString", lambda status: (0, words))
-        with pytest.raises(hip.HipError, match=rf"^{status.name} \({int(status)}\): {words}{'; ' if words else ''}.*{advice}"):
+        with pytest.raises(
+            hip.HipError,
+            match=rf"^{status.name} \({int(status)}\): {words}{'; ' if words else ''}.*{advice}",
+        ):
             hip.hip_check((status,))
 
     def test_words_that_a_library_has(self, monkeypatch):
         monkeypatch.setattr(hip, "hipGetErrorString", lambda status: (0, "invalid argument"))
-        assert str(hip.HipError(hip.hipError_t.hipErrorInvalidValue)) == "hipErrorInvalidValue (1): invalid argument"
+        assert (
+            str(hip.HipError(hip.hipError_t.hipErrorInvalidValue))
+            == "hipErrorInvalidValue (1): invalid argument"
+        )
 
     def test_a_library_that_is_not_there(self, monkeypatch):
         def absent(status):
@@ -92,9 +106,14 @@ class TestStatuses:
         with pytest.raises(hip.HipError, match=r"^status 7777$"):
             hip.hip_check((7777,))
 
-    @pytest.mark.parametrize("result", [None, 5, hip.hipError_t.hipSuccess, "text", (), ("text",)], ids=repr)
+    @pytest.mark.parametrize(
+        "result", [None, 5, hip.hipError_t.hipSuccess, "text", (), ("text",)], ids=repr
+    )
     def test_hip_check_refuses_other_objects(self, result):
-        with pytest.raises(TypeError, match=r"hip_check: what a call of hip or hiprtc returned was expected, .*, not "):
+        with pytest.raises(
+            TypeError,
+            match=r"hip_check: what a call of hip or hiprtc returned was expected, .*, not ",
+        ):
             hip.hip_check(result)
 
 
@@ -105,7 +124,9 @@ RUNTIME = """
 #include <stdio.h>
 char done[1000];
 static long made;
-static void note(const char *what, long of) { sprintf(done + __builtin_strlen(done), "%s%ld ", what, of); }
+static void note(const char *what, long of) {
+    sprintf(done + __builtin_strlen(done), "%s%ld ", what, of);
+}
 int hipStreamCreateWithFlags(void **stream, unsigned flags) {
     note("stream,flags=", flags);
     *stream = (void *)(0xA000 + ++made);
@@ -127,7 +148,11 @@ int hipStreamSynchronize(void *stream) {
     has_worker = 0;
     return 0;
 }
-static struct { void (*function)(void *); void (*callback)(void *, int, void *); void *stream, *data; } work;
+static struct {
+    void (*function)(void *);
+    void (*callback)(void *, int, void *);
+    void *stream, *data;
+} work;
 static void *do_work(void *unused) {
     if (work.function)
         work.function(work.data);
@@ -140,13 +165,17 @@ int hipLaunchHostFunc(void *stream, void (*function)(void *), void *data) {
     has_worker = 1;
     return pthread_create(&worker, 0, do_work, 0);
 }
-int hipStreamAddCallback(void *stream, void (*callback)(void *, int, void *), void *data, unsigned flags) {
+int hipStreamAddCallback(void *stream, void (*callback)(void *, int, void *), void *data,
+                         unsigned flags) {
     work.function = 0, work.callback = callback, work.stream = stream, work.data = data;
     has_worker = 1;
     return pthread_create(&worker, 0, do_work, 0) + flags;
 }
 int hipEventSynchronize(void *event) { note("synchronize", (long)event & 0xF); return 0; }
-int hipEventRecord(void *event, void *stream) { note("record", ((long)event & 0xF) * 10 + ((long)stream & 0xF)); return 0; }
+int hipEventRecord(void *event, void *stream) {
+    note("record", ((long)event & 0xF) * 10 + ((long)stream & 0xF));
+    return 0;
+}
 int hipStreamWaitEvent(void *stream, void *event, unsigned flags) {
     note("wait", ((long)stream & 0xF) * 10 + ((long)event & 0xF));
     return flags;
@@ -168,8 +197,15 @@ first, second = Stream(), Event()
 for each in (first, second):
     each.close()
     each.close()
-for use in (first.synchronize, lambda: int(first), lambda: first.wait(second), lambda: first.record(second), second.synchronize,
-            lambda: second.milliseconds_since(second), lambda: hip.hipStreamSynchronize(first)):
+for use in (
+    first.synchronize,
+    lambda: int(first),
+    lambda: first.wait(second),
+    lambda: first.record(second),
+    second.synchronize,
+    lambda: second.milliseconds_since(second),
+    lambda: hip.hipStreamSynchronize(first),
+):
     try:
         use()
         print("a closed one was used")
@@ -197,7 +233,8 @@ other.synchronize()
 event.synchronize()
 hip.hip_check(hip.hipStreamWaitEvent(one, event, 0))
 """,
-        "stream,flags=0 stream,flags=0 event,flags=0 record31 wait23 synchronize2 synchronize3 wait13",
+        "stream,flags=0 stream,flags=0 event,flags=0 record31 wait23 synchronize2 synchronize3 "
+        "wait13",
     ),
     "time": (
         """
@@ -259,7 +296,8 @@ os.environ["ENTREPOT_HIP_LIBRARY"] = "{library}"
 from entrepot import hip
 from entrepot.hip import Event, HipError, Stream
 {body}
-print(ctypes.c_char_p(ctypes.addressof(ctypes.c_char.in_dll(ctypes.CDLL("{library}"), "done"))).value.decode())
+done = ctypes.c_char.in_dll(ctypes.CDLL("{library}"), "done")
+print(ctypes.c_char_p(ctypes.addressof(done)).value.decode())
 """
 
 
@@ -267,7 +305,10 @@ print(ctypes.c_char_p(ctypes.addressof(ctypes.c_char.in_dll(ctypes.CDLL("{librar
 def runtime(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runtime")
     (folder / "hip.c").write_text(RUNTIME)
-    subprocess.run(["cc", "-shared", "-fPIC", "-pthread", "-o", folder / "libhip.so", folder / "hip.c"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-pthread", "-o", folder / "libhip.so", folder / "hip.c"],
+        check=True,
+    )
     return folder / "libhip.so"
 
 
@@ -287,14 +328,20 @@ class TestReprs:
         assert repr(adapter).startswith(f"<{name} {source or 0:#x}")
         assert hex(int(adapter)) in repr(adapter)[:-1].split()
 
-    @pytest.mark.parametrize("name", [name for name in adapters.__all__ if name.startswith(("ListOf", "PointerTo"))])
+    @pytest.mark.parametrize(
+        "name", [name for name in adapters.__all__ if name.startswith(("ListOf", "PointerTo"))]
+    )
     def test_repr_of_owned_memory(self, name):
         element = {"ListOfBytes": b"one", "ListOfPointer": None}.get(name, 1)
         adapter = getattr(adapters, name)([element])
         assert repr(adapter) == f"<{name} {int(adapter):#x}>" and int(adapter)
 
     def test_repr_of_other_adapters_with_memory(self):
-        for adapter in (adapters.CStr("text"), adapters.HipModuleLaunchKernel_extra([ctypes.c_int(3)]), hip.dim3(1, 2, 3)):
+        for adapter in (
+            adapters.CStr("text"),
+            adapters.HipModuleLaunchKernel_extra([ctypes.c_int(3)]),
+            hip.dim3(1, 2, 3),
+        ):
             assert int(adapter) and hex(int(adapter)) in re.split(r"[ >:]", repr(adapter))
 
     @pytest.mark.parametrize(
@@ -318,7 +365,9 @@ def test_a_star_brings_objects_along():
 
     names: dict = {}
     exec("from entrepot.hip import *", names)
-    assert {name: names.get(name) for name in objects.__all__} == {name: getattr(objects, name) for name in objects.__all__}
+    assert {name: names.get(name) for name in objects.__all__} == {
+        name: getattr(objects, name) for name in objects.__all__
+    }
     assert "hipInit" in names
 
 

@@ -19,7 +19,11 @@ RUNTIME = """
 #include <string.h>
 int hipMalloc(void **out, size_t bytes) { return (*out = malloc(bytes)) ? 0 : 2; }
 int hipFree(void *memory) { free(memory); return 0; }
-int hipMemcpy(void *to, const void *from, size_t bytes, int kind) { (void)kind; memcpy(to, from, bytes); return 0; }
+int hipMemcpy(void *to, const void *from, size_t bytes, int kind) {
+    (void)kind;
+    memcpy(to, from, bytes);
+    return 0;
+}
 """
 
 #: hipRAND's host generators fill host memory, the others device memory; both are the same here.
@@ -31,7 +35,9 @@ int hiprandCreateGenerator(struct generator **out, int type) {
     *out = calloc(1, sizeof **out);
     return 0;
 }
-int hiprandCreateGeneratorHost(struct generator **out, int type) { return hiprandCreateGenerator(out, type); }
+int hiprandCreateGeneratorHost(struct generator **out, int type) {
+    return hiprandCreateGenerator(out, type);
+}
 int hiprandSetPseudoRandomGeneratorSeed(struct generator *it, unsigned long long seed) {
     it->state[0] = (unsigned short)seed;
     return 0;
@@ -59,10 +65,14 @@ from entrepot.hip import hip_check
 ESTIMATE_OF_PI = """
 def calculate_pi(n):
     xy = np.empty(shape=(2, n))
-    gen = hip_check(hiprand.hiprandCreateGenerator(hiprand.hiprandRngType.HIPRAND_RNG_PSEUDO_DEFAULT))
+    gen = hip_check(
+        hiprand.hiprandCreateGenerator(hiprand.hiprandRngType.HIPRAND_RNG_PSEUDO_DEFAULT)
+    )
     xy_d = hip_check(hip.hipMalloc(xy.size * xy.itemsize))
     hip_check(hiprand.hiprandGenerateUniformDouble(gen, xy_d, xy.size))
-    hip_check(hip.hipMemcpy(xy, xy_d, xy.size * xy.itemsize, hip.hipMemcpyKind.hipMemcpyDeviceToHost))
+    hip_check(
+        hip.hipMemcpy(xy, xy_d, xy.size * xy.itemsize, hip.hipMemcpyKind.hipMemcpyDeviceToHost)
+    )
     hip_check(hip.hipFree(xy_d))
     hip_check(hiprand.hiprandDestroyGenerator(gen))
     inside = xy[0, :] ** 2 + xy[1, :] ** 2 <= 1.0
@@ -76,7 +86,9 @@ INTO_MEMORY_OF_THE_HOST = """
 import entrepot as ep
 
 def filled(numbers, seed):
-    gen = hip_check(hiprand.hiprandCreateGeneratorHost(hiprand.hiprandRngType.HIPRAND_RNG_PSEUDO_DEFAULT))
+    gen = hip_check(
+        hiprand.hiprandCreateGeneratorHost(hiprand.hiprandRngType.HIPRAND_RNG_PSEUDO_DEFAULT)
+    )
     hip_check(hiprand.hiprandSetPseudoRandomGeneratorSeed(gen, seed))
     hip_check(hiprand.hiprandGenerateUniform(gen, numbers, 10**5))
     hip_check(hiprand.hiprandDestroyGenerator(gen))
@@ -101,13 +113,21 @@ def stand_ins(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stand_ins")
     for name, source in {"hip": RUNTIME, "hiprand": GENERATOR}.items():
         (folder / f"{name}.c").write_text(source)
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / f"lib{name}.so", folder / f"{name}.c"], check=True)
-    return {f"ENTREPOT_{name.upper()}_LIBRARY": str(folder / f"lib{name}.so") for name in ("hip", "hiprand")}
+        subprocess.run(
+            ["cc", "-shared", "-fPIC", "-o", folder / f"lib{name}.so", folder / f"{name}.c"],
+            check=True,
+        )
+    return {
+        f"ENTREPOT_{name.upper()}_LIBRARY": str(folder / f"lib{name}.so")
+        for name in ("hip", "hiprand")
+    }
 
 
 @pytest.mark.numpy
 @pytest.mark.parametrize("where", ["stand-in", pytest.param("device", marks=pytest.mark.hip)])
-@pytest.mark.parametrize("example", [ESTIMATE_OF_PI, INTO_MEMORY_OF_THE_HOST], ids=["pi", "memory of the host"])
+@pytest.mark.parametrize(
+    "example", [ESTIMATE_OF_PI, INTO_MEMORY_OF_THE_HOST], ids=["pi", "memory of the host"]
+)
 def test_to_the_end(stand_ins, monkeypatch, where, example):
     if where == "stand-in":
         for variable, library in stand_ins.items():
@@ -127,13 +147,19 @@ def test_on_amds_library_without_a_device():
         pytest.skip("there is a HIP device here")
     assert (found, generator) == (status.HIPRAND_STATUS_ALLOCATION_FAILED, None)
     if version < 201100:
-        assert hiprand.hiprandCreateGeneratorHost(kind) == (status.HIPRAND_STATUS_NOT_IMPLEMENTED, None)
+        assert hiprand.hiprandCreateGeneratorHost(kind) == (
+            status.HIPRAND_STATUS_NOT_IMPLEMENTED,
+            None,
+        )
         with pytest.raises(HipError, match=r"HIPRAND_STATUS_NOT_IMPLEMENTED.*1000"):
             hip_check(hiprand.hiprandCreateGeneratorHost(kind))
 
 
-ROCM_6 = """hiprandGenerateLongLong hiprandSetGeneratorOrdering hiprandGetDirectionVectors32 hiprandGetDirectionVectors64
-hiprandGetScrambleConstants32 hiprandGetScrambleConstants64 hiprandOrdering_t hiprandDirectionVectorSet_t""".split()
+ROCM_6 = """
+hiprandGenerateLongLong hiprandSetGeneratorOrdering hiprandGetDirectionVectors32
+hiprandGetDirectionVectors64 hiprandGetScrambleConstants32 hiprandGetScrambleConstants64
+hiprandOrdering_t hiprandDirectionVectorSet_t
+""".split()
 
 
 @pytest.mark.parametrize("name", ROCM_6)
@@ -177,6 +203,7 @@ def test_functions_of_rocm_6_reach_the_library(tmp_path, monkeypatch):
         numbers = np.zeros(3, "uint64")
         hip_check(hiprand.hiprandGenerateLongLong(None, numbers, 3))
         print(numbers[2] - 2**40)
-        hip_check(hiprand.hiprandSetGeneratorOrdering(None, hiprand.hiprandOrdering_t.HIPRAND_ORDERING_PSEUDO_LEGACY))
+        order = hiprand.hiprandOrdering_t.HIPRAND_ORDERING_PSEUDO_LEGACY
+        hip_check(hiprand.hiprandSetGeneratorOrdering(None, order))
     """
     assert run(program).split() == ["101", "8", "2"]

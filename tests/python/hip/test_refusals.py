@@ -24,7 +24,9 @@ def ends_the_process() -> bool:
         return False
 
 
-of_hip_5 = pytest.mark.skipif("not ends_the_process()", reason="this hipRTC refuses architectures itself")
+of_hip_5 = pytest.mark.skipif(
+    "not ends_the_process()", reason="this hipRTC refuses architectures itself"
+)
 
 
 @pytest.fixture
@@ -37,14 +39,22 @@ def program():
 class TestHandles:
     def test_a_program_is_destroyed_by_its_address(self, program):
         words = (
-            r"hiprtcDestroyProgram\(\) argument 'prog': C takes the address of a handle there, and a _hiprtcProgram is the handle"
+            r"hiprtcDestroyProgram\(\) argument 'prog': C takes the address of a handle there, "
+            r"and a _hiprtcProgram is the handle itself; pass prog\.createRef\(\)"
         )
-        with pytest.raises(TypeError, match=words + r" itself; pass prog\.createRef\(\)"):
+        with pytest.raises(TypeError, match=words):
             hiprtc.hiprtcDestroyProgram(program)
 
     def test_address_of_a_handle_or_a_list_is_taken(self):
-        made = [hip_check(hiprtc.hiprtcCreateProgram(SOURCE, b"one", 0, None, None)) for _ in range(4)]
-        for given in (made[0].createRef(), Pointer(made[1].createRef()), int(made[2].createRef()), [made[3]]):
+        made = [
+            hip_check(hiprtc.hiprtcCreateProgram(SOURCE, b"one", 0, None, None)) for _ in range(4)
+        ]
+        for given in (
+            made[0].createRef(),
+            Pointer(made[1].createRef()),
+            int(made[2].createRef()),
+            [made[3]],
+        ):
             assert hiprtc.hiprtcDestroyProgram(given) == (hiprtc.hiprtcResult.HIPRTC_SUCCESS,)
 
     @pytest.mark.parametrize(
@@ -58,8 +68,17 @@ class TestHandles:
         ],
     )
     def test_handle_in_place_of_its_address_is_refused(self, call, name):
-        kinds = {"stream": hip.hipStream_t, "module": hip.hipModule_t, "event": hip.hipEvent_t, "nodes": hip.hipGraph_t}
-        with pytest.raises(TypeError, match=rf"argument '{name}': C takes the address of a handle .* pass {name}\.createRef\(\)"):
+        kinds = {
+            "stream": hip.hipStream_t,
+            "module": hip.hipModule_t,
+            "event": hip.hipEvent_t,
+            "nodes": hip.hipGraph_t,
+        }
+        with pytest.raises(
+            TypeError,
+            match=rf"argument '{name}': C takes the address of a handle .* pass "
+            rf"{name}\.createRef\(\)",
+        ):
             call(kinds[name](16))
 
     def test_an_object_that_keeps_one(self):
@@ -82,36 +101,55 @@ class TestCounts:
 
     def test_count_of_options_is_checked(self, program):
         with pytest.raises(
-            ValueError, match=r"hiprtcCompileProgram\(\) argument 'options': has 1 element, and 'numOptions' says 2"
+            ValueError,
+            match=r"hiprtcCompileProgram\(\) argument 'options': has 1 element, and 'numOptions' "
+            r"says 2",
         ):
             hiprtc.hiprtcCompileProgram(program, 2, [self.OPTION])
         with pytest.raises(ValueError, match="'options': is NULL, and 'numOptions' says 1"):
             hiprtc.hiprtcCompileProgram(program, 1, None)
-        with pytest.raises(ValueError, match="'numOptions': -1 is no number of elements for 'options'"):
+        with pytest.raises(
+            ValueError, match="'numOptions': -1 is no number of elements for 'options'"
+        ):
             hiprtc.hiprtcCompileProgram(program, -1, None)
         assert hiprtc.hiprtcCompileProgram(program, 1, [self.OPTION, b"-never read"]) == (0,)
 
     def test_count_of_headers_is_checked(self):
         create = hiprtc.hiprtcCreateProgram
         with pytest.raises(
-            ValueError, match=r"hiprtcCreateProgram\(\) argument 'headers': has 1 element, and 'numHeaders' says 2"
+            ValueError,
+            match=r"hiprtcCreateProgram\(\) argument 'headers': has 1 element, and 'numHeaders' "
+            r"says 2",
         ):
             create(SOURCE, b"one", 2, [b""], [b"a", b"b"])
-        with pytest.raises(ValueError, match="argument 'includeNames': has 1 element, and 'numHeaders' says 2"):
+        with pytest.raises(
+            ValueError, match="argument 'includeNames': has 1 element, and 'numHeaders' says 2"
+        ):
             create(SOURCE, b"one", 2, [b"", b""], [b"a"])
 
     def test_count_of_nodes_is_checked(self):
-        with pytest.raises(ValueError, match="argument 'pDependencies': has 1 element, and 'numDependencies' says 2"):
+        with pytest.raises(
+            ValueError,
+            match="argument 'pDependencies': has 1 element, and 'numDependencies' says 2",
+        ):
             hip.hipGraphAddEmptyNode(None, [None], 2)
-        with pytest.raises(ValueError, match="argument 'to': has 1 element, and 'numDependencies' says 2"):
+        with pytest.raises(
+            ValueError, match="argument 'to': has 1 element, and 'numDependencies' says 2"
+        ):
             hip.hipGraphAddDependencies(None, [None, None], [None], 2)
-        with pytest.raises(ValueError, match="argument 'optionValues': has 0 elements, and 'numOptions' says 1"):
+        with pytest.raises(
+            ValueError, match="argument 'optionValues': has 0 elements, and 'numOptions' says 1"
+        ):
             hip.hipModuleLoadDataEx(b"image", 1, [1], [])
 
-    @pytest.mark.parametrize("options", [OPTION, OPTION.decode(), bytearray(OPTION)], ids=["bytes", "str", "bytearray"])
+    @pytest.mark.parametrize(
+        "options", [OPTION, OPTION.decode(), bytearray(OPTION)], ids=["bytes", "str", "bytearray"]
+    )
     def test_one_option_is_no_list(self, program, options):
         with pytest.raises(
-            TypeError, match=r"hiprtcCompileProgram\(\) argument 'options': a list or tuple of bytes was expected"
+            TypeError,
+            match=r"hiprtcCompileProgram\(\) argument 'options': a list or tuple of bytes was "
+            r"expected",
         ):
             hiprtc.hiprtcCompileProgram(program, 1, options)
 
@@ -120,15 +158,28 @@ class TestBytes:
     HOST = hip.hipMemcpyKind.hipMemcpyHostToHost
 
     def test_sizes_of_copies_are_checked(self):
-        with pytest.raises(ValueError, match=r"hipMemcpy\(\) argument 'dst': has 8 bytes, and 'sizeBytes' says 1000"):
+        with pytest.raises(
+            ValueError,
+            match=r"hipMemcpy\(\) argument 'dst': has 8 bytes, and 'sizeBytes' says 1000",
+        ):
             hip.hipMemcpy(bytearray(8), bytes(1000), 1000, self.HOST)
-        with pytest.raises(ValueError, match="argument 'src': has 9 bytes, and 'sizeBytes' says 1000"):  # with the NUL behind it
-            hip.hipMemcpyAsync(dst=bytearray(1000), src=bytes(8), sizeBytes=1000, kind=self.HOST, stream=None)
-        with pytest.raises(ValueError, match=r"hipMemsetD32\(\) argument 'dest': has 8 bytes, and 'count' says 3 of 4 bytes"):
+        with pytest.raises(
+            ValueError, match="argument 'src': has 9 bytes, and 'sizeBytes' says 1000"
+        ):  # with the NUL behind it
+            hip.hipMemcpyAsync(
+                dst=bytearray(1000), src=bytes(8), sizeBytes=1000, kind=self.HOST, stream=None
+            )
+        with pytest.raises(
+            ValueError,
+            match=r"hipMemsetD32\(\) argument 'dest': has 8 bytes, and 'count' says 3 of 4 bytes",
+        ):
             hip.hipMemsetD32(bytearray(8), 0, 3)
 
     def test_size_of_text_buffers_is_checked(self):
-        with pytest.raises(ValueError, match=r"hipDeviceGetName\(\) argument 'name': has 4 bytes, and 'len' says 64"):
+        with pytest.raises(
+            ValueError,
+            match=r"hipDeviceGetName\(\) argument 'name': has 4 bytes, and 'len' says 64",
+        ):
             hip.hipDeviceGetName(name=bytearray(4), len=64, device=0)
 
 
@@ -142,7 +193,9 @@ print("status", *hiprtc.hiprtcCompileProgram(prog, len(options), {given}))
 """
 
 
-def compile_elsewhere(options: list[bytes], given: str = "options") -> subprocess.CompletedProcess[str]:
+def compile_elsewhere(
+    options: list[bytes], given: str = "options"
+) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", COMPILES.format(options=options, given=given)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
@@ -155,7 +208,10 @@ class TestArchitectures:
         ("options", "words"),
         [
             ([b"--offload-arch="], f"--offload-arch: {NONE}"),
-            ([b"--offload-arch=gfx9999"], "--offload-arch: 'gfx9999' is no architecture that hipRTC knows"),
+            (
+                [b"--offload-arch=gfx9999"],
+                "--offload-arch: 'gfx9999' is no architecture that hipRTC knows",
+            ),
             ([b"--gpu-architecture=gfx9999"], "--gpu-architecture: 'gfx9999'"),
             ([b"-O3", b"--offload-arch=", b"--offload-arch=gfx90a"], NONE),
             ([b"--offload-arch=gfx90a:nothing+"], "'gfx90a:nothing+'"),
@@ -167,7 +223,9 @@ class TestArchitectures:
             done = compile_elsewhere(options, given)
             assert done.returncode == 1, done
             last = done.stderr.splitlines()[-1]
-            assert last.startswith("ValueError: hiprtcCompileProgram() argument 'options': "), done.stderr
+            assert last.startswith("ValueError: hiprtcCompileProgram() argument 'options': "), (
+                done.stderr
+            )
             assert words in last and "it compiles for gfx" in last and "gfx90a" in last, done.stderr
 
     @pytest.mark.parametrize(
@@ -185,7 +243,9 @@ class TestArchitectures:
         assert done.returncode == 0 and done.stdout.startswith("status "), done.stderr
 
     def test_options_past_the_count_are_not_read(self, program):
-        assert hiprtc.hiprtcCompileProgram(program, 1, [b"--offload-arch=gfx90a", b"--offload-arch="]) == (0,)
+        assert hiprtc.hiprtcCompileProgram(
+            program, 1, [b"--offload-arch=gfx90a", b"--offload-arch="]
+        ) == (0,)
 
     def test_an_option_that_is_null(self, program):
         with pytest.raises(ValueError, match="'options': one of them is NULL"):
@@ -214,7 +274,9 @@ def test_several_threads_compile_at_first():
         from entrepot.hip import hip_check
 
         source = b'extern "C" __global__ void one(int *x) { *x = 1; }'
-        programs = [hip_check(hiprtc.hiprtcCreateProgram(source, b"one", 0, None, None)) for _ in range(4)]
+        programs = [
+            hip_check(hiprtc.hiprtcCreateProgram(source, b"one", 0, None, None)) for _ in range(4)
+        ]
         together, found = threading.Barrier(4), []
 
         def compile(program):
@@ -232,6 +294,9 @@ def test_several_threads_compile_at_first():
 
 
 def test_memory_is_no_handle():
-    words = r"hiprtcGetProgramLogSize\(\) argument 'prog': C takes a handle there, and a bytes is memory"
+    words = (
+        r"hiprtcGetProgramLogSize\(\) argument 'prog': "
+        r"C takes a handle there, and a bytes is memory"
+    )
     with pytest.raises(TypeError, match=words):
         hiprtc.hiprtcGetProgramLogSize(b"program")

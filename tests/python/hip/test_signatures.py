@@ -16,7 +16,12 @@ GRAPH_COPIES = [
     for what in ("1D", "FromSymbol")
     for verb in ("AddMemcpyNode", "MemcpyNodeSetParams", "ExecMemcpyNodeSetParams")
 ]
-TO_ARRAYS = ["hipMemcpy2DToArray", "hipMemcpy2DToArrayAsync", "hipMemcpy2DArrayToArray", "hipMemcpyToArray"]
+TO_ARRAYS = [
+    "hipMemcpy2DToArray",
+    "hipMemcpy2DToArrayAsync",
+    "hipMemcpy2DArrayToArray",
+    "hipMemcpyToArray",
+]
 
 
 @pytest.mark.parametrize(
@@ -32,14 +37,21 @@ TO_ARRAYS = ["hipMemcpy2DToArray", "hipMemcpy2DToArrayAsync", "hipMemcpy2DArrayT
         ("hipMemcpy3DBatchAsync", "failIdx", "Returned[c_size_t]"),
         ("hipTexRefGetArray", "pArray", "Returned[hipArray_t]"),
         ("hipTexRefGetBorderColor", "pBorderColor", "Returned[c_float * 4]"),
-        *((name, "dst", "Out[Pointer](bytes='count')") for name in [*GRAPH_COPIES, "hipMemcpyFromArray"]),
+        *(
+            (name, "dst", "Out[Pointer](bytes='count')")
+            for name in [*GRAPH_COPIES, "hipMemcpyFromArray"]
+        ),
         ("hipMemcpy", "dst", "Out[Pointer](bytes='sizeBytes')"),
         ("hipMemcpy2D", "dst", "Out[Pointer]"),
         ("hipMemsetD32Async", "dst", "Out[Pointer](bytes='4 * count')"),
         ("hipGraphAddKernelNode", "pDependencies", "In[ListOfPointer](count='numDependencies')"),
         ("hipGraphGetEdges", "from_", "Out[ListOfPointer](count='numEdges')"),
         ("hipMemcpyBatchAsync", "attrs", "In[hipMemcpyAttributes](count='numAttrs')"),
-        ("hipStreamBeginCaptureToGraph", "dependencyData", "In[hipGraphEdgeData]"),  # there need be none
+        (
+            "hipStreamBeginCaptureToGraph",
+            "dependencyData",
+            "In[hipGraphEdgeData]",
+        ),  # there need be none
         *((name, "dst", "hipArray_t") for name in TO_ARRAYS),
     ],
 )
@@ -60,4 +72,8 @@ def test_committed_docstrings_have_no_markup(path):
     for suffix in ("", "i"):
         lines = (ROOT / (path + suffix)).read_text().splitlines()
         assert [line for line in lines if len(line) > 120] == []
-        assert [line for line in lines if line.strip().removeprefix('"""').startswith(("@ ", "@{", "@}", "----"))] == []
+        assert [
+            line
+            for line in lines
+            if line.strip().removeprefix('"""').startswith(("@ ", "@{", "@}", "----"))
+        ] == []

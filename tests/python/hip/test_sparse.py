@@ -2,8 +2,9 @@
 
 Tested: its absence, AMD's library without a device, and calls of a stand-in to the end.
 
-AMD's library takes 1.3 GB, and CI does without. Not installed, but unpacked (`apt-get download libhipsparse0 librocsparse0`,
-`dpkg-deb -x` each into a folder), it is found by ENTREPOT_HIPSPARSE_LIBRARY, and what it needs by LD_LIBRARY_PATH.
+AMD's library takes 1.3 GB, and CI does without. Not installed, but unpacked (`apt-get download
+libhipsparse0 librocsparse0`, `dpkg-deb -x` each into a folder), it is found by
+ENTREPOT_HIPSPARSE_LIBRARY, and what it needs by LD_LIBRARY_PATH.
 """
 
 from __future__ import annotations
@@ -33,7 +34,13 @@ def test_call_without_the_library_lists_attempts():
         hipsparse.hipsparseCreate()
     assert isinstance(caught.value, ImportError)
     said = str(caught.value)
-    for word in ("libhipsparse.so.4", "libhipsparse.so.0", "/opt/rocm/lib", "ENTREPOT_HIPSPARSE_LIBRARY", "libhipsparse0"):
+    for word in (
+        "libhipsparse.so.4",
+        "libhipsparse.so.0",
+        "/opt/rocm/lib",
+        "ENTREPOT_HIPSPARSE_LIBRARY",
+        "libhipsparse0",
+    ):
         assert word in said, said
 
 
@@ -43,8 +50,14 @@ class TestAmdsLibrary:
     """Descriptions of matrices and vectors are host objects: they need no device."""
 
     def test_a_matrix_is_described(self):
-        assert hipsparse.hipsparseGetVersion(None)[0] == hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_NOT_INITIALIZED
-        descr, copy = hip_check(hipsparse.hipsparseCreateMatDescr()), hip_check(hipsparse.hipsparseCreateMatDescr())
+        assert (
+            hipsparse.hipsparseGetVersion(None)[0]
+            == hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_NOT_INITIALIZED
+        )
+        descr, copy = (
+            hip_check(hipsparse.hipsparseCreateMatDescr()),
+            hip_check(hipsparse.hipsparseCreateMatDescr()),
+        )
         properties = {
             "MatIndexBase": hipsparse.hipsparseIndexBase_t.HIPSPARSE_INDEX_BASE_ONE,
             "MatType": hipsparse.hipsparseMatrixType_t.HIPSPARSE_MATRIX_TYPE_SYMMETRIC,
@@ -63,20 +76,37 @@ class TestAmdsLibrary:
 
     def test_descriptions_are_read_back(self):
         values, at = array.array("f", [1, 2, 3]), array.array("i", [0, 2, 4])
-        index, base = hipsparse.hipsparseIndexType_t.HIPSPARSE_INDEX_32I, hipsparse.hipsparseIndexBase_t.HIPSPARSE_INDEX_BASE_ONE
+        index, base = (
+            hipsparse.hipsparseIndexType_t.HIPSPARSE_INDEX_32I,
+            hipsparse.hipsparseIndexBase_t.HIPSPARSE_INDEX_BASE_ONE,
+        )
         real = hip.hipDataType.HIP_R_32F
         addresses = [each.buffer_info()[0] for each in (at, values)]
 
         dense = hip_check(hipsparse.hipsparseCreateDnVec(3, values, real))
         assert hip_check(hipsparse.hipsparseDnVecGet(dense)) == (3, addresses[1], real)
         sparse = hip_check(hipsparse.hipsparseCreateSpVec(8, 3, at, values, index, base, real))
-        assert hip_check(hipsparse.hipsparseSpVecGet(sparse)) == (8, 3, *addresses, index, base, real)
-        matrix = hip_check(hipsparse.hipsparseCreateCsr(2, 5, 3, at, at, values, index, index, base, real))
+        assert hip_check(hipsparse.hipsparseSpVecGet(sparse)) == (
+            8,
+            3,
+            *addresses,
+            index,
+            base,
+            real,
+        )
+        matrix = hip_check(
+            hipsparse.hipsparseCreateCsr(2, 5, 3, at, at, values, index, index, base, real)
+        )
         assert hip_check(hipsparse.hipsparseSpMatGetSize(matrix)) == (2, 5, 3)
-        assert hip_check(hipsparse.hipsparseSpMatGetFormat(matrix)) is hipsparse.hipsparseFormat_t.HIPSPARSE_FORMAT_CSR
+        assert (
+            hip_check(hipsparse.hipsparseSpMatGetFormat(matrix))
+            is hipsparse.hipsparseFormat_t.HIPSPARSE_FORMAT_CSR
+        )
         assert hip_check(hipsparse.hipsparseSpMatGetIndexBase(matrix)) is base
         with pytest.raises(
-            TypeError, match="argument 'spMatDescr': a hipsparseSpMatDescr_t was expected, not a hipsparseDnVecDescr_t"
+            TypeError,
+            match="argument 'spMatDescr': a hipsparseSpMatDescr_t was expected, not a "
+            "hipsparseDnVecDescr_t",
         ):
             hipsparse.hipsparseDestroySpMat(dense)
         hip_check(hipsparse.hipsparseDestroyDnVec(dense))
@@ -92,7 +122,9 @@ class TestAmdsLibrary:
         descr = hip_check(hipsparse.hipsparseCreateMatDescr())
         numbers, at, one = array.array("f", [1, 2]), array.array("i", [0, 1, 2]), ctypes.c_float(1)
         none = hipsparse.hipsparseOperation_t.HIPSPARSE_OPERATION_NON_TRANSPOSE
-        (status,) = hipsparse.hipsparseScsrmv(None, none, 2, 2, 2, one, descr, numbers, at, at, numbers, one, numbers)
+        (status,) = hipsparse.hipsparseScsrmv(
+            None, none, 2, 2, 2, one, descr, numbers, at, at, numbers, one, numbers
+        )
         assert status in (
             hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_INVALID_VALUE,
             hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_NOT_INITIALIZED,
@@ -109,13 +141,14 @@ int hipsparseCreateMatDescr(void **descr) { *descr = calloc(1, sizeof(int)); ret
 int hipsparseDestroyMatDescr(void *descr) { free(descr); return 0; }
 int hipsparseSetMatIndexBase(void *descr, int base) { *(int *)descr = base; return 0; }
 int hipsparseGetMatIndexBase(const void *descr) { return *(const int *)descr; }
-int hipsparseScsrilu02_bufferSize(void *handle, int m, int nnz, void *descr, float *values, const int *rows, const int *columns,
-                                  void *info, int *bytes) {
+int hipsparseScsrilu02_bufferSize(void *handle, int m, int nnz, void *descr, float *values,
+                                  const int *rows, const int *columns, void *info, int *bytes) {
     *bytes = 4 * nnz;
     return 0;
 }
-int hipsparseScsrmv(void *handle, int op, int m, int n, int nnz, const float *alpha, void *descr, const float *values,
-                    const int *rows, const int *columns, const float *x, const float *beta, float *y) {
+int hipsparseScsrmv(void *handle, int op, int m, int n, int nnz, const float *alpha, void *descr,
+                    const float *values, const int *rows, const int *columns, const float *x,
+                    const float *beta, float *y) {
     const int base = *(int *)descr;
     for (int row = 0; row < m; ++row) {
         float sum = 0;
@@ -133,18 +166,24 @@ os.environ["ENTREPOT_HIPSPARSE_LIBRARY"] = "{library}"
 from entrepot import hipsparse
 from entrepot.hip import hip_check
 
-handle, descr = hip_check(hipsparse.hipsparseCreate()), hip_check(hipsparse.hipsparseCreateMatDescr())
-hip_check(hipsparse.hipsparseSetMatIndexBase(descr, hipsparse.hipsparseIndexBase_t.HIPSPARSE_INDEX_BASE_ONE))
+handle = hip_check(hipsparse.hipsparseCreate())
+descr = hip_check(hipsparse.hipsparseCreateMatDescr())
+index_base = hipsparse.hipsparseIndexBase_t.HIPSPARSE_INDEX_BASE_ONE
+hip_check(hipsparse.hipsparseSetMatIndexBase(descr, index_base))
 print(hipsparse.hipsparseGetMatIndexBase(descr)[1].name)
-values, rows, columns = array.array("f", [1, 2, 3]), array.array("i", [1, 3, 4]), array.array("i", [1, 2, 2])
+values = array.array("f", [1, 2, 3])
+rows, columns = array.array("i", [1, 3, 4]), array.array("i", [1, 2, 2])
 x, y = array.array("f", [1, 10]), array.array("f", [100, 100])
-print(hip_check(hipsparse.hipsparseScsrilu02_bufferSize(handle, 2, 3, descr, values, rows, columns, None)))
+matrix = descr, values, rows, columns
+print(hip_check(hipsparse.hipsparseScsrilu02_bufferSize(handle, 2, 3, *matrix, None)))
 none = hipsparse.hipsparseOperation_t.HIPSPARSE_OPERATION_NON_TRANSPOSE
 one = ctypes.c_float(1)
-hip_check(hipsparse.hipsparseScsrmv(handle, none, 2, 2, 3, one, descr, values, rows, columns, x, one, y))
+hip_check(hipsparse.hipsparseScsrmv(handle, none, 2, 2, 3, one, *matrix, x, one, y))
 print(y.tolist())
-for wrong in (lambda: hipsparse.hipsparseScsrmv(descr, none, 2, 2, 3, one, descr, values, rows, columns, x, one, y),
-              lambda: hipsparse.hipsparseScsrmv(handle, none, 2, 2, 3, one, descr, values, rows, columns, x, one, bytes(8))):
+for wrong in (
+    lambda: hipsparse.hipsparseScsrmv(descr, none, 2, 2, 3, one, *matrix, x, one, y),
+    lambda: hipsparse.hipsparseScsrmv(handle, none, 2, 2, 3, one, *matrix, x, one, bytes(8)),
+):
     try:
         wrong()
     except (TypeError, ValueError) as error:
@@ -156,8 +195,14 @@ hip_check(hipsparse.hipsparseDestroy(handle))
 
 def test_calls_of_a_stand_in(tmp_path):
     (tmp_path / "hipsparse.c").write_text(STAND_IN)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "lib.so", tmp_path / "hipsparse.c"], check=True)
-    base, size, product, handle, memory = run(PROGRAM.format(library=tmp_path / "lib.so")).splitlines()
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", tmp_path / "lib.so", tmp_path / "hipsparse.c"], check=True
+    )
+    base, size, product, handle, memory = run(
+        PROGRAM.format(library=tmp_path / "lib.so")
+    ).splitlines()
     assert (base, size, product) == ("HIPSPARSE_INDEX_BASE_ONE", "12", "[121.0, 130.0]")
-    assert "argument 'handle': a hipsparseHandle_t was expected, not a hipsparseMatDescr_t" in handle
+    assert (
+        "argument 'handle': a hipsparseHandle_t was expected, not a hipsparseMatDescr_t" in handle
+    )
     assert "argument 'y': the memory of a bytes is read-only" in memory

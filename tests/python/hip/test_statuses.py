@@ -1,4 +1,5 @@
-"""Every function of HIP and hipRTC, called once here and once through HIP Python, on AMD's library without a device.
+"""Every function of HIP and hipRTC, called once here and once through HIP Python, on AMD's library
+without a device.
 
 The tables below list the differences by name. Any other difference fails, and so does a stale row.
 """
@@ -26,10 +27,14 @@ LIBRARIES = {"entrepot.hip": "rocm.bindings.hip", "entrepot.hiprtc": "rocm.bindi
 
 # Functions with other arguments in HIP Python, with the reason; each is called there with its own.
 OTHER_ARGUMENTS = {
-    "an array whose length is another argument is one result to it, and C writes any number of them there": (
-        "hipDrvPointerGetAttributes hipGraphGetEdges hipGraphGetNodes hipGraphGetRootNodes hipGraphInstantiate "
-        "hipGraphNodeGetDependencies hipGraphNodeGetDependentNodes hipLaunchCooperativeKernel_spt hipLaunchKernel_spt "
-        "hipLibraryLoadData hipLibraryLoadFromFile hipLinkAddData hipLinkAddFile hipLinkCreate hipMemRangeGetAttributes "
+    "an array whose length is another argument is one result to it, and C writes any number of "
+    "them there": (
+        "hipDrvPointerGetAttributes hipGraphGetEdges hipGraphGetNodes hipGraphGetRootNodes "
+        "hipGraphInstantiate "
+        "hipGraphNodeGetDependencies hipGraphNodeGetDependentNodes hipLaunchCooperativeKernel_spt "
+        "hipLaunchKernel_spt "
+        "hipLibraryLoadData hipLibraryLoadFromFile hipLinkAddData hipLinkAddFile hipLinkCreate "
+        "hipMemRangeGetAttributes "
         "hipMemcpyBatchAsync hipModuleLoadDataEx hipSetValidDevices hipTexRefSetBorderColor"
     ),
     "what C reads is a result to it": (
@@ -37,7 +42,8 @@ OTHER_ARGUMENTS = {
         "hipThreadExchangeStreamCaptureMode"
     ),
     "what C writes is the caller's to bring there": (
-        "hipGraphExecUpdate hipStreamGetAttribute hipStreamGetCaptureInfo_v2 hipStreamGetCaptureInfo_v2_spt hipTexRefGetArray"
+        "hipGraphExecUpdate hipStreamGetAttribute hipStreamGetCaptureInfo_v2 "
+        "hipStreamGetCaptureInfo_v2_spt hipTexRefGetArray"
     ),
 }
 
@@ -46,9 +52,12 @@ DIFFERENT = {
     # HIP Python makes an enum of a value that neither side has set: ValueError, unless it happens
     # to be valid.
     "ValueError": (
-        "hipCtxGetCacheConfig hipCtxGetSharedMemConfig hipDeviceGetCacheConfig hipDeviceGetSharedMemConfig "
-        "hipDrvPointerGetAttributes hipGraphExecUpdate hipMemPoolGetAccess hipMemRangeGetAttributes hipModuleLoadDataEx "
-        "hipStreamGetCaptureInfo hipStreamGetCaptureInfo_v2 hipTexRefGetAddressMode hipThreadExchangeStreamCaptureMode"
+        "hipCtxGetCacheConfig hipCtxGetSharedMemConfig hipDeviceGetCacheConfig "
+        "hipDeviceGetSharedMemConfig "
+        "hipDrvPointerGetAttributes hipGraphExecUpdate hipMemPoolGetAccess "
+        "hipMemRangeGetAttributes hipModuleLoadDataEx "
+        "hipStreamGetCaptureInfo hipStreamGetCaptureInfo_v2 hipTexRefGetAddressMode "
+        "hipThreadExchangeStreamCaptureMode"
     ),
     # HIP Python calls HIP 5's functions by HIP 6's names only.
     "RuntimeError: failed to dlsym": "hipChooseDevice hipGetDeviceProperties",
@@ -62,7 +71,12 @@ OURS_ALONE = {"hipChooseDeviceR0000", "hipGetDevicePropertiesR0000"}
 # Functions that crash on NULL in HIP 5.2.
 CRASHES = {
     "entrepot.hip": {"hipKernelNameRef"},
-    "entrepot.hiprtc": {"hiprtcCompileProgram", "hiprtcCreateProgram", "hiprtcGetCodeSize", "hiprtcGetProgramLogSize"},
+    "entrepot.hiprtc": {
+        "hiprtcCompileProgram",
+        "hiprtcCreateProgram",
+        "hiprtcGetCodeSize",
+        "hiprtcGetProgramLogSize",
+    },
 }
 
 # Functions of HIP Python that Entrepot lacks.
@@ -70,24 +84,35 @@ ABSENT = {
     # HIP 7.1, the source of our headers, declares these in no public header.
     "entrepot.hip": set(
         # execution contexts, and what they divide
-        "hipDevResource hipDevResourceDesc_t hipDevResourceGenerateDesc hipDevResourceType hipDevResource_st "
-        "hipDevResource_st_union_0 hipDevSmResource hipDevSmResourceGroupParams hipDevSmResourceGroupParams_st "
-        "hipDevSmResourceGroup_flags hipDevSmResourceSplit hipDevSmResourceSplitByCount hipDevSmResourceSplitByCount_flags "
-        "hipDevWorkqueueConfigResource hipDevWorkqueueConfigScope hipDevWorkqueueResource hipDeviceGetDevResource "
-        "hipDeviceGetExecutionCtx hipExecutionCtxDestroy hipExecutionCtxGetDevResource hipExecutionCtxGetDevice "
-        "hipExecutionCtxGetId hipExecutionCtxRecordEvent hipExecutionCtxStreamCreate hipExecutionCtxSynchronize "
+        "hipDevResource hipDevResourceDesc_t hipDevResourceGenerateDesc hipDevResourceType "
+        "hipDevResource_st "
+        "hipDevResource_st_union_0 hipDevSmResource hipDevSmResourceGroupParams "
+        "hipDevSmResourceGroupParams_st "
+        "hipDevSmResourceGroup_flags hipDevSmResourceSplit hipDevSmResourceSplitByCount "
+        "hipDevSmResourceSplitByCount_flags "
+        "hipDevWorkqueueConfigResource hipDevWorkqueueConfigScope hipDevWorkqueueResource "
+        "hipDeviceGetDevResource "
+        "hipDeviceGetExecutionCtx hipExecutionCtxDestroy hipExecutionCtxGetDevResource "
+        "hipExecutionCtxGetDevice "
+        "hipExecutionCtxGetId hipExecutionCtxRecordEvent hipExecutionCtxStreamCreate "
+        "hipExecutionCtxSynchronize "
         "hipExecutionCtxWaitEvent hipExecutionCtx_t hipGreenCtxCreate hipStreamGetDevResource "
         "ihipDevResourceDesc_t ihipExecutionCtx_t "
         # memory
-        "hipArrayMemoryRequirements hipDrvMemDiscardAndPrefetchBatchAsync hipDrvMemDiscardBatchAsync "
+        "hipArrayMemoryRequirements hipDrvMemDiscardAndPrefetchBatchAsync "
+        "hipDrvMemDiscardBatchAsync "
         "hipExtDynDataPrefetchConfig hipExtDynDataPrefetchRegion hipExtDynDataPrefetchTemporal "
-        "hipMemDiscardAndPrefetchBatchAsync hipMemDiscardBatchAsync hipMemFabricHandle_st hipMemFabricHandle_t "
+        "hipMemDiscardAndPrefetchBatchAsync hipMemDiscardBatchAsync hipMemFabricHandle_st "
+        "hipMemFabricHandle_t "
         "hipMemGetDefaultMemPool hipMemGetMemPool hipMemPrefetchBatchAsync hipMemSetMemPool "
         "hipMipmappedArrayGetMemoryRequirements "
         # kernels, libraries, launches
-        "hipClusterSchedulingPolicy hipGetProcAddress_spt hipKernelGetAttribute hipKernelGetFunction hipKernelGetLibrary "
-        "hipKernelGetName hipKernelGetParamInfo hipKernelSetAttribute hipLaunchAttributeValue_struct_0 "
-        "hipLibraryEnumerateKernels hipLibraryGetGlobal hipLibraryGetManaged hipOccupancyAvailableDynamicSMemPerBlock "
+        "hipClusterSchedulingPolicy hipGetProcAddress_spt hipKernelGetAttribute "
+        "hipKernelGetFunction hipKernelGetLibrary "
+        "hipKernelGetName hipKernelGetParamInfo hipKernelSetAttribute "
+        "hipLaunchAttributeValue_struct_0 "
+        "hipLibraryEnumerateKernels hipLibraryGetGlobal hipLibraryGetManaged "
+        "hipOccupancyAvailableDynamicSMemPerBlock "
         "hipOccupancyMaxActiveClusters hipOccupancyMaxPotentialClusterSize hipStreamCopyAttributes "
         # the runtime's log
         "hipExtDisableLogging hipExtEnableLogging hipExtSetLoggingParams".split()
@@ -106,7 +131,9 @@ def words(table: dict[str, str]) -> dict[str, str]:
 
 def calls(module: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
     """Function → kinds of its arguments: Entrepot's, and HIP Python's by its docstring."""
-    described = json.loads((ROOT / f"tools/bindgen/libraries/{module.split('.')[1]}.json").read_text())["functions"]
+    described = json.loads(
+        (ROOT / f"tools/bindgen/libraries/{module.split('.')[1]}.json").read_text()
+    )["functions"]
     ours, theirs = {}, {}
     for each in described:
         name = each["name"].replace("R0600", "")
@@ -118,10 +145,22 @@ def calls(module: str) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
                 "enum": type_.get("name"),
                 "record": type_.get("name"),
             }.get(type_["kind"], "null")
-        parameters = inspect.signature(getattr(importlib.import_module(module), each["name"])).parameters.values()
-        ours[name] = [kinds[parameter.name] for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
-        head = re.match(r"\w+\((.*)\)", getattr(_oracle(module), name, None).__doc__ or "") if _has(module, name) else None
-        theirs[name] = [kinds[word.split()[-1]] for word in head[1].split(",") if word] if head else ours[name]
+        parameters = inspect.signature(
+            getattr(importlib.import_module(module), each["name"])
+        ).parameters.values()
+        ours[name] = [
+            kinds[parameter.name]
+            for parameter in parameters
+            if parameter.kind is not parameter.KEYWORD_ONLY
+        ]
+        head = (
+            re.match(r"\w+\((.*)\)", getattr(_oracle(module), name, None).__doc__ or "")
+            if _has(module, name)
+            else None
+        )
+        theirs[name] = (
+            [kinds[word.split()[-1]] for word in head[1].split(",") if word] if head else ours[name]
+        )
     return ours, theirs
 
 
@@ -133,7 +172,9 @@ def _has(module: str, name: str) -> bool:
     return importlib.util.find_spec("rocm") is not None and hasattr(_oracle(module), name)
 
 
-def outcomes(module: str, runtime: str, arguments: dict[str, list[str]], folder: Path) -> dict[str, str]:
+def outcomes(
+    module: str, runtime: str, arguments: dict[str, list[str]], folder: Path
+) -> dict[str, str]:
     """HIP 5 has hipRTC in the runtime itself: HIP Python asks for a library of that name, and
     finds it in the folder."""
     worker = Path(__file__).with_name("statuses.py")
@@ -143,7 +184,12 @@ def outcomes(module: str, runtime: str, arguments: dict[str, list[str]], folder:
         capture_output=True,
         text=True,
         timeout=250,
-        env={**os.environ, "LD_LIBRARY_PATH": os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")]))},
+        env={
+            **os.environ,
+            "LD_LIBRARY_PATH": os.pathsep.join(
+                filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")])
+            ),
+        },
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -161,7 +207,11 @@ def version() -> int:
 def library() -> str:
     """The path of the runtime that entrepot.hip has opened."""
     hip.hipInit(0)
-    opened = [line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libamdhip64.so" in line]
+    opened = [
+        line.split()[-1]
+        for line in Path("/proc/self/maps").read_text().splitlines()
+        if "/libamdhip64.so" in line
+    ]
     if not opened:
         pytest.skip("the HIP library that is used here is not AMD's")
     return opened[0]
@@ -182,7 +232,9 @@ class Asked:
         return outcomes(LIBRARIES[self.module], self.runtime, self._their_calls, self.folder)
 
     def with_other_arguments(self) -> set[str]:
-        return {name for name in self.calls if len(self.calls[name]) != len(self._their_calls[name])}
+        return {
+            name for name in self.calls if len(self.calls[name]) != len(self._their_calls[name])
+        }
 
 
 @pytest.fixture(scope="module", params=LIBRARIES)
@@ -213,7 +265,10 @@ def test_missing_functions_are_absent_from_the_library(asked):
     if asked.module == "entrepot.hiprtc" and version() >= 600:
         pytest.skip("hipRTC is a library of its own")
     assert {name for name in missing if hasattr(opened, name)} == set()
-    assert {name for name in asked.ours if not hasattr(opened, name)} - missing <= {"hipGetDeviceProperties", "hipChooseDevice"}
+    assert {name for name in asked.ours if not hasattr(opened, name)} - missing <= {
+        "hipGetDeviceProperties",
+        "hipChooseDevice",
+    }
 
 
 @pytest.mark.hip_library
@@ -232,7 +287,9 @@ def test_statuses_match_hip_python(asked):
     assert different == {}
     assert equal >= {"entrepot.hip": 351, "entrepot.hiprtc": 7}[asked.module]
     if version() == 502:
-        certain = {name for name, said in excused.items() if said != "ValueError" and name in asked.ours}
+        certain = {
+            name for name, said in excused.items() if said != "ValueError" and name in asked.ours
+        }
         assert {name for name in certain if theirs[name] == asked.ours[name]} == set()
 
 
@@ -240,7 +297,9 @@ def test_statuses_match_hip_python(asked):
 @pytest.mark.hip_python
 def test_differing_arguments_are_listed(asked):
     of_this = "hiprtc" if asked.module == "entrepot.hiprtc" else "hip"
-    assert asked.with_other_arguments() == {name for name in words(OTHER_ARGUMENTS) if re.match("hip(rtc)?", name)[0] == of_this}
+    assert asked.with_other_arguments() == {
+        name for name in words(OTHER_ARGUMENTS) if re.match("hip(rtc)?", name)[0] == of_this
+    }
 
 
 @pytest.mark.hip_python
@@ -260,7 +319,11 @@ def test_the_documentation_has_their_number():
 def test_missing_names_are_absent_from_public_headers():
     """Missing from the public headers that the bindings are made from."""
     include = Path(importlib.util.find_spec("triton").origin).parent / "backends/amd/include/hip"
-    for_users = [*include.glob("*.h"), include / "amd_detail/amd_hip_runtime.h", include / "amd_detail/host_defines.h"]
+    for_users = [
+        *include.glob("*.h"),
+        include / "amd_detail/amd_hip_runtime.h",
+        include / "amd_detail/host_defines.h",
+    ]
     known = set(re.findall(r"\w+", "\n".join(header.read_text() for header in for_users)))
     assert "hipMalloc" in known
     assert ABSENT["entrepot.hip"] & known == set()

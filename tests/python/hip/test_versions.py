@@ -43,10 +43,12 @@ PRINTED = """
 import os
 os.environ["ENTREPOT_HIP_LIBRARY"] = "{library}"
 from entrepot import hip
-print(hip.hipGraphNodeType.hipGraphNodeTypeKernel.value, hip.hipGraphNodeType.hipGraphNodeTypeMemcpyFromSymbol.value)
+print(hip.hipGraphNodeType.hipGraphNodeTypeKernel.value)
+print(hip.hipGraphNodeType.hipGraphNodeTypeMemcpyFromSymbol.value)
 print(hip.hipMemoryType.hipMemoryTypeHost.value, hip.hipIpcMemLazyEnablePeerAccess)
 print(hip.HIP_MEMCPY3D.c_sizeof(), hip.hipExternalSemaphoreWaitParams.c_sizeof())
-print(vars(hip.hipMemAllocationProp)["location"].offset, vars(hip.HIP_MEMSET_NODE_PARAMS)["width"].offset)
+print(vars(hip.hipMemAllocationProp)["location"].offset)
+print(vars(hip.HIP_MEMSET_NODE_PARAMS)["width"].offset)
 """
 
 
@@ -54,25 +56,35 @@ print(vars(hip.hipMemAllocationProp)["location"].offset, vars(hip.HIP_MEMSET_NOD
 def test_a_library_of_each_version(tmp_path, version):
     """A stand-in with the symbols of the version and of all earlier ones."""
     signs = [each for earlier, names in SIGNS.items() if earlier <= version for each in names]
-    (tmp_path / "hip.c").write_text("".join(f"void {each}(void) {{}}\n" for each in ["hipInit", *signs]))
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libhip.so", tmp_path / "hip.c"], check=True)
-    assert [int(each) for each in run(PRINTED.format(library=tmp_path / "libhip.so")).split()] == MEANT[version]
+    (tmp_path / "hip.c").write_text(
+        "".join(f"void {each}(void) {{}}\n" for each in ["hipInit", *signs])
+    )
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", tmp_path / "libhip.so", tmp_path / "hip.c"], check=True
+    )
+    assert [
+        int(each) for each in run(PRINTED.format(library=tmp_path / "libhip.so")).split()
+    ] == MEANT[version]
 
 
 def test_memset_nodes_get_the_librarys_layout(tmp_path):
     """Version 7.0 used hipMemsetParams for them. HIP 6's struct has another layout, which its
     library gets."""
     source = "#include <stdint.h>\nint hipGetDevicePropertiesR0600(void) { return 0; }\n"
-    source += "int hipDrvGraphAddMemsetNode(void **node, void *graph, const void *on, uint64_t count, const uint64_t *params,"
+    source += "int hipDrvGraphAddMemsetNode(void **node, void *graph, const void *on, "
+    source += "uint64_t count, const uint64_t *params,"
     source += " void *context) { *node = (void *)params[3]; return 0; }\n"
     (tmp_path / "hip.c").write_text(source)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libhip.so", tmp_path / "hip.c"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", tmp_path / "libhip.so", tmp_path / "hip.c"], check=True
+    )
     assert (
         run(f"""
         import os
         os.environ["ENTREPOT_HIP_LIBRARY"] = "{tmp_path}/libhip.so"
         from entrepot import hip
-        status, node = hip.hipDrvGraphAddMemsetNode(None, None, 0, hip.HIP_MEMSET_NODE_PARAMS(width=77), None)
+        params = hip.HIP_MEMSET_NODE_PARAMS(width=77)
+        status, node = hip.hipDrvGraphAddMemsetNode(None, None, 0, params, None)
         print(status.name, int(node))
     """)
         == "hipSuccess 77"
@@ -82,7 +94,9 @@ def test_memset_nodes_get_the_librarys_layout(tmp_path):
 @pytest.mark.hip_library
 def test_by_the_library():
     is_later = hip._library.has("hipGetDevicePropertiesR0600")
-    assert hip.hipDeviceProp_t is (hip.hipDeviceProp_tR0600 if is_later else hip.hipDeviceProp_tR0000)
+    assert hip.hipDeviceProp_t is (
+        hip.hipDeviceProp_tR0600 if is_later else hip.hipDeviceProp_tR0000
+    )
     assert hip.hipMemoryType.hipMemoryTypeHost == (1 if is_later else 0)
     assert hip.hipPointerAttribute_t().type == 0
     assert isinstance(hip.hipPointerAttribute_t().type, hip.hipMemoryType)
@@ -102,7 +116,10 @@ def test_structs_by_the_library(name):
 def test_structs_of_hip_5_match_its_headers(tmp_path, name):
     """Debian's headers are those of 5.2."""
     headers = Path("/usr/include/hip")
-    if not (headers / "hip_version.h").exists() or "HIP_VERSION_MAJOR 5" not in (headers / "hip_version.h").read_text():
+    if (
+        not (headers / "hip_version.h").exists()
+        or "HIP_VERSION_MAJOR 5" not in (headers / "hip_version.h").read_text()
+    ):
         pytest.skip("HIP 5's headers are not here: apt-get install libamdhip64-dev")
     record = getattr(hip, f"{name}R0000")
     places = "".join(f'printf("%zu ", offsetof({name}, {field}));' for field in record.PROPERTIES())
@@ -111,8 +128,12 @@ def test_structs_of_hip_5_match_its_headers(tmp_path, name):
         f"#include <hip/hip_runtime_api.h>\n#include <stddef.h>\n#include <stdio.h>\n"
         f'int main(void) {{ {places} printf("%zu", sizeof({name})); return 0; }}\n'
     )
-    subprocess.run(["cc", "-w", "-D__HIP_PLATFORM_AMD__", "-o", tmp_path / "layout", program], check=True)
-    found = subprocess.run([tmp_path / "layout"], capture_output=True, text=True, check=True).stdout.split()
+    subprocess.run(
+        ["cc", "-w", "-D__HIP_PLATFORM_AMD__", "-o", tmp_path / "layout", program], check=True
+    )
+    found = subprocess.run(
+        [tmp_path / "layout"], capture_output=True, text=True, check=True
+    ).stdout.split()
     expected = [vars(record)[field].offset for field in record.PROPERTIES()]
     assert [int(each) for each in found] == [*expected, record.c_sizeof()]
 
@@ -123,7 +144,10 @@ def test_layouts_without_a_library_match_the_headers():
         import os
         os.environ["ENTREPOT_HIP_LIBRARY"] = "/no/such/library"
         from entrepot import LibraryError, hip
-        print(hip.hipMemoryType.hipMemoryTypeHost.value, hip.hipDeviceProp_t().c_sizeof() == hip.hipDeviceProp_tR0600.c_sizeof())
+        print(
+            hip.hipMemoryType.hipMemoryTypeHost.value,
+            hip.hipDeviceProp_t().c_sizeof() == hip.hipDeviceProp_tR0600.c_sizeof(),
+        )
         try:
             hip.hipInit(0)
         except LibraryError as error:
@@ -138,7 +162,8 @@ def test_stand_in_for_hip_6_uses_its_layouts(tmp_path):
     source = tmp_path / "hip.c"
     source.write_text(
         "int hipGetDevicePropertiesR0600(char *prop, int device) { prop[0] = 'x'; return 0; }\n"
-        "int hipPointerGetAttributes(int *attributes, const void *p) { attributes[0] = 2; return 0; }\n"
+        "int hipPointerGetAttributes(int *attributes, const void *p) { attributes[0] = 2; return "
+        "0; }\n"
     )
     subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libhip.so", source], check=True)
     assert (

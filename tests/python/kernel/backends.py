@@ -48,7 +48,9 @@ class Backend:
     def run(self, kernel: Any, global_range: Any, local_range: Any, *arguments: Any) -> list[Any]:
         """Runs the kernel on copies of the NumPy arrays among the arguments, and returns their
         elements."""
-        moved = [self.array(value) if isinstance(value, np.ndarray) else value for value in arguments]
+        moved = [
+            self.array(value) if isinstance(value, np.ndarray) else value for value in arguments
+        ]
         self.launch(kernel, global_range, local_range, *moved)
         return [values_of(value) for value in moved if isinstance(value, ep.Array)]
 
@@ -78,21 +80,30 @@ BACKENDS = [
 
 
 def _params(backends: list[Backend]) -> list[object]:
-    return [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in backends]
+    return [
+        pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker))
+        for each in backends
+    ]
 
 
 #: SYCL's own compiler takes up to a second a kernel. It runs in every test with
 #: ENTREPOT_SYCL_SOURCE=1, else only in those of every_dialect.
-_QUICK = [each for each in BACKENDS if each.dialect != "sycl" or os.environ.get("ENTREPOT_SYCL_SOURCE")]
+_QUICK = [
+    each for each in BACKENDS if each.dialect != "sycl" or os.environ.get("ENTREPOT_SYCL_SOURCE")
+]
 
 #: Every backend, as parameters with their markers.
 every_backend = pytest.mark.parametrize("backend", _params(_QUICK))
 #: Those that compile.
-every_compiler = pytest.mark.parametrize("backend", _params([each for each in _QUICK if not each.simulates]))
+every_compiler = pytest.mark.parametrize(
+    "backend", _params([each for each in _QUICK if not each.simulates])
+)
 #: Every backend and SYCL's dialect, for tests of differences between dialects.
 every_dialect = pytest.mark.parametrize("backend", _params(BACKENDS))
 #: The compiled dialects, SYCL's included.
-every_compiled_dialect = pytest.mark.parametrize("backend", _params([each for each in BACKENDS if not each.simulates]))
+every_compiled_dialect = pytest.mark.parametrize(
+    "backend", _params([each for each in BACKENDS if not each.simulates])
+)
 #: The devices of these backends, for tests in which the device selects the dialect.
 every_device = pytest.mark.parametrize(
     "device",

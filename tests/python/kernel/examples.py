@@ -30,7 +30,10 @@ OF_THE_SUITE = [
         for dtype in ("int8", "uint32", "int64")
     ],
     *[
-        (mathematics.of_parts, f"void({dtype}[:, :], int64[::1], {dtype}[::1], {dtype}[::1], int64[::1])")
+        (
+            mathematics.of_parts,
+            f"void({dtype}[:, :], int64[::1], {dtype}[::1], {dtype}[::1], int64[::1])",
+        )
         for dtype in ("float16", "bfloat16", "float32", "float64")
     ],
     (mathematics.of_tuples, "void(float64[:, :], float64[:, :])"),
@@ -56,7 +59,10 @@ OF_THE_SUITE = [
     ],
     (group_operations.votes, "void(int32[:, :], int64[:, :], int32[::1])"),
     *[
-        (atomics_of_groups.in_local_memory(dtype), f"void({dtype}[:, :], {dtype}[:, :], {dtype}[::1])")
+        (
+            atomics_of_groups.in_local_memory(dtype),
+            f"void({dtype}[:, :], {dtype}[:, :], {dtype}[::1])",
+        )
         for dtype in atomics_of_groups.DTYPES
     ],
     (atomics_of_groups.by_reference, "void(int64[::1], int64[:, :])"),
@@ -76,7 +82,9 @@ def filling(size: int, with_group_function: bool):
         memory = dppy.local.array(size, dppy.uint8)
         memory[i] = i
         dppy.barrier()
-        out[i] = dppy.group.reduce(memory[size - 1 - i]) if with_group_function else memory[size - 1 - i]
+        out[i] = (
+            dppy.group.reduce(memory[size - 1 - i]) if with_group_function else memory[size - 1 - i]
+        )
 
     return fills
 
@@ -91,7 +99,15 @@ def looking_up(sizes: tuple[int, ...]):
         i = dppy.get_global_id(0)
         first, second = dppy.constant.array(a), dppy.constant.array(b)
         third, fourth = dppy.constant.array(c), dppy.constant.array(d)
-        out[i] = first[i] + second[i] + third[i] + fourth[i] + math.sin(x[i]) + math.lgamma(x[i]) + x[i] ** 0.3
+        out[i] = (
+            first[i]
+            + second[i]
+            + third[i]
+            + fourth[i]
+            + math.sin(x[i])
+            + math.lgamma(x[i])
+            + x[i] ** 0.3
+        )
         print("read", i, x[i])
 
     return looks_up
@@ -109,5 +125,9 @@ def texts_of(name: str, dialect: str) -> list[str]:
             if shadowed is not None:
                 sys.modules[name] = shadowed
     module.check(ep.device("host"))
-    kernels = [each for each in vars(module).values() if isinstance(each, type(dppy.kernel(lambda x: None)))]
+    kernels = [
+        each
+        for each in vars(module).values()
+        if isinstance(each, type(dppy.kernel(lambda x: None)))
+    ]
     return [each.source(dialect) for each in kernels if each.specialisations]

@@ -137,7 +137,9 @@ def shuffles(out, x):
     out[i, 3] = cuda.shfl_down_sync(0xFFFFFFFF, x[i], 1)
 
 
-def _shuffles(column: int, part: slice, other: Callable[[np.ndarray], np.ndarray]) -> Callable[[], None]:
+def _shuffles(
+    column: int, part: slice, other: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[], None]:
     def test() -> None:
         x = np.arange(32, dtype="i4") * 3
         out, _ = run(shuffles, 1, 32, np.zeros((32, 4), "i4"), x)

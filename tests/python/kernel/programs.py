@@ -1,4 +1,5 @@
-"""Random kernels: Hypothesis strategies of the text of modules, and the arguments that the kernels in them are launched with.
+"""Random kernels: Hypothesis strategies of the text of modules, and the arguments that the kernels
+in them are launched with.
 
 The kernels use every operator on integers of all widths and float16 to float64. They use
 conditions, loops, device functions, tuples, elements and parts of strided views. They use private
@@ -28,8 +29,18 @@ Choice = TypeVar("Choice")
 
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 #: One-dimensional arrays with an element for each work-item: their names, by dtype.
-ARRAYS = {"int8": "a", "uint8": "b", "int32": "c", "uint32": "d", "int64": "e", "uint64": "f", "int16": "g", "uint16": "h"}
-#: Work-items of a launch and of a group, and shapes of both that number the work-items of a group without gaps.
+ARRAYS = {
+    "int8": "a",
+    "uint8": "b",
+    "int32": "c",
+    "uint32": "d",
+    "int64": "e",
+    "uint64": "f",
+    "int16": "g",
+    "uint16": "h",
+}
+#: Work-items of a launch and of a group, and shapes of both that number the work-items of a group
+#: without gaps.
 SIZES = {
     (8, 4): ["8, 4", "(4, 2), (2, 2)", "(2, 2, 2), (1, 2, 2)"],
     (16, 8): ["16, 8", "(8, 2), (4, 2)", "(2, 2, 4), (1, 2, 4)"],
@@ -49,7 +60,12 @@ ATOMICS = ["add", "sub", "min", "max", "and_", "or_", "xor", "add"]
 CELLS = len(ATOMICS)
 
 #: Parameters of every program.
-PARAMETERS = "out, floats, cells, sums, grid, small, rounded, a, b, c, d, e, f, g, h, x, y, halves, flags, table, wide, cube, n"
+PARAMETERS = (
+    "out, floats, cells, sums, grid, small, rounded, a, b, c, d, e, f, g, h, x, y, halves, flags, "
+    "table, wide, cube, n"
+)
+#: Binary operators of integers.
+OPERATORS = ("+", "-", "*", "//", "%", "&", "|", "^")
 
 _HEAD = """\
 import math
@@ -91,7 +107,9 @@ class _Writer:
     functions: dict[str, str] = field(default_factory=dict)  # text by name
     functions_of_pairs: list[str] = field(default_factory=list)
     readers: dict[str, str] = field(default_factory=dict)  # functions of an array
-    pairs: dict[str, tuple[str, str]] = field(default_factory=dict)  # functions that return two integers: types by name
+    pairs: dict[str, tuple[str, str]] = field(
+        default_factory=dict
+    )  # functions that return two integers: types by name
     in_function: bool = False
     has_private: bool = False
     neighbour: str = "lid"
@@ -108,18 +126,29 @@ class _Writer:
     def chance(self, of: int) -> bool:
         return self.draw(st.integers(1, of)) == 1
 
-    # Expressions -----------------------------------------------------------------------------------------------------
+    # Expressions ----------------------------------------------------------------------------------
 
     def typed_integer(self) -> str:
         """A typed leaf of an expression."""
         kind = self.one_of(*INTEGERS)
-        constant = f"({self.one_of('-', '~')}dppy.{kind}({self.one_of(0, 1, 5, 100, np.iinfo(kind).max)}))"
+        constant = (
+            f"({self.one_of('-', '~')}dppy.{kind}({self.one_of(0, 1, 5, 100, np.iinfo(kind).max)}))"
+        )
         if self.in_function:
             return self.one_of(*self.integers, *self.untyped, constant)
         if self.chance(4):
             return self.of_a_view()
         array = self.one_of(*ARRAYS.values())
-        leaves = [constant, f"{array}[i]", f"{array}[{self.place()}]", "i", self.neighbour, "n", *self.integers, *self.untyped]
+        leaves = [
+            constant,
+            f"{array}[i]",
+            f"{array}[{self.place()}]",
+            "i",
+            self.neighbour,
+            "n",
+            *self.integers,
+            *self.untyped,
+        ]
         leaves.append(f"grid[i, {self.place(COLUMNS)}]")
         leaves.append("small[i]")
         if self.has_private:
@@ -131,8 +160,12 @@ class _Writer:
         return self.one_of(*leaves)
 
     def of_a_view(self) -> str:
-        """An element of an array of several dimensions, or of a part of one; or the length of a part."""
-        form = self.one_of("table", "table", "wide", "cube", "part", "row", "length", "flag", "single")
+        """An element of an array of several dimensions, or of a part of one; or the length of a
+        part.
+        """
+        form = self.one_of(
+            "table", "table", "wide", "cube", "part", "row", "length", "flag", "single"
+        )
         if form == "table":
             return f"table[{self.narrow(self.one_of('int8', 'uint8'), 2)}]"
         if form == "wide":
@@ -146,11 +179,13 @@ class _Writer:
             return self.one_of(
                 f"wide[{self.place()}][{self.place(WIDE)}]",
                 f"wide.T[{self.place(WIDE)}, {self.place()}]",
-                f"cube[{self.place(CUBE[0])}, 1:][{self.place(CUBE[1] - 1)}, {self.place(CUBE[2])}]",
+                f"cube[{self.place(CUBE[0])}, 1:][{self.place(CUBE[1] - 1)}, "
+                f"{self.place(CUBE[2])}]",
             )
         if form == "length":
             first, last = (self.narrow(self.one_of("int8", "uint8", "int16"), 1) for _ in range(2))
-            return f"len(table[{self.one_of(f'{first}:', f':{last}', f'{first}:{last}', f'{first}:{last}:2')}])"
+            part = self.one_of(f"{first}:", f":{last}", f"{first}:{last}", f"{first}:{last}:2")
+            return f"len(table[{part}])"
         if form == "flag":
             return f"dppy.{self.one_of(*INTEGERS)}(flags[{self.place()}])"
         return f"dppy.int64(x[{self.place()}] * x[i] {self.one_of('+', '-')} x[{self.place()}])"
@@ -159,7 +194,10 @@ class _Writer:
         """An index that is itself an element, from the front or the end; by default of an array
         with one element for each work-item."""
         extent = extent or self.items
-        at = f"{self.one_of(*ARRAYS.values())}[{self.one_of('i', self.neighbour, f'-1 - {self.neighbour}')}]"
+        at = (
+            f"{self.one_of(*ARRAYS.values())}"
+            f"[{self.one_of('i', self.neighbour, f'-1 - {self.neighbour}')}]"
+        )
         if self.chance(3):
             at = f"{self.one_of(*ARRAYS.values())}[{at} % {self.items}]"
         return self.one_of(f"{at} % {extent}", f"dppy.int64({at}) % {extent} - {extent}")
@@ -172,15 +210,19 @@ class _Writer:
         if self.in_function:
             leaves.append(f"dppy.{kind}({self.one_of('p', 'q')})")
         else:
-            leaves += [f"{ARRAYS[kind]}[i]", f"{ARRAYS[kind]}[{self.neighbour}]", f"{ARRAYS[kind]}[-1 - i]"]
+            leaves += [
+                f"{ARRAYS[kind]}[i]",
+                f"{ARRAYS[kind]}[{self.neighbour}]",
+                f"{ARRAYS[kind]}[-1 - i]",
+            ]
         if depth == 0:
             return self.one_of(*leaves)
         left = self.narrow(kind, depth - 1)
         form = self.one_of("binary", "binary", "literal", "twice", "shift", "unary", "call", "cast")
         if form == "binary":
-            return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.narrow(kind, depth - 1)})"
+            return f"({left} {self.one_of(*OPERATORS)} {self.narrow(kind, depth - 1)})"
         if form == "literal":
-            return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.draw(st.integers(0, 100))})"
+            return f"({left} {self.one_of(*OPERATORS)} {self.draw(st.integers(0, 100))})"
         if form == "twice":
             leaf = self.one_of(*leaves)
             return f"({leaf} {self.one_of('+', '*', '-')} {leaf})"
@@ -196,9 +238,24 @@ class _Writer:
         if depth == 0 or self.chance(4):
             return self.typed_integer()
         left = self.integer(depth - 1)
-        forms = ["binary", "binary", "binary", "literal", "square", "shift", "unary", "call", "select", "cast", "power", "real"]
+        forms = [
+            "binary",
+            "binary",
+            "binary",
+            "literal",
+            "square",
+            "shift",
+            "unary",
+            "call",
+            "select",
+            "cast",
+            "power",
+            "real",
+        ]
         if not self.in_function:
-            forms += ["narrow", "floor"] + ["half"] * bool(self.halves) + ["reader"] * bool(self.readers)
+            forms += (
+                ["narrow", "floor"] + ["half"] * bool(self.halves) + ["reader"] * bool(self.readers)
+            )
         form = self.one_of(*forms, *(["function", "function"] if self.functions else []))
         if form == "narrow":
             return self.narrow(self.one_of(*INTEGERS), 2)
@@ -207,12 +264,19 @@ class _Writer:
         if form == "half":
             return f"dppy.int64({self.half(1)})"
         if form == "reader":
-            part = self.one_of("table", "a", "h", f"wide[{self.place()}]", "table[3:40:2]", f"cube[1, {self.place(CUBE[1])}]")
+            part = self.one_of(
+                "table",
+                "a",
+                "h",
+                f"wide[{self.place()}]",
+                "table[3:40:2]",
+                f"cube[1, {self.place(CUBE[1])}]",
+            )
             return f"{self.one_of(*self.readers)}({part}, {left})"
         if form == "binary":
-            return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.integer(depth - 1)})"
+            return f"({left} {self.one_of(*OPERATORS)} {self.integer(depth - 1)})"
         if form == "literal":
-            return f"({left} {self.one_of('+', '-', '*', '//', '%', '&', '|', '^')} {self.draw(st.integers(0, 100))})"
+            return f"({left} {self.one_of(*OPERATORS)} {self.draw(st.integers(0, 100))})"
         if form == "square":  # 0 of what is not, and less than 0, where it wraps
             root = self.typed_integer()
             return f"({left} {self.one_of('+', '//', '%')} ({root} * {root}))"
@@ -222,47 +286,69 @@ class _Writer:
             return f"{self.one_of('-', '~', '+')}({left})"
         if form == "call":
             return f"{self.one_of('min', 'max')}({left}, {self.integer(depth - 1)})"
-        if form == "select" and not self.in_function and self.chance(2):  # whose types there are those of each call
+        if (
+            form == "select" and not self.in_function and self.chance(2)
+        ):  # whose types there are those of each call
             right = self.one_of(self.integer(depth - 1), str(self.draw(st.integers(0, 100))))
             if self.chance(3):
                 return f"({left} {self.one_of('and', 'or')} {right})"
             return f"({left} if {self.condition(depth - 1)} else {right})"
         if form == "select":
             kind = self.one_of(*INTEGERS)
-            return f"(dppy.{kind}({left}) if {self.condition(depth - 1)} else dppy.{kind}({self.integer(depth - 1)}))"
+            return (
+                f"(dppy.{kind}({left}) if {self.condition(depth - 1)} "
+                f"else dppy.{kind}({self.integer(depth - 1)}))"
+            )
         if form == "power":
             return f"({left} ** {self.draw(st.integers(0, 3))})"
         if form == "real":
             return f"dppy.int64({self.real(depth - 1)})"
         if form == "function":
-            return f"{self.one_of(*self.functions)}({left}, {self.integer(depth - 1)}, {self.real(depth - 1)})"
+            return (
+                f"{self.one_of(*self.functions)}"
+                f"({left}, {self.integer(depth - 1)}, {self.real(depth - 1)})"
+            )
         return f"dppy.{self.one_of(*INTEGERS)}({left})"
 
     def condition(self, depth: int) -> str:
         forms = ["compare", "compare", "chain", "logic", "not", "real"]
-        form = self.one_of(*forms, *([] if self.in_function else ["flag", "half"])) if depth else "compare"
+        form = (
+            self.one_of(*forms, *([] if self.in_function else ["flag", "half"]))
+            if depth
+            else "compare"
+        )
         if form == "flag":
             return f"flags[{self.place()}]"
         if form == "half":
             return f"{self.half(1)} {self.one_of('<', '<=', '==', '!=')} {self.half(1)}"
         operators = ("<", "<=", ">", ">=", "==", "!=")
         if form == "compare":
-            return f"{self.integer(depth and depth - 1)} {self.one_of(*operators)} {self.integer(depth and depth - 1)}"
+            return (
+                f"{self.integer(depth and depth - 1)} {self.one_of(*operators)} "
+                f"{self.integer(depth and depth - 1)}"
+            )
         if form == "chain":
             middle, last = self.integer(depth - 1), self.integer(depth - 1)
-            return f"{self.typed_integer()} {self.one_of(*operators)} {middle} {self.one_of(*operators)} {last}"
+            return (
+                f"{self.typed_integer()} {self.one_of(*operators)} {middle} "
+                f"{self.one_of(*operators)} {last}"
+            )
         if form == "real":
             return f"{self.real(depth - 1)} {self.one_of(*operators)} {self.real(depth - 1)}"
         if form == "not":
             return f"not ({self.condition(depth - 1)})"
-        return f"({self.condition(depth - 1)} {self.one_of('and', 'or')} {self.condition(depth - 1)})"
+        return (
+            f"({self.condition(depth - 1)} {self.one_of('and', 'or')} {self.condition(depth - 1)})"
+        )
 
     def real(self, depth: int) -> str:
         if depth == 0 or self.chance(4):
             if self.in_function:
                 return self.one_of(*self.floats)
             halves = [f"dppy.float64(dppy.int64({each}))" for each in self.halves]
-            return self.one_of("dppy.float64(x[i])", "y[i]", f"y[{self.place()}]", *self.floats, *halves)
+            return self.one_of(
+                "dppy.float64(x[i])", "y[i]", f"y[{self.place()}]", *self.floats, *halves
+            )
         left = self.real(depth - 1)
         form = self.one_of("binary", "binary", "literal", "call", "select", "integer")
         if form == "binary":
@@ -272,7 +358,9 @@ class _Writer:
                 return f"({left} / {self.one_of('2', '0.5', '-0.25')})"
             if self.chance(4):
                 return f"({left} {self.one_of('//', '%')} {self.one_of('2.0', '3.0', '-1.25')})"
-            return f"({left} {self.one_of('+', '-', '*')} {self.one_of('2', '0.5', '-1.25', '3.0')})"
+            return (
+                f"({left} {self.one_of('+', '-', '*')} {self.one_of('2', '0.5', '-1.25', '3.0')})"
+            )
         if form == "call":
             return f"{self.one_of('min', 'max')}({left}, {self.real(depth - 1)})"
         if form == "select":
@@ -281,7 +369,12 @@ class _Writer:
 
     def half(self, depth: int) -> str:
         """An expression of float16, which rounds after each operation."""
-        leaves = ["halves[i]", f"halves[{self.place()}]", *self.halves, f"dppy.float16({self.one_of(0.1, 2.25, -7.5)})"]
+        leaves = [
+            "halves[i]",
+            f"halves[{self.place()}]",
+            *self.halves,
+            f"dppy.float16({self.one_of(0.1, 2.25, -7.5)})",
+        ]
         if depth == 0 or self.chance(4):
             return self.one_of(*leaves)
         left = self.half(depth - 1)
@@ -296,11 +389,15 @@ class _Writer:
             return f"{self.one_of('min', 'max')}({left}, {self.half(depth - 1)})"
         return f"({left} if {self.condition(0)} else {self.half(depth - 1)})"
 
-    # Statements ------------------------------------------------------------------------------------------------------
+    # Statements -----------------------------------------------------------------------------------
 
     def assign_integer(self) -> None:
         value = self.integer(2)
-        if self.types and self.chance(3) and (mine := [each for each in self.integers if each in self.types]):
+        if (
+            self.types
+            and self.chance(3)
+            and (mine := [each for each in self.integers if each in self.types])
+        ):
             name = self.one_of(*mine)
             self.line(f"{name} = dppy.{self.types[name]}({value})")
             return
@@ -347,7 +444,11 @@ class _Writer:
             self.types[name] = "int64"
         else:
             some, other = (self.draw(st.integers(0, 100)) for _ in range(2))
-            self.line(f"{name} = {some}" if self.chance(2) else f"{name} = {some} if {self.condition(1)} else {other}")
+            self.line(
+                f"{name} = {some}"
+                if self.chance(2)
+                else f"{name} = {some} if {self.condition(1)} else {other}"
+            )
             self.types[name] = kind
         self.line(f"out[i] += {name} - 1")
         self.line(f"{name} {self.one_of('+', '-', '*')}= dppy.{kind}({self.integer(1)})")
@@ -365,11 +466,20 @@ class _Writer:
         value = self.real(2)
         if self.chance(4):
             value = f"({value} / {self.one_of(*INEXACT_DIVISORS)})"
-        return f"dppy.float64(dppy.int64(max(min(dppy.float64({value}), 1000.0), -1000.0) * 4.0)) / 4.0"
+        return (
+            f"dppy.float64(dppy.int64(max(min(dppy.float64({value}), 1000.0), -1000.0) * 4.0)) "
+            f"/ 4.0"
+        )
 
     def function(self) -> None:
         """A function of two integers of any type and a float; it may call existing ones."""
-        writer = _Writer(self.draw, integers=["p", "q"], floats=["z"], functions=dict(self.functions), in_function=True)
+        writer = _Writer(
+            self.draw,
+            integers=["p", "q"],
+            floats=["z"],
+            functions=dict(self.functions),
+            in_function=True,
+        )
         writer.types = {}
         kind = self.one_of(*INTEGERS)
         name = f"function{len(self.functions)}"
@@ -393,20 +503,33 @@ class _Writer:
                 writer.integers.append(total)
                 writer.types[total] = "int64"
         writer.line(f"return dppy.{kind}({writer.integer(2)})")
-        self.functions[name] = "\n".join(["", "@dppy.func", f"def {name}(p, q, z):", *writer.lines, ""])
+        self.functions[name] = "\n".join(
+            ["", "@dppy.func", f"def {name}(p, q, z):", *writer.lines, ""]
+        )
 
     def reader(self) -> None:
         """A function of an array and an integer."""
         kind, name = self.one_of(*INTEGERS), f"reader{len(self.readers)}"
-        place = self.one_of("p % len(t)", "dppy.int64(p) % len(t) - len(t)", "-1 - p % len(t)", "(p * p) % len(t)")
-        value = f"t[{place}] {self.one_of('+', '-', '*', '//', '%')} {self.one_of('t[0]', 'p', 'len(t)', '3')}"
+        place = self.one_of(
+            "p % len(t)", "dppy.int64(p) % len(t) - len(t)", "-1 - p % len(t)", "(p * p) % len(t)"
+        )
+        value = (
+            f"t[{place}] {self.one_of('+', '-', '*', '//', '%')} "
+            f"{self.one_of('t[0]', 'p', 'len(t)', '3')}"
+        )
         text = f"\n@dppy.func\ndef {name}(t, p):\n    return dppy.{kind}({value})\n"
         self.readers[name] = text
 
     def pair(self) -> None:
         """A function that returns two integers."""
         name, kinds = f"pair{len(self.pairs)}", (self.one_of(*INTEGERS), self.one_of(*INTEGERS))
-        writer = _Writer(self.draw, integers=["p", "q"], floats=["z"], functions=dict(self.functions), in_function=True)
+        writer = _Writer(
+            self.draw,
+            integers=["p", "q"],
+            floats=["z"],
+            functions=dict(self.functions),
+            in_function=True,
+        )
         values = ", ".join(f"dppy.{kind}({writer.integer(1)})" for kind in kinds)
         self.pairs[name] = kinds
         self.functions_of_pairs.append(f"\n@dppy.func\ndef {name}(p, q, z):\n    return {values}\n")
@@ -429,7 +552,10 @@ class _Writer:
             name = self.one_of(*self.pairs)
             targets = [f"v{self.made}", f"v{self.made + 1}"]
             self.made += 2
-            self.line(f"{', '.join(targets)} = {name}({self.integer(1)}, {self.integer(0)}, {self.real(0)})")
+            self.line(
+                f"{', '.join(targets)} = {name}({self.integer(1)}, {self.integer(0)}, "
+                f"{self.real(0)})"
+            )
             self.types.update(zip(targets, self.pairs[name], strict=True))
             self.integers += targets
             return
@@ -441,13 +567,20 @@ class _Writer:
         def item(target: str) -> str:
             kind = self.types.get(target, "int64")
             source = self.one_of(*sources, self.narrow(kind, 1))
-            return source if self.types.get(source) == kind and self.chance(2) else f"dppy.{kind}({source})"
+            return (
+                source
+                if self.types.get(source) == kind and self.chance(2)
+                else f"dppy.{kind}({source})"
+            )
 
         items = [item(target) for target in targets]
         form = self.one_of("flat", "nested", "nested", "several", "variable")
         if form == "nested" and len(targets) > 2:
             at = self.draw(st.integers(0, len(targets) - 2))
-            nested = [", ".join([*each[:at], f"({each[at]}, {each[at + 1]})", *each[at + 2 :]]) for each in (targets, items)]
+            nested = [
+                ", ".join([*each[:at], f"({each[at]}, {each[at + 1]})", *each[at + 2 :]])
+                for each in (targets, items)
+            ]
             self.line(f"{nested[0]} = {nested[1]}")
             return
         left, right = ", ".join(targets), ", ".join(items)
@@ -475,26 +608,43 @@ class _Writer:
         self.indent += 1
         for _ in range(self.draw(st.integers(1, 3))):
             other = self.one_of(name, *self.integers)
-            value = self.one_of(name, f"({name} {self.one_of('+', '-', '*')} {other})", f"abs({name})", f"({name} << 1)")
+            value = self.one_of(
+                name,
+                f"({name} {self.one_of('+', '-', '*')} {other})",
+                f"abs({name})",
+                f"({name} << 1)",
+            )
             if kind in ("int8", "uint8") and self.chance(2):
-                self.line(f"out[i] ^= table[{self.one_of(name, f'{name} + {name}', f'{name} * 2', f'abs({name})', f'-{name}')}]")
+                index = self.one_of(
+                    name, f"{name} + {name}", f"{name} * 2", f"abs({name})", f"-{name}"
+                )
+                self.line(f"out[i] ^= table[{index}]")
                 continue
             use = self.one_of("quotient", "quotient", "index", "length", "loop", "halved")
             if use == "quotient":
-                self.line(f"out[i] += dppy.int64({value} {self.one_of('//', '%')} {self.one_of('2', '4', '7', '13', other)})")
+                self.line(
+                    f"out[i] += dppy.int64({value} {self.one_of('//', '%')} "
+                    f"{self.one_of('2', '4', '7', '13', other)})"
+                )
             elif use == "index":
-                self.line(f"out[i] ^= table[{self.one_of(f'{value} % 13', f'{value} % 16', f'{value} & 15')}]")
+                index = self.one_of(f"{value} % 13", f"{value} % 16", f"{value} & 15")
+                self.line(f"out[i] ^= table[{index}]")
             elif use == "length":
-                self.line(f"out[i] += len(table[{self.one_of(f'{value} % 100:', f':{value} % 100', f'{value} & 63:')}])")
+                part = self.one_of(f"{value} % 100:", f":{value} % 100", f"{value} & 63:")
+                self.line(f"out[i] += len(table[{part}])")
             elif use == "loop":
-                ends = self.one_of(f"{name} % 5", f"min({name}, 5)", f"max({name}, 3), 6", f"-1, {value} % 4")
+                ends = self.one_of(
+                    f"{name} % 5", f"min({name}, 5)", f"max({name}, 3), 6", f"-1, {value} % 4"
+                )
                 self.line(f"for k in range({ends}):")
                 self.line("    out[i] += k + 1")
                 self.line("    if not -2 < k < 9:")
                 self.line("        break")
             else:
                 self.line(f"while {name} > 0:")
-                self.line(f"    {name} = dppy.{kind}({self.one_of(f'{name} // 2', f'{name} >> 1')})")
+                self.line(
+                    f"    {name} = dppy.{kind}({self.one_of(f'{name} // 2', f'{name} >> 1')})"
+                )
                 self.line("    out[i] += 1")
         self.indent -= 1
 
@@ -519,16 +669,22 @@ class _Writer:
         """Writes an element that belongs to the work-item."""
         form = self.one_of("out", "out", "grid", "small", "rounded", "own")
         if form == "out":
-            target = self.one_of("out[i] += dppy.int64({})", "out[i] ^= dppy.int64({})", "out[i] = dppy.int64({})")
+            target = self.one_of(
+                "out[i] += dppy.int64({})", "out[i] ^= dppy.int64({})", "out[i] = dppy.int64({})"
+            )
             self.line(target.format(self.integer(2)))
         elif form == "rounded":
             self.line(f"rounded[i] = {self.half(2)}")
         elif form == "small":
             self.line(f"small[i] = {self.integer(2)}")
         else:
-            array, extent = ("own[", PRIVATE) if form == "own" and self.has_private else ("grid[i, ", COLUMNS)
+            array, extent = (
+                ("own[", PRIVATE) if form == "own" and self.has_private else ("grid[i, ", COLUMNS)
+            )
             operator = self.one_of("=", "+=", "-=", "*=", "|=", "^=", "//=", "%=")
-            self.line(f"{array}{self.place(extent)}] {operator} {self.narrow(self.one_of(*INTEGERS), 2)}")
+            self.line(
+                f"{array}{self.place(extent)}] {operator} {self.narrow(self.one_of(*INTEGERS), 2)}"
+            )
 
     def atomic(self) -> None:
         cell = self.draw(st.integers(0, CELLS - 1))
@@ -627,7 +783,10 @@ class _Writer:
         counts = self.chance(2)
         if counts:
             for part in range(CELLS // self.group):
-                self.line(f"counts[lid + {part * self.group}] = dppy.{self.counted}({self.typed_integer()})")
+                self.line(
+                    f"counts[lid + {part * self.group}] = "
+                    f"dppy.{self.counted}({self.typed_integer()})"
+                )
             self.line("dppy.barrier()")
             self.counts_are = "changed"
             self.atomic()
@@ -656,7 +815,10 @@ class _Writer:
         if form in ("any", "all"):
             self.line(f"{name} = dppy.{kind}(dppy.group.{form}({self.condition(1)}))")
         elif form != "exclusive_scan" and self.chance(3):
-            self.line(f"{name}_all = dppy.group.{form}({self.quarters()}, {self.taken(form, 'add', 'min', 'max')})")
+            self.line(
+                f"{name}_all = dppy.group.{form}({self.quarters()}, "
+                f"{self.taken(form, 'add', 'min', 'max')})"
+            )
             self.line(f"{name} = dppy.{kind}(dppy.int64({name}_all * 4.0))")
         else:
             taken = self.taken(form, "add", "mul", "min", "max", "and", "or", "xor")
@@ -665,7 +827,11 @@ class _Writer:
         self.types[name] = kind
 
     def taken(self, form: str, *operations: str) -> str:
-        return str(self.draw(st.integers(0, self.group - 1))) if form == "broadcast" else f'"{self.one_of(*operations)}"'
+        return (
+            str(self.draw(st.integers(0, self.group - 1)))
+            if form == "broadcast"
+            else f'"{self.one_of(*operations)}"'
+        )
 
     def all_enter(self, form: str) -> None:
         """The head of a block with barriers: every work-item takes the same branch."""
@@ -708,7 +874,9 @@ def programs(draw: st.DrawFn) -> str:
         writer.line("    return")
     writer.line(f"out[i] += dppy.int64({writer.integer(2)})")
     writer.line(f"floats[i] = {writer.real(2)}")
-    functions = "\n".join([*writer.functions.values(), *writer.readers.values(), *writer.functions_of_pairs])
+    functions = "\n".join(
+        [*writer.functions.values(), *writer.readers.values(), *writer.functions_of_pairs]
+    )
     ranges = draw(st.sampled_from(SIZES[items, group]))
     head = _HEAD.format(
         functions=functions,
@@ -753,7 +921,9 @@ def program({parameters}):
 
 @st.composite
 def sums(draw: st.DrawFn) -> str:
-    """A module with a kernel ``program`` without groups: one loop that changes floats, about as long in each work-item."""
+    """A module with a kernel ``program`` without groups: one loop that changes floats, about as
+    long in each work-item.
+    """
     writer = _Writer(draw, neighbour="i")
     for _ in range(draw(st.integers(0, 3))):
         writer.one_of(writer.assign_integer, writer.assign_real)()
@@ -762,8 +932,13 @@ def sums(draw: st.DrawFn) -> str:
         writer.line(f"{total} = {writer.quarters()}")
         writer.floats.append(total)
     start, rounds, step = writer.one_of("0", "i", "i * 3"), draw(st.integers(0, 60)), writer.step()
-    stop = f"{start} + {rounds * draw(st.integers(1, 3))}" + writer.one_of("", " + i", " + dppy.int64(b[i] % 7)")
-    writer.line(f"for k in range({f'{stop}, {start}' if step.startswith('-') else f'{start}, {stop}'}, {step}):")
+    stop = f"{start} + {rounds * draw(st.integers(1, 3))}" + writer.one_of(
+        "", " + i", " + dppy.int64(b[i] % 7)"
+    )
+    writer.line(
+        f"for k in range({f'{stop}, {start}' if step.startswith('-') else f'{start}, {stop}'}, "
+        f"{step}):"
+    )
     integers, floats = list(writer.integers), list(writer.floats)
     writer.integers.append("k")
     writer.indent += 1
@@ -800,7 +975,9 @@ class View:
 
 
 def arguments(items: int, seed: int = 7) -> dict[str, View | np.generic]:
-    """Arguments of a program by name; the arrays are views of any strides, with elements around them."""
+    """Arguments of a program by name; the arrays are views of any strides, with elements around
+    them.
+    """
     random = np.random.default_rng(seed)
     values: dict[str, np.ndarray] = {
         "out": np.zeros(items, "i8"),
@@ -813,12 +990,18 @@ def arguments(items: int, seed: int = 7) -> dict[str, View | np.generic]:
     }
     values |= {name: _integers(random, dtype, (items,)) for dtype, name in ARRAYS.items()}
     quarters = random.integers(-32, 32, items) / 4
-    values |= {"x": quarters.astype("f4"), "y": quarters[::-1].copy(), "halves": random.permutation(quarters).astype("f2")}
+    values |= {
+        "x": quarters.astype("f4"),
+        "y": quarters[::-1].copy(),
+        "halves": random.permutation(quarters).astype("f2"),
+    }
     values["flags"] = random.choice(np.array([0, 1], "u1"), items).view("?")
     values["table"] = _integers(random, "int32", (TABLE,))
     values["wide"] = _integers(random, "int16", (items, WIDE))
     values["cube"] = _integers(random, "int64", CUBE)
-    laid_out: dict[str, View | np.generic] = {name: _laid_out(random, each) for name, each in values.items()}
+    laid_out: dict[str, View | np.generic] = {
+        name: _laid_out(random, each) for name, each in values.items()
+    }
     return laid_out | {"n": np.dtype(INTEGERS[random.integers(len(INTEGERS))]).type(5)}
 
 
@@ -840,7 +1023,11 @@ def _laid_out(random: np.random.Generator, values: np.ndarray) -> View:
         step = 1 if plain else int(random.choice([1, 1, 2, -1, -2]))
         before, behind = (0, 0) if plain and dimension else random.integers(1, 4, 2).tolist()
         last = before + (extent - 1) * abs(step)
-        slices.append(slice(before, last + 1, step) if step > 0 else slice(last, before - 1 if before else None, step))
+        slices.append(
+            slice(before, last + 1, step)
+            if step > 0
+            else slice(last, before - 1 if before else None, step)
+        )
         extents.append(last + 1 + behind)
     shape = tuple(reversed(extents)) if transposed else tuple(extents)
     view = View(np.resize(random.permutation(values.reshape(-1)), shape), tuple(slices), transposed)

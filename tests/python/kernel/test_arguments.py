@@ -23,7 +23,20 @@ def scaled(out, x, by):
 @every_backend
 @pytest.mark.parametrize(
     "dtype",
-    ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64", "complex64", "complex128"],
+    [
+        "int8",
+        "uint8",
+        "int16",
+        "uint16",
+        "int32",
+        "uint32",
+        "int64",
+        "uint64",
+        "float32",
+        "float64",
+        "complex64",
+        "complex128",
+    ],
 )
 def test_elements_of_every_dtype(backend, dtype):
     x = np.arange(5).astype(dtype)
@@ -42,7 +55,17 @@ def scalars(out, i, f, b, n, s):
 
 @every_backend
 def test_scalars_of_python_numpy_and_entrepot(backend):
-    (out,) = backend.run(scalars, 1, None, np.zeros(5, "f8"), -(2**40), 0.1, True, np.float32(0.1), ep.Scalar(7, "uint8"))
+    (out,) = backend.run(
+        scalars,
+        1,
+        None,
+        np.zeros(5, "f8"),
+        -(2**40),
+        0.1,
+        True,
+        np.float32(0.1),
+        ep.Scalar(7, "uint8"),
+    )
     assert out.tolist() == [-(2.0**40), 0.1, 1.0, float(np.float32(0.1)), 7.0]
 
 
@@ -54,7 +77,9 @@ def copied(out, x):
 
 @every_backend
 @pytest.mark.parametrize(
-    "part", [np.s_[::2, 1:], np.s_[::-1, ::-1], np.s_[1:4, ::3], np.s_[:, 2:3]], ids=["step", "backwards", "inner", "one"]
+    "part",
+    [np.s_[::2, 1:], np.s_[::-1, ::-1], np.s_[1:4, ::3], np.s_[:, 2:3]],
+    ids=["step", "backwards", "inner", "one"],
 )
 def test_strided_arrays(backend, part):
     base = np.arange(48, dtype="i4").reshape(6, 8)
@@ -66,7 +91,10 @@ def test_strided_arrays(backend, part):
 
 @every_backend
 def test_writes_to_strided_arrays(backend):
-    target, source = backend.array(np.zeros((6, 8), "i4")), backend.array(np.arange(12, dtype="i4").reshape(3, 4))
+    target, source = (
+        backend.array(np.zeros((6, 8), "i4")),
+        backend.array(np.arange(12, dtype="i4").reshape(3, 4)),
+    )
     backend.launch(copied, (3, 4), None, target[::2, 1::2], source)
     expected = np.zeros((6, 8), "i4")
     expected[::2, 1::2] = np.arange(12).reshape(3, 4)
@@ -198,7 +226,9 @@ class TestWithoutACopy:
         class Fake:
             __sycl_usm_array_interface__ = said
 
-        with pytest.raises(ep.ExchangeError, match=rf"^kernel 'address_of_writes': argument 0 \(x\): {message}"):
+        with pytest.raises(
+            ep.ExchangeError, match=rf"^kernel 'address_of_writes': argument 0 \(x\): {message}"
+        ):
             address_of_writes[8](Fake())
         assert not array.numpy().any()
 
@@ -291,7 +321,8 @@ class TestWhereAKernelRuns:
         other = ep.zeros(4, "float32", queue=elsewhere, kind="device")
         with pytest.raises(
             ep.KernelError,
-            match=r"launch of 'scaled': argument 0 \(out\) is in the default context of opencl:cpu.*, and argument 1 \(x\) "
+            match=r"launch of 'scaled': argument 0 \(out\) is in the default context of "
+            r"opencl:cpu.*, and argument 1 \(x\) "
             r"is in a context of .*compute follows data",
         ):
             scaled[4](ours, other, 2.0)
@@ -300,9 +331,13 @@ class TestWhereAKernelRuns:
     @pytest.mark.sycl
     @pytest.mark.cuda
     def test_conflicting_devices_are_refused_and_named(self):
-        ours, other = ep.zeros(4, "float32", device="opencl:cpu"), ep.zeros(4, "float32", device="cuda:0")
+        ours, other = (
+            ep.zeros(4, "float32", device="opencl:cpu"),
+            ep.zeros(4, "float32", device="cuda:0"),
+        )
         with pytest.raises(
-            ep.KernelError, match=r"argument 0 \(out\) is in .* on opencl:cpu:0, and argument 1 \(x\) .* on cuda:0"
+            ep.KernelError,
+            match=r"argument 0 \(out\) is in .* on opencl:cpu:0, and argument 1 \(x\) .* on cuda:0",
         ):
             scaled[4](ours, other, 2.0)
         assert not values_of(ours).any()
@@ -318,7 +353,9 @@ class TestWhereAKernelRuns:
 def frozen(backend, values):
     """Read-only memory of the backend's device, and the Array that may write to it."""
     array = backend.array(values)
-    return ep.from_address(array.data_ptr, array.shape, array.dtype, queue=array.queue, read_only=True, owner=array), array
+    return ep.from_address(
+        array.data_ptr, array.shape, array.dtype, queue=array.queue, read_only=True, owner=array
+    ), array
 
 
 @every_backend
@@ -348,7 +385,9 @@ def test_the_number_of_arguments(backend, arguments):
 
 
 @every_compiler
-@pytest.mark.parametrize("wrong", ["text", None, {1: 2}, object()], ids=["str", "None", "dict", "object"])
+@pytest.mark.parametrize(
+    "wrong", ["text", None, {1: 2}, object()], ids=["str", "None", "dict", "object"]
+)
 def test_invalid_argument_is_named(backend, wrong):
     out = backend.array(np.zeros(4, "f4"))
     with pytest.raises((ep.EntrepotError, TypeError), match=r"x\b|argument"):
@@ -358,7 +397,9 @@ def test_invalid_argument_is_named(backend, wrong):
 @every_compiler
 def test_a_number_where_the_kernel_indexes(backend):
     out = backend.array(np.zeros(4, "f4"))
-    with pytest.raises(ep.KernelError, match=r"only arrays and tuples have elements, but this is int64"):
+    with pytest.raises(
+        ep.KernelError, match=r"only arrays and tuples have elements, but this is int64"
+    ):
         backend.launch(scaled, 4, None, out, 3, 2.0)
 
 
@@ -437,7 +478,11 @@ def of_bytes(out, kept, flags):
 def test_bool_bytes_other_than_0_are_true(backend):
     """Compilers assume that a bool is 0 or 1; other values are undefined."""
     raw = np.array([0, 1, 2, 128, 255, 0, 3, 1], "u1")
-    flags, kept, out = backend.array(raw).view("bool"), backend.array(raw).view("bool"), backend.array(np.zeros((8, 8), "i8"))
+    flags, kept, out = (
+        backend.array(raw).view("bool"),
+        backend.array(raw).view("bool"),
+        backend.array(np.zeros((8, 8), "i8")),
+    )
     backend.launch(of_bytes, 8, 8, out, kept, flags)
     true, false = [1, 1, 2, 0, 0, 7, 2, 1], [0, 0, 1, 1, 1, 8, 0, 0]
     assert values_of(out).tolist() == [true if each else false for each in raw]

@@ -48,15 +48,25 @@ def meet(out, left, right):
 
 @every_backend
 @pytest.mark.parametrize("left,right,result", [
-    ("int8", "uint8", "int16"), ("int32", "uint32", "int64"), ("int64", "uint8", "int64"), ("int64", "uint64", "int64"),
-    ("int16", "int32", "int32"), ("uint8", "uint32", "uint32"), ("bool", "bool", "int64"), ("bool", "int8", "int8"),
-    ("int32", "float32", "float32"), ("int64", "float32", "float32"), ("float32", "float64", "float64"),
+    ("int8", "uint8", "int16"), ("int32", "uint32", "int64"), ("int64", "uint8", "int64"),
+    ("int64", "uint64", "int64"),
+    ("int16", "int32", "int32"), ("uint8", "uint32", "uint32"), ("bool", "bool", "int64"),
+    ("bool", "int8", "int8"),
+    ("int32", "float32", "float32"), ("int64", "float32", "float32"),
+    ("float32", "float64", "float64"),
     ("uint64", "float64", "float64"),
 ])  # fmt: skip
 def test_typed_values_meet(backend, left, right, result):
-    values = {"b": [True, False, True, True], "i": [-100, 7, 0, 127], "u": [200, 3, 0, 255], "f": [1.25, -1e6, 0.1, 3e7]}
+    values = {
+        "b": [True, False, True, True],
+        "i": [-100, 7, 0, 127],
+        "u": [200, 3, 0, 255],
+        "f": [1.25, -1e6, 0.1, 3e7],
+    }
     a, b = (np.array(values[np.dtype(each).kind], each) for each in (left, right))
-    (out, *_) = backend.run(meet, 4, None, np.zeros((4, 3), "f8" if result[0] == "f" else "i8"), a, b)
+    (out, *_) = backend.run(
+        meet, 4, None, np.zeros((4, 3), "f8" if result[0] == "f" else "i8"), a, b
+    )
     x, y = a.astype(result), b.astype(result)
     with np.errstate(over="ignore"):
         expected = np.stack([x + y, x - y, x * y], axis=1).astype(out.dtype)
@@ -85,21 +95,39 @@ def test_division_is_pythons(backend, dtype):
     single = dtype == "float32" or (not backend.fp64 and np.dtype(dtype).itemsize <= 4)
     exact = [x / y if not single else float(np.float32(x) / np.float32(y)) for x, y in numbers]
     # OpenCL C allows a float32 division an error of 2.5 units in the last place.
-    assert out[2] == pytest.approx(exact, rel=2.5 * 2**-23 if single and backend.marker == "sycl" else 0, abs=0)
+    assert out[2] == pytest.approx(
+        exact, rel=2.5 * 2**-23 if single and backend.marker == "sycl" else 0, abs=0
+    )
 
 
 @every_backend
 def test_floats_by_infinity(backend):
-    left, right = np.array([1, -1, 1, -1, 0], "f8"), np.array([np.inf, np.inf, -np.inf, -np.inf, -np.inf])
-    floors, remainders, *_ = backend.run(python_division, 5, None, np.zeros(5), np.zeros(5), np.zeros(5), left, right)
+    left, right = (
+        np.array([1, -1, 1, -1, 0], "f8"),
+        np.array([np.inf, np.inf, -np.inf, -np.inf, -np.inf]),
+    )
+    floors, remainders, *_ = backend.run(
+        python_division, 5, None, np.zeros(5), np.zeros(5), np.zeros(5), left, right
+    )
     assert floors.tolist() == [a // b for a, b in zip(left.tolist(), right.tolist(), strict=True)]
-    assert remainders.tolist() == [a % b for a, b in zip(left.tolist(), right.tolist(), strict=True)]
+    assert remainders.tolist() == [
+        a % b for a, b in zip(left.tolist(), right.tolist(), strict=True)
+    ]
 
 
 @every_backend
 def test_integers_by_zero_give_zero(backend):
     left = np.array([7, -7, 0], "i4")
-    out = backend.run(python_division, 3, None, np.ones(3, "i4"), np.ones(3, "i4"), np.zeros(3, "f8"), left, np.zeros(3, "i4"))
+    out = backend.run(
+        python_division,
+        3,
+        None,
+        np.ones(3, "i4"),
+        np.ones(3, "i4"),
+        np.zeros(3, "f8"),
+        left,
+        np.zeros(3, "i4"),
+    )
     assert out[0].tolist() == out[1].tolist() == [0, 0, 0]
     assert np.isinf(out[2][:2]).all() and np.isnan(out[2][2])
 
@@ -108,7 +136,14 @@ def test_integers_by_zero_give_zero(backend):
 def test_the_least_integer_by_minus_one(backend):
     least = np.array([np.iinfo("i4").min], "i4")
     out = backend.run(
-        python_division, 1, None, np.zeros(1, "i4"), np.ones(1, "i4"), np.zeros(1, "f8"), least, np.array([-1], "i4")
+        python_division,
+        1,
+        None,
+        np.zeros(1, "i4"),
+        np.ones(1, "i4"),
+        np.zeros(1, "f8"),
+        least,
+        np.array([-1], "i4"),
     )
     assert out[0][0] == least[0]  # wraps
     assert out[1][0] == 0
@@ -129,7 +164,9 @@ def test_powers_of_integers_are_integers(backend):
     out = backend.run(powers, 7, None, np.zeros((7, 2), "i8"), np.zeros(7, "f8"), bases, exponents)
     assert out[0][:, 0].tolist() == [1024, -27, 1, -1, 1, 0, 1]
     assert out[0][:, 1].tolist() == [x * x for x in bases.tolist()]
-    assert out[1] == pytest.approx([(x + 0.5) ** y for x, y in zip(bases.tolist(), exponents.tolist(), strict=True)])
+    assert out[1] == pytest.approx(
+        [(x + 0.5) ** y for x, y in zip(bases.tolist(), exponents.tolist(), strict=True)]
+    )
 
 
 @dppy.kernel
@@ -147,11 +184,21 @@ def bits(out, left, right):
 @every_backend
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_bit_operators(backend, dtype):
-    left = np.array([1, 77, 100, 3], dtype) if dtype[0] == "u" else np.array([1, -77, 100, -3], dtype)
+    left = (
+        np.array([1, 77, 100, 3], dtype) if dtype[0] == "u" else np.array([1, -77, 100, -3], dtype)
+    )
     right = np.array([3, 12, 0, 7], dtype)
     (out, *_) = backend.run(bits, 4, None, np.zeros((4, 7), dtype), left, right)
     three, two = np.dtype(dtype).type(3), np.dtype(dtype).type(2)
-    expected = [left & right, left | right, left ^ right, ~left, left << three, left >> two, (0 - left).astype(dtype)]
+    expected = [
+        left & right,
+        left | right,
+        left ^ right,
+        ~left,
+        left << three,
+        left >> two,
+        (0 - left).astype(dtype),
+    ]
     assert np.array_equal(out, np.stack(expected, axis=1))
 
 
@@ -248,7 +295,9 @@ def conversions(small, whole, truth, x):
 @every_backend
 def test_conversions_that_are_stated(backend):
     x = np.array([2.9, -2.9, 0, 1e6 + 0.5], "f8")
-    small, whole, truth, _ = backend.run(conversions, 4, None, np.zeros(4, "f8"), np.zeros(4, "i8"), np.zeros(4, "?"), x)
+    small, whole, truth, _ = backend.run(
+        conversions, 4, None, np.zeros(4, "f8"), np.zeros(4, "i8"), np.zeros(4, "?"), x
+    )
     assert np.array_equal(small, (x.astype("f4") / np.float32(3)).astype("f8"))
     assert whole.tolist() == [2, -2, 0, 1000000]
     assert truth.tolist() == [True, True, False, True]
@@ -298,7 +347,8 @@ def store(out, x):
 
 @every_backend
 @pytest.mark.parametrize("source,target", [
-    ("int64", "uint8"), ("float64", "int32"), ("float64", "float32"), ("int32", "float64"), ("uint8", "bool"),
+    ("int64", "uint8"), ("float64", "int32"), ("float64", "float32"), ("int32", "float64"),
+    ("uint8", "bool"),
     ("bool", "float32"), ("int64", "int16"),
 ])  # fmt: skip
 def test_stores_convert_as_c_does(backend, source, target):
@@ -329,11 +379,15 @@ def test_complex_numbers(backend, dtype):
     x = np.array([1 + 2j, -0.5j, 3, 2 - 2j], dtype)
     y = np.array([2 - 1j, 1j, 0.25, -1 + 1j], dtype)
     real = "f4" if dtype == "complex64" else "f8"
-    out, parts, *_ = backend.run(complex_numbers, 4, None, np.zeros(4, dtype), np.zeros((4, 4), real), x, y)
+    out, parts, *_ = backend.run(
+        complex_numbers, 4, None, np.zeros(4, dtype), np.zeros((4, 4), real), x, y
+    )
     z = x * y + np.dtype(dtype).type(2j)
     tolerance = 1e-5 if dtype == "complex64" else 1e-12
     assert np.allclose(out, z / y - x, rtol=tolerance, atol=tolerance)
-    assert np.allclose(parts, np.stack([z.real, z.imag, abs(z), z == x], axis=1), rtol=tolerance, atol=tolerance)
+    assert np.allclose(
+        parts, np.stack([z.real, z.imag, abs(z), z == x], axis=1), rtol=tolerance, atol=tolerance
+    )
 
 
 @dppy.kernel
@@ -391,11 +445,16 @@ def test_float16_divides_as_numpy_does(backend):
         pytest.skip(f"{backend.selector} has no float16")
     random = np.random.default_rng(3)
     bits = random.integers(0, 1 << 16, (2, 20_000), "u2")
-    bits[:, :6] = [[0x4900, 0xC900, 0x3C00, 0x7BFF, 0x0001, 0x8000], [0x4200, 0x4200, 0xC000, 0x0001, 0x7BFF, 0x3C00]]
+    bits[:, :6] = [
+        [0x4900, 0xC900, 0x3C00, 0x7BFF, 0x0001, 0x8000],
+        [0x4200, 0x4200, 0xC000, 0x0001, 0x7BFF, 0x3C00],
+    ]
     x, y = bits.view("f2")
     finite = np.isfinite(x) & np.isfinite(y) & (y != 0)
     x, y = x[finite], y[finite]
-    quotients, rests, *_ = backend.run(half_floors, x.size, None, np.zeros_like(x), np.zeros_like(x), x, y)
+    quotients, rests, *_ = backend.run(
+        half_floors, x.size, None, np.zeros_like(x), np.zeros_like(x), x, y
+    )
     with np.errstate(all="ignore"):
         assert np.array_equal(rests, x % y)
         assert np.array_equal(quotients, x // y)
@@ -419,14 +478,18 @@ def test_narrow_floats_round_after_each_operation(backend, dtype):
     x = np.random.default_rng(5).uniform(-300, 300, 2000).astype("f4").astype(narrow)
     zeros = np.zeros(x.size, narrow)
     if dtype == "float16" and not backend.device.has_aspect_fp16 and backend.marker == "sycl":
-        with pytest.raises(ep.KernelError, match="float16, which the device does not have; use float32"):
+        with pytest.raises(
+            ep.KernelError, match="float16, which the device does not have; use float32"
+        ):
             backend.run(half, x.size, None, zeros, x)
         return
     (out, _) = backend.run(half, x.size, None, zeros, x)
     expected = x * narrow.type(3) + narrow.type(0.5) - x
     assert np.array_equal(out, expected)
     rounded_once = (x.astype("f4") * 3 + 0.5 - x.astype("f4")).astype(narrow)
-    assert not np.array_equal(expected, rounded_once), "the numbers must be such that it makes a difference"
+    assert not np.array_equal(expected, rounded_once), (
+        "the numbers must be such that it makes a difference"
+    )
 
 
 @dppy.kernel
@@ -448,7 +511,9 @@ def test_literals_are_rounded_to_the_narrow_float_type(backend, dtype):
     x = np.array([1.919, 2.1, 0.3, -7.7, 1e-7], narrow)
     literal = narrow.type(2.1)
     (out, _) = backend.run(narrow_literals, x.size, None, np.zeros((x.size, 4)), x)
-    expected = np.stack([x * literal, x == literal, np.maximum(x, literal), x < literal], axis=1).astype("f8")
+    expected = np.stack(
+        [x * literal, x == literal, np.maximum(x, literal), x < literal], axis=1
+    ).astype("f8")
     assert np.array_equal(out, expected)
 
 
@@ -464,10 +529,21 @@ def test_doubles_are_rounded_once(backend, dtype):
     """Rounded to float32 first, they would be midpoints, which then round to even."""
     bits = 10 if dtype == "float16" else 7
     middle = 1 + 2.0**-bits * (np.arange(8) + 0.5)
-    x = np.concatenate([[0.0, -0.0, np.inf, -np.inf, 1e-320, -1e-320], middle, middle + 2.0**-40, -middle + 2.0**-40])
-    (out, _) = backend.run(store_each, x.size, None, backend.array(np.zeros(x.size, "u2")).view(dtype), x)
+    x = np.concatenate(
+        [
+            [0.0, -0.0, np.inf, -np.inf, 1e-320, -1e-320],
+            middle,
+            middle + 2.0**-40,
+            -middle + 2.0**-40,
+        ]
+    )
+    (out, _) = backend.run(
+        store_each, x.size, None, backend.array(np.zeros(x.size, "u2")).view(dtype), x
+    )
     step = 2.0**-bits
-    expected = np.where(np.isinf(x), x, np.rint(np.where(np.isinf(x), 0, x) / step) * step)  # of numbers from 1 to 2
+    expected = np.where(
+        np.isinf(x), x, np.rint(np.where(np.isinf(x), 0, x) / step) * step
+    )  # of numbers from 1 to 2
     expected[:6] = [0, -0.0, np.inf, -np.inf, 0, -0.0]
     assert np.array_equal(np.asarray(out, "f8"), expected)
 
@@ -488,7 +564,10 @@ def test_literals_beyond_int64_are_exact(backend):
     x = np.array([2**63, 2**63 + 1, 1, 2**64 - 1], "u8")
     (out, _) = backend.run(against_large_literals, 4, None, np.zeros((4, 6), "i4"), x)
     top, one = 1 << 63, 1
-    expected = [[v == top, v == top + 1, v | top == v, v % top == one, v == top + 1, v == 2**64 - 1] for v in map(int, x)]
+    expected = [
+        [v == top, v == top + 1, v | top == v, v % top == one, v == top + 1, v == 2**64 - 1]
+        for v in map(int, x)
+    ]
     assert np.array_equal(out.astype(bool), np.array(expected))
 
 
@@ -509,9 +588,13 @@ def test_negative_int_is_less_than_any_uint64(backend, signed):
     numbers = np.array([1, -1, -1, 5, 5, -128, 0], signed)
     naturals = np.array([2**63, 2**64 - 1, 0, 5, 4, 2**64 - 128, 0], "u8")
     for left, right in ((numbers, naturals), (naturals, numbers)):
-        (out, *_) = backend.run(compare_all, numbers.size, None, np.zeros((numbers.size, 6), "i4"), left, right)
+        (out, *_) = backend.run(
+            compare_all, numbers.size, None, np.zeros((numbers.size, 6), "i4"), left, right
+        )
         a, b = ([int(each) for each in side] for side in (left, right))
-        expected = [[x < y, x <= y, x > y, x >= y, x == y, x != y] for x, y in zip(a, b, strict=True)]
+        expected = [
+            [x < y, x <= y, x > y, x >= y, x == y, x != y] for x, y in zip(a, b, strict=True)
+        ]
         assert np.array_equal(out.astype(bool), np.array(expected))
 
 
@@ -561,7 +644,16 @@ def test_integers_wrap(backend, dtype):
     (out, _) = backend.run(wraps, 5, None, np.zeros((5, 8), "i8"), x)
     one = x.dtype.type(1)
     with np.errstate(over="ignore"):
-        columns = [x + x[0], x - x[1], x * 3, -x // 2, x * 2 // 2, (x << 1) // 2, x + one > x, x + x[0]]
+        columns = [
+            x + x[0],
+            x - x[1],
+            x * 3,
+            -x // 2,
+            x * 2 // 2,
+            (x << 1) // 2,
+            x + one > x,
+            x + x[0],
+        ]
     assert out.T.tolist() == [column.tolist() for column in columns]
 
 
@@ -641,7 +733,9 @@ def compared_before(out, x, y):
 def test_comparison_does_not_narrow_later_code(backend):
     """If two values differ, nothing is known of either, though one of them is not negative."""
     x = np.array([-100, -1, 0, 50], "i1")
-    (out, *_) = backend.run(compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8"))
+    (out, *_) = backend.run(
+        compared_before, 4, None, np.ones((4, 3), "i8"), x, np.array([1, 2, 0, 50], "u8")
+    )
     assert out.tolist() == [[v // 46, v % 46, int(v >= 0)] for v in x.tolist()]
 
 
@@ -656,7 +750,14 @@ def compared_without_a_sign(out, x, y):
 @every_backend
 def test_unsigned_comparison_does_not_narrow_the_sign(backend):
     """Converted to uint64, -1 is greater than 5, and yet it is the index of the last element."""
-    (out, *_) = backend.run(compared_without_a_sign, 3, None, np.zeros(3, "i8"), np.array([-1, 6, 3], "i4"), np.arange(10, 20))
+    (out, *_) = backend.run(
+        compared_without_a_sign,
+        3,
+        None,
+        np.zeros(3, "i8"),
+        np.array([-1, 6, 3], "i4"),
+        np.arange(10, 20),
+    )
     assert out.tolist() == [19, 16, 0]
 
 
@@ -798,8 +899,30 @@ def meets_integers_of_literals(out, u8, u32):
 
 @every_dialect
 def test_non_literal_integer_is_int64(backend):
-    (out, *_) = backend.run(meets_integers_of_literals, 1, None, np.zeros(14, "i8"), np.array([200], "u1"), np.array([5], "u4"))
-    assert out.tolist() == [500, 200, 1, 51200, 500, 46, 2**40 + 5, 1, 100_000, 144, 500, 700, 100, 500]
+    (out, *_) = backend.run(
+        meets_integers_of_literals,
+        1,
+        None,
+        np.zeros(14, "i8"),
+        np.array([200], "u1"),
+        np.array([5], "u4"),
+    )
+    assert out.tolist() == [
+        500,
+        200,
+        1,
+        51200,
+        500,
+        46,
+        2**40 + 5,
+        1,
+        100_000,
+        144,
+        500,
+        700,
+        100,
+        500,
+    ]
 
 
 @dppy.kernel
@@ -864,7 +987,19 @@ def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
     """It takes the other operand's type only if all of it are literals."""
     arrays = np.zeros(11, "i8"), np.array([200], "u1"), np.array([7], "u8")
     (out, *_) = backend.run(variables_of_integers, 1, None, *arrays)
-    assert out.tolist() == [500, 201, 401 - 256, 600 - 512, 3 - 200 + 256, 500, 500, 500, 6, 500 + 400 - 256, 600 - 512]
+    assert out.tolist() == [
+        500,
+        201,
+        401 - 256,
+        600 - 512,
+        3 - 200 + 256,
+        500,
+        500,
+        500,
+        6,
+        500 + 400 - 256,
+        600 - 512,
+    ]
 
 
 @dppy.func
@@ -956,7 +1091,9 @@ def types_passed_round(out):
 
 @every_dialect
 def test_types_passed_round_become_one(backend):
-    """Each variable is int64 together with the others, which single walks over the kernel do not find."""
+    """Each variable is int64 together with the others, which single walks over the kernel do not
+    find.
+    """
     (out,) = backend.run(types_passed_round, 1, None, np.zeros(4, "i8"))
     assert out.tolist() == [24, 8, 0, 9]
 
@@ -1004,7 +1141,19 @@ def test_conditional_expression_has_one_type(backend):
     (out, *_) = backend.run(choices_of_types, 1, None, *arrays)
     single = float(np.float32(0.1) * np.float32(300 / 7))
     shifted = (300 << 60) % 2**64 - 2**64 * ((300 << 60) % 2**64 >= 2**63)
-    assert out.tolist() == [-1400, 1, 500, 200, single, float(-43 + shifted), 56, 255, 300, 60400, 56]
+    assert out.tolist() == [
+        -1400,
+        1,
+        500,
+        200,
+        single,
+        float(-43 + shifted),
+        56,
+        255,
+        300,
+        60400,
+        56,
+    ]
 
 
 def test_uint64_modulo_zero_checks_the_divisor() -> None:

@@ -8,7 +8,13 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiled_dialect, every_compiler, every_dialect, values_of
+from kernel.backends import (
+    every_backend,
+    every_compiled_dialect,
+    every_compiler,
+    every_dialect,
+    values_of,
+)
 
 pytestmark = pytest.mark.numpy
 
@@ -46,7 +52,10 @@ def add_3d(a):
 
 @every_dialect
 def test_elements_of_more_dimensions(backend):
-    assert backend.run(add_2d, 12, None, np.zeros((2, 3), "i4"))[0].tolist() == [[0, 0, 6], [0, 0, 6]]
+    assert backend.run(add_2d, 12, None, np.zeros((2, 3), "i4"))[0].tolist() == [
+        [0, 0, 6],
+        [0, 0, 6],
+    ]
     expected = np.zeros((2, 2, 3), "i4")
     for i in range(12):
         expected[i % 2, 0, i % 3] += 1
@@ -210,7 +219,9 @@ def test_load_of_an_array_that_is_not_written(backend, kernel, dtype):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["uint32", "int64", "float64"])
 def test_load_of_an_unwritten_array_in_every_dialect(backend, dtype):
-    out, _ = backend.run(load_by_function, 10, None, np.zeros(10, dtype), np.arange(10, dtype=dtype))
+    out, _ = backend.run(
+        load_by_function, 10, None, np.zeros(10, dtype), np.arange(10, dtype=dtype)
+    )
     assert out.tolist() == list(range(10))
 
 
@@ -236,7 +247,11 @@ def load_of_a_captured_array(out):
 
 @every_dialect
 def test_load_of_a_captured_array(backend):
-    assert backend.run(load_of_a_captured_array, 3, None, np.zeros(3, "i8"))[0].tolist() == [6, 8, 10]
+    assert backend.run(load_of_a_captured_array, 3, None, np.zeros(3, "i8"))[0].tolist() == [
+        6,
+        8,
+        10,
+    ]
 
 
 @dppy.kernel

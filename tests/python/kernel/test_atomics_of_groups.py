@@ -53,13 +53,42 @@ def in_local_memory(name: str):
 
 def check_in_local_memory(backend, name: str) -> None:
     x = (np.arange(GROUPS * GROUP) * 37 % 101).astype(name)
-    out, old, _ = backend.run(in_local_memory(name), x.size, GROUP, np.zeros((GROUPS, 12), name), np.zeros((3, x.size), name), x)
+    out, old, _ = backend.run(
+        in_local_memory(name),
+        x.size,
+        GROUP,
+        np.zeros((GROUPS, 12), name),
+        np.zeros((3, x.size), name),
+        x,
+    )
     for number, part in enumerate(x.reshape(GROUPS, GROUP)):
         mine = old[:, number * GROUP : (number + 1) * GROUP]
-        sums, least, greatest, swapped = 50 + part.sum(), min(50, part.min()), max(50, part.max()), out[number, 4]
-        assert out[number].tolist() == [sums, 50 - GROUP, least, greatest, swapped, 7, sums, 50, 50, 50, 50, 50]
-        found = sorted(zip(mine[0].tolist(), part.tolist(), strict=True))  # one after the other, what was added so far
-        assert [old for old, _ in found] == [50 + sum(each for _, each in found[:k]) for k in range(GROUP)]
+        sums, least, greatest, swapped = (
+            50 + part.sum(),
+            min(50, part.min()),
+            max(50, part.max()),
+            out[number, 4],
+        )
+        assert out[number].tolist() == [
+            sums,
+            50 - GROUP,
+            least,
+            greatest,
+            swapped,
+            7,
+            sums,
+            50,
+            50,
+            50,
+            50,
+            50,
+        ]
+        found = sorted(
+            zip(mine[0].tolist(), part.tolist(), strict=True)
+        )  # one after the other, what was added so far
+        assert [old for old, _ in found] == [
+            50 + sum(each for _, each in found[:k]) for k in range(GROUP)
+        ]
         assert sorted(mine[1].tolist(), reverse=True) == [50 - k for k in range(GROUP)]
         assert sorted([*mine[2].tolist(), swapped]) == sorted([50, *part.tolist()])
 
@@ -159,7 +188,9 @@ def test_elements_of_one_to_three_dimensions(backend, kernel, extents, name):
     expected = start.copy()
     sign = 1 if kernel.__name__.startswith("add") else -1
     for place in itertools.product(*(range(n) for n in ranges)):
-        expected[tuple(i % n for i, n in zip(place, extents, strict=True))] += np.array(3 * sign).astype(name)
+        expected[tuple(i % n for i, n in zip(place, extents, strict=True))] += np.array(
+            3 * sign
+        ).astype(name)
     found, *_ = backend.run(kernel, ranges, None, start, 3)
     assert np.array_equal(found, expected)
     array = backend.array(np.repeat(start, 2, axis=-1))
@@ -210,7 +241,9 @@ def swapped(a, found, expected, desired):
 def test_compare_exchange_looks_at_the_bits(backend, name):
     start = np.array([0.0, -0.0, np.nan, 1.5, 2.5], name)
     expected = np.array([-0.0, -0.0, np.nan, 1.5, 1.5], name)
-    a, found, *_ = backend.run(swapped, 5, None, start, np.zeros(5, name), expected, np.full(5, 9, name))
+    a, found, *_ = backend.run(
+        swapped, 5, None, start, np.zeros(5, name), expected, np.full(5, 9, name)
+    )
     assert np.array_equal(a, np.array([0.0, 9, 9, 9, 2.5], name))
     assert found.tobytes() == start.tobytes()
 
@@ -246,7 +279,9 @@ def test_every_method_of_references(backend, name):
     assert a.tolist() == [45, -45, 0, 9, 1024, 1023, 0b11, a[7], 20, 77]
     assert sorted([*old[1].tolist(), a[7]]) == list(range(11))
     total = 0
-    for before, i in sorted(zip(old[0].tolist(), range(10), strict=True)):  # in the order in which they came
+    for before, i in sorted(
+        zip(old[0].tolist(), range(10), strict=True)
+    ):  # in the order in which they came
         assert before == total
         total += i
 
@@ -279,7 +314,9 @@ def test_every_order_and_scope(backend, name):
     """Within one group all orders and scopes act alike; no compiler refuses any."""
     for order, scope in itertools.product(ORDERS, SCOPES):
         items = 1 if scope in ("work_item", "sub_group") else 8  # others may take no part
-        a, out = backend.run(_ordered(order, scope), items, items, np.zeros(4, name), np.zeros(16, name))
+        a, out = backend.run(
+            _ordered(order, scope), items, items, np.zeros(4, name), np.zeros(16, name)
+        )
         assert a[:3].tolist() == [items, 3 * items, items - 1]
         assert out[:items].tolist() == list(range(items))
         assert sorted([*out[8 : 8 + items].tolist(), a[3]]) == list(range(items + 1))
@@ -316,5 +353,13 @@ def test_acquire_sees_writes_before_a_release(backend):
     groups = 500
     x = np.arange(groups * 32, dtype="i8")
     for _ in range(20):
-        (out, *_) = backend.run(sum_of_all_groups, x.size, 32, np.zeros(1, "i8"), np.zeros(groups, "i8"), np.zeros(1, "i4"), x)
+        (out, *_) = backend.run(
+            sum_of_all_groups,
+            x.size,
+            32,
+            np.zeros(1, "i8"),
+            np.zeros(groups, "i8"),
+            np.zeros(1, "i4"),
+            x,
+        )
         assert out[0] == x.sum()

@@ -91,7 +91,12 @@ def test_a_second_process_does_not_compile(device, tmp_path):
 
     def seconds() -> float:
         done = subprocess.run(
-            [sys.executable, script, device], env=environment, capture_output=True, text=True, timeout=120, check=True
+            [sys.executable, script, device],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=True,
         )
         return float(done.stdout)
 
@@ -107,8 +112,17 @@ def test_code_for_another_processor_is_other_code(tmp_path):
     script.write_text(textwrap.dedent(PROGRAM))
     kept = []
     for target in ("core-avx2", "corei7-avx", "core-avx2"):
-        environment = os.environ | {"ENTREPOT_CACHE_DIR": str(tmp_path / "cache"), "CL_CONFIG_CPU_TARGET_ARCH": target}
-        subprocess.run([sys.executable, script, "opencl:cpu"], env=environment, capture_output=True, timeout=120, check=True)
+        environment = os.environ | {
+            "ENTREPOT_CACHE_DIR": str(tmp_path / "cache"),
+            "CL_CONFIG_CPU_TARGET_ARCH": target,
+        }
+        subprocess.run(
+            [sys.executable, script, "opencl:cpu"],
+            env=environment,
+            capture_output=True,
+            timeout=120,
+            check=True,
+        )
         kept.append(sum(path.is_file() for path in (tmp_path / "cache").rglob("*")))
     assert kept[1] == 2 * kept[0] and kept[2] == kept[1]
 

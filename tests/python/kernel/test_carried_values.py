@@ -121,7 +121,9 @@ def test_value_of_each_item_that_grows_between_barriers(backend):
     expected = []
     for i in range(32):
         group, lid, value = i // 8, i % 8, int(a[i])
-        shared = [int(a[8 * group + j]) % 8 - (j - int(a[(8 * group + j + 7) % 32])) for j in range(8)]
+        shared = [
+            int(a[8 * group + j]) % 8 - (j - int(a[(8 * group + j + 7) % 32])) for j in range(8)
+        ]
         step = shared[(lid + 4) % 8] // 4 + shared[(lid + 6) % 8]
         result = 0
         for _ in range(group + 1):

@@ -74,7 +74,9 @@ def test_ranges(backend):
             if k == n:
                 break
             last += k
-        expected.append([sum(range(n)), sum(range(2, n)), sum(100 + k for k in range(n, -3, -2)), last])
+        expected.append(
+            [sum(range(n)), sum(range(2, n)), sum(100 + k for k in range(n, -3, -2)), last]
+        )
     assert out.tolist() == expected
 
 
@@ -142,7 +144,9 @@ def counts_to_the_ends_of_32_bits(out, low, high):
 def test_loops_that_count_to_the_ends_of_32_bits(backend):
     """A dialect may count in 32 bits, but the kernel sees numbers of 64."""
     low, high = -(2**31), 2**31 - 1
-    (out,) = backend.run(counts_to_the_ends_of_32_bits, 1, None, np.zeros(12, "i8"), np.int32(low), np.int32(high))
+    (out,) = backend.run(
+        counts_to_the_ends_of_32_bits, 1, None, np.zeros(12, "i8"), np.int32(low), np.int32(high)
+    )
     assert out.tolist() == [
         *(4 * sum(range(high - 49, high)), high + 1),
         *(4 * sum(range(high - 49, high, 7)), range(high - 49, high, 7)[-1]),
@@ -178,7 +182,9 @@ def steps_beyond_the_ends(out, start, stop):
 def test_loop_steps_past_the_integer_range_end(backend):
     """The ends are those of 32 bits and of 64."""
     most, least = 2**63 - 1, -(2**63)
-    (out,) = backend.run(steps_beyond_the_ends, 1, None, np.zeros(7, "i8"), np.int64(most - 5), np.int64(most))
+    (out,) = backend.run(
+        steps_beyond_the_ends, 1, None, np.zeros(7, "i8"), np.int64(most - 5), np.int64(most)
+    )
     assert out.tolist() == [101, 2, most - 1, 2, least + 2, 3, most - 1]
 
 
@@ -279,7 +285,9 @@ def the_index_is_evaluated_once(out, counter):
 
 @every_backend
 def test_an_augmented_element_evaluates_its_index_once(backend):
-    out, counter = backend.run(the_index_is_evaluated_once, 3, None, np.zeros(3, "i8"), np.zeros(1, "i4"))
+    out, counter = backend.run(
+        the_index_is_evaluated_once, 3, None, np.zeros(3, "i8"), np.zeros(1, "i4")
+    )
     assert out.tolist() == [5, 5, 5]
     assert counter.tolist() == [3]
 
@@ -342,16 +350,24 @@ def sums_of_spans(sums, x, spans):
 
 @pytest.mark.host
 @pytest.mark.parametrize(
-    ("rounds", "more"), [(0, 0), (3, 0), (50, 0), (64, 1), (1, 30)], ids=["none", "few", "alike", "one more each", "not alike"]
+    ("rounds", "more"),
+    [(0, 0), (3, 0), (50, 0), (64, 1), (1, 30)],
+    ids=["none", "few", "alike", "one more each", "not alike"],
 )
 def test_each_sum_has_the_order_of_its_loop(rounds, more):
     """Exact on the host, also where several work-items are vectorized; Intel's OpenCL may add in
     another order."""
-    x = np.where(np.arange(500) % 7 == 0, 1e8, 1 / (1 + np.arange(500))).astype("f4")  # another order is another sum
+    x = np.where(np.arange(500) % 7 == 0, 1e8, 1 / (1 + np.arange(500))).astype(
+        "f4"
+    )  # another order is another sum
     spans = np.array([(3 * i, 3 * i + rounds + more * i) for i in range(11)])
-    for _ in range(2):  # shared out one by one, and then all in one call, as they are known to be quick
+    for _ in range(
+        2
+    ):  # shared out one by one, and then all in one call, as they are known to be quick
         sums, *_ = HOST.run(sums_of_spans, 11, None, np.full(11, -1, "f4"), x, spans)
-        assert sums.tolist() == [np.cumsum(x[a:b], dtype="f4")[-1] if b > a else 0 for a, b in spans]
+        assert sums.tolist() == [
+            np.cumsum(x[a:b], dtype="f4")[-1] if b > a else 0 for a, b in spans
+        ]
 
 
 @dppy.kernel
@@ -402,6 +418,8 @@ def test_result_does_not_depend_on_the_launch_size():
     some rows."""
     numbers = np.random.default_rng(1)
     x, y = numbers.random((200, 333), "f4"), numbers.random(333, "f4")
-    alone = [HOST.run(products, 1, None, np.zeros(1, "f4"), x[i : i + 1], y)[0][0] for i in range(len(x))]
+    alone = [
+        HOST.run(products, 1, None, np.zeros(1, "f4"), x[i : i + 1], y)[0][0] for i in range(len(x))
+    ]
     for _ in range(2):
         assert HOST.run(products, len(x), None, np.zeros(len(x), "f4"), x, y)[0].tolist() == alone

@@ -29,9 +29,13 @@ pytestmark = [pytest.mark.sycl, pytest.mark.numpy, pytest.mark.alone]
 
 
 def run(*command: str, hidden: str = "usm_system_allocations") -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }
     environment["ENTREPOT_SYCL_HIDDEN_ASPECTS"] = hidden
-    return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True, timeout=500)
+    return subprocess.run(
+        [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=500
+    )
 
 
 def test_suites_pass_without_access_to_host_memory():
@@ -42,9 +46,15 @@ def test_suites_pass_without_access_to_host_memory():
 
 
 def test_hidden_aspect_is_absent():
-    code = "import entrepot as ep; d = ep.device('opencl:cpu'); print(d.has_aspect_usm_system_allocations, d.has_aspect_fp64)"
+    code = (
+        "import entrepot as ep; d = ep.device('opencl:cpu'); "
+        "print(d.has_aspect_usm_system_allocations, d.has_aspect_fp64)"
+    )
     assert run("-c", code).stdout.split() == ["False", "True"]
-    assert run("-c", code, hidden="usm_system_allocations,fp64").stdout.split() == ["False", "False"]
+    assert run("-c", code, hidden="usm_system_allocations,fp64").stdout.split() == [
+        "False",
+        "False",
+    ]
     assert run("-c", code, hidden="").stdout.split() == ["True", "True"]
 
 

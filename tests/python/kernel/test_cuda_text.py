@@ -24,7 +24,10 @@ def nvrtc():
 def compile_for_h100(nvrtc, text: str) -> str:
     """The compiler's log for the text; empty if it compiles."""
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
-    assert nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None) == 0
+    assert (
+        nvrtc.nvrtcCreateProgram(ctypes.byref(program), text.encode(), b"kernel.cu", 0, None, None)
+        == 0
+    )
     options = (ctypes.c_char_p * 2)(b"--gpu-architecture=sm_90", b"--std=c++17")
     failed = nvrtc.nvrtcCompileProgram(program, 2, options)
     nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
@@ -42,7 +45,9 @@ def test_every_kernel_of_the_example_compiles(name, nvrtc):
         assert compile_for_h100(nvrtc, text) == "", text
 
 
-@pytest.mark.parametrize("kernel,signature", OF_THE_SUITE, ids=lambda each: getattr(each, "__name__", each))
+@pytest.mark.parametrize(
+    "kernel,signature", OF_THE_SUITE, ids=lambda each: getattr(each, "__name__", each)
+)
 def test_kernels_of_the_suite_compile(nvrtc, kernel, signature):
     text = kernel.source("cuda", signature=signature)
     assert compile_for_h100(nvrtc, text) == "", text
@@ -52,7 +57,9 @@ def test_the_compiler_is_heard(nvrtc):
     assert "expected" in compile_for_h100(nvrtc, "not a program")
 
 
-@pytest.mark.parametrize("with_group_function", [False, True], ids=["alone", "with a group function"])
+@pytest.mark.parametrize(
+    "with_group_function", [False, True], ids=["alone", "with a group function"]
+)
 @pytest.mark.parametrize("size", [48 << 10, (48 << 10) + 1, 227 << 10])
 def test_local_memory_of_every_size_compiles(nvrtc, size, with_group_function):
     """A kernel may declare 48 KiB, including the memory of its group functions."""
@@ -61,7 +68,9 @@ def test_local_memory_of_every_size_compiles(nvrtc, size, with_group_function):
     assert ("launch_memory" in text) == (size > 48 << 10 or with_group_function)
 
 
-@pytest.mark.parametrize("sizes", [(65_536,), (65_537,), (40_000, 40_000), (30_001, 30_001, 5_488, 9)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(65_536,), (65_537,), (40_000, 40_000), (30_001, 30_001, 5_488, 9)], ids=str
+)
 def test_constants_of_every_size_compile(nvrtc, sizes):
     """All arrays of a program share 64 KiB of constant memory."""
     text = looking_up(sizes).source("cuda")

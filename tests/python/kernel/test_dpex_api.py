@@ -1,4 +1,6 @@
-"""numba-dpex's kernel API: items as the first parameter, Range and NdRange, call_kernel, AtomicRef, group_barrier."""
+"""numba-dpex's kernel API: items as the first parameter, Range and NdRange, call_kernel, AtomicRef,
+group_barrier.
+"""
 
 from __future__ import annotations
 

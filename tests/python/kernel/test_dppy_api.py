@@ -151,7 +151,9 @@ def test_func_with_debug_is_the_function():
 
 
 def test_unknown_option_of_func_error_lists_options():
-    with pytest.raises(TypeError, match=r"func\(\) has no option fastmath: debug is its only option"):
+    with pytest.raises(
+        TypeError, match=r"func\(\) has no option fastmath: debug is its only option"
+    ):
         dppy.func(fastmath=True)
 
 

@@ -55,7 +55,10 @@ def test_types_are_those_of_the_function():
 
 
 @every_device
-@pytest.mark.parametrize("operands", [(np.arange(4.0), np.ones(4)), (np.arange(4.0), 1.0), (np.float64(1), np.arange(4.0))])
+@pytest.mark.parametrize(
+    "operands",
+    [(np.arange(4.0), np.ones(4)), (np.arange(4.0), 1.0), (np.float64(1), np.arange(4.0))],
+)
 def test_vectorize_of_numpy_arrays_returns_numpy_array(device, operands):
     with ep.device_context(device):
         found = axpy(1.0, *operands)
@@ -144,7 +147,9 @@ def test_reductions(device, size):
 
 
 @every_device
-@pytest.mark.parametrize("dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize(
+    "dtype", ["?", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "f2", "f4", "f8", "c8", "c16"]
+)
 def test_reductions_of_every_dtype(device, dtype):
     """The type is that of the function's result for two elements: int64 for bools, and small
     integers wrap."""

@@ -1,4 +1,6 @@
-"""examples/kernels: each script checks itself against NumPy, on every device that this machine has."""
+"""examples/kernels: each script checks itself against NumPy, on every device that this machine
+has.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted(path for path in (Path(__file__).parents[3] / "examples" / "kernels").glob("*.py") if path.name != "example.py")
+EXAMPLES = sorted(
+    path
+    for path in (Path(__file__).parents[3] / "examples" / "kernels").glob("*.py")
+    if path.name != "example.py"
+)
 
 pytestmark = pytest.mark.numpy
 
@@ -24,6 +30,8 @@ pytestmark = pytest.mark.numpy
 )
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_the_script_holds(script, selector):
-    done = subprocess.run([sys.executable, script, "--device", selector], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, script, "--device", selector], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     assert "as NumPy has it" in done.stdout

@@ -12,7 +12,9 @@ import entrepot.kernel as dppy
 
 pytestmark = [
     pytest.mark.host,
-    pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not there to compile what was exported"),
+    pytest.mark.skipif(
+        shutil.which("g++") is None, reason="g++ is not there to compile what was exported"
+    ),
 ]
 
 
@@ -35,10 +37,13 @@ def mirrored(data, scratch):
 def output(folder, program: str) -> str:
     (folder / "main.cpp").write_text(program)
     subprocess.run(
-        ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "main.cpp", "other.cpp", "-o", "main", "-pthread"],
+        ["g++", "-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "main.cpp", "other.cpp", "-o",
+            "main", "-pthread"],
         cwd=folder, check=True, timeout=120,
     )  # fmt: skip
-    return subprocess.run([folder / "main"], capture_output=True, text=True, check=True, timeout=20).stdout
+    return subprocess.run(
+        [folder / "main"], capture_output=True, text=True, check=True, timeout=20
+    ).stdout
 
 
 def test_a_range(tmp_path):
@@ -59,7 +64,13 @@ def test_a_range(tmp_path):
     """
     declared = (tmp_path / "scaled.hpp").read_text()
     strides = "3, 1" if "x_stride1" in declared else "3"
-    assert output(tmp_path, program.replace("ARGUMENTS", f"launch_scaled({{1000}}, x[0], {strides}, out, 2.0f);")) == "right\n"
+    assert (
+        output(
+            tmp_path,
+            program.replace("ARGUMENTS", f"launch_scaled({{1000}}, x[0], {strides}, out, 2.0f);"),
+        )
+        == "right\n"
+    )
 
 
 def test_groups_with_barriers(tmp_path):
@@ -89,4 +100,6 @@ def test_unexportable_kernels_are_refused(tmp_path):
     with pytest.raises(ep.KernelError, match="has not been launched, and has no signature"):
         dppy.kernel(scaled.function).export(tmp_path / "x.hpp")
     with pytest.raises(ep.KernelError, match="reports C\\+\\+ cannot read"):
-        scaled.options(debug=True).export(tmp_path / "x.hpp", signature="void(float32[:, :], float32[::1], float32)")
+        scaled.options(debug=True).export(
+            tmp_path / "x.hpp", signature="void(float32[:, :], float32[::1], float32)"
+        )

@@ -44,8 +44,10 @@ def of_the_unit_interval(out, x):
 
 
 UNIT = [
-    np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh, np.arctanh, np.exp, np.expm1,
-    np.log1p, np.vectorize(math.erf), np.vectorize(math.erfc), np.degrees, np.radians, np.abs, lambda v: np.copysign(2.0, v),
+    np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh,
+    np.arctanh, np.exp, np.expm1,
+    np.log1p, np.vectorize(math.erf), np.vectorize(math.erfc), np.degrees, np.radians, np.abs,
+    lambda v: np.copysign(2.0, v),
 ]  # fmt: skip
 
 
@@ -69,8 +71,10 @@ def of_what_is_positive(out, x, y):
 
 
 POSITIVE = [
-    lambda v, _: np.sqrt(v), lambda v, _: np.log(v), lambda v, _: np.log2(v), lambda v, _: np.log10(v),
-    lambda v, _: np.vectorize(math.lgamma)(v), lambda v, _: np.vectorize(math.gamma)(v), lambda v, _: np.arccosh(v + 1),
+    lambda v, _: np.sqrt(v), lambda v, _: np.log(v), lambda v, _: np.log2(v), lambda v,
+    _: np.log10(v),
+    lambda v, _: np.vectorize(math.lgamma)(v), lambda v, _: np.vectorize(math.gamma)(v), lambda v,
+    _: np.arccosh(v + 1),
     np.power, np.arctan2, np.fmod, np.hypot, np.power, lambda v, _: np.sqrt(v),
 ]  # fmt: skip
 
@@ -82,13 +86,30 @@ class TestMath:
         x = np.array([-0.9, -0.5, -1e-3, 0, 0.25, 0.75, 0.99], dtype)
         (out, _) = backend.run(of_the_unit_interval, 7, None, np.zeros((7, len(UNIT)), dtype), x)
         expected = np.stack([function(x.astype("f8")) for function in UNIT], axis=1)
-        assert np.allclose(out, expected, rtol=4e-6 if dtype == "float32" else 1e-13, atol=1e-7 if dtype == "float32" else 1e-15)
+        assert np.allclose(
+            out,
+            expected,
+            rtol=4e-6 if dtype == "float32" else 1e-13,
+            atol=1e-7 if dtype == "float32" else 1e-15,
+        )
 
     def test_functions_of_positive_numbers(self, backend, dtype):
-        x, y = np.array([0.1, 0.5, 1, 2, 3.7, 10], dtype), np.array([2, -1, 0.3, 1.5, 3, -0.7], dtype)
-        (out, *_) = backend.run(of_what_is_positive, 6, None, np.zeros((6, len(POSITIVE)), dtype), x, y)
-        expected = np.stack([function(x.astype("f8"), y.astype("f8")) for function in POSITIVE], axis=1)
-        assert np.allclose(out, expected, rtol=2e-5 if dtype == "float32" else 1e-12, atol=1e-6 if dtype == "float32" else 1e-14)
+        x, y = (
+            np.array([0.1, 0.5, 1, 2, 3.7, 10], dtype),
+            np.array([2, -1, 0.3, 1.5, 3, -0.7], dtype),
+        )
+        (out, *_) = backend.run(
+            of_what_is_positive, 6, None, np.zeros((6, len(POSITIVE)), dtype), x, y
+        )
+        expected = np.stack(
+            [function(x.astype("f8"), y.astype("f8")) for function in POSITIVE], axis=1
+        )
+        assert np.allclose(
+            out,
+            expected,
+            rtol=2e-5 if dtype == "float32" else 1e-12,
+            atol=1e-6 if dtype == "float32" else 1e-14,
+        )
 
 
 @dppy.kernel
@@ -111,7 +132,10 @@ def rounding(out, truth, x):
 def test_rounding_and_pythons_own_functions(backend):
     x = np.array([2.5, -2.5, 3.5, 0.49, -0.51, 7], "f8")
     out, truth, _ = backend.run(rounding, 6, None, np.zeros((6, 7), "f8"), np.zeros((6, 3), "?"), x)
-    rows = [[math.floor(v), math.ceil(v), math.trunc(v), round(v), abs(v), min(v, 1), max(v, -1, v * 2)] for v in x.tolist()]
+    rows = [
+        [math.floor(v), math.ceil(v), math.trunc(v), round(v), abs(v), min(v, 1), max(v, -1, v * 2)]
+        for v in x.tolist()
+    ]
     assert out.tolist() == rows
     assert truth.tolist() == [[False, False, True]] * 6
 
@@ -145,7 +169,9 @@ def test_integers_are_rounded_to_digits_before_the_point(backend, dtype):
 
 
 @every_backend
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize(
+    "dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
+)
 def test_integers_that_are_rounded_beyond_their_type_wrap(backend, dtype):
     limits = np.iinfo(dtype)
     x = np.array([limits.min, limits.min + 4, limits.max - 4, limits.max], dtype)
@@ -155,7 +181,9 @@ def test_integers_that_are_rounded_beyond_their_type_wrap(backend, dtype):
     def wrapped(number):
         return (number - limits.min) % modulus + limits.min
 
-    assert out.tolist() == [[*(wrapped(round(v, places)) for places in (2, -1, -2, -3)), 0] for v in x.tolist()]
+    assert out.tolist() == [
+        [*(wrapped(round(v, places)) for places in (2, -1, -2, -3)), 0] for v in x.tolist()
+    ]
 
 
 @dppy.kernel
@@ -166,7 +194,10 @@ def rounding_to_nothing(out, x):
 @every_backend
 @pytest.mark.parametrize("dtype", ["uint8", "int64", "uint64"])
 def test_integers_are_rounded_to_powers_of_ten_that_int64_holds(backend, dtype):
-    with pytest.raises(dppy.KernelError, match="takes at least -18 digits, not -19: int64 holds no greater power of ten"):
+    with pytest.raises(
+        dppy.KernelError,
+        match="takes at least -18 digits, not -19: int64 holds no greater power of ten",
+    ):
         backend.run(rounding_to_nothing, 1, None, np.zeros(1, dtype), np.ones(1, dtype))
 
 
@@ -175,7 +206,9 @@ def test_integers_are_rounded_to_powers_of_ten_that_int64_holds(backend, dtype):
 def test_floats_are_rounded_to_digits(backend, dtype):
     x = np.array([0.125, 0.375, -2.5, 1234.5625, 25, 35, -45, 150, 250, 1500], dtype)
     (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), dtype), x)
-    expected = np.array([[*(round(v, places) for places in (2, -1, -2, -3)), 0] for v in x.tolist()])
+    expected = np.array(
+        [[*(round(v, places) for places in (2, -1, -2, -3)), 0] for v in x.tolist()]
+    )
     assert np.array_equal(out, expected.astype(dtype))
 
 
@@ -186,7 +219,9 @@ def test_small_floats_are_rounded_to_digits(backend, name):
     skip_what_the_device_has_not(backend, name)
     x = np.array([0.125, 0.375, 1.25, -1.75, -2.5, 25, 35, -45, 50, 150], dtype_of(name))
     (out, _) = backend.run(rounding_to_digits, x.size, None, np.zeros((x.size, 5), x.dtype), x)
-    expected = np.array([[*(round(v, places) for places in (2, -1, -2, -3)), 0] for v in x.astype("f8").tolist()])
+    expected = np.array(
+        [[*(round(v, places) for places in (2, -1, -2, -3)), 0] for v in x.astype("f8").tolist()]
+    )
     assert np.array_equal(out, expected.astype(x.dtype))
 
 
@@ -200,8 +235,15 @@ def classify(out, x):
 
 @every_backend
 def test_nan_and_infinities(backend):
-    (out, _) = backend.run(classify, 4, None, np.zeros((4, 3), "?"), np.array([np.nan, np.inf, -np.inf, 1], "f4"))
-    assert out.tolist() == [[True, False, False], [False, True, True], [False, True, True], [False, False, True]]
+    (out, _) = backend.run(
+        classify, 4, None, np.zeros((4, 3), "?"), np.array([np.nan, np.inf, -np.inf, 1], "f4")
+    )
+    assert out.tolist() == [
+        [True, False, False],
+        [False, True, True],
+        [False, True, True],
+        [False, False, True],
+    ]
 
 
 @dppy.kernel
@@ -222,7 +264,10 @@ def whole(out, x, y):
 def test_functions_of_integers(backend, dtype):
     x, y = np.array([7, -7, 10, -9], dtype), np.array([2, 2, -3, -3], dtype)
     (out, *_) = backend.run(whole, 4, None, np.zeros((4, 7), "i8"), x, y)
-    rows = [[*divmod(a, b), a**3, abs(a), min(a, b), max(a, b, 4), 4] for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    rows = [
+        [*divmod(a, b), a**3, abs(a), min(a, b), max(a, b, 4), 4]
+        for a, b in zip(x.tolist(), y.tolist(), strict=True)
+    ]
     assert out.tolist() == rows
 
 
@@ -241,7 +286,14 @@ def numpys(out, x):
 def test_numpys_functions(backend):
     x = np.array([0.3, 1.5, 4, 0], "f4")
     (out, _) = backend.run(numpys, 4, None, np.zeros((4, 6), "f4"), x)
-    expected = [np.sqrt(x), np.exp(-x), np.minimum(x, 1), np.maximum(x, 1), np.floor(x), np.arctan2(x, np.float32(2))]
+    expected = [
+        np.sqrt(x),
+        np.exp(-x),
+        np.minimum(x, 1),
+        np.maximum(x, 1),
+        np.floor(x),
+        np.arctan2(x, np.float32(2)),
+    ]
     assert np.allclose(out, np.stack(expected, axis=1), rtol=1e-6)
 
 
@@ -267,7 +319,14 @@ def test_numpy_minimum_and_maximum_propagate_nan(backend, dtype):
     x, y = np.ascontiguousarray(pairs.T).astype(dtype)
     out, _, _ = backend.run(extremes, x.size, None, np.zeros((x.size, 8), dtype), x, y)
     none = np.full_like(x, np.nan)
-    expected = [np.maximum(x, y), np.minimum(x, y), np.minimum(np.maximum(x, y), 2), np.clip(x, -2, y), none, none]
+    expected = [
+        np.maximum(x, y),
+        np.minimum(x, y),
+        np.minimum(np.maximum(x, y), 2),
+        np.clip(x, -2, y),
+        none,
+        none,
+    ]
     expected += [np.where(y > x, y, x), np.where(y < x, y, x)]
     np.testing.assert_array_equal(out, np.stack(expected, axis=1))
 
@@ -285,9 +344,21 @@ def remainders(out, floats, x, y):
 def test_numpys_remainder_of_integers_is_one(backend, dtype):
     """Python's result is a float: for 2**63 - 1 and 2 it is 0, as that is no float64."""
     limits = np.iinfo(dtype)
-    numbers = [0, 1, 2, 7, 100, limits.max, limits.max - 1, limits.min, *([-1, -7, limits.min + 1] if limits.min else [])]
+    numbers = [
+        0,
+        1,
+        2,
+        7,
+        100,
+        limits.max,
+        limits.max - 1,
+        limits.min,
+        *([-1, -7, limits.min + 1] if limits.min else []),
+    ]
     x, y = np.ascontiguousarray(np.array([(a, b) for a in numbers for b in numbers], dtype).T)
-    out, floats, _, _ = backend.run(remainders, x.size, None, np.zeros((x.size, 2), dtype), np.zeros(x.size), x, y)
+    out, floats, _, _ = backend.run(
+        remainders, x.size, None, np.zeros((x.size, 2), dtype), np.zeros(x.size), x, y
+    )
     with np.errstate(divide="ignore"):
         expected = [np.fmod(x, y), np.fmod(x, np.array(2, dtype))]
     assert out.tolist() == np.stack(expected, axis=1).tolist()
@@ -314,7 +385,16 @@ def test_more_functions_of_numbers(backend):
     x = np.array([1.5, -2.75, 3.25, 0])
     (out, _) = backend.run(more_functions, 4, None, np.zeros((4, 9)), x)
     fraction, integer = np.modf(x)
-    expected = [fraction, integer, x == 1.5, np.where(x > 0, x, 0), np.clip(x, -1, 2), x * x, np.degrees(x), 2 * np.floor(x)]
+    expected = [
+        fraction,
+        integer,
+        x == 1.5,
+        np.where(x > 0, x, 0),
+        np.clip(x, -1, 2),
+        x * x,
+        np.degrees(x),
+        2 * np.floor(x),
+    ]
     assert np.allclose(out, np.stack([*expected, np.log2(abs(x) + 1)], axis=1))
 
 
@@ -373,7 +453,13 @@ def calls(out, x, y):
 def test_device_functions(backend):
     x, y = np.array([3, 0, 5, 2.5], "f4"), np.array([4, 1, -2, 2], "f4")
     (out, *_) = backend.run(calls, 4, None, np.zeros((4, 5), "f4"), x, y)
-    expected = [np.hypot(x, y), np.clip(x, y, y + 1), np.minimum(x, y), np.maximum(x, y), np.arange(4) ** 2]
+    expected = [
+        np.hypot(x, y),
+        np.clip(x, y, y + 1),
+        np.minimum(x, y),
+        np.maximum(x, y),
+        np.arange(4) ** 2,
+    ]
     assert np.allclose(out, np.stack(expected, axis=1))
 
 
@@ -447,20 +533,29 @@ def prints_large_ones(x):
 @every_dialect
 def test_print_of_numbers_with_more_digits_than_are_shown(backend, capfd):
     """Devices print seven digits; a float without decimal places is still shown as a float."""
-    backend.run(prints_large_ones, 1, None, np.array([8388607.5, -1234567.9, 999999, 123456.7], "f4"))
+    backend.run(
+        prints_large_ones, 1, None, np.array([8388607.5, -1234567.9, 999999, 123456.7], "f4")
+    )
     shown = printed(capfd).split()
-    assert [np.float32(each) for each in shown] == pytest.approx([8388607.5, -1234567.9, 999999, 123456.7], rel=2e-7)
+    assert [np.float32(each) for each in shown] == pytest.approx(
+        [8388607.5, -1234567.9, 999999, 123456.7], rel=2e-7
+    )
     assert all("." in each for each in shown)
 
 
 @pytest.mark.parametrize(("count", "arguments"), [(16, 32), (17, 17), (32, 32)])
 def test_print_respects_cudas_printf_argument_limit(count, arguments, tmp_path):
     path = tmp_path / "printing.py"
-    path.write_text(f"import entrepot.kernel as k\n@k.kernel\ndef prints(x):\n    print({', '.join(['x[0]'] * count)})\n")
+    path.write_text(
+        "import entrepot.kernel as k\n@k.kernel\ndef prints(x):\n    "
+        f"print({', '.join(['x[0]'] * count)})\n"
+    )
     spec = importlib.util.spec_from_file_location("printing", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    (line,) = re.findall(r"printf\((.*)\);", module.prints.source("cuda", signature="void(float32[::1])"))
+    (line,) = re.findall(
+        r"printf\((.*)\);", module.prints.source("cuda", signature="void(float32[::1])")
+    )
     assert line.partition('\\n", ')[2].count(", ") + 1 == arguments
 
 
@@ -478,7 +573,8 @@ def names_of_dialects(a):
 
 
 NAMES_OF_DIALECTS = (
-    "rsqrt", "exp10", "sinpi", "isnormal", "convert_int", "convert_uchar_sat", "as_float4", "float4", "int2", "half2", "uchar16",
+    "rsqrt", "exp10", "sinpi", "isnormal", "convert_int", "convert_uchar_sat", "as_float4",
+    "float4", "int2", "half2", "uchar16",
     "cl_mem_fence_flags", "std",
 )  # fmt: skip
 

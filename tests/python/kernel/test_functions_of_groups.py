@@ -62,7 +62,9 @@ def test_local_memory_and_barriers_within_functions(backend, local):
     total = 0.5 + 2 * groups.sum(axis=1)
     if local == 1:
         mean, spread, total = np.zeros(16), np.zeros(16), np.full(16, 0.5)
-    assert np.allclose(out, np.repeat(np.stack([mean, spread, total], axis=1), local, axis=0), rtol=1e-13)
+    assert np.allclose(
+        out, np.repeat(np.stack([mean, spread, total], axis=1), local, axis=0), rtol=1e-13
+    )
 
 
 @dppy.func

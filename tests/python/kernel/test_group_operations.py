@@ -31,7 +31,8 @@ FORMS = ("reduce", "inclusive_scan", "exclusive_scan")
 INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 FLOATS = ["float16", "bfloat16", "float32", "float64"]
 
-#: Global and local sizes: one dimension, the warp and its neighbours, many warps with a rest, two and three dimensions.
+#: Global and local sizes: one dimension, the warp and its neighbours, many warps with a rest, two
+#: and three dimensions.
 SHAPES = [
     ((3,), (1,)),
     ((64,), (32,)),
@@ -51,7 +52,10 @@ def shapes_of(name: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     if name in IN_ALL_DIMENSIONS:
         return SHAPES
     ones = [(1,) * (3 - len(shape)) for shape, _ in SHAPES]
-    return [(before + shape, before + local) for before, (shape, local) in zip(ones, SHAPES, strict=True)]
+    return [
+        (before + shape, before + local)
+        for before, (shape, local) in zip(ones, SHAPES, strict=True)
+    ]
 
 
 @dppy.func
@@ -155,11 +159,18 @@ def values(name: str, size: int) -> np.ndarray:
 def groups_of(shape: tuple[int, ...], local: tuple[int, ...]) -> list[np.ndarray]:
     """Numbers of the work-items of each group, in order."""
     ids = np.arange(np.prod(shape)).reshape(shape)
-    starts = itertools.product(*(range(0, whole, part) for whole, part in zip(shape, local, strict=True)))
-    return [ids[tuple(slice(s, s + n) for s, n in zip(start, local, strict=True))].ravel() for start in starts]
+    starts = itertools.product(
+        *(range(0, whole, part) for whole, part in zip(shape, local, strict=True))
+    )
+    return [
+        ids[tuple(slice(s, s + n) for s, n in zip(start, local, strict=True))].ravel()
+        for start in starts
+    ]
 
 
-def sub_groups_of(shape: tuple[int, ...], local: tuple[int, ...], ids: np.ndarray) -> list[np.ndarray]:
+def sub_groups_of(
+    shape: tuple[int, ...], local: tuple[int, ...], ids: np.ndarray
+) -> list[np.ndarray]:
     """Work-items of each sub-group, of the device's size. They split a group in its order."""
     parts = []
     for group in groups_of(shape, local):
@@ -198,12 +209,16 @@ def identity(operation: str, dtype: np.dtype) -> np.ndarray:
 def check_of_the_group(backend: Backend, name: str, operations: tuple[str, ...], kernel) -> None:
     for shape, local in shapes_of(name):
         x = values(name, int(np.prod(shape)))
-        out, _ = backend.run(kernel, shape, local, np.zeros((3 * len(operations), x.size), x.dtype), x)
+        out, _ = backend.run(
+            kernel, shape, local, np.zeros((3 * len(operations), x.size), x.dtype), x
+        )
         expected = expected_of(operations, groups_of(shape, local), x)
         assert np.array_equal(out, expected), (shape, local, np.argwhere(out != expected)[:8])
 
 
-def check_of_the_sub_group(backend: Backend, name: str, operations: tuple[str, ...], kernel) -> None:
+def check_of_the_sub_group(
+    backend: Backend, name: str, operations: tuple[str, ...], kernel
+) -> None:
     for shape, local in shapes_of(name):
         x = values(name, int(np.prod(shape)))
         out = np.zeros((3 * len(operations), x.size), x.dtype)
@@ -229,8 +244,13 @@ def test_group_min_and_max_propagate_nan(backend, name):
         x[[0, 17, 40]] = np.nan
         out = np.zeros((3 * len(OF_NUMBERS), x.size), x.dtype)
         of_group, _ = backend.run(numbers_of_the_group, shape, local, out, x)
-        of_sub_group, ids, _ = backend.run(numbers_of_the_sub_group, shape, local, out, np.zeros((3, x.size), "i8"), x)
-        for found, parts in ((of_group, groups_of(shape, local)), (of_sub_group, sub_groups_of(shape, local, ids))):
+        of_sub_group, ids, _ = backend.run(
+            numbers_of_the_sub_group, shape, local, out, np.zeros((3, x.size), "i8"), x
+        )
+        for found, parts in (
+            (of_group, groups_of(shape, local)),
+            (of_sub_group, sub_groups_of(shape, local, ids)),
+        ):
             with np.errstate(invalid="ignore"):
                 expected = expected_of(OF_NUMBERS, parts, x)
             np.testing.assert_array_equal(found.astype("f8"), expected.astype("f8"))
@@ -289,8 +309,12 @@ def votes(out, ids, x):
 def test_votes_and_broadcasts(backend, share):
     for shape, local in SHAPES:
         size, random = int(np.prod(shape)), np.random.default_rng(1)
-        x = (np.where(random.random(size) < share, 1, -1) * random.integers(1, 99, size)).astype("i4")
-        out, ids, _ = backend.run(votes, shape, local, np.zeros((8, x.size), "i4"), np.zeros((3, x.size), "i8"), x)
+        x = (np.where(random.random(size) < share, 1, -1) * random.integers(1, 99, size)).astype(
+            "i4"
+        )
+        out, ids, _ = backend.run(
+            votes, shape, local, np.zeros((8, x.size), "i4"), np.zeros((3, x.size), "i8"), x
+        )
         expected = np.zeros_like(out)
         for first, parts in enumerate([groups_of(shape, local), sub_groups_of(shape, local, ids)]):
             for part in parts:
@@ -321,14 +345,29 @@ def check_shuffles(backend: Backend, name: str) -> None:
         x = values(name, int(np.prod(shape)))
         if name in FLOATS:
             x = (np.arange(x.size) % 250).astype(x.dtype)
-        out, ids, *_ = backend.run(shuffles, shape, local, np.zeros((5, x.size), x.dtype), np.zeros((3, x.size), "i8"), x, n)
+        out, ids, *_ = backend.run(
+            shuffles,
+            shape,
+            local,
+            np.zeros((5, x.size), x.dtype),
+            np.zeros((3, x.size), "i8"),
+            x,
+            n,
+        )
         moved = 0
         for part in sub_groups_of(shape, local, ids):
             lane, size = np.arange(len(part)), len(part)
-            for row, other in enumerate([size - 1 - lane, lane * 7 % size, lane ^ n, lane - n, lane + n]):
+            for row, other in enumerate(
+                [size - 1 - lane, lane * 7 % size, lane ^ n, lane - n, lane + n]
+            ):
                 has = (other >= 0) & (other < size)
                 moved += int((has & (other != lane)).sum())
-                assert np.array_equal(out[row, part[has]], x[part[other[has]]]), (shape, local, n, row)
+                assert np.array_equal(out[row, part[has]], x[part[other[has]]]), (
+                    shape,
+                    local,
+                    n,
+                    row,
+                )
         assert moved or np.prod(local) == 1
 
 
@@ -420,7 +459,13 @@ def test_broadcast_out_of_range_gives_the_first_value(backend, name):
     for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
         x = np.arange(1, 1 + np.prod(shape)).astype(name)
         out, ids, *_ = backend.run(
-            broadcasts_of_nobody, shape, local, np.zeros((8, x.size), name), np.zeros((3, x.size), "i8"), x, n
+            broadcasts_of_nobody,
+            shape,
+            local,
+            np.zeros((8, x.size), name),
+            np.zeros((3, x.size), "i8"),
+            x,
+            n,
         )
         expected = np.zeros_like(out)
         for part in groups_of(shape, local):
@@ -532,4 +577,7 @@ def test_sub_groups_do_not_share_memory_for_any_element_size():
 
     text = shuffling.source("opencl-c", signature="void(int16[::1], float64[::1])")
     for element in ("short", "double"):
-        assert f"local {element} *place = (local {element} *)(scratch + (id - own));\n    place[own] = value;" in text
+        assert (
+            f"local {element} *place = (local {element} *)(scratch + (id - own));\n    place[own] "
+            "= value;" in text
+        )

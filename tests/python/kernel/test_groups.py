@@ -42,8 +42,19 @@ def test_operations_of_a_group(backend, dtype):
     for number, part in enumerate(x.reshape(3, GROUP)):
         mine = out[number * GROUP : (number + 1) * GROUP]
         scan = np.cumsum(part)
-        expected = [part.sum(), part.min(), part.max(), scan, scan - part, part[3], (part > 40).any(), (part > 0).all()]
-        assert np.array_equal(mine, np.stack([np.broadcast_to(each, GROUP) for each in expected], axis=1))
+        expected = [
+            part.sum(),
+            part.min(),
+            part.max(),
+            scan,
+            scan - part,
+            part[3],
+            (part > 40).any(),
+            (part > 0).all(),
+        ]
+        assert np.array_equal(
+            mine, np.stack([np.broadcast_to(each, GROUP) for each in expected], axis=1)
+        )
 
 
 @dppy.kernel
@@ -55,7 +66,9 @@ def total_of_the_group(out, x):
 
 @every_dialect
 def test_default_group_is_the_whole_range(backend):
-    (out, _) = backend.run(total_of_the_group, GROUP, None, np.zeros(GROUP), np.arange(GROUP, dtype="f8"))
+    (out, _) = backend.run(
+        total_of_the_group, GROUP, None, np.zeros(GROUP), np.arange(GROUP, dtype="f8")
+    )
     assert out.tolist() == [120] * GROUP
 
 
@@ -83,7 +96,9 @@ def of_the_sub_group(out, ids, x):
 def test_operations_of_a_sub_group(backend):
     """The device chooses the size; only the relations between the numbers are fixed."""
     x = (np.arange(64) * 7 % 61).astype("i4")
-    out, ids, _ = backend.run(of_the_sub_group, 64, 32, np.zeros((64, 5), "i4"), np.zeros((64, 4), "i8"), x)
+    out, ids, _ = backend.run(
+        of_the_sub_group, 64, 32, np.zeros((64, 5), "i4"), np.zeros((64, 4), "i8"), x
+    )
     for group in range(2):
         mine = slice(group * 32, (group + 1) * 32)
         assert (ids[mine, 3] == len(set(ids[mine, 1].tolist()))).all()
@@ -91,7 +106,13 @@ def test_operations_of_a_sub_group(backend):
             members = [i for i in range(mine.start, mine.stop) if ids[i, 1] == number]
             assert [ids[i, 0] for i in members] == list(range(len(members)))
             part = x[members]
-            expected = [np.full_like(part, part.sum()), np.maximum.accumulate(part), np.full_like(part, part[0]), part, part]
+            expected = [
+                np.full_like(part, part.sum()),
+                np.maximum.accumulate(part),
+                np.full_like(part, part[0]),
+                part,
+                part,
+            ]
             assert np.array_equal(out[members], np.stack(expected, axis=1))
 
 

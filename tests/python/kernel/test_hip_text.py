@@ -32,7 +32,9 @@ def test_every_kernel_of_the_example_compiles(name):
         assert compile_for_mi250(text) == "", text
 
 
-@pytest.mark.parametrize("kernel,signature", OF_THE_SUITE, ids=lambda each: getattr(each, "__name__", each))
+@pytest.mark.parametrize(
+    "kernel,signature", OF_THE_SUITE, ids=lambda each: getattr(each, "__name__", each)
+)
 def test_kernels_of_the_suite_compile(kernel, signature):
     text = kernel.source("hip", signature=signature)
     assert compile_for_mi250(text) == "", text

@@ -1,7 +1,7 @@
 """NumPy arrays as arguments of kernels, on every device.
 
-A device that cannot read host memory gets copies. The results have to be the same: test_copied_host_arrays.py runs these tests
-again with OpenCL's CPU device treated as such a device.
+A device that cannot read host memory gets copies. The results have to be the same:
+test_copied_host_arrays.py runs these tests again with OpenCL's CPU device treated as such a device.
 """
 
 from __future__ import annotations
@@ -150,7 +150,9 @@ class TestOneArray:
     def test_empty_array_is_accepted(self, queue):
         plus_one[0](np.zeros(0), np.zeros(0))
 
-    @pytest.mark.parametrize("part", [np.s_[::2, 1:], np.s_[::-1, ::-1], np.s_[1:4, ::3], np.s_[:, 2:3]])
+    @pytest.mark.parametrize(
+        "part", [np.s_[::2, 1:], np.s_[::-1, ::-1], np.s_[1:4, ::3], np.s_[:, 2:3]]
+    )
     def test_strided_views_are_read_and_written(self, queue, part):
         source, target = np.arange(48, dtype="i4").reshape(6, 8), np.full((6, 8), -1, "i4")
         expected = target.copy()
@@ -448,7 +450,9 @@ class TestPrograms:
             double_it[4](x)
             assert x.tolist() == [0, 2, 4, 6]
         else:
-            with pytest.raises(ep.KernelError, match=r"argument 0 is host memory.*move it with \.to\(device\)"):
+            with pytest.raises(
+                ep.KernelError, match=r"argument 0 is host memory.*move it with \.to\(device\)"
+            ):
                 double_it[4](x)
             assert x.tolist() == [0, 1, 2, 3]
 

@@ -57,7 +57,11 @@ def of_items_that_add_to_one_place(out, x, y):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="seen on x86-64 only")
 @pytest.mark.parametrize(
     "kernel,local,is_vectorised",
-    [(of_a_range, None, True), (of_groups, 64, True), (of_items_that_add_to_one_place, None, False)],
+    [
+        (of_a_range, None, True),
+        (of_groups, 64, True),
+        (of_items_that_add_to_one_place, None, False),
+    ],
 )
 def test_loops_over_work_items_are_vectorised(kernel, local, is_vectorised, monkeypatch, tmp_path):
     """GCC says so."""
@@ -83,5 +87,8 @@ def test_absent_compiler_raises_device_error(monkeypatch, tmp_path):
 
 
 def test_dialect_that_the_device_lacks_raises_device_error():
-    with ep.device_context("host"), pytest.raises(ep.DeviceError, match=r"does not build CUDA C\+\+.*builds: 'c\+\+'"):
+    with (
+        ep.device_context("host"),
+        pytest.raises(ep.DeviceError, match=r"does not build CUDA C\+\+.*builds: 'c\+\+'"),
+    ):
         of_a_range.options(dialect="cuda")[4, None](*(np.ones(4, "f4") for _ in range(3)))

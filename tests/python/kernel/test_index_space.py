@@ -39,9 +39,15 @@ def ids_3d(out):
     out[i, j, k, 3] = dppy.get_group_id(0)
     out[i, j, k, 4] = dppy.get_group_id(1)
     out[i, j, k, 5] = dppy.get_group_id(2)
-    out[i, j, k, 6] = dppy.get_num_groups(0) * 100 + dppy.get_num_groups(1) * 10 + dppy.get_num_groups(2)
-    out[i, j, k, 7] = dppy.get_global_size(0) * 100 + dppy.get_global_size(1) * 10 + dppy.get_global_size(2)
-    out[i, j, k, 8] = dppy.get_local_size(0) * 100 + dppy.get_local_size(1) * 10 + dppy.get_local_size(2)
+    out[i, j, k, 6] = (
+        dppy.get_num_groups(0) * 100 + dppy.get_num_groups(1) * 10 + dppy.get_num_groups(2)
+    )
+    out[i, j, k, 7] = (
+        dppy.get_global_size(0) * 100 + dppy.get_global_size(1) * 10 + dppy.get_global_size(2)
+    )
+    out[i, j, k, 8] = (
+        dppy.get_local_size(0) * 100 + dppy.get_local_size(1) * 10 + dppy.get_local_size(2)
+    )
     out[i, j, k, 9] = dppy.get_work_dim()
 
 
@@ -64,7 +70,9 @@ def places(out):
 @every_compiler
 @pytest.mark.parametrize("shape", [(70_000, 1, 3), (1, 70_000, 3), (66_000, 2, 5)])
 def test_more_rows_than_a_grid_has_groups(backend, shape):
-    """CUDA and HIP allow 65,535 groups in dimensions 0 and 1. Without a local size it is no limit."""
+    """CUDA and HIP allow 65,535 groups in dimensions 0 and 1. Without a local size it is no
+    limit.
+    """
     (out,) = backend.run(places, shape, None, np.full(shape, -1, "i8"))
     assert np.array_equal(out, np.arange(out.size).reshape(shape))
 
@@ -76,7 +84,11 @@ def ids_2d(out):
 
 
 @every_backend
-@pytest.mark.parametrize("local", [None, (1, 1), (2, 5), dppy.DEFAULT_LOCAL_SIZE], ids=["None", "ones", "some", "default"])
+@pytest.mark.parametrize(
+    "local",
+    [None, (1, 1), (2, 5), dppy.DEFAULT_LOCAL_SIZE],
+    ids=["None", "ones", "some", "default"],
+)
 def test_ids_in_two_dimensions_for_any_local_size(backend, local):
     (out,) = backend.run(ids_2d, (4, 5), local, np.zeros((4, 5), "i8"))
     assert np.array_equal(out, np.add.outer(np.arange(4) * 100, np.arange(5)))
@@ -157,8 +169,12 @@ def test_global_id_beyond_int32_beside_its_group_arithmetic(backend, request):
     if backend.name == "sycl":
         pytest.skip("the same range as in OpenCL C, on the same device")
     if backend.selector == "opencl:cpu" and backend.device.driver_version.startswith("2026.22."):
-        request.applymarker(pytest.mark.xfail(strict=True, reason="Intel's compiler, see docs/kernels/errors.md"))
-    (out,) = backend.run(marks_where_its_own_place_is_the_last, 2**31 + 256, 256, np.zeros(1, "i8"), 2**31)
+        request.applymarker(
+            pytest.mark.xfail(strict=True, reason="Intel's compiler, see docs/kernels/errors.md")
+        )
+    (out,) = backend.run(
+        marks_where_its_own_place_is_the_last, 2**31 + 256, 256, np.zeros(1, "i8"), 2**31
+    )
     assert out[0] == 2**31
 
 
@@ -174,7 +190,9 @@ def test_two_dimensions_with_more_work_items_than_two_to_the_31(backend):
     if backend.name == "sycl":
         pytest.skip("the same range as in OpenCL C, on the same device")
     shape = (2**15 + 1, 2**16)
-    (out,) = backend.run(marks_the_last_of_rows, shape, None, np.zeros(1, "i8"), shape[0] * shape[1] - 1)
+    (out,) = backend.run(
+        marks_the_last_of_rows, shape, None, np.zeros(1, "i8"), shape[0] * shape[1] - 1
+    )
     assert out[0] == shape[0] * shape[1] - 1
 
 
@@ -194,7 +212,9 @@ def test_groups_of_three_dimensions_beyond_two_to_the_31(backend):
         pytest.skip("the same range as in OpenCL C, on the same device")
     shape, local = (2, 2, 2**29 + 2**10), (1, 2, 2**9)
     size = 4 * shape[2]
-    (out,) = backend.run(marks_the_last_of_groups_of_planes, shape, local, np.zeros(3, "i8"), size - 1)
+    (out,) = backend.run(
+        marks_the_last_of_groups_of_planes, shape, local, np.zeros(3, "i8"), size - 1
+    )
     assert out.tolist() == [size - 1, shape[2] - 1, size // 2**10]
 
 
@@ -239,4 +259,7 @@ def test_rows_of_elements_beyond_two_to_the_31(backend, trimmed):
     rows = ep.empty((2**29 + 3, 4), "uint8", device=backend.selector)
     all_zeros(rows[:2], rows[-2:])
     backend.launch(in_the_last_rows, 4, None, rows)
-    assert [values_of(end).tolist() for end in (rows[:2], rows[-2:])] == [[[0] * 4] * 2, [[3] * 4, [2] * 4]]
+    assert [values_of(end).tolist() for end in (rows[:2], rows[-2:])] == [
+        [[0] * 4] * 2,
+        [[3] * 4, [2] * 4],
+    ]

@@ -63,11 +63,16 @@ def _is_there(pid: int) -> bool:
 def test_a_signal_ends_the_compiler_and_is_raised(tmp_path, number, raised, stubborn):
     slow = tmp_path / "slow"
     ignoring = "trap '' TERM\n" if stubborn else ""
-    slow.write_text(f"#!/bin/sh\n{ignoring}sleep 30 &\necho $! $$ > {tmp_path}/pid\nwait\nsleep 30\n")
+    slow.write_text(
+        f"#!/bin/sh\n{ignoring}sleep 30 &\necho $! $$ > {tmp_path}/pid\nwait\nsleep 30\n"
+    )
     slow.chmod(0o755)
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    environment = os.environ | {"ENTREPOT_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    environment = os.environ | {
+        "ENTREPOT_CACHE_DIR": str(tmp_path / "cache"),
+        "TMPDIR": str(tmp_path),
+    }
     done = subprocess.run(
         [sys.executable, str(program), str(tmp_path), str(number)],
         env=environment, capture_output=True, text=True, timeout=25, check=False,
@@ -121,7 +126,10 @@ def test_a_handler_launches_the_kernel_that_is_being_compiled(tmp_path):
     ringing.chmod(0o755)
     program = tmp_path / "program.py"
     program.write_text(LAUNCHING)
-    environment = os.environ | {"ENTREPOT_CACHE_DIR": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    environment = os.environ | {
+        "ENTREPOT_CACHE_DIR": str(tmp_path / "cache"),
+        "TMPDIR": str(tmp_path),
+    }
     done = subprocess.run(
         [sys.executable, str(program), str(ringing)],
         env=environment, capture_output=True, text=True, timeout=60, check=False,

@@ -28,7 +28,9 @@ def functions_by_module() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for name in _core.kernel_function_names:
         module, _, function = name.rpartition(".")
-        if module in ("math", "cmath", "numpy") or (not module and hasattr(builtins, name) and name not in NOT_CALLED):
+        if module in ("math", "cmath", "numpy") or (
+            not module and hasattr(builtins, name) and name not in NOT_CALLED
+        ):
             found.setdefault(module, []).append(function)
     return found
 
@@ -37,7 +39,9 @@ def table() -> str:
     titles = {"": "Python's own", "math": "`math`", "cmath": "`cmath`", "numpy": "`numpy`"}
     rows = [
         f"| {titles[module]} | {', '.join(f'`{name}`' for name in sorted(names))} |"
-        for module, names in sorted(functions_by_module().items(), key=lambda row: list(titles).index(row[0]))
+        for module, names in sorted(
+            functions_by_module().items(), key=lambda row: list(titles).index(row[0])
+        )
     ]
     return "\n".join(["| of | functions |", "|---|---|", *rows, ""])
 
@@ -74,7 +78,11 @@ def test_unknown_math_function_error_lists_functions():
         return x
 
     not_there.__module__ = "math"
-    with pytest.MonkeyPatch.context() as patch, ep.device_context("host"), pytest.raises(ep.KernelError) as error:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        ep.device_context("host"),
+        pytest.raises(ep.KernelError) as error,
+    ):
         patch.setattr(math, "not_there", not_there, raising=False)
         unknown[1](np.zeros(1))
     names = functions_by_module()["math"]

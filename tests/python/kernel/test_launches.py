@@ -55,7 +55,9 @@ def test_captured_zero_of_another_sign_is_another_value(monkeypatch):
 
 def test_source_is_read_at_decoration(tmp_path):
     path = tmp_path / "edited.py"
-    path.write_text("import entrepot.kernel as k\n@k.kernel\ndef f(a):\n    a[k.get_global_id(0)] = 1\n")
+    path.write_text(
+        "import entrepot.kernel as k\n@k.kernel\ndef f(a):\n    a[k.get_global_id(0)] = 1\n"
+    )
     spec = importlib.util.spec_from_file_location("edited", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -104,7 +106,9 @@ def test_any_change_of_the_module_has_its_names_looked_up_again(monkeypatch):
     assert launched() == (0, 1)
     monkeypatch.setitem(globals(), "something_else", 1)
     assert launched() == (0, 1)
-    monkeypatch.setitem(globals(), "zero", 0.0 * len(fresh.__name__))  # the same number, another object
+    monkeypatch.setitem(
+        globals(), "zero", 0.0 * len(fresh.__name__)
+    )  # the same number, another object
     assert launched() == (0, 1)
     monkeypatch.setitem(globals(), "zero", 3.0)
     assert launched() == (3, 2)
@@ -119,7 +123,10 @@ def test_numbers_of_derived_classes_are_numbers():
     out = np.zeros(1, "i8")
     store[1](out, Colour.RED)
     assert out[0] == 7
-    with pytest.raises(OverflowError, match=r"kernel 'store': argument 1 \(value\) is an integer that does not fit int64"):
+    with pytest.raises(
+        OverflowError,
+        match=r"kernel 'store': argument 1 \(value\) is an integer that does not fit int64",
+    ):
         store[1](out, 2**63)
     store[1](np.zeros(1, "u8"), ep.Scalar(2**63, "uint64"))
 
@@ -127,7 +134,9 @@ def test_numbers_of_derived_classes_are_numbers():
 def test_local_memory_beyond_all_memory_is_refused():
     with pytest.raises(ValueError, match="no memory is that large"):
         through_local[4, 4](np.zeros(4), dppy.LocalAccessor((2**40, 2**40), "float64"))
-    with pytest.raises(ep.KernelError, match="needs 8000000 bytes of local memory, host has 262144"):
+    with pytest.raises(
+        ep.KernelError, match="needs 8000000 bytes of local memory, host has 262144"
+    ):
         through_local[4, 4](np.zeros(4), dppy.LocalAccessor(1_000_000, "float64"))
 
 
@@ -197,7 +206,9 @@ def test_arrays_on_two_devices_are_refused_after_other_launches():
     parts = device.create_sub_devices(partition=device.max_compute_units // 2)[:2]
     context = ep.Context(parts)
     here, there = (ep.Queue(part, context=context) for part in parts)
-    first, second, elsewhere = (ep.zeros(8, "float32", queue=queue) for queue in (here, here, there))
+    first, second, elsewhere = (
+        ep.zeros(8, "float32", queue=queue) for queue in (here, here, there)
+    )
     fresh = dppy.kernel(add_to.function)
     for _ in range(2):
         with pytest.raises(ep.KernelError, match="compute follows data"):
@@ -283,7 +294,10 @@ def test_a_function_that_waits_is_no_kernel():
 
 @pytest.mark.parametrize("dialect", ["hsaco", "cubin", "fortran"])
 def test_unsupported_dialect_error_lists_supported(dialect):
-    words = f"dialect: one of 'opencl-c', 'sycl', 'cuda', 'hip', 'c\\+\\+' was expected, not '{dialect}'"
+    words = (
+        "dialect: one of 'opencl-c', 'sycl', 'cuda', 'hip', 'c\\+\\+' was expected, "
+        f"not '{dialect}'"
+    )
     with pytest.raises(ValueError, match=f"^{words}$"):
 
         @dppy.kernel(dialect=dialect)

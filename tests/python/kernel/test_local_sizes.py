@@ -45,7 +45,11 @@ def mixed_by_numpy(x: np.ndarray, local: int) -> np.ndarray:
     value = x.reshape(-1, local).copy()
     for turn in range(3):
         value += np.roll(value, -1, axis=1) * (turn + 1)
-    extra = value.sum(axis=1, keepdims=True) * 1000 + x.reshape(-1, local) + np.arange(x.size).reshape(-1, local)
+    extra = (
+        value.sum(axis=1, keepdims=True) * 1000
+        + x.reshape(-1, local)
+        + np.arange(x.size).reshape(-1, local)
+    )
     return np.where(np.arange(local) % 2 == 1, value, value + extra).ravel()
 
 
@@ -110,7 +114,10 @@ def test_non_dividing_local_size_is_always_refused():
     kernel = dppy.kernel(mixed.function)
     x, out = np.arange(12, dtype="i8"), np.zeros(12, "i8")
     for _ in range(2):
-        with pytest.raises(ep.KernelError, match="dimension 0 has 12 work-items, which work-groups of 5 do not divide"):
+        with pytest.raises(
+            ep.KernelError,
+            match="dimension 0 has 12 work-items, which work-groups of 5 do not divide",
+        ):
             kernel[12, 5](out, x)
         kernel[12, 4](out, x)
         assert np.array_equal(out, mixed_by_numpy(x, 4))
@@ -145,7 +152,9 @@ def test_threads_that_launch_with_different_sizes():
         together.wait()
         kernel[840, local](out, x)
 
-    threads = [threading.Thread(target=launch, args=each) for each in zip(outs, locals_, strict=True)]
+    threads = [
+        threading.Thread(target=launch, args=each) for each in zip(outs, locals_, strict=True)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -127,18 +127,25 @@ def _arrays(backend):
 
 
 @every_compiler
-@pytest.mark.parametrize(("kernel", "line", "instead"), REFUSED, ids=[kernel.__name__ for kernel, _, _ in REFUSED])
+@pytest.mark.parametrize(
+    ("kernel", "line", "instead"), REFUSED, ids=[kernel.__name__ for kernel, _, _ in REFUSED]
+)
 def test_update_by_all_work_items_is_refused(backend, kernel, line, instead):
     with pytest.raises(ep.KernelError) as error:
         backend.launch(kernel, 4, None, *_arrays(backend))
     message = str(error.value)
-    assert re.match(r".*test_lost_updates\.py:\d+: every work-item of the launch changes this element of `s`", message)
+    assert re.match(
+        r".*test_lost_updates\.py:\d+: every work-item of the launch changes this element of `s`",
+        message,
+    )
     assert instead in message
     assert f"\n    {line}\n    ^^^^" in message
 
 
 @every_compiler
-@pytest.mark.parametrize("kernel", [kernel for kernel, _, _ in REFUSED], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize(
+    "kernel", [kernel for kernel, _, _ in REFUSED], ids=lambda kernel: kernel.__name__
+)
 def test_update_by_one_work_item_is_allowed(backend, kernel):
     for global_range in [1, (1, 1), 0]:
         backend.launch(kernel, global_range, None, *_arrays(backend))
@@ -157,7 +164,9 @@ def test_range_decides_each_launch_anew(backend):
 
 @every_compiler
 def test_refused_launch_in_a_function_names_the_call(backend):
-    with pytest.raises(ep.KernelError, match=r"called here\n +add_to\(s, 0, a\[dppy.get_global_id\(0\)\]\)"):
+    with pytest.raises(
+        ep.KernelError, match=r"called here\n +add_to\(s, 0, a\[dppy.get_global_id\(0\)\]\)"
+    ):
         backend.launch(in_a_function, 4, None, *_arrays(backend))
 
 
@@ -269,10 +278,15 @@ def local_own(s, a):
 
 @every_compiler
 def test_update_of_local_memory_by_the_group_is_refused(backend):
-    with pytest.raises(ep.KernelError, match=r"every work-item of the group changes .*`total`.*atomic\.add.*group\.reduce"):
+    with pytest.raises(
+        ep.KernelError,
+        match=r"every work-item of the group changes .*`total`.*atomic\.add.*group\.reduce",
+    ):
         backend.launch(local_total, 4, 2, *_arrays(backend))
     accessor = dppy.LocalAccessor(1, "int64")
-    with pytest.raises(ep.KernelError, match=r"every work-item of the group changes .*`total`.*atomic\.sub"):
+    with pytest.raises(
+        ep.KernelError, match=r"every work-item of the group changes .*`total`.*atomic\.sub"
+    ):
         backend.launch(local_total_of_the_group, 4, 2, *_arrays(backend), accessor)
 
 
@@ -280,7 +294,9 @@ def test_update_of_local_memory_by_the_group_is_refused(backend):
 def test_update_of_local_memory_by_groups_of_one_is_allowed(backend):
     backend.launch(local_total, 4, 1, *_arrays(backend))
     backend.launch(local_total, 1, None, *_arrays(backend))
-    backend.launch(local_total_of_the_group, 4, 1, *_arrays(backend), dppy.LocalAccessor(1, "int64"))
+    backend.launch(
+        local_total_of_the_group, 4, 1, *_arrays(backend), dppy.LocalAccessor(1, "int64")
+    )
     backend.launch(local_own, 4, 2, *_arrays(backend))
 
 
@@ -509,7 +525,10 @@ GUARDED = [
 @pytest.mark.parametrize("kernel", GUARDED, ids=lambda kernel: kernel.__name__)
 def test_guard_that_several_items_pass_is_refused(backend, kernel):
     s, a = _arrays(backend)
-    with pytest.raises(ep.KernelError, match=r"more than one work-item of the launch changes this element of `s`.*atomic\.add"):
+    with pytest.raises(
+        ep.KernelError,
+        match=r"more than one work-item of the launch changes this element of `s`.*atomic\.add",
+    ):
         backend.launch(kernel, 4, 2, s, a, 4)
     backend.launch(kernel, 1, 1, s, a, 4)
 
@@ -825,7 +844,10 @@ BY_DATA = [
 @pytest.mark.parametrize("kernel", BY_DATA, ids=lambda kernel: kernel.__name__)
 def test_guard_by_data_is_refused(backend, kernel):
     s, a = _arrays(backend)
-    match = r"more than one work-item of the launch may satisfy the condition, .* element of `s`.*atomic\.add"
+    match = (
+        r"more than one work-item of the launch may satisfy the condition, "
+        r".* element of `s`.*atomic\.add"
+    )
     with pytest.raises(ep.KernelError, match=match):
         backend.launch(kernel, 4, None, s, a, 4.0)
     assert s.copy_to_host().numpy().tolist() == [1, 1]
@@ -839,10 +861,14 @@ def above_a_float(s, a, x):
 
 
 @every_compiler
-@pytest.mark.parametrize("kernel", [above_a_float, by_a_scalar_in_a_grid_stride_loop], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize(
+    "kernel", [above_a_float, by_a_scalar_in_a_grid_stride_loop], ids=lambda kernel: kernel.__name__
+)
 def test_guard_by_a_float_scalar_is_refused(backend, kernel):
     s, a = _arrays(backend)
-    with pytest.raises(ep.KernelError, match=r"work-item of the launch changes this element of `s`.*atomic\.add"):
+    with pytest.raises(
+        ep.KernelError, match=r"work-item of the launch changes this element of `s`.*atomic\.add"
+    ):
         backend.launch(kernel, 4, None, s, a, 4.0)
     backend.launch(kernel, 1, None, s, a, 4.0)
 
@@ -979,7 +1005,9 @@ def test_guarded_update_of_local_memory_is_refused(backend):
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("kernel", [augmented, counted, subtracted], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize(
+    "kernel", [augmented, counted, subtracted], ids=lambda kernel: kernel.__name__
+)
 def test_simulator_names_the_atomic_function(kernel):
     s, a = ep.zeros(2, "i8", device="host"), ep.zeros(4, "i8", device="host")
     kernel.simulate[1](s, a)
@@ -1024,13 +1052,17 @@ def total_of_the_group_by_an_atomic(s, a):
     ids=lambda kernel: kernel.__name__,
 )
 def test_update_of_global_memory_by_a_group_is_refused(backend, kernel):
-    with pytest.raises(ep.KernelError, match=r"work-item of the group changes .*`s`.*atomic\.add.*group\.reduce"):
+    with pytest.raises(
+        ep.KernelError, match=r"work-item of the group changes .*`s`.*atomic\.add.*group\.reduce"
+    ):
         backend.launch(kernel, 4, 2, *_arrays(backend))
 
 
 @every_compiler
 @pytest.mark.parametrize(
-    "kernel", [total_of_the_group_by_its_first, total_of_the_group_by_an_atomic], ids=lambda kernel: kernel.__name__
+    "kernel",
+    [total_of_the_group_by_its_first, total_of_the_group_by_an_atomic],
+    ids=lambda kernel: kernel.__name__,
 )
 def test_update_of_global_memory_once_a_group_is_allowed(backend, kernel):
     backend.launch(kernel, 4, 2, *_arrays(backend))

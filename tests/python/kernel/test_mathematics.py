@@ -43,14 +43,37 @@ def _counted(function, *numbers):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["int8", "uint32", "int64"])
 def test_integer_functions(backend, dtype):
-    pairs = [(12, 18), (0, 0), (0, 5), (7, 3), (100, 10), (62, 31), (66, 33), (68, 20), (5, 6), (21, 21)]
+    pairs = [
+        (12, 18),
+        (0, 0),
+        (0, 5),
+        (7, 3),
+        (100, 10),
+        (62, 31),
+        (66, 33),
+        (68, 20),
+        (5, 6),
+        (21, 21),
+    ]
     if dtype[0] == "i":
         pairs += [(-12, 18), (5, -10), (-7, -7)]
     if dtype.endswith("64"):
-        pairs += [(2**62 + 1, 3), (10**12, 4 * 10**11), (2**53, 2**40), (3037000499**2, 2), (2**63 - 1, 2)]
+        pairs += [
+            (2**62 + 1, 3),
+            (10**12, 4 * 10**11),
+            (2**53, 2**40),
+            (3037000499**2, 2),
+            (2**63 - 1, 2),
+        ]
     a, b = (np.array(column, dtype) for column in zip(*pairs, strict=True))
     out, counted, *_ = backend.run(
-        of_integers, len(pairs), None, np.zeros((len(pairs), 6), "i8"), np.zeros((len(pairs), 4), "i8"), a, b
+        of_integers,
+        len(pairs),
+        None,
+        np.zeros((len(pairs), 6), "i8"),
+        np.zeros((len(pairs), 4), "i8"),
+        a,
+        b,
     )
     info = np.iinfo(dtype)
 
@@ -59,7 +82,14 @@ def test_integer_functions(backend, dtype):
 
     for row, (x, y) in zip(out.tolist(), pairs, strict=True):
         lcm = wrapped(math.lcm(x, 2))
-        expected = [math.gcd(x, y), math.lcm(x, y), math.isqrt(abs(x)), math.gcd(x, y, 6), abs(x) + 1, math.gcd(x, y) + lcm]
+        expected = [
+            math.gcd(x, y),
+            math.lcm(x, y),
+            math.isqrt(abs(x)),
+            math.gcd(x, y, 6),
+            abs(x) + 1,
+            math.gcd(x, y) + lcm,
+        ]
         assert row == [wrapped(value) for value in expected], (x, y)
     huge = 10**11  # Python would calculate numbers with as many digits
     for row, (n, k) in zip(counted.tolist(), pairs, strict=True):
@@ -97,12 +127,16 @@ def test_float_parts(backend, dtype):
     y = np.array([2, -inf, 0, inf, 1, -1, inf, inf, 0, inf, 1, 1, nan], dtype)
     scale = np.array([3, -2, 0, 2**40, 5, -(2**40), 1, -3, 2, -2, 1, 4, -5], "i8")
     n = len(x)
-    out, exponents, *_ = backend.run(of_parts, n, None, np.zeros((n, 8), dtype), np.zeros(n, "i8"), x, y, scale)
+    out, exponents, *_ = backend.run(
+        of_parts, n, None, np.zeros((n, 8), dtype), np.zeros(n, "i8"), x, y, scale
+    )
     with np.errstate(all="ignore"):
         mantissas, powers = np.frexp(x)
         scaled = np.ldexp(x, np.clip(scale, -5000, 5000))
         size, infinity, nothing = np.abs(x), np.array(inf, dtype), np.array(0, dtype)
-        last = np.where(size == largest, size - np.nextafter(size, nothing), np.nextafter(size, infinity) - size)
+        last = np.where(
+            size == largest, size - np.nextafter(size, nothing), np.nextafter(size, infinity) - size
+        )
         expected = [mantissas, scaled, np.nextafter(x, y), last]
     last[np.isinf(x)] = inf
     fractions = np.array([math.modf(v) for v in x.tolist()], dtype)
@@ -119,11 +153,15 @@ def test_float_parts(backend, dtype):
 def test_float_parts_of_subnormals(backend):
     x = np.array([5e-324, -1e-310, 2.2250738585072014e-308])
     scale = np.array([1074, 52, -1], "i8")
-    out, exponents, *_ = backend.run(of_parts, 3, None, np.zeros((3, 8)), np.zeros(3, "i8"), x, np.zeros(3), scale)
+    out, exponents, *_ = backend.run(
+        of_parts, 3, None, np.zeros((3, 8)), np.zeros(3, "i8"), x, np.zeros(3), scale
+    )
     pairs = [math.frexp(v) for v in x.tolist()]
     assert exponents.tolist() == [exponent for _, exponent in pairs]
     assert out[:, 0].tolist() == [mantissa for mantissa, _ in pairs]
-    assert out[:, 1].tolist() == [math.ldexp(v, e) for v, e in zip(x.tolist(), scale.tolist(), strict=True)]
+    assert out[:, 1].tolist() == [
+        math.ldexp(v, e) for v, e in zip(x.tolist(), scale.tolist(), strict=True)
+    ]
     assert out[:, 3].tolist() == [5e-324] * 3
     assert out[:, 6].tolist() == x.tolist()
 
@@ -142,11 +180,25 @@ def of_tuples(out, x):
 
 @every_dialect
 def test_functions_of_tuples(backend):
-    x = np.array([[1, 2, 3, 4], [1e16, 1, -1e16, 1], [0.1, 0.2, 0.3, -0.6], [1e100, 1, -1e100, 1e-3], [1, math.inf, 2, 3]])
+    x = np.array(
+        [
+            [1, 2, 3, 4],
+            [1e16, 1, -1e16, 1],
+            [0.1, 0.2, 0.3, -0.6],
+            [1e100, 1, -1e100, 1e-3],
+            [1, math.inf, 2, 3],
+        ]
+    )
     (out, _) = backend.run(of_tuples, 5, None, np.zeros((5, 6)), x)
     for values, row in zip(out.tolist(), x.tolist(), strict=True):
         assert values[0] == math.fsum(row)
-        expected = [math.prod(row), 2 * math.prod(row), math.dist(row, (1, 1, 0.5, 2)), math.hypot(*row[:3]), abs(row[0]) + 1]
+        expected = [
+            math.prod(row),
+            2 * math.prod(row),
+            math.dist(row, (1, 1, 0.5, 2)),
+            math.hypot(*row[:3]),
+            abs(row[0]) + 1,
+        ]
         assert values[1:] == pytest.approx(expected, rel=1e-14, abs=1e-15)
 
 
@@ -160,7 +212,9 @@ def distances(out, p, q):
 def test_distances_of_unsigned_integers(backend):
     p, q = np.array([1, 250, 7], "u1"), np.array([4, 0, 7], "u1")
     (out, *_) = backend.run(distances, 3, None, np.zeros(3), p, q)
-    assert out == pytest.approx([math.dist((a, b), (b, a)) for a, b in zip(p.tolist(), q.tolist(), strict=True)], rel=1e-15)
+    assert out == pytest.approx(
+        [math.dist((a, b), (b, a)) for a, b in zip(p.tolist(), q.tolist(), strict=True)], rel=1e-15
+    )
 
 
 @dppy.kernel
@@ -207,8 +261,10 @@ def of_complex(out, z):
 
 
 OF_COMPLEX = [
-    cmath.exp, cmath.log, cmath.sqrt, cmath.sin, cmath.cos, cmath.tan, cmath.sinh, cmath.cosh, cmath.tanh, cmath.asin, cmath.acos,
-    cmath.atan, cmath.asinh, cmath.acosh, cmath.atanh, cmath.log10, lambda z: cmath.log(z, 3), lambda z: complex(*cmath.polar(z)),
+    cmath.exp, cmath.log, cmath.sqrt, cmath.sin, cmath.cos, cmath.tan, cmath.sinh, cmath.cosh,
+    cmath.tanh, cmath.asin, cmath.acos,
+    cmath.atan, cmath.asinh, cmath.acosh, cmath.atanh, cmath.log10, lambda z: cmath.log(z, 3),
+    lambda z: complex(*cmath.polar(z)),
     lambda z: z, lambda z: complex(cmath.phase(z)), lambda z: cmath.sqrt(z) + cmath.exp(z),
     lambda z: cmath.sqrt(z.real) + cmath.exp(2),
 ]  # fmt: skip
@@ -218,15 +274,41 @@ OF_COMPLEX = [
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
 def test_complex_functions(backend, dtype):
     z = np.array(
-        [1 + 2j, -1.5 + 0.25j, -2 - 1j, 0.3 - 0.7j, 3j, -3j, 2, -2, 0.5, -0.5, 1.01 + 0.1j, 25 + 1j, -30 - 2j, 1e-3j], dtype
+        [
+            1 + 2j,
+            -1.5 + 0.25j,
+            -2 - 1j,
+            0.3 - 0.7j,
+            3j,
+            -3j,
+            2,
+            -2,
+            0.5,
+            -0.5,
+            1.01 + 0.1j,
+            25 + 1j,
+            -30 - 2j,
+            1e-3j,
+        ],
+        dtype,
     )
-    z = np.concatenate([z, np.array([complex(-2, -0.0), complex(2, -0.0), complex(-0.0, 2), complex(0.0, -2)], dtype)])
+    z = np.concatenate(
+        [
+            z,
+            np.array(
+                [complex(-2, -0.0), complex(2, -0.0), complex(-0.0, 2), complex(0.0, -2)], dtype
+            ),
+        ]
+    )
     (out, _) = backend.run(of_complex, len(z), None, np.zeros((len(z), len(OF_COMPLEX)), dtype), z)
     expected = np.array([[function(v) for function in OF_COMPLEX] for v in z.tolist()])
     single = dtype == "complex64"
     for k in range(len(OF_COMPLEX)):
         size = np.abs(expected[:, k])
-        assert np.all(np.abs(out[:, k] - expected[:, k]) <= (2e-5 if single else 1e-13) * np.maximum(size, 1e-3)), k
+        assert np.all(
+            np.abs(out[:, k] - expected[:, k])
+            <= (2e-5 if single else 1e-13) * np.maximum(size, 1e-3)
+        ), k
 
 
 @every_backend
@@ -237,13 +319,24 @@ def test_complex_functions_at_extreme_magnitudes(backend):
         expected = np.array([OF_COMPLEX[k](v) for v in z.tolist()])
         assert np.allclose(out[:, k], expected, rtol=1e-14, atol=0)
     for k in (9, 10, 11, 12, 13):  # the inverse functions but atanh, which has none at 1
-        assert np.allclose(out[:, k], [OF_COMPLEX[k](v) for v in z.tolist()], rtol=1e-14, atol=1e-300)
+        assert np.allclose(
+            out[:, k], [OF_COMPLEX[k](v) for v in z.tolist()], rtol=1e-14, atol=1e-300
+        )
 
 
 @every_backend
 def test_the_largest_and_the_smallest_complex_numbers(backend):
     inf = math.inf
-    z = np.array([1.5e308 + 1.5e308j, 5e-324, 1e-323 + 1e-323j, -5e-324j, -3e-320 + 1e-310j, complex(-inf, inf)])
+    z = np.array(
+        [
+            1.5e308 + 1.5e308j,
+            5e-324,
+            1e-323 + 1e-323j,
+            -5e-324j,
+            -3e-320 + 1e-310j,
+            complex(-inf, inf),
+        ]
+    )
     (out, _) = backend.run(of_complex, len(z), None, np.zeros((len(z), len(OF_COMPLEX)), "c16"), z)
     for k in (1, 2):  # log, sqrt
         assert np.allclose(out[:, k], [OF_COMPLEX[k](v) for v in z.tolist()], rtol=1e-14, atol=0)
@@ -280,7 +373,14 @@ def test_complex_predicates(backend):
     (out, *_) = backend.run(told_of_complex, 8, None, np.zeros((8, 6), "?"), z, w)
     for row, v, other in zip(out.tolist(), z.tolist(), w.tolist(), strict=True):
         close = cmath.isclose(v, other)
-        assert row == [cmath.isnan(v), cmath.isinf(v), cmath.isfinite(v), close, cmath.isnan(v), math.isfinite(v.real)]
+        assert row == [
+            cmath.isnan(v),
+            cmath.isinf(v),
+            cmath.isfinite(v),
+            close,
+            cmath.isnan(v),
+            math.isfinite(v.real),
+        ]
 
 
 @dppy.kernel
@@ -312,7 +412,9 @@ def bfloats(out, x, y):
 @every_backend
 def test_functions_of_bfloat16(backend):
     ml_dtypes = pytest.importorskip("ml_dtypes")
-    x, y = (np.array(v, ml_dtypes.bfloat16) for v in ([1, -1, 0, 3e38, 100], [2, 0, -1, math.inf, -100]))
+    x, y = (
+        np.array(v, ml_dtypes.bfloat16) for v in ([1, -1, 0, 3e38, 100], [2, 0, -1, math.inf, -100])
+    )
     (out, *_) = backend.run(bfloats, 5, None, np.zeros((5, 3)), x, y)
     step = 2.0**-7
     assert out[:, 0].tolist()[:2] == [1 + step, -1 + step / 2]
@@ -331,7 +433,9 @@ def remainders(out, x, y):
 def test_remainder_is_to_the_nearest(backend):
     x, y = np.array([5, 4, -5, 7.5, 2.5]), np.array([3, 3, 3, 5, 1.0])
     (out, *_) = backend.run(remainders, 5, None, np.zeros(5), x, y)
-    assert out.tolist() == [math.remainder(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    assert out.tolist() == [
+        math.remainder(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)
+    ]
 
 
 def test_no_function_of_pythons_is_missing():
@@ -340,7 +444,9 @@ def test_no_function_of_pythons_is_missing():
     from entrepot.kernel.simulator.arithmetic import MATHEMATICAL
 
     newer = {"fmax", "fmin", "isnormal", "issubnormal", "signbit", "integer"}
-    of_math = {name for name, value in vars(math).items() if callable(value) and name[0] != "_"} - newer
+    of_math = {
+        name for name, value in vars(math).items() if callable(value) and name[0] != "_"
+    } - newer
     of_cmath = {name for name, value in vars(cmath).items() if callable(value) and name[0] != "_"}
     assert of_math <= {*MATHEMATICAL, *mathematics.OF_NUMBERS}
     assert of_cmath <= set(mathematics.OF_COMPLEX)

@@ -43,11 +43,16 @@ def imported(path: Path, text: str) -> ModuleType:
 # ------------------------------------------------------------------------ ranges
 
 
-@pytest.mark.parametrize("made", [lambda index: fills[index], lambda index: fills.simulate[index]], ids=["compiled", "simulated"])
+@pytest.mark.parametrize(
+    "made",
+    [lambda index: fills[index], lambda index: fills.simulate[index]],
+    ids=["compiled", "simulated"],
+)
 @pytest.mark.parametrize("index", [4 / 2, (4 / 2, None), ((2, 4 / 2), None)], ids=str)
 def test_a_range_is_of_integers(made, index):
     assert message_of(TypeError, made, index) == (
-        "launch: a range is of integers, and 2.0 is a float: divide by //, as in kernel[n // 2], or round it by int(…)"
+        "launch: a range is of integers, and 2.0 is a float: divide by //, as in kernel[n // 2], "
+        "or round it by int(…)"
     )
 
 
@@ -59,7 +64,8 @@ def test_ranges_as_objects_are_of_integers():
 
 def test_a_range_is_no_text():
     assert message_of(TypeError, lambda: fills["4"]) == (
-        "launch: a range is of integers, and '4' is a str: write kernel[global, local], each an int or a tuple of ints"
+        "launch: a range is of integers, and '4' is a str: write kernel[global, local], each an "
+        "int or a tuple of ints"
     )
 
 
@@ -68,14 +74,16 @@ def test_a_range_is_no_text():
 
 def test_a_list_is_no_array():
     assert message_of(TypeError, fills[3], [1, 2, 3], 0) == (
-        "kernel 'fills': argument 0 (a) is a list, and a kernel takes arrays and numbers: make an array of it, as in "
+        "kernel 'fills': argument 0 (a) is a list, and a kernel takes arrays and numbers: make an "
+        "array of it, as in "
         "numpy.array(a, 'float32')"
     )
 
 
 def test_arguments_have_places():
     assert message_of(TypeError, fills[3], np.zeros(3), value=0) == (
-        "kernel 'fills' was given 'value' by name, and takes its arguments by their places: write fills[…](…, value); by name a "
+        "kernel 'fills' was given 'value' by name, and takes its arguments by their places: write "
+        "fills[…](…, value); by name a "
         "launch takes queue, depends_on and wait"
     )
     assert "unexpected keyword argument 'queu'; it takes queue, depends_on, wait" in message_of(
@@ -110,27 +118,76 @@ def declared_twice(array, count, factor):
             TypeError,
             1,
             "x",
-            r"\(count\), which the signature says is int32: a str was given for an element of int32; pass an int",
+            r"\(count\), which the signature says is int32: a str was given for an element of "
+            r"int32; pass an int",
         ),
         (TypeError, 1, None, r"\(count\), which the signature says is int32: a NoneType was given"),
-        (TypeError, 1, 2.5, r"\(count\), which the signature says is int32: a float was given for an element of int32"),
+        (
+            TypeError,
+            1,
+            2.5,
+            r"\(count\), which the signature says is int32: a float was given for an element of "
+            r"int32",
+        ),
         (TypeError, 1, [1], r"\(count\), which the signature says is int32: a list was given"),
-        (TypeError, 1, np.zeros(2), r"\(count\), which the signature says is int32: a numpy.ndarray was given"),
-        (OverflowError, 1, 2**40, r"\(count\), which the signature says is int32: 1099511627776 does not fit int32"),
-        (OverflowError, 1, 2**70, r"\(count\), which the signature says is int32: 1180591620717411303424 does not fit int32"),
-        (TypeError, 2, 1j, r"\(factor\), which the signature says is float32: a complex was given for an element of float32"),
-        (TypeError, 0, np.zeros(4, "i8"), r"\(array\) is int64\[::1\], and the signature says float32\[::1\]"),
-        (TypeError, 0, np.zeros(8, "f4")[::2], r"\(array\) is float32\[:\], and the signature says float32\[::1\]"),
+        (
+            TypeError,
+            1,
+            np.zeros(2),
+            r"\(count\), which the signature says is int32: a numpy.ndarray was given",
+        ),
+        (
+            OverflowError,
+            1,
+            2**40,
+            r"\(count\), which the signature says is int32: 1099511627776 does not fit int32",
+        ),
+        (
+            OverflowError,
+            1,
+            2**70,
+            r"\(count\), which the signature says is int32: 1180591620717411303424 does not fit "
+            r"int32",
+        ),
+        (
+            TypeError,
+            2,
+            1j,
+            r"\(factor\), which the signature says is float32: a complex was given for an element "
+            r"of float32",
+        ),
+        (
+            TypeError,
+            0,
+            np.zeros(4, "i8"),
+            r"\(array\) is int64\[::1\], and the signature says float32\[::1\]",
+        ),
+        (
+            TypeError,
+            0,
+            np.zeros(8, "f4")[::2],
+            r"\(array\) is float32\[:\], and the signature says float32\[::1\]",
+        ),
         (TypeError, 0, "x", r"\(array\): a str holds no memory that can be viewed"),
-        (TypeError, 0, [1.0], r"\(array\) is a list, and a kernel takes arrays and numbers: make an array of it"),
+        (
+            TypeError,
+            0,
+            [1.0],
+            r"\(array\) is a list, and a kernel takes arrays and numbers: make an array of it",
+        ),
     ],
 )
-@pytest.mark.parametrize("kernel", [declared, declared_twice], ids=lambda kernel: kernel.function.__name__)
+@pytest.mark.parametrize(
+    "kernel", [declared, declared_twice], ids=lambda kernel: kernel.function.__name__
+)
 def test_argument_outside_the_signature_is_named(kernel, error, place, given, words):
     arguments = [np.zeros(4, "f4"), 1, 1.0]
     arguments[place] = given
     name = kernel.function.__name__
-    with pytest.raises(error, match=rf"^kernel '{name}': argument {place} {words}"), ep.device_context("host"):
+    with (
+        pytest.raises(error, match=rf"^kernel '{name}': argument {place} {words}"),
+        ep.device_context("host"),
+    ):
         kernel[4](*arguments)
 
 
@@ -141,22 +198,46 @@ summed = dppy.reduce(lambda a, b: a + b)
 @pytest.mark.parametrize(
     "error,call,words",
     [
-        (TypeError, lambda: weighted(np.ones(3), "x"), r"<lambda>\(\): argument 1 \(weight\): a str holds no memory"),
-        (TypeError, lambda: weighted([1, 2], np.ones(3)), r"<lambda>\(\): argument 0 \(value\): a list holds no memory"),
-        (OverflowError, lambda: weighted(np.ones(3, "i1"), 300), r"<lambda>\(\): argument 1 \(weight\): 300 does not fit int8"),
+        (
+            TypeError,
+            lambda: weighted(np.ones(3), "x"),
+            r"<lambda>\(\): argument 1 \(weight\): a str holds no memory",
+        ),
+        (
+            TypeError,
+            lambda: weighted([1, 2], np.ones(3)),
+            r"<lambda>\(\): argument 0 \(value\): a list holds no memory",
+        ),
+        (
+            OverflowError,
+            lambda: weighted(np.ones(3, "i1"), 300),
+            r"<lambda>\(\): argument 1 \(weight\): 300 does not fit int8",
+        ),
         (
             ep.ExchangeError,
             lambda: weighted(np.ones(3), np.array([None])),
             r"<lambda>\(\): argument 1 \(weight\): NumPy: typestr",
         ),
-        (TypeError, lambda: weighted(np.ones(3), np.ones(3), out="x"), r"<lambda>\(\): out: a str holds no memory"),
+        (
+            TypeError,
+            lambda: weighted(np.ones(3), np.ones(3), out="x"),
+            r"<lambda>\(\): out: a str holds no memory",
+        ),
         (
             ep.KernelError,
             lambda: weighted(np.ones(3), ep.zeros(3, "float8_e4m3fn", device="host")),
             "argument `weight` is float8",
         ),
-        (TypeError, lambda: summed("x"), r"<lambda>\(\): argument 0 \(array\): a str holds no memory"),
-        (ep.KernelError, lambda: summed(ep.zeros(3, "float8_e4m3fn", device="host")), "argument `array` is float8"),
+        (
+            TypeError,
+            lambda: summed("x"),
+            r"<lambda>\(\): argument 0 \(array\): a str holds no memory",
+        ),
+        (
+            ep.KernelError,
+            lambda: summed(ep.zeros(3, "float8_e4m3fn", device="host")),
+            "argument `array` is float8",
+        ),
     ],
 )
 def test_element_wise_and_reduction_errors_name_the_argument(error, call, words):
@@ -164,7 +245,9 @@ def test_element_wise_and_reduction_errors_name_the_argument(error, call, words)
 
 
 def test_vectorized_parameters_may_have_option_names():
-    added = dppy.vectorize(lambda out, i0, function, get_global_id: out + i0 + function + get_global_id)
+    added = dppy.vectorize(
+        lambda out, i0, function, get_global_id: out + i0 + function + get_global_id
+    )
     ones = np.ones(3)
     assert added(ones, ones, 2, ones).tolist() == [5, 5, 5]
 
@@ -175,18 +258,46 @@ SIGNATURE = "void(float32[::1], int32)"
 @pytest.mark.parametrize(
     "call,words",
     [
-        (lambda: dppy.kernel(3), r"kernel\(\) takes a Python function, a signature such as .*, or a list of those, not 3"),
+        (
+            lambda: dppy.kernel(3),
+            r"kernel\(\) takes a Python function, a signature such as .*, or a list of those, not "
+            r"3",
+        ),
         (lambda: dppy.func(3), r"func\(\) takes a Python function, a signature .* not 3"),
-        (lambda: dppy.vectorize(np.sin), r"vectorize\(\) takes a Python function, a signature .* not <ufunc 'sin'>"),
-        (lambda: dppy.vectorize(["float64(float64)"])(3), r"vectorize\(\) takes a Python function of numbers, not 3"),
+        (
+            lambda: dppy.vectorize(np.sin),
+            r"vectorize\(\) takes a Python function, a signature .* not <ufunc 'sin'>",
+        ),
+        (
+            lambda: dppy.vectorize(["float64(float64)"])(3),
+            r"vectorize\(\) takes a Python function of numbers, not 3",
+        ),
         (lambda: fills.source(3), r"dialect: one of 'opencl-c', .* was expected, not 3"),
         (lambda: fills.options(dialect=3), r"dialect: one of 'opencl-c', .* was expected, not 3"),
-        (lambda: fills.source(signature=SIGNATURE, dimensions="x"), "dimensions: an int from 1 to 3 was expected, not 'x'"),
-        (lambda: ep.zeros("ab", "int8"), "an int or a sequence of ints was expected, as a shape is, not 'ab'"),
-        (lambda: ep.zeros(2.5, "int8"), "an int or a sequence of ints was expected, as a shape is, not 2.5"),
-        (lambda: ep.empty((1, None), "int8"), r"an int or a sequence of ints was expected, as a shape is, not \(1, None\)"),
-        (lambda: dppy.LocalAccessor("ab", "int8"), "an int or a sequence of ints was expected, as a shape is, not 'ab'"),
-        (lambda: ep.zeros(4, "int8").reshape("ab"), "an int or a sequence of ints was expected, as a shape is, not 'ab'"),
+        (
+            lambda: fills.source(signature=SIGNATURE, dimensions="x"),
+            "dimensions: an int from 1 to 3 was expected, not 'x'",
+        ),
+        (
+            lambda: ep.zeros("ab", "int8"),
+            "an int or a sequence of ints was expected, as a shape is, not 'ab'",
+        ),
+        (
+            lambda: ep.zeros(2.5, "int8"),
+            "an int or a sequence of ints was expected, as a shape is, not 2.5",
+        ),
+        (
+            lambda: ep.empty((1, None), "int8"),
+            r"an int or a sequence of ints was expected, as a shape is, not \(1, None\)",
+        ),
+        (
+            lambda: dppy.LocalAccessor("ab", "int8"),
+            "an int or a sequence of ints was expected, as a shape is, not 'ab'",
+        ),
+        (
+            lambda: ep.zeros(4, "int8").reshape("ab"),
+            "an int or a sequence of ints was expected, as a shape is, not 'ab'",
+        ),
     ],
 )
 def test_wrong_type_error_names_expected_and_found(call, words):
@@ -195,7 +306,10 @@ def test_wrong_type_error_names_expected_and_found(call, words):
 
 def test_local_memory_error_suggests_local_accessor():
     message = message_of(TypeError, fills[3], ep.LocalMemory(16), 0)
-    assert "argument 0 (a) is an entrepot.LocalMemory, which does not know its elements' type: give" in message
+    assert (
+        "argument 0 (a) is an entrepot.LocalMemory, which does not know its elements' type: give"
+        in message
+    )
     assert "entrepot.kernel.LocalAccessor(shape, dtype)" in message
 
 
@@ -204,7 +318,8 @@ def test_local_memory_by_other_names():
         "and launch that; local memory as an argument of a launch is LocalAccessor(shape, dtype)"
     )
     assert message_of(AttributeError, lambda: dppy.LocalMemory) == (
-        "module 'entrepot.kernel' has no attribute 'LocalMemory': local memory of a size that is given at the launch is "
+        "module 'entrepot.kernel' has no attribute 'LocalMemory': local memory of a size that is "
+        "given at the launch is "
         "LocalAccessor(shape, dtype)"
     )
 
@@ -221,7 +336,8 @@ def test_a_kernel_returns_nothing(use, tmp_path):
         "export": lambda: fills.export(tmp_path / "fills.hpp", signature=signature),
     }
     assert message_of(ValueError, uses[use]) == (
-        "signature 'float32(float64[::1], float64)': a kernel returns nothing, and this says float32: write void, and give an "
+        "signature 'float32(float64[::1], float64)': a kernel returns nothing, and this says "
+        "float32: write void, and give an "
         "array to write to"
     )
 
@@ -271,8 +387,11 @@ def test_signature_infers_the_dimensions_that_the_kernel_uses(kernel, signature,
 
 
 def test_too_few_dimensions_are_refused():
-    assert message_of(ValueError, in_two_dimensions.source, signature="void(int64[:, ::1])", dimensions=1) == (
-        "dimensions: kernel 'in_two_dimensions' asks about dimension 1, as get_global_id(1) does, and 1 is too few for it: leave "
+    assert message_of(
+        ValueError, in_two_dimensions.source, signature="void(int64[:, ::1])", dimensions=1
+    ) == (
+        "dimensions: kernel 'in_two_dimensions' asks about dimension 1, as get_global_id(1) does, "
+        "and 1 is too few for it: leave "
         "dimensions out, or give 2 or 3"
     )
 
@@ -381,6 +500,7 @@ def test_captured_variable_is_not_writable():
 
         return program
 
-    assert "a kernel has no `nonlocal` statement; what a kernel captures is constant; pass an array" in message_of(
-        ep.KernelError, made()[1], np.zeros(1)
+    assert (
+        "a kernel has no `nonlocal` statement; what a kernel captures is constant; pass an array"
+        in message_of(ep.KernelError, made()[1], np.zeros(1))
     )

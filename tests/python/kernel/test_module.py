@@ -40,7 +40,12 @@ def test_module_call_refuses_like_kernel():
 
 
 def test_callable_module_is_the_imported_module():
-    assert ep.kernel is dppy is sys.modules["entrepot.kernel"] is importlib.import_module("entrepot.kernel")
+    assert (
+        ep.kernel
+        is dppy
+        is sys.modules["entrepot.kernel"]
+        is importlib.import_module("entrepot.kernel")
+    )
     assert isinstance(dppy, ModuleType)
     assert ep.kernel.func is dppy.func
 

@@ -190,7 +190,9 @@ def test_complex_functions_in_a_loop_with_a_barrier(backend):
 @every_backend
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_negated_special_number_has_the_other_sign(backend, dtype):
-    x = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, np.finfo(dtype).smallest_subnormal, 1.5, -2.5], dtype)
+    x = np.array(
+        [0.0, -0.0, np.inf, -np.inf, np.nan, np.finfo(dtype).smallest_subnormal, 1.5, -2.5], dtype
+    )
     (out, _) = backend.run(operator, 8, 4, np.zeros(8, dtype), x)
     assert np.array_equal(out, -x, equal_nan=True)
     assert np.array_equal(np.signbit(out)[~np.isnan(x)], np.signbit(-x)[~np.isnan(x)])
@@ -223,6 +225,10 @@ def test_factors_that_are_never_minus_one_are_plain():
         out[i] = total
 
     signature = "void(float64[::1], float64[::1], float64)"
-    assert "hide_float64" not in factors.source("opencl-c", signature=signature, device=ep.device("opencl:cpu"))
+    assert "hide_float64" not in factors.source(
+        "opencl-c", signature=signature, device=ep.device("opencl:cpu")
+    )
     signature = "void(float64[::1], float64[::1])"
-    assert "hide_float64(sign_)" in minus_one.source("opencl-c", signature=signature, device=ep.device("opencl:cpu"))
+    assert "hide_float64(sign_)" in minus_one.source(
+        "opencl-c", signature=signature, device=ep.device("opencl:cpu")
+    )

@@ -34,7 +34,9 @@ def row(name: str) -> Callable:
 
 
 def _first_cells() -> list[str]:
-    lines = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    lines = [
+        line for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")
+    ]
     return [line.split(" | ")[0].removeprefix("| ") for line in lines[1:]]
 
 
@@ -85,7 +87,9 @@ def _(backend):
 @row("`k[blocks, threads](…)`")
 def _(backend):
     blocks, threads = 2, 4
-    assert backend.run(increments, blocks * threads, threads, np.zeros(8, "f4"))[0].tolist() == [1] * 8
+    assert (
+        backend.run(increments, blocks * threads, threads, np.zeros(8, "f4"))[0].tolist() == [1] * 8
+    )
 
 
 @row('`@cuda.jit("void(float32[:])")`')
@@ -118,7 +122,9 @@ def sub_group_functions(out, x):
 
 def _sub_groups(column: int) -> Callable[[Backend], None]:
     def test(backend: Backend) -> None:
-        (out, _) = backend.run(sub_group_functions, 16, 16, np.zeros((16, 6), "i8"), np.arange(16, dtype="i4") * 3)
+        (out, _) = backend.run(
+            sub_group_functions, 16, 16, np.zeros((16, 6), "i8"), np.arange(16, dtype="i4") * 3
+        )
         if column < 2:
             assert (out[:, 0] < out[:, 1]).all()
         else:
@@ -158,7 +164,9 @@ def all_memory(out, at_launch):
 
 def _memory(column: int, expected: list[float]) -> Callable[[Backend], None]:
     def test(backend: Backend) -> None:
-        (out,) = backend.run(all_memory, 4, 4, np.zeros((4, 5), "f4"), dppy.LocalAccessor(4, dppy.float32))
+        (out,) = backend.run(
+            all_memory, 4, 4, np.zeros((4, 5), "f4"), dppy.LocalAccessor(4, dppy.float32)
+        )
         assert out[:, column].tolist() == expected
 
     return test
@@ -242,7 +250,8 @@ def _(backend):
         "import numpy as np, entrepot.kernel as dppy, tempfile, importlib.util, pathlib\n"
         "folder = tempfile.TemporaryDirectory()\n"
         "path = pathlib.Path(folder.name) / 'simulated.py'\n"
-        "path.write_text('import entrepot.kernel as d\\nran = []\\n@d.kernel\\ndef k(a):\\n    ran.append(1)\\n')\n"
+        "path.write_text('import entrepot.kernel as d\\nran = []\\n@d.kernel\\ndef k(a):\\n    "
+        "ran.append(1)\\n')\n"
         "spec = importlib.util.spec_from_file_location('simulated', path)\n"
         "module = importlib.util.module_from_spec(spec)\n"
         "spec.loader.exec_module(module)\n"
@@ -250,7 +259,9 @@ def _(backend):
         "print(len(module.ran))\n"
     )
     environment = os.environ | {"ENTREPOT_SIMULATE": "1"}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.strip() == "2", done.stderr
 
 
@@ -260,7 +271,11 @@ def test_every_row_has_a_test():
 
 @pytest.mark.parametrize(
     "backend",
-    [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in BACKENDS if each.name != "sycl"],
+    [
+        pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker))
+        for each in BACKENDS
+        if each.name != "sycl"
+    ],
 )
 @pytest.mark.parametrize("name", ROWS)
 def test_the_row(name, backend):
@@ -280,7 +295,11 @@ def test_names_of_the_table_are_there():
 
 def _names_of_numba_alone() -> dict[str, list[str]]:
     """Names of numba.cuda that entrepot.kernel does not have, and the right cells of their rows."""
-    rows = [line.split(" | ") for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    rows = [
+        line.split(" | ")
+        for line in TABLE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ")
+    ]
     found: dict[str, list[str]] = {}
     for left, right, *_ in rows:
         for name in re.findall(r"\bcuda\.(\w+)", left):
@@ -289,7 +308,9 @@ def _names_of_numba_alone() -> dict[str, list[str]]:
     return found
 
 
-@pytest.mark.parametrize(("name", "cells"), _names_of_numba_alone().items(), ids=_names_of_numba_alone())
+@pytest.mark.parametrize(
+    ("name", "cells"), _names_of_numba_alone().items(), ids=_names_of_numba_alone()
+)
 def test_numba_name_is_refused_with_its_equivalent(name, cells):
     with pytest.raises(AttributeError) as refusal:
         getattr(dppy, name)
@@ -305,18 +326,26 @@ def test_device_context_of_numba_dppy_is_named():
 
 
 def test_unknown_name_is_refused_without_advice():
-    with pytest.raises(AttributeError, match=r"^module 'entrepot.kernel' has no attribute 'no_such_name'$"):
+    with pytest.raises(
+        AttributeError, match=r"^module 'entrepot.kernel' has no attribute 'no_such_name'$"
+    ):
         dppy.no_such_name  # noqa: B018
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("simulated", [pytest.param(False, marks=pytest.mark.cuda), True], ids=["cuda", "Numba's simulator"])
+@pytest.mark.parametrize(
+    "simulated",
+    [pytest.param(False, marks=pytest.mark.cuda), True],
+    ids=["cuda", "Numba's simulator"],
+)
 def test_the_left_column_has_the_same_results(simulated):
     """Run by Numba itself, with the results of the right cells above."""
     pytest.importorskip("numba.cuda")
     script = Path(__file__).with_name("numba_cuda_column.py")
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": str(int(simulated))}
-    done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stderr
     said = done.stdout.splitlines()
     assert {line.removeprefix("- ") for line in said} == set(ROWS)

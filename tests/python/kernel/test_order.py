@@ -80,7 +80,11 @@ def test_a_launch_returns_before_its_end(device):
 @every_other_device
 @pytest.mark.parametrize(
     "chosen",
-    [lambda quick, slow: slow, lambda quick, slow: [quick, slow], lambda quick, slow: (slow, quick)],
+    [
+        lambda quick, slow: slow,
+        lambda quick, slow: [quick, slow],
+        lambda quick, slow: (slow, quick),
+    ],
     ids=["one", "a list", "a tuple"],
 )
 def test_launch_waits_for_depends_on(device, chosen):

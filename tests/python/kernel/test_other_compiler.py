@@ -15,7 +15,13 @@ pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
 FOLDER = Path(__file__).parent
 #: Files of the contract suite: arithmetic of all dtypes, control flow, barriers, atomics.
-OF_THE_SUITE = ["test_arithmetic.py", "test_control_flow.py", "test_groups.py", "test_atomics.py", "test_synchronisation.py"]
+OF_THE_SUITE = [
+    "test_arithmetic.py",
+    "test_control_flow.py",
+    "test_groups.py",
+    "test_atomics.py",
+    "test_synchronisation.py",
+]
 
 
 def the_other_one() -> str | None:
@@ -33,9 +39,24 @@ def test_the_suite_holds_by_the_other_compiler(tmp_path):
     wrapper.write_text(f'#!/bin/sh\necho "$@" >>{used}\nexec {path} "$@"\n')
     wrapper.chmod(0o755)
     environment = os.environ | {"CXX": str(wrapper), "ENTREPOT_CACHE_DIR": ""}
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "host and not simulator"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-n",
+        "0",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        "host and not simulator",
+    ]
     done = subprocess.run(
-        [*command, *(str(FOLDER / name) for name in OF_THE_SUITE)], env=environment, capture_output=True, text=True, timeout=900
+        [*command, *(str(FOLDER / name) for name in OF_THE_SUITE)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=900,
     )
     assert done.returncode == 0, done.stdout[-5000:]
     assert re.search(r"\d\d+ passed", done.stdout)

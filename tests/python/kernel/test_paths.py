@@ -93,7 +93,9 @@ def test_kernel_in_any_folder_is_compiled(backend, module):
 @every_compiler
 @every_name
 def test_refusal_names_the_file(backend, module):
-    with pytest.raises(ep.KernelError, match=re.escape(f"{shown(module.__file__)}:18: ")) as refusal:
+    with pytest.raises(
+        ep.KernelError, match=re.escape(f"{shown(module.__file__)}:18: ")
+    ) as refusal:
         backend.launch(module.wrong, 1, None, backend.array(np.zeros(4)))
     str(refusal.value).encode()
 
@@ -101,7 +103,9 @@ def test_refusal_names_the_file(backend, module):
 @every_compiler
 @every_name
 def test_index_error_names_the_file(backend, module):
-    with pytest.raises(IndexError, match=re.escape(f"{shown(module.__file__)}:23: index 4")) as refusal:
+    with pytest.raises(
+        IndexError, match=re.escape(f"{shown(module.__file__)}:23: index 4")
+    ) as refusal:
         backend.launch(module.outside.options(debug=True), 1, None, backend.array(np.zeros(4)), 4)
     str(refusal.value).encode()
 
@@ -109,7 +113,9 @@ def test_index_error_names_the_file(backend, module):
 @pytest.mark.parametrize("dialect", ["c++", "opencl-c", "sycl", "cuda", "hip"])
 @every_name
 def test_path_is_one_line_of_the_program(dialect, module):
-    source = module.double_each.source(dialect, signature="void(float64[:], float64[:])", device="host")
+    source = module.double_each.source(
+        dialect, signature="void(float64[:], float64[:])", device="host"
+    )
     directives = [line for line in source.split("\n") if line.startswith("#line")]
     assert directives
     assert all(re.fullmatch(r'#line \d+ "[^"\\\x00-\x1f\x7f?]*"', line) for line in directives)
@@ -120,13 +126,18 @@ def test_path_is_one_line_of_the_program(dialect, module):
 def test_export_to_any_name_is_compiled(module, tmp_path, name):
     header = tmp_path / f"{name}.hpp"
     module.double_each.export(header, signature="void(float64[::1], float64[::1])")
-    done = subprocess.run(["c++", "-std=c++20", "-fsyntax-only", "-x", "c++", os.fsencode(header)], capture_output=True)
+    done = subprocess.run(
+        ["c++", "-std=c++20", "-fsyntax-only", "-x", "c++", os.fsencode(header)],
+        capture_output=True,
+    )
     assert done.returncode == 0, done.stderr
 
 
 @every_name
 def test_simulator_names_the_file(module):
-    with pytest.raises(ep.KernelError, match=re.escape(f"{shown(module.__file__)}:23: work-item")) as refusal:
+    with pytest.raises(
+        ep.KernelError, match=re.escape(f"{shown(module.__file__)}:23: work-item")
+    ) as refusal:
         module.outside.simulate[1](np.zeros(4), 4)
     str(refusal.value).encode()
 

@@ -133,5 +133,7 @@ def test_uniform_stores_keep_their_vectors():
     signature = "void(int64[::1], int64[::1])"
     cpu = ep.device("opencl:cpu")
     assert "intel_vec_len_hint" not in uniform.source("opencl-c", signature=signature, device=cpu)
-    assert "intel_vec_len_hint(1)" in one_of_two_places.source("opencl-c", signature=signature, device=cpu)
+    assert "intel_vec_len_hint(1)" in one_of_two_places.source(
+        "opencl-c", signature=signature, device=cpu
+    )
     assert "volatile" in one_of_two_places.source("sycl", signature=signature, device=cpu)

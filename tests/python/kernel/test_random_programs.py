@@ -39,8 +39,12 @@ def _loaded(folder: Path, text: str) -> ModuleType:
 def _results(backend: Backend, module: ModuleType) -> dict[str, list]:
     """Contents, after a launch, of the whole arrays that the program's arguments are part of."""
     given = arguments(module.ITEMS)
-    wholes = {name: backend.array(each.whole) for name, each in given.items() if isinstance(each, View)}
-    passed = [each.of(wholes[name]) if isinstance(each, View) else each for name, each in given.items()]
+    wholes = {
+        name: backend.array(each.whole) for name, each in given.items() if isinstance(each, View)
+    }
+    passed = [
+        each.of(wholes[name]) if isinstance(each, View) else each for name, each in given.items()
+    ]
     backend.launch(module.program, module.GLOBAL, module.LOCAL, *passed)
     return {name: values_of(whole).tolist() for name, whole in wholes.items()}
 
@@ -55,30 +59,48 @@ def _agree(backend: Backend, folder: Path, text: str, launches: int = 1) -> None
 
 @pytest.mark.parametrize(
     "backend",
-    [pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker)) for each in COMPILED],
+    [
+        pytest.param(each, id=str(each), marks=getattr(pytest.mark, each.marker))
+        for each in COMPILED
+    ],
 )
-@settings(max_examples=EXAMPLES or 20, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=EXAMPLES or 20,
+    phases=WITHOUT_SHRINKING,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(text=programs())
 def test_random_program_matches_the_simulator(backend, tmp_path, text):
     _agree(backend, tmp_path, text)
 
 
 @pytest.mark.sycl
-@settings(max_examples=EXAMPLES // 20 or 3, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=EXAMPLES // 20 or 3,
+    phases=WITHOUT_SHRINKING,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(text=programs())
 def test_in_sycl_too(tmp_path, text):
     """Only a few: its compiler takes seconds for each."""
     _agree(next(each for each in BACKENDS if each.dialect == "sycl"), tmp_path, text)
 
 
-@settings(max_examples=EXAMPLES or 10, phases=WITHOUT_SHRINKING, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=EXAMPLES or 10,
+    phases=WITHOUT_SHRINKING,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(text=sums())
 def test_sums_of_work_items_that_loop_in_step(tmp_path, text):
     """On the host, one thread runs a quick launch, with all its work-items."""
     _agree(next(each for each in BACKENDS if each.dialect == "c++"), tmp_path, text, launches=3)
 
 
-@settings(max_examples=EXAMPLES or 100, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=EXAMPLES or 100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(text=programs())
 def test_every_program_runs_in_the_simulator(tmp_path, text):
     """Without a race, a divergent barrier or a literal out of range: then the comparison is

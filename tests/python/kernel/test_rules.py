@@ -10,7 +10,13 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_backend, every_compiled_dialect, every_compiler, every_device, values_of
+from kernel.backends import (
+    every_backend,
+    every_compiled_dialect,
+    every_compiler,
+    every_device,
+    values_of,
+)
 
 pytestmark = pytest.mark.numpy
 
@@ -63,7 +69,9 @@ def test_rule_9_bounds_are_checked_in_debug_mode(backend):
     checked = over_the_end.options(debug=True)
     backend.launch(checked, 4, None, array, 0)
     with pytest.raises(
-        IndexError, match=r"test_rules\.py:\d+: index (4|5|6|7) is out of bounds .* 4 elements, in work-item \([0-3], 0, 0\)"
+        IndexError,
+        match=r"test_rules\.py:\d+: index (4|5|6|7) is out of bounds .* 4 elements, in work-item "
+        r"\([0-3], 0, 0\)",
     ):
         backend.launch(checked, 4, None, array, 4)
 
@@ -101,12 +109,18 @@ def last_of_local(out, scratch):
 
 @every_backend
 @pytest.mark.parametrize("kernel,work_items,shapes,index,extent,axis", [
-    (fill, 11, [10], 10, 10, 0), (fill, 1, [0], 0, 0, 0), (reverse, 4, [4, 8], -9, 8, 0), (reverse, 11, [11, 11], 11, 11, 0),
-    (transpose, (3, 4), [(4, 3), (3, 3)], 3, 3, 1), (transpose, (3, 4), [(3, 3), (3, 4)], 3, 3, 0), (count, 7, [1, 8], 8, 8, 0),
+    (fill, 11, [10], 10, 10, 0), (fill, 1, [0], 0, 0, 0), (reverse, 4, [4, 8], -9, 8, 0),
+    (reverse, 11, [11, 11], 11, 11, 0),
+    (transpose, (3, 4), [(4, 3), (3, 3)], 3, 3, 1), (transpose, (3, 4), [(3, 3), (3, 4)], 3, 3, 0),
+    (count, 7, [1, 8], 8, 8, 0),
 ])  # fmt: skip
-def test_unguarded_id_outside_raises_before_launch(backend, kernel, work_items, shapes, index, extent, axis):
+def test_unguarded_id_outside_raises_before_launch(
+    backend, kernel, work_items, shapes, index, extent, axis
+):
     arrays = [backend.array(np.zeros(shape, "i4")) for shape in shapes]
-    with pytest.raises(IndexError, match=rf"test_rules\.py:\d+: .*index {index} is .*{axis} .*{extent} element") as error:
+    with pytest.raises(
+        IndexError, match=rf"test_rules\.py:\d+: .*index {index} is .*{axis} .*{extent} element"
+    ) as error:
         backend.launch(kernel, work_items, None, *arrays)
     if not backend.simulates:
         assert "guard it with a condition\n" in str(error.value)
@@ -140,12 +154,22 @@ def by_narrow_integer(a):
 
 
 @every_compiler
-@pytest.mark.parametrize("kernel", [by_function, by_view, by_group, by_narrow_integer], ids=lambda kernel: kernel.__name__)
+@pytest.mark.parametrize(
+    "kernel",
+    [by_function, by_view, by_group, by_narrow_integer],
+    ids=lambda kernel: kernel.__name__,
+)
 def test_unguarded_id_outside_by_other_ways_raises_before_launch(backend, kernel):
     a = backend.array(np.zeros(8, "i8"))
     by_axis = kernel in (by_group, by_narrow_integer)
-    message = "index 9 is out of bounds for axis 0 of 'a'" if by_axis else "offset 9 is out of bounds for 'a'"
-    with pytest.raises(IndexError, match=rf"test_rules\.py:\d+: {message}, which has 8 elements; .*\(10,\)"):
+    message = (
+        "index 9 is out of bounds for axis 0 of 'a'"
+        if by_axis
+        else "offset 9 is out of bounds for 'a'"
+    )
+    with pytest.raises(
+        IndexError, match=rf"test_rules\.py:\d+: {message}, which has 8 elements; .*\(10,\)"
+    ):
         backend.launch(kernel, 10, 5 if kernel is by_group else None, a)
     assert not values_of(a).any()
     backend.launch(kernel, 8, 4 if kernel is by_group else None, backend.array(np.zeros(8, "i8")))
@@ -166,14 +190,19 @@ def by_row(a):
 @pytest.mark.parametrize("kernel", [by_transposed, by_row], ids=lambda kernel: kernel.__name__)
 def test_unguarded_row_outside_raises_before_launch(backend, kernel):
     a = backend.array(np.zeros((4, 3), "i8"))
-    with pytest.raises(IndexError, match=r"offset 12 is out of bounds for 'a', which has 12 elements; .*\(5,\)"):
+    with pytest.raises(
+        IndexError, match=r"offset 12 is out of bounds for 'a', which has 12 elements; .*\(5,\)"
+    ):
         backend.launch(kernel, 5, None, a)
     backend.launch(kernel, 4, None, a)
 
 
 @every_compiled_dialect
 def test_unguarded_id_far_outside_names_index_and_extent(backend):
-    with pytest.raises(IndexError, match=r"index 999 is out of bounds for axis 0 of 'a', which has 10 elements; .* \(1000,\) "):
+    with pytest.raises(
+        IndexError,
+        match=r"index 999 is out of bounds for axis 0 of 'a', which has 10 elements; .* \(1000,\) ",
+    ):
         backend.launch(fill, 1000, None, backend.array(np.zeros(10, "i4")))
 
 
@@ -184,7 +213,13 @@ def test_local_memory_and_constants_outside_raise(backend):
         ((4, 4), "index -5 is out of bounds for axis 0 of 'out', which has 4 elements"),
     ):
         with pytest.raises(IndexError, match=message):
-            backend.launch(last_of_local, 4, 4, backend.array(np.zeros(extents[0], "i4")), dppy.LocalAccessor(extents[1], "i4"))
+            backend.launch(
+                last_of_local,
+                4,
+                4,
+                backend.array(np.zeros(extents[0], "i4")),
+                dppy.LocalAccessor(extents[1], "i4"),
+            )
 
 
 @dppy.kernel
@@ -296,24 +331,35 @@ def accessor_by_local_id(a, scratch):
     a[own] = scratch[own]
 
 
-IN_GROUPS = r"every work-item of the range \(16,\), in groups of \(8,\), makes this access: give a smaller local range"
+IN_GROUPS = (
+    r"every work-item of the range \(16,\), in groups of \(8,\), makes this access: "
+    r"give a smaller local range"
+)
 BY_DEFAULT = r"in groups of \(16,\) that the runtime chose, makes this access: give a local range"
 
 
 @every_compiler
 @pytest.mark.parametrize("kernel,local_range,message", [
-    (local_by_global_id, 16, r"index 15 .*axis 0 of 'shared', .* 4 elements; .*\(16,\).*get_local_id.*launch fewer"),
+    (local_by_global_id, 16, r"index 15 .*axis 0 of 'shared', .* 4 elements; "
+        r".*\(16,\).*get_local_id.*launch fewer"),
     (local_by_local_id, 8, r"index 7 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
-    (local_by_local_id, None, r"index 15 .*axis 0 of 'shared', which has 4 elements; .*" + BY_DEFAULT),
-    (local_by_local_id_from_end, 8, r"index -5 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
-    (local_by_group_id, 2, r"index 7 .*axis 0 of 'shared', which has 4 elements; .*in groups of \(2,\)"),
-    (local_by_local_and_group_id, 2, r"index -7 .*axis 0 of 'shared', which has 4 elements; .*in groups of \(2,\)"),
+    (local_by_local_id, None,
+        r"index 15 .*axis 0 of 'shared', which has 4 elements; .*" + BY_DEFAULT),
+    (local_by_local_id_from_end, 8,
+        r"index -5 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
+    (local_by_group_id, 2, r"index 7 .*axis 0 of 'shared', which has 4 elements; .*in groups of "
+        r"\(2,\)"),
+    (local_by_local_and_group_id, 2, r"index -7 .*axis 0 of 'shared', which has 4 elements; .*in "
+        r"groups of \(2,\)"),
     (local_by_local_size, 8, r"index 7 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
-    (private_by_global_id, None, r"index 15 .*axis 0 of 'mine', which has 4 elements; .*\(16,\) makes .*: launch fewer"),
-    (private_in_a_function, None, r"index 15 .*axis 0 of 'mine', which has 4 elements; .*\(16,\) makes .*: launch fewer"),
+    (private_by_global_id, None, r"index 15 .*axis 0 of 'mine', which has 4 elements; .*\(16,\) "
+        r"makes .*: launch fewer"),
+    (private_in_a_function, None, r"index 15 .*axis 0 of 'mine', which has 4 elements; .*\(16,\) "
+        r"makes .*: launch fewer"),
     (local_in_a_function, 8, r"index 7 .*axis 0 of 'shared', which has 4 elements; " + IN_GROUPS),
     (local_given_to_a_function, 8, r"offset 7 .* for 'shared', which has 4 elements; " + IN_GROUPS),
-    (constants_by_global_id, None, r"index 15 .*axis 0 of 'FOUR', which has 4 elements; .*\(16,\) makes .*: launch fewer"),
+    (constants_by_global_id, None, r"index 15 .*axis 0 of 'FOUR', which has 4 elements; .*\(16,\) "
+        r"makes .*: launch fewer"),
     (accessor_by_local_id, 8, r"index 7 .*axis 0 of 'scratch', which has 4 elements; " + IN_GROUPS),
 ])  # fmt: skip
 def test_own_array_left_by_an_id_raises_before_launch(backend, kernel, local_range, message):
@@ -340,7 +386,10 @@ def tile_by_local_ids(a):
 def test_tile_left_along_one_axis_raises_before_launch(backend):
     """The offset is within the tile."""
     a = backend.array(np.zeros((16, 16), "i8"))
-    with pytest.raises(IndexError, match=r"index 15 .*axis 1 of 'tile', which has 8 elements; .*\(16, 16\), .*\(2, 16\), "):
+    with pytest.raises(
+        IndexError,
+        match=r"index 15 .*axis 1 of 'tile', which has 8 elements; .*\(16, 16\), .*\(2, 16\), ",
+    ):
         backend.launch(tile_by_local_ids, (16, 16), (2, 16), a)
     for local_range in [(4, 8), (2, 4), (4, 1)]:
         backend.launch(tile_by_local_ids, (16, 16), local_range, a)
@@ -489,11 +538,18 @@ def adds_atomically(out, x, k):
 )
 @pytest.mark.parametrize("beyond", [0, -1], ids=["the end", "the beginning"])
 def test_rule_9_index_bounds_are_checked(backend, kernel, extent, beyond):
-    out, x = backend.array(np.zeros(1, "f4")), backend.array(np.zeros((2, 4), "f4") if kernel is not reads else np.zeros(2, "f4"))
+    out, x = (
+        backend.array(np.zeros(1, "f4")),
+        backend.array(np.zeros((2, 4), "f4") if kernel is not reads else np.zeros(2, "f4")),
+    )
     checked = kernel.options(debug=True)
     index = extent if beyond == 0 else -extent - 1
     backend.launch(checked, 1, 1, out, x, 0)
-    with pytest.raises(IndexError, match=rf"test_rules\.py:\d+: index {index} is out of bounds for an axis of {extent} elements"):
+    with pytest.raises(
+        IndexError,
+        match=rf"test_rules\.py:\d+: index {index} is out of bounds for an axis of {extent} "
+        r"elements",
+    ):
         backend.launch(checked, 1, 1, out, x, index)
 
 
@@ -505,7 +561,9 @@ def test_rule_9_by_the_environment(device, monkeypatch):
     monkeypatch.setenv("ENTREPOT_KERNEL_DEBUG", "1")
     checked = dppy.kernel(beyond)
     monkeypatch.delenv("ENTREPOT_KERNEL_DEBUG")
-    with pytest.raises(IndexError, match=r"index 4 is out of bounds .* 4 elements, in work-item \(0, 0, 0\)"):
+    with pytest.raises(
+        IndexError, match=r"index 4 is out of bounds .* 4 elements, in work-item \(0, 0, 0\)"
+    ):
         checked[1](ep.zeros(4, "float32", device=device))
 
 
@@ -514,12 +572,18 @@ def test_compilers_name_lines_of_python(backend):
     """Invalid text in place of a statement: the error must name the statement's line in this
     file."""
     line = over_the_end.function.__code__.co_firstlineno + 3
-    source = over_the_end.source(backend.dialect, signature="void(float32[::1], int64)", device=backend.selector)
+    source = over_the_end.source(
+        backend.dialect, signature="void(float32[::1], int64)", device=backend.selector
+    )
     broken = re.sub(r"^( *)a\[.*;$", r"\1there is no such statement;", source, flags=re.MULTILINE)
     assert broken != source
     # SYCL's in-process compiler counts lines of the text in the position, and shows our line's
     # number.
-    place = rf"\n +{line} \| +there is no" if backend.dialect == "sycl" else rf"test_rules\.py\W{line}\b"
+    place = (
+        rf"\n +{line} \| +there is no"
+        if backend.dialect == "sycl"
+        else rf"test_rules\.py\W{line}\b"
+    )
     with pytest.raises(ep.KernelError, match=place):
         ep.Program(broken, device=backend.selector, dialect=backend.dialect)
 

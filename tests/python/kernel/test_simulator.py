@@ -83,14 +83,31 @@ def write_after_reads(a):
 @pytest.mark.parametrize(
     "kernel,local,message",
     [
-        (shifts_in_place, 4, r"race for a\[1\] in global memory: a read by work-item \(0,\) .* a write by work-item \(1,\) "),
-        (all_write_one, 4, r"race for a\[0\].*a write by work-item \(0,\).*a write by work-item \(1,\)"),
+        (
+            shifts_in_place,
+            4,
+            r"race for a\[1\] in global memory: a read by work-item \(0,\) .* a write by "
+            r"work-item \(1,\) ",
+        ),
+        (
+            all_write_one,
+            4,
+            r"race for a\[0\].*a write by work-item \(0,\).*a write by work-item \(1,\)",
+        ),
         (local_race, 4, r"race for shared\[1\] in local memory"),
         (fence_of_the_wrong_space, 4, r"race for a\[\d\] in global memory"),
         (local_behind_a_global_fence, 4, r"race for shared\[3\] in local memory"),
         (across_groups, 2, r"race for a\[\d\].*of group \(0,\).*of group \(1,\)"),
-        (atomic_and_plain, 4, r"race for a\[0\].*an atomic write by work-item \(1,\).*a write by work-item \(2,\)"),
-        (write_after_reads, 4, r"race for a\[0\].*a read by work-item \(0,\).*a write by work-item \(3,\)"),
+        (
+            atomic_and_plain,
+            4,
+            r"race for a\[0\].*an atomic write by work-item \(1,\).*a write by work-item \(2,\)",
+        ),
+        (
+            write_after_reads,
+            4,
+            r"race for a\[0\].*a read by work-item \(0,\).*a write by work-item \(3,\)",
+        ),
     ],
     ids=lambda value: value.function.__name__ if hasattr(value, "function") else None,
 )
@@ -102,19 +119,34 @@ def test_races(kernel, local, message):
 @pytest.mark.parametrize(
     "kernel,local,instead",
     [
-        (shifts_in_place, 4, r"put barrier\(CLK_GLOBAL_MEM_FENCE\) between the two, or write to another array"),
-        (local_race, 4, r"put barrier\(CLK_LOCAL_MEM_FENCE\) between the two, or write to another array"),
+        (
+            shifts_in_place,
+            4,
+            r"put barrier\(CLK_GLOBAL_MEM_FENCE\) between the two, or write to another array",
+        ),
+        (
+            local_race,
+            4,
+            r"put barrier\(CLK_LOCAL_MEM_FENCE\) between the two, or write to another array",
+        ),
         (
             all_write_one,
             4,
-            r"let each write elements of its own, or use entrepot.kernel.atomic, or put barrier\(CLK_GLOBAL_MEM_FENCE\)",
+            r"let each write elements of its own, or use entrepot.kernel.atomic, or put "
+            r"barrier\(CLK_GLOBAL_MEM_FENCE\)",
         ),
         (
             all_write_one,
             1,
-            r"of different groups: let each write elements of its own, or use entrepot.kernel.atomic, or launch two kernels",
+            r"of different groups: let each write elements of its own, or use "
+            r"entrepot.kernel.atomic, or launch two kernels",
         ),
-        (shifts_in_place, 1, r"of different groups: write to another array, or launch two kernels one after the other"),
+        (
+            shifts_in_place,
+            1,
+            r"of different groups: write to another array, or launch two kernels one after the "
+            r"other",
+        ),
     ],
 )
 def test_race_error_suggests_a_fix(kernel, local, instead):
@@ -136,11 +168,14 @@ def before_the_start(a):
 
 def test_bounds():
     with pytest.raises(
-        ep.KernelError, match=r"test_simulator.py:\d+: work-item \(3,\) of group \(0,\): index 4 is outside of a"
+        ep.KernelError,
+        match=r"test_simulator.py:\d+: work-item \(3,\) of group \(0,\): index 4 is outside of a",
     ) as error:
         over_the_end.simulate[4](np.zeros(4, "i4"))
     assert "a[i + 1] = i" in str(error.value)
-    with pytest.raises(ep.KernelError, match=r"work-item \(0,\) of group \(0,\): index -5 is outside of a"):
+    with pytest.raises(
+        ep.KernelError, match=r"work-item \(0,\) of group \(0,\): index -5 is outside of a"
+    ):
         before_the_start.simulate[4](np.zeros(4, "i4"))
 
 
@@ -170,9 +205,14 @@ def loops_of_their_own(a):
     a[i] = i
 
 
-@pytest.mark.parametrize("kernel", [some_wait, wait_in_two_places, loops_of_their_own], ids=lambda k: k.function.__name__)
+@pytest.mark.parametrize(
+    "kernel", [some_wait, wait_in_two_places, loops_of_their_own], ids=lambda k: k.function.__name__
+)
 def test_divergent_barriers(kernel):
-    with pytest.raises(ep.KernelError, match=r"divergent barrier: work-item \(0,\) of group \(0,\).*; work-item \(\d,\)"):
+    with pytest.raises(
+        ep.KernelError,
+        match=r"divergent barrier: work-item \(0,\) of group \(0,\).*; work-item \(\d,\)",
+    ):
         kernel.simulate[4, 4](np.zeros(4, "i4"))
 
 
@@ -197,7 +237,10 @@ def first_group_writes(a):
 
 
 def test_local_memory_does_not_leak_between_groups():
-    with pytest.raises(ep.KernelError, match=r"work-item \(1,\) of group \(1,\): shared\[0\] is read before it was written"):
+    with pytest.raises(
+        ep.KernelError,
+        match=r"work-item \(1,\) of group \(1,\): shared\[0\] is read before it was written",
+    ):
         first_group_writes.simulate[2, 1](np.zeros(2, "i4"))
 
 
@@ -272,7 +315,9 @@ def test_overlapping_device_arrays_share_a_simulated_copy():
     assert both.copy_to_host().numpy().tolist() == [14] * 8
     one_after_the_other.simulate[1](row[:-1], row[1:])
     assert row.copy_to_host().numpy().tolist() == list(range(8))
-    one_after_the_other.simulate[1](matrix[::-1, 3], matrix.T[3, ::-1])  # the same column, downwards twice
+    one_after_the_other.simulate[1](
+        matrix[::-1, 3], matrix.T[3, ::-1]
+    )  # the same column, downwards twice
     assert matrix.copy_to_host().numpy()[:, 3].tolist() == [1] * 4
     one_after_the_other.simulate[1](row[:0], row[1:])
     races = dppy.kernel(one_apart)
@@ -308,7 +353,11 @@ def test_the_environment_simulates_every_launch(tmp_path):
         )
     )
     done = subprocess.run(
-        [sys.executable, program], env=os.environ | {"ENTREPOT_SIMULATE": "1"}, capture_output=True, text=True, timeout=60
+        [sys.executable, program],
+        env=os.environ | {"ENTREPOT_SIMULATE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert done.stdout.strip() == "[0, 1, 2] [0, 1, 2]", done.stderr
 
@@ -355,7 +404,11 @@ def by_places_only(source, /, out):
     out[i] = source[i]
 
 
-@pytest.mark.parametrize("kernel", [array_called_item, item_by_its_methods, by_places_only], ids=lambda it: it.function.__name__)
+@pytest.mark.parametrize(
+    "kernel",
+    [array_called_item, item_by_its_methods, by_places_only],
+    ids=lambda it: it.function.__name__,
+)
 def test_simulator_binds_parameters_as_items_like_the_compiler(kernel):
     numbers, compiled, simulated = np.arange(4.0), np.zeros(4), np.zeros(4)
     with ep.device_context("host"):
@@ -426,13 +479,48 @@ def test_matrices_are_not_multiplied_in_place():
 #: Functions of `math` and `numpy` with integers, tuples or three numbers, or with two results.
 #: The others take one number or two.
 _OTHERWISE = {
-    *("math.comb", "math.dist", "math.factorial", "math.fma", "math.frexp", "math.fsum", "math.gcd", "math.isqrt", "math.lcm"),
+    *(
+        "math.comb",
+        "math.dist",
+        "math.factorial",
+        "math.fma",
+        "math.frexp",
+        "math.fsum",
+        "math.gcd",
+        "math.isqrt",
+        "math.lcm",
+    ),
     *("math.ldexp", "math.modf", "math.perm", "math.prod", "math.sumprod"),
-    *("numpy.clip", "numpy.frexp", "numpy.gcd", "numpy.lcm", "numpy.ldexp", "numpy.modf", "numpy.where"),
+    *(
+        "numpy.clip",
+        "numpy.frexp",
+        "numpy.gcd",
+        "numpy.lcm",
+        "numpy.ldexp",
+        "numpy.modf",
+        "numpy.where",
+    ),
 }
 _OF_TWO = {
-    *("math.atan2", "math.copysign", "math.fmod", "math.hypot", "math.isclose", "math.log", "math.nextafter", "math.pow"),
-    *("math.remainder", "numpy.arctan2", "numpy.copysign", "numpy.fmod", "numpy.hypot", "numpy.maximum", "numpy.minimum"),
+    *(
+        "math.atan2",
+        "math.copysign",
+        "math.fmod",
+        "math.hypot",
+        "math.isclose",
+        "math.log",
+        "math.nextafter",
+        "math.pow",
+    ),
+    *(
+        "math.remainder",
+        "numpy.arctan2",
+        "numpy.copysign",
+        "numpy.fmod",
+        "numpy.hypot",
+        "numpy.maximum",
+        "numpy.minimum",
+    ),
     *("numpy.nextafter", "numpy.power"),
 }
 
@@ -448,9 +536,14 @@ def kernel_of(calls: list[str], folder) -> dppy.KernelFunction:
     return dppy.kernel(named["calls"])
 
 
-def results_of(kernel, calls: list[str], dtype: str, x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def results_of(
+    kernel, calls: list[str], dtype: str, x: np.ndarray, y: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The results of the simulator and of the host."""
-    simulated, compiled = np.zeros((x.size, len(calls)), dtype), np.zeros((x.size, len(calls)), dtype)
+    simulated, compiled = (
+        np.zeros((x.size, len(calls)), dtype),
+        np.zeros((x.size, len(calls)), dtype),
+    )
     with np.errstate(all="ignore"):
         kernel.simulate[x.size](simulated, x, y)
     kernel.options(dialect="c++")[x.size](compiled, x, y).wait()
@@ -458,8 +551,16 @@ def results_of(kernel, calls: list[str], dtype: str, x: np.ndarray, y: np.ndarra
 
 
 def test_functions_of_floats_are_the_hosts_at_their_edges(tmp_path):
-    names = [name for name in _core.kernel_function_names if name.startswith(("math.", "numpy.")) and name not in _OTHERWISE]
-    names = [name for name in names if hasattr(math if name.startswith("math.") else np, name.split(".")[1])]
+    names = [
+        name
+        for name in _core.kernel_function_names
+        if name.startswith(("math.", "numpy.")) and name not in _OTHERWISE
+    ]
+    names = [
+        name
+        for name in names
+        if hasattr(math if name.startswith("math.") else np, name.split(".")[1])
+    ]
     calls = [f"{name}(x[i], y[i])" if name in _OF_TWO else f"{name}(x[i])" for name in names]
     calls += [
         "complex(x[i], y[i]).real",
@@ -469,23 +570,73 @@ def test_functions_of_floats_are_the_hosts_at_their_edges(tmp_path):
         "x[i] // y[i]",
         "x[i] % y[i]",
     ]
-    edges = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2.5, 3, 1e-310, 1e300, 171.5, -171.5, -3, 710]
+    edges = [
+        np.nan,
+        np.inf,
+        -np.inf,
+        0.0,
+        -0.0,
+        1,
+        -1,
+        0.5,
+        -0.5,
+        2,
+        -2.5,
+        3,
+        1e-310,
+        1e300,
+        171.5,
+        -171.5,
+        -3,
+        710,
+    ]
     x, y = np.ascontiguousarray(np.array([(a, b) for a in edges for b in edges]).T)
     simulated, compiled = results_of(kernel_of(calls, tmp_path), calls, "f8", x, y)
     for place, call in enumerate(calls):
         # Outside of int64, C's conversion is undefined.
-        compared = abs(x) < 2**63 if call.startswith(("math.ceil", "math.floor", "math.trunc")) else slice(None)
-        np.testing.assert_allclose(simulated[compared, place], compiled[compared, place], rtol=1e-12, err_msg=call)
+        compared = (
+            abs(x) < 2**63
+            if call.startswith(("math.ceil", "math.floor", "math.trunc"))
+            else slice(None)
+        )
+        np.testing.assert_allclose(
+            simulated[compared, place], compiled[compared, place], rtol=1e-12, err_msg=call
+        )
 
 
 @pytest.mark.parametrize("dtype", ["i1", "u1", "i4", "u4", "i8", "u8"])
 def test_functions_of_integers_are_the_hosts_at_their_edges(tmp_path, dtype):
-    of_one = ("math.floor", "math.ceil", "math.trunc", "int", "round", "abs", "math.isqrt", "numpy.square", "-", "~")
+    of_one = (
+        "math.floor",
+        "math.ceil",
+        "math.trunc",
+        "int",
+        "round",
+        "abs",
+        "math.isqrt",
+        "numpy.square",
+        "-",
+        "~",
+    )
     of_two = ("math.gcd", "math.lcm", "numpy.fmod", "numpy.maximum", "numpy.minimum", "max", "min")
     calls = [f"{name}(x[i])" for name in of_one] + [f"{name}(x[i], y[i])" for name in of_two]
-    calls += [f"x[i] {sign} y[i]" for sign in ("+", "-", "*", "//", "%", "&", "|", "^", "<", "==", "<<", ">>")]
+    calls += [
+        f"x[i] {sign} y[i]"
+        for sign in ("+", "-", "*", "//", "%", "&", "|", "^", "<", "==", "<<", ">>")
+    ]
     limits = np.iinfo(dtype)
-    edges = [0, 1, 2, 3, 7, 100, limits.max, limits.max - 1, limits.min, *([-1, -2, -7, limits.min + 1] if limits.min else [])]
+    edges = [
+        0,
+        1,
+        2,
+        3,
+        7,
+        100,
+        limits.max,
+        limits.max - 1,
+        limits.min,
+        *([-1, -2, -7, limits.min + 1] if limits.min else []),
+    ]
     x, y = np.ascontiguousarray(np.array([(a, b) for a in edges for b in edges], dtype).T)
     simulated, compiled = results_of(kernel_of(calls, tmp_path), calls, "i8", x, y)
     for place, call in enumerate(calls):

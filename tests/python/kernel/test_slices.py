@@ -47,7 +47,13 @@ def text_of(*bounds: int | None) -> str:
 def test_slice_by_constants_is_pythons(backend, step):
     pairs = list(itertools.product(BOUNDS, BOUNDS))
     a = np.arange(SIZE)
-    (out, _) = backend.run(kernel_of([text_of(*pair, step) for pair in pairs]), 1, None, np.zeros((len(pairs), 3), "i8"), a)
+    (out, _) = backend.run(
+        kernel_of([text_of(*pair, step) for pair in pairs]),
+        1,
+        None,
+        np.zeros((len(pairs), 3), "i8"),
+        a,
+    )
     assert out.tolist() == [expected_of(a[start:stop:step]) for start, stop in pairs]
 
 
@@ -78,7 +84,11 @@ def test_slice_of_strided_array_is_pythons(backend, step):
 @pytest.mark.parametrize("step", [MOST, 2, 1, -1, LEAST])
 def test_slice_of_empty_array_is_empty(backend, step):
     (out, _) = backend.run(
-        kernel_of([f"::{step}", f"1::{step}", f":1:{step}", f"1:3:{step}"]), 1, None, np.ones((4, 3), "i8"), np.zeros(0)
+        kernel_of([f"::{step}", f"1::{step}", f":1:{step}", f"1:3:{step}"]),
+        1,
+        None,
+        np.ones((4, 3), "i8"),
+        np.zeros(0),
     )
     assert out.tolist() == [[0, -1, -1]] * 4
 
@@ -86,9 +96,25 @@ def test_slice_of_empty_array_is_empty(backend, step):
 @every_backend
 def test_bounds_beyond_int64_are_clamped(backend):
     a = np.arange(SIZE)
-    texts = [f":{2**63}", f"{2**63}:", f"2:{2**64 - 1}:3", f":{2**63}:-1", f"{2**63}::-1", f"::{2**63}", f"1::{2**64 - 1}"]
+    texts = [
+        f":{2**63}",
+        f"{2**63}:",
+        f"2:{2**64 - 1}:3",
+        f":{2**63}:-1",
+        f"{2**63}::-1",
+        f"::{2**63}",
+        f"1::{2**64 - 1}",
+    ]
     (out, _) = backend.run(kernel_of(texts), 1, None, np.zeros((len(texts), 3), "i8"), a)
-    found = [a[: 2**63], a[2**63 :], a[2 : 2**64 - 1 : 3], a[: 2**63 : -1], a[2**63 :: -1], a[:: 2**63], a[1 :: 2**64 - 1]]
+    found = [
+        a[: 2**63],
+        a[2**63 :],
+        a[2 : 2**64 - 1 : 3],
+        a[: 2**63 : -1],
+        a[2**63 :: -1],
+        a[:: 2**63],
+        a[1 :: 2**64 - 1],
+    ]
     assert out.tolist() == [expected_of(part) for part in found]
 
 
@@ -107,4 +133,7 @@ def test_slice_of_array_is_numpys(step):
     for values in (a, a[::-2], np.arange(3 * SIZE).reshape(SIZE, 3)[:, 1]):
         array = ep.asarray(values)
         for start, stop in itertools.product([*BOUNDS, 2**64, -(2**64)], repeat=2):
-            assert array[start:stop:step].numpy().tolist() == values[start:stop:step].tolist(), (start, stop)
+            assert array[start:stop:step].numpy().tolist() == values[start:stop:step].tolist(), (
+                start,
+                stop,
+            )

@@ -68,7 +68,9 @@ UINT64 = np.array([2**64 - 1, 2**63, 0, 2**32, 7], "u8")
 @every_dialect
 def test_constant_integers_of_every_value(backend):
     tables = [INT64, INT8, TRUTHS, UINT64]
-    for found, table in zip(backend.run(every_constant, 5, None, *map(np.zeros_like, tables)), tables, strict=True):
+    for found, table in zip(
+        backend.run(every_constant, 5, None, *map(np.zeros_like, tables)), tables, strict=True
+    ):
         assert found.tolist() == table.tolist()
 
 
@@ -77,7 +79,9 @@ def floats_at_the_ends(dtype: str) -> np.ndarray:
     dtypes all pairs of them."""
     part = np.zeros(0, dtype).real.dtype
     limits = np.finfo(part)
-    values = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 0.1, -1.5, limits.max, limits.smallest_normal], part)
+    values = np.array(
+        [np.nan, np.inf, -np.inf, -0.0, 0.0, 0.1, -1.5, limits.max, limits.smallest_normal], part
+    )
     if part == dtype:
         return values
     both = np.zeros(81, dtype)
@@ -143,7 +147,9 @@ def sized_at_launch(out, x, scratch):
 @pytest.mark.parametrize("size", [2, 6])
 def test_local_memory_sized_at_launch(backend, size):
     x = np.arange(12, dtype="f4")
-    (out, _) = backend.run(sized_at_launch, 12, size, np.zeros(12, "f4"), x, dppy.LocalAccessor(size, dppy.float32))
+    (out, _) = backend.run(
+        sized_at_launch, 12, size, np.zeros(12, "f4"), x, dppy.LocalAccessor(size, dppy.float32)
+    )
     assert np.array_equal(out, x.reshape(-1, size)[:, ::-1].ravel())
 
 
@@ -186,7 +192,9 @@ def test_local_memory_as_large_as_the_devices(backend):
     (out,) = backend.run(all_local_memory(most), 4, 4, np.zeros(4, "i8"))
     filled = np.arange(most) % 251
     assert out.tolist() == [int(filled[most - 1 - own :: -4].sum()) for own in range(4)]
-    with pytest.raises(ep.KernelError, match=rf"local memory is {most + 1} bytes with `memory`.* has {most};"):
+    with pytest.raises(
+        ep.KernelError, match=rf"local memory is {most + 1} bytes with `memory`.* has {most};"
+    ):
         backend.run(all_local_memory(most + 1), 4, 4, np.zeros(4, "i8"))
 
 
@@ -224,7 +232,9 @@ def test_several_arrays_of_the_devices_local_memory(backend, share):
     scratch = dppy.LocalAccessor(sized, dppy.float64)
     (out,) = backend.run(large_local_memory(first, second), 8, 8, np.zeros((8, 4)), scratch)
     a, b = np.arange(first) % 7, np.arange(second) % 11
-    totals = [float(a[first - 1 - own :: -8].sum() + b[second - 1 - own :: -8].sum()) for own in range(8)]
+    totals = [
+        float(a[first - 1 - own :: -8].sum() + b[second - 1 - own :: -8].sum()) for own in range(8)
+    ]
     assert out[:, 0].tolist() == totals
     assert out[:, 1].tolist() == [7 - own for own in range(8)]
     assert out[:, 2].tolist() == [sum(totals)] * 8
@@ -352,7 +362,9 @@ def test_index_that_wrapped_below_zero_counts_from_the_end(backend):
     -56."""
     small, large = np.array([100, -128], "i1"), np.array([2**63 - 1, -1, 64, 2**62])
     whole = np.arange(4096)
-    out, after, *_ = backend.run(indices_that_wrapped, 1, None, np.zeros(12, "i8"), whole, small, large)
+    out, after, *_ = backend.run(
+        indices_that_wrapped, 1, None, np.zeros(12, "i8"), whole, small, large
+    )
     assert out.tolist() == [2144, 2144, 56, 144, 2072, -1, 2198, 2198, 198, 2199, 2199, 2199]
     assert np.nonzero(after != whole)[0].tolist() == [2144]
 
@@ -391,7 +403,13 @@ def transposes(out, x):
     turned = tile.T
     turned[2, 1] = 0.5
     columns = x.T
-    out.T[j, i] = columns[j, i] + x[i].T[j] + tile[1, 2] * turned.shape[0] + 100 * corner(x.T) + x.T.T[i, j] * 0
+    out.T[j, i] = (
+        columns[j, i]
+        + x[i].T[j]
+        + tile[1, 2] * turned.shape[0]
+        + 100 * corner(x.T)
+        + x.T.T[i, j] * 0
+    )
 
 
 @every_dialect

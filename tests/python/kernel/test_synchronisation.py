@@ -27,7 +27,9 @@ def reverse_array(A):
 @every_dialect
 def test_the_documented_example(backend):
     """An example of numba-dppy: with the default local size one group runs it all."""
-    (out,) = backend.run(reverse_array, BLOCK, dppy.DEFAULT_LOCAL_SIZE, np.arange(BLOCK, dtype="f4"))
+    (out,) = backend.run(
+        reverse_array, BLOCK, dppy.DEFAULT_LOCAL_SIZE, np.arange(BLOCK, dtype="f4")
+    )
     assert out.tolist() == [9] * BLOCK
 
 
@@ -149,7 +151,12 @@ def test_variables_are_kept_over_barriers(backend):
     (out, _) = backend.run(lives_across, 8, 4, np.zeros(8, "i8"), x)
     flipped = x.reshape(2, 4)[:, ::-1].ravel()
     total = x + flipped
-    assert out.tolist() == (total * 10000 + 2 * x * 1000 + x + 100 + x + total.reshape(2, 4)[:, ::-1].ravel()).tolist()
+    assert (
+        out.tolist()
+        == (
+            total * 10000 + 2 * x * 1000 + x + 100 + x + total.reshape(2, 4)[:, ::-1].ravel()
+        ).tolist()
+    )
 
 
 @dppy.kernel

@@ -178,7 +178,13 @@ def test_targets_are_assigned_as_python_does(backend, kernel):
 
 @every_backend
 def test_nested_target_with_an_effect_in_its_index(backend):
-    out, c = backend.run(counted_in_the_index_of_a_nested_target, 1, None, np.zeros(4, "i8"), np.array([10, 20], "i8"))
+    out, c = backend.run(
+        counted_in_the_index_of_a_nested_target,
+        1,
+        None,
+        np.zeros(4, "i8"),
+        np.array([10, 20], "i8"),
+    )
     assert out.tolist() == [20, 10, 10, 10]
     assert c.tolist() == [11, 20]
 

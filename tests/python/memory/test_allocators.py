@@ -22,7 +22,9 @@ MIB = 1 << 20
 
 def run(source: str) -> str:
     """Standard output of a new process: a process chooses its allocator once."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -45,7 +47,9 @@ class TestWithoutADevice:
             set_allocator=given.append,
         )
         monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
-        monkeypatch.setattr(allocators._core, "_lend", lambda *arguments: lent.append(arguments) or 4096)
+        monkeypatch.setattr(
+            allocators._core, "_lend", lambda *arguments: lent.append(arguments) or 4096
+        )
         ep.allocators.use_in_cupy()
         (malloc,) = given
         assert malloc(100, 1) == 4096
@@ -69,7 +73,9 @@ def cupy(numbers: memory.statistics) -> Iterator[Any]:
     import cupy
 
     allocators.use_in_cupy()
-    with cupy.cuda.Device(0):  # PyTorch may have left another current, if the first one's context was not there yet
+    with cupy.cuda.Device(
+        0
+    ):  # PyTorch may have left another current, if the first one's context was not there yet
         yield cupy
     cupy.cuda.set_allocator(cupy.get_default_memory_pool().malloc)
     gc.collect()
@@ -85,7 +91,9 @@ class TestCupy:
         address = array.data.ptr
         del array
         assert numbers.current_bytes == 0
-        assert cupy.empty(1000, "float64").data.ptr == address, "the same block again, on the same stream"
+        assert cupy.empty(1000, "float64").data.ptr == address, (
+            "the same block again, on the same stream"
+        )
 
     def test_arrays_of_no_bytes(self, cupy: Any, numbers: memory.statistics) -> None:
         assert cupy.zeros((0, 3)).sum() == 0
@@ -137,7 +145,9 @@ class TestCupy:
                 array = cupy.full(MIB, 9, "uint8")
                 other.synchronize()
                 cupy.cuda.Device().synchronize()
-                assert int(array.min()) == 9, "work of a stream that was destroyed wrote into a block that was given again"
+                assert int(array.min()) == 9, (
+                    "work of a stream that was destroyed wrote into a block that was given again"
+                )
                 del array
             del other
         memory.trim()
@@ -183,7 +193,9 @@ class TestCupy:
             except BaseException as error:
                 failures.append(error)
 
-        for size in range(1, 60):  # sizes have kernels of their own: compiled once, and not by every thread
+        for size in range(
+            1, 60
+        ):  # sizes have kernels of their own: compiled once, and not by every thread
             cupy.full(size * 1000, 1, "int32").sum()
         threads = [threading.Thread(target=work, args=(value,)) for value in range(8)]
         for thread in threads:
@@ -257,7 +269,9 @@ class TestTorch:
             TORCH
             + """
     torch.manual_seed(0)
-    net = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 1)).cuda()
+    net = torch.nn.Sequential(
+        torch.nn.Linear(64, 256), torch.nn.GELU(), torch.nn.Linear(256, 1)
+    ).cuda()
     optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
     losses = []
     for step in range(100):
@@ -347,7 +361,9 @@ class TestOnTheSecondDevice:
         memory.set_resource("cuda:1", None)
 
     @pytest.mark.cupy
-    def test_cupys_arrays(self, cupy: Any, numbers: memory.statistics, there: memory.statistics) -> None:
+    def test_cupys_arrays(
+        self, cupy: Any, numbers: memory.statistics, there: memory.statistics
+    ) -> None:
         with cupy.cuda.Device(1):
             array = cupy.arange(1000, dtype="float64")
             assert there.current_bytes >= 8000
@@ -360,7 +376,9 @@ class TestOnTheSecondDevice:
         del array  # while the other device is current
         assert there.current_bytes == 0
         with cupy.cuda.Device(1):
-            assert cupy.empty(1000, "float64").data.ptr == address, "the same block again, on the same stream"
+            assert cupy.empty(1000, "float64").data.ptr == address, (
+                "the same block again, on the same stream"
+            )
         assert int(here.sum()) == 499_500
 
     @pytest.mark.cupy

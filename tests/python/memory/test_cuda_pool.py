@@ -35,7 +35,9 @@ def spin() -> Any:
     return ep.Program(SPIN, DEVICE).kernel("spin")
 
 
-def hold(spin: Any, array: ep.Array, queue: ep.Queue, value: int = 1, cycles: int = 400_000_000) -> None:
+def hold(
+    spin: Any, array: ep.Array, queue: ep.Queue, value: int = 1, cycles: int = 400_000_000
+) -> None:
     """Some 0.2 seconds of work of the queue on the array, which is written at its end."""
     spin[1, 1](array, ep.Scalar(cycles, "int64"), ep.Scalar(value, "uint8"), queue=queue)
 
@@ -62,7 +64,9 @@ def watched() -> Iterator[Watched]:
 
 @SIZES
 class TestReuse:
-    def test_same_queue_reuses_a_block_at_once(self, spin: Any, watched: Watched, nbytes: int) -> None:
+    def test_same_queue_reuses_a_block_at_once(
+        self, spin: Any, watched: Watched, nbytes: int
+    ) -> None:
         queue = ep.Queue(DEVICE)
         array, address = watched.empty(nbytes, queue)
         hold(spin, array, queue)
@@ -73,7 +77,9 @@ class TestReuse:
         ep.fill(again, 9).wait()
         assert memoryview(again.copy_to_host())[0] == 9, "the later work came later"
 
-    def test_other_queue_reuses_a_block_after_its_work(self, spin: Any, watched: Watched, nbytes: int) -> None:
+    def test_other_queue_reuses_a_block_after_its_work(
+        self, spin: Any, watched: Watched, nbytes: int
+    ) -> None:
         busy, other = ep.Queue(DEVICE), ep.Queue(DEVICE)
         array, address = watched.empty(nbytes, busy)
         hold(spin, array, busy)
@@ -89,7 +95,9 @@ class TestReuse:
                 break
         assert found[-1][1] == address, "the end of the busy queue's work set it free"
 
-    def test_a_block_that_two_queues_use_waits_for_both(self, spin: Any, watched: Watched, nbytes: int) -> None:
+    def test_a_block_that_two_queues_use_waits_for_both(
+        self, spin: Any, watched: Watched, nbytes: int
+    ) -> None:
         one, two = ep.Queue(DEVICE), ep.Queue(DEVICE)
         array, address = watched.empty(nbytes, one)
         reading = array.broadcast_to(array.shape)
@@ -168,7 +176,8 @@ class TestTheBudgetOfADevice:
             kept = ep.empty(600 * MIB, "uint8", device=DEVICE)
             with pytest.raises(
                 ep.USMAllocationError,
-                match=rf"{600 * MIB} bytes would exceed the limit of {GIB} bytes, of which {600 * MIB} are in use",
+                match=rf"{600 * MIB} bytes would exceed the limit of {GIB} bytes, of which "
+                rf"{600 * MIB} are in use",
             ):
                 ep.empty(600 * MIB, "uint8", device=DEVICE)
             del kept
@@ -214,7 +223,8 @@ class TestBesideOtherPools:
         del cached
         with pytest.raises(
             ep.USMAllocationError,
-            match=rf"^\d+ bytes of device memory .* of its {total()} bytes are free.*\({wanted} bytes of device memory",
+            match=rf"^\d+ bytes of device memory .* of its {total()} bytes are free.*\({wanted} "
+            r"bytes of device memory",
         ):
             ep.empty(wanted, "uint8", device=DEVICE)
         assert memory.get_resource(DEVICE).reserved_bytes < GIB, "what was cached was tried"

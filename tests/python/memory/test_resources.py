@@ -21,7 +21,9 @@ pytestmark = pytest.mark.host
 
 
 def run_python(source: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=120
+    )
 
 
 class TestResources:
@@ -52,7 +54,9 @@ class TestResources:
             reserved = pool.reserved_bytes
             for _ in range(1000):
                 place.empty(1000, "float32")
-            assert pool.reserved_bytes == reserved, "a thousand blocks one after the other are one block"
+            assert pool.reserved_bytes == reserved, (
+                "a thousand blocks one after the other are one block"
+            )
         assert pool.trim() >= 4000
         assert (pool.reserved_bytes, pool.cached_bytes, pool.waiting_bytes) == (0, 0, 0)
 
@@ -71,7 +75,8 @@ class TestResources:
             kept = place.empty(6000, "uint8")
             with pytest.raises(
                 ep.USMAllocationError,
-                match=r"^5000 bytes would exceed the limit of 10000 bytes, of which 6000 are in use \(5000 bytes of ",
+                match=r"^5000 bytes would exceed the limit of 10000 bytes, of which 6000 are in "
+                r"use \(5000 bytes of ",
             ) as refused:
                 place.empty(5000, "uint8")
             assert isinstance(refused.value, MemoryError)
@@ -93,7 +98,10 @@ class TestResources:
             array = ep.empty(500, "uint8", device="host")
             address = array.data_ptr
             del array
-        assert lines == [f"allocate host host 500 bytes at {address:#x}", f"deallocate host host 500 bytes at {address:#x}"]
+        assert lines == [
+            f"allocate host host 500 bytes at {address:#x}",
+            f"deallocate host host 500 bytes at {address:#x}",
+        ]
 
     def test_a_log_goes_to_stderr(self) -> None:
         done = run_python("""
@@ -132,9 +140,17 @@ class TestResources:
             (lambda: memory.limit(-(2**80)), ValueError, "is negative"),
             (lambda: memory.limit(2**64), ValueError, "is too large"),
             (lambda: memory.limit("1MB"), TypeError, "^limit: an int was expected, not '1MB'"),
-            (lambda: memory.limit(1e6), TypeError, r"^limit: an int was expected, not 1000000.0; int\(…\) makes one"),
+            (
+                lambda: memory.limit(1e6),
+                TypeError,
+                r"^limit: an int was expected, not 1000000.0; int\(…\) makes one",
+            ),
             (lambda: memory.limit(None), TypeError, "^limit: an int was expected, not None"),
-            (lambda: memory.limit(10, 5), TypeError, "^upstream: one of entrepot.memory's resources was expected.*not 5"),
+            (
+                lambda: memory.limit(10, 5),
+                TypeError,
+                "^upstream: one of entrepot.memory's resources was expected.*not 5",
+            ),
             (lambda: memory.track(frames=-1), ValueError, "^frames: -1 is negative"),
             (lambda: memory.pool(max_cached=-1), ValueError, "^max_cached: -1 is negative"),
             (lambda: memory.pool("direct"), TypeError, "^upstream: .*not 'direct'"),
@@ -162,9 +178,13 @@ class TestResources:
         with pytest.raises(TypeError, match="sink"):
             memory.log(sink="stderr")  # type: ignore[arg-type]
 
-    def test_raising_sink_does_not_fail_the_allocation(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_raising_sink_does_not_fail_the_allocation(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         raised: list[object] = []
-        monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_type))
+        monkeypatch.setattr(
+            sys, "unraisablehook", lambda unraisable: raised.append(unraisable.exc_type)
+        )
         with memory.use_resource(memory.log(sink=lambda line: 1 / 0)):
             ep.empty(500, "uint8", device="host")
         assert raised == [ZeroDivisionError, ZeroDivisionError]
@@ -191,8 +211,16 @@ class TestResources:
             ep.empty(500, "uint8", device="host")
             with pytest.raises(MemoryError):
                 ep.empty(9000, "uint8", device="host")
-        assert (statistics.current_bytes, statistics.peak_bytes, statistics.total_bytes) == (300, 800, 800)
-        assert (statistics.current_count, statistics.peak_count, statistics.total_count) == (1, 2, 2)
+        assert (statistics.current_bytes, statistics.peak_bytes, statistics.total_bytes) == (
+            300,
+            800,
+            800,
+        )
+        assert (statistics.current_count, statistics.peak_count, statistics.total_count) == (
+            1,
+            2,
+            2,
+        )
         assert statistics.failed_count == 1, "however often it was tried"
         statistics.reset_peaks()
         assert statistics.peak_bytes == 300
@@ -209,7 +237,14 @@ class TestResources:
         assert statistics.current_bytes == 0
 
     def test_every_resource_says_what_it_is(self) -> None:
-        for resource in (memory.direct(), memory.pool(), memory.limit(1), memory.log(), memory.track(), memory.statistics()):
+        for resource in (
+            memory.direct(),
+            memory.pool(),
+            memory.limit(1),
+            memory.log(),
+            memory.track(),
+            memory.statistics(),
+        ):
             assert resource.name in repr(resource)
             assert type(resource).__name__ == resource.name
 
@@ -225,10 +260,17 @@ class TestTrack:
             first, second = make_an_array(), make_an_array()
         del first
         (live,) = track.live
-        assert (live.address, live.nbytes, live.kind, live.device) == (second.data_ptr, 100, "host", ep.device("host"))
+        assert (live.address, live.nbytes, live.kind, live.device) == (
+            second.data_ptr,
+            100,
+            "host",
+            ep.device("host"),
+        )
         assert "in make_an_array" in live.stack
         assert __file__ in live.stack
-        assert live.stack.index("in test_every_live") < live.stack.index("in make_an_array"), "the most recent call comes last"
+        assert live.stack.index("in test_every_live") < live.stack.index("in make_an_array"), (
+            "the most recent call comes last"
+        )
         assert "1 allocation, of 100 bytes" in track.report()
         del second
         assert track.live == []
@@ -252,7 +294,9 @@ class TestTrack:
             forgetful()
         """)
         assert done.returncode == 0
-        assert done.stderr.startswith("entrepot: at exit, 1 allocation, of 123 bytes, is still live\n")
+        assert done.stderr.startswith(
+            "entrepot: at exit, 1 allocation, of 123 bytes, is still live\n"
+        )
         assert "in forgetful" in done.stderr
 
     def test_nothing_left_nothing_said(self) -> None:
@@ -286,7 +330,9 @@ class TestCurrent:
             assert entered == outer
             with memory.use_resource(inner):
                 assert memory.get_resource("host") == inner
-                thread = threading.Thread(target=lambda: elsewhere.append(memory.get_resource("host")))
+                thread = threading.Thread(
+                    target=lambda: elsewhere.append(memory.get_resource("host"))
+                )
                 thread.start()
                 thread.join()
             assert memory.get_resource("host") == outer
@@ -294,7 +340,10 @@ class TestCurrent:
         assert elsewhere == [default]
 
     def test_a_scope_ends_where_it_was_entered(self) -> None:
-        outer, inner = memory.use_resource(memory.statistics()), memory.use_resource(memory.statistics())
+        outer, inner = (
+            memory.use_resource(memory.statistics()),
+            memory.use_resource(memory.statistics()),
+        )
         outer.__enter__()
         inner.__enter__()
         with pytest.raises(ValueError, match="innermost first"):
@@ -321,7 +370,9 @@ class TestCurrent:
 
 
 def test_eight_threads_on_every_resource() -> None:
-    statistics = memory.statistics(memory.pool(memory.limit(1 << 30, memory.track(memory.direct()))))
+    statistics = memory.statistics(
+        memory.pool(memory.limit(1 << 30, memory.track(memory.direct())))
+    )
     problems: list[BaseException] = []
 
     def work() -> None:

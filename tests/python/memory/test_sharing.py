@@ -73,7 +73,9 @@ class Other:
                 for_us.flush()
         """
         self.process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", textwrap.dedent(program)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
     def run(self, source: str, **names: object) -> Any:
@@ -108,7 +110,9 @@ def other() -> Iterator[Other]:
 class TestTheSameMemory:
     def test_writes_are_seen_on_both_sides(self, device: str, other: Other) -> None:
         array = shareable(np.arange(12, dtype="int32").reshape(3, 4), device)
-        seen = other.run("array = handle.open(); _ = array.copy_to_host().numpy()", handle=array.share())
+        seen = other.run(
+            "array = handle.open(); _ = array.copy_to_host().numpy()", handle=array.share()
+        )
         np.testing.assert_array_equal(seen, np.arange(12).reshape(3, 4))
         other.run("ep.fill(array[1], 77).wait(); _ = None")
         assert values(array)[1].tolist() == [77] * 4
@@ -124,9 +128,14 @@ class TestTheSameMemory:
         base = np.arange(24, dtype="float16").reshape(4, 6)
         array = shareable(base, device)[index]
         handle = array.share()
-        assert (handle.shape, str(handle.dtype), handle.kind) == (array.shape, "float16", array.kind)
+        assert (handle.shape, str(handle.dtype), handle.kind) == (
+            array.shape,
+            "float16",
+            array.kind,
+        )
         found = other.run(
-            "array = handle.open(); _ = (array.shape, array.strides, str(array.dtype), array.copy_to_host().numpy())",
+            "array = handle.open(); _ = (array.shape, array.strides, str(array.dtype), "
+            "array.copy_to_host().numpy())",
             handle=handle,
         )
         assert found[:3] == (array.shape, array.strides, "float16")
@@ -138,7 +147,9 @@ class TestTheSameMemory:
             array = ep.empty(16, dtype, device=device)
         ep.copy(array.view("uint8"), np.arange(array.nbytes, dtype="uint8") % 2).wait()
         found = other.run(
-            "a = handle.open(); _ = (str(a.dtype), a.view('uint8').copy_to_host().numpy().tolist())", handle=array.share()
+            "a = handle.open(); _ = (str(a.dtype), "
+            "a.view('uint8').copy_to_host().numpy().tolist())",
+            handle=array.share(),
         )
         assert found == (dtype, [0, 1] * (array.nbytes // 2))
 
@@ -146,7 +157,9 @@ class TestTheSameMemory:
         array = shareable(np.zeros((2, 3), "int8"), device)
         handle = array.broadcast_to((4, 2, 3)).share()
         assert handle.read_only
-        assert other.run("array = handle.open(); _ = (array.read_only, array.strides)", handle=handle) == (True, (0, 3, 1))
+        assert other.run(
+            "array = handle.open(); _ = (array.read_only, array.strides)", handle=handle
+        ) == (True, (0, 3, 1))
         with pytest.raises(RuntimeError, match=r"ValueError: .*read-only"):
             other.run("ep.fill(array, 1)")
 
@@ -155,15 +168,23 @@ class TestTheSameMemory:
         queue = ep.Queue(device)
         for value in range(400):
             ep.fill(array, value, queue=queue)
-        seen = other.run("_ = np.unique(handle.open().copy_to_host().numpy()).tolist()", handle=array.share())
+        seen = other.run(
+            "_ = np.unique(handle.open().copy_to_host().numpy()).tolist()", handle=array.share()
+        )
         assert seen == [399]
 
     def test_a_handle_is_opened_any_number_of_times(self, device: str, other: Other) -> None:
         array = shareable(np.arange(5), device)
         handle = array.share()
         assert bytes(array.share()) == bytes(handle), "one memory has one name"
-        other.run("arrays = [handle.open() for _ in range(3)]; ep.fill(arrays[0], 9).wait(); _ = None", handle=handle)
-        assert other.run("del arrays[0]; _ = [a.copy_to_host().numpy().tolist() for a in arrays]") == [[9] * 5] * 2
+        other.run(
+            "arrays = [handle.open() for _ in range(3)]; ep.fill(arrays[0], 9).wait(); _ = None",
+            handle=handle,
+        )
+        assert (
+            other.run("del arrays[0]; _ = [a.copy_to_host().numpy().tolist() for a in arrays]")
+            == [[9] * 5] * 2
+        )
         here = [handle.open() for _ in range(2)]
         assert len({array.data_ptr, *(each.data_ptr for each in here)}) == 3
         ep.fill(here[0], 4).wait()
@@ -177,14 +198,17 @@ class TestTheSameMemory:
 
     def test_opened_memory_is_exchanged_by_dlpack(self, device: str, other: Other) -> None:
         array = shareable(np.arange(6.0), device)
-        found = other.run("view = ep.from_dlpack(handle.open()); _ = (view.kind, view.copy_to_host().numpy().tolist())",
+        found = other.run("view = ep.from_dlpack(handle.open()); _ = (view.kind, "
+            "view.copy_to_host().numpy().tolist())",
                           handle=array.share())  # fmt: skip
         assert found == (array.kind, [0, 1, 2, 3, 4, 5])
 
     def test_a_handle_travels_as_bytes(self, device: str, other: Other) -> None:
         array = shareable(np.arange(4), device)
         data = bytes(array.share())
-        assert other.run("_ = ep.ArrayHandle(data).open().copy_to_host().numpy().tolist()", data=data) == [0, 1, 2, 3]
+        assert other.run(
+            "_ = ep.ArrayHandle(data).open().copy_to_host().numpy().tolist()", data=data
+        ) == [0, 1, 2, 3]
         assert bytes(ep.ArrayHandle(data)) == data
         assert repr(ep.ArrayHandle(data)) == repr(array.share())
         assert f"process {os.getpid()}" in repr(array.share())
@@ -210,7 +234,8 @@ class TestLifetime:
         ep.fill(array, 5).wait()
         assert (values(array) == 5).all()
         with pytest.raises(
-            ep.ExchangeError, match=f"process {owner.process.pid}, which shared it, cannot be reached: it has ended"
+            ep.ExchangeError,
+            match=f"process {owner.process.pid}, which shared it, cannot be reached: it has ended",
         ):
             handle.open()
 
@@ -226,10 +251,15 @@ class TestLifetime:
         handle = array.share()
         data = bytes(handle)
         del array
-        assert (values(handle.open()) == 7).all(), "the handle keeps the memory in the process that shared it"
+        assert (values(handle.open()) == 7).all(), (
+            "the handle keeps the memory in the process that shared it"
+        )
         del handle
         gc.collect()
-        with pytest.raises(RuntimeError, match=f"ExchangeError: .*process {os.getpid()} has released the memory of this handle"):
+        with pytest.raises(
+            RuntimeError,
+            match=f"ExchangeError: .*process {os.getpid()} has released the memory of this handle",
+        ):
             other.run("ep.ArrayHandle(data).open()", data=data)
 
     def test_memory_is_kept_until_the_work_on_it_is_done(self, device: str) -> None:
@@ -254,8 +284,12 @@ class TestLifetime:
         files, mappings = open_files(), shared_mappings()
         assert len(files) <= len(before[0]) + 1, "the socket stays"
         assert mappings == before[1]
-        assert other.run("import os; _ = [os.readlink(f'/proc/self/fd/{n}') for n in os.listdir('/proc/self/fd') if "
-                         "os.path.islink(f'/proc/self/fd/{n}')].count('/memfd:entrepot (deleted)')") == 0  # fmt: skip
+        count = (
+            "import os; _ = [os.readlink(f'/proc/self/fd/{n}') for n in "
+            "os.listdir('/proc/self/fd') if "
+            "os.path.islink(f'/proc/self/fd/{n}')].count('/memfd:entrepot (deleted)')"
+        )
+        assert other.run(count) == 0
 
 
 def open_files() -> list[str]:
@@ -268,12 +302,17 @@ def shared_mappings(process: int | str = "self") -> int:
 
 def shm() -> set[str]:
     """Named shared memory of Entrepot: there must be none. Other processes' names may change."""
-    return {name for name in os.listdir("/dev/shm") if "entrepot" in name} if os.path.isdir("/dev/shm") else set()
+    return (
+        {name for name in os.listdir("/dev/shm") if "entrepot" in name}
+        if os.path.isdir("/dev/shm")
+        else set()
+    )
 
 
 @pytest.mark.host
 class TestCrashes:
-    @pytest.mark.alone  # it measures what the whole machine has in use, where other programs come and go too
+    # it measures what the whole machine has in use, where other programs come and go too
+    @pytest.mark.alone
     def test_killed_owner_leaks_nothing(self) -> None:
         half = shared_memory() + (1 << 27)
         owner = Other()
@@ -326,7 +365,8 @@ class TestCrashes:
     def test_stopped_owner_times_out(self) -> None:
         owner = Other()
         handle = owner.run(
-            "with memory.use_resource(memory.shareable()):\n    array = ep.zeros(100, 'uint8', device='host')\n_ = array.share()"
+            "with memory.use_resource(memory.shareable()):\n    array = ep.zeros(100, 'uint8', "
+            "device='host')\n_ = array.share()"
         )
         owner.process.send_signal(signal.SIGSTOP)
         while not has_stopped(owner.process.pid):
@@ -346,7 +386,9 @@ class TestCrashes:
             for _ in range(100):
                 stack.enter_context(socket.socket(socket.AF_UNIX)).connect(server_name(os.getpid()))
             start = time.monotonic()
-            assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=handle) == [0, 1, 2]
+            assert other.run(
+                "_ = handle.open().copy_to_host().numpy().tolist()", handle=handle
+            ) == [0, 1, 2]
             assert time.monotonic() - start < 2
 
     def test_idle_clients_are_disconnected(self) -> None:
@@ -459,7 +501,12 @@ class TestOpening:
         os.close(writing)
 
     @pytest.mark.parametrize(
-        ("text", "message"), [(b"", "closed the connection"), (b"\0", "has released the memory"), (b"\1", "cannot receive it")]
+        ("text", "message"),
+        [
+            (b"", "closed the connection"),
+            (b"\0", "has released the memory"),
+            (b"\1", "cannot receive it"),
+        ],
     )
     def test_answer_without_a_file_is_refused(self, text: bytes, message: str) -> None:
         with Server(text) as server, pytest.raises(ep.ExchangeError, match=message):
@@ -475,36 +522,53 @@ def server_name(process: int) -> str:
 
 def has_stopped(process: int) -> bool:
     """True once all threads of the process have stopped, which takes a moment."""
-    states = [stat.read_text().rpartition(")")[2].split()[0] for stat in Path(f"/proc/{process}/task").glob("*/stat")]
+    states = [
+        stat.read_text().rpartition(")")[2].split()[0]
+        for stat in Path(f"/proc/{process}/task").glob("*/stat")
+    ]
     return set(states) == {"T"}
 
 
 def shared_memory() -> int:
     """Bytes of shared memory that the machine has in use."""
-    row = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("Shmem:"))
+    row = next(
+        line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("Shmem:")
+    )
     return int(row.split()[1]) << 10
 
 
 @pytest.mark.host
 class TestRefusals:
     def test_memory_of_a_pool(self) -> None:
-        with pytest.raises(ep.ExchangeError, match=r"resource 'pool'.*entrepot\.memory\.shareable\(\)"):
+        with pytest.raises(
+            ep.ExchangeError, match=r"resource 'pool'.*entrepot\.memory\.shareable\(\)"
+        ):
             ep.empty(100, "uint8", device="host").share()
 
     def test_memory_of_the_driver(self) -> None:
-        with memory.use_resource(memory.direct()), pytest.raises(ep.ExchangeError, match=r"'direct'.*shareable"):
+        with (
+            memory.use_resource(memory.direct()),
+            pytest.raises(ep.ExchangeError, match=r"'direct'.*shareable"),
+        ):
             ep.empty(100, "uint8", device="host").share()
 
     def test_a_pool_over_shareable_memory(self) -> None:
-        with memory.use_resource(memory.pool(memory.shareable())), pytest.raises(ep.ExchangeError, match=r"'pool'.*shareable"):
+        with (
+            memory.use_resource(memory.pool(memory.shareable())),
+            pytest.raises(ep.ExchangeError, match=r"'pool'.*shareable"),
+        ):
             ep.empty(100, "uint8", device="host").share()
 
-    @pytest.mark.parametrize("wrap", [lambda up: memory.limit(1 << 20, up), memory.statistics, memory.track,
+    @pytest.mark.parametrize("wrap",
+        [lambda up: memory.limit(1 << 20, up), memory.statistics, memory.track,
                                       lambda up: memory.log(up, sink=print)])  # fmt: skip
     def test_observing_resources_do_not_affect_sharing(self, wrap: Any, other: Other) -> None:
         with memory.use_resource(wrap(memory.shareable())):
             array = ep.full(10, 3, "uint8", device="host")
-        assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=array.share()) == [3] * 10
+        assert (
+            other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=array.share())
+            == [3] * 10
+        )
 
     def test_memory_that_was_borrowed(self) -> None:
         with pytest.raises(ep.ExchangeError, match=r"private to the process.*shareable"):
@@ -513,11 +577,15 @@ class TestRefusals:
     def test_numpy_view_of_shareable_memory_is_shared(self, other: Other) -> None:
         array = shareable(np.arange(8), "host")
         view = array.numpy()[2:5]
-        assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=ep.asarray(view).share()) == [2, 3, 4]
+        assert other.run(
+            "_ = handle.open().copy_to_host().numpy().tolist()", handle=ep.asarray(view).share()
+        ) == [2, 3, 4]
 
     @pytest.mark.sycl
     def test_memory_of_sycl(self) -> None:
-        with pytest.raises(ep.DeviceError, match="SYCL runtime has no memory that another process can open"):
+        with pytest.raises(
+            ep.DeviceError, match="SYCL runtime has no memory that another process can open"
+        ):
             with memory.use_resource(memory.shareable()):
                 ep.empty(10, "uint8", device="opencl:cpu")
         with pytest.raises(ep.ExchangeError, match=r"'pool'.*shareable"):
@@ -567,7 +635,12 @@ class TestForgeries:
 
     @pytest.mark.parametrize(
         ("shape", "strides", "offset"),
-        [((2, 600), None, 0), ((2, 3), (-3, -1), 0), ((2, 3), (1 << 40, 1), 0), ((2, 3), None, 4080)],
+        [
+            ((2, 600), None, 0),
+            ((2, 3), (-3, -1), 0),
+            ((2, 3), (1 << 40, 1), 0),
+            ((2, 3), None, 4080),
+        ],
     )
     def test_elements_outside_the_memory(self, shape: Any, strides: Any, offset: int) -> None:
         import struct
@@ -586,7 +659,9 @@ class TestForgeries:
         array = shareable(np.arange(6), "host")
         good = bytes(array.share())
         with pytest.raises(ValueError, match="8192 bytes, and its file has 4096"):
-            ep.ArrayHandle(good.replace(struct.pack("<QQ", 4096, 0), struct.pack("<QQ", 8192, 0))).open()
+            ep.ArrayHandle(
+                good.replace(struct.pack("<QQ", 4096, 0), struct.pack("<QQ", 8192, 0))
+            ).open()
 
 
 def answer(handle: ep.ArrayHandle, answers: Any) -> None:
@@ -608,7 +683,10 @@ class TestMultiprocessing:
         [
             *((method, "host") for method in ("spawn", "forkserver", "fork")),
             # CUDA does not survive a fork, but the fork server has not used it.
-            *(pytest.param(method, "cuda:0", marks=pytest.mark.cuda) for method in ("spawn", "forkserver")),
+            *(
+                pytest.param(method, "cuda:0", marks=pytest.mark.cuda)
+                for method in ("spawn", "forkserver")
+            ),
         ],
     )
     def test_handles_go_to_workers_and_through_queues(self, method: str, device: str) -> None:
@@ -640,7 +718,9 @@ class TestMultiprocessing:
                 own = array.share()
                 assert own.process == os.getpid()
                 assert bytes(own) != bytes(handle)
-                assert values(handle.open()).tolist() == [0, 1, 2, 3], "the parent answers for what it shared"
+                assert values(handle.open()).tolist() == [0, 1, 2, 3], (
+                    "the parent answers for what it shared"
+                )
                 ep.fill(array[1:2], 50).wait()
                 os.write(writing, bytes(own))
                 time.sleep(TIMEOUT)
@@ -678,12 +758,17 @@ class TestMultiprocessing:
 @pytest.mark.cuda
 class TestCuda:
     def test_the_drivers_pool_refuses(self) -> None:
-        with pytest.raises(ep.ExchangeError, match=r"resource 'pool'.*entrepot\.memory\.shareable\(\)"):
+        with pytest.raises(
+            ep.ExchangeError, match=r"resource 'pool'.*entrepot\.memory\.shareable\(\)"
+        ):
             ep.empty(100, "uint8", device="cuda:0").share()
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
     def test_pinned_and_managed_memory_refuse(self, kind: str) -> None:
-        with memory.use_resource(memory.shareable()), pytest.raises(ep.DeviceError, match="only device memory can be shared"):
+        with (
+            memory.use_resource(memory.shareable()),
+            pytest.raises(ep.DeviceError, match="only device memory can be shared"),
+        ):
             ep.empty(100, "uint8", device="cuda:0", kind=kind)
 
     def test_killed_opener_leaks_no_device_memory(self) -> None:
@@ -692,10 +777,14 @@ class TestCuda:
         other = Other()
         before = other.run("import ctypes\n" + FREE + "_ = free()")
         other.run("array = handle.open(); _ = None", handle=array.share())
-        assert abs(other.run("_ = free()") - before) < nbytes // 2, "opening takes no second gigabyte"
+        assert abs(other.run("_ = free()") - before) < nbytes // 2, (
+            "opening takes no second gigabyte"
+        )
         other.kill()
         watcher = Other()
-        with_array = watcher.run("import ctypes\nep.zeros(1, 'uint8', device='cuda:0')\n" + FREE + "_ = free()")
+        with_array = watcher.run(
+            "import ctypes\nep.zeros(1, 'uint8', device='cuda:0')\n" + FREE + "_ = free()"
+        )
         del array
         gc.collect()
         memory.trim()
@@ -707,7 +796,11 @@ class TestCuda:
     def test_killed_owner_leaks_no_device_memory(self, device: str) -> None:
         nbytes = 1 << 30
         owner, watcher = Other(), Other()
-        free = "import ctypes\nep.zeros(1, 'uint8', device=device)\n" + FREE + "_ = free(int(device[-1]))"
+        free = (
+            "import ctypes\nep.zeros(1, 'uint8', device=device)\n"
+            + FREE
+            + "_ = free(int(device[-1]))"
+        )
         handle = owner.run(
             """
             with memory.use_resource(memory.shareable()):
@@ -725,7 +818,9 @@ class TestCuda:
         del array
         gc.collect()
         memory.trim()
-        assert watcher.run(free, device=device) - with_array > nbytes * 0.9, "the memory is freed with the last handle"
+        assert watcher.run(free, device=device) - with_array > nbytes * 0.9, (
+            "the memory is freed with the last handle"
+        )
         watcher.end()
         owner.end()
 
@@ -734,7 +829,11 @@ class TestCuda:
     def test_no_device_memory_is_left_after_all_release(self, device: str) -> None:
         nbytes = 256 << 20
         other = Other()
-        free = "import ctypes\nep.zeros(1, 'uint8', device=device)\n" + FREE + "_ = free(int(device[-1]))"
+        free = (
+            "import ctypes\nep.zeros(1, 'uint8', device=device)\n"
+            + FREE
+            + "_ = free(int(device[-1]))"
+        )
         values(shareable(np.zeros(10), device))
         before = other.run(free, device=device)
         for _ in range(8):
@@ -743,7 +842,9 @@ class TestCuda:
             del array
         gc.collect()
         memory.trim()
-        assert before - other.run("memory.trim()\n" + free, device=device) < nbytes, "the rounds leave their memory"
+        assert before - other.run("memory.trim()\n" + free, device=device) < nbytes, (
+            "the rounds leave their memory"
+        )
         other.end()
 
     @staticmethod
@@ -753,7 +854,12 @@ class TestCuda:
             class Speaker:
                 __cuda_array_interface__ = array.__cuda_array_interface__
             again = ep.asarray(Speaker())
-            _ = (str(again.device), again.kind, again.data_ptr == array.data_ptr, again.copy_to_host().numpy().tolist())
+            _ = (
+                str(again.device),
+                again.kind,
+                again.data_ptr == array.data_ptr,
+                again.copy_to_host().numpy().tolist(),
+            )
         """
         found = other.run(tell, handle=handle)
         other.run("del array, again, Speaker; _ = None")
@@ -782,10 +888,14 @@ class TestCuda:
             assert "fabric handles" in str(refusal)
         else:
             other = Other()
-            assert other.run("_ = handle.open().copy_to_host().numpy().tolist()", handle=handle) == [0, 1, 2]
+            assert other.run(
+                "_ = handle.open().copy_to_host().numpy().tolist()", handle=handle
+            ) == [0, 1, 2]
             other.end()
 
-    def test_a_device_that_the_other_process_does_not_see(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_device_that_the_other_process_does_not_see(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         array = shareable(np.arange(3), "cuda:0")
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
         blind = Other()
@@ -800,7 +910,9 @@ class TestCuda:
         tensor = torch.arange(10, device="cuda", dtype=torch.int32)
         torch.cuda.synchronize()
         handle = ep.asarray(tensor)[2:5].share()
-        seen = other.run("array = handle.open(); _ = array.copy_to_host().numpy().tolist()", handle=handle)
+        seen = other.run(
+            "array = handle.open(); _ = array.copy_to_host().numpy().tolist()", handle=handle
+        )
         assert seen == [2, 3, 4]
         other.run("again = handle.open(); ep.fill(again, 70).wait(); del again, array; _ = None")
         assert tensor.tolist() == [0, 1, 70, 70, 70, 5, 6, 7, 8, 9]

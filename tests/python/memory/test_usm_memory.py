@@ -1,4 +1,6 @@
-"""entrepot.memory as a drop-in for dpctl.memory: making, wrapping, copying, pickling, subclasses, lifetime and order."""
+"""entrepot.memory as a drop-in for dpctl.memory: making, wrapping, copying, pickling, subclasses,
+lifetime and order.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ KINDS = {"host": MemoryUSMHost, "shared": MemoryUSMShared, "device": MemoryUSMDe
 NUMBERS = {"host": 3, "shared": 2, "device": 1}
 
 every_class = pytest.mark.parametrize("cls", KINDS.values(), ids=KINDS)
-host_accessible = pytest.mark.parametrize("cls", [MemoryUSMHost, MemoryUSMShared], ids=["host", "shared"])
+host_accessible = pytest.mark.parametrize(
+    "cls", [MemoryUSMHost, MemoryUSMShared], ids=["host", "shared"]
+)
 
 
 def kind_of(cls: type[Memory]) -> str:
@@ -70,7 +74,9 @@ class TestAllocation:
 
     def test_is_on_the_default_sycl_device(self, cls: type[Memory]) -> None:
         memory = cls(64)
-        assert memory.sycl_device == ep.device("default") or str(memory.sycl_device) in map(str, ep.devices())
+        assert memory.sycl_device == ep.device("default") or str(memory.sycl_device) in map(
+            str, ep.devices()
+        )
         assert memory.sycl_queue is memory.sycl_queue is memory._queue
         assert memory.sycl_context == memory.sycl_queue.context
         assert memory._context == memory.sycl_context
@@ -303,10 +309,17 @@ def test_numpy_view_of_device_memory_is_refused() -> None:
     import numpy as np
 
     memory = MemoryUSMDevice(8)
-    with pytest.raises(ep.ExchangeError, match=r"NumPy: this is device memory of \S+, .*copy it with memory.copy_to_host\(\)"):
+    with pytest.raises(
+        ep.ExchangeError,
+        match=r"NumPy: this is device memory of \S+, .*copy it with memory.copy_to_host\(\)",
+    ):
         np.asarray(memory)
     shared = MemoryUSMShared(8)
-    assert np.asarray(shared).ctypes.data == np.asarray(shared.__array__()).ctypes.data == shared._pointer
+    assert (
+        np.asarray(shared).ctypes.data
+        == np.asarray(shared.__array__()).ctypes.data
+        == shared._pointer
+    )
 
 
 @every_class
@@ -402,7 +415,11 @@ class TestWrapping:
         memory = counted(cls, 100)
         pointer = memory._pointer
         part = as_usm_memory(Speaker(memory, data=(pointer, True)))
-        for write in (lambda: part.memset(1), lambda: part.copy_from_host(b"a"), lambda: part.copy_from_device(memory)):
+        for write in (
+            lambda: part.memset(1),
+            lambda: part.copy_from_host(b"a"),
+            lambda: part.copy_from_device(memory),
+        ):
             with pytest.raises(ValueError, match="read-only"):
                 write()
         assert part.__sycl_usm_array_interface__["data"] == (pointer, True)
@@ -426,8 +443,10 @@ class TestWrapping:
 
 class TestRefusedInterfaces:
     @pytest.mark.parametrize("entries", [
-        {"version": 0}, {"data": ()}, {"shape": (-64,)}, {"shape": None}, {"typestr": "invalid"}, {"typestr": "O"},
-        {"strides": Ellipsis}, {"shape": (1 << 40,)}, {"offset": 1 << 40}, {"syclobj": 4}, {"syclobj": None},
+        {"version": 0}, {"data": ()}, {"shape": (-64,)}, {"shape": None}, {"typestr": "invalid"},
+        {"typestr": "O"},
+        {"strides": Ellipsis}, {"shape": (1 << 40,)}, {"offset": 1 << 40}, {"syclobj": 4},
+        {"syclobj": None},
         {"data": (0, False)},
     ], ids=str)  # fmt: skip
     def test_malformed_or_untrue(self, entries: dict[str, object]) -> None:
@@ -438,7 +457,10 @@ class TestRefusedInterfaces:
 
     def test_another_context(self) -> None:
         one, two = sub_devices()
-        first, second = MemoryUSMShared(64, queue=ep.Queue(one)), MemoryUSMShared(64, queue=ep.Queue(two))
+        first, second = (
+            MemoryUSMShared(64, queue=ep.Queue(one)),
+            MemoryUSMShared(64, queue=ep.Queue(two)),
+        )
         if first.sycl_context == second.sycl_context:
             pytest.skip("sub-devices share the context here")
         for foreign in (second.sycl_queue, second.sycl_context):
@@ -649,7 +671,9 @@ def slow() -> Callable[[Memory], ep.Event]:
     start = time.perf_counter()
     kernel[1](ep.asarray(memory), ep.Scalar(turns, "int64")).wait()
     turns = int(turns * 0.5 / (time.perf_counter() - start))
-    return lambda memory: kernel[1](ep.asarray(memory), ep.Scalar(turns, "int64"), queue=memory.sycl_queue)
+    return lambda memory: kernel[1](
+        ep.asarray(memory), ep.Scalar(turns, "int64"), queue=memory.sycl_queue
+    )
 
 
 @pytest.fixture
@@ -676,7 +700,9 @@ def running() -> Iterator[Callable[[], int]]:
 @pytest.mark.alone
 class TestOrder:
     @every_class
-    def test_dropped_while_a_kernel_uses_it(self, cls: type[Memory], slow: Callable[[Memory], ep.Event]) -> None:
+    def test_dropped_while_a_kernel_uses_it(
+        self, cls: type[Memory], slow: Callable[[Memory], ep.Event]
+    ) -> None:
         producer = Speaker(cls(4096))
         gone = weakref.ref(producer)
         owned, borrowed = cls(4096), as_usm_memory(producer)
@@ -697,8 +723,11 @@ class TestOrder:
             gc.collect()
         assert gone() is None, "it must be released once the kernel is done"
 
-    @host_accessible  # a block of device memory may be given again at once, to work behind the kernel
-    def test_is_freed_once_the_kernel_is_done(self, cls: type[Memory], slow: Callable[[Memory], ep.Event]) -> None:
+    # a block of device memory may be given again at once, to work behind the kernel
+    @host_accessible
+    def test_is_freed_once_the_kernel_is_done(
+        self, cls: type[Memory], slow: Callable[[Memory], ep.Event]
+    ) -> None:
         pool = ep.memory.pool(ep.memory.direct())
         with ep.memory.use_resource(pool):
             memory = cls(4096)
@@ -713,7 +742,9 @@ class TestOrder:
         assert (pool.waiting_bytes, pool.used_bytes) == (0, 0)
 
     @every_class
-    def test_a_producers_own_work(self, cls: type[Memory], slow: Callable[[Memory], ep.Event]) -> None:
+    def test_a_producers_own_work(
+        self, cls: type[Memory], slow: Callable[[Memory], ep.Event]
+    ) -> None:
         producer = Speaker(cls(64))
         producer.source.memset(0)
         gone = weakref.ref(producer)
@@ -729,10 +760,16 @@ class TestOrder:
     @every_class
     @pytest.mark.parametrize(
         "read",
-        [Memory.tobytes, Memory.copy_to_host, lambda memory: pickle.loads(pickle.dumps(memory)).tobytes()],
+        [
+            Memory.tobytes,
+            Memory.copy_to_host,
+            lambda memory: pickle.loads(pickle.dumps(memory)).tobytes(),
+        ],
         ids=["tobytes", "copy_to_host", "pickle"],
     )
-    def test_reading_waits_for_the_kernel(self, cls: type[Memory], slow: Callable[[Memory], ep.Event], read: Callable) -> None:
+    def test_reading_waits_for_the_kernel(
+        self, cls: type[Memory], slow: Callable[[Memory], ep.Event], read: Callable
+    ) -> None:
         memory = cls(64)
         memory.memset(0)
         slow(memory)
@@ -776,7 +813,9 @@ class TestOrder:
         wait(memory)
         assert running() > 20
 
-    def test_a_host_buffer_is_held_until_the_copy_is_done(self, slow: Callable[[Memory], ep.Event]) -> None:
+    def test_a_host_buffer_is_held_until_the_copy_is_done(
+        self, slow: Callable[[Memory], ep.Event]
+    ) -> None:
         memory, target = MemoryUSMDevice(64), bytearray(64)
         slow(memory)
         thread = threading.Thread(target=memory.copy_to_host, args=(target,))
@@ -870,7 +909,9 @@ class TestWithDpctl:
         theirs = getattr(dpctl.memory, cls.__name__)(100)
         theirs.copy_from_host(bytes(range(100)))
         ours = as_usm_memory(theirs)
-        assert type(ours) is cls and ours._pointer == theirs._pointer and ours.reference_obj is theirs
+        assert (
+            type(ours) is cls and ours._pointer == theirs._pointer and ours.reference_obj is theirs
+        )
         assert ours.tobytes() == bytes(range(100))
         ours.memset(7)
         assert theirs.tobytes() == b"\7" * 100

@@ -1,4 +1,5 @@
-/* Structs that earlier versions of HIP laid out otherwise, by names of their own. hip.toml says which library means which. */
+/* Structs that earlier versions of HIP laid out otherwise, by names of their own. hip.toml says
+ * which library means which. */
 #pragma once
 #include <hip/hip_runtime_api.h>
 

@@ -15,7 +15,7 @@ typedef enum hiprandOrdering {
     HIPRAND_ORDERING_PSEUDO_BEST = 100,    /**< The best order for pseudorandom results. */
     HIPRAND_ORDERING_PSEUDO_DEFAULT = 101, /**< As HIPRAND_ORDERING_PSEUDO_BEST. */
     HIPRAND_ORDERING_PSEUDO_SEEDED = 102,  /**< Seeded for fast results of lower quality. */
-    HIPRAND_ORDERING_PSEUDO_LEGACY = 103,  /**< The same across releases, but not across backends. */
+    HIPRAND_ORDERING_PSEUDO_LEGACY = 103, /**< The same across releases, but not across backends. */
     HIPRAND_ORDERING_PSEUDO_DYNAMIC = 104, /**< Adjusted to the device, for the best speed. */
     HIPRAND_ORDERING_QUASI_DEFAULT = 201   /**< n-dimensional order for quasirandom results. */
 } hiprandOrdering_t;
@@ -32,13 +32,16 @@ typedef unsigned int hiprandDirectionVectors32_t[32];
 typedef unsigned long long hiprandDirectionVectors64_t[64];
 
 /** Generates uniformly distributed 64-bit unsigned integers. */
-hiprandStatus_t hiprandGenerateLongLong(hiprandGenerator_t generator, unsigned long long *output_data, size_t n);
+hiprandStatus_t hiprandGenerateLongLong(hiprandGenerator_t generator,
+                                        unsigned long long *output_data, size_t n);
 /** Sets the order of a generator's results. */
 hiprandStatus_t hiprandSetGeneratorOrdering(hiprandGenerator_t generator, hiprandOrdering_t order);
 /** Writes the address of the direction vectors of Sobol's 32-bit generators. */
-hiprandStatus_t hiprandGetDirectionVectors32(hiprandDirectionVectors32_t **vectors, hiprandDirectionVectorSet_t set);
+hiprandStatus_t hiprandGetDirectionVectors32(hiprandDirectionVectors32_t **vectors,
+                                             hiprandDirectionVectorSet_t set);
 /** Writes the address of the direction vectors of Sobol's 64-bit generators. */
-hiprandStatus_t hiprandGetDirectionVectors64(hiprandDirectionVectors64_t **vectors, hiprandDirectionVectorSet_t set);
+hiprandStatus_t hiprandGetDirectionVectors64(hiprandDirectionVectors64_t **vectors,
+                                             hiprandDirectionVectorSet_t set);
 /** Writes the address of the scramble constants of Sobol's 32-bit generators. */
 hiprandStatus_t hiprandGetScrambleConstants32(const unsigned int **constants);
 /** Writes the address of the scramble constants of Sobol's 64-bit generators. */

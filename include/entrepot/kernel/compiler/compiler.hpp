@@ -27,20 +27,23 @@ struct ArgumentType {
 // is passed.
 struct CompiledParameter {
     enum class What : std::uint8_t {
-        pointer,      // to the first element (global), or EP_ARG_LOCAL: `argument`'s local memory
-        value,        // a scalar, of `dtype`
-        extent,       // of `dimension`, int64
-        stride,       // of `dimension`, in elements, int64
-        local,        // local memory sized at launch
-        scratch,      // EP_ARG_LOCAL: `dimension` bytes for each work-item of a group, for group operations
-        arrays,       // EP_ARG_LOCAL: `dimension` bytes, for local.array that cannot be declared for their size (CUDA and HIP)
-        global_size,  // of `dimension`, work-items, int64: the launch may have more, which do nothing (CUDA and HIP; kernels
-                      // that do not tell groups apart)
+        pointer,  // to the first element (global), or EP_ARG_LOCAL: `argument`'s local memory
+        value,    // a scalar, of `dtype`
+        extent,   // of `dimension`, int64
+        stride,   // of `dimension`, in elements, int64
+        local,    // local memory sized at launch
+        scratch,  // EP_ARG_LOCAL: `dimension` bytes for each work-item of a group, for group
+                  // operations
+        arrays,   // EP_ARG_LOCAL: `dimension` bytes, for local.array that cannot be declared for
+                  // their size (CUDA and HIP)
+        global_size,  // of `dimension`, work-items, int64: the launch may have more, which do
+                      // nothing (CUDA and HIP; kernels that do not tell groups apart)
         report,       // debug builds: a block of report_words int64, zeroed, in global memory
     };
     // Names of the enumerators of `What`, in declaration order.
-    static constexpr std::array<std::string_view, 9> names{"pointer", "value",  "extent",      "stride", "local",
-                                                           "scratch", "arrays", "global_size", "report"};
+    static constexpr std::array<std::string_view, 9> names{"pointer", "value",       "extent",
+                                                           "stride",  "local",       "scratch",
+                                                           "arrays",  "global_size", "report"};
     static_assert(names.size() == static_cast<std::size_t>(What::report) + 1);
     What what = What::pointer;
     std::uint32_t argument = 0;
@@ -57,7 +60,8 @@ struct Reach {
         Position at;                   // in the kernel's source
 
         bool operator==(const Axis &other) const {
-            return argument == other.argument && axis == other.axis && counts_from_end == other.counts_from_end;
+            return argument == other.argument && axis == other.axis &&
+                   counts_from_end == other.counts_from_end;
         }
     };
     std::int64_t constant = 0;
@@ -90,8 +94,9 @@ struct LostUpdate {
     // the place). Any other subexpression is unknown.
     struct Guard {
         ir::Expression condition;
-        bool if_unknown = false;  // an unknown value counts as this; true: it may hold for several work-items
-        bool differs = false;     // it may differ between work-items
+        // an unknown value counts as this; true: it may hold for several work-items
+        bool if_unknown = false;
+        bool differs = false;  // it may differ between work-items
     };
     static constexpr std::string_view argument = "argument";
 
@@ -118,20 +123,21 @@ struct Compiled {
 
 // Builds the typed form.
 // Throws: CompileError if the types cannot be determined.
-ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
-                 const Target &target);
+ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target);
 // Front end: typed() followed by all checks.
 // Throws: CompileError
-ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
-                 const Target &target);
+ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target);
 // Middle: optimises in place and preserves the meaning.
 void optimise(ir::Module &module, const Target &target);
 // Back end: writes the source text.
-Compiled emit(const ir::Module &module, const std::vector<ArgumentType> &arguments, const Target &target);
+Compiled emit(const ir::Module &module, const std::vector<ArgumentType> &arguments,
+              const Target &target);
 
 // Calls lower(), optimise() and emit().
-Compiled compile(const std::shared_ptr<const syntax::Function> &kernel, const std::vector<ArgumentType> &arguments,
-                 const Target &target);
+Compiled compile(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target);
 
 // Error in a kernel, of kind `kernel`, with this message:
 //
@@ -144,11 +150,12 @@ Compiled compile(const std::shared_ptr<const syntax::Function> &kernel, const st
 class CompileError : public Error {
 public:
     CompileError(const syntax::Function &function, Position at, std::string_view message);
-    CompileError(const syntax::Function &function, Position at, std::string_view message, Position other,
-                 std::string_view about_other);
+    CompileError(const syntax::Function &function, Position at, std::string_view message,
+                 Position other, std::string_view about_other);
     // For a place in the typed form. Lists the calls that were inlined to reach it.
     CompileError(const ir::Place &place, std::string_view message);
-    CompileError(const ir::Place &place, std::string_view message, const ir::Place &other, std::string_view about_other);
+    CompileError(const ir::Place &place, std::string_view message, const ir::Place &other,
+                 std::string_view about_other);
     // Copy of `found` that adds the call at `at` in `caller`.
     CompileError(const CompileError &found, const syntax::Function &caller, Position at);
 };

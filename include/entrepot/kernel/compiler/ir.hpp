@@ -42,9 +42,9 @@ enum class Op : std::uint8_t {
     variable,  // id
     extent,    // id: a root that is a parameter; number: the dimension. int64
     stride,    // id: likewise, in elements. int64
-    index,     // text: "global_id", "local_id", "group_id", "num_groups", "global_size", "local_size", "sub_group_id",
-               //       "sub_group_local_id", "sub_group_size", "num_sub_groups"; number: the dimension (0 is the slowest, as in
-               //       ep_range), or "work_dim". int64
+    index,  // text: "global_id", "local_id", "group_id", "num_groups", "global_size", "local_size",
+            // "sub_group_id", "sub_group_local_id", "sub_group_size", "num_sub_groups"; number: the
+            // dimension (0 is the slowest, as in ep_range), or "work_dim". int64
     negate,
     add,
     subtract,
@@ -73,20 +73,21 @@ enum class Op : std::uint8_t {
     select,     // operands: condition (bool), then, otherwise; lazy
     convert,    // operands: one; to `type`, as C converts; to bool: != 0
     bit_cast,   // operands: one; the same bits as `type`, of the same size
-    math,       // text: a row of functions.hpp ("sqrt", "atan2", "fma", "min", "isnan", "real", "make_complex"); operands: its
-                // arguments
+    math,       // text: a row of functions.hpp ("sqrt", "atan2", "fma", "min", "isnan", "real",
+                // "make_complex"); operands: its arguments
     load,       // id: root; operands: offset
-    call,       // id: in Module::functions; operands: values of its scalar parameters; roots: for its array parameters; both in
-                // the order of their places
-    atomic,  // text: "add", "sub", "min", "max", "and", "or", "xor", "exchange", "compare_exchange", "load", "store"; id: root;
-             // operands: offset, value (, desired of compare_exchange: operands are offset, expected, desired).
-             // order, scope. The value: the old one
-    group,   // text: "reduce", "inclusive_scan", "exclusive_scan", "broadcast", "shuffle", "shuffle_xor", "shuffle_up",
-             // "shuffle_down",
-             //       "any", "all"; scope: work_group or sub_group; names which: operation ("add", "min", "max", "mul", "and",
-             //       "or", "xor");
+    call,    // id: in Module::functions; operands: values of its scalar parameters; roots: for its
+             // array parameters; both in the order of their places
+    atomic,  // text: "add", "sub", "min", "max", "and", "or", "xor", "exchange",
+             // "compare_exchange", "load", "store"; id: root; operands: offset, value (, desired of
+             // compare_exchange: operands are offset, expected, desired). order, scope. The value:
+             // the old one
+    group,   // text: "reduce", "inclusive_scan", "exclusive_scan", "broadcast", "shuffle",
+             // "shuffle_xor", "shuffle_up", "shuffle_down", "any", "all"; scope: work_group or
+             // sub_group; names which: operation ("add", "min", "max", "mul", "and", "or", "xor");
              // operands: value (, index). Uniform control flow
-    bound_check,  // operands: index, extent; debug builds: the index, or 0 after a report if it is not in [0, extent)
+    bound_check,  // operands: index, extent; debug builds: the index, or 0 after a report if it is
+                  // not in [0, extent)
 };
 
 enum class Scope : std::uint8_t { work_item, sub_group, work_group, device, system };
@@ -96,7 +97,9 @@ struct Expression {
     Op op = Op::constant;
     Type type;
     Position at;
-    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::complex<double>, std::string> value;
+    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::complex<double>,
+                 std::string>
+        value;
     std::string text;
     std::string operation;  // of group
     std::uint32_t id = 0;
@@ -126,11 +129,13 @@ enum class Act : std::uint8_t {
     store,   // id: root; expressions: offset, value
     if_,     // expressions: condition; body, otherwise
     while_,  // expressions: condition; body
-    for_,    // id: variable, int64 or another integer type; expressions: start, stop, step, all evaluated once, step known
-             // not to be 0; body. Inside, the variable is the loop's: an assignment to it in the body goes to another one
+    for_,    // id: variable, int64 or another integer type; expressions: start, stop, step, all
+             // evaluated once, step known not to be 0; body. Inside, the variable is the loop's: an
+             // assignment to it in the body goes to another one
     break_,
     continue_,
-    return_,   // expressions: none, the value of a device function, or the items of the tuple that it returns
+    return_,   // expressions: none, the value of a device function, or the items of the tuple that
+               // it returns
     evaluate,  // expressions: a call or an atomic whose value is dropped
     barrier,   // scope: work_group or sub_group; fences: of ir::Fence
     fence,     // scope, order, fences
@@ -155,9 +160,10 @@ struct Statement {
 // A scalar of a function. Names are the source's, made unique by a number where two meet.
 struct Variable {
     std::string name;
-    Type type;                               // a scalar
-    Position at;                             // where it is first assigned
-    std::optional<std::uint32_t> parameter;  // a scalar parameter: its place among the function's parameters
+    Type type;    // a scalar
+    Position at;  // where it is first assigned
+    // the place among the function's parameters; local memory sized at launch is one
+    std::optional<std::uint32_t> parameter;
 };
 
 // An array that exists by itself: a parameter, or one that the function makes.
@@ -165,9 +171,11 @@ struct Root {
     std::string name;
     Type type;  // an array
     Position at;
-    std::optional<std::uint32_t> parameter;  // the place among the function's parameters; local memory sized at launch is one
+    std::optional<std::uint32_t> parameter;  // the place among the function's parameters; local
+                                             // memory sized at launch is one
     std::shared_ptr<const syntax::ConstantArray> values;  // of Space::constant
-    bool read = false, written = false;                   // by loads, stores and atomics; of parameters, those of callees too
+    // by loads, stores and atomics; of parameters, those of callees too
+    bool read = false, written = false;
     // No other root of the function aliases it; set when the arguments are known.
     bool restrict_ = false;
     std::shared_ptr<const Inlined> inlined;

@@ -34,8 +34,8 @@ struct ConstantArray {
 // A Python int that int64 does not hold is stored as uint64. The tree's builder refuses larger
 // ones.
 struct Constant {
-    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::complex<double>, std::string, Dtype,
-                 ConstantTuple,
+    std::variant<std::monostate, bool, std::int64_t, std::uint64_t, double, std::complex<double>,
+                 std::string, Dtype, ConstantTuple,
                  std::shared_ptr<const ConstantArray>>
         value;           // monostate: None
     bool typed = false;  // a NumPy scalar: its type is `dtype`, not weak
@@ -45,24 +45,28 @@ struct Constant {
 // Kind of a tree node. The comment lists the fields of Node that it uses; `…` means any number.
 enum class Kind : std::uint8_t {
     // Expressions
-    constant,     // value
-    name,         // text: a parameter or variable of this function
-    builtin,      // text: canonical name in functions.hpp: "get_global_id", "math.sqrt", "min", "atomic.add"
-    function,     // callee: a device function
-    attribute,    // operands: object; text: "shape", "size", "dtype", "real" …
-    subscript,    // operands: object, index (an expression, a slice, an ellipsis, or a tuple of them)
-    slice,        // operands: start, stop, step; each may be null
-    ellipsis,     //
-    tuple,        // operands: items …
-    unary,        // text: "-", "+", "~", "not"; operands: one
-    binary,       // text: "+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^", "@"; operands: two
+    constant,   // value
+    name,       // text: a parameter or variable of this function
+    builtin,    // text: canonical name in functions.hpp: "get_global_id", "math.sqrt", "min",
+                // "atomic.add"
+    function,   // callee: a device function
+    attribute,  // operands: object; text: "shape", "size", "dtype", "real" …
+    subscript,  // operands: object, index (an expression, a slice, an ellipsis, or a tuple of them)
+    slice,      // operands: start, stop, step; each may be null
+    ellipsis,   //
+    tuple,      // operands: items …
+    unary,      // text: "-", "+", "~", "not"; operands: one
+    binary,  // text: "+", "-", "*", "/", "//", "%", "**", "<<", ">>", "&", "|", "^", "@"; operands:
+             // two
     compare,      // names: the operators "<" … "is not", one fewer than operands: Python's chain
     boolean,      // text: "and", "or"; operands: two or more
     conditional,  // operands: condition, then, otherwise
-    call,         // operands: callee, positional arguments …; names: one for each operand after the callee, "" where positional;
-                  // text: "linear" of an id or size that stands for all dimensions, however many a launch has
+    call,         // operands: callee, positional arguments …; names: one for each operand after the
+                  // callee, "" where positional; text: "linear" of an id or size that stands for
+                  // all dimensions, however many a launch has
     // Statements
-    assign,     // operands: value, targets … (a = b = value); a target is a name, a subscript or a tuple of targets
+    assign,     // operands: value, targets … (a = b = value); a target is a name, a subscript or a
+                // tuple of targets
     augment,    // text: the binary operator; operands: target, value
     annotate,   // operands: target, annotation, value or null
     evaluate,   // operands: an expression whose value is dropped

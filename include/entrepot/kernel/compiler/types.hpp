@@ -29,6 +29,7 @@ struct Type {
 };
 
 Type scalar_type(Dtype dtype);
-std::string name_of(const Type &type);  // "float32", "float32[:, ::1] in local memory", "(int64, int64)"
+// "float32", "float32[:, ::1] in local memory", "(int64, int64)"
+std::string name_of(const Type &type);
 
 }  // namespace entrepot::kernel

@@ -19,8 +19,8 @@ struct Argument {
     // Constructs in place: copying a temporary would load across stores of other widths and stall
     // store forwarding.
     explicit Argument(const Array &given) noexcept
-        : kind(Kind::array), read_only(given.read_only()), dtype(given.dtype()), ndim(static_cast<std::uint32_t>(given.ndim())),
-          array(&given) {}
+        : kind(Kind::array), read_only(given.read_only()), dtype(given.dtype()),
+          ndim(static_cast<std::uint32_t>(given.ndim())), array(&given) {}
     Argument(Dtype type, const Scalar &value) noexcept : dtype(type), scalar(value) {}
     // Throws: ValueError for more than max_local_ndim dimensions or a negative extent.
     static Argument local(Dtype dtype, Extents shape);
@@ -35,12 +35,16 @@ struct Argument {
     Scalar scalar;
     std::int64_t extents[max_local_ndim];  // of local memory
 
-    bool is_contiguous() const noexcept { return array ? array->layout().is_c_contiguous() : declared_contiguous; }
+    bool is_contiguous() const noexcept {
+        return array ? array->layout().is_c_contiguous() : declared_contiguous;
+    }
     // Equal for two arguments that the same code can serve.
     std::uint64_t key() const noexcept {
-        return static_cast<std::uint64_t>(kind) | std::uint64_t{is_contiguous()} << 2 | std::uint64_t{read_only} << 3 |
-               std::uint64_t{apart} << 4 | std::uint64_t{static_cast<std::uint8_t>(dtype.code)} << 8 |
-               std::uint64_t{dtype.bits} << 16 | std::uint64_t{dtype.lanes} << 24 | std::uint64_t{ndim} << 40;
+        return static_cast<std::uint64_t>(kind) | std::uint64_t{is_contiguous()} << 2 |
+               std::uint64_t{read_only} << 3 | std::uint64_t{apart} << 4 |
+               std::uint64_t{static_cast<std::uint8_t>(dtype.code)} << 8 |
+               std::uint64_t{dtype.bits} << 16 | std::uint64_t{dtype.lanes} << 24 |
+               std::uint64_t{ndim} << 40;
     }
     ArgumentType type() const;
     // At least the size of one element, because drivers refuse 0 bytes.

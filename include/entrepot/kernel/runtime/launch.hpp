@@ -23,7 +23,8 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
 //   array for this range. With debug checks also the error that the kernel reports, with line,
 //   index and work-item. KernelError as Kernel::launch does, or if the queue's device cannot access
 //   an array.
-Queue::Position launch(const Specialisation &made, const syntax::Function &function, const Queue &queue, const ep_range &range,
+Queue::Position launch(const Specialisation &made, const syntax::Function &function,
+                       const Queue &queue, const ep_range &range,
                        std::span<const Argument> arguments, Plans *plans = nullptr);
 
 }  // namespace entrepot::kernel

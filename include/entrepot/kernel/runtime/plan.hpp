@@ -21,14 +21,15 @@ struct Specialisation;
 class Plan {
 public:
     // Built from a completed launch; `chosen` is the range after fitting.
-    Plan(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
-         std::span<const Argument> arguments);
+    Plan(const Specialisation &made, const Queue &queue, const ep_range &asked,
+         const ep_range &chosen, std::span<const Argument> arguments);
     Plan(const Plan &) = delete;
     Plan &operator=(const Plan &) = delete;
 
     const Specialisation &made() const noexcept { return made_; }
     // True if this launch is similar to the one that the plan was built from.
-    bool serves(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) const noexcept;
+    bool serves(const Queue &queue, const ep_range &asked,
+                std::span<const Argument> arguments) const noexcept;
     // Submits a launch.
     // Returns: the position in the queue.
     // Thread safety: one call at a time.
@@ -47,7 +48,8 @@ private:
         std::uint32_t parameter, argument;
     };
 
-    static bool is_alike(const Alike &expected, const Argument &argument, const Context &context) noexcept;
+    static bool is_alike(const Alike &expected, const Argument &argument,
+                         const Context &context) noexcept;
     bool are_apart(std::span<const Argument> arguments) const noexcept;
     bool are_those_of_last(std::span<const Argument> arguments) const noexcept;
 
@@ -55,8 +57,9 @@ private:
     const Context context_;
     const Device device_;
     const ep_range asked_, chosen_;
-    std::vector<Alike> alike_;             // by argument
-    std::vector<ep_argument> parameters_;  // of the last launch; extents and strides are those of `alike_`
+    std::vector<Alike> alike_;  // by argument
+    // of the last launch; extents and strides are those of `alike_`
+    std::vector<ep_argument> parameters_;
     std::vector<Given> given_;
     std::vector<ArrayUse> uses_;
 };
@@ -94,11 +97,12 @@ public:
         Slot *slot_;
     };
 
-    Use find(const Queue &queue, const ep_range &asked, std::span<const Argument> arguments) noexcept;
+    Use find(const Queue &queue, const ep_range &asked,
+             std::span<const Argument> arguments) noexcept;
     // Stores a plan for a launch that was made without one. No-op if the launch cannot be planned
     // or the slot's plan is in use.
-    void keep(const Specialisation &made, const Queue &queue, const ep_range &asked, const ep_range &chosen,
-              std::span<const Argument> arguments) noexcept;
+    void keep(const Specialisation &made, const Queue &queue, const ep_range &asked,
+              const ep_range &chosen, std::span<const Argument> arguments) noexcept;
 
 private:
     Slot *take(const ep_range &asked, std::span<const Argument> arguments) noexcept;

@@ -36,18 +36,21 @@ std::optional<ep_dialect> usual_dialect(const Device &device);
 // The dialect in `options`, else the device's default.
 // Throws: DeviceError if the device builds no supported dialect; the message says what is missing.
 ep_dialect dialect_for(const Device &device, const Options &options);
-Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions, const Options &options);
+Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimensions,
+                  const Options &options);
 
 // Source that a launch would run.
 // Throws: CompileError
-Compiled translate(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
-                   std::uint32_t dimensions, const Device &device, ep_dialect dialect, const Options &options,
+Compiled translate(const std::shared_ptr<const syntax::Function> &function,
+                   std::span<const ArgumentType> types, std::uint32_t dimensions,
+                   const Device &device, ep_dialect dialect, const Options &options,
                    const LocalSize &local_size = {});
 // Fewest dimensions of a launch that cover all ids and sizes that the function queries by
 // constants.
 // Throws: CompileError
-std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function, std::span<const ArgumentType> types,
-                               const Device &device, ep_dialect dialect, const Options &options);
+std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function,
+                               std::span<const ArgumentType> types, const Device &device,
+                               ep_dialect dialect, const Options &options);
 
 struct Specialisation {
     std::vector<std::uint64_t> key;
@@ -67,8 +70,11 @@ struct Specialisation {
 // context. Stored inline unless there are many arguments.
 class Key {
 public:
-    Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device, const Context &context);
-    std::span<const std::uint64_t> words() const noexcept { return {many_.empty() ? few_.data() : many_.data(), count_}; }
+    Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device,
+        const Context &context);
+    std::span<const std::uint64_t> words() const noexcept {
+        return {many_.empty() ? few_.data() : many_.data(), count_};
+    }
 
 private:
     static constexpr std::size_t usual = 19;
@@ -102,8 +108,8 @@ public:
     // thread that calls make(), because that thread waits for this call.
     // Throws: CompileError if the kernel is refused, KernelError if the device refuses it.
     // Blocks: for the compiler, and for other threads in make().
-    const Specialisation &make(const Key &key, std::span<const Argument> arguments, const ep_range &range, const Device &device,
-                               const Context &context);
+    const Specialisation &make(const Key &key, std::span<const Argument> arguments,
+                               const ep_range &range, const Device &device, const Context &context);
     // The specialisation that was made last; nullptr before the first.
     const Specialisation *newest() const noexcept;
     std::size_t size() const noexcept;

@@ -74,8 +74,8 @@ def join(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
     if "bool" in kinds:
         return right if kinds[0] == "bool" else left
     if "complex" in kinds:
-        double = any(dtype.itemsize == (16 if kind_of(dtype) == "complex" else 8) and kind_of(dtype) in ("complex", "float")
-                     for dtype in (left, right))  # fmt: skip
+        sizes = {"complex": 16, "float": 8}
+        double = any(dtype.itemsize == sizes.get(kind_of(dtype)) for dtype in (left, right))
         return np.dtype("complex128" if double else "complex64")
     if kinds == ("float", "float"):
         return _wider_float(left, right)
@@ -189,7 +189,9 @@ def meet(left: Any, right: Any) -> tuple[Any, Any]:
 
 def _checked(value: Any) -> type:
     if not isinstance(value, (int, float, complex)):
-        raise refuse(f"{value!r} is no number; a kernel computes with numbers, and with elements of arrays")
+        raise refuse(
+            f"{value!r} is no number; a kernel computes with numbers, and with elements of arrays"
+        )
     return _weaker(value)
 
 
@@ -202,7 +204,11 @@ _DIRECT = frozenset(
 
 def integer(value: Any) -> Any:
     """Turns an int literal into an Integer; other values are unchanged."""
-    return Integer(_wrapped(value)) if isinstance(value, int) and not isinstance(value, bool) else value
+    return (
+        Integer(_wrapped(value))
+        if isinstance(value, int) and not isinstance(value, bool)
+        else value
+    )
 
 
 _Operation = TypeVar("_Operation", bound=Callable[[Any, Any], Any])
@@ -232,7 +238,9 @@ def _met(operation: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _have_no_common_type(natural: Any, integer: Any) -> bool:
-    is_natural = isinstance(natural, np.unsignedinteger) and natural.itemsize == 8  # buffers' are of another class than uint64
+    is_natural = (
+        isinstance(natural, np.unsignedinteger) and natural.itemsize == 8
+    )  # buffers' are of another class than uint64
     return is_natural and isinstance(integer, (np.signedinteger, Integer))
 
 
@@ -411,13 +419,18 @@ def rounded(number: Any, ndigits: Any = None) -> Any:
     kind, digits = type(number), int(ndigits)
     if isinstance(number, (int, np.bool_, np.integer)):  # ml_dtypes' floats are no np.floating
         if digits < -18:
-            raise refuse(f"round() of an integer takes at least -18 digits, not {digits}: int64 holds no greater power of ten")
+            raise refuse(
+                f"round() of an integer takes at least -18 digits, not {digits}: int64 holds no "
+                "greater power of ten"
+            )
         if digits >= 0 and isinstance(number, int):
             return number
         wrapped = np.int64(_wrapped(round(int(number), digits)))
         return wrapped.astype(number.dtype) if isinstance(number, np.integer) else wrapped
     factor = kind(10.0 ** abs(digits))
-    return kind(np.rint(number * factor) / factor if digits >= 0 else np.rint(number / factor) * factor)
+    return kind(
+        np.rint(number * factor) / factor if digits >= 0 else np.rint(number / factor) * factor
+    )
 
 
 def divided(left: Any, right: Any) -> tuple[Any, Any]:
@@ -433,7 +446,9 @@ def chosen(condition: Any, then: Any, otherwise: Any) -> Any:
 
 def close(left: Any, right: Any, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
     """``math.isclose``."""
-    return np.bool_(math.isclose(float(left), float(right), rel_tol=float(rel_tol), abs_tol=float(abs_tol)))
+    return np.bool_(
+        math.isclose(float(left), float(right), rel_tol=float(rel_tol), abs_tol=float(abs_tol))
+    )
 
 
 def raised(base: Any, exponent: Any, modulus: Any = None) -> Any:
@@ -450,7 +465,9 @@ def counted(*bounds: Any) -> Iterator[Any]:
     """``range``: yields int64 for bounds of any type."""
     for bound in bounds:
         if not isinstance(bound, (int, np.integer, np.bool_)):
-            raise refuse(f"range counts integers, not {type(bound).__name__}s; write int(…) around the bound")
+            raise refuse(
+                f"range counts integers, not {type(bound).__name__}s; write int(…) around the bound"
+            )
     if len(bounds) == 3 and int(bounds[2]) == 0:
         raise refuse("the step of a range is 0; it must move")
     return map(np.int64, range(*(_wrapped(int(bound)) for bound in bounds)))
@@ -526,16 +543,23 @@ _fraction, _whole_part = (mathematical(lambda x, part=part: np.modf(x)[part]) fo
 MATHEMATICAL: dict[str, Callable[..., Any]] = {
     name: mathematical(getattr(np, numpy_name))
     for name, numpy_name in {
-        "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2", "log10": "log10",
-        "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-        "atan2": "arctan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh", "acosh": "arccosh",
-        "atanh": "arctanh", "pow": "float_power", "fmod": "fmod", "copysign": "copysign", "isnan": "isnan",
-        "isinf": "isinf", "isfinite": "isfinite", "fabs": "abs", "degrees": "degrees", "radians": "radians", "cbrt": "cbrt",
+        "sqrt": "sqrt", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log2": "log2",
+        "log10": "log10",
+        "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "asin": "arcsin",
+        "acos": "arccos", "atan": "arctan",
+        "atan2": "arctan2", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "asinh": "arcsinh",
+        "acosh": "arccosh",
+        "atanh": "arctanh", "pow": "float_power", "fmod": "fmod", "copysign": "copysign",
+        "isnan": "isnan",
+        "isinf": "isinf", "isfinite": "isfinite", "fabs": "abs", "degrees": "degrees",
+        "radians": "radians", "cbrt": "cbrt",
         "fmax": "fmax", "fmin": "fmin", "rint": "rint",
     }.items()
 }  # fmt: skip
 MATHEMATICAL |= {
-    "log": mathematical(lambda x, base=math.e: np.log(x) if base == math.e else np.log(x) / np.log(base)),
+    "log": mathematical(
+        lambda x, base=math.e: np.log(x) if base == math.e else np.log(x) / np.log(base)
+    ),
     "floor": whole(np.floor, math.floor),
     "ceil": whole(np.ceil, math.ceil),
     "trunc": whole(np.trunc, math.trunc),

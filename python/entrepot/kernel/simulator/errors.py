@@ -26,7 +26,9 @@ def line_of_kernel() -> tuple[str, int]:
     return frame.f_code.co_filename, frame.f_lineno
 
 
-def refusal(file: str, line: int, message: str, kind: type[KernelError] = KernelError) -> KernelError:
+def refusal(
+    file: str, line: int, message: str, kind: type[KernelError] = KernelError
+) -> KernelError:
     """An error in the compiler's form: place, message, source line."""
     source = linecache.getline(file, line).strip()
     return kind(f"{shown_path(file)}:{line}: {message}" + (f"\n    {source}" if source else ""))

@@ -67,7 +67,13 @@ class Item:
 
     __slots__ = ("global_id", "group", "lane", "local_id", "sub_group")
 
-    def __init__(self, group: Group, sub_group: SubGroup, global_id: tuple[Any, ...], local_id: tuple[Any, ...]) -> None:
+    def __init__(
+        self,
+        group: Group,
+        sub_group: SubGroup,
+        global_id: tuple[Any, ...],
+        local_id: tuple[Any, ...],
+    ) -> None:
         self.group, self.sub_group = group, sub_group
         self.lane = len(sub_group.items)  # its number in the sub-group
         self.global_id, self.local_id = global_id, local_id
@@ -83,7 +89,9 @@ class Run:
 
     def __init__(self, global_range: Sequence[int], local_range: Sequence[int]) -> None:
         self.global_range, self.local_range = tuple(global_range), tuple(local_range)
-        self.group_range = tuple(items // each for items, each in zip(global_range, local_range, strict=True))
+        self.group_range = tuple(
+            items // each for items, each in zip(global_range, local_range, strict=True)
+        )
         self.touched: dict[int, History] = {}
 
     def go(self, kernel: Callable[[], Any]) -> None:
@@ -105,8 +113,13 @@ class Run:
             if len(group.items) % SUB_GROUP_SIZE == 0:
                 group.sub_groups.append(SubGroup(len(group.sub_groups)))
             sub_group = group.sub_groups[-1]
-            global_id = [each * size + own for each, size, own in zip(identity, self.local_range, local_id, strict=True)]
-            item = Item(group, sub_group, tuple(map(np.int64, global_id)), tuple(map(np.int64, local_id)))
+            global_id = [
+                each * size + own
+                for each, size, own in zip(identity, self.local_range, local_id, strict=True)
+            ]
+            item = Item(
+                group, sub_group, tuple(map(np.int64, global_id)), tuple(map(np.int64, local_id))
+            )
             sub_group.items.append(item)
             group.items.append(item)
         return group
@@ -121,7 +134,9 @@ class Run:
                 raise _divergence(at)
             self._advance(coroutines, answers, at)
 
-    def _advance(self, coroutines: dict[Item, Any], answers: dict[Item, Any], at: dict[Item, Meeting | None]) -> None:
+    def _advance(
+        self, coroutines: dict[Item, Any], answers: dict[Item, Any], at: dict[Item, Meeting | None]
+    ) -> None:
         """Resumes work-items with their answers, until each waits again or has ended."""
         for item, answer in answers.items():
             self.item = item
@@ -172,12 +187,18 @@ def _divergence(at: dict[Item, Meeting | None]) -> Exception:
     """The error if no work-item can continue."""
     places: dict[str, list[Item]] = {}
     for item, meeting in at.items():
-        places.setdefault("has ended" if meeting is None else f"waits at the {meeting}", []).append(item)
+        places.setdefault("has ended" if meeting is None else f"waits at the {meeting}", []).append(
+            item
+        )
     where = "; ".join(
-        f"{items[0]}{f' and {len(items) - 1} more' if len(items) > 1 else ''} {place}" for place, items in places.items()
+        f"{items[0]}{f' and {len(items) - 1} more' if len(items) > 1 else ''} {place}"
+        for place, items in places.items()
     )
     waiting = next(meeting for meeting in at.values() if meeting is not None)
-    return refusal(*waiting.place, f"divergent {waiting.what}: {where}; all of a group have to come to it, or none")
+    return refusal(
+        *waiting.place,
+        f"divergent {waiting.what}: {where}; all of a group have to come to it, or none",
+    )
 
 
 _FOLDS: dict[str, Callable[[Any, Any], Any]] = {
@@ -199,7 +220,11 @@ def _identity(operation: str, like: Any) -> Any:
     if operation == "mul":
         return dtype.type(1)
     if operation == "and":
-        return dtype.type(True) if dtype.kind == "b" else dtype.type(-1 if dtype.kind == "i" else np.iinfo(dtype).max)
+        return (
+            dtype.type(True)
+            if dtype.kind == "b"
+            else dtype.type(-1 if dtype.kind == "i" else np.iinfo(dtype).max)
+        )
     if arithmetic.kind_of(dtype) == "float":
         return dtype.type(math.inf if operation == "min" else -math.inf)
     limits = np.iinfo(dtype)
@@ -220,13 +245,17 @@ def _exclusive_scan(meetings: list[Meeting]) -> list[Any]:
 
 
 def _broadcast(meetings: list[Meeting]) -> list[Any]:
-    return [meetings[_inside(meetings[0], int(meetings[0].index), len(meetings))].value] * len(meetings)
+    return [meetings[_inside(meetings[0], int(meetings[0].index), len(meetings))].value] * len(
+        meetings
+    )
 
 
 def _inside(meeting: Meeting, index: int, count: int) -> int:
     if 0 <= index < count:
         return index
-    raise refusal(*meeting.place, f"{meeting.what} of number {index}, where there are {count} work-items")
+    raise refusal(
+        *meeting.place, f"{meeting.what} of number {index}, where there are {count} work-items"
+    )
 
 
 def _moved(source: Callable[[int, int], int]) -> Callable[[list[Meeting]], list[Any]]:
@@ -236,7 +265,10 @@ def _moved(source: Callable[[int, int], int]) -> Callable[[list[Meeting]], list[
 
     def move(meetings: list[Meeting]) -> list[Any]:
         sources = [source(lane, int(meeting.index)) for lane, meeting in enumerate(meetings)]
-        return [meetings[each if 0 <= each < len(meetings) else lane].value for lane, each in enumerate(sources)]
+        return [
+            meetings[each if 0 <= each < len(meetings) else lane].value
+            for lane, each in enumerate(sources)
+        ]
 
     return move
 

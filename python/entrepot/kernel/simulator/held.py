@@ -22,7 +22,12 @@ Place = tuple[str, int, str]
 #: First line and column of an expression, last line and column.
 Span = tuple[int, int, int, int]
 
-_WEAK: dict[Any, Callable[[Any], Any]] = {bool: np.bool_, int: lambda value: integer(int(value)), float: float, complex: complex}
+_WEAK: dict[Any, Callable[[Any], Any]] = {
+    bool: np.bool_,
+    int: lambda value: integer(int(value)),
+    float: float,
+    complex: complex,
+}
 
 
 @dataclass
@@ -35,7 +40,9 @@ class Types:
     choices: dict[Span, Any] = field(default_factory=dict)
 
     def kept(self, names: Any, value: Any) -> Any:
-        """The value in the type of the variable of that name; for a tuple of names, item by item."""
+        """The value in the type of the variable of that name; for a tuple of names, item by
+        item.
+        """
         if isinstance(names, str):
             return _held(self.names.get(names), value)
         if names is None or not isinstance(value, tuple) or len(names) != len(value):
@@ -48,7 +55,9 @@ class Types:
 
 
 def types_of(functions: list[tuple[Place, dict[str, Any], dict[Span, Any]]]) -> dict[Place, Types]:
-    """The compiler's types by function. Types that differ between calls of a function are unknown."""
+    """The compiler's types by function. Types that differ between calls of a function are
+    unknown.
+    """
     found: dict[Place, Types] = {}
     for place, names, choices in functions:
         types = found.setdefault(place, Types())
@@ -72,6 +81,10 @@ def _named(spelling: Any) -> Any:
 def _held(kind: Any, value: Any) -> Any:
     if isinstance(kind, tuple) and isinstance(value, tuple) and len(kind) == len(value):
         return tuple(map(_held, kind, value))
-    if not isinstance(value, (int, float, complex, np.generic)) or kind is None or isinstance(kind, tuple):
+    if (
+        not isinstance(value, (int, float, complex, np.generic))
+        or kind is None
+        or isinstance(kind, tuple)
+    ):
         return value
     return _WEAK[kind](value) if kind in _WEAK else converted(kind, value)

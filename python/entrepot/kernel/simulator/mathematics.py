@@ -44,7 +44,11 @@ def _integral(function: Callable[..., int]) -> Callable[..., Any]:
         result = function(*map(int, met))
         if not met:
             return result
-        return arithmetic.cast(met[0].dtype, result) if isinstance(met[0], np.generic) else arithmetic.integer(result)
+        return (
+            arithmetic.cast(met[0].dtype, result)
+            if isinstance(met[0], np.generic)
+            else arithmetic.integer(result)
+        )
 
     return apply
 
@@ -56,7 +60,11 @@ def _counting(function: Callable[..., int]) -> Callable[..., Any]:
         _integers(values)
         numbers = list(map(int, values))
         result = 0 if min(numbers) < 0 or numbers[-1] > numbers[0] else _bounded(function, numbers)
-        return np.int64(result) if any(isinstance(value, np.generic) for value in values) else arithmetic.integer(result)
+        return (
+            np.int64(result)
+            if any(isinstance(value, np.generic) for value in values)
+            else arithmetic.integer(result)
+        )
 
     return apply
 
@@ -65,7 +73,11 @@ def _bounded(function: Callable[..., int], numbers: list[int]) -> int:
     # The result would be far too large for int64 and very slow to compute.
     if function is not math.comb and len(numbers) == 1 and numbers[0] > 20:
         return 0
-    if len(numbers) == 2 and numbers[0] > 66 and 33 < numbers[1] < (numbers[0] - 33 if function is math.comb else math.inf):
+    if (
+        len(numbers) == 2
+        and numbers[0] > 66
+        and 33 < numbers[1] < (numbers[0] - 33 if function is math.comb else math.inf)
+    ):
         return 0
     result = function(*numbers)
     return result if result <= _LARGEST else 0
@@ -78,14 +90,20 @@ def _taken_apart(value: Any) -> tuple[Any, Any]:
 
 def _scaled(value: Any, exponent: Any) -> Any:
     _integers((exponent,))
-    return arithmetic.mathematical(lambda x: np.ldexp(x, max(-5000, min(int(exponent), 5000))))(value)
+    return arithmetic.mathematical(lambda x: np.ldexp(x, max(-5000, min(int(exponent), 5000))))(
+        value
+    )
 
 
 def _next(value: Any, towards: Any) -> Any:
     value, towards = meet(value, towards)
     if isinstance(value, np.generic) and kind_of(value.dtype) != "float":
         value, towards = np.float64(value), np.float64(towards)
-    return np.nextafter(value, towards) if isinstance(value, np.generic) else math.nextafter(value, towards)
+    return (
+        np.nextafter(value, towards)
+        if isinstance(value, np.generic)
+        else math.nextafter(value, towards)
+    )
 
 
 def _last_place(value: Any) -> Any:
@@ -107,7 +125,9 @@ def _sum_of_products(left: tuple[Any, ...], right: tuple[Any, ...]) -> Any:
 
 
 def _distance(left: tuple[Any, ...], right: tuple[Any, ...]) -> Any:
-    between = arithmetic.mathematical(lambda *values: math.dist(values[: len(left)], values[len(left) :]))
+    between = arithmetic.mathematical(
+        lambda *values: math.dist(values[: len(left)], values[len(left) :])
+    )
     return between(*left, *right) if left else 0.0
 
 
@@ -122,7 +142,9 @@ def _sum(items: tuple[Any, ...]) -> Any:
 def _complex(value: Any) -> Any:
     """A complex number of the same width; a Python number becomes a Python complex."""
     if isinstance(value, np.generic):
-        narrow = (kind_of(value.dtype) == "float" and value.dtype.itemsize <= 4) or value.dtype == np.dtype("complex64")
+        narrow = (
+            kind_of(value.dtype) == "float" and value.dtype.itemsize <= 4
+        ) or value.dtype == np.dtype("complex64")
         return (np.complex64 if narrow else np.complex128)(value)
     if not isinstance(value, (int, float, complex)):
         raise refuse(f"{value!r} is no number; mathematical functions take numbers")
@@ -141,7 +163,11 @@ def _analytic(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         if not isinstance(z, np.generic):
             return result.item() if isinstance(result, np.generic) else result
         part = z.real.dtype
-        return z.dtype.type(result) if isinstance(result, (complex, np.complexfloating)) else part.type(result)
+        return (
+            z.dtype.type(result)
+            if isinstance(result, (complex, np.complexfloating))
+            else part.type(result)
+        )
 
     return apply
 
@@ -153,7 +179,9 @@ def _logarithm(value: Any, base: Any = None) -> Any:
 
 def _rectangular(size: Any, angle: Any) -> Any:
     size, angle = meet(size, angle)
-    narrow = isinstance(size, np.generic) and kind_of(size.dtype) == "float" and size.dtype.itemsize <= 4
+    narrow = (
+        isinstance(size, np.generic) and kind_of(size.dtype) == "float" and size.dtype.itemsize <= 4
+    )
     result = complex(float(size) * math.cos(angle), float(size) * math.sin(angle))
     if not isinstance(size, np.generic):
         return result
@@ -161,7 +189,9 @@ def _rectangular(size: Any, angle: Any) -> Any:
 
 
 def _close(left: Any, right: Any, rel_tol: Any = 1e-9, abs_tol: Any = 0.0) -> Any:
-    close = cmath.isclose(complex(left), complex(right), rel_tol=float(rel_tol), abs_tol=float(abs_tol))
+    close = cmath.isclose(
+        complex(left), complex(right), rel_tol=float(rel_tol), abs_tol=float(abs_tol)
+    )
     return np.bool_(close)
 
 
@@ -184,7 +214,9 @@ OF_NUMBERS: dict[str, Callable[..., Any]] = {
     "nextafter": _next,
     "perm": _counting(math.perm),
     "prod": _multiplied,
-    "remainder": arithmetic.mathematical(lambda x, y: np.float64("nan") if y == 0 or math.isinf(x) else math.remainder(x, y)),
+    "remainder": arithmetic.mathematical(
+        lambda x, y: np.float64("nan") if y == 0 or math.isinf(x) else math.remainder(x, y)
+    ),
     "sumprod": _sum_of_products,
     "ulp": _last_place,
 }
@@ -193,9 +225,12 @@ OF_NUMBERS: dict[str, Callable[..., Any]] = {
 OF_COMPLEX: dict[str, Callable[..., Any]] = {
     name: _analytic(getattr(np, numpy_name))
     for name, numpy_name in {
-        "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan", "atanh": "arctanh",
-        "cos": "cos", "cosh": "cosh", "exp": "exp", "isfinite": "isfinite", "isinf": "isinf", "isnan": "isnan",
-        "log10": "log10", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan", "tanh": "tanh",
+        "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh",
+        "atan": "arctan", "atanh": "arctanh",
+        "cos": "cos", "cosh": "cosh", "exp": "exp", "isfinite": "isfinite", "isinf": "isinf",
+        "isnan": "isnan",
+        "log10": "log10", "sin": "sin", "sinh": "sinh", "sqrt": "sqrt", "tan": "tan",
+        "tanh": "tanh",
     }.items()
 }  # fmt: skip
 OF_COMPLEX |= {

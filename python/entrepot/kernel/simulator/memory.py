@@ -44,7 +44,10 @@ class Access(NamedTuple):
     def instead(self, other: Access, space: str) -> str:
         """Suggestion for the message of a race."""
         if self.updates and self.line == other.line:
-            atomic = "where several work-items change one element, use entrepot.kernel.atomic.add or its like; else "
+            atomic = (
+                "where several work-items change one element, use entrepot.kernel.atomic.add "
+                "or its like; else "
+            )
         else:
             atomic = ""
         return atomic + self._order(other, space)
@@ -63,7 +66,10 @@ class Access(NamedTuple):
             )
         fence = f"barrier(CLK_{space.upper()}_MEM_FENCE)"
         if both_write:
-            return f"let each write elements of its own, or use entrepot.kernel.atomic, or put {fence} between the two"
+            return (
+                "let each write elements of its own, or use entrepot.kernel.atomic, "
+                f"or put {fence} between the two"
+            )
         return f"put {fence} between the two, or write to another array"
 
     def __str__(self) -> str:
@@ -81,7 +87,9 @@ class History:
 
     # The last one; for atomics two, by different work-items.
     writes: list[Access] = field(default_factory=list)
-    reads: dict[Item, Access] = field(default_factory=dict)  # of the group and epoch of the last one
+    reads: dict[Item, Access] = field(
+        default_factory=dict
+    )  # of the group and epoch of the last one
     earlier_group: Access | None = None  # a read by a group before the one in `reads`
 
     def conflict(self, access: Access) -> Access | None:
@@ -91,7 +99,11 @@ class History:
                 return write
         if not access.write:
             return None
-        others = self.reads.values() if self.earlier_group is None else (*self.reads.values(), self.earlier_group)
+        others = (
+            self.reads.values()
+            if self.earlier_group is None
+            else (*self.reads.values(), self.earlier_group)
+        )
         return next((read for read in others if not read.orders(access)), None)
 
     def add(self, access: Access) -> None:
@@ -101,7 +113,11 @@ class History:
             self._add_read(access)
 
     def _add_write(self, access: Access) -> None:
-        keep = [write for write in self.writes if access.atomic and write.atomic and write.item is not access.item]
+        keep = [
+            write
+            for write in self.writes
+            if access.atomic and write.atomic and write.item is not access.item
+        ]
         self.writes = [*keep[-1:], access]
         if not access.atomic:
             self.reads.clear()
@@ -125,7 +141,13 @@ class View:
 
     def __init__(self, run: Run, name: str, array: Any, space: str, written: Any = None) -> None:
         """``written`` is True for initialised elements; None if the whole array is initialised."""
-        self._run, self._name, self._array, self._space, self._written = run, name, array, space, written
+        self._run, self._name, self._array, self._space, self._written = (
+            run,
+            name,
+            array,
+            space,
+            written,
+        )
         self._address = array.__array_interface__["data"][0] if array.size else 0
 
     @property
@@ -160,7 +182,9 @@ class View:
     def __getitem__(self, index: Any) -> Any:
         place = self._place(index)
         if place is None:
-            return self._part(self._array[index], None if self._written is None else self._written[index])
+            return self._part(
+                self._array[index], None if self._written is None else self._written[index]
+            )
         self._check_initialised(place)
         self._track(place, write=False)
         return self._array[place]
@@ -168,7 +192,9 @@ class View:
     def __setitem__(self, index: Any, value: Any) -> None:
         place = self._place(index)
         if place is None:
-            raise refuse(f"{self._name}: a part of an array is assigned to; assign its elements in a loop")
+            raise refuse(
+                f"{self._name}: a part of an array is assigned to; assign its elements in a loop"
+            )
         value = converted(self._array.dtype, value)
         self._check_writable()
         self._track(place, write=True)
@@ -203,11 +229,19 @@ class View:
             if isinstance(each, slice) or each is Ellipsis:
                 continue
             if isinstance(each, (bool, np.bool_)) or not isinstance(each, (int, np.integer)):
-                raise refuse(f"{self._name}: an index is an integer, not a {type(each).__name__}; write int(…) around it")
+                raise refuse(
+                    f"{self._name}: an index is an integer, not a {type(each).__name__}; write "
+                    "int(…) around it"
+                )
         if indices and self._array.ndim == 0 and Ellipsis not in indices:
-            raise refuse(f"{self._name} has no dimensions, so no index: its element is {self._name}[()]")
+            raise refuse(
+                f"{self._name} has no dimensions, so no index: its element is {self._name}[()]"
+            )
         if len(indices) > self._array.ndim + (Ellipsis in indices):
-            raise refuse(f"{self._name} has {self._array.ndim} dimensions and was given {len(indices)} indices")
+            raise refuse(
+                f"{self._name} has {self._array.ndim} dimensions and was given {len(indices)} "
+                "indices"
+            )
         if any(isinstance(each, slice) or each is Ellipsis for each in indices):
             self._check_part(indices)
             return None
@@ -241,7 +275,8 @@ class View:
     def _check_initialised(self, place: tuple[int, ...]) -> None:
         if self._written is not None and not self._written[place]:
             raise refuse(
-                f"{self._run.item}: {self._name}[{', '.join(map(str, place))}] is read before it was written; "
+                f"{self._run.item}: {self._name}[{', '.join(map(str, place))}] is read before it "
+                "was written; "
                 f"{self._space} memory begins without values"
             )
 
@@ -266,7 +301,8 @@ class View:
         other = history.conflict(access)
         if other is not None:
             raise refuse(
-                f"race for {self._name}[{', '.join(map(str, place))}] in {self._space} memory: {other} and {access}, "
+                f"race for {self._name}[{', '.join(map(str, place))}] in {self._space} memory: "
+                f"{other} and {access}, "
                 f"with no barrier between them; {other.instead(access, self._space)}"
             )
         history.add(access)

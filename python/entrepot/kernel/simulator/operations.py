@@ -47,7 +47,14 @@ def _summed(values: Any, start: Any) -> Any:
 
 def operations(run: Run) -> dict[str, Callable[..., Any]]:
     """Every function by its canonical name, for the current work-item of the run."""
-    return {**_index_space(run), **_meetings(), **_memory(run), **_ATOMICS, "AtomicRef": AtomicRef, "mem_fence": lambda *_: None}
+    return {
+        **_index_space(run),
+        **_meetings(),
+        **_memory(run),
+        **_ATOMICS,
+        "AtomicRef": AtomicRef,
+        "mem_fence": lambda *_: None,
+    }
 
 
 def _index_space(run: Run) -> dict[str, Callable[..., Any]]:
@@ -95,17 +102,29 @@ def _meetings() -> dict[str, Callable[..., Any]]:
 
     def meeting(what: str, scope: str) -> Callable[..., Meeting]:
         if what in ("reduce", "inclusive_scan", "exclusive_scan"):
-            return lambda value, operation="add": Meeting(what, scope, line_of_kernel(), value=given(value), operation=operation)
+            return lambda value, operation="add": Meeting(
+                what, scope, line_of_kernel(), value=given(value), operation=operation
+            )
         return lambda value, index=0, **named: Meeting(
-            what, scope, line_of_kernel(), value=given(value), index=next(iter(named.values()), index)
+            what,
+            scope,
+            line_of_kernel(),
+            value=given(value),
+            index=next(iter(named.values()), index),
         )
 
     scopes = {"group": "work_group", "sub_group": "sub_group"}
     return {
         "barrier": barrier("work_group"),
         "sub_group_barrier": barrier("sub_group"),
-        "group_barrier": lambda group=None, *_, **__: barrier(getattr(group, "scope", "work_group"))(),
-        **{f"{name}.{what}": meeting(what, scope) for name, scope in scopes.items() for what in GROUP_OPERATIONS},
+        "group_barrier": lambda group=None, *_, **__: barrier(
+            getattr(group, "scope", "work_group")
+        )(),
+        **{
+            f"{name}.{what}": meeting(what, scope)
+            for name, scope in scopes.items()
+            for what in GROUP_OPERATIONS
+        },
     }
 
 
@@ -115,7 +134,9 @@ _Site = tuple[Any, ...]
 
 def _memory(run: Run) -> dict[str, Callable[..., Any]]:
     def fresh(shape: Any, dtype: Any, space: str, site: _Site) -> View:
-        return View(run, site[0], np.zeros(shape, dtype_of(dtype)), space, np.zeros(shape, np.bool_))
+        return View(
+            run, site[0], np.zeros(shape, dtype_of(dtype)), space, np.zeros(shape, np.bool_)
+        )
 
     def local_array(shape: Any, dtype: Any, *, site: _Site) -> View:
         arrays, place = run.item.group.arrays, (line_of_kernel()[0], site)
@@ -133,20 +154,32 @@ def _memory(run: Run) -> dict[str, Callable[..., Any]]:
         array.flags.writeable = False
         return View(run, site[0], array, "constant")
 
-    return {"local.array": local_array, "private.array": private_array, "constant.array": constant_array}
+    return {
+        "local.array": local_array,
+        "private.array": private_array,
+        "constant.array": constant_array,
+    }
 
 
 def _update(operation: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    def update(array: View, index: Any, value: Any, *, order: str = "relaxed", scope: str = "device") -> Any:
-        return array.atomically(index, lambda old: operation(old, arithmetic.converted(old.dtype, value)))
+    def update(
+        array: View, index: Any, value: Any, *, order: str = "relaxed", scope: str = "device"
+    ) -> Any:
+        return array.atomically(
+            index, lambda old: operation(old, arithmetic.converted(old.dtype, value))
+        )
 
     return update
 
 
-def _compare_exchange(array: View, index: Any, expected: Any, desired: Any, *, order: str = "", scope: str = "") -> Any:
+def _compare_exchange(
+    array: View, index: Any, expected: Any, desired: Any, *, order: str = "", scope: str = ""
+) -> Any:
     # Compares bits, as devices do: -0.0 differs from 0.0, and NaN equals itself.
     def swapped(old: Any) -> Any:
-        return desired if arithmetic.converted(old.dtype, expected).tobytes() == old.tobytes() else old
+        return (
+            desired if arithmetic.converted(old.dtype, expected).tobytes() == old.tobytes() else old
+        )
 
     return array.atomically(index, swapped)
 
@@ -202,7 +235,9 @@ _ITEM_METHODS = {
 }
 
 #: Methods by which an unannotated item is recognised. Those of groups have other names.
-METHODS_OF_ITEMS = {name for name in _ITEM_METHODS if not name.startswith("get_group_")} | {"get_group"}
+METHODS_OF_ITEMS = {name for name in _ITEM_METHODS if not name.startswith("get_group_")} | {
+    "get_group"
+}
 
 
 class WorkItem:

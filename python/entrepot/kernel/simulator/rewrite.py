@@ -37,18 +37,22 @@ _NUMBERS_OF_NUMBA = ("Integer", "Float", "Complex", "Boolean")
 _KEPT, _CHOSEN = _PREFIX + "kept", _PREFIX + "chosen"
 
 _BINARY: dict[type[ast.operator], str] = {
-    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.FloorDiv: "floor_divide",
-    ast.Mod: "modulo", ast.Pow: "power", ast.LShift: "shift_left", ast.RShift: "shift_right", ast.BitAnd: "bit_and",
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "modulo", ast.Pow: "power", ast.LShift: "shift_left", ast.RShift: "shift_right",
+    ast.BitAnd: "bit_and",
     ast.BitOr: "bit_or", ast.BitXor: "bit_xor",
 }  # fmt: skip
 _COMPARISONS: dict[type[ast.cmpop], str] = {
-    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal", ast.Eq: "equal", ast.NotEq: "not_equal",
+    ast.Lt: "less", ast.LtE: "less_equal", ast.Gt: "greater", ast.GtE: "greater_equal",
+    ast.Eq: "equal", ast.NotEq: "not_equal",
 }  # fmt: skip
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "negate", ast.UAdd: "plus", ast.Invert: "invert"}
 
 #: NumPy's functions whose names differ from those of ``math``.
 _NUMPY_NAMES = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
+    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh",
+    "arccosh": "acosh",
     "arctanh": "atanh", "deg2rad": "radians", "rad2deg": "degrees",
 }  # fmt: skip
 _NUMPY_OWN: dict[str, Callable[..., Any]] = {
@@ -63,13 +67,17 @@ _NUMPY_OWN: dict[str, Callable[..., Any]] = {
     "power": arithmetic.power,
     "square": lambda value: arithmetic.multiply(value, value),
     "where": arithmetic.chosen,
-    "clip": lambda value, least, most: arithmetic.numpys_minimum(arithmetic.numpys_maximum(value, least), most),
+    "clip": lambda value, least, most: arithmetic.numpys_minimum(
+        arithmetic.numpys_maximum(value, least), most
+    ),
 }
 
 
 def _by_kind(real: Callable[..., Any], analytic: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's functions also accept complex numbers."""
-    return lambda x, *others: (analytic if isinstance(x, (complex, np.complexfloating)) else real)(x, *others)
+    return lambda x, *others: (analytic if isinstance(x, (complex, np.complexfloating)) else real)(
+        x, *others
+    )
 
 
 @dataclass
@@ -105,22 +113,31 @@ class Rewritten:
         names |= {MARK: True, "__builtins__": builtins}
         names |= {own: implementations[canonical] for own, canonical in self.operations.items()}
         names |= {_KEPT: types.kept, _CHOSEN: types.chosen}
-        names |= {own: callee.bound(implementations, wrap, known) for own, callee in self.callees.items()}
+        names |= {
+            own: callee.bound(implementations, wrap, known) for own, callee in self.callees.items()
+        }
         exec(self.code, names)
         function: Callable[..., Any] = names[self.name]
         return function
 
 
 def rewritten(
-    function: types.FunctionType, callers: tuple[types.FunctionType, ...] = (), path: tuple[int, ...] = ()
+    function: types.FunctionType,
+    callers: tuple[types.FunctionType, ...] = (),
+    path: tuple[int, ...] = (),
 ) -> Rewritten:
     """The function to simulate; ``path`` is the positions of the calls that lead to it.
 
     Raises KernelError if its source is not available, or if it is recursive.
     """
     if function in callers:
-        cycle = " → ".join(each.__name__ for each in (*callers[callers.index(function) :], function))
-        raise refusal(*_place(function), f"recursion: {cycle}; a kernel's functions may not call themselves, write a loop")
+        cycle = " → ".join(
+            each.__name__ for each in (*callers[callers.index(function) :], function)
+        )
+        raise refusal(
+            *_place(function),
+            f"recursion: {cycle}; a kernel's functions may not call themselves, write a loop",
+        )
     definition = _definition(function)
     takes_item = _takes_item(function, definition)
     for argument in ast.walk(definition.args):
@@ -235,8 +252,14 @@ def _names_in(target: ast.expr) -> Any:
 
 
 def _variables(definition: ast.FunctionDef) -> set[str]:
-    parameters = {argument.arg for argument in ast.walk(definition.args) if isinstance(argument, ast.arg)}
-    stored = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    parameters = {
+        argument.arg for argument in ast.walk(definition.args) if isinstance(argument, ast.arg)
+    }
+    stored = {
+        node.id
+        for node in ast.walk(definition)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
     return parameters | stored
 
 
@@ -257,7 +280,7 @@ class _Rewriter(ast.NodeTransformer):
         self.callees: dict[str, Rewritten] = {}
         self.waits = self.makes_local = False
 
-    # Values ------------------------------------------------------------------------------------------------------
+    # Values ---------------------------------------------------------------------------------------
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         value = self._names.of(node.id)
@@ -271,7 +294,11 @@ class _Rewriter(ast.NodeTransformer):
 
     def _operation(self, node: ast.BinOp | ast.AugAssign) -> str:
         if isinstance(node.op, ast.MatMult):
-            raise refusal(self._file, node.lineno, "@ multiplies matrices; a kernel computes with numbers, write the loops")
+            raise refusal(
+                self._file,
+                node.lineno,
+                "@ multiplies matrices; a kernel computes with numbers, write the loops",
+            )
         return _BINARY[type(node.op)]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -293,10 +320,15 @@ class _Rewriter(ast.NodeTransformer):
             following = right
             if right is not node.comparators[-1]:
                 name = self._temporary()
-                right, following = ast.NamedExpr(ast.Name(name, ast.Store()), right), ast.Name(name, ast.Load())
+                right, following = (
+                    ast.NamedExpr(ast.Name(name, ast.Store()), right),
+                    ast.Name(name, ast.Load()),
+                )
             pairs.append(self._call(_COMPARISONS[type(operator)], [left, right], node))
             left = following
-        return pairs[0] if len(pairs) == 1 else ast.copy_location(ast.BoolOp(ast.And(), pairs), node)
+        return (
+            pairs[0] if len(pairs) == 1 else ast.copy_location(ast.BoolOp(ast.And(), pairs), node)
+        )
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         return self._choice(node)
@@ -306,9 +338,11 @@ class _Rewriter(ast.NodeTransformer):
 
     def _choice(self, node: ast.expr) -> ast.expr:
         self.generic_visit(node)
-        return self._in_type(_CHOSEN, (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset), node)
+        return self._in_type(
+            _CHOSEN, (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset), node
+        )
 
-    # Variables ---------------------------------------------------------------------------------------------------
+    # Variables ------------------------------------------------------------------------------------
 
     def _in_type(self, function: str, of: Any, value: ast.expr) -> ast.expr:
         """The value in the known type of a variable or choice."""
@@ -316,7 +350,11 @@ class _Rewriter(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.copy_location(call, value))
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        stored = {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        stored = {
+            each.id
+            for each in ast.walk(node)
+            if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)
+        }
         assigned = [argument.arg for argument in _parameters(node) if argument.arg in stored]
         self.generic_visit(node)
         for name in assigned:
@@ -339,19 +377,30 @@ class _Rewriter(ast.NodeTransformer):
         """``a[i] += x`` with ``a`` and ``i`` evaluated once."""
         operation, value = self._operation(node), self.visit(node.value)
         if isinstance(node.target, ast.Name):
-            now: ast.expr = self._call(operation, [ast.Name(node.target.id, ast.Load()), value], node)
+            now: ast.expr = self._call(
+                operation, [ast.Name(node.target.id, ast.Load()), value], node
+            )
             return self._assignment(node.target, ast.copy_location(now, node), node)
         if not isinstance(node.target, ast.Subscript):
-            raise refusal(self._file, node.lineno, "what is added to is a variable or an element of an array")
+            raise refusal(
+                self._file, node.lineno, "what is added to is a variable or an element of an array"
+            )
         array, index = self._temporary(), self._temporary()
-        element = ast.Subscript(ast.Name(array, ast.Load()), ast.Name(index, ast.Load()), ast.Load())
-        stored = ast.Subscript(ast.Name(array, ast.Load()), ast.Name(index, ast.Load()), ast.Store())
+        element = ast.Subscript(
+            ast.Name(array, ast.Load()), ast.Name(index, ast.Load()), ast.Load()
+        )
+        stored = ast.Subscript(
+            ast.Name(array, ast.Load()), ast.Name(index, ast.Load()), ast.Store()
+        )
         statements = [
             ast.Assign([ast.Name(array, ast.Store())], self.visit(node.target.value)),
             ast.Assign([ast.Name(index, ast.Store())], self.visit(node.target.slice)),
             ast.Assign([stored], self._call(operation, [element, value], node)),
         ]
-        return [ast.fix_missing_locations(ast.copy_location(statement, node)) for statement in statements]
+        return [
+            ast.fix_missing_locations(ast.copy_location(statement, node))
+            for statement in statements
+        ]
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         """A variable whose type is stated."""
@@ -376,7 +425,7 @@ class _Rewriter(ast.NodeTransformer):
             *[self._assignment(each, value, node) for each in node.targets],
         ]
 
-    # Calls -------------------------------------------------------------------------------------------------------
+    # Calls ----------------------------------------------------------------------------------------
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         callee = self._names.value(node.func)
@@ -389,7 +438,10 @@ class _Rewriter(ast.NodeTransformer):
         return self._known_call(node, callee)
 
     def _known_call(self, node: ast.Call, callee: Any) -> ast.expr:
-        if isinstance(canonical := getattr(callee, "name", None), str) and type(callee).__name__ == "Builtin":
+        if (
+            isinstance(canonical := getattr(callee, "name", None), str)
+            and type(callee).__name__ == "Builtin"
+        ):
             return self._builtin(node, canonical)
         if isinstance(device := getattr(callee, "function", None), types.FunctionType):
             return self._device_function(node, device)
@@ -399,7 +451,9 @@ class _Rewriter(ast.NodeTransformer):
         if implementation is None:
             node.func = self.visit(node.func)
             return node
-        node.func = self._named(f"{_PREFIX}python_{callee.__name__}_{id(callee)}", implementation, node)
+        node.func = self._named(
+            f"{_PREFIX}python_{callee.__name__}_{id(callee)}", implementation, node
+        )
         return node
 
     def _builtin(self, node: ast.Call, canonical: str) -> ast.expr:
@@ -408,9 +462,16 @@ class _Rewriter(ast.NodeTransformer):
         node.func = ast.copy_location(ast.Name(own, ast.Load()), node.func)
         if canonical in operations.MAKE_ARRAYS:
             self.makes_local = self.makes_local or canonical == "local.array"
-            site: tuple[str | int, ...] = (self._assigned or canonical, node.lineno, node.col_offset, *self._path)
+            site: tuple[str | int, ...] = (
+                self._assigned or canonical,
+                node.lineno,
+                node.col_offset,
+                *self._path,
+            )
             parts: list[ast.expr] = [ast.copy_location(ast.Constant(each), node) for each in site]
-            node.keywords.append(ast.keyword("site", ast.copy_location(ast.Tuple(parts, ast.Load()), node)))
+            node.keywords.append(
+                ast.keyword("site", ast.copy_location(ast.Tuple(parts, ast.Load()), node))
+            )
         return self._waiting(ast.Yield(node), node) if canonical in operations.COLLECTIVE else node
 
     def _device_function(self, node: ast.Call, function: types.FunctionType) -> ast.expr:
@@ -432,7 +493,10 @@ class _Rewriter(ast.NodeTransformer):
     def _is_type(value: Any) -> bool:
         if isinstance(value, type):
             return value in operations.CASTS or issubclass(value, np.generic)
-        of_numba = type(value).__module__.startswith("numba.") and type(value).__name__ in _NUMBERS_OF_NUMBA
+        of_numba = (
+            type(value).__module__.startswith("numba.")
+            and type(value).__name__ in _NUMBERS_OF_NUMBA
+        )
         return of_numba or isinstance(value, (Dtype, np.dtype))
 
     @staticmethod
@@ -450,7 +514,7 @@ class _Rewriter(ast.NodeTransformer):
             return mathematics.OF_COMPLEX.get(name)
         return operations.PYTHON.get(callee) if callee.__hash__ is not None else None
 
-    # Pieces ------------------------------------------------------------------------------------------------------
+    # Pieces ---------------------------------------------------------------------------------------
 
     @property
     def _file(self) -> str:

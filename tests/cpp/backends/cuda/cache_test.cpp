@@ -89,8 +89,9 @@ TEST_CASE("source that includes files is recognized in every spelling") {
                                      "#include <cmath>\n#include \"k.h\""})
         CHECK_MESSAGE(names_files(source), source);
     for (const char *const source :
-         {"", "#", "int include = 1;", "#define include", "#includes", "#include <cmath>", "# include <sys/types.h>",
-          "#include <cuda/std/complex>", "void embed(int *import); // \"k.h\"", "#define A(x) #x\n#pragma once"})
+         {"", "#", "int include = 1;", "#define include", "#includes", "#include <cmath>",
+          "# include <sys/types.h>", "#include <cuda/std/complex>",
+          "void embed(int *import); // \"k.h\"", "#define A(x) #x\n#pragma once"})
         CHECK_FALSE_MESSAGE(names_files(source), source);
     CHECK(names_files("#include <cmath>", Angled::anywhere));
     CHECK_FALSE(names_files("#define include", Angled::anywhere));
@@ -221,7 +222,8 @@ TEST_CASE("a truncated or changed file is ignored") {
         file.put('y');
         file.close();
         CHECK_FALSE(cached("cuda", "damaged"));
-        for (const std::size_t size : {all.size() - 1, all.size() / 2, std::size_t{3}, std::size_t{0}}) {
+        for (const std::size_t size :
+             {all.size() - 1, all.size() / 2, std::size_t{3}, std::size_t{0}}) {
             std::ofstream(entry.path(), std::ios::binary) << all.substr(0, size);
             CHECK_FALSE(cached("cuda", "damaged"));
         }
@@ -230,7 +232,8 @@ TEST_CASE("a truncated or changed file is ignored") {
     CHECK(cached("cuda", "damaged") == "whole again");
 }
 
-TEST_CASE("writers of one key at the same time leave one whole file, and readers see none that is not") {
+TEST_CASE(
+    "writers of one key at the same time leave one whole file, and readers see none that is not") {
     std::atomic<int> wrong = 0;
     std::vector<std::thread> threads;
     for (int number = 0; number < 4; ++number)
@@ -239,7 +242,8 @@ TEST_CASE("writers of one key at the same time leave one whole file, and readers
             for (int round = 0; round < 50; ++round) {
                 keep_cached("cuda", "contended", mine);
                 const auto seen = cached("cuda", "contended");
-                wrong += !seen || seen->size() != 100'000 || seen->find_first_not_of(seen->front()) != seen->npos;
+                wrong += !seen || seen->size() != 100'000 ||
+                         seen->find_first_not_of(seen->front()) != seen->npos;
             }
         });
     for (std::thread &thread : threads)
@@ -262,7 +266,8 @@ TEST_CASE("the cache's folder follows the variables, and may be disabled") {
         const Variable moved("XDG_CACHE_HOME", xdg.c_str());
         keep_cached("cuda", "moved", "x");
         CHECK(fs::exists(xdg + "/entrepot/cuda"));
-        const Variable relative("XDG_CACHE_HOME", "relative"), home("HOME", (base + "/home").c_str());
+        const Variable relative("XDG_CACHE_HOME", "relative"),
+            home("HOME", (base + "/home").c_str());
         keep_cached("cuda", "at home", "x");
         CHECK(fs::exists(base + "/home/.cache/entrepot/cuda"));
     }

@@ -1,4 +1,5 @@
-// Runs the tests of NVRTC and of the cache on disk, which need no device; without NVRTC they are skipped with the reason.
+// Runs the tests of NVRTC and of the cache on disk, which need no device; without NVRTC they are
+// skipped with the reason.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "backends/gpu/compiler.hpp"
 

@@ -18,10 +18,13 @@ const std::string source = R"(
     template <class T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }
     extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; })";
 
-Request request(std::string text = source, Words options = {}) { return {std::move(text), std::move(options), "", {90, 13000}}; }
+Request request(std::string text = source, Words options = {}) {
+    return {std::move(text), std::move(options), "", {90, 13000}};
+}
 
 std::size_t files_in_cache() {
-    const std::filesystem::path place = std::filesystem::path(std::getenv("ENTREPOT_CACHE_DIR")) / "cuda";
+    const std::filesystem::path place =
+        std::filesystem::path(std::getenv("ENTREPOT_CACHE_DIR")) / "cuda";
     if (!std::filesystem::exists(place))
         return 0;
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(place), {}));
@@ -34,7 +37,8 @@ void check_refused(ep_status status, const std::string &words, const Request &as
         FAIL("it was compiled");
     } catch (const Refusal &refusal) {
         CHECK(refusal.status == status);
-        CHECK_MESSAGE((refusal.what() + log).find(words) != std::string::npos, refusal.what(), "\n", log);
+        CHECK_MESSAGE((refusal.what() + log).find(words) != std::string::npos, refusal.what(), "\n",
+                      log);
     }
 }
 
@@ -46,7 +50,8 @@ bool is_cubin(const Code &code) {
 }  // namespace
 
 TEST_CASE("options that bring in files are known") {
-    for (const char *option : {"-I/place", "-include=a.h", "--include-path=/place", "--pre-include=a.h", "--use-pch=a.pch"})
+    for (const char *option : {"-I/place", "-include=a.h", "--include-path=/place",
+                               "--pre-include=a.h", "--use-pch=a.pch"})
         CHECK_MESSAGE(name_files({option}), option);
     for (const char *option : {"-arch=sm_90", "-DI=1", "--std=c++20", "--use_fast_math"})
         CHECK_FALSE_MESSAGE(name_files({option}), option);
@@ -84,7 +89,8 @@ TEST_CASE("a template has the name that the compiler gave it") {
     const Code code = compile(one, log);
     CHECK(code.lowered_name.find("scale") != std::string::npos);
     CHECK(code.image.find(code.lowered_name) != std::string::npos);
-    CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name, "the second time it comes from the cache");
+    CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name,
+                  "the second time it comes from the cache");
     one.expression = "scale<Unknown>";
     check_refused(EP_BUILD_FAILED, "Unknown", one);
 }
@@ -96,12 +102,13 @@ TEST_CASE("source that is wrong leaves its reasons in the log, options that are 
 
 TEST_CASE("the toolkit's headers are found where the package lays them, if it is there") {
     std::string log;
-    Request with_half =
-        request("#include <cuda_fp16.h>\nextern \"C\" __global__ void half_it(__half *x) { *x = __hmul(*x, *x); }");
+    Request with_half = request("#include <cuda_fp16.h>\nextern \"C\" __global__ void "
+                                "half_it(__half *x) { *x = __hmul(*x, *x); }");
     try {
         CHECK(is_cubin(compile(with_half, log)));
     } catch (const Refusal &) {
-        CHECK(log.find("cuda_fp16.h") != std::string::npos);  // NVRTC's package alone has no headers
+        // NVRTC's package alone has no headers
+        CHECK(log.find("cuda_fp16.h") != std::string::npos);
     }
 }
 
@@ -141,9 +148,11 @@ TEST_CASE("programs that include files are not cached") {
     CHECK(is_cubin(compile(request(source + "\n// not cached", {"-I/nowhere"}), log)));
     CHECK(files_in_cache() == before);
 
-    const std::filesystem::path header = std::filesystem::temp_directory_path() / ("entrepot-" + std::to_string(getpid()) + ".h");
+    const std::filesystem::path header =
+        std::filesystem::temp_directory_path() / ("entrepot-" + std::to_string(getpid()) + ".h");
     const Request including =
-        request("# include \"" + header.string() + "\"\nextern \"C\" __global__ void NAME(float *x) { *x = 1; }");
+        request("# include \"" + header.string() +
+                "\"\nextern \"C\" __global__ void NAME(float *x) { *x = 1; }");
     for (const std::string name : {"before", "behind"}) {
         std::ofstream(header) << "#define NAME " << name;
         CHECK(compile(including, log).image.find(name) != std::string::npos);
@@ -154,7 +163,8 @@ TEST_CASE("programs that include files are not cached") {
 
 TEST_CASE("the architecture may be the user's choice") {
     std::string log;
-    CHECK(compile(request(source, {"--gpu-architecture=compute_80"}), log).image.find(".target sm_80") != std::string::npos);
+    CHECK(compile(request(source, {"--gpu-architecture=compute_80"}), log)
+              .image.find(".target sm_80") != std::string::npos);
 }
 
 }  // namespace entrepot::backends::cuda

@@ -9,20 +9,24 @@ namespace {
 // With the stream's context current, which the runtime's users have and the driver's may not.
 void inside(void *stream, const std::function<void()> &body) {
     CUcontext native = nullptr;
-    backends::cuda::check(backends::cuda::driver().cuStreamGetCtx(static_cast<CUstream>(stream), &native), "cuStreamGetCtx");
+    backends::cuda::check(
+        backends::cuda::driver().cuStreamGetCtx(static_cast<CUstream>(stream), &native),
+        "cuStreamGetCtx");
     const backends::cuda::Current current(native);
     body();
 }
 
 const Graphs &graphs() {
-    static const Graphs only = graphs_of([](const std::string &name) { return driver_function<void *>(name.c_str()); }, "cu",
-                                         "StreamBeginCapture_v2", inside);
+    static const Graphs only =
+        graphs_of([](const std::string &name) { return driver_function<void *>(name.c_str()); },
+                  "cu", "StreamBeginCapture_v2", inside);
     return only;
 }
 
 const Subject &cuda_cpp() {
-    static const Subject subject{&gpu_table(), EP_CUDA_CPP, gpu_kernels::indices, gpu_kernels::spin, gpu_kernels::reverse,
-                                 true,         &graphs()};
+    static const Subject subject{&gpu_table(),      EP_CUDA_CPP,          gpu_kernels::indices,
+                                 gpu_kernels::spin, gpu_kernels::reverse, true,
+                                 &graphs()};
     return subject;
 }
 

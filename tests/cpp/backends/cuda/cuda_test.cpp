@@ -10,7 +10,8 @@ namespace {
 using backends::cuda::check;
 using backends::cuda::driver;
 
-const char *const spin = R"(extern "C" __global__ void spin(long long *out, long long steps, long long value) {
+const char *const spin =
+    R"(extern "C" __global__ void spin(long long *out, long long steps, long long value) {
                                 unsigned long long x = 1;
                                 for (long long i = 0; i < steps; ++i)
                                     x = x * 6364136223846793005ull + 1442695040888963407ull;
@@ -51,7 +52,8 @@ Queue wrap(const Bench &bench, CUstream stream) {
 
 ep_allocation query(const Bench &bench, const void *pointer, std::size_t bytes = 1) {
     ep_allocation found{};
-    CONTRACT_OK(bench.table.memory_query(bench.context.get(), pointer, bytes, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
+    CONTRACT_OK(bench.table.memory_query(bench.context.get(), pointer, bytes,
+                                         EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
     return found;
 }
 
@@ -65,16 +67,21 @@ bool works(const ep_backend &table) {
     ep_queue queue = nullptr;
     ep_event event = nullptr;
     void *memory = nullptr, *pinned = nullptr;
-    bool right = table.device_at(0, &device) == EP_OK && table.device_default_context(device, &context) == EP_OK &&
-                 table.queue_create(context, device, 0, &queue) == EP_OK &&
-                 table.memory_allocate(context, device, EP_USM_DEVICE, 4000, 0, queue, &memory) == EP_OK &&
-                 table.memory_allocate(context, device, EP_USM_HOST, 4000, 0, queue, &pinned) == EP_OK &&
-                 table.memory_fill(queue, memory, &item, 4, 1000) == EP_OK &&
-                 table.memory_copy(queue, pinned, memory, 4000) == EP_OK && table.event_record(queue, 0, &event) == EP_OK &&
-                 table.event_wait(event) == EP_OK && table.memory_copy(queue, out.data(), memory, 4000) == EP_OK &&
-                 table.queue_wait(queue) == EP_OK;
-    right = right && out == std::vector<std::uint32_t>(1000, item) && std::memcmp(pinned, out.data(), 4000) == 0;
-    right = right && table.memory_free(context, memory, queue) == EP_OK && table.memory_free(context, pinned, queue) == EP_OK;
+    bool right =
+        table.device_at(0, &device) == EP_OK &&
+        table.device_default_context(device, &context) == EP_OK &&
+        table.queue_create(context, device, 0, &queue) == EP_OK &&
+        table.memory_allocate(context, device, EP_USM_DEVICE, 4000, 0, queue, &memory) == EP_OK &&
+        table.memory_allocate(context, device, EP_USM_HOST, 4000, 0, queue, &pinned) == EP_OK &&
+        table.memory_fill(queue, memory, &item, 4, 1000) == EP_OK &&
+        table.memory_copy(queue, pinned, memory, 4000) == EP_OK &&
+        table.event_record(queue, 0, &event) == EP_OK && table.event_wait(event) == EP_OK &&
+        table.memory_copy(queue, out.data(), memory, 4000) == EP_OK &&
+        table.queue_wait(queue) == EP_OK;
+    right = right && out == std::vector<std::uint32_t>(1000, item) &&
+            std::memcmp(pinned, out.data(), 4000) == 0;
+    right = right && table.memory_free(context, memory, queue) == EP_OK &&
+            table.memory_free(context, pinned, queue) == EP_OK;
     table.event_release(event);
     table.queue_release(queue);
     table.context_release(context);
@@ -94,14 +101,16 @@ struct OwnContext {
     }
 };
 
-Program build(const Bench &bench, ep_dialect dialect, const std::string &source, const char *options = "") {
+Program build(const Bench &bench, ep_dialect dialect, const std::string &source,
+              const char *options = "") {
     ep_program program = nullptr;
     std::string log;
-    const ep_sink sink{
-        &log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
+    const ep_sink sink{&log, [](void *user, const char *text, std::size_t length) {
+                           static_cast<std::string *>(user)->append(text, length);
+                       }};
     INFO("the build log: ", log);
-    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, dialect, source.data(), source.size(), options,
-                                          &sink, &program));
+    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, dialect, source.data(),
+                                          source.size(), options, &sink, &program));
     return {program, bench.table.program_release};
 }
 
@@ -111,10 +120,11 @@ Kernel kernel_of(const Bench &bench, const Program &program, const char *name) {
     return {handle, bench.table.kernel_release};
 }
 
-void run(const Bench &bench, const Kernel &kernel, const ep_range &range, const std::vector<ep_argument> &arguments,
-         const ep_cooperation *cooperation = nullptr) {
+void run(const Bench &bench, const Kernel &kernel, const ep_range &range,
+         const std::vector<ep_argument> &arguments, const ep_cooperation *cooperation = nullptr) {
     const Queue queue = bench.queue();
-    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, cooperation, arguments.data(), arguments.size()));
+    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, cooperation,
+                                          arguments.data(), arguments.size()));
     bench.wait(queue);
 }
 
@@ -127,7 +137,8 @@ TEST_CASE("the primary context is retained while it is held, and released after"
     const auto is_active = [&] {
         unsigned flags = 0;
         int active = 0;
-        check(driver().cuDevicePrimaryCtxGetState(device, &flags, &active), "cuDevicePrimaryCtxGetState");
+        check(driver().cuDevicePrimaryCtxGetState(device, &flags, &active),
+              "cuDevicePrimaryCtxGetState");
         return active != 0;
     };
     {
@@ -160,7 +171,8 @@ TEST_CASE("a foreign current context stays current, and calls work") {
         const Kernel kernel = bench.kernel(spin, "spin");
         const Memory out(bench, EP_USM_DEVICE, 16);
         const std::int64_t steps = 1, value = 5;
-        run(bench, kernel, {1, {1}, {1}}, {pointer_argument(out.at()), bytes_argument(steps), bytes_argument(value)});
+        run(bench, kernel, {1, {1}, {1}},
+            {pointer_argument(out.at()), bytes_argument(steps), bytes_argument(value)});
         CHECK(out.read<std::int64_t>(1)[0] == 5);
         CHECK(current_context() == other.native);
     }).join();
@@ -210,7 +222,8 @@ TEST_CASE("created streams do not wait for the legacy default stream") {
     const Bench bench = first_device();
     const backends::cuda::Current current(native_context(bench, bench.context));
     const Slow slow(bench);
-    const Queue legacy = wrap(bench, CU_STREAM_LEGACY), null = wrap(bench, nullptr), own = bench.queue();
+    const Queue legacy = wrap(bench, CU_STREAM_LEGACY), null = wrap(bench, nullptr),
+                own = bench.queue();
     CHECK(legacy.get() == null.get());
     slow.submit(legacy, 1);
     bench.wait(own);
@@ -238,7 +251,9 @@ TEST_CASE("the per-thread default stream differs in every thread") {
         CHECK_MESSAGE(idle == 0, "the other thread's stream is asked by its last event");
 
         const std::uint32_t item = 0;
-        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.memory_fill(mine.get(), const_cast<std::byte *>(slow.result()), &item, 4, 1));
+        CONTRACT_REFUSED_AS(
+            EP_INVALID, bench.table.memory_fill(mine.get(), const_cast<std::byte *>(slow.result()),
+                                                &item, 4, 1));
         const Event done = bench.record(mine);
         CONTRACT_OK(bench.table.event_wait_in_queue(theirs.get(), done.get()));
         std::int64_t value = 0;
@@ -252,10 +267,12 @@ TEST_CASE("the per-thread default stream differs in every thread") {
 TEST_CASE("a queue is created for the device of its context only") {
     const Bench bench = first_device();
     ep_queue queue = nullptr;
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.queue_create(bench.context.get(), bench.device, 1u << 9, &queue));
+    CONTRACT_REFUSED_AS(
+        EP_INVALID, bench.table.queue_create(bench.context.get(), bench.device, 1u << 9, &queue));
     const std::vector<ep_device> devices = devices_of(subject());
     if (devices.size() > 1)
-        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.queue_create(bench.context.get(), devices[1], 0, &queue));
+        CONTRACT_REFUSED_AS(EP_INVALID,
+                            bench.table.queue_create(bench.context.get(), devices[1], 0, &queue));
 }
 
 // ------------------------------------------------------------------ memory
@@ -264,11 +281,13 @@ TEST_CASE("kinds are the driver's: pinned, device and managed memory") {
     const Bench bench = first_device();
     const auto ask = [](CUpointer_attribute what, const void *pointer, auto answer) {
         void *answers[] = {&answer};
-        check(driver().cuPointerGetAttributes(1, &what, answers, reinterpret_cast<CUdeviceptr>(pointer)),
+        check(driver().cuPointerGetAttributes(1, &what, answers,
+                                              reinterpret_cast<CUdeviceptr>(pointer)),
               "cuPointerGetAttributes");
         return answer;
     };
-    const Memory pinned(bench, EP_USM_HOST, 100), device(bench, EP_USM_DEVICE, 100), managed(bench, EP_USM_SHARED, 100);
+    const Memory pinned(bench, EP_USM_HOST, 100), device(bench, EP_USM_DEVICE, 100),
+        managed(bench, EP_USM_SHARED, 100);
     CHECK(ask(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, pinned.at(), 0u) == CU_MEMORYTYPE_HOST);
     CHECK(ask(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device.at(), 0u) == CU_MEMORYTYPE_DEVICE);
     CHECK(ask(CU_POINTER_ATTRIBUTE_IS_MANAGED, managed.at(), 0) == 1);
@@ -294,10 +313,12 @@ TEST_CASE("memory of the driver's other allocators is recognised") {
     check(driver().cuMemFree(plain), "cuMemFree");
 
     std::vector<std::byte> ours(1 << 16);
-    check(driver_function<decltype(&::cuMemHostRegister)>("cuMemHostRegister_v2")(ours.data(), ours.size(), 0),
+    check(driver_function<decltype(&::cuMemHostRegister)>("cuMemHostRegister_v2")(ours.data(),
+                                                                                  ours.size(), 0),
           "cuMemHostRegister");
     CHECK(query(bench, ours.data()).kind == EP_USM_HOST);
-    check(driver_function<decltype(&::cuMemHostUnregister)>("cuMemHostUnregister")(ours.data()), "cuMemHostUnregister");
+    check(driver_function<decltype(&::cuMemHostUnregister)>("cuMemHostUnregister")(ours.data()),
+          "cuMemHostUnregister");
     CHECK(query(bench, ours.data()).kind == EP_USM_UNKNOWN);
 }
 
@@ -310,17 +331,22 @@ TEST_CASE("virtual memory has no context, and is recognised all the same") {
     CUmemGenericAllocationHandle block = 0;
     CUdeviceptr place = 0;
     CUmemAccessDesc access{properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    check(driver_function<decltype(&::cuMemCreate)>("cuMemCreate")(&block, bytes, &properties, 0), "cuMemCreate");
-    check(driver_function<decltype(&::cuMemAddressReserve)>("cuMemAddressReserve")(&place, bytes, 0, 0, 0),
+    check(driver_function<decltype(&::cuMemCreate)>("cuMemCreate")(&block, bytes, &properties, 0),
+          "cuMemCreate");
+    check(driver_function<decltype(&::cuMemAddressReserve)>("cuMemAddressReserve")(&place, bytes, 0,
+                                                                                   0, 0),
           "cuMemAddressReserve");
-    check(driver_function<decltype(&::cuMemMap)>("cuMemMap")(place, bytes, 0, block, 0), "cuMemMap");
-    check(driver_function<decltype(&::cuMemSetAccess)>("cuMemSetAccess")(place, bytes, &access, 1), "cuMemSetAccess");
+    check(driver_function<decltype(&::cuMemMap)>("cuMemMap")(place, bytes, 0, block, 0),
+          "cuMemMap");
+    check(driver_function<decltype(&::cuMemSetAccess)>("cuMemSetAccess")(place, bytes, &access, 1),
+          "cuMemSetAccess");
     const ep_allocation found = query(bench, reinterpret_cast<void *>(place + 100), 1000);
     CHECK(found.kind == EP_USM_DEVICE);
     CHECK(found.device == bench.device);
     const Queue queue = bench.queue();
     const std::uint8_t item = 7;
-    CONTRACT_OK(bench.table.memory_fill(queue.get(), reinterpret_cast<void *>(place), &item, 1, bytes));
+    CONTRACT_OK(
+        bench.table.memory_fill(queue.get(), reinterpret_cast<void *>(place), &item, 1, bytes));
     bench.wait(queue);
     driver_function<decltype(&::cuMemUnmap)>("cuMemUnmap")(place, bytes);
     driver_function<decltype(&::cuMemAddressFree)>("cuMemAddressFree")(place, bytes);
@@ -332,7 +358,8 @@ TEST_CASE("memory is freed in stream order, without a wait") {
     const Slow slow(bench);
     const Queue queue = bench.queue();
     void *memory = nullptr;
-    CONTRACT_OK(bench.table.memory_allocate(bench.context.get(), bench.device, EP_USM_DEVICE, 1 << 20, 0, queue.get(), &memory));
+    CONTRACT_OK(bench.table.memory_allocate(bench.context.get(), bench.device, EP_USM_DEVICE,
+                                            1 << 20, 0, queue.get(), &memory));
     slow.submit(queue, 1);
     const auto start = Clock::now();
     CONTRACT_OK(bench.table.memory_free(bench.context.get(), memory, queue.get()));
@@ -340,13 +367,16 @@ TEST_CASE("memory is freed in stream order, without a wait") {
     bench.wait(queue);
 }
 
-TEST_CASE("copies from and to ordinary memory are ordered in a busy queue without blocking the caller") {
+TEST_CASE(
+    "copies from and to ordinary memory are ordered in a busy queue without blocking the caller") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue();
-    for (const std::size_t bytes : {std::size_t{1}, std::size_t{4} << 20, (std::size_t{9} << 20) + 3}) {
+    for (const std::size_t bytes :
+         {std::size_t{1}, std::size_t{4} << 20, (std::size_t{9} << 20) + 3}) {
         std::mt19937 random(7);
-        std::vector<std::uint8_t> source = random_bytes(random, bytes), between(bytes), target(bytes);
+        std::vector<std::uint8_t> source = random_bytes(random, bytes), between(bytes),
+                                  target(bytes);
         const std::vector<std::uint8_t> expected = source;
         const Memory memory(bench, EP_USM_DEVICE, bytes);
         {  // the chunks of pinned memory are made at first use, which may take its time
@@ -377,14 +407,17 @@ TEST_CASE("more items than a launch can number are copied in parts") {
         to(bench, EP_USM_DEVICE, static_cast<std::size_t>(items));
     const Queue queue = bench.queue();
     const std::uint8_t odd_and_even[] = {3, 4}, zero = 0;
-    CONTRACT_OK(bench.table.memory_fill(queue.get(), from.at(), odd_and_even, 2, static_cast<std::size_t>(items)));
-    CONTRACT_OK(bench.table.memory_fill(queue.get(), to.at(), &zero, 1, static_cast<std::size_t>(items)));
+    CONTRACT_OK(bench.table.memory_fill(queue.get(), from.at(), odd_and_even, 2,
+                                        static_cast<std::size_t>(items)));
+    CONTRACT_OK(
+        bench.table.memory_fill(queue.get(), to.at(), &zero, 1, static_cast<std::size_t>(items)));
     const std::int64_t last = items - 1;
     const std::uint8_t other = 7;
     CONTRACT_OK(bench.table.memory_fill(queue.get(), from.at(1 + 2 * last), &other, 1, 1));
     const ep_box box{1, 1, &items};
     const std::int64_t one = 1, two = 2;
-    CONTRACT_OK(bench.table.memory_copy_strided(queue.get(), &box, to.at(), &one, from.at(1), &two));
+    CONTRACT_OK(
+        bench.table.memory_copy_strided(queue.get(), &box, to.at(), &one, from.at(1), &two));
     std::uint8_t seen[3] = {};
     CONTRACT_OK(bench.table.memory_copy(queue.get(), &seen[0], to.at(), 1));
     CONTRACT_OK(bench.table.memory_copy(queue.get(), &seen[1], to.at(items / 2), 1));
@@ -402,9 +435,12 @@ TEST_CASE("rows and slices of rows are copied whatever their pitches") {
         for (const ep_usm_kind kind : bench.kinds()) {
             const std::vector<std::int64_t> shape{5, 7, static_cast<std::int64_t>(width)};
             const auto w = static_cast<std::int64_t>(width);
-            const Strided to{{7 * (w + 64), w + 64, 1}, 0, static_cast<std::size_t>(5 * 7 * (w + 64))};
-            const Strided from{{9 * (w + 8), w + 8, 1}, 0, static_cast<std::size_t>(5 * 9 * (w + 8))};
-            const Strided uneven{{7 * (w + 8) + 3, w + 8, 1}, 0, static_cast<std::size_t>(5 * (7 * (w + 8) + 3))};
+            const Strided to{
+                {7 * (w + 64), w + 64, 1}, 0, static_cast<std::size_t>(5 * 7 * (w + 64))};
+            const Strided from{
+                {9 * (w + 8), w + 8, 1}, 0, static_cast<std::size_t>(5 * 9 * (w + 8))};
+            const Strided uneven{
+                {7 * (w + 8) + 3, w + 8, 1}, 0, static_cast<std::size_t>(5 * (7 * (w + 8) + 3))};
             check_strided(bench, random, shape, 1, to, &from);
             check_strided(bench, random, shape, 1, to, &uneven);
             check_strided(bench, random, shape, 1, uneven, &to);
@@ -415,10 +451,11 @@ TEST_CASE("rows and slices of rows are copied whatever their pitches") {
             back.write(values);
             const Queue queue = bench.queue();
             const ep_box box{3, 1, shape.data()};
-            CONTRACT_OK(bench.table.memory_copy_strided(queue.get(), &box, device.at(), to.strides.data(), pinned.at(),
+            CONTRACT_OK(bench.table.memory_copy_strided(queue.get(), &box, device.at(),
+                                                        to.strides.data(), pinned.at(),
                                                         from.strides.data()));
-            CONTRACT_OK(bench.table.memory_copy_strided(queue.get(), &box, back.at(), from.strides.data(), device.at(),
-                                                        to.strides.data()));
+            CONTRACT_OK(bench.table.memory_copy_strided(
+                queue.get(), &box, back.at(), from.strides.data(), device.at(), to.strides.data()));
             bench.wait(queue);
             CHECK(back.read<std::uint8_t>(from.buffer) == values);
         }
@@ -428,14 +465,18 @@ TEST_CASE("transpositions of every unit, with a batch and odd edges") {
     const Bench bench = first_device();
     std::mt19937 random(10);
     for (const std::size_t itemsize : {1u, 2u, 4u, 8u, 16u})
-        for (const std::vector<std::int64_t> &shape :
-             {std::vector<std::int64_t>{3, 100, 77}, {33, 2, 65}, {16, 16, 5}, {1, 129, 31}, {4, 31, 97}}) {
+        for (const std::vector<std::int64_t> &shape : {std::vector<std::int64_t>{3, 100, 77},
+                                                       {33, 2, 65},
+                                                       {16, 16, 5},
+                                                       {1, 129, 31},
+                                                       {4, 31, 97}}) {
             const auto item = static_cast<std::int64_t>(itemsize);
             const std::int64_t a = shape[0], b = shape[1], c = shape[2];
             const std::size_t bytes = static_cast<std::size_t>(a * b * c) * itemsize;
             const Strided rows{{b * c * item, c * item, item}, 0, bytes};
             for (const Strided &columns :
-                 {Strided{{b * c * item, item, b * item}, 0, bytes}, Strided{{item, a * c * item, a * item}, 0, bytes},
+                 {Strided{{b * c * item, item, b * item}, 0, bytes},
+                  Strided{{item, a * c * item, a * item}, 0, bytes},
                   Strided{{b * c * item, -item, b * item}, (b - 1) * item, bytes}}) {
                 check_strided(bench, random, shape, itemsize, rows, &columns);
                 check_strided(bench, random, shape, itemsize, columns, &rows);
@@ -454,27 +495,35 @@ TEST_CASE("kernels are found by the name that they have in C++, templates includ
         __global__ void negate(int *x) { x[threadIdx.x] = -x[threadIdx.x]; })");
     const Memory data(bench, EP_USM_DEVICE, 4 * 8);
     data.write(std::vector<float>{1, 2, 3, 4});
-    run(bench, kernel_of(bench, program, "space::scale<float, 3>"), {1, {4}, {4}}, {pointer_argument(data.at())});
+    run(bench, kernel_of(bench, program, "space::scale<float, 3>"), {1, {4}, {4}},
+        {pointer_argument(data.at())});
     CHECK(data.read<float>(4) == std::vector<float>{3, 6, 9, 12});
     data.write(std::vector<double>{1, 2, 3, 4});
-    run(bench, kernel_of(bench, program, "space::scale<double, -1>"), {1, {4}, {4}}, {pointer_argument(data.at())});
+    run(bench, kernel_of(bench, program, "space::scale<double, -1>"), {1, {4}, {4}},
+        {pointer_argument(data.at())});
     CHECK(data.read<double>(4) == std::vector<double>{-1, -2, -3, -4});
     data.write(std::vector<int>{1, 2, 3, 4});
     run(bench, kernel_of(bench, program, "negate"), {1, {4}, {4}}, {pointer_argument(data.at())});
     CHECK(data.read<int>(4) == std::vector<int>{-1, -2, -3, -4});
 
     ep_kernel kernel = nullptr;
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.program_kernel(program.get(), "space::scale<Unknown, 3>", &kernel));
+    CONTRACT_REFUSED_AS(
+        EP_INVALID, bench.table.program_kernel(program.get(), "space::scale<Unknown, 3>", &kernel));
     CHECK(last_error().find("Unknown") != std::string::npos);
 }
 
 TEST_CASE("PTX and cubins are programs too") {
     const Bench bench = first_device();
     int major = 0, minor = 0;
-    check(driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, ordinal_of(bench)), "attribute");
-    check(driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, ordinal_of(bench)), "attribute");
+    check(driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                                        ordinal_of(bench)),
+          "attribute");
+    check(driver().cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                                        ordinal_of(bench)),
+          "attribute");
     std::string log;
-    const backends::cuda::Code cubin = backends::cuda::compile({spin, {}, "", {10 * major + minor, driver().version}}, log);
+    const backends::cuda::Code cubin =
+        backends::cuda::compile({spin, {}, "", {10 * major + minor, driver().version}}, log);
     REQUIRE(cubin.image.starts_with("\x7f"));
     const std::string ptx = R"(
         .version 7.0
@@ -495,21 +544,27 @@ TEST_CASE("PTX and cubins are programs too") {
             {pointer_argument(out.at()), bytes_argument(steps), bytes_argument(value)});
         CHECK(out.read<std::int64_t>(1)[0] == value);
         ep_kernel kernel = nullptr;
-        CONTRACT_REFUSED_AS(EP_INVALID, bench.table.program_kernel(program.get(), "other", &kernel));
+        CONTRACT_REFUSED_AS(EP_INVALID,
+                            bench.table.program_kernel(program.get(), "other", &kernel));
         if (driver().cuModuleEnumerateFunctions != nullptr)
             CHECK_MESSAGE(last_error().find("it has: spin") != std::string::npos, last_error());
     }
     for (const auto &[dialect, source] :
-         {std::pair{EP_CUBIN, ptx}, {EP_PTX, cubin.image}, {EP_PTX, std::string(".version 99.9\n.target sm_70\n")}}) {
+         {std::pair{EP_CUBIN, ptx},
+          {EP_PTX, cubin.image},
+          {EP_PTX, std::string(".version 99.9\n.target sm_70\n")}}) {
         ep_program program = nullptr;
-        CONTRACT_REFUSED_AS(EP_BUILD_FAILED, bench.table.program_build(bench.context.get(), bench.device, dialect, source.data(),
-                                                                       source.size(), "", nullptr, &program));
+        CONTRACT_REFUSED_AS(EP_BUILD_FAILED,
+                            bench.table.program_build(bench.context.get(), bench.device, dialect,
+                                                      source.data(), source.size(), "", nullptr,
+                                                      &program));
     }
 }
 
 TEST_CASE("a program released during a capture is unloaded after it") {
     if (driver().cuCtxRecordEvent == nullptr) {
-        MESSAGE("skipped: the driver marks no contexts, and a program stays as long as its context");
+        MESSAGE(
+            "skipped: the driver marks no contexts, and a program stays as long as its context");
         return;
     }
     const Bench bench = first_device();
@@ -529,14 +584,17 @@ TEST_CASE("a program released during a capture is unloaded after it") {
     REQUIRE(free_bytes() + half < before);
 
     const CUstream stream = native_stream(bench, queue);
-    check(driver_function<CUresult (*)(CUstream, int)>("cuStreamBeginCapture_v2")(stream, 0), "cuStreamBeginCapture");
+    check(driver_function<CUresult (*)(CUstream, int)>("cuStreamBeginCapture_v2")(stream, 0),
+          "cuStreamBeginCapture");
     kernel.reset();
     program.reset();
     CUgraph graph = nullptr;
-    check(driver_function<CUresult (*)(CUstream, CUgraph *)>("cuStreamEndCapture")(stream, &graph), "cuStreamEndCapture");
+    check(driver_function<CUresult (*)(CUstream, CUgraph *)>("cuStreamEndCapture")(stream, &graph),
+          "cuStreamEndCapture");
     check(driver_function<CUresult (*)(CUgraph)>("cuGraphDestroy")(graph), "cuGraphDestroy");
     for (int tries = 0; tries < 100 && free_bytes() + half < before; ++tries) {
-        build(bench, EP_CUDA_CPP, "extern \"C\" __global__ void other() {}");  // at which what has left is looked after
+        // at which what has left is looked after
+        build(bench, EP_CUDA_CPP, "extern \"C\" __global__ void other() {}");
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
     CHECK(free_bytes() + half > before);
@@ -552,7 +610,8 @@ TEST_CASE("a kernel reports its use of the device's resources") {
             x[threadIdx.x] = kept[127 - threadIdx.x];
         })");
     ep_kernel_info info{};
-    CONTRACT_OK(bench.table.kernel_info(kernel_of(bench, program, "takes").get(), bench.device, &info));
+    CONTRACT_OK(
+        bench.table.kernel_info(kernel_of(bench, program, "takes").get(), bench.device, &info));
     CHECK(info.registers > 0);
     CHECK(info.local_memory >= 2000);
     CHECK(info.max_work_group == 128);
@@ -567,21 +626,27 @@ TEST_CASE("structs go by value, and arguments of other sizes are refused") {
     };
     const Program program = build(bench, EP_CUDA_CPP, R"(
         struct Pair { double a; int b[5]; };
-        extern "C" __global__ void add(double *out, Pair pair, char c) { *out = pair.a + pair.b[4] + c; })");
+        extern "C" __global__ void add(double *out, Pair pair, char c) {
+            *out = pair.a + pair.b[4] + c;
+        })");
     const Kernel kernel = kernel_of(bench, program, "add");
     const Memory out(bench, EP_USM_DEVICE, 8);
     const Pair pair{1.5, {0, 0, 0, 0, 40}};
     const char c = 2;
-    run(bench, kernel, {1, {1}, {1}}, {pointer_argument(out.at()), bytes_argument(pair), bytes_argument(c)});
+    run(bench, kernel, {1, {1}, {1}},
+        {pointer_argument(out.at()), bytes_argument(pair), bytes_argument(c)});
     CHECK(out.read<double>(1)[0] == 43.5);
     if (driver().cuFuncGetParamInfo == nullptr)
         return;
     const Queue queue = bench.queue();
     const ep_range range{1, {1}, {1}};
-    const ep_argument wrong[] = {pointer_argument(out.at()), bytes_argument(pair), bytes_argument(pair)};
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, wrong, 3));
+    const ep_argument wrong[] = {pointer_argument(out.at()), bytes_argument(pair),
+                                 bytes_argument(pair)};
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range,
+                                                              nullptr, wrong, 3));
     CHECK(last_error().find("argument 2") != std::string::npos);
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, wrong, 2));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range,
+                                                              nullptr, wrong, 2));
 }
 
 TEST_CASE("dynamic shared memory may exceed 48 KiB, and several arguments follow each other") {
@@ -602,13 +667,15 @@ TEST_CASE("dynamic shared memory may exceed 48 KiB, and several arguments follow
     const std::int32_t second = 15'000;
     REQUIRE(bench.info.local_memory > 61'000);
     run(bench, kernel, {1, {64}, {64}},
-        {pointer_argument(out.at()), bytes_argument(second), local_argument(59'990), local_argument(16)});
+        {pointer_argument(out.at()), bytes_argument(second), local_argument(59'990),
+         local_argument(16)});
     CHECK(out.read<std::int32_t>(2) == std::vector<std::int32_t>{14'999, 15'000});
     const Queue queue = bench.queue();
     const ep_range range{1, {64}, {64}};
-    const ep_argument wrong[] = {pointer_argument(out.at()), bytes_argument(second), local_argument(bench.info.local_memory),
-                                 local_argument(16)};
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, wrong, 4));
+    const ep_argument wrong[] = {pointer_argument(out.at()), bytes_argument(second),
+                                 local_argument(bench.info.local_memory), local_argument(16)};
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range,
+                                                              nullptr, wrong, 4));
 }
 
 TEST_CASE("the kernel's own shared memory counts towards the 48 KiB") {
@@ -630,7 +697,8 @@ TEST_CASE("the kernel's own shared memory counts towards the 48 KiB") {
     REQUIRE(bench.info.local_memory >= 57'344);
     for (const std::int32_t dynamic : {8192, 10'240, 8193}) {
         run(bench, kernel, {1, {64}, {64}},
-            {pointer_argument(out.at()), bytes_argument(dynamic), local_argument(static_cast<std::size_t>(dynamic) * 4)});
+            {pointer_argument(out.at()), bytes_argument(dynamic),
+             local_argument(static_cast<std::size_t>(dynamic) * 4)});
         CHECK(out.read<std::int32_t>(1) == std::vector<std::int32_t>{4096 - dynamic});
     }
 }
@@ -651,22 +719,26 @@ TEST_CASE("the groups of a cooperative launch may wait for each other, and must 
     const std::uint64_t groups = bench.info.compute_units;
     const Memory arrived(bench, EP_USM_DEVICE, 4), out(bench, EP_USM_DEVICE, 4 * (groups + 1));
     arrived.write(std::vector<std::uint32_t>{0});
-    const std::vector<ep_argument> arguments{pointer_argument(arrived.at()), pointer_argument(out.at())};
+    const std::vector<ep_argument> arguments{pointer_argument(arrived.at()),
+                                             pointer_argument(out.at())};
     const ep_cooperation cooperation{1, {}};
     run(bench, kernel, {1, {groups}, {1}}, arguments, &cooperation);
-    CHECK(out.read<std::uint32_t>(groups) == std::vector<std::uint32_t>(groups, static_cast<std::uint32_t>(groups)));
+    CHECK(out.read<std::uint32_t>(groups) ==
+          std::vector<std::uint32_t>(groups, static_cast<std::uint32_t>(groups)));
     CHECK(out.read<std::uint32_t>(groups + 1).back() == 1);
     const Queue queue = bench.queue();
     const ep_range too_many{1, {1'000'000}, {1}};
-    CONTRACT_REFUSED_AS(EP_INVALID,
-                        bench.table.kernel_launch(queue.get(), kernel.get(), &too_many, &cooperation, arguments.data(), 2));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &too_many,
+                                                              &cooperation, arguments.data(), 2));
     CHECK(last_error().find("1000000 work-groups") != std::string::npos);
 }
 
 TEST_CASE("clusters share their groups' local memory, where the device has them") {
     const Bench bench = first_device();
     int has_clusters = 0;
-    check(driver().cuDeviceGetAttribute(&has_clusters, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, ordinal_of(bench)), "attribute");
+    check(driver().cuDeviceGetAttribute(&has_clusters, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH,
+                                        ordinal_of(bench)),
+          "attribute");
     const Program program = build(bench, EP_CUDA_CPP, R"(
         extern "C" __global__ void rank(unsigned *out) {
             unsigned rank = 0, size = 0;
@@ -686,7 +758,8 @@ TEST_CASE("clusters share their groups' local memory, where the device has them"
         const ep_cooperation cooperation{0, {size, 0, 0}};
         if (!has_clusters) {
             CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
-                                bench.table.kernel_launch(queue.get(), kernel.get(), &range, &cooperation, arguments.data(), 1));
+                                bench.table.kernel_launch(queue.get(), kernel.get(), &range,
+                                                          &cooperation, arguments.data(), 1));
             continue;
         }
         run(bench, kernel, range, arguments, &cooperation);
@@ -698,17 +771,20 @@ TEST_CASE("clusters share their groups' local memory, where the device has them"
         CHECK(out.read<std::uint32_t>(32) == expected);
     }
     const ep_cooperation uneven{0, {3, 0, 0}};
-    CONTRACT_REFUSED(bench.table.kernel_launch(queue.get(), kernel.get(), &range, &uneven, arguments.data(), 1));
+    CONTRACT_REFUSED(
+        bench.table.kernel_launch(queue.get(), kernel.get(), &range, &uneven, arguments.data(), 1));
 }
 
 TEST_CASE("more work-groups than CUDA numbers in a dimension are refused by both numbers") {
     const Bench bench = first_device();
     const Kernel kernel = bench.kernel(spin, "spin");
     const std::int64_t zero = 0;
-    const ep_argument arguments[] = {pointer_argument(nullptr), bytes_argument(zero), bytes_argument(zero)};
+    const ep_argument arguments[] = {pointer_argument(nullptr), bytes_argument(zero),
+                                     bytes_argument(zero)};
     const Queue queue = bench.queue();
     const ep_range range{2, {70'000, 32}, {1, 32}};
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 3));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(queue.get(), kernel.get(), &range,
+                                                              nullptr, arguments, 3));
     CHECK(last_error().find("70000 work-groups, and CUDA allows 65535") != std::string::npos);
 }
 

@@ -6,7 +6,8 @@
 
 namespace entrepot::contract {
 
-// A function of the driver that the backend does not use: driver_function<decltype(&::cuMemCreate)>("cuMemCreate").
+// A function of the driver that the backend does not use:
+// driver_function<decltype(&::cuMemCreate)>("cuMemCreate").
 template <class Function> Function driver_function(const char *name) {
     void *const library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);
     REQUIRE(library != nullptr);

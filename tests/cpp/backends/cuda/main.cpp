@@ -1,4 +1,5 @@
-// Runs the CUDA backend's tests; without a device they are skipped with the reason, or fail if ENTREPOT_REQUIRE names cuda.
+// Runs the CUDA backend's tests; without a device they are skipped with the reason, or fail if
+// ENTREPOT_REQUIRE names cuda.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "backends/cuda/table.hpp"
 

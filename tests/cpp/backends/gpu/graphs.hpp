@@ -10,8 +10,9 @@ namespace entrepot::contract {
 // The argument `find` returns a driver's function by name: `prefix` and the rest. Name `begin` is
 // that of the function that begins a capture. Function `inside` runs its second argument with the
 // stream's context current.
-inline Graphs graphs_of(const std::function<void *(const std::string &)> &find, const std::string &prefix,
-                        const std::string &begin, const std::function<void(void *, const std::function<void()> &)> &inside) {
+inline Graphs graphs_of(const std::function<void *(const std::string &)> &find,
+                        const std::string &prefix, const std::string &begin,
+                        const std::function<void(void *, const std::function<void()> &)> &inside) {
     const auto call = [find, prefix](const std::string &name, auto... arguments) {
         void *const found = find(prefix + name);
         REQUIRE_MESSAGE(found != nullptr, prefix, name);
@@ -28,8 +29,9 @@ inline Graphs graphs_of(const std::function<void *(const std::string &)> &find, 
         bool has_run = false;
         inside(stream, [&] {
             void *ready = nullptr;
-            has_run = call("GraphInstantiateWithFlags", &ready, graph, 0ull) && call("GraphLaunch", ready, stream) &&
-                      call("StreamSynchronize", stream) && call("GraphExecDestroy", ready);
+            has_run = call("GraphInstantiateWithFlags", &ready, graph, 0ull) &&
+                      call("GraphLaunch", ready, stream) && call("StreamSynchronize", stream) &&
+                      call("GraphExecDestroy", ready);
         });
         return has_run;
     };

@@ -13,7 +13,8 @@ namespace entrepot::contract {
 namespace {
 
 const Subject &subject() {
-    static const Subject only{&gpu_table(), backends::ENTREPOT_GPU::source_dialect, "", gpu_kernels::spin, ""};
+    static const Subject only{&gpu_table(), backends::ENTREPOT_GPU::source_dialect, "",
+                              gpu_kernels::spin, ""};
     return only;
 }
 
@@ -37,7 +38,8 @@ TEST_SUITE_BEGIN("two devices");
 TEST_CASE("blocks are copied between devices by a queue of either, in order") {
     with_two([](const Bench &first, const Bench &second) {
         std::mt19937 random(5);
-        for (const std::size_t bytes : {std::size_t{1}, std::size_t{100'000}, std::size_t{20} << 20}) {
+        for (const std::size_t bytes :
+             {std::size_t{1}, std::size_t{100'000}, std::size_t{20} << 20}) {
             const std::vector<std::uint8_t> values = random_bytes(random, bytes);
             for (const Bench *of_queue : {&first, &second}) {
                 const Memory here(first, EP_USM_DEVICE, bytes), there(second, EP_USM_DEVICE, bytes),
@@ -75,8 +77,8 @@ TEST_CASE("a pointer's device is found in either context") {
         const Memory there(second, EP_USM_DEVICE, 1000);
         for (const Bench *bench : {&first, &second}) {
             ep_allocation found{};
-            CONTRACT_OK(
-                first.table.memory_query(bench->context.get(), there.at(), 1000, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
+            CONTRACT_OK(first.table.memory_query(bench->context.get(), there.at(), 1000,
+                                                 EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
             CHECK(found.kind == EP_USM_DEVICE);
             CHECK(found.device == second.device);
         }
@@ -88,7 +90,8 @@ TEST_CASE("kernels and strided copies reach a peer's memory once access is enabl
         std::int32_t can = 0;
         CONTRACT_OK(first.table.peer_can_access(first.device, second.device, &can));
         if (!can) {
-            CONTRACT_REFUSED_AS(EP_UNSUPPORTED, first.table.peer_enable_access(first.context.get(), second.device));
+            CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
+                                first.table.peer_enable_access(first.context.get(), second.device));
             MESSAGE("skipped: the devices have no way to each other");
             return;
         }
@@ -97,21 +100,25 @@ TEST_CASE("kernels and strided copies reach a peer's memory once access is enabl
         const Memory there(second, EP_USM_DEVICE, 16);
         const Kernel kernel = first.kernel(subject().spin, "spin");
         const std::int64_t steps = 1, value = 123;
-        const ep_argument arguments[] = {pointer_argument(there.at()), bytes_argument(steps), bytes_argument(value)};
+        const ep_argument arguments[] = {pointer_argument(there.at()), bytes_argument(steps),
+                                         bytes_argument(value)};
         const ep_range range{1, {1}, {1}};
         const Queue queue = first.queue();
-        CONTRACT_OK(first.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 3));
+        CONTRACT_OK(
+            first.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 3));
         first.wait(queue);
         CHECK(there.read<std::int64_t>(1)[0] == 123);
 
         const std::size_t items = 1000;
-        const Memory source(second, EP_USM_DEVICE, 8 * items), target(first, EP_USM_DEVICE, 4 * items);
+        const Memory source(second, EP_USM_DEVICE, 8 * items),
+            target(first, EP_USM_DEVICE, 4 * items);
         std::vector<std::int32_t> values(2 * items);
         std::iota(values.begin(), values.end(), 0);
         source.write(values);
         const std::int64_t extent = items, four = 4, eight = 8;
         const ep_box box{1, 4, &extent};
-        CONTRACT_OK(first.table.memory_copy_strided(queue.get(), &box, target.at(), &four, source.at(), &eight));
+        CONTRACT_OK(first.table.memory_copy_strided(queue.get(), &box, target.at(), &four,
+                                                    source.at(), &eight));
         first.wait(queue);
         CHECK(target.read<std::int32_t>(items)[999] == 1998);
     });
@@ -123,7 +130,8 @@ TEST_CASE("each device works while the other's context is current") {
         CONTRACT_OK(first.table.context_native(first.context.get(), &native));
         using Native = decltype(current_context());
         const backends::ENTREPOT_GPU::Current current(static_cast<Native>(native));
-        const Memory there(second, EP_USM_DEVICE, 4000), shared(second, EP_USM_SHARED, 4000), pinned(second, EP_USM_HOST, 4000);
+        const Memory there(second, EP_USM_DEVICE, 4000), shared(second, EP_USM_SHARED, 4000),
+            pinned(second, EP_USM_HOST, 4000);
         for (const Memory *memory : {&there, &shared, &pinned}) {
             const Queue queue = second.queue();
             const std::uint64_t item = 0x0102030405060708;

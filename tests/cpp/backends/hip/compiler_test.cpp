@@ -17,7 +17,8 @@ const std::string source = R"(
     template <class T> __global__ void scale(T *x, T by) { x[threadIdx.x] *= by; }
     extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2; })";
 
-Request request(std::string text = source, Words options = {}, std::string architecture = "gfx90a") {
+Request request(std::string text = source, Words options = {},
+                std::string architecture = "gfx90a") {
     return {std::move(text), std::move(options), "", {std::move(architecture)}};
 }
 
@@ -28,21 +29,25 @@ void check_refused(ep_status status, const std::string &words, const Request &as
         FAIL("it was compiled");
     } catch (const Refusal &refusal) {
         CHECK(refusal.status == status);
-        CHECK_MESSAGE((refusal.what() + log).find(words) != std::string::npos, refusal.what(), "\n", log);
+        CHECK_MESSAGE((refusal.what() + log).find(words) != std::string::npos, refusal.what(), "\n",
+                      log);
     }
 }
 
 // True if a code object or a bundle names the kernel.
-bool holds(const Code &code, const std::string &name) { return code.image.find(name) != std::string::npos; }
+bool holds(const Code &code, const std::string &name) {
+    return code.image.find(name) != std::string::npos;
+}
 
 }  // namespace
 
 TEST_CASE("options that bring in files are known") {
-    for (const char *option :
-         {"-I", "-isystem", "-iquote/place", "-idirafter", "-imacros", "-include", "--include-directory=/place",
-          "-mlink-builtin-bitcode", "@options", "-Xclang", "-fprofile-use=/file"})
+    for (const char *option : {"-I", "-isystem", "-iquote/place", "-idirafter", "-imacros",
+                               "-include", "--include-directory=/place", "-mlink-builtin-bitcode",
+                               "@options", "-Xclang", "-fprofile-use=/file"})
         CHECK_MESSAGE(name_files({option}), option);
-    for (const char *option : {"--offload-arch=gfx90a", "-DI=1", "-std=c++20", "-O3", "-munsafe-fp-atomics", "-ffast-math"})
+    for (const char *option : {"--offload-arch=gfx90a", "-DI=1", "-std=c++20", "-O3",
+                               "-munsafe-fp-atomics", "-ffast-math"})
         CHECK_FALSE_MESSAGE(name_files({option}), option);
     setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "-O2 -include header.h", 1);
     CHECK(name_files({}));
@@ -69,7 +74,8 @@ TEST_CASE("a template has the name that the compiler gave it") {
     const Code code = compile(one, log);
     CHECK(holds(code, "scale"));
     CHECK_MESSAGE(holds(code, code.lowered_name), code.lowered_name);
-    CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name, "the second time it comes from the cache");
+    CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name,
+                  "the second time it comes from the cache");
 }
 
 TEST_CASE("the environment's options are part of the cache's key") {
@@ -85,11 +91,13 @@ TEST_CASE("an architecture that the compiler does not know is refused with those
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999:xnack-"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {"--gpu-architecture=gfx9999"}));
-    check_refused(EP_BUILD_FAILED, "gfx90a:nothing+", request(source, {"--offload-arch=gfx90a:nothing+"}));
+    check_refused(EP_BUILD_FAILED, "gfx90a:nothing+",
+                  request(source, {"--offload-arch=gfx90a:nothing+"}));
     check_refused(EP_BUILD_FAILED, "", request(source, {"--offload-arch="}));
     check_refused(EP_BUILD_FAILED, "", request(source, {}, ""));
     if (newest_rtc().path.ends_with("libamdhip64.so.5"))
-        check_refused(EP_BUILD_FAILED, "does not know the architecture 'gfx942': it compiles for gfx600, ",
+        check_refused(EP_BUILD_FAILED,
+                      "does not know the architecture 'gfx942': it compiles for gfx600, ",
                       request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));
 }
 
@@ -118,9 +126,9 @@ TEST_CASE("the architecture may be the user's choice") {
 
 TEST_CASE("the kernels of the contract compile, and our own") {
     std::string log;
-    for (const auto &[text, name] :
-         {std::pair(contract::gpu_kernels::indices, "indices"), std::pair(contract::gpu_kernels::spin, "spin"),
-          std::pair(contract::gpu_kernels::reverse, "reverse")})
+    for (const auto &[text, name] : {std::pair(contract::gpu_kernels::indices, "indices"),
+                                     std::pair(contract::gpu_kernels::spin, "spin"),
+                                     std::pair(contract::gpu_kernels::reverse, "reverse")})
         CHECK(holds(compile(request(text), log), name));
     const Code walks = compile(request(walk_text, {"-std=c++17"}), log);
     for (const char *verb : {"copy_", "deep_copy_", "fill_", "deep_fill_", "transpose_"})

@@ -9,15 +9,16 @@ namespace entrepot::contract {
 namespace {
 
 const Graphs &graphs() {
-    static const Graphs only =
-        graphs_of([](const std::string &name) { return dlsym(backends::hip::hip_library(), name.c_str()); }, "hip",
-                  "StreamBeginCapture", [](void *, const std::function<void()> &body) { body(); });
+    static const Graphs only = graphs_of(
+        [](const std::string &name) { return dlsym(backends::hip::hip_library(), name.c_str()); },
+        "hip", "StreamBeginCapture", [](void *, const std::function<void()> &body) { body(); });
     return only;
 }
 
 const Subject &hip_cpp() {
-    static const Subject subject{&gpu_table(), EP_HIP_CPP, gpu_kernels::indices, gpu_kernels::spin, gpu_kernels::reverse,
-                                 true,         &graphs()};
+    static const Subject subject{&gpu_table(),      EP_HIP_CPP,           gpu_kernels::indices,
+                                 gpu_kernels::spin, gpu_kernels::reverse, true,
+                                 &graphs()};
     return subject;
 }
 

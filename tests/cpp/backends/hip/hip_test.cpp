@@ -66,27 +66,32 @@ TEST_CASE("our calls leave no pending error in the runtime") {
     CHECK_FALSE(idle);
     ep_allocation found{};
     int on_the_stack = 0;
-    CONTRACT_OK(bench.table.memory_query(bench.context.get(), &on_the_stack, 4, EP_QUERY_SIZE, &found));
+    CONTRACT_OK(
+        bench.table.memory_query(bench.context.get(), &on_the_stack, 4, EP_QUERY_SIZE, &found));
     CHECK(found.kind == EP_USM_UNKNOWN);
     CHECK(driver().hipGetLastError() == 0);
     bench.wait(queue);
 }
 
-TEST_CASE("a code object is loaded as it is, and anything else refused before the runtime sees it") {
+TEST_CASE(
+    "a code object is loaded as it is, and anything else refused before the runtime sees it") {
     const Bench bench = first_device();
     std::string log;
-    const std::string image = backends::hip::compile({gpu_kernels::spin, {}, "", backends::hip::target_of(0)}, log).image;
+    const std::string image =
+        backends::hip::compile({gpu_kernels::spin, {}, "", backends::hip::target_of(0)}, log).image;
     ep_program program = nullptr;
-    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_HSACO, image.data(), image.size(), "", nullptr,
-                                          &program));
+    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_HSACO, image.data(),
+                                          image.size(), "", nullptr, &program));
     ep_kernel kernel = nullptr;
     CONTRACT_OK(bench.table.program_kernel(program, "spin", &kernel));
     bench.table.kernel_release(kernel);
     bench.table.program_release(program);
-    CONTRACT_REFUSED_AS(EP_BUILD_FAILED, bench.table.program_build(bench.context.get(), bench.device, EP_HSACO, "nonsense", 8, "",
-                                                                   nullptr, &program));
-    CONTRACT_REFUSED_AS(EP_UNSUPPORTED, bench.table.program_build(bench.context.get(), bench.device, EP_PTX, "nonsense", 8, "",
-                                                                  nullptr, &program));
+    CONTRACT_REFUSED_AS(EP_BUILD_FAILED,
+                        bench.table.program_build(bench.context.get(), bench.device, EP_HSACO,
+                                                  "nonsense", 8, "", nullptr, &program));
+    CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
+                        bench.table.program_build(bench.context.get(), bench.device, EP_PTX,
+                                                  "nonsense", 8, "", nullptr, &program));
 }
 
 }  // namespace entrepot::contract

@@ -2,8 +2,10 @@
 // Compiling is the test; there is nothing to run.
 #include <hip/hip_runtime_api.h>
 
-#define CHECK_SAME(ours, theirs) static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs), #ours)
-#define CHECK_PLACE(ours, field, theirs, of_theirs) static_assert(offsetof(ours, field) == offsetof(theirs, of_theirs), #field)
+#define CHECK_SAME(ours, theirs)                                                                   \
+    static_assert(static_cast<long long>(ours) == static_cast<long long>(theirs), #ours)
+#define CHECK_PLACE(ours, field, theirs, of_theirs)                                                \
+    static_assert(offsetof(ours, field) == offsetof(theirs, of_theirs), #field)
 
 #include "backends/hip/driver.hpp"
 
@@ -29,20 +31,26 @@ CHECK_SAME(ours::CUDA_ERROR_LAUNCH_FAILED, hipErrorLaunchFailure);
 CHECK_SAME(ours::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, hipErrorCooperativeLaunchTooLarge);
 CHECK_SAME(ours::CUDA_ERROR_NOT_SUPPORTED, hipErrorNotSupported);
 
-CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS, hipDeviceAttributeConcurrentManagedAccess);
+CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS,
+           hipDeviceAttributeConcurrentManagedAccess);
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, hipDeviceAttributeCooperativeLaunch);
-CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, hipDeviceAttributeComputeCapabilityMajor);
+CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+           hipDeviceAttributeComputeCapabilityMajor);
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, hipDeviceAttributeMaxBlockDimX);
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, hipDeviceAttributeMaxBlockDimY);
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, hipDeviceAttributeMaxBlockDimZ);
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, hipDeviceAttributeMaxThreadsPerBlock);
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MAX_PITCH, hipDeviceAttributeMaxPitch);
-CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, hipDeviceAttributeComputeCapabilityMinor);
+CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+           hipDeviceAttributeComputeCapabilityMinor);
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, hipDeviceAttributeMultiprocessorCount);
-CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, hipDeviceAttributePageableMemoryAccess);
-CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, hipDeviceAttributeMaxSharedMemoryPerBlock);
+CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS,
+           hipDeviceAttributePageableMemoryAccess);
+CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+           hipDeviceAttributeMaxSharedMemoryPerBlock);
 CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_WARP_SIZE, hipDeviceAttributeWarpSize);
-CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, hipDeviceAttributeMemoryPoolsSupported);
+CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED,
+           hipDeviceAttributeMemoryPoolsSupported);
 
 CHECK_SAME(ours::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
 CHECK_SAME(ours::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
@@ -79,7 +87,8 @@ CHECK_PLACE(ours::hipMemcpy3DParms, width, ::hipMemcpy3DParms, extent);
 CHECK_PLACE(ours::hipMemcpy3DParms, kind, ::hipMemcpy3DParms, kind);
 
 #if HIP_VERSION_MAJOR >= 6
-CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, hipDeviceAttributeVirtualMemoryManagementSupported);
+CHECK_SAME(ours::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+           hipDeviceAttributeVirtualMemoryManagementSupported);
 CHECK_SAME(sizeof(ours::CUmemAllocationProp), sizeof(hipMemAllocationProp));
 CHECK_PLACE(ours::CUmemAllocationProp, location, hipMemAllocationProp, location);
 #endif

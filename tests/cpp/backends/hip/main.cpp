@@ -1,4 +1,5 @@
-// Runs the HIP backend's tests; without a device they are skipped with the reason, or fail if ENTREPOT_REQUIRE names hip.
+// Runs the HIP backend's tests; without a device they are skipped with the reason, or fail if
+// ENTREPOT_REQUIRE names hip.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "backends/hip/table.hpp"
 

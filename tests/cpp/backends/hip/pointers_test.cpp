@@ -60,7 +60,8 @@ TEST_CASE("HIP 5 numbers kinds of memory from 0, and refuses unknown pointers") 
 
     Fabricated::status = CUDA_ERROR_INVALID_VALUE;
     CHECK(asked().is_pageable());
-    CHECK_MESSAGE(Fabricated::forgotten == 1, "the error is ours, and no other library is to find it");
+    CHECK_MESSAGE(Fabricated::forgotten == 1,
+                  "the error is ours, and no other library is to find it");
 }
 
 TEST_CASE("HIP 6 and 7 number kinds from 1, and return 0 for unknown pointers") {
@@ -84,7 +85,9 @@ TEST_CASE("an allocation's range is reported if the runtime knows it") {
     Fabricated::answer.type = 2;
     CHECK(asked().base == 0x1000);
     CHECK(asked().size == 256);
-    runtime.made.hipMemGetAddressRange = [](CUdeviceptr *, std::size_t *, CUdeviceptr) { return CUDA_ERROR_NOT_FOUND; };
+    runtime.made.hipMemGetAddressRange = [](CUdeviceptr *, std::size_t *, CUdeviceptr) {
+        return CUDA_ERROR_NOT_FOUND;
+    };
     CHECK(asked().size == 0);
     CHECK(Fabricated::forgotten == 1);
 }

@@ -1,4 +1,5 @@
-// Runs the SYCL backend's tests; without a SYCL device they are skipped with the reason, or fail if ENTREPOT_REQUIRE names sycl.
+// Runs the SYCL backend's tests; without a SYCL device they are skipped with the reason, or fail if
+// ENTREPOT_REQUIRE names sycl.
 #define DOCTEST_CONFIG_IMPLEMENT
 #include "plugin.hpp"
 #include "required.hpp"
@@ -35,14 +36,15 @@ int main(int argc, char **argv) {
     constexpr int skipped = 77;
     std::uint32_t count = 0;
     if (entrepot::contract::sycl_table().device_count(&count) != EP_OK) {
-        std::fprintf(stderr, "the devices cannot be listed: %s\n", entrepot::contract::last_error().c_str());
+        std::fprintf(stderr, "the devices cannot be listed: %s\n",
+                     entrepot::contract::last_error().c_str());
         return 1;
     }
     if (count == 0) {
-        std::fputs(
-            "skipped: the SYCL runtime lists no device; for the CPU, install intel-opencl-rt and set OCL_ICD_FILENAMES to its "
-            "libintelocl.so\n",
-            stderr);
+        std::fputs("skipped: the SYCL runtime lists no device; for the CPU, install "
+                   "intel-opencl-rt and set OCL_ICD_FILENAMES to its "
+                   "libintelocl.so\n",
+                   stderr);
         return entrepot::contract::is_required("sycl") ? 1 : skipped;
     }
     return doctest::Context(argc, argv).run();

@@ -20,8 +20,8 @@ static std::atomic<bool> is_lost{false};
 bool sycl::queue::ext_oneapi_empty() const {
     if (is_lost)
         throw sycl::exception(sycl::make_error_code(sycl::errc::runtime), "the device is lost");
-    static const auto of_the_runtime =
-        reinterpret_cast<bool (*)(const sycl::queue *)>(dlsym(RTLD_NEXT, "_ZNK4sycl3_V15queue16ext_oneapi_emptyEv"));
+    static const auto of_the_runtime = reinterpret_cast<bool (*)(const sycl::queue *)>(
+        dlsym(RTLD_NEXT, "_ZNK4sycl3_V15queue16ext_oneapi_emptyEv"));
     return of_the_runtime(this);
 }
 
@@ -71,15 +71,19 @@ Context wrap(const Bench &bench, const sycl::context &native) {
 // unlike the runtime.
 Queue wrap(const Bench &bench, const sycl::queue &native) {
     ep_queue handle = nullptr;
-    CONTRACT_OK(bench.table.queue_from_native(nullptr, const_cast<sycl::queue *>(&native), &handle));
+    CONTRACT_OK(
+        bench.table.queue_from_native(nullptr, const_cast<sycl::queue *>(&native), &handle));
     return {handle, bench.table.queue_release};
 }
 
-std::vector<ep_device> partition(const Bench &bench, ep_partition how, std::vector<std::uint32_t> counts) {
+std::vector<ep_device> partition(const Bench &bench, ep_partition how,
+                                 std::vector<std::uint32_t> counts) {
     std::size_t count = 0;
-    CONTRACT_OK(bench.table.device_partition(bench.device, how, counts.data(), counts.size(), nullptr, &count));
+    CONTRACT_OK(bench.table.device_partition(bench.device, how, counts.data(), counts.size(),
+                                             nullptr, &count));
     std::vector<ep_device> devices(count);
-    CONTRACT_OK(bench.table.device_partition(bench.device, how, counts.data(), counts.size(), devices.data(), &count));
+    CONTRACT_OK(bench.table.device_partition(bench.device, how, counts.data(), counts.size(),
+                                             devices.data(), &count));
     return devices;
 }
 
@@ -100,7 +104,8 @@ TEST_CASE("devices are numbered as sycl::device::get_devices() lists them") {
         const Bench bench(subject(), devices[i]);
         CHECK(native_device(bench) == natives[i]);
         CHECK(bench.info.score == sycl::default_selector_v(natives[i]));
-        CHECK(natives[i].get_platform().ext_oneapi_get_default_context() == native_context(bench, bench.context));
+        CHECK(natives[i].get_platform().ext_oneapi_get_default_context() ==
+              native_context(bench, bench.context));
         if (natives[i].get_backend() == sycl::backend::opencl)
             CHECK(std::string(bench.info.backend) == "opencl");
     }
@@ -132,10 +137,11 @@ TEST_CASE("contexts are interned from many threads, dying ones included") {
         threads.emplace_back([&] {
             for (int round = 0; round < 5000; ++round) {
                 ep_context handle = nullptr;
-                failures += bench.table.context_from_native(const_cast<sycl::context *>(&native), &handle) != EP_OK;
+                failures += bench.table.context_from_native(const_cast<sycl::context *>(&native),
+                                                            &handle) != EP_OK;
                 void *inside = nullptr;
-                failures +=
-                    bench.table.context_native(handle, &inside) != EP_OK || *static_cast<sycl::context *>(inside) != native;
+                failures += bench.table.context_native(handle, &inside) != EP_OK ||
+                            *static_cast<sycl::context *>(inside) != native;
                 bench.table.context_release(handle);
             }
         });
@@ -144,7 +150,8 @@ TEST_CASE("contexts are interned from many threads, dying ones included") {
     CHECK(failures == 0);
 }
 
-TEST_CASE("a partition gives the same sub-devices every time, numbered apart from those of other partitions") {
+TEST_CASE("a partition gives the same sub-devices every time, numbered apart from those of other "
+          "partitions") {
     const Bench bench = first_device();
     if (!is_partitionable(bench))
         return;
@@ -167,7 +174,9 @@ TEST_CASE("a partition gives the same sub-devices every time, numbered apart fro
     CHECK(again == halves[1]);
 
     // A foreign sub-device is a device of its own, with the right parent, and keeps its handle.
-    const auto theirs = native_device(bench).create_sub_devices<sycl::info::partition_property::partition_equally>(1);
+    const auto theirs =
+        native_device(bench).create_sub_devices<sycl::info::partition_property::partition_equally>(
+            1);
     CONTRACT_OK(bench.table.device_from_native(const_cast<sycl::device *>(&theirs[0]), &again));
     ep_device parent = nullptr, once_more = nullptr;
     CONTRACT_OK(bench.table.device_parent(again, &parent));
@@ -181,18 +190,23 @@ TEST_CASE("partitions that the device does not offer are refused with what it of
     std::size_t count = 0;
     const std::uint32_t numa = EP_AFFINITY_NUMA, zero = 0, too_many = bench.info.compute_units + 1;
     if (!bench.has(EP_PARTITION_BY_AFFINITY)) {
-        CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
-                            bench.table.device_partition(bench.device, EP_BY_AFFINITY, &numa, 1, nullptr, &count));
+        CONTRACT_REFUSED_AS(
+            EP_UNSUPPORTED,
+            bench.table.device_partition(bench.device, EP_BY_AFFINITY, &numa, 1, nullptr, &count));
         CHECK(last_error().find("what it offers") != std::string::npos);
     }
     if (!is_partitionable(bench))
         return;
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.device_partition(bench.device, EP_EQUALLY, &zero, 1, nullptr, &count));
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.device_partition(bench.device, EP_EQUALLY, &too_many, 1, nullptr, &count));
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.device_partition(bench.device, EP_BY_COUNTS, nullptr, 0, nullptr, &count));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.device_partition(bench.device, EP_EQUALLY, &zero, 1,
+                                                                 nullptr, &count));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.device_partition(bench.device, EP_EQUALLY,
+                                                                 &too_many, 1, nullptr, &count));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.device_partition(bench.device, EP_BY_COUNTS,
+                                                                 nullptr, 0, nullptr, &count));
 }
 
-TEST_CASE("a sub-device lives in a context of its own, and memory of it is not memory of the default context") {
+TEST_CASE("a sub-device lives in a context of its own, and memory of it is not memory of the "
+          "default context") {
     const Bench bench = first_device();
     if (!is_partitionable(bench))
         return;
@@ -207,12 +221,15 @@ TEST_CASE("a sub-device lives in a context of its own, and memory of it is not m
     CONTRACT_OK(bench.table.queue_create(own.get(), sub, 0, &queue));
     const Queue in_own(queue, bench.table.queue_release);
     void *pointer = nullptr;
-    CONTRACT_OK(bench.table.memory_allocate(own.get(), sub, EP_USM_SHARED, 1000, 0, nullptr, &pointer));
+    CONTRACT_OK(
+        bench.table.memory_allocate(own.get(), sub, EP_USM_SHARED, 1000, 0, nullptr, &pointer));
     ep_allocation found{};
-    CONTRACT_OK(bench.table.memory_query(own.get(), pointer, 1000, EP_QUERY_DEVICE | EP_QUERY_SIZE, &found));
+    CONTRACT_OK(bench.table.memory_query(own.get(), pointer, 1000, EP_QUERY_DEVICE | EP_QUERY_SIZE,
+                                         &found));
     CHECK(found.kind == EP_USM_SHARED);
     CHECK((found.device == sub || found.device == nullptr));
-    CONTRACT_OK(bench.table.memory_query(bench.context.get(), pointer, 1000, EP_QUERY_DEVICE, &found));
+    CONTRACT_OK(
+        bench.table.memory_query(bench.context.get(), pointer, 1000, EP_QUERY_DEVICE, &found));
     CHECK(found.kind == EP_USM_UNKNOWN);
     const std::int32_t item = 9;
     CONTRACT_OK(bench.table.memory_fill(in_own.get(), pointer, &item, 4, 250));
@@ -230,8 +247,8 @@ TEST_CASE("a query sees where an allocation begins and ends") {
     const Memory memory(bench, EP_USM_SHARED, 4096), neighbour(bench, EP_USM_SHARED, 4096);
     ep_allocation found{};
     const auto query = [&](std::ptrdiff_t offset, std::size_t bytes) {
-        CONTRACT_OK(
-            bench.table.memory_query(bench.context.get(), memory.at(offset), bytes, EP_QUERY_SIZE | EP_QUERY_DEVICE, &found));
+        CONTRACT_OK(bench.table.memory_query(bench.context.get(), memory.at(offset), bytes,
+                                             EP_QUERY_SIZE | EP_QUERY_DEVICE, &found));
     };
     query(100, 3996);
     CHECK(found.contained == 1);
@@ -247,9 +264,11 @@ TEST_CASE("a query sees where an allocation begins and ends") {
     CHECK(found.contained == 0);
 }
 
-TEST_CASE("work on a wrapped out-of-order queue follows what others submitted before, and what they submit later follows it") {
+TEST_CASE("work on a wrapped out-of-order queue follows what others submitted before, and what "
+          "they submit later follows it") {
     const Bench bench = first_device();
-    const Queue queue = wrap(bench, sycl::queue(native_context(bench, bench.context), native_device(bench)));
+    const Queue queue =
+        wrap(bench, sycl::queue(native_context(bench, bench.context), native_device(bench)));
     sycl::queue &theirs = native_queue(bench, queue);
     std::uint32_t flags = 0;
     CONTRACT_OK(bench.table.queue_flags(queue.get(), &flags));
@@ -325,9 +344,9 @@ TEST_CASE("events order queues of different contexts, wrapped events too, withou
     const Slow slow(bench);
     const Queue producer = bench.queue();
     for (const bool in_order : {true, false}) {
-        const Queue consumer =
-            wrap(bench, in_order ? sycl::queue(elsewhere, native_device(bench), sycl::property::queue::in_order{})
-                                 : sycl::queue(elsewhere, native_device(bench)));
+        const Queue consumer = wrap(bench, in_order ? sycl::queue(elsewhere, native_device(bench),
+                                                                  sycl::property::queue::in_order{})
+                                                    : sycl::queue(elsewhere, native_device(bench)));
         sycl::queue &native = native_queue(bench, consumer);
         std::int64_t *const copied = sycl::malloc_shared<std::int64_t>(2, native);
         for (const bool wrapped : {false, true}) {
@@ -360,7 +379,8 @@ TEST_CASE("a chain of waits through three contexts holds, also where the runtime
     const Slow slow(bench);
     const Queue producer = bench.queue();
     const sycl::context second(native_device(bench)), third(native_device(bench));
-    const Queue middle = wrap(bench, sycl::queue(second, native_device(bench), sycl::property::queue::in_order{}));
+    const Queue middle =
+        wrap(bench, sycl::queue(second, native_device(bench), sycl::property::queue::in_order{}));
     const auto wait_through = [&](const Queue &end, std::int64_t value) {
         const sycl::queue &last = native_queue(bench, end);
         std::int64_t *const copied = sycl::malloc_shared<std::int64_t>(1, last);
@@ -374,9 +394,13 @@ TEST_CASE("a chain of waits through three contexts holds, also where the runtime
         sycl::free(copied, last);
     };
     wait_through(wrap(bench, sycl::queue(second, native_device(bench))), 41);
-    wait_through(wrap(bench, sycl::queue(second, native_device(bench), sycl::property::queue::in_order{})), 42);
+    wait_through(
+        wrap(bench, sycl::queue(second, native_device(bench), sycl::property::queue::in_order{})),
+        42);
     wait_through(wrap(bench, sycl::queue(third, native_device(bench))), 43);
-    wait_through(wrap(bench, sycl::queue(third, native_device(bench), sycl::property::queue::in_order{})), 44);
+    wait_through(
+        wrap(bench, sycl::queue(third, native_device(bench), sycl::property::queue::in_order{})),
+        44);
 }
 
 TEST_CASE("an asynchronous error is reported once by the next wait, and is not fatal") {
@@ -428,7 +452,8 @@ TEST_CASE("an unreferenced queue of a lost device does not block new queues") {
     bench.wait(bench.queue());
 }
 
-TEST_CASE("SYCL source that would crash the compiler in this process is refused before it sees it") {
+TEST_CASE(
+    "SYCL source that would crash the compiler in this process is refused before it sees it") {
     const Bench bench = first_device();
     std::uint32_t mask = 0;
     CONTRACT_OK(bench.table.program_dialects(bench.device, &mask));
@@ -437,13 +462,15 @@ TEST_CASE("SYCL source that would crash the compiler in this process is refused 
         return;
     }
     std::string log;
-    const ep_sink sink{
-        &log, [](void *user, const char *text, std::size_t length) { static_cast<std::string *>(user)->append(text, length); }};
+    const ep_sink sink{&log, [](void *user, const char *text, std::size_t length) {
+                           static_cast<std::string *>(user)->append(text, length);
+                       }};
     ep_program program = nullptr;
-    const std::string deadly =
-        "#include <sycl/sycl.hpp>\nvoid f(sycl::group<1> g) { auto p = sycl::ext::oneapi::group_local_memory<int>(g); }";
-    CONTRACT_REFUSED_AS(EP_BUILD_FAILED, bench.table.program_build(bench.context.get(), bench.device, EP_SYCL_SOURCE,
-                                                                   deadly.data(), deadly.size(), "", &sink, &program));
+    const std::string deadly = "#include <sycl/sycl.hpp>\nvoid f(sycl::group<1> g) { auto p = "
+                               "sycl::ext::oneapi::group_local_memory<int>(g); }";
+    CONTRACT_REFUSED_AS(EP_BUILD_FAILED, bench.table.program_build(
+                                             bench.context.get(), bench.device, EP_SYCL_SOURCE,
+                                             deadly.data(), deadly.size(), "", &sink, &program));
     CHECK(log.find("work_group_memory") != std::string::npos);
 
     const std::string harmless = R"(#include <sycl/sycl.hpp>
@@ -451,10 +478,12 @@ TEST_CASE("SYCL source that would crash the compiler in this process is refused 
         constexpr const char *words = "group_local_memory \" group_local_memory";
         constexpr char quote = '"';
         constexpr long million = 1'000'000;
-        extern "C" SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<1>))
+        extern "C"
+        SYCL_EXT_ONEAPI_FUNCTION_PROPERTY((sycl::ext::oneapi::experimental::nd_range_kernel<1>))
         void group_local_memory_not(int *p) { *p = FIVE; })";
-    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_SYCL_SOURCE, harmless.data(), harmless.size(),
-                                          " -DFIVE=5 ", &sink, &program));
+    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_SYCL_SOURCE,
+                                          harmless.data(), harmless.size(), " -DFIVE=5 ", &sink,
+                                          &program));
     const Program keep(program, bench.table.program_release);
     ep_kernel kernel = nullptr;
     CONTRACT_OK(bench.table.program_kernel(program, "group_local_memory_not", &kernel));
@@ -472,22 +501,69 @@ TEST_CASE("a SPIR-V module runs") {
     // kernel void store(global uint *out, uint value) { *out = value; }, assembled by hand.
     const auto op = [](std::uint32_t code, std::uint32_t words) { return words << 16 | code; };
     const std::uint32_t words[] = {
-        0x07230203, 0x00010000, 0,         20,         0,              // header: version 1.0, bound 20
-        op(17, 2),  4,          op(17, 2), 5,          op(17, 2),  6,  // capabilities Addresses, Linkage, Kernel
-        op(14, 3),  2,          2,                                     // memory model Physical64 OpenCL
-        op(15, 5),  6,          1,         0x726f7473, 0x00000065,     // entry point Kernel %1 "store"
-        op(19, 2),  2,                                                 // %2 = void
-        op(21, 4),  3,          32,        0,                          // %3 = uint
-        op(32, 4),  4,          5,         3,                          // %4 = pointer CrossWorkgroup uint
-        op(33, 5),  5,          2,         4,          3,              // %5 = function void (%4, %3)
-        op(54, 5),  2,          1,         0,          5,          op(55, 3), 4, 6,          op(55, 3), 3,
+        0x07230203,
+        0x00010000,
+        0,
+        20,
+        0,  // header: version 1.0, bound 20
+        op(17, 2),
+        4,
+        op(17, 2),
+        5,
+        op(17, 2),
+        6,  // capabilities Addresses,
+            // Linkage, Kernel
+        // memory model Physical64 OpenCL
+        op(14, 3),
+        2,
+        2,
+        op(15, 5),
+        6,
+        1,
+        0x726f7473,
+        0x00000065,  // entry point Kernel %1 "store"
+        op(19, 2),
+        2,  // %2 = void
+        op(21, 4),
+        3,
+        32,
+        0,  // %3 = uint
+        // %4 = pointer CrossWorkgroup uint
+        op(32, 4),
+        4,
+        5,
+        3,
+        op(33, 5),
+        5,
+        2,
+        4,
+        3,  // %5 = function void (%4, %3)
+        op(54, 5),
+        2,
+        1,
+        0,
+        5,
+        op(55, 3),
+        4,
+        6,
+        op(55, 3),
+        3,
         7,  // %1 = function, parameters %6 %7
-        op(248, 2), 8,          op(62, 5), 6,          7,          2,         4, op(253, 1), op(56, 1),  // label, store aligned
-                                                                                                         // 4, return, end
+        op(248, 2),
+        8,
+        op(62, 5),
+        6,
+        7,
+        2,
+        4,
+        op(253, 1),
+        op(56, 1),  // label, store aligned
+                    // 4, return, end
     };
     ep_program program = nullptr;
-    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_SPIRV, reinterpret_cast<const char *>(words),
-                                          sizeof words, "", nullptr, &program));
+    CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_SPIRV,
+                                          reinterpret_cast<const char *>(words), sizeof words, "",
+                                          nullptr, &program));
     const Program keep(program, bench.table.program_release);
     ep_kernel handle = nullptr;
     CONTRACT_OK(bench.table.program_kernel(program, "store", &handle));
@@ -497,40 +573,48 @@ TEST_CASE("a SPIR-V module runs") {
     const ep_argument arguments[] = {pointer_argument(out.at()), bytes_argument(value)};
     const ep_range range{1, {1}, {1}};
     const Queue queue = bench.queue();
-    CONTRACT_OK(bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
+    CONTRACT_OK(
+        bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, arguments, 2));
     bench.wait(queue);
     CHECK(out.read<std::uint32_t>(1)[0] == 41);
 
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.program_build(bench.context.get(), bench.device, EP_SPIRV, "not SPIR-V at all...",
-                                                              20, "", nullptr, &program));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.program_build(bench.context.get(), bench.device,
+                                                              EP_SPIRV, "not SPIR-V at all...", 20,
+                                                              "", nullptr, &program));
 }
 
 TEST_CASE("a kernel is refused in a queue of another context") {
     const Bench bench = first_device();
     const Kernel kernel = bench.kernel(subject().spin, "spin");
-    const Queue elsewhere = wrap(bench, sycl::queue(sycl::context(native_device(bench)), native_device(bench)));
+    const Queue elsewhere =
+        wrap(bench, sycl::queue(sycl::context(native_device(bench)), native_device(bench)));
     const std::int64_t zero = 0;
-    const ep_argument arguments[] = {pointer_argument(nullptr), bytes_argument(zero), bytes_argument(zero)};
+    const ep_argument arguments[] = {pointer_argument(nullptr), bytes_argument(zero),
+                                     bytes_argument(zero)};
     const ep_range range{1, {1}, {1}};
-    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(elsewhere.get(), kernel.get(), &range, nullptr, arguments, 3));
+    CONTRACT_REFUSED_AS(EP_INVALID, bench.table.kernel_launch(elsewhere.get(), kernel.get(), &range,
+                                                              nullptr, arguments, 3));
 }
 
 TEST_CASE("threads may launch one kernel with different arguments") {
     const Bench bench = first_device();
-    const Kernel kernel = bench.kernel("kernel void put(global int *out, int value) { out[get_global_id(0)] = value; }", "put");
+    const Kernel kernel = bench.kernel(
+        "kernel void put(global int *out, int value) { out[get_global_id(0)] = value; }", "put");
     const Memory out(bench, EP_USM_SHARED, 4 * 64 * sizeof(int));
     std::atomic<int> failures = 0;
     std::vector<std::thread> threads;
     for (int number = 0; number < 4; ++number)
         threads.emplace_back([&, number] {
             ep_queue queue = nullptr;
-            failures += bench.table.queue_create(bench.context.get(), bench.device, 0, &queue) != EP_OK;
+            failures +=
+                bench.table.queue_create(bench.context.get(), bench.device, 0, &queue) != EP_OK;
             int *const mine = reinterpret_cast<int *>(out.at()) + 64 * number;
             for (int round = 0; round < 2000; ++round) {
                 const int value = 10'000 * number + round;
                 const ep_argument arguments[] = {pointer_argument(mine), bytes_argument(value)};
                 const ep_range range{1, {64}, {64}};
-                failures += bench.table.kernel_launch(queue, kernel.get(), &range, nullptr, arguments, 2) != EP_OK;
+                failures += bench.table.kernel_launch(queue, kernel.get(), &range, nullptr,
+                                                      arguments, 2) != EP_OK;
                 failures += bench.table.queue_wait(queue) != EP_OK;
                 failures += mine[0] != value || mine[63] != value;
             }

@@ -178,8 +178,10 @@ TEST_SUITE_BEGIN("neither");
 TEST_CASE("without devices of either, CAI is refused with the reason") {
     neither();
     alignas(16) float host[16];
-    CHECK_REFUSED(ErrorKind::interface,
-                  "it describes memory of CUDA devices, or HIP's, and there are none: the driver lists none", by_cai(host));
+    CHECK_REFUSED(
+        ErrorKind::interface,
+        "it describes memory of CUDA devices, or HIP's, and there are none: the driver lists none",
+        by_cai(host));
 }
 
 TEST_SUITE_END();

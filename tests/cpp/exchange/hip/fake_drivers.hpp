@@ -25,8 +25,11 @@ template <Driver &driver> ep_backend driver_table() {
         *count = driver.has_device ? 1 : 0;
         return EP_OK;
     };
-    entries.device_at = [](std::uint32_t index, ep_device *device) { return table().device_at(index + driver.place, device); };
-    entries.memory_query = [](ep_context, const void *pointer, std::size_t bytes, std::uint32_t flags, ep_allocation *found) {
+    entries.device_at = [](std::uint32_t index, ep_device *device) {
+        return table().device_at(index + driver.place, device);
+    };
+    entries.memory_query = [](ep_context, const void *pointer, std::size_t bytes,
+                              std::uint32_t flags, ep_allocation *found) {
         ++driver.asked;
         *found = {};
         const auto row = world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(pointer));
@@ -62,13 +65,16 @@ struct Block {
     Device device;
     float *data;
 
-    explicit Block(const Backend &backend, ep_usm_kind kind = EP_USM_DEVICE) : device(device_of(backend)) {
+    explicit Block(const Backend &backend, ep_usm_kind kind = EP_USM_DEVICE)
+        : device(device_of(backend)) {
         void *block = nullptr;
-        backend.call(&ep_backend::memory_allocate, device.default_context().handle(), device.handle(), kind, 16 * sizeof(float),
-                     0, nullptr, &block);
+        backend.call(&ep_backend::memory_allocate, device.default_context().handle(),
+                     device.handle(), kind, 16 * sizeof(float), 0, nullptr, &block);
         data = static_cast<float *>(block);
     }
-    ~Block() { device.backend().api().memory_free(device.default_context().handle(), data, nullptr); }
+    ~Block() {
+        device.backend().api().memory_free(device.default_context().handle(), data, nullptr);
+    }
 };
 
 }  // namespace entrepot::fake

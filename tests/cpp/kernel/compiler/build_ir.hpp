@@ -88,12 +88,14 @@ public:
     }
 
     Expression read(VariableId variable) {
-        Expression expression = operation(Op::variable, kernel().variables[variable].type.dtype, {});
+        Expression expression =
+            operation(Op::variable, kernel().variables[variable].type.dtype, {});
         expression.id = variable;
         return expression;
     }
     Expression load(RootId root, Expression offset) {
-        Expression expression = operation(Op::load, kernel().roots[root].type.dtype, {std::move(offset)});
+        Expression expression =
+            operation(Op::load, kernel().roots[root].type.dtype, {std::move(offset)});
         expression.id = root;
         return expression;
     }
@@ -102,8 +104,8 @@ public:
         expression.id = root;
         return expression;
     }
-    Expression group(std::string text, std::string which, Dtype dtype, std::vector<Expression> operands,
-                     Scope scope = Scope::work_group) {
+    Expression group(std::string text, std::string which, Dtype dtype,
+                     std::vector<Expression> operands, Scope scope = Scope::work_group) {
         Expression expression = operation(Op::group, dtype, std::move(operands));
         expression.text = std::move(text);
         expression.operation = std::move(which);
@@ -126,8 +128,8 @@ public:
         statement.expressions = {std::move(offset), std::move(value)};
         return statement;
     }
-    static Statement block(Act act, std::vector<Expression> expressions, std::vector<Statement> body,
-                           std::vector<Statement> otherwise = {}) {
+    static Statement block(Act act, std::vector<Expression> expressions,
+                           std::vector<Statement> body, std::vector<Statement> otherwise = {}) {
         Statement statement;
         statement.act = act;
         statement.expressions = std::move(expressions);
@@ -135,8 +137,10 @@ public:
         statement.otherwise = std::move(otherwise);
         return statement;
     }
-    static Statement loop(VariableId counter, Expression start, Expression stop, Expression step, std::vector<Statement> body) {
-        Statement statement = block(Act::for_, {std::move(start), std::move(stop), std::move(step)}, std::move(body));
+    static Statement loop(VariableId counter, Expression start, Expression stop, Expression step,
+                          std::vector<Statement> body) {
+        Statement statement =
+            block(Act::for_, {std::move(start), std::move(stop), std::move(step)}, std::move(body));
         statement.id = counter;
         return statement;
     }

@@ -37,9 +37,11 @@ class Loaded {
 public:
     explicit Loaded(const Compiled &compiled) : name_(compiled.name) {
         const Folder folder;
-        const std::string source = folder.path() + "/kernel.cpp", library = folder.path() + "/kernel.so";
+        const std::string source = folder.path() + "/kernel.cpp",
+                          library = folder.path() + "/kernel.so";
         std::ofstream(source) << compiled.source;
-        const std::string command = "c++ -std=c++17 -O3 -march=native -fPIC -shared -fno-exceptions -fno-rtti -fno-math-errno "
+        const std::string command = "c++ -std=c++17 -O3 -march=native -fPIC -shared "
+                                    "-fno-exceptions -fno-rtti -fno-math-errno "
                                     "-Wall -Wextra -Werror -Wno-unused-function " +
                                     compiled.options + " -o " + library + " " + source;
         INFO(compiled.source);
@@ -59,12 +61,14 @@ public:
         const long long each = local == 0 ? 1 : local;
         std::vector<char> kept(static_cast<std::size_t>(exported("_private") * each) + 64);
         arguments.push_back(kept.data());
-        const std::array<long long, 12> range{1, global, 1, 1, each, 1, 1, global / each, 1, 1, 0, global / each};
+        const std::array<long long, 12> range{1, global,        1, 1, each, 1,
+                                              1, global / each, 1, 1, 0,    global / each};
         function_(range.data(), arguments.data());
     }
-    void run(std::array<long long, 3> global, std::array<long long, 3> local, long long first, long long last,
-             std::vector<void *> arguments) const {
-        std::vector<char> kept(static_cast<std::size_t>(exported("_private") * local[0] * local[1] * local[2]) + 64);
+    void run(std::array<long long, 3> global, std::array<long long, 3> local, long long first,
+             long long last, std::vector<void *> arguments) const {
+        std::vector<char> kept(
+            static_cast<std::size_t>(exported("_private") * local[0] * local[1] * local[2]) + 64);
         arguments.push_back(kept.data());
         const std::array<long long, 12> range{3,
                                               global[0],
@@ -82,7 +86,8 @@ public:
     }
 
     long long exported(const char *suffix) const {
-        const auto *found = static_cast<const long long *>(dlsym(library_, (name_ + suffix).c_str()));
+        const auto *found =
+            static_cast<const long long *>(dlsym(library_, (name_ + suffix).c_str()));
         return found != nullptr ? *found : 0;
     }
 
@@ -103,15 +108,19 @@ std::vector<float> counted(std::size_t size) {
 
 TEST_CASE("a kernel without groups is a loop over the work-items") {
     Building build("saxpy");
-    const RootId y = build.array("y", float32, true, true), x = build.array("x", float32, true, false);
+    const RootId y = build.array("y", float32, true, true),
+                 x = build.array("x", float32, true, false);
     const VariableId a = build.parameter("a", float32), i = build.variable("i", int64);
     build.add(Building::assign(i, id("global_id")));
-    build.add(Building::block(Act::if_, {operation(Op::greater_equal, boolean, {build.read(i), build.extent(x)})},
-                              {Building::leave()}));
-    build.add(Building::store(y, build.read(i),
-                              operation(Op::add, float32,
-                                        {build.load(y, build.read(i)),
-                                         operation(Op::multiply, float32, {build.read(a), build.load(x, build.read(i))})})));
+    build.add(Building::block(
+        Act::if_, {operation(Op::greater_equal, boolean, {build.read(i), build.extent(x)})},
+        {Building::leave()}));
+    build.add(Building::store(
+        y, build.read(i),
+        operation(
+            Op::add, float32,
+            {build.load(y, build.read(i)),
+             operation(Op::multiply, float32, {build.read(a), build.load(x, build.read(i))})})));
     const Compiled compiled = build.emitted({});
     CHECK(compiled.parameters.size() == 4);
     CHECK(compiled.source.find("const float *__restrict x") != std::string::npos);
@@ -128,7 +137,8 @@ TEST_CASE("a kernel without groups is a loop over the work-items") {
 
 TEST_CASE("a kernel with a barrier is two loops over the work-items") {
     Building build("reverse_array");
-    const RootId A = build.array("A", float32, true, true), lm = build.own_array("lm", float32, Space::local, 10);
+    const RootId A = build.array("A", float32, true, true),
+                 lm = build.own_array("lm", float32, Space::local, 10);
     const VariableId i = build.variable("i", int64);
     build.add(Building::assign(i, id("local_id")));
     build.add(Building::store(lm, build.read(i), build.load(A, id("global_id"))));
@@ -136,7 +146,8 @@ TEST_CASE("a kernel with a barrier is two loops over the work-items") {
     build.add(Building::store(
         A, id("global_id"),
         operation(Op::add, float32,
-                  {build.load(A, id("global_id")), build.load(lm, operation(Op::subtract, int64, {number(9), build.read(i)}))})));
+                  {build.load(A, id("global_id")),
+                   build.load(lm, operation(Op::subtract, int64, {number(9), build.read(i)}))})));
     const Compiled compiled = build.emitted({});
     const Loaded kernel(compiled);
     CHECK(kernel.exported("_private") == 0);  // ids are calculated again
@@ -147,26 +158,35 @@ TEST_CASE("a kernel with a barrier is two loops over the work-items") {
         CHECK(values[k] == (k < 10 ? 9 : 29));
 }
 
-TEST_CASE("a loop around barriers stays around loops over the work-items, and its counter is one for the group") {
+TEST_CASE("a loop around barriers stays around loops over the work-items, and its counter is one "
+          "for the group") {
     Building build("sum");
-    const RootId in = build.array("values", float32, true, false), out = build.array("sums", float32, false, true),
+    const RootId in = build.array("values", float32, true, false),
+                 out = build.array("sums", float32, false, true),
                  lm = build.own_array("lm", float32, Space::local, 64);
-    const VariableId i = build.variable("i", int64), step = build.variable("step", int64), mine = build.variable("mine", float32);
+    const VariableId i = build.variable("i", int64), step = build.variable("step", int64),
+                     mine = build.variable("mine", float32);
     build.add(Building::assign(i, id("local_id")));
     build.add(Building::assign(mine, build.load(in, id("global_id"))));
     build.add(Building::store(lm, build.read(i), build.read(mine)));
-    build.add(Building::assign(step, operation(Op::shift_right, int64, {id("local_size"), number(1)})));
+    build.add(
+        Building::assign(step, operation(Op::shift_right, int64, {id("local_size"), number(1)})));
     std::vector<Statement> body;
     body.push_back(build.barrier());
     body.push_back(Building::block(
         Act::if_, {operation(Op::less, boolean, {build.read(i), build.read(step)})},
-        {Building::store(lm, build.read(i),
-                         operation(Op::add, float32,
-                                   {build.load(lm, build.read(i)),
-                                    build.load(lm, operation(Op::add, int64, {build.read(i), build.read(step)}))}))}));
+        {Building::store(
+            lm, build.read(i),
+            operation(
+                Op::add, float32,
+                {build.load(lm, build.read(i)),
+                 build.load(lm, operation(Op::add, int64, {build.read(i), build.read(step)}))}))}));
     body.push_back(build.barrier());
-    body.push_back(Building::assign(step, operation(Op::shift_right, int64, {build.read(step), number(1)})));
-    build.add(Building::block(Act::while_, {operation(Op::greater, boolean, {build.read(step), number(0)})}, std::move(body)));
+    body.push_back(
+        Building::assign(step, operation(Op::shift_right, int64, {build.read(step), number(1)})));
+    build.add(Building::block(Act::while_,
+                              {operation(Op::greater, boolean, {build.read(step), number(0)})},
+                              std::move(body)));
     build.add(Building::block(Act::if_, {operation(Op::equal, boolean, {build.read(i), number(0)})},
                               {Building::store(out, id("group_id"), build.load(lm, number(0)))}));
     // A value that a work-item read before all barriers is used after them.
@@ -177,7 +197,8 @@ TEST_CASE("a loop around barriers stays around loops over the work-items, and it
     for (const Target &target : {any, fixed}) {
         const Compiled compiled = build.emitted(target);
         INFO(compiled.source);
-        CHECK((compiled.source.find("local_size0 = 64;") != std::string::npos) == (target.local_size == fixed.local_size));
+        CHECK((compiled.source.find("local_size0 = 64;") != std::string::npos) ==
+              (target.local_size == fixed.local_size));
         const Loaded kernel(compiled);
         CHECK(kernel.exported("_private") == 4);  // `mine`
         std::vector<float> values = counted(128), sums(2);
@@ -191,14 +212,19 @@ TEST_CASE("group functions go through the work-items") {
     Building build("groups");
     const RootId out = build.array("out", float32, false, true);
     const VariableId own = build.variable("own", float32), all = build.variable("all", float32),
-                     before = build.variable("before", float32), near = build.variable("near", float32);
+                     before = build.variable("before", float32),
+                     near = build.variable("near", float32);
     build.add(Building::assign(own, operation(Op::convert, float32, {id("local_id")})));
     build.add(Building::assign(all, build.group("reduce", "add", float32, {build.read(own)})));
-    build.add(Building::assign(before, build.group("exclusive_scan", "add", float32, {build.read(own)})));
-    build.add(Building::assign(near, build.group("shuffle_xor", "", float32, {build.read(own), number(1)}, Scope::sub_group)));
+    build.add(
+        Building::assign(before, build.group("exclusive_scan", "add", float32, {build.read(own)})));
+    build.add(Building::assign(near, build.group("shuffle_xor", "", float32,
+                                                 {build.read(own), number(1)}, Scope::sub_group)));
     build.add(Building::store(
         out, id("global_id"),
-        operation(Op::add, float32, {build.read(all), operation(Op::add, float32, {build.read(before), build.read(near)})})));
+        operation(Op::add, float32,
+                  {build.read(all),
+                   operation(Op::add, float32, {build.read(before), build.read(near)})})));
     const Compiled compiled = build.emitted({});
     INFO(compiled.source);
     const Loaded kernel(compiled);
@@ -215,9 +241,12 @@ TEST_CASE("a work-item that has returned runs no later code") {
     const RootId out = build.array("out", float32, true, true);
     std::vector<Statement> body;
     body.push_back(build.barrier());
-    body.push_back(
-        Building::block(Act::if_, {operation(Op::greater, boolean, {id("local_id"), number(1)})}, {Building::leave()}));
-    build.add(Building::block(Act::if_, {operation(Op::greater, boolean, {id("local_size"), number(1)})}, std::move(body)));
+    body.push_back(Building::block(Act::if_,
+                                   {operation(Op::greater, boolean, {id("local_id"), number(1)})},
+                                   {Building::leave()}));
+    build.add(Building::block(Act::if_,
+                              {operation(Op::greater, boolean, {id("local_size"), number(1)})},
+                              std::move(body)));
     build.add(Building::store(out, id("global_id"), number(1, float32)));
     const Compiled compiled = build.emitted({});
     INFO(compiled.source);
@@ -230,9 +259,15 @@ TEST_CASE("a work-item that has returned runs no later code") {
 TEST_CASE("a range of the work-items in three dimensions") {
     Building build("place");
     const RootId out = build.array("out", int64, false, true);
-    const auto plus = [](Expression a, Expression b) { return operation(Op::add, int64, {std::move(a), std::move(b)}); };
-    const auto times = [](Expression a, Expression b) { return operation(Op::multiply, int64, {std::move(a), std::move(b)}); };
-    Expression at = plus(times(plus(times(id("global_id", 0), number(3)), id("global_id", 1)), number(4)), id("global_id", 2));
+    const auto plus = [](Expression a, Expression b) {
+        return operation(Op::add, int64, {std::move(a), std::move(b)});
+    };
+    const auto times = [](Expression a, Expression b) {
+        return operation(Op::multiply, int64, {std::move(a), std::move(b)});
+    };
+    Expression at =
+        plus(times(plus(times(id("global_id", 0), number(3)), id("global_id", 1)), number(4)),
+             id("global_id", 2));
     build.add(Building::store(out, at, plus(at, number(100))));
     Target target;
     target.dimensions = 3;
@@ -247,10 +282,12 @@ TEST_CASE("floats of 16 bits are rounded after each operation") {
     for (const Dtype dtype : {bfloat16, float16}) {
         Building build("halves");
         const RootId x = build.array("x", dtype, true, true);
-        build.add(
-            Building::store(x, id("global_id"), operation(Op::add, dtype, {build.load(x, id("global_id")), number(1, dtype)})));
+        build.add(Building::store(
+            x, id("global_id"),
+            operation(Op::add, dtype, {build.load(x, id("global_id")), number(1, dtype)})));
         const Loaded kernel(build.emitted({}));
-        std::vector<std::uint16_t> values{0, static_cast<std::uint16_t>(dtype == bfloat16 ? 0x3f80 : 0x3c00)};
+        std::vector<std::uint16_t> values{
+            0, static_cast<std::uint16_t>(dtype == bfloat16 ? 0x3f80 : 0x3c00)};
         kernel.run(2, 0, {values.data()});
         CHECK(values[0] == (dtype == bfloat16 ? 0x3f80 : 0x3c00));
         CHECK(values[1] == (dtype == bfloat16 ? 0x4000 : 0x4000));
@@ -270,10 +307,12 @@ TEST_CASE("the ids of a region within a group's loop and condition are those of 
     skip.push_back(Building::block(Act::continue_, {}, {}));
     std::vector<Statement> body;
     body.push_back(plus(n, number(1)));
-    body.push_back(Building::block(Act::if_, {operation(Op::equal, boolean, {build.read(n), number(3)})}, std::move(skip)));
+    body.push_back(Building::block(
+        Act::if_, {operation(Op::equal, boolean, {build.read(n), number(3)})}, std::move(skip)));
     body.push_back(build.barrier());
     body.push_back(plus(c, build.read(n)));
-    build.add(Building::block(Act::while_, {operation(Op::less, boolean, {build.read(n), number(5)})}, std::move(body)));
+    build.add(Building::block(
+        Act::while_, {operation(Op::less, boolean, {build.read(n), number(5)})}, std::move(body)));
     build.add(Building::store(out, id("global_id"), build.read(c)));
     const Compiled compiled = build.emitted({});
     INFO(compiled.source);
@@ -286,7 +325,8 @@ TEST_CASE("the ids of a region within a group's loop and condition are those of 
 
 TEST_CASE("private arrays across a barrier exist once per work-item") {
     Building build("keeping");
-    const RootId out = build.array("out", int64, false, true), mine = build.own_array("mine", int64, Space::private_, 3);
+    const RootId out = build.array("out", int64, false, true),
+                 mine = build.own_array("mine", int64, Space::private_, 3);
     build.add(Building::store(mine, number(2), id("local_id")));
     build.add(build.barrier());
     build.add(Building::store(out, id("global_id"), build.load(mine, number(2))));
@@ -300,9 +340,11 @@ TEST_CASE("private arrays across a barrier exist once per work-item") {
 TEST_CASE("names of the surrounding program do not clash with the kernel's") {
     Building build("names");
     const RootId out = build.array("range", int64, false, true);
-    const VariableId left = build.parameter("left", int64), own = build.variable("global_id0", int64),
+    const VariableId left = build.parameter("left", int64),
+                     own = build.variable("global_id0", int64),
                      item = build.variable("item", int64);
-    build.add(Building::assign(own, operation(Op::add, int64, {id("global_id"), build.read(left)})));
+    build.add(
+        Building::assign(own, operation(Op::add, int64, {id("global_id"), build.read(left)})));
     build.add(Building::assign(item, build.read(own)));
     build.add(Building::store(out, id("global_id"), build.read(item)));
     const Loaded kernel(build.emitted({}));
@@ -314,17 +356,25 @@ TEST_CASE("names of the surrounding program do not clash with the kernel's") {
 
 TEST_CASE("loop-invariant index arithmetic is hoisted") {
     Building build("rows");
-    const RootId a = build.array("a", float32, true, false), sums = build.array("sums", float32, false, true);
-    const VariableId width = build.parameter("width", int64), i = build.variable("i", int64), k = build.variable("k", int64),
-                     total = build.variable("total", float32);
-    const auto times = [](Expression x, Expression y) { return operation(Op::multiply, int64, {std::move(x), std::move(y)}); };
-    const auto plus = [](Expression x, Expression y) { return operation(Op::add, int64, {std::move(x), std::move(y)}); };
-    build.add(Building::assign(i, id("global_id"))).add(Building::assign(total, number(0, float32)));
+    const RootId a = build.array("a", float32, true, false),
+                 sums = build.array("sums", float32, false, true);
+    const VariableId width = build.parameter("width", int64), i = build.variable("i", int64),
+                     k = build.variable("k", int64), total = build.variable("total", float32);
+    const auto times = [](Expression x, Expression y) {
+        return operation(Op::multiply, int64, {std::move(x), std::move(y)});
+    };
+    const auto plus = [](Expression x, Expression y) {
+        return operation(Op::add, int64, {std::move(x), std::move(y)});
+    };
+    build.add(Building::assign(i, id("global_id")))
+        .add(Building::assign(total, number(0, float32)));
     build.add(Building::loop(
         k, number(0), build.read(width), number(1),
-        {Building::assign(total, operation(Op::add, float32,
-                                           {build.read(total),
-                                            build.load(a, plus(times(build.read(i), build.read(width)), build.read(k)))}))}));
+        {Building::assign(total,
+                          operation(Op::add, float32,
+                                    {build.read(total),
+                                     build.load(a, plus(times(build.read(i), build.read(width)),
+                                                        build.read(k)))}))}));
     build.add(Building::store(sums, build.read(i), build.read(total)));
     const Compiled compiled = build.emitted({});
     INFO(compiled.source);
@@ -339,10 +389,12 @@ TEST_CASE("loop-invariant index arithmetic is hoisted") {
 
 TEST_CASE("floor division of floats matches Python") {
     Building build("floors");
-    const RootId x = build.array("x", float64, true, true), y = build.array("y", float64, true, false);
-    build.add(
-        Building::store(x, id("global_id"),
-                        operation(Op::floor_divide, float64, {build.load(x, id("global_id")), build.load(y, id("global_id"))})));
+    const RootId x = build.array("x", float64, true, true),
+                 y = build.array("y", float64, true, false);
+    build.add(Building::store(
+        x, id("global_id"),
+        operation(Op::floor_divide, float64,
+                  {build.load(x, id("global_id")), build.load(y, id("global_id"))})));
     const Loaded kernel(build.emitted({}));
     const double infinity = std::numeric_limits<double>::infinity();
     std::vector<double> values{7, -7, -1, 1, 5.5, 0.3}, by{2, 2, infinity, -infinity, -2, 0.1};
@@ -352,8 +404,10 @@ TEST_CASE("floor division of floats matches Python") {
 
 TEST_CASE("print shows floats by the fewest digits that read back as them") {
     Building build("printing");
-    const RootId x = build.array("x", float64, true, false), y = build.array("y", float32, true, false);
-    Statement statement = Building::block(Act::print, {build.load(x, id("global_id")), build.load(y, id("global_id"))}, {});
+    const RootId x = build.array("x", float64, true, false),
+                 y = build.array("y", float32, true, false);
+    Statement statement = Building::block(
+        Act::print, {build.load(x, id("global_id")), build.load(y, id("global_id"))}, {});
     statement.text = "{} {}\n";
     build.module.prints = true;
     build.add(std::move(statement));
@@ -372,23 +426,28 @@ TEST_CASE("print shows floats by the fewest digits that read back as them") {
     std::ifstream stream(path);
     const std::string shown((std::istreambuf_iterator<char>(stream)), {});
     unlink(path);
-    CHECK(shown == "0.0 0.1\n0.1 3.0\n-2.5 16777216.0\n1e+16 1e+20\n123456.0 -0.0\n1e-05 0.33333334\n");
+    CHECK(shown ==
+          "0.0 0.1\n0.1 3.0\n-2.5 16777216.0\n1e+16 1e+20\n123456.0 -0.0\n1e-05 0.33333334\n");
 }
 
 TEST_CASE("too large private arrays are refused with both sizes") {
     Building build("large");
     const RootId mine = build.own_array("mine", float64, Space::private_, 40'000);
     build.add(Building::store(mine, number(0), number(1, float64)));
-    CHECK_THROWS_WITH_AS(build.emitted({}),
-                         doctest::Contains("private arrays take 320000 bytes up to here, and the host has 262144"), CompileError);
+    CHECK_THROWS_WITH_AS(
+        build.emitted({}),
+        doctest::Contains("private arrays take 320000 bytes up to here, and the host has 262144"),
+        CompileError);
     Target cuda;
     cuda.dialect = Dialect::cuda;
     CHECK_NOTHROW(build.emitted(cuda));
     const RootId more = build.own_array("more", float64, Space::private_, 30'000);
     build.add(Building::store(more, number(0), number(1, float64)));
-    CHECK_THROWS_WITH_AS(build.emitted(cuda),
-                         doctest::Contains("private arrays take 560000 bytes up to here, and a CUDA device has 524288"),
-                         CompileError);
+    CHECK_THROWS_WITH_AS(
+        build.emitted(cuda),
+        doctest::Contains(
+            "private arrays take 560000 bytes up to here, and a CUDA device has 524288"),
+        CompileError);
 }
 
 TEST_CASE("a loop whose step overflows ends") {
@@ -396,9 +455,10 @@ TEST_CASE("a loop whose step overflows ends") {
     const RootId out = build.array("out", int64, true, true);
     const VariableId start = build.parameter("start", int64), stop = build.parameter("stop", int64),
                      step = build.parameter("step", int64), k = build.variable("k", int64);
-    build.add(
-        Building::loop(k, build.read(start), build.read(stop), build.read(step),
-                       {Building::store(out, number(0), operation(Op::add, int64, {build.load(out, number(0)), number(1)}))}));
+    build.add(Building::loop(
+        k, build.read(start), build.read(stop), build.read(step),
+        {Building::store(out, number(0),
+                         operation(Op::add, int64, {build.load(out, number(0)), number(1)}))}));
     const Loaded kernel(build.emitted({}));
     const auto turns = [&](long long from, long long to, long long by) {
         long long counted_turns = 0;
@@ -414,19 +474,26 @@ TEST_CASE("a loop whose step overflows ends") {
 
 namespace {
 
-// out[i] = the sum of x[k] for k from starts[i] to stops[i] by `step`, and of `i` once more behind the loop.
+// out[i] = the sum of x[k] for k from starts[i] to stops[i] by `step`, and of `i` once more behind
+// the loop.
 Building sums(std::int64_t step, Dtype dtype = float32) {
     Building build("sums");
-    const RootId out = build.array("out", dtype, false, true), x = build.array("x", dtype, true, false),
-                 starts = build.array("starts", int64, true, false), stops = build.array("stops", int64, true, false);
-    const VariableId i = build.variable("i", int64), total = build.variable("total", dtype), k = build.variable("k", int64);
+    const RootId out = build.array("out", dtype, false, true),
+                 x = build.array("x", dtype, true, false),
+                 starts = build.array("starts", int64, true, false),
+                 stops = build.array("stops", int64, true, false);
+    const VariableId i = build.variable("i", int64), total = build.variable("total", dtype),
+                     k = build.variable("k", int64);
     build.add(Building::assign(i, id("global_id")));
     build.add(Building::assign(total, number(0, dtype)));
-    build.add(
-        Building::loop(k, build.load(starts, build.read(i)), build.load(stops, build.read(i)), number(step),
-                       {Building::assign(total, operation(Op::add, dtype, {build.read(total), build.load(x, build.read(k))}))}));
-    build.add(Building::store(out, build.read(i),
-                              operation(Op::add, dtype, {build.read(total), operation(Op::convert, dtype, {build.read(i)})})));
+    build.add(Building::loop(
+        k, build.load(starts, build.read(i)), build.load(stops, build.read(i)), number(step),
+        {Building::assign(
+            total, operation(Op::add, dtype, {build.read(total), build.load(x, build.read(k))}))}));
+    build.add(Building::store(
+        out, build.read(i),
+        operation(Op::add, dtype,
+                  {build.read(total), operation(Op::convert, dtype, {build.read(i)})})));
     return build;
 }
 
@@ -453,7 +520,8 @@ TEST_CASE("work-items with float sums are vectorized, and keep their order of ad
         x[k] = k % 7 == 0 ? 1e8f : 1.f / static_cast<float>(k);  // another order is another sum
     for (const long long step : {1LL, 3LL, -1LL, -2LL}) {
         const Loaded kernel(sums(step).emitted({}));
-        for (const Bounds &bounds : {alike(0, 0), alike(5, 0), alike(60, 0), alike(60, 1), alike(1, 40), one_other, backwards}) {
+        for (const Bounds &bounds : {alike(0, 0), alike(5, 0), alike(60, 0), alike(60, 1),
+                                     alike(1, 40), one_other, backwards}) {
             std::vector<long long> starts, stops;
             std::vector<float> expected, out(bounds.size());
             for (const auto &[start, stop] : bounds) {
@@ -464,7 +532,8 @@ TEST_CASE("work-items with float sums are vectorized, and keep their order of ad
                     total += x[static_cast<std::size_t>(k)];
                 expected.push_back(total + static_cast<float>(expected.size()));
             }
-            kernel.run(static_cast<long long>(bounds.size()), 0, {out.data(), x.data(), starts.data(), stops.data()});
+            kernel.run(static_cast<long long>(bounds.size()), 0,
+                       {out.data(), x.data(), starts.data(), stops.data()});
             CHECK(out == expected);
         }
     }
@@ -473,17 +542,22 @@ TEST_CASE("work-items with float sums are vectorized, and keep their order of ad
 TEST_CASE("in several dimensions the last one is vectorized") {
     Building build("sums");
     const RootId out = build.array("out", float32, false, true);
-    const VariableId n = build.parameter("n", int64), total = build.variable("total", float32), k = build.variable("k", int64);
+    const VariableId n = build.parameter("n", int64), total = build.variable("total", float32),
+                     k = build.variable("k", int64);
     const auto place = operation(
         Op::add, int64,
         {operation(Op::multiply, int64,
-                   {operation(Op::add, int64, {operation(Op::multiply, int64, {id("global_id"), number(2)}), id("global_id", 1)}),
+                   {operation(Op::add, int64,
+                              {operation(Op::multiply, int64, {id("global_id"), number(2)}),
+                               id("global_id", 1)}),
                     number(9)}),
          id("global_id", 2)});
     build.add(Building::assign(total, number(0, float32)));
     build.add(Building::loop(
         k, number(0), build.read(n), number(1),
-        {Building::assign(total, operation(Op::add, float32, {build.read(total), operation(Op::convert, float32, {place})}))}));
+        {Building::assign(
+            total, operation(Op::add, float32,
+                             {build.read(total), operation(Op::convert, float32, {place})}))}));
     build.add(Building::store(out, place, build.read(total)));
     Target target;
     target.dimensions = 3;
@@ -504,7 +578,8 @@ TEST_CASE("kernels without a gain are not vectorized") {
     Target fast;
     fast.fast_math = true;
     CHECK_FALSE(goes_in_step(sums(1), fast));
-    for (const bool writes : {false, true}) {  // the sum is a function's, which does nothing else, or does
+    // the sum is a function's, which does nothing else, or does
+    for (const bool writes : {false, true}) {
         Building calls = sums(1);
         Function added;
         added.name = "added";
@@ -513,7 +588,8 @@ TEST_CASE("kernels without a gain are not vectorized") {
         for (std::uint32_t place = 0; place < 2; ++place)
             added.variables.push_back({place == 0 ? "a" : "b", scalar(float32), {}, place});
         Statement result = Building::leave();
-        result.expressions = {operation(Op::add, float32, calls.kernel().body[2].body[0].expressions[0].operands)};
+        result.expressions = {
+            operation(Op::add, float32, calls.kernel().body[2].body[0].expressions[0].operands)};
         for (std::uint32_t place = 0; place < 2; ++place) {
             result.expressions[0].operands[place] = operation(Op::variable, float32, {});
             result.expressions[0].operands[place].id = place;
@@ -530,7 +606,8 @@ TEST_CASE("kernels without a gain are not vectorized") {
     Building leaves = sums(1);
     leaves.kernel().body.insert(
         leaves.kernel().body.begin() + 1,
-        Building::block(Act::if_, {operation(Op::less, boolean, {leaves.read(0), number(2)})}, {Building::leave()}));
+        Building::block(Act::if_, {operation(Op::less, boolean, {leaves.read(0), number(2)})},
+                        {Building::leave()}));
     CHECK_FALSE(goes_in_step(leaves));
     Building is_short = sums(1);
     is_short.kernel().body[2].expressions[0] = number(2);

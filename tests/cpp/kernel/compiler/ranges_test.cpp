@@ -17,14 +17,17 @@ using namespace entrepot::kernel::tree;
 
 namespace {
 
-constexpr std::int64_t least64 = std::numeric_limits<std::int64_t>::min(), most64 = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t least32 = std::numeric_limits<std::int32_t>::min(), most32 = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t least64 = std::numeric_limits<std::int64_t>::min(),
+                       most64 = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t least32 = std::numeric_limits<std::int32_t>::min(),
+                       most32 = std::numeric_limits<std::int32_t>::max();
 constexpr Range all64{least64, most64}, all32{least32, most32};
 
 // Range of the variable `v` in a kernel of arrays of 64 and 8 bits, and numbers of 64, 32 and 8.
 Range of_v(const std::vector<NodePtr> &body) {
     const ir::Module module =
-        lower(function("k", {"a", "b", "n", "m", "u"}, body), {array(i64), array(i8), scalar(i64), scalar(i32), scalar(u8)}, {});
+        lower(function("k", {"a", "b", "n", "m", "u"}, body),
+              {array(i64), array(i8), scalar(i64), scalar(i32), scalar(u8)}, {});
     const auto &variables = module.kernel().variables;
     const auto v = std::ranges::find(variables, "v", &ir::Variable::name);
     REQUIRE(v != variables.end());
@@ -45,10 +48,12 @@ NodePtr keep() { return assign(at("a", 0), "v"); }
 
 TEST_CASE("an expression's range follows from its operands'") {
     CHECK(of_v({assign("v", binary(at("b", 0), "+", "u"))}) == Range{-128, 127 + 255});
-    CHECK(of_v({assign("v", binary(converted(i64, at("b", 0)), "+", "u"))}) == Range{-128, 127 + 255});
-    CHECK(of_v({assign("v", binary(converted(i64, "u"), "-", at("b", 0)))}) == Range{-127, 255 + 128});
-    CHECK(of_v({assign("v", binary(converted(i64, at("b", 0)), "*", converted(i64, at("b", 1))))}) ==
-          Range{-127 * 128, 128 * 128});
+    CHECK(of_v({assign("v", binary(converted(i64, at("b", 0)), "+", "u"))}) ==
+          Range{-128, 127 + 255});
+    CHECK(of_v({assign("v", binary(converted(i64, "u"), "-", at("b", 0)))}) ==
+          Range{-127, 255 + 128});
+    CHECK(of_v({assign("v", binary(converted(i64, at("b", 0)), "*",
+                                   converted(i64, at("b", 1))))}) == Range{-127 * 128, 128 * 128});
     CHECK(of_v({assign("v", unary("-", converted(i64, "u")))}) == Range{-255, 0});
     CHECK(of_v({assign("v", binary(converted(i64, at("b", 0)), "//", 3))}) == Range{-128, 127});
     CHECK(of_v({assign("v", binary(converted(i64, at("b", 0)), "//", at("b", 1)))}) == all64);
@@ -71,7 +76,8 @@ TEST_CASE("an expression's range follows from its operands'") {
 TEST_CASE("a variable's range covers all its values") {
     CHECK(of_v_from_0({if_(compare("n", ">", 0), {assign("v", 7)}), keep()}) == Range{0, 7});
     CHECK(of_v_from_0({assign("w", "v"), assign("v", binary("w", "+", 1)),
-                       while_(true, {assign("v", binary("w", "*", 3)), assign("w", "v")})}) == all64);
+                       while_(true, {assign("v", binary("w", "*", 3)), assign("w", "v")})}) ==
+          all64);
 }
 
 TEST_CASE("a long chain of variables does not overflow the stack") {
@@ -90,7 +96,9 @@ TEST_CASE("a long chain of variables does not overflow the stack") {
 }
 
 TEST_CASE("a loop's counter is within the loop's range") {
-    const auto counts = [](std::initializer_list<Tree> bounds) { return of_v({for_range("v", bounds, {keep()})}); };
+    const auto counts = [](std::initializer_list<Tree> bounds) {
+        return of_v({for_range("v", bounds, {keep()})});
+    };
     CHECK(counts({100}) == Range{0, 99});
     CHECK(counts({10, -3, -2}) == Range{-2, 10});
     CHECK(counts({"n"}) == Range{0, most64 - 1});
@@ -103,10 +111,13 @@ TEST_CASE("a loop's counter is within the loop's range") {
 
 TEST_CASE("an incremented variable is bounded by the iterations") {
     CHECK(of_v_from_0({for_range("k", {100}, {grows()}), keep()}) == Range{0, 100});
-    CHECK(of_v_from_0({for_range("k", {100}, {for_range("l", {0, 10, 3}, {grows(2), augment("v", "-", 5)})}), keep()}) ==
-          Range{-5 * 400, 2 * 400});
-    CHECK(of_v_from_0({for_range("k", {100}, {augment("v", "+", converted(i64, "u"))}), keep()}) == Range{0, 25500});
-    CHECK(of_v_from_0({for_range("k", {100}, {assign("v", binary(1, "+", "v"))}), keep()}) == Range{0, 100});
+    CHECK(of_v_from_0({for_range("k", {100},
+                                 {for_range("l", {0, 10, 3}, {grows(2), augment("v", "-", 5)})}),
+                       keep()}) == Range{-5 * 400, 2 * 400});
+    CHECK(of_v_from_0({for_range("k", {100}, {augment("v", "+", converted(i64, "u"))}), keep()}) ==
+          Range{0, 25500});
+    CHECK(of_v_from_0({for_range("k", {100}, {assign("v", binary(1, "+", "v"))}), keep()}) ==
+          Range{0, 100});
     CHECK(of_v_from_0({for_range("k", {"n"}, {grows()}), keep()}) == Range{0, most64});
     CHECK(of_v_from_0({for_range("k", {"n"}, {grows(2)}), keep()}) == all64);
     CHECK(of_v_from_0({for_range("k", {100}, {augment("v", "+", "v")}), keep()}) == all64);
@@ -124,7 +135,8 @@ TEST_CASE("a variable that a condition stops exceeds it by one step") {
     CHECK(stops(compare(100, ">", "v"), {grows()}) == Range{0, 100});
     CHECK(stops(boolean("and", {other, below}), {grows()}) == Range{0, 100});
     CHECK(stops(boolean("and", {compare("v", ">", -7), below}), {grows()}) == Range{0, 100});
-    CHECK(stops(below, {if_(other, {continues()}), if_(other, {grows(2)}, {breaks()})}) == Range{0, 101});
+    CHECK(stops(below, {if_(other, {continues()}), if_(other, {grows(2)}, {breaks()})}) ==
+          Range{0, 101});
     CHECK(stops(compare("v", "<", "m"), {grows()}) == Range{0, most32});
     CHECK(stops(compare("v", "<", "m"), {grows(2)}) == Range{0, most32 + 1});
     CHECK_MESSAGE(stops(compare(converted(i32, "v"), "<", "m"), {grows(2)}) == all64,
@@ -134,9 +146,12 @@ TEST_CASE("a variable that a condition stops exceeds it by one step") {
     CHECK(stops(compare("v", ">=", -100), {augment("v", "-", 3)}) == Range{-103, 0});
     CHECK(stops(compare("v", ">", -100), {grows(-3)}) == Range{-102, 0});
     CHECK(stops(below, {for_range("k", {4}, {augment("v", "+", binary("n", "%", 5))})}) == all64);
-    CHECK_MESSAGE(stops(boolean("or", {other, below}), {grows()}) == all64, "another condition may hold");
+    CHECK_MESSAGE(stops(boolean("or", {other, below}), {grows()}) == all64,
+                  "another condition may hold");
     CHECK_MESSAGE(stops(compare("v", ">", -100), {grows()}) == all64, "the other end");
     CHECK_MESSAGE(stops(below, {grows(), grows()}) == all64, "the second is not asked for");
-    CHECK_MESSAGE(stops(below, {grows(), if_(other, {assign("v", 0)})}) == all64, "it has changed meanwhile");
-    CHECK_MESSAGE(stops(below, {while_(other, {grows()})}) == all64, "nor is what an inner loop repeats");
+    CHECK_MESSAGE(stops(below, {grows(), if_(other, {assign("v", 0)})}) == all64,
+                  "it has changed meanwhile");
+    CHECK_MESSAGE(stops(below, {while_(other, {grows()})}) == all64,
+                  "nor is what an inner loop repeats");
 }

@@ -53,18 +53,31 @@ inline Tree none() { return syntax::Constant{}; }
 inline Tree builtin(const char *name) { return node(Kind::builtin, name); }
 inline Tree unsupported(const char *name) { return node(Kind::unsupported, name); }
 inline Tree tuple(std::initializer_list<Tree> items) { return node(Kind::tuple, "", nodes(items)); }
-inline Tree unary(const char *sign, Tree operand) { return node(Kind::unary, sign, {operand.node}); }
-inline Tree binary(Tree a, const char *sign, Tree b) { return node(Kind::binary, sign, {a.node, b.node}); }
-inline Tree boolean(const char *sign, std::initializer_list<Tree> operands) { return node(Kind::boolean, sign, nodes(operands)); }
+inline Tree unary(const char *sign, Tree operand) {
+    return node(Kind::unary, sign, {operand.node});
+}
+inline Tree binary(Tree a, const char *sign, Tree b) {
+    return node(Kind::binary, sign, {a.node, b.node});
+}
+inline Tree boolean(const char *sign, std::initializer_list<Tree> operands) {
+    return node(Kind::boolean, sign, nodes(operands));
+}
 inline Tree choose(Tree condition, Tree then, Tree otherwise) {
     return node(Kind::conditional, "", {condition.node, then.node, otherwise.node});
 }
-inline Tree attribute(Tree object, const char *name) { return node(Kind::attribute, name, {object.node}); }
-inline Tree at(Tree object, Tree index) { return node(Kind::subscript, "", {object.node, index.node}); }
-inline Tree at(Tree object, std::initializer_list<Tree> indices) { return at(std::move(object), tuple(indices)); }
+inline Tree attribute(Tree object, const char *name) {
+    return node(Kind::attribute, name, {object.node});
+}
+inline Tree at(Tree object, Tree index) {
+    return node(Kind::subscript, "", {object.node, index.node});
+}
+inline Tree at(Tree object, std::initializer_list<Tree> indices) {
+    return at(std::move(object), tuple(indices));
+}
 inline Tree slice(Tree start, Tree stop, Tree step) {
     const auto given = [](const Tree &each) {
-        const bool is_none = each.node->kind == Kind::constant && each.node->value.value.index() == 0;
+        const bool is_none =
+            each.node->kind == Kind::constant && each.node->value.value.index() == 0;
         return is_none ? nullptr : each.node;
     };
     return node(Kind::slice, "", {given(start), given(stop), given(step)});
@@ -78,10 +91,13 @@ inline Tree chain(std::initializer_list<Tree> operands, std::vector<std::string>
     made->names = std::move(signs);
     return NodePtr(made);
 }
-inline Tree compare(Tree a, const char *sign, Tree b) { return chain({std::move(a), std::move(b)}, {sign}); }
+inline Tree compare(Tree a, const char *sign, Tree b) {
+    return chain({std::move(a), std::move(b)}, {sign});
+}
 
 // Keywords stand before the operand that they name: {{"", x}, {"dtype", float32}}.
-inline Tree call_named(Tree callee, std::initializer_list<std::pair<const char *, Tree>> arguments) {
+inline Tree call_named(Tree callee,
+                       std::initializer_list<std::pair<const char *, Tree>> arguments) {
     auto made = std::make_shared<Node>();
     made->kind = Kind::call;
     made->operands = {callee.node};
@@ -99,8 +115,11 @@ inline Tree call_of(Tree callee, std::initializer_list<Tree> arguments) {
     made->operands.insert(made->operands.begin(), callee.node);
     return NodePtr(made);
 }
-inline Tree call(const char *name, std::initializer_list<Tree> arguments = {}) { return call_of(builtin(name), arguments); }
-inline Tree call(const std::shared_ptr<const syntax::Function> &function, std::initializer_list<Tree> arguments) {
+inline Tree call(const char *name, std::initializer_list<Tree> arguments = {}) {
+    return call_of(builtin(name), arguments);
+}
+inline Tree call(const std::shared_ptr<const syntax::Function> &function,
+                 std::initializer_list<Tree> arguments) {
     auto callee = std::make_shared<Node>();
     callee->kind = Kind::function;
     callee->callee = function;
@@ -110,15 +129,20 @@ inline Tree global_id(int dimension = 0) { return call("get_global_id", {dimensi
 
 // ---------------------------------------------------------------- statements
 
-inline NodePtr assign(Tree target, Tree value) { return node(Kind::assign, "", {value.node, target.node}); }
-inline NodePtr augment(Tree target, const char *sign, Tree value) { return node(Kind::augment, sign, {target.node, value.node}); }
+inline NodePtr assign(Tree target, Tree value) {
+    return node(Kind::assign, "", {value.node, target.node});
+}
+inline NodePtr augment(Tree target, const char *sign, Tree value) {
+    return node(Kind::augment, sign, {target.node, value.node});
+}
 inline NodePtr evaluate(Tree value) { return node(Kind::evaluate, "", {value.node}); }
 inline NodePtr returns(Tree value) { return node(Kind::return_, "", {value.node}); }
 inline NodePtr returns() { return node(Kind::return_, "", {nullptr}); }
 inline NodePtr breaks() { return node(Kind::break_); }
 inline NodePtr continues() { return node(Kind::continue_); }
 
-inline NodePtr with_blocks(Kind kind, std::vector<NodePtr> operands, std::vector<NodePtr> body, std::vector<NodePtr> otherwise) {
+inline NodePtr with_blocks(Kind kind, std::vector<NodePtr> operands, std::vector<NodePtr> body,
+                           std::vector<NodePtr> otherwise) {
     auto made = std::make_shared<Node>();
     made->kind = kind;
     made->operands = std::move(operands);
@@ -129,13 +153,17 @@ inline NodePtr with_blocks(Kind kind, std::vector<NodePtr> operands, std::vector
 inline NodePtr if_(Tree condition, std::vector<NodePtr> body, std::vector<NodePtr> otherwise = {}) {
     return with_blocks(Kind::if_, {condition.node}, std::move(body), std::move(otherwise));
 }
-inline NodePtr while_(Tree condition, std::vector<NodePtr> body, std::vector<NodePtr> otherwise = {}) {
+inline NodePtr while_(Tree condition, std::vector<NodePtr> body,
+                      std::vector<NodePtr> otherwise = {}) {
     return with_blocks(Kind::while_, {condition.node}, std::move(body), std::move(otherwise));
 }
-inline NodePtr for_(Tree target, Tree iterable, std::vector<NodePtr> body, std::vector<NodePtr> otherwise = {}) {
-    return with_blocks(Kind::for_, {target.node, iterable.node}, std::move(body), std::move(otherwise));
+inline NodePtr for_(Tree target, Tree iterable, std::vector<NodePtr> body,
+                    std::vector<NodePtr> otherwise = {}) {
+    return with_blocks(Kind::for_, {target.node, iterable.node}, std::move(body),
+                       std::move(otherwise));
 }
-inline NodePtr for_range(Tree target, std::initializer_list<Tree> bounds, std::vector<NodePtr> body) {
+inline NodePtr for_range(Tree target, std::initializer_list<Tree> bounds,
+                         std::vector<NodePtr> body) {
     return for_(std::move(target), call("range", bounds), std::move(body));
 }
 
@@ -178,8 +206,8 @@ private:
     std::string text_;
 };
 
-inline std::shared_ptr<syntax::Function> function(std::string name, std::vector<std::string> parameters,
-                                                  const std::vector<NodePtr> &body) {
+inline std::shared_ptr<syntax::Function>
+function(std::string name, std::vector<std::string> parameters, const std::vector<NodePtr> &body) {
     auto made = std::make_shared<syntax::Function>();
     made->name = std::move(name);
     made->file = "kernels.py";

@@ -23,7 +23,8 @@ const Target without_fp64 = [] {
     return target;
 }();
 
-constexpr std::array<Dtype, 15> numbers{b1, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, c64, c128};
+constexpr std::array<Dtype, 15> numbers{b1,  i8,  i16,  i32, i64, u8,  u16, u32,
+                                        u64, f16, bf16, f32, f64, c64, c128};
 
 Dtype met(Dtype a, Dtype b) { return unified({a}, {b}, everything).dtype; }
 Dtype met(Dtype typed, Weak weak, const Target &target = everything) {
@@ -61,8 +62,10 @@ TEST_CASE("floats win over integers without widening, complex numbers over both"
 TEST_CASE("an untyped integer that is not a literal is int64") {
     Scalar counter = weak_scalar(Weak::integer, everything);
     counter.varies = true;
-    const Scalar literal = weak_scalar(Weak::integer, everything), half = weak_scalar(Weak::floating, everything);
-    for (const Scalar &integer : {counter, unified(counter, counter, everything), unified(literal, counter, everything)}) {
+    const Scalar literal = weak_scalar(Weak::integer, everything),
+                 half = weak_scalar(Weak::floating, everything);
+    for (const Scalar &integer :
+         {counter, unified(counter, counter, everything), unified(literal, counter, everything)}) {
         CHECK(unified(integer, {u8}, everything).dtype == i64);
         CHECK(unified({u64}, integer, everything).dtype == i64);
         CHECK(unified(integer, {f32}, everything).dtype == f32);
@@ -150,22 +153,29 @@ TEST_CASE("literals are calculated as Python does") {
 
 TEST_CASE("ints beyond int64 are uint64 as long as they fit") {
     const auto number = [](std::uint64_t value) { return Number(value); };
-    CHECK(folded(">>", number(UINT64_MAX), Number(std::int64_t{3})) == Number(static_cast<std::int64_t>(UINT64_MAX >> 3)));
-    CHECK(folded("+", Number(INT64_MAX), Number(std::int64_t{1})) == number(std::uint64_t{1} << 63));
-    CHECK(folded("<<", Number(std::int64_t{1}), Number(std::int64_t{63})) == number(std::uint64_t{1} << 63));
+    CHECK(folded(">>", number(UINT64_MAX), Number(std::int64_t{3})) ==
+          Number(static_cast<std::int64_t>(UINT64_MAX >> 3)));
+    CHECK(folded("+", Number(INT64_MAX), Number(std::int64_t{1})) ==
+          number(std::uint64_t{1} << 63));
+    CHECK(folded("<<", Number(std::int64_t{1}), Number(std::int64_t{63})) ==
+          number(std::uint64_t{1} << 63));
     CHECK(folded("<", Number(std::int64_t{1}), number(UINT64_MAX)) == Number(true));
     CHECK(folded("-", number(std::uint64_t{1} << 63)) == Number(INT64_MIN));
     CHECK(folded("-", Number(INT64_MIN)) == number(std::uint64_t{1} << 63));
-    CHECK(folded("//", Number(INT64_MIN), Number(std::int64_t{-1})) == number(std::uint64_t{1} << 63));
+    CHECK(folded("//", Number(INT64_MIN), Number(std::int64_t{-1})) ==
+          number(std::uint64_t{1} << 63));
     CHECK(folded("+", number(UINT64_MAX)) == number(UINT64_MAX));
     CHECK(folded("+", number(UINT64_MAX), Number(std::int64_t{-1})) == number(UINT64_MAX - 1));
-    CHECK(folded("-", number(std::uint64_t{1} << 63), number((std::uint64_t{1} << 63) + 1)) == Number(std::int64_t{-1}));
+    CHECK(folded("-", number(std::uint64_t{1} << 63), number((std::uint64_t{1} << 63) + 1)) ==
+          Number(std::int64_t{-1}));
     CHECK(folded("*", number(std::uint64_t{1} << 63), Number(0.5)) == Number(0x1p62));
     CHECK(folded(">", Number(std::int64_t{-1}), number(std::uint64_t{1} << 63)) == Number(false));
     CHECK(folded(">", number(std::uint64_t{1} << 63), Number(1.5)) == Number(true));
     CHECK(folded("&", Number(std::int64_t{-1}), number(UINT64_MAX)) == number(UINT64_MAX));
-    CHECK(folded("**", Number(std::int64_t{2}), Number(std::int64_t{63})) == number(std::uint64_t{1} << 63));
-    CHECK(folded("**", Number(std::int64_t{10}), Number(std::int64_t{19})) == number(10'000'000'000'000'000'000u));
+    CHECK(folded("**", Number(std::int64_t{2}), Number(std::int64_t{63})) ==
+          number(std::uint64_t{1} << 63));
+    CHECK(folded("**", Number(std::int64_t{10}), Number(std::int64_t{19})) ==
+          number(10'000'000'000'000'000'000u));
     CHECK_FALSE(folded("+", number(UINT64_MAX), Number(std::int64_t{1})));
     CHECK_FALSE(folded("<<", number(UINT64_MAX), Number(std::int64_t{1})));
 }

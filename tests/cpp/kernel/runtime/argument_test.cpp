@@ -11,10 +11,11 @@ namespace entrepot::kernel {
 namespace {
 
 // An array in the host's memory that begins at that element.
-Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent, std::int64_t stride = 1) {
+Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent,
+             std::int64_t stride = 1) {
     const std::int64_t shape[] = {extent}, strides[] = {stride};
-    return Array(Memory::borrow_host(memory.data(), memory.size() * sizeof(float), Owner()), memory.data() + first,
-                 dtypes::float32, Layout(shape, strides));
+    return Array(Memory::borrow_host(memory.data(), memory.size() * sizeof(float), Owner()),
+                 memory.data() + first, dtypes::float32, Layout(shape, strides));
 }
 
 }  // namespace
@@ -33,8 +34,8 @@ TEST_CASE("arguments that need other code have other keys") {
 
 TEST_CASE("arrays without a common element are apart") {
     std::vector<float> memory(16), other(16);
-    const Array first = floats(memory, 0, 8), last = floats(memory, 8, 8), middle = floats(memory, 7, 2),
-                far = floats(other, 0, 16);
+    const Array first = floats(memory, 0, 8), last = floats(memory, 8, 8),
+                middle = floats(memory, 7, 2), far = floats(other, 0, 16);
     std::array arguments{Argument(first), Argument(last), Argument(far)};
     find_overlaps(arguments);
     for (const Argument &argument : arguments)
@@ -52,13 +53,14 @@ TEST_CASE("local memory has a size, and one that fits 64 bits") {
     const std::array<std::int64_t, 2> huge{std::int64_t{1} << 40, std::int64_t{1} << 40};
     CHECK_THROWS_AS((void)Argument::local(dtypes::float64, huge), Error);
     CHECK_THROWS_AS((void)Argument::local(dtypes::float64, std::array<std::int64_t, 1>{-1}), Error);
-    CHECK_THROWS_AS((void)Argument::local(dtypes::float64, std::array<std::int64_t, 4>{1, 1, 1, 1}), Error);
+    CHECK_THROWS_AS((void)Argument::local(dtypes::float64, std::array<std::int64_t, 4>{1, 1, 1, 1}),
+                    Error);
 }
 
 TEST_CASE("every dialect of a device is supported by kernels, or refused by name") {
     for (const DialectRow &row : dialect_table) {
-        const bool is_source =
-            row.dialect != EP_SPIRV && row.dialect != EP_PTX && row.dialect != EP_CUBIN && row.dialect != EP_HSACO;
+        const bool is_source = row.dialect != EP_SPIRV && row.dialect != EP_PTX &&
+                               row.dialect != EP_CUBIN && row.dialect != EP_HSACO;
         if (is_source)
             CHECK_NOTHROW((void)dialect_of(row.dialect));
         else

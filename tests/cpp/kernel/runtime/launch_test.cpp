@@ -30,7 +30,9 @@ Extents rounded(const Device &device, const Extents &global) {
 // Sets what kernels do until the scope ends, also by a failure.
 class KernelRuns {
 public:
-    explicit KernelRuns(decltype(fake::World::kernel) kernel) { fake::world().kernel = std::move(kernel); }
+    explicit KernelRuns(decltype(fake::World::kernel) kernel) {
+        fake::world().kernel = std::move(kernel);
+    }
     ~KernelRuns() { fake::world().kernel = nullptr; }
     KernelRuns(const KernelRuns &) = delete;
     KernelRuns &operator=(const KernelRuns &) = delete;
@@ -40,7 +42,8 @@ public:
 
 TEST_CASE("groups that are rounded up keep to the device's limits in each dimension") {
     fake::make_devices(fake::world());
-    std::ranges::copy(Extents{64, 256, 256}, fake::world().devices[0]->info.max_work_items);  // as CUDA's are: z, y, x
+    // as CUDA's are: z, y, x
+    std::ranges::copy(Extents{64, 256, 256}, fake::world().devices[0]->info.max_work_items);
     const Device device = fake::device();
     CHECK(rounded(device, {1, 1, 5'000'000}) == Extents{1, 1, 256});
     CHECK(rounded(device, {4'000'000, 1, 1}) == Extents{64, 1, 4});
@@ -55,9 +58,12 @@ TEST_CASE("kernels use the best dialect that the device builds: OpenCL C, else S
         return std::pair(usual_dialect(device), dialect_for(device, {}));
     };
     const auto bit = [](ep_dialect dialect) { return 1u << dialect; };
-    CHECK(chosen(bit(EP_OPENCL_C) | bit(EP_SYCL_SOURCE) | bit(EP_SPIRV)) == std::pair(std::optional(EP_OPENCL_C), EP_OPENCL_C));
-    CHECK(chosen(bit(EP_SYCL_SOURCE) | bit(EP_SPIRV)) == std::pair(std::optional(EP_SYCL_SOURCE), EP_SYCL_SOURCE));
-    CHECK(chosen(bit(EP_CUDA_CPP) | bit(EP_PTX)) == std::pair(std::optional(EP_CUDA_CPP), EP_CUDA_CPP));
+    CHECK(chosen(bit(EP_OPENCL_C) | bit(EP_SYCL_SOURCE) | bit(EP_SPIRV)) ==
+          std::pair(std::optional(EP_OPENCL_C), EP_OPENCL_C));
+    CHECK(chosen(bit(EP_SYCL_SOURCE) | bit(EP_SPIRV)) ==
+          std::pair(std::optional(EP_SYCL_SOURCE), EP_SYCL_SOURCE));
+    CHECK(chosen(bit(EP_CUDA_CPP) | bit(EP_PTX)) ==
+          std::pair(std::optional(EP_CUDA_CPP), EP_CUDA_CPP));
     fake::world().dialects = bit(EP_SPIRV);
     CHECK(usual_dialect(fake::device()) == std::nullopt);
     fake::world().dialects = 0;
@@ -72,11 +78,13 @@ TEST_CASE("local arrays sized at launch get their bytes") {
     const Device device = fake::device();
     Specialisation made;
     made.kernel = Program("scale", device).kernel("scale");
-    made.compiled.parameters.push_back({CompiledParameter::What::arrays, 0, 31'744 - 16, dtypes::uint8});
+    made.compiled.parameters.push_back(
+        {CompiledParameter::What::arrays, 0, 31'744 - 16, dtypes::uint8});
     made.compiled.parameters.push_back({CompiledParameter::What::arrays, 0, 16, dtypes::uint8});
     std::vector<ep_argument> given;
-    const KernelRuns kept(
-        [&](const ep_range &, const ep_argument *arguments, std::size_t count) { given.assign(arguments, arguments + count); });
+    const KernelRuns kept([&](const ep_range &, const ep_argument *arguments, std::size_t count) {
+        given.assign(arguments, arguments + count);
+    });
     ep_range range{};
     range.ndim = 1;
     range.global[0] = 4;
@@ -103,8 +111,9 @@ TEST_CASE("a launch that reads and writes an array waits for its readers, in any
     ep_range range{};
     range.ndim = 1;
     range.global[0] = 4;
-    for (const auto &[first, second] : {std::pair(Access::read, Access::write), std::pair(Access::write, Access::read),
-                                        std::pair(Access::write, Access::write)}) {
+    for (const auto &[first, second] :
+         {std::pair(Access::read, Access::write), std::pair(Access::write, Access::read),
+          std::pair(Access::write, Access::write)}) {
         array.memory().before(Access::read, reader);
         array.memory().after(Access::read, reader, fake::submit(reader));
         CHECK(!array.memory().is_free_for(queue));

@@ -36,8 +36,12 @@ struct Launches {
     Launches() {
         fake::world().argument_count = -1;
         made.kernel = Program("scale", device).kernel("scale");
-        made.compiled.parameters = {{What::pointer, 0, 0, {}}, {What::pointer, 1, 0, {}}, {What::value, 2, 0, dtypes::float64},
-                                    {What::local, 3, 0, {}},   {What::extent, 0, 0, {}},  {What::stride, 1, 0, {}}};
+        made.compiled.parameters = {{What::pointer, 0, 0, {}},
+                                    {What::pointer, 1, 0, {}},
+                                    {What::value, 2, 0, dtypes::float64},
+                                    {What::local, 3, 0, {}},
+                                    {What::extent, 0, 0, {}},
+                                    {What::stride, 1, 0, {}}};
         made.accesses.assign(4, Access::write);
         fake::world().kernel = [this](const ep_range &, const ep_argument *given, std::size_t) {
             pointers = {given[0].value, given[1].value};
@@ -64,14 +68,17 @@ struct Launches {
         Scalar scalar;
         std::memcpy(scalar.bytes.data(), &number, sizeof number);
         scalar.size = sizeof number;
-        std::vector<Argument> all{Argument(first), Argument(second), Argument(dtypes::float64, scalar),
+        std::vector<Argument> all{Argument(first), Argument(second),
+                                  Argument(dtypes::float64, scalar),
                                   Argument::local(dtypes::float32, std::array{local_extent})};
         find_overlaps(all);
         return all;
     }
 
     // A queue of the same device in a context of its own.
-    Queue elsewhere() const { return Queue::create(Context::create(std::array{device}), device, {}); }
+    Queue elsewhere() const {
+        return Queue::create(Context::create(std::array{device}), device, {});
+    }
 
     bool is_planned() { return static_cast<bool>(plans.find(queue, range, arguments())); }
 
@@ -97,14 +104,16 @@ TEST_CASE("a repeated launch uses the plan, with its own arrays and numbers") {
         launches.number += 1.5;
         launches.first = launches.on_device(8);
         CHECK(launches.launch());
-        CHECK(launches.pointers == std::vector<const void *>{launches.first.data(), launches.second.data()});
+        CHECK(launches.pointers ==
+              std::vector<const void *>{launches.first.data(), launches.second.data()});
         CHECK(launches.numbers.front() == launches.number);
         CHECK(launches.extents == std::vector<std::int64_t>{8, 1});
         CHECK(launches.local_bytes == 16);
     }
     std::swap(launches.first, launches.second);
     CHECK(launches.launch());
-    CHECK(launches.pointers == std::vector<const void *>{launches.first.data(), launches.second.data()});
+    CHECK(launches.pointers ==
+          std::vector<const void *>{launches.first.data(), launches.second.data()});
 }
 
 TEST_CASE("a launch with other properties needs a plan of its own") {
@@ -113,7 +122,9 @@ TEST_CASE("a launch with other properties needs a plan of its own") {
     REQUIRE(launches.is_planned());
     SUBCASE("type") { launches.second = launches.on_device(8, dtypes::int32); }
     SUBCASE("extent") { launches.second = launches.on_device(9); }
-    SUBCASE("dimensions") { launches.second = launches.second.reshaped(std::array<std::int64_t, 2>{2, 4}); }
+    SUBCASE("dimensions") {
+        launches.second = launches.second.reshaped(std::array<std::int64_t, 2>{2, 4});
+    }
     SUBCASE("stride") {
         const Array twice = launches.on_device(16);
         launches.second = twice.select(std::array{IndexEntry{IndexEntry::Kind::slice, 0, 16, 2}});
@@ -126,14 +137,16 @@ TEST_CASE("a launch with other properties needs a plan of its own") {
     SUBCASE("elements in common") {
         const Array whole = launches.on_device(12);
         const auto part = [&](std::int64_t start) {
-            return whole.select(std::array{IndexEntry{IndexEntry::Kind::slice, start, start + 8, 1}});
+            return whole.select(
+                std::array{IndexEntry{IndexEntry::Kind::slice, start, start + 8, 1}});
         };
         launches.first = part(0);
         launches.second = part(4);
     }
     SUBCASE("context of the queue") { launches.queue = launches.elsewhere(); }
     SUBCASE("context of an array") {
-        launches.second = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32, UsmKind::device, launches.elsewhere());
+        launches.second = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32,
+                                       UsmKind::device, launches.elsewhere());
     }
     CHECK_FALSE(launches.is_planned());
 }
@@ -163,11 +176,14 @@ TEST_CASE("launches that their arguments do not identify have no plan") {
 TEST_CASE("a launch with memory of another context has no plan") {
     Launches launches;
     const Array own = launches.second;
-    launches.second = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32, UsmKind::host, launches.elsewhere());
-    launches.plans.keep(launches.made, launches.queue, launches.range, launches.range, launches.arguments());
+    launches.second = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32, UsmKind::host,
+                                   launches.elsewhere());
+    launches.plans.keep(launches.made, launches.queue, launches.range, launches.range,
+                        launches.arguments());
     launches.second = own;
     CHECK_FALSE(launches.is_planned());
-    launches.plans.keep(launches.made, launches.queue, launches.range, launches.range, launches.arguments());
+    launches.plans.keep(launches.made, launches.queue, launches.range, launches.range,
+                        launches.arguments());
     CHECK(launches.is_planned());
 }
 
@@ -175,7 +191,8 @@ TEST_CASE("a plan serves one launch at a time, and an unused one is replaced") {
     Launches launches;
     launches.launch();
     {
-        const Plans::Use used = launches.plans.find(launches.queue, launches.range, launches.arguments());
+        const Plans::Use used =
+            launches.plans.find(launches.queue, launches.range, launches.arguments());
         REQUIRE(used);
         CHECK_FALSE(launches.is_planned());
         launches.first = launches.on_device(8);
@@ -206,7 +223,8 @@ TEST_CASE("concurrent equal launches share one plan, and the others go without")
                 ++served;
                 --having;
             } else {
-                launches.plans.keep(launches.made, launches.queue, launches.range, launches.range, arguments);
+                launches.plans.keep(launches.made, launches.queue, launches.range, launches.range,
+                                    arguments);
             }
         }
     };
