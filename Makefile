@@ -90,7 +90,7 @@ install: $(call group,build)
 develop: TESTS := ON
 develop: $(call group,build test lint $(peers))
 	tools/system_packages.sh compiler libffi doctest
-	$(pip_build) -e . -Cbuild-dir=build/develop -Ceditable.rebuild=false -Ccmake.define.ENTREPOT_TOGETHER=OFF
+	$(pip_build) -e . -Cbuild-dir=build/develop -Ceditable.rebuild=false -Ccmake.define.ENTREPOT_UNITY_BUILD=OFF
 
 clean:
 	rm -rf build dist

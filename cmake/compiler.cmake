@@ -14,7 +14,7 @@ set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 # A separate target, so that third-party headers (nanobind, SYCL) are exempt from the warnings.
 add_library(entrepot_warnings INTERFACE)
-# In a unity build (cmake/together.cmake) -Wshadow compares local names with unnamed namespaces of
+# In a unity build (cmake/unity.cmake) -Wshadow compares local names with unnamed namespaces of
 # other files. GCC can exclude these.
 set(entrepot_is_unity $<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>)
 target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<NOT:${entrepot_is_unity}>:-Wshadow>

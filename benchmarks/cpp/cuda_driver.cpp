@@ -130,7 +130,9 @@ int main(int argc, char **argv) {
     check(DRIVER_FUNCTION(cuEventCreate)(&mark, CU_EVENT_DISABLE_TIMING));
     const auto record = DRIVER_FUNCTION(cuEventRecord);
     const auto wait_behind = DRIVER_FUNCTION(cuStreamWaitEvent);
-    const auto hand_over = [&](ep_queue from, ep_queue to) { ok(table.event_hand_over(from, to)); };
+    const auto hand_over = [&](ep_queue from, ep_queue to) {
+        ok(table.queue_wait_queue(from, to));
+    };
     const auto their_hand_over = [&](CUstream from, CUstream to) {
         check(record(mark, from));
         check(wait_behind(to, mark, CU_EVENT_WAIT_DEFAULT));

@@ -2,8 +2,8 @@
 // consumer.
 //
 // - Producer(pointer, elements) is float32 memory of CUDA device 0 that is exported with the least
-//   work that the protocols
-//   allow. The answers are made beforehand, nothing is checked, and no pending work is waited for.
+//   work that the protocols allow. The answers are made beforehand, nothing is checked, and no
+//   pending work is waited for.
 // - lend(tensor) makes only those calls of the tensor's exchange table that every consumer has to
 //   make.
 // - lend_all(tensors...) does that for several tensors, and asks for the stream once.

@@ -9,6 +9,7 @@
 #include "exchange/routes.hpp"
 #include "init.hpp"
 
+#include <entrepot/core/counted.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/exchange/address.hpp>
 #include <entrepot/memory/operation.hpp>
@@ -20,7 +21,7 @@
 using entrepot::Array, entrepot::Queue;
 
 // The handle: an array, and its description as plain C.
-struct entrepot_array {
+struct entrepot_array : entrepot::Counted<entrepot_array> {
     explicit entrepot_array(Array given) : array(std::move(given)) {
         view.data = array.data();
         view.shape = array.shape().data();
@@ -52,7 +53,6 @@ struct entrepot_array {
 
     const Array array;
     entrepot_view view;
-    std::atomic<std::uint32_t> references{1};
 
 private:
     std::atomic<bool> is_chosen_{false};
@@ -134,12 +134,8 @@ PyObject *to_object(entrepot_array *handle) {
     return guarded<PyObject *>(nullptr, [&] { return wrap(Array(handle->array)); });
 }
 
-void retain(entrepot_array *handle) { handle->references.fetch_add(1, std::memory_order_relaxed); }
-
-void release(entrepot_array *handle) {
-    if (handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-        delete handle;
-}
+void retain(entrepot_array *handle) { handle->retain(); }
+void release(entrepot_array *handle) { handle->release(); }
 
 const entrepot_view *view(entrepot_array *handle) { return &handle->view; }
 
@@ -169,7 +165,7 @@ void *native_queue(entrepot_array *handle) {
 
 int before_use(entrepot_array *handle, int writes) {
     return guarded(-1, [&] {
-        Operation(handle->queue()).before(access_of(writes), handle->array.memory());
+        Operation(handle->queue()).wait_for_conflicts(access_of(writes), handle->array.memory());
         return 0;
     });
 }

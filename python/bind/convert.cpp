@@ -11,6 +11,7 @@
 #include "peers.hpp"
 #include "sycl_capsule.hpp"
 
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/exchange/stream.hpp>
 
 #include <nanobind/nanobind.h>
@@ -39,7 +40,7 @@ const Backend &sycl() {
 class RecentQueues {
 public:
     static RecentQueues &only() {
-        static auto *const made = new RecentQueues;
+        static NoDestructor<RecentQueues> made;
         return *made;
     }
 

@@ -200,7 +200,7 @@ const Parameters of_call("launch", 0, 0, {"queue", "cooperative", "cluster"});
         cooperation_from(launcher.range, is_true(cooperative), unless_none(cluster));
     const ReleaseGil released;  // on the host, the kernel may run synchronously
     launch(kernel, where, launcher.range, arguments.all(), cooperation ? &*cooperation : nullptr);
-    Event event = where.promise();
+    Event event = where.lazy_event();
     if (arguments.any_watched() && where.capture() == 0) [[unlikely]]
         event.wait();
     return event;

@@ -17,7 +17,7 @@ Queue Array::queue_of_memory() const {
     if (memory_.has_peers() && !host_view_)
         if (Queue of_owner = memory_.owner_queue())
             return of_owner;
-    return Queue::in(context(), device());
+    return Queue::for_context(context(), device());
 }
 
 // This array with other elements in its memory.

@@ -71,8 +71,9 @@ bool is_captured(const Queue &wanted, const Array &array) {
 // The array's queue, or one of its context if that queue cannot use the memory.
 Queue queue_of(const Array &array) {
     Queue queue = array.queue();
-    return reaches(queue, array) ? queue
-                                 : Queue::in(array.memory().context(), array.memory().device());
+    return reaches(queue, array)
+               ? queue
+               : Queue::for_context(array.memory().context(), array.memory().device());
 }
 
 // Queue for the calling thread's own copies, which no other thread uses.
@@ -89,7 +90,7 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
         add(Access::read, from.memory());
         add(Access::write, to.memory());
     };
-    operation.before(for_each_use);
+    operation.wait_for_conflicts(for_each_use);
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]] {
         from.memory().keep_for_graph(queue);
@@ -234,7 +235,7 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
                     ", and the array's memory of ", to.context());
 
     Operation operation(queue);
-    operation.before(Access::write, to.memory());
+    operation.wait_for_conflicts(Access::write, to.memory());
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
         to.memory().keep_for_graph(queue);

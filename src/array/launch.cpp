@@ -38,7 +38,7 @@ Queue::Position in_order(const Kernel &kernel, const Queue &queue, std::span<con
         for (const ArrayUse &use : uses)
             add(use.access, use.array->memory());
     };
-    operation.before(for_each_use);
+    operation.wait_for_conflicts(for_each_use);
     const std::uint64_t capture = queue.capture();
     if (capture != 0) [[unlikely]]
         keep_for_graph(kernel, queue, uses);

@@ -44,9 +44,9 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
     }
 }
 
-// Implements event_hand_over by three other functions, for runtimes without a faster way.
+// Implements queue_wait_queue by three other functions, for runtimes without a faster way.
 template <auto record, auto wait_in_queue, auto release>
-ep_status hand_over_by_event(ep_queue from, ep_queue to) noexcept {
+ep_status wait_by_event(ep_queue from, ep_queue to) noexcept {
     ep_event event = nullptr;
     if (const ep_status status = record(from, EP_EVENT_EXACT, &event); status != EP_OK)
         return status;

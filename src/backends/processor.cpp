@@ -1,4 +1,5 @@
 #include "backends/processor.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <string>
 
@@ -34,8 +35,7 @@ std::string ask() {
 }  // namespace
 
 const std::string &processor_identity() {
-    // Leaked, since it is used until process exit.
-    static const std::string *const identity = new std::string(ask());
+    static NoDestructor<std::string> identity(ask());
     return *identity;
 }
 

@@ -77,7 +77,8 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
         record->backend = &backend;
         record->handle = handle;
         record->is_default = asks_default(backend, handle);
-        record->immortal = record->is_default;
+        if (record->is_default)
+            record->make_immortal();
         record->devices = devices_of(backend, handle);
     } catch (...) {
         backend.drop(&ep_backend::context_release, handle);
@@ -92,7 +93,7 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
     return Context(record.release());
 }
 
-void Context::destroy(Record *record) noexcept {
+void Context::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
         const std::lock_guard locked(live().mutex);

@@ -1,3 +1,4 @@
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/backend.hpp>
 
 #include <pthread.h>
@@ -20,7 +21,7 @@ struct Holds {
     std::vector<Hold> rows;  // guarded by mutex
 };
 Holds &holds() {
-    static Holds *all = new Holds;
+    static NoDestructor<Holds> all;
     return *all;
 }
 

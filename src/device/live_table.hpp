@@ -39,7 +39,7 @@ public:
 
     void insert(Record *record) {
         ENTREPOT_ASSERT(mutex.held());
-        ENTREPOT_ASSERT(record->backend && record->references.load(std::memory_order_relaxed) == 1);
+        ENTREPOT_ASSERT(record->backend && (record->count() == 1 || record->is_immortal()));
         ENTREPOT_ASSERT(!alive_.contains(record));
         alive_.insert(record);
         if (record->handle)  // else it is not looked up
@@ -50,10 +50,10 @@ public:
     //          dereferenced unless it is in the table.
     bool remove_if_dead(Record *record) {
         ENTREPOT_ASSERT(mutex.held());
-        if (!alive_.contains(record) || record->references.load(std::memory_order_acquire) != 0)
+        if (!alive_.contains(record) || record->count() != 0)
             return false;
         alive_.erase(record);
-        ENTREPOT_ASSERT(!record->immortal);
+        ENTREPOT_ASSERT(!record->is_immortal());
         if (record->handle) {
             [[maybe_unused]] auto [row, end] = records_.equal_range(record->handle);
             while (row->second != record) {
@@ -73,8 +73,7 @@ public:
 
     // Adds a reference. It may be the first one again.
     static Record *hold(Record *record) noexcept {
-        if (!record->immortal)
-            record->references.fetch_add(1, std::memory_order_relaxed);
+        record->retain();
         return record;
     }
 

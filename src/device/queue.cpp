@@ -4,6 +4,7 @@
 #include "device/capture_release.hpp"
 #include "device/live_table.hpp"
 #include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/stream.hpp>
 
 #include <algorithm>
@@ -88,75 +89,77 @@ private:
 // A lazy event: a position of a queue, until it is recorded; from then on the recorded event.
 //
 // States
-//   Unrecorded, and in Record::promised: no other thread can reach it. Swapped out: another thread
-//   holds Record::mutex and calls keep(). Recorded: `is_kept_` is set with release order, and
-//   `kept_` does not change any more.
-struct Event::Promised final : Event::Record {
-    explicit Promised(const Queue &queue) noexcept
+//   Unrecorded, and in Record::lazy_event: no other thread can reach it. Swapped out: another
+//   thread holds Record::mutex and calls record(). Recorded: `is_recorded_` is set with release
+//   order, and `recorded_` does not change any more.
+struct Event::Lazy final : Event::Record {
+    explicit Lazy(const Queue &queue) noexcept
         : Record(queue.backend()), queue_(queue), position_(queue.position()) {
-        ENTREPOT_ASSERT(!queue.is_past() && position_ != 0);
+        ENTREPOT_ASSERT(!queue.is_event_queue() && position_ != 0);
     }
-    ~Promised() override;
+    ~Lazy() override;
 
     ep_event handle() override {
-        if (!is_kept_.load(std::memory_order_acquire)) {
+        if (!is_recorded_.load(std::memory_order_acquire)) {
             fork_guard::require_usable(*backend);
-            keep(Queue::Lock(*queue_.record_));
+            record(Queue::Lock(*queue_.record_));
         }
-        ENTREPOT_ASSERT(is_kept_.load(std::memory_order_relaxed));
-        return kept_.handle();
+        ENTREPOT_ASSERT(is_recorded_.load(std::memory_order_relaxed));
+        return recorded_.handle();
     }
     bool ask_done() override {
-        return is_kept_.load(std::memory_order_acquire) ? kept_.is_done()
-                                                        : queue_.is_done(position_);
+        return is_recorded_.load(std::memory_order_acquire) ? recorded_.is_done()
+                                                            : queue_.is_done(position_);
     }
     void wait() override {
-        if (is_kept_.load(std::memory_order_acquire))
-            kept_.wait();
+        if (is_recorded_.load(std::memory_order_acquire))
+            recorded_.wait();
         else
             queue_.wait_at(position_);
     }
 
     // Records the event, unless it is recorded already.
     // Requires: `locked` holds the mutex of the queue.
-    void keep(const Queue::Locked &locked) {
+    void record(const Queue::Locked &locked) {
         Queue::require_lock(*queue_.record_, locked);
-        if (is_kept_.load(std::memory_order_relaxed))
+        if (is_recorded_.load(std::memory_order_relaxed))
             return;
         Queue::Record &record = *queue_.record_;
         if (position_ > record.completed.load(std::memory_order_acquire))
-            kept_ = position_ <= record.last_event_position ? record.last_event
-                                                            : queue_.mark(locked, EP_EVENT_EXACT);
-        leave_place();
+            recorded_ = position_ <= record.last_event_position
+                            ? record.last_event
+                            : queue_.mark(locked, EP_EVENT_EXACT);
+        unregister();
         // last: a thread that sees it may destroy this
-        is_kept_.store(true, std::memory_order_release);
+        is_recorded_.store(true, std::memory_order_release);
     }
 
 private:
-    // Returns: true if Record::promised pointed here.
-    bool leave_place() noexcept {
-        Promised *self = this;
-        return queue_.record_->promised.compare_exchange_strong(self, nullptr,
-                                                                std::memory_order_acq_rel);
+    // Returns: true if Record::lazy_event pointed here.
+    bool unregister() noexcept {
+        Lazy *self = this;
+        return queue_.record_->lazy_event.compare_exchange_strong(self, nullptr,
+                                                                  std::memory_order_acq_rel);
     }
 
     const Queue queue_;
     const Queue::Position position_;
-    Event kept_;  // guarded by the queue's Record::mutex until is_kept_ is set, then constant
-    std::atomic<bool> is_kept_{false};  // atomic; written with the queue's Record::mutex held
+    Event
+        recorded_;  // guarded by the queue's Record::mutex until is_recorded_ is set, then constant
+    std::atomic<bool> is_recorded_{false};  // atomic; written with the queue's Record::mutex held
 };
 
-// Record::promised points to the newest lazy event. A thread that records it first swaps the slot
+// Record::lazy_event points to the newest lazy event. A thread that records it first swaps the slot
 // to null. If the slot still points to this one, no other thread can reach it, and it may die
 // without a lock: the common case. Otherwise a thread is recording it with Record::mutex held: lock
 // the mutex to wait for that. Not in the child of a fork, where the thread that holds the mutex may
 // not exist.
-[[gnu::hot]] Event::Promised::~Promised() {
-    if (is_kept_.load(std::memory_order_acquire) || leave_place() ||
+[[gnu::hot]] Event::Lazy::~Lazy() {
+    if (is_recorded_.load(std::memory_order_acquire) || unregister() ||
         !fork_guard::is_usable(*backend))
         return;
     const Queue::Lock locked(*queue_.record_);
-    ENTREPOT_ASSERT(is_kept_.load(std::memory_order_relaxed));
+    ENTREPOT_ASSERT(is_recorded_.load(std::memory_order_relaxed));
 }
 
 Event Event::adopt(const Backend &backend, ep_event handle, const Context &context) {
@@ -364,20 +367,19 @@ private:
 
 }  // namespace
 
-Queue Queue::in(const Context &context, const Device &device) {
+Queue Queue::for_context(const Context &context, const Device &device) {
     fork_guard::require_usable(device.backend());  // a fork does not take the mutex of the cache
     const Queue &usual = device.default_queue();
     if (usual.context() == context) [[likely]]
         return usual;
-    // never destroyed: the runtime may be gone at process exit
-    static auto *const others = new ContextQueues;
+    static NoDestructor<ContextQueues> others;
     const InterpreterLock::Released released;
     return others->find(context, device);
 }
 
-Queue Queue::apart(const Context &context, const Device &device) {
+Queue Queue::internal_for_context(const Context &context, const Device &device) {
     fork_guard::require_usable(device.backend());
-    static auto *const kept = new ContextQueues;
+    static NoDestructor<ContextQueues> kept;
     const InterpreterLock::Released released;
     return kept->find(context, device);
 }
@@ -395,7 +397,7 @@ Queue Queue::from_native(const Backend &backend, void *native, const Context &co
     return adopt(backend, handle, true, may_be_destroyed);
 }
 
-Queue Queue::past(const Context &context, const Device &device, Event event) {
+Queue Queue::of_event(const Context &context, const Device &device, Event event) {
     ENTREPOT_ASSERT(context && device);
     auto record = std::make_unique<Record>();
     record->backend = &context.backend();
@@ -411,10 +413,10 @@ Queue Queue::past(const Context &context, const Device &device, Event event) {
     return Queue(record.release());
 }
 
-Queue Queue::past() const {
+Queue Queue::as_event_queue() const {
     // read first: the event may not cover what is submitted from here on
     const Position covered = position();
-    Queue made = past(context(), device(), record());
+    Queue made = of_event(context(), device(), record());
     made.record_->stream = record_->number;  // no other thread can reach the record yet
     made.record_->covered = covered;
     return made;
@@ -426,7 +428,7 @@ void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
     std::vector<std::shared_ptr<void>> &owners = record_->owners;
     if (owners.size() < most_owners && std::ranges::find(owners, owner) == owners.end())
         owners.push_back(owner);
-    promise_never_destroyed();
+    declare_never_destroyed();
 }
 
 Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool may_be_destroyed) {
@@ -469,7 +471,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool m
     return Queue(record.release());
 }
 
-void Queue::destroy(Record *record) noexcept {
+void Queue::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
         const std::lock_guard locked(live().mutex);
@@ -477,10 +479,10 @@ void Queue::destroy(Record *record) noexcept {
             return;
     }
     // A lazy event holds a reference to its queue, so none is left.
-    ENTREPOT_ASSERT(!record->promised.load(std::memory_order_acquire));
+    ENTREPOT_ASSERT(!record->lazy_event.load(std::memory_order_acquire));
     ENTREPOT_ASSERT(!record->mutex.held() && !record->owners_mutex.held());
     record->last_event = Event();
-    if (record->handle) {  // else it is a queue of the past
+    if (record->handle) {  // else it is an event queue
         const InterpreterLock::Released released(!record->is_wrapped &&
                                                  !record->backend->is_host());
         record->backend->drop(&ep_backend::queue_release, record->handle);
@@ -488,14 +490,14 @@ void Queue::destroy(Record *record) noexcept {
     delete record;
 }
 
-void Queue::take(Position next) const noexcept {
+void Queue::reserve_position(Position next) const noexcept {
     ENTREPOT_ASSERT(next != 0);
-    ENTREPOT_ASSERT(!is_past() || next == 1);
+    ENTREPOT_ASSERT(!is_event_queue() || next == 1);
     raise_to(record_->submitted, next);
 }
 
 void *Queue::native() const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     submitting();
     void *native;
     backend().call(&ep_backend::queue_native, handle(), &native);
@@ -504,7 +506,7 @@ void *Queue::native() const {
 }
 
 void Queue::wait() const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     const InterpreterLock::Released released;
     const Position before = position();
     backend().call(&ep_backend::queue_wait, handle());
@@ -512,7 +514,7 @@ void Queue::wait() const {
 }
 
 bool Queue::is_idle() const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     fork_guard::require_usable(backend());
     const Position before = position();
     if (!is_foreign() && before <= record_->completed.load(std::memory_order_acquire))
@@ -534,7 +536,7 @@ void Queue::require_lock([[maybe_unused]] const Record &record,
 // Records an event that covers everything submitted so far, and keeps it in `last_event`.
 Queue::Marked Queue::try_mark(const Locked &locked, std::uint32_t flags) const {
     require_lock(*record_, locked);
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     // read first: the event may not cover what is submitted from here on
     const Position covered = position();
     const ep_event marked = record_event(backend(), handle(), flags);
@@ -598,19 +600,19 @@ Queue::Position Queue::submitted_and_marked() const {
 }
 
 std::uint64_t Queue::ask_capture() const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     std::uint64_t capture = 0;
     backend().call(&ep_backend::queue_capture, handle(), &capture);
     return capture;
 }
 
 void Queue::keep(void *user, void (*let_go)(void *user)) const {
-    ENTREPOT_ASSERT(!is_past() && let_go);
+    ENTREPOT_ASSERT(!is_event_queue() && let_go);
     backend().call(&ep_backend::queue_keep, handle(), user, let_go);
 }
 
 Event Queue::record() const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
@@ -625,7 +627,7 @@ Event Queue::record() const {
 }
 
 std::optional<Event> Queue::try_record() const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     fork_guard::require_usable(backend());
     if (is_known_idle())
         return Event();
@@ -640,8 +642,8 @@ std::optional<Event> Queue::try_record() const {
     return record_->last_event;
 }
 
-[[gnu::hot]] Event Queue::promise() const {
-    ENTREPOT_ASSERT(!is_past());
+[[gnu::hot]] Event Queue::lazy_event() const {
+    ENTREPOT_ASSERT(!is_event_queue());
     if (is_profiling())  // its event measures the time of this call
         return record();
     if (is_foreign() && !is_default_stream()) {
@@ -650,36 +652,33 @@ std::optional<Event> Queue::try_record() const {
     }
     if (position() <= record_->completed.load(std::memory_order_acquire))
         return Event();
-    auto promised =
-        std::allocate_shared<Event::Promised>(ThreadBlockAllocator<Event::Promised>(), *this);
-    Event::Promised *other = nullptr;
-    if (!record_->promised.compare_exchange_strong(other, promised.get(),
-                                                   std::memory_order_acq_rel)) [[unlikely]]
-        take_place_of_promised(*promised);
-    return Event(std::move(promised));
+    auto lazy = std::allocate_shared<Event::Lazy>(ThreadBlockAllocator<Event::Lazy>(), *this);
+    Event::Lazy *other = nullptr;
+    if (!record_->lazy_event.compare_exchange_strong(other, lazy.get(), std::memory_order_acq_rel))
+        [[unlikely]]
+        replace_lazy_event(*lazy);
+    return Event(std::move(lazy));
 }
 
 // The slot holds the lazy event of another thread that has submitted at the same time. It is
 // recorded now.
-void Queue::take_place_of_promised(Event::Promised &promised) const {
+void Queue::replace_lazy_event(Event::Lazy &lazy) const {
     const Lock locked(*record_);
-    if (Event::Promised *const other =
-            record_->promised.exchange(&promised, std::memory_order_acq_rel)) {
-        ENTREPOT_ASSERT(other != &promised);
-        other->keep(locked);
+    if (Event::Lazy *const other = record_->lazy_event.exchange(&lazy, std::memory_order_acq_rel)) {
+        ENTREPOT_ASSERT(other != &lazy);
+        other->record(locked);
     }
 }
 
-void Queue::keep_promise() const {
+void Queue::record_lazy_event() const {
     fork_guard::require_usable(backend());
     const Lock locked(*record_);
-    if (Event::Promised *const promised =
-            record_->promised.exchange(nullptr, std::memory_order_acq_rel))
-        promised->keep(locked);
+    if (Event::Lazy *const lazy = record_->lazy_event.exchange(nullptr, std::memory_order_acq_rel))
+        lazy->record(locked);
 }
 
 Event Queue::event_at(Position position) const {
-    ENTREPOT_ASSERT(position <= this->position() || is_past());
+    ENTREPOT_ASSERT(position <= this->position() || is_event_queue());
     fork_guard::require_usable(backend());
     if (position <= record_->completed.load(std::memory_order_acquire))
         return Event();
@@ -728,7 +727,7 @@ bool Queue::ask_done(Position position) const {
         if (position <= record_->completed.load(std::memory_order_acquire))
             return true;
     }
-    if (is_past() || capture() != 0)
+    if (is_event_queue() || capture() != 0)
         return false;
     // not every driver can be asked about a queue that other code submits to
     if (!is_foreign() && is_idle())
@@ -737,12 +736,12 @@ bool Queue::ask_done(Position position) const {
 }
 
 void Queue::wait_until(Position position) const {
-    ENTREPOT_ASSERT(position <= this->position() || is_past());
+    ENTREPOT_ASSERT(position <= this->position() || is_event_queue());
     fork_guard::require_usable(backend());
     const InterpreterLock::Released released;
     // The last submission needs no event: the driver waits for everything in the queue. In an
     // in-order queue, foreign work is before it or follows closely.
-    if (!is_past() && (!is_foreign() || is_in_order()) && position == this->position() &&
+    if (!is_event_queue() && (!is_foreign() || is_in_order()) && position == this->position() &&
         capture() == 0) {
         backend().call(&ep_backend::queue_wait_submitted, handle());
         raise_to(record_->completed, position);
@@ -764,7 +763,7 @@ void Queue::wait_until(Position position) const {
 }
 
 void Queue::wait_for(const Event &event) const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     fork_guard::require_usable(backend());
     const std::uint64_t theirs = event.capture();
     if (theirs == 0 && event.is_done())
@@ -802,16 +801,16 @@ void Queue::wait_for(const Event &event) const {
 }
 
 [[gnu::hot]] void Queue::wait_for(const Queue &other) const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     fork_guard::require_usable(backend());
-    if (other.is_past())
+    if (other.is_event_queue())
         return wait_for(other.event_at(1));
     if ((other == *this && is_in_order()) || other.is_known_idle())
         return;
     if (&other.backend() != &backend() || other.capture() != 0 || capture() != 0)
         return wait_for(other.record());
     const Position covered = other.position();
-    take_over(other);
+    enqueue_wait_on(other);
     if (!is_foreign() && !other.is_foreign())
         remember_wait_for(other, covered);
 }
@@ -820,12 +819,12 @@ void Queue::wait_for(const Event &event) const {
 // its address has waited for nothing. If `other` is foreign, the wait is known to cover the
 // requested position only.
 [[gnu::hot]] void Queue::wait_for(const Queue &other, Position position) const {
-    ENTREPOT_ASSERT(!is_past());
+    ENTREPOT_ASSERT(!is_event_queue());
     fork_guard::require_usable(backend());
     if ((other == *this && is_in_order()) ||
         position <= other.record_->completed.load(std::memory_order_acquire))
         return;
-    if (is_foreign() || other.is_past() || &other.backend() != &backend() ||
+    if (is_foreign() || other.is_event_queue() || &other.backend() != &backend() ||
         !backend().hands_over_quickly())
         return wait_for(other.event_at(position));
     if (has_waited_for(other, position))
@@ -837,20 +836,20 @@ void Queue::wait_for(const Event &event) const {
         wait_for(other.event_at(position));
     } else {
         covered = other.is_foreign() ? position : other.position();
-        take_over(other);
+        enqueue_wait_on(other);
     }
     remember_wait_for(other, covered);
 }
 
 // Makes this queue wait for all that `other` holds now, in one driver call.
-[[gnu::hot]] void Queue::take_over(const Queue &other) const {
+[[gnu::hot]] void Queue::enqueue_wait_on(const Queue &other) const {
     ENTREPOT_ASSERT(other != *this || !is_in_order());
-    ENTREPOT_ASSERT(!other.is_past() && &other.backend() == &backend());
+    ENTREPOT_ASSERT(!other.is_event_queue() && &other.backend() == &backend());
     ENTREPOT_ASSERT(!record_->mutex.held() && !other.record_->mutex.held());
     const InterpreterLock::Released released;
     submitting();
     const ep_status status =
-        backend().status_of(&ep_backend::event_hand_over, other.handle(), handle());
+        backend().status_of(&ep_backend::queue_wait_queue, other.handle(), handle());
     if (status == EP_UNSUPPORTED && !other.is_default_stream() && !is_default_stream())
         refuse_captured();
     backend().check(status);

@@ -145,7 +145,7 @@ Array verify(Descriptor asked, Owner owner) {
         asked.device && !as_host ? find_named(asked, reach) : find_anywhere(reach);
     const auto note_use = [&](const Memory &memory) {
         if (asked.queue)
-            memory.after_submitted(Access::write, asked.queue);
+            memory.record_submitted(Access::write, asked.queue);
     };
     if (!place) {
         Array array = exchange::view_host(speaker, asked.data, asked.dtype, std::move(asked.layout),

@@ -11,12 +11,12 @@ namespace {
 // capturing stream would pull that queue into its graph, so its event is used directly.
 void note_shared(const Memory &memory, const Queue &producer) {
     if (!producer.may_be_destroyed())
-        return memory.after(Access::write, producer, producer.submitted());
+        return memory.record_access(Access::write, producer, producer.submitted());
     if (producer.capture() != 0)
-        return memory.after(Access::write, producer.past(), 1);
-    const Queue ours = Queue::in(memory.context(), memory.device());
+        return memory.record_access(Access::write, producer.as_event_queue(), 1);
+    const Queue ours = Queue::for_context(memory.context(), memory.device());
     ours.wait_for(producer.record());
-    memory.after(Access::write, ours, ours.submitted());
+    memory.record_access(Access::write, ours, ours.submitted());
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ void synchronize_consumer(const Array &array, const Queue &consumer, Memory::Con
     memory.mark_escaped();
     order_export(array.access(), memory, consumer);
     if (!consumer.may_be_destroyed()) {
-        memory.after_consumer(array.access(), consumer, holder);
+        memory.record_consumer(array.access(), consumer, holder);
         if (consumer.is_default_stream())
             libraries |= legacy_library_set;
         else
@@ -66,7 +66,7 @@ void synchronize_consumer_stream(const Array &array, std::uintptr_t stream) {
     constexpr Memory::Consumer holder = Memory::Consumer::holds_memory;
     const Memory &memory = array.memory();
     const Device &device = memory.device();
-    if (stream >= lowest_handle && memory.is_quiet() && !memory.has_owner_stream() &&
+    if (stream >= lowest_handle && memory.has_no_pending_access() && !memory.has_owner_stream() &&
         !device.backend().is_sycl())
         return hand_over_unordered(array, holder);
     synchronize_consumer(array, queue_of_stream(device, stream), holder,
@@ -83,7 +83,7 @@ void wait_for_producer(const Array &array, const Queue &producer) {
     memory.mark_escaped();
     if (memory.is_shared()) [[unlikely]]
         return note_shared(memory, producer);
-    memory.after_producer(producer.may_be_destroyed() ? producer.past() : producer);
+    memory.record_producer(producer.may_be_destroyed() ? producer.as_event_queue() : producer);
 }
 
 }  // namespace entrepot::exchange

@@ -62,7 +62,7 @@ Queue queue_in_context(const Array &array) {
     const Memory &memory = array.memory();
     if (array.has_own_queue() && array.queue().context() == memory.context())
         return array.queue();
-    return Queue::in(memory.context(), memory.device());
+    return Queue::for_context(memory.context(), memory.device());
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ Array verify(Descriptor descriptor, Owner owner) {
     // The producer's queue holds work that was not counted here: one more position stands for all
     // of it.
     if (descriptor.queue) {
-        memory.after_producer(descriptor.queue);
+        memory.record_producer(descriptor.queue);
         memory.set_owner_queue(descriptor.queue);
     }
     return Array(std::move(memory), first, dtype, std::move(layout), descriptor.read_only,

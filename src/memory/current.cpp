@@ -1,4 +1,5 @@
 // The default resource, the devices' own, and the scopes of threads.
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/memory/current.hpp>
 
 #include <entrepot/memory/direct.hpp>
@@ -17,9 +18,8 @@ struct OfDevices {
     std::atomic<std::size_t> count{0};  // of rows: nearly always none, and then nothing is locked
 };
 
-// Never destroyed: memory is allocated until the very end.
 OfDevices &of_devices() {
-    static OfDevices *const made = new OfDevices;
+    static NoDestructor<OfDevices> made;
     return *made;
 }
 

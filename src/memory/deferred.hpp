@@ -6,9 +6,9 @@
 //   driver nor Python may be called.
 //
 // States
-//   An item waits in the line of one queue after the other. If the memory has escaped, it then
-//   waits in the ward of its context. Then it is finished. A ward has one batch at a time, guarded
-//   by events recorded when it is sealed. Later items gather for the next batch.
+//   An item waits in the heap of one queue after the other. If the memory has escaped, it then
+//   waits in the quarantine of its context. Then it is finished. A quarantine has one batch at a
+//   time, guarded by events recorded when it is fenced. Later items gather for the next batch.
 //
 // Lock order
 //   The owner's mutex, a leaf, guards all fields. It is never held while a device is asked or an
@@ -97,13 +97,13 @@ public:
     Pending outstanding() const {
         const std::lock_guard lock(mutex_);
         Pending all;
-        for (const Line &line : lines_)
-            for (const Waiting &waiting : line.waiting) {
+        for (const PerQueueHeap &heap : heaps_)
+            for (const Waiting &waiting : heap.waiting) {
                 for (const Use &use : waiting.uses)
                     keep_latest(all.uses, use);
                 all.escaped |= static_cast<bool>(waiting.quarantine);
             }
-        all.escaped |= !wards_.empty();
+        all.escaped |= !quarantines_.empty();
         return all;
     }
 
@@ -115,20 +115,20 @@ private:
     };
     // Items that wait for positions of one queue, as a heap with the lowest position in front.
     // Never empty.
-    struct Line {
+    struct PerQueueHeap {
         Queue queue;
         std::vector<Waiting> waiting;
     };
     // Memory of one context that foreign code has seen. A batch is guarded by an event of
     // everything in the context. If the runtime has no such event, by one of every live queue in
     // it. Later items gather for the next batch, so one barrier serves many.
-    struct Ward {
+    struct QuarantineContext {
         Context context;
-        std::vector<Item> gathering;
+        std::vector<Item> open_batch;
         std::vector<Item> batch;
         std::vector<Event> guards;
         std::uint64_t number = 0;  // of the batch
-        bool sealed = false;
+        bool is_fenced = false;
     };
 
     // For ENTREPOT_ASSERT: position 0 is never pending.
@@ -138,11 +138,11 @@ private:
     }
 
     std::vector<Item> taken_finished(bool may_block) {
-        while (pass_finished_uses()) {
+        while (advance_completed()) {
         }
         do {
-            seal_quarantines(may_block);
-        } while (end_quarantines());  // then the next batch is sealed
+            fence_quarantines(may_block);
+        } while (end_quarantines());  // then the next batch is fenced
         const std::lock_guard lock(mutex_);
         ENTREPOT_ASSERT(finished_.size() <= count_.load(std::memory_order_relaxed));
         count_.fetch_sub(finished_.size(), std::memory_order_relaxed);
@@ -153,43 +153,44 @@ private:
         return a.uses.back().position > b.uses.back().position;
     }
 
-    // Moves an item to the next line, to its ward, or to `finished`.
+    // Moves an item to the next heap, to its quarantine, or to `finished`.
     // Requires: the caller holds the mutex.
     void place(Waiting &&waiting, std::vector<Item> &finished) {
         ENTREPOT_ASSERT(mutex_.held());
         if (!waiting.uses.empty()) {
             const Queue &queue = waiting.uses.back().queue;
-            auto line = std::find_if(lines_.begin(), lines_.end(),
-                                     [&](const Line &each) { return each.queue == queue; });
-            if (line == lines_.end()) {
-                Line fresh{queue, {}};
-                fresh.waiting.reserve(1);  // what throws later must not leave a line without items
-                line = lines_.insert(line, std::move(fresh));
+            auto heap = std::find_if(heaps_.begin(), heaps_.end(),
+                                     [&](const PerQueueHeap &each) { return each.queue == queue; });
+            if (heap == heaps_.end()) {
+                PerQueueHeap fresh{queue, {}};
+                fresh.waiting.reserve(1);  // what throws later must not leave a heap without items
+                heap = heaps_.insert(heap, std::move(fresh));
             }
-            line->waiting.push_back(std::move(waiting));
-            std::push_heap(line->waiting.begin(), line->waiting.end(), is_later);
+            heap->waiting.push_back(std::move(waiting));
+            std::push_heap(heap->waiting.begin(), heap->waiting.end(), is_later);
         } else if (waiting.quarantine) {
-            auto ward = std::find_if(wards_.begin(), wards_.end(), [&](const Ward &each) {
-                return each.context == waiting.quarantine;
-            });
-            if (ward == wards_.end())
-                ward =
-                    wards_.insert(ward, Ward{std::move(waiting.quarantine), {}, {}, {}, 0, false});
-            ward->gathering.push_back(std::move(waiting.item));
+            auto quarantine = std::find_if(
+                quarantines_.begin(), quarantines_.end(),
+                [&](const QuarantineContext &each) { return each.context == waiting.quarantine; });
+            if (quarantine == quarantines_.end())
+                quarantine = quarantines_.insert(
+                    quarantine,
+                    QuarantineContext{std::move(waiting.quarantine), {}, {}, {}, 0, false});
+            quarantine->open_batch.push_back(std::move(waiting.item));
         } else {
             finished.push_back(std::move(waiting.item));
         }
     }
 
-    // Asks for the front of every line, and moves on the items whose work is done.
+    // Asks for the front of every heap, and moves on the items whose work is done.
     // Returns: true if an item was moved.
-    bool pass_finished_uses() {
+    bool advance_completed() {
         std::vector<Use> fronts;
         {
             const std::lock_guard lock(mutex_);
-            for (const Line &line : lines_) {
-                ENTREPOT_ASSERT(!line.waiting.empty());
-                fronts.push_back(line.waiting.front().uses.back());
+            for (const PerQueueHeap &heap : heaps_) {
+                ENTREPOT_ASSERT(!heap.waiting.empty());
+                fronts.push_back(heap.waiting.front().uses.back());
             }
         }
         std::erase_if(fronts,
@@ -201,23 +202,23 @@ private:
         const std::lock_guard lock(mutex_);
         bool passed = false;
         for (const Use &front : fronts) {
-            const auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line &each) {
-                return each.queue == front.queue;
-            });
-            if (line == lines_.end())
+            const auto heap =
+                std::find_if(heaps_.begin(), heaps_.end(),
+                             [&](const PerQueueHeap &each) { return each.queue == front.queue; });
+            if (heap == heaps_.end())
                 continue;  // another thread was faster
             std::vector<Waiting> through;
-            while (!line->waiting.empty() &&
-                   (line->waiting.front().uses.back().position <= front.position ||
-                    is_known_done(front.queue, line->waiting.front().uses.back().position))) {
-                std::pop_heap(line->waiting.begin(), line->waiting.end(), is_later);
-                through.push_back(std::move(line->waiting.back()));
-                line->waiting.pop_back();
+            while (!heap->waiting.empty() &&
+                   (heap->waiting.front().uses.back().position <= front.position ||
+                    is_known_done(front.queue, heap->waiting.front().uses.back().position))) {
+                std::pop_heap(heap->waiting.begin(), heap->waiting.end(), is_later);
+                through.push_back(std::move(heap->waiting.back()));
+                heap->waiting.pop_back();
             }
             passed |= !through.empty();
-            if (line->waiting.empty()) {
-                left.push_back(std::move(line->queue));
-                lines_.erase(line);
+            if (heap->waiting.empty()) {
+                left.push_back(std::move(heap->queue));
+                heaps_.erase(heap);
             }
             for (Waiting &waiting : through) {
                 left.push_back(std::move(waiting.uses.back().queue));
@@ -229,31 +230,31 @@ private:
     }
 
     // Makes a batch of the items that have gathered in wards without one, and records its guards.
-    void seal_quarantines(bool may_block) {
+    void fence_quarantines(bool may_block) {
         std::vector<std::pair<Context, std::uint64_t>> fresh;
         {
             const std::lock_guard lock(mutex_);
-            for (Ward &ward : wards_)
-                if (ward.batch.empty() && !ward.gathering.empty()) {
-                    ward.batch.swap(ward.gathering);
-                    ward.sealed = false;
-                    fresh.emplace_back(ward.context, ++ward.number);
+            for (QuarantineContext &quarantine : quarantines_)
+                if (quarantine.batch.empty() && !quarantine.open_batch.empty()) {
+                    quarantine.batch.swap(quarantine.open_batch);
+                    quarantine.is_fenced = false;
+                    fresh.emplace_back(quarantine.context, ++quarantine.number);
                 }
         }
         for (auto &[context, number] : fresh) {
             std::vector<Event> guards;
             const bool guarded = record_guards(context, may_block, guards);
             const std::lock_guard lock(mutex_);
-            const auto ward = find_batch(context, number);
+            const auto quarantine = find_batch(context, number);
             // only this thread has the number of the batch
-            ENTREPOT_ASSERT(ward != wards_.end() && !ward->sealed);
+            ENTREPOT_ASSERT(quarantine != quarantines_.end() && !quarantine->is_fenced);
             if (guarded) {
-                ward->guards = std::move(guards);
-                ward->sealed = true;
+                quarantine->guards = std::move(guards);
+                quarantine->is_fenced = true;
             } else {  // another try at the next poll
-                std::move(ward->batch.begin(), ward->batch.end(),
-                          std::back_inserter(ward->gathering));
-                ward->batch.clear();
+                std::move(quarantine->batch.begin(), quarantine->batch.end(),
+                          std::back_inserter(quarantine->open_batch));
+                quarantine->batch.clear();
             }
         }
     }
@@ -294,9 +295,9 @@ private:
         std::vector<Batch> batches;
         {
             const std::lock_guard lock(mutex_);
-            for (const Ward &ward : wards_)
-                if (ward.sealed)
-                    batches.push_back({ward.context, ward.number, ward.guards});
+            for (const QuarantineContext &quarantine : quarantines_)
+                if (quarantine.is_fenced)
+                    batches.push_back({quarantine.context, quarantine.number, quarantine.guards});
         }
         std::erase_if(batches, [](const Batch &batch) {
             return !std::all_of(batch.guards.begin(), batch.guards.end(), is_event_done);
@@ -305,19 +306,20 @@ private:
             return false;
 
         bool ended = false;
-        std::vector<Ward> left;  // dropped after the mutex
+        std::vector<QuarantineContext> left;  // dropped after the mutex
         const std::lock_guard lock(mutex_);
         for (const Batch &batch : batches) {
-            const auto ward = find_batch(batch.context, batch.number);
-            if (ward == wards_.end() || !ward->sealed)
+            const auto quarantine = find_batch(batch.context, batch.number);
+            if (quarantine == quarantines_.end() || !quarantine->is_fenced)
                 continue;  // another thread was faster
-            std::move(ward->batch.begin(), ward->batch.end(), std::back_inserter(finished_));
-            ward->batch.clear();
-            ward->guards.clear();
-            ward->sealed = false;
-            if (ward->gathering.empty()) {
-                left.push_back(std::move(*ward));
-                wards_.erase(ward);
+            std::move(quarantine->batch.begin(), quarantine->batch.end(),
+                      std::back_inserter(finished_));
+            quarantine->batch.clear();
+            quarantine->guards.clear();
+            quarantine->is_fenced = false;
+            if (quarantine->open_batch.empty()) {
+                left.push_back(std::move(*quarantine));
+                quarantines_.erase(quarantine);
             }
             ended = true;
         }
@@ -339,11 +341,11 @@ private:
         std::vector<Event> guards;
         {
             const std::lock_guard lock(mutex_);
-            for (const Line &line : lines_)
-                for (const Waiting &waiting : line.waiting)
+            for (const PerQueueHeap &heap : heaps_)
+                for (const Waiting &waiting : heap.waiting)
                     keep_latest(uses, waiting.uses.back());
-            for (const Ward &ward : wards_)
-                guards.insert(guards.end(), ward.guards.begin(), ward.guards.end());
+            for (const QuarantineContext &quarantine : quarantines_)
+                guards.insert(guards.end(), quarantine.guards.begin(), quarantine.guards.end());
         }
         if (uses.empty() && guards.empty())
             return false;
@@ -361,18 +363,20 @@ private:
         return true;
     }
 
-    typename std::vector<Ward>::iterator find_batch(const Context &context, std::uint64_t number) {
+    typename std::vector<QuarantineContext>::iterator find_batch(const Context &context,
+                                                                 std::uint64_t number) {
         ENTREPOT_ASSERT(mutex_.held());
-        return std::find_if(wards_.begin(), wards_.end(), [&](const Ward &ward) {
-            return ward.context == context && ward.number == number;
-        });
+        return std::find_if(quarantines_.begin(), quarantines_.end(),
+                            [&](const QuarantineContext &quarantine) {
+                                return quarantine.context == context && quarantine.number == number;
+                            });
     }
 
     ForkSafeMutex &mutex_;
-    std::vector<Line> lines_;            // guarded by mutex_
-    std::vector<Ward> wards_;            // guarded by mutex_
-    std::vector<Item> finished_;         // guarded by mutex_
-    std::atomic<std::size_t> count_{0};  // atomic: all items
+    std::vector<PerQueueHeap> heaps_;             // guarded by mutex_
+    std::vector<QuarantineContext> quarantines_;  // guarded by mutex_
+    std::vector<Item> finished_;                  // guarded by mutex_
+    std::atomic<std::size_t> count_{0};           // atomic: all items
 };
 
 }  // namespace entrepot

@@ -2,6 +2,7 @@
 #include <entrepot/memory/direct.hpp>
 
 #include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>
 
@@ -31,9 +32,8 @@ bool free_by_driver(const Place &place, void *data) noexcept {
     return true;
 }
 
-// Never destroyed: blocks come back until the very end.
 DriverBlocks &waiting() {
-    static DriverBlocks *const made = new DriverBlocks(free_by_driver);
+    static NoDestructor<DriverBlocks> made(free_by_driver);
     return *made;
 }
 
@@ -54,7 +54,7 @@ struct Keepers {
 };
 
 Keepers &keepers() {
-    static Keepers *const made = new Keepers;
+    static NoDestructor<Keepers> made;
     return *made;
 }
 

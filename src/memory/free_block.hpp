@@ -18,7 +18,9 @@ struct FreeBlock {
     // Later work of the block's own queue runs after its work, also in SYCL's out-of-order queues.
     // Entrepot encloses what it submits there in barriers (backends/sycl, in_order). Memory that
     // foreign code has seen is in quarantine first.
-    bool is_free_for(const Queue &other) const noexcept { return !is_bound() || queue == other; }
+    bool can_access_without_wait(const Queue &other) const noexcept {
+        return !is_bound() || queue == other;
+    }
     // Moves the queue to `dropped` if its work is known to be done. The caller drops it without a
     // lock.
     void unbind_if_done(std::vector<Queue> &dropped) {

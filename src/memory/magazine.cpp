@@ -1,4 +1,5 @@
 // Magazines: made at a thread's first allocation, absorbed by the pool when the thread ends.
+#include <entrepot/core/no_destructor.hpp>
 #include <memory/pool_state.hpp>
 
 namespace entrepot {
@@ -22,7 +23,7 @@ ThreadMagazines::~ThreadMagazines() {
             const std::lock_guard lock(magazine_mutex());
             if (!magazine->pool)
                 delete magazine;
-            else if (magazine->pool->try_retain())
+            else if (magazine->pool->retain_if_alive())
                 pool = ResourceRef::adopt(magazine->pool);
             else
                 // the pool is ending on another thread, which will find it
@@ -48,14 +49,14 @@ void forget_ended_pools() {
 }  // namespace
 
 ForkSafeMutex &magazine_mutex() {
-    static ForkSafeMutex *const made = new ForkSafeMutex;
+    static NoDestructor<ForkSafeMutex> made;
     return *made;
 }
 
 Magazine *PoolResource::State::magazine_of(const Place &place) {
     if (latest && latest->serves(number, place)) [[likely]]
         return latest;
-    if (thread_has_ended || magazine_bytes == 0 || !place.context.record()->immortal)
+    if (thread_has_ended || magazine_bytes == 0 || !place.context.record()->is_immortal())
         return nullptr;
     for (Magazine *magazine : own.all)
         if (magazine->serves(number, place))

@@ -27,7 +27,7 @@ struct Recycled {
 constinit thread_local Recycled recycled;
 
 void delete_record(Memory::Record *record) noexcept {
-    ENTREPOT_ASSERT(!record->home && !record->owner.release_function());
+    ENTREPOT_ASSERT(!record->prior_queue && !record->owner.release_function());
     delete record->ordering.load(std::memory_order_relaxed);
     delete record;
 }
@@ -172,7 +172,8 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     ENTREPOT_ASSERT(block.data);
     ENTREPOT_ASSERT(alignment == 0 ||
                     reinterpret_cast<std::uintptr_t>(block.data) % alignment == 0);
-    ENTREPOT_ASSERT(!record.home && record.noted.load(std::memory_order_relaxed) == 0);
+    ENTREPOT_ASSERT(!record.prior_queue &&
+                    record.pending_queue.load(std::memory_order_relaxed) == 0);
     record.kind.store(kind, std::memory_order_relaxed);
     record.alignment = packed_alignment(alignment);
     record.data = block.data;
@@ -183,10 +184,11 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     if (block.queue) {
         // the block keeps it when the memory is released
         ENTREPOT_ASSERT(!block.queue.may_be_destroyed());
-        record.home = std::move(block.queue);
-        record.available = block.available;
+        record.prior_queue = std::move(block.queue);
+        record.prior_position = block.available;
         // the memory is not shared yet
-        record.noted.store(record.home.identity()->number, std::memory_order_relaxed);
+        record.pending_queue.store(record.prior_queue.identity()->number,
+                                   std::memory_order_relaxed);
     }
     return Memory::attach(made.detach());
 }
@@ -195,7 +197,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
 // allocated for a queue that is in no capture, and the host waits until it is ready.
 [[gnu::noinline]] Memory allocated_for_graph(std::size_t bytes, UsmKind kind, const Queue &queue,
                                              std::size_t alignment, Resource *resource) {
-    const Queue apart = Queue::apart(queue.context(), queue.device());
+    const Queue apart = Queue::internal_for_context(queue.context(), queue.device());
     Memory memory = allocated<allocate_block>(bytes, kind, apart, alignment, resource);
     memory.wait_for_host(Access::write);
     memory.keep_for_graph(queue);
@@ -223,8 +225,8 @@ inline Memory allocated_for(std::size_t bytes, UsmKind kind, const Queue &queue,
     if (!queue.may_be_destroyed()) [[likely]]
         return allocated<allocate_from>(bytes, kind, queue, alignment, resource);
     Memory memory = allocated<allocate_from>(
-        bytes, kind, Queue::in(queue.context(), queue.device()), alignment, resource);
-    memory.before(Access::write, queue);
+        bytes, kind, Queue::for_context(queue.context(), queue.device()), alignment, resource);
+    memory.wait_for_conflicts(Access::write, queue);
     return memory;
 }
 
@@ -266,7 +268,7 @@ namespace {
 inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
     Memory::Ordering *const ordering =
         has_uses(record) ? record.ordering.load(std::memory_order_acquire) : nullptr;
-    record.noted.store(0, std::memory_order_relaxed);
+    record.pending_queue.store(0, std::memory_order_relaxed);
     return ordering ? ordering->take_all() : std::vector<Use>();
 }
 
@@ -277,7 +279,7 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
         may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
     std::vector<Use> uses = take_uses(*record);
     std::ranges::move(of_consumers, std::back_inserter(uses));
-    const Queue home = std::move(record->home), owner_queue = std::move(record->owner_queue);
+    const Queue home = std::move(record->prior_queue), owner_queue = std::move(record->owner_queue);
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
     recycle(record);
@@ -299,9 +301,9 @@ void give_back(Memory::Record *record) noexcept {
     const Place place{std::move(record->context), record->device,
                       record->kind.load(std::memory_order_relaxed)};
     Block block{record->data, block_bytes(record->bytes), unpacked_alignment(record->alignment)};
-    if (record->home) {
-        block.available = record->available;
-        block.queue = std::move(record->home);
+    if (record->prior_queue) {
+        block.available = record->prior_position;
+        block.queue = std::move(record->prior_queue);
     }
     const bool escaped = record->escaped.load(std::memory_order_relaxed);
     const ResourceRef resource = ResourceRef::adopt(record->resource);
@@ -336,8 +338,8 @@ UsmKind Memory::ask_kind() const noexcept {
     }
 }
 
-void Memory::destroy(Record *record) noexcept {
-    ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
+void Memory::Record::end(Record *record) noexcept {
+    ENTREPOT_ASSERT(record->count() <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs foreign code
     release_finished_owners();
     if (record->resource)

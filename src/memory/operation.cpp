@@ -26,7 +26,7 @@ void Memory::set_owner_library(unsigned library) const noexcept {
 void Memory::set_owner_queue(const Queue &queue) const noexcept {
     ENTREPOT_ASSERT(is_borrowed() && !is_shared());
     ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_queue) == 0);
-    ENTREPOT_ASSERT(queue && !queue.is_past());
+    ENTREPOT_ASSERT(queue && !queue.is_event_queue());
     record_->owner_queue = queue;
     record_->peers.fetch_or(PeerBits::owner_queue, std::memory_order_release);
 }
@@ -55,7 +55,8 @@ void Memory::add_consumers(LibrarySet libraries, Consumer holder) const noexcept
 }
 
 void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
-    ENTREPOT_ASSERT(holder != Consumer::none && !queue.is_past() && !queue.may_be_destroyed());
+    ENTREPOT_ASSERT(holder != Consumer::none && !queue.is_event_queue() &&
+                    !queue.may_be_destroyed());
     // Above this many, the oldest ones are dropped. Their consumers are ordered with the export
     // alone.
     constexpr std::size_t most = 16;
@@ -186,7 +187,7 @@ bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
 }  // namespace
 
 std::vector<Use> order_release(Memory::Record *record) noexcept {
-    ENTREPOT_ASSERT(record->references.load(std::memory_order_relaxed) <= 1);
+    ENTREPOT_ASSERT(record->count() <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
     if ((peers & (PeerBits::owner_library | PeerBits::owner_queue)) == 0 ||
@@ -208,7 +209,7 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
                     streams[0].queue.wait_for(consumer);
                 // a captured stream would make the host wait for one that runs
                 else if (is_in_capture(consumer, 0))
-                    pending.push_back({consumer.past(), 1});
+                    pending.push_back({consumer.as_event_queue(), 1});
                 // A captured consumer would take the owner's stream into its graph.
             } catch (...) {  // the driver refuses for this stream: the release can be ordered no
                              // better with it
@@ -231,7 +232,7 @@ void order_export(Access access, const Memory &memory, const Queue &consumer) {
             owners[0].is_waited_for = true;
         }
     }
-    memory.before(access, consumer, &owners);
+    memory.wait_for_conflicts(access, consumer, &owners);
 }
 
 void Operation::add_peers(const Memory &memory, std::uint32_t peers) {

@@ -4,6 +4,7 @@
 #include <core/thread_number.hpp>
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/operation.hpp>
 
@@ -39,16 +40,16 @@ bool is_done(const Memory::Ordering::Entry &entry) noexcept {
     return entry.consumer == Memory::Consumer::none && is_known_done(entry.queue, entry.position);
 }
 
-// Returns: the log of a record that is not quiet; else nullptr.
+// Returns: the log of a record with pending accesses; else nullptr.
 Memory::Ordering *busy_ordering(Memory::Record &record) {
-    return record.noted.load(std::memory_order_acquire) != 0 ? &Memory::Ordering::of(record)
-                                                             : nullptr;
+    return record.pending_queue.load(std::memory_order_acquire) != 0 ? &Memory::Ordering::of(record)
+                                                                     : nullptr;
 }
 
-// Summarizes the log in Record::noted.
+// Summarizes the log in Record::pending_queue.
 void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
     ENTREPOT_ASSERT(ordering.mutex.held());
-    ENTREPOT_ASSERT(!record.home);  // begin() has moved it into the log
+    ENTREPOT_ASSERT(!record.prior_queue);  // begin() has moved it into the log
     const auto is_all_of = [&](std::uint64_t queue) {
         return std::ranges::all_of(ordering.entries, [&](const Memory::Ordering::Entry &entry) {
             return entry.queue.identity()->number == queue || entry.waited_by == queue;
@@ -62,9 +63,9 @@ void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept 
         if (last.waited_by != 0 && is_all_of(last.waited_by))
             of = last.waited_by;
         else
-            of = is_all_of(its) ? its : Memory::Record::by_several;
+            of = is_all_of(its) ? its : Memory::Record::multiple_queues;
     }
-    record.noted.store(of, std::memory_order_release);
+    record.pending_queue.store(of, std::memory_order_release);
 }
 
 }  // namespace
@@ -80,42 +81,42 @@ Memory::Ordering &Memory::Ordering::make(Record &record) {
 
 ForkSafeMutex &Memory::Ordering::next_mutex() {
     constexpr std::uint64_t in_a_row = 4;
-    static std::array<ForkSafeMutex, 16> *const mutexes = new std::array<ForkSafeMutex, 16>;
+    static NoDestructor<std::array<ForkSafeMutex, 16>> mutexes;
     thread_local std::uint64_t made = number_of_this_thread() * in_a_row;
     return (*mutexes)[made++ / in_a_row % mutexes->size()];
 }
 
 inline void Memory::Ordering::begin(Record &record, Lock &lock) {
     ENTREPOT_ASSERT(lock.mutex() == &mutex && mutex.held());
-    if (record.home)
-        take_over_home(record, lock);
+    if (record.prior_queue)
+        take_over_prior(record, lock);
 }
 
-void Memory::Ordering::take_over_home(Record &record, Lock &lock) {
+void Memory::Ordering::take_over_prior(Record &record, Lock &lock) {
     const bool is_producers = record.resource == nullptr;
     std::uint64_t capture = 0;
     if (is_producers) {
         {
-            const Queue producer = record.home;
+            const Queue producer = record.prior_queue;
             lock.unlock();  // the question locks the queue's mutex or calls the driver
             capture = producer.capture_of_work();
         }
         lock.lock();
-        if (!record.home)
+        if (!record.prior_queue)
             return;  // another thread was faster
-        record.home.take(record.available);
+        record.prior_queue.reserve_position(record.prior_position);
     }
-    entries.push_back(
-        {std::move(record.home), record.available, Access::write, 0, is_producers, capture});
-    ENTREPOT_ASSERT(!record.home);
+    entries.push_back({std::move(record.prior_queue), record.prior_position, Access::write, 0,
+                       is_producers, capture});
+    ENTREPOT_ASSERT(!record.prior_queue);
 }
 
-inline bool Memory::Ordering::Entry::is_remembered_by(const Queue &by) const noexcept {
+inline bool Memory::Ordering::Entry::is_already_waited_by(const Queue &by) const noexcept {
     return consumer == Consumer::none && !by.is_foreign() && by.has_waited_for(queue, position);
 }
 
-inline bool Memory::Ordering::Entry::is_behind(Access later, const Queue &by,
-                                               std::uint64_t in_capture) const noexcept {
+inline bool Memory::Ordering::Entry::is_superseded_by(Access later, const Queue &by,
+                                                      std::uint64_t in_capture) const noexcept {
     // work outside the graph still waits for what runs, and not for what is captured
     if (capture == 0 && in_capture != 0)
         return false;
@@ -135,7 +136,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
         last.waited_by != 0)
         return false;
     for (Entry *entry = entries.data(); entry != &last; ++entry)
-        if (entry->is_behind(access, queue, capture))
+        if (entry->is_superseded_by(access, queue, capture))
             return false;
     last.position = std::max(position, last.position);
     last.is_producers = false;
@@ -143,17 +144,18 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
     return true;
 }
 
-[[gnu::hot]] void Memory::Ordering::note(Access access, const Queue &queue,
-                                         Queue::Position position, std::uint64_t capture,
-                                         Consumer consumer, LeftQueues &left) {
+[[gnu::hot]] void Memory::Ordering::add(Access access, const Queue &queue, Queue::Position position,
+                                        std::uint64_t capture, Consumer consumer,
+                                        LeftQueues &left) {
     ENTREPOT_ASSERT(mutex.held());
     // an entry is asked for events until the memory is released
     ENTREPOT_ASSERT(queue && !queue.may_be_destroyed());
-    const auto is_behind = [&](const Entry &entry) {
-        return entry.is_behind(access, queue, capture);
+    const auto is_superseded_by = [&](const Entry &entry) {
+        return entry.is_superseded_by(access, queue, capture);
     };
     // two queues alternate
-    if (entries.size() == 1 && entries.front().queue != queue && is_behind(entries.front())) {
+    if (entries.size() == 1 && entries.front().queue != queue &&
+        is_superseded_by(entries.front())) {
         Entry &only = entries.front();
         left.keep(only.queue);
         only = {.queue = queue,
@@ -166,7 +168,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
     // Another thread may have logged a later position of the queue already. That work is still
     // pending when this one is done.
     for (const Entry &entry : entries)
-        if (entry.queue == queue && is_behind(entry)) {
+        if (entry.queue == queue && is_superseded_by(entry)) {
             position = std::max(position, entry.position);
             consumer = std::max(consumer, entry.consumer);
         }
@@ -175,7 +177,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
                 .access = access,
                 .capture = capture,
                 .consumer = consumer};
-    take_out(entries, is_behind, left);
+    take_out(entries, is_superseded_by, left);
     if (entries.size() > few_entries)
         drop_done(left);
     if (entries.size() > most_consumers)
@@ -190,8 +192,8 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
     // A later position means that a consumer has received the memory again.
     const auto is_seen = [&](const Entry &entry) {
         return std::ranges::any_of(seen, [&](const Blocker &use) {
-            return use.is_over && use.queue == entry.queue && use.capture == entry.capture &&
-                   entry.position <= use.position;
+            return use.is_released_by_consumer && use.queue == entry.queue &&
+                   use.capture == entry.capture && entry.position <= use.position;
         });
     };
     take_out(entries, [&](const Entry &entry) { return is_done(entry) || is_seen(entry); }, left);
@@ -210,7 +212,7 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
             continue;
         if (waited_for && entry.capture == 0 && waited_for->is_waited_for(entry.queue))
             continue;
-        if (queue && entry.is_remembered_by(queue)) {
+        if (queue && entry.is_already_waited_by(queue)) {
             entry.waited_by = queue.identity()->number;
             is_marked = true;
             continue;
@@ -225,9 +227,9 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
     }
     if (is_marked)
         publish(record, *this);
-    const bool is_held_by_us_alone = record.references.load(std::memory_order_acquire) == 1;
+    const bool is_held_by_us_alone = record.count() == 1;
     for (Blocker &use : uses)
-        use.is_over = is_held_by_us_alone && use.consumer == Consumer::holds_memory;
+        use.is_released_by_consumer = is_held_by_us_alone && use.consumer == Consumer::holds_memory;
 }
 
 Queue::Position Memory::Ordering::Blocker::wait_position() const {
@@ -263,14 +265,15 @@ bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std:
     ENTREPOT_ASSERT(use.queue != queue);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const bool is_ours = &use.queue.backend() == &queue.backend();
-    if (is_ours && capture == 0 && use.capture == 0 && !use.queue.is_past()) [[likely]] {
+    if (is_ours && capture == 0 && use.capture == 0 && !use.queue.is_event_queue()) [[likely]] {
         queue.wait_for(use.queue, use.wait_position());
         return true;
     }
     const std::uint64_t captured = use.capture != 0 ? use.queue.capture_of_work() : 0;
     if (captured != 0 && captured != capture)  // work of another graph does not run now
         return false;
-    const bool is_beside = capture != 0 && !use.queue.is_past() && use.queue.capture() == capture;
+    const bool is_beside =
+        capture != 0 && !use.queue.is_event_queue() && use.queue.capture() == capture;
     const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.wait_position());
     if (is_ours && event.capture() == capture)
         queue.wait_for(event);
@@ -282,12 +285,12 @@ bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std:
 
 }  // namespace
 
-[[gnu::hot]] void Memory::before(Access access, const Queue &queue,
-                                 const PeerStreams *waited_for) const {
-    if (is_quiet())
+[[gnu::hot]] void Memory::wait_for_conflicts(Access access, const Queue &queue,
+                                             const PeerStreams *waited_for) const {
+    if (has_no_pending_access())
         return;
     fork_guard::require_usable(queue.backend());
-    if (is_free_for(queue))
+    if (can_access_without_wait(queue))
         return;
     Ordering *const ordering = &Ordering::of(*record_);
     Ordering::Blockers uses;
@@ -300,7 +303,7 @@ bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std:
         for (Ordering::Blocker &use : uses)
             use.is_waited_for = enqueue_wait(use, queue, capture);
     }
-    // The write replaces the entry when it is logged, because note() asks has_waited_for as well.
+    // The write replaces the entry when it is logged, because add() asks has_waited_for as well.
     // If the queue has waited for another one by then, the entry stays in the log, and later work
     // waits for it once more.
     if (access == Access::write && uses.size() == 1 &&
@@ -311,43 +314,44 @@ bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std:
     publish(*record_, *ordering);
 }
 
-[[gnu::hot, gnu::noinline]] void Memory::After::lock(Ordering &ordering) {
+[[gnu::hot, gnu::noinline]] void Memory::AccessRecorder::lock(Ordering &ordering) {
     lock_ = {};  // a leaf mutex is never locked together with another one
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     lock_ = std::unique_lock<LeafMutex>(ordering.mutex);
 }
 
-[[gnu::hot]] void Memory::After::note(Access access, const Memory &memory) {
+[[gnu::hot]] void Memory::AccessRecorder::record(Access access, const Memory &memory) {
     Record &record = *memory.record();
     Ordering *const ordering = &Ordering::of(record);
     if (lock_.mutex() != &ordering->mutex)
         lock(*ordering);
     ENTREPOT_ASSERT(ordering->mutex.held());
-    if (!record.home && ordering->repeat(access, queue_, position_, capture_, consumer_)) [[likely]]
+    if (!record.prior_queue && ordering->repeat(access, queue_, position_, capture_, consumer_))
+        [[likely]]
         return;
-    note_anew(access, record, *ordering);
+    record_slow(access, record, *ordering);
 }
 
-[[gnu::hot, gnu::noinline]] void Memory::After::note_anew(Access access, Record &record,
-                                                          Ordering &ordering) {
+[[gnu::hot, gnu::noinline]] void Memory::AccessRecorder::record_slow(Access access, Record &record,
+                                                                     Ordering &ordering) {
     ordering.begin(record, lock_);
-    ordering.note(access, queue_, position_, capture_, consumer_, left_);
+    ordering.add(access, queue_, position_, capture_, consumer_, left_);
     publish(record, ordering);
 }
 
-void Memory::after(Access access, const Queue &queue, Queue::Position position,
-                   std::uint64_t capture) const {
-    After(queue, position, capture).note(access, *this);
+void Memory::record_access(Access access, const Queue &queue, Queue::Position position,
+                           std::uint64_t capture) const {
+    AccessRecorder(queue, position, capture).record(access, *this);
 }
 
-void Memory::after_submitted(Access access, const Queue &queue) const {
+void Memory::record_submitted(Access access, const Queue &queue) const {
     if (queue.may_be_destroyed()) [[unlikely]]
-        return after_event(access, queue.past());
-    after(access, queue, queue.submitted());
+        return record_event_access(access, queue.as_event_queue());
+    record_access(access, queue, queue.submitted());
 }
 
-void Memory::after_event(Access access, const Queue &event) const {
-    ENTREPOT_ASSERT(event.is_past());
+void Memory::record_event_access(Access access, const Queue &event) const {
+    ENTREPOT_ASSERT(event.is_event_queue());
     Ordering &ordering = Ordering::of(*record_);
     // Each access adds one entry, so asking about two keeps the log short.
     for (int asked = 0; asked < 2; ++asked) {
@@ -371,15 +375,16 @@ void Memory::after_event(Access access, const Queue &event) const {
         if (!oldest.queue.is_done(oldest.position))  // without the mutex: the driver may block
             break;
     }
-    after(access, event, 1);
+    record_access(access, event, 1);
 }
 
-void Memory::after_consumer(Access access, const Queue &queue, Consumer consumer) const {
-    ENTREPOT_ASSERT(consumer != Consumer::none && !queue.is_past());
-    After(queue, queue.submitted(), queue.capture_of_work(), consumer).note(access, *this);
+void Memory::record_consumer(Access access, const Queue &queue, Consumer consumer) const {
+    ENTREPOT_ASSERT(consumer != Consumer::none && !queue.is_event_queue());
+    AccessRecorder(queue, queue.submitted(), queue.capture_of_work(), consumer)
+        .record(access, *this);
 }
 
-void Memory::after_producer_too(const Queue &queue) const {
+void Memory::add_producer(const Queue &queue) const {
     ENTREPOT_ASSERT(!is_shared() && !queue.may_be_destroyed());
     Ordering *const ordering = &Ordering::of(*record_);
     const std::uint64_t capture = queue.capture_of_work();
@@ -418,7 +423,7 @@ void Memory::wait_for_host(Access access) const {
             use.queue.wait();  // also for work of foreign code
         } else {
             use.queue.wait_at(use.position);
-            use.is_over = false;
+            use.is_released_by_consumer = false;
         }
     LeftQueues left;
     const std::lock_guard lock(ordering->mutex);

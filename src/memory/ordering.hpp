@@ -3,12 +3,12 @@
 // Overview
 //   The entries are the last write and the accesses since. A queue has at most one entry of each
 //   kind of access, and as many in a captured graph. An access asks find_blocking() what it has to
-//   wait for. After its submission, note() adds it and removes the entries that it is ordered
-//   after. The entries are summarized in Record::noted (publish).
+//   wait for. After its submission, add() adds it and removes the entries that it is ordered
+//   after. The entries are summarized in Record::pending_queue (publish).
 //
 // States
 //   An entry is pending until its position is known to be done. A later access of its queue, or of
-//   one that waits for it, replaces it. An entry with an event (Queue::past) is replaced only
+//   one that waits for it, replaces it. An entry with an event (Queue::of_event) is replaced only
 //   within captures of its stream, so those that run are asked about when the log grows. Its
 //   `waited_by` names another queue that waits for it. A consumer's entry (Consumer) has no last
 //   position: the consumer may submit more at any time. A producer's entry (is_producers) is older
@@ -16,14 +16,15 @@
 //   is in that graph, and runs when the graph does.
 //
 // Lock order
-//   The leaf `mutex` guards `entries`, `consumers`, Record::home and Record::available, and writes
-//   to Record::noted. Drivers are asked with it unlocked. Queues taken out of the log are dropped
-//   after it is unlocked.
+//   The leaf `mutex` guards `entries`, `consumers`, Record::prior_queue and Record::prior_position,
+//   and writes to Record::pending_queue. Drivers are asked with it unlocked. Queues taken out of
+//   the log are dropped after it is unlocked.
 //
 // Fast paths
-//   Memory::before does nothing if Record::noted is 0 or the number of the queue. It does not lock
-//   again to mark its waits if the coming write replaces the only entry (has_waited_for) anyway.
-//   Memory::After updates the newest entry in place if the queue repeats its last access (repeat).
+//   Memory::wait_for_conflicts does nothing if Record::pending_queue is 0 or the number of the
+//   queue. It does not lock again to mark its waits if the coming write replaces the only entry
+//   (has_waited_for) anyway. Memory::AccessRecorder updates the newest entry in place if the queue
+//   repeats its last access (repeat).
 //
 // Lifetime
 //   Made at the first access, kept by the recycled record, deleted with it.
@@ -59,11 +60,12 @@ struct Memory::Ordering {
 
         // True if waiting for a `later` access of `by` includes this entry. That access is in the
         // graph `in_capture` (0: none).
-        bool is_behind(Access later, const Queue &by, std::uint64_t in_capture) const noexcept;
+        bool is_superseded_by(Access later, const Queue &by,
+                              std::uint64_t in_capture) const noexcept;
         // True if `by` (not capturing) waits for this entry already, because it waited for the same
         // queue on behalf of another memory. False for a consumer's entry, which may stand for
         // later work.
-        bool is_remembered_by(const Queue &by) const noexcept;
+        bool is_already_waited_by(const Queue &by) const noexcept;
     };
 
     // Something that an access has to wait for: the entries of one queue that run, or are in one
@@ -74,8 +76,8 @@ struct Memory::Ordering {
         std::uint64_t capture;
         Consumer consumer;
         bool is_waited_for = false;
-        bool is_over = false;  // the consumer has dropped its last reference, so its queue holds
-                               // all of its work
+        bool is_released_by_consumer = false;  // the consumer has dropped its last reference, so
+                                               // its queue holds all of its work
 
         // Returns: the position to wait for. For a consumer's queue a new position is taken,
         //          because an event recorded earlier may not cover its latest work. A capturing
@@ -107,15 +109,16 @@ struct Memory::Ordering {
 
     // Requires: the caller holds `mutex`, for begin() and all functions up to drop_done().
     //
-    // Moves Record::home into the log. Called before the other functions. It unlocks `lock` while
-    // it asks the producer's queue for its capture, and the log may have changed then.
+    // Moves Record::prior_queue into the log. Called before the other functions. It unlocks `lock`
+    // while it asks the producer's queue for its capture, and the log may have changed then.
     void begin(Record &record, Lock &lock);
     // Adds an access. Queues that leave the log go to `left`.
-    void note(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-              Consumer consumer, LeftQueues &left);
-    // Updates the newest entry in place, if it is the same kind of access of the same queue.
-    // Record::noted stays correct, because no queue enters or leaves the log.
-    // Returns: false if note() is needed.
+    void add(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
+             Consumer consumer, LeftQueues &left);
+    // Updates the newest entry in place, if it is the same kind of access of the same queue. Then
+    // no queue enters or leaves the log, so Record::pending_queue stays correct.
+    //
+    // Returns: false if add() is needed.
     bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                 Consumer consumer) noexcept;
     // Drops entries that are known to be done. `seen` are those that the caller has found done.
@@ -137,7 +140,7 @@ struct Memory::Ordering {
 
 private:
     [[gnu::noinline]] static Ordering &make(Record &record);
-    void take_over_home(Record &record, Lock &lock);
+    void take_over_prior(Record &record, Lock &lock);
     static ForkSafeMutex &next_mutex();
 };
 

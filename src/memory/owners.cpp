@@ -1,6 +1,7 @@
 // Owners that wait, in one list for the process.
 #include <memory/owners.hpp>
 
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/memory/release.hpp>
 #include <memory/deferred.hpp>
 
@@ -19,9 +20,8 @@ struct Waiting {
     Deferred<Kept> owners{mutex};
 };
 
-// Never destroyed: owners leak at process exit.
 Waiting &waiting() {
-    static Waiting *const made = new Waiting;
+    static NoDestructor<Waiting> made;
     return *made;
 }
 

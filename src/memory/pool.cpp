@@ -2,6 +2,7 @@
 // the upstream.
 #include <memory/pool_state.hpp>
 
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/text.hpp>
 
@@ -86,17 +87,18 @@ bool is_over(const Queue &queue, Queue::Position position) noexcept {
                                      : is_known_done(queue, position);
 }
 
-bool every_shelf(const Shelf &) noexcept { return true; }
-bool may_end(const Shelf &shelf) noexcept { return !shelf.place.context.record()->immortal; }
+bool every_shelf(const CentralFreeList &) noexcept { return true; }
+bool may_end(const CentralFreeList &shelf) noexcept {
+    return !shelf.place.context.record()->is_immortal();
+}
 
 struct Registered {
     ForkSafeMutex mutex;
     std::vector<PoolResource *> pools;  // guarded by mutex; holds no references
 };
 
-// Never destroyed, because pools may end at process exit.
 Registered &registered() {
-    static Registered *const made = new Registered;
+    static NoDestructor<Registered> made;
     return *made;
 }
 
@@ -128,7 +130,7 @@ template <class Wanted> std::vector<ResourceRef> pools_that(Wanted &&wanted) {
     std::vector<ResourceRef> pools;
     const std::lock_guard lock(registered().mutex);
     for (PoolResource *pool : registered().pools)
-        if (wanted(*pool) && pool->try_retain())
+        if (wanted(*pool) && pool->retain_if_alive())
             pools.push_back(ResourceRef::adopt(pool));
     return pools;
 }
@@ -154,10 +156,10 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
     Magazine *const magazine = state_->magazine_of(place);
     while (magazine && !magazine->bins[index].empty()) {
         FreeBlock block = magazine->pop(index);
-        if (block.is_free_for(queue)) [[likely]]
+        if (block.can_access_without_wait(queue)) [[likely]]
             return given(std::move(block), bytes, alignment);
-        state_->set_aside(*magazine->shelf, index, block.data,
-                          {{Use{block.queue, block.position}}, false});
+        state_->defer_free(*magazine->shelf, index, block.data,
+                           {{Use{block.queue, block.position}}, false});
     }
     Block block = state_->allocate_small(place, index, queue, magazine);
     block.bytes = bytes;
@@ -173,7 +175,7 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
     const std::size_t wanted = 1 + (magazine ? Magazine::capacity(index) / 2 : 0);
     for (;; add_chunk(place, index, queue)) {
         std::vector<FreeBlock> found, bound;
-        Shelf *shelf;
+        CentralFreeList *shelf;
         {
             const std::lock_guard lock(mutex);
             shelf = &shelf_of(place);
@@ -181,12 +183,13 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
                 std::optional<FreeBlock> block = shelf->take(index);
                 if (!block)
                     break;
-                (block->is_free_for(queue) ? found : bound).push_back(std::move(*block));
+                (block->can_access_without_wait(queue) ? found : bound)
+                    .push_back(std::move(*block));
             }
         }
         for (FreeBlock &block : bound)
-            set_aside(*shelf, index, block.data,
-                      {{Use{std::move(block.queue), block.position}}, false});
+            defer_free(*shelf, index, block.data,
+                       {{Use{std::move(block.queue), block.position}}, false});
         if (found.empty())
             continue;
         ENTREPOT_ASSERT(magazine || found.size() == 1);
@@ -250,11 +253,11 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
     std::size_t reserved;
     {
         const std::lock_guard lock(mutex);
-        Shelf &shelf = shelf_of(place);
+        CentralFreeList &shelf = shelf_of(place);
         shelf.large.collect(size, true, returned, dropped);
         reserved = shelf.large.reserved();
     }
-    give_back(place, std::move(returned));
+    return_upstream(place, std::move(returned));
     const Block segment =
         allocate_either(segment_size(size, reserved), bytes, [&](std::size_t length) {
             return source().allocate(place, length, alignment, queue);
@@ -274,32 +277,32 @@ void PoolResource::deallocate(const Place &place, Block block, Pending pending) 
         if (block.queue && !is_over(block.queue, block.available)) {
             if (pending.uses.empty() && !pending.escaped && place.kind == UsmKind::device)
                 [[likely]]
-                return state_->put_back(place, index,
-                                        {block.data, std::move(block.queue), block.available});
+                return state_->push_free(place, index,
+                                         {block.data, std::move(block.queue), block.available});
             keep_latest(pending.uses, {std::move(block.queue), block.available});
         }
         std::erase_if(pending.uses,
                       [](const Use &use) { return is_over(use.queue, use.position); });
         if (!pending.escaped && (pending.uses.empty() || may_be_bound(place.kind, pending)))
             [[likely]]
-            state_->put_back(place, index, bound_to(block.data, pending.uses));
+            state_->push_free(place, index, bound_to(block.data, pending.uses));
         else
-            state_->set_aside(state_->shelf_that_is_there(place), index, block.data,
-                              std::move(pending));
+            state_->defer_free(state_->shelf_that_is_there(place), index, block.data,
+                               std::move(pending));
     } catch (...) {  // no memory for the lists: the block leaks rather than being reused too early
     }
 }
 
 // The shelf of a block in use. `place` holds a reference to its context, so no thread removes the
 // shelf.
-Shelf &PoolResource::State::shelf_that_is_there(const Place &place) {
+CentralFreeList &PoolResource::State::shelf_that_is_there(const Place &place) {
     const std::lock_guard lock(mutex);
-    Shelf *const shelf = find_shelf(place);
+    CentralFreeList *const shelf = find_shelf(place);
     ENTREPOT_ASSERT(shelf);
     return *shelf;
 }
 
-void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBlock block) {
+void PoolResource::State::push_free(const Place &place, std::size_t index, FreeBlock block) {
     if (Magazine *const magazine = index == size_class::none ? nullptr : magazine_of(place))
         [[likely]] {
         magazine->push(index, std::move(block));
@@ -316,7 +319,7 @@ void PoolResource::State::put_back(const Place &place, std::size_t index, FreeBl
     keep_to_limit();
 }
 
-void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block,
+void PoolResource::State::put_on_shelf(CentralFreeList &shelf, std::size_t index, FreeBlock block,
                                        std::vector<Queue> &dropped) {
     ENTREPOT_ASSERT(mutex.held());
     if (index == size_class::none)
@@ -325,7 +328,8 @@ void PoolResource::State::put_on_shelf(Shelf &shelf, std::size_t index, FreeBloc
         shelf.put(index, std::move(block));
 }
 
-void PoolResource::State::set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending) {
+void PoolResource::State::defer_free(CentralFreeList &shelf, std::size_t index, void *data,
+                                     Pending pending) {
     {
         const std::lock_guard lock(mutex);
         shelf.waiting +=
@@ -374,17 +378,17 @@ void PoolResource::wait_for_all() noexcept {
 
 // -------------------------------------------------------------------- shelves
 
-Shelf *PoolResource::State::find_shelf(const Place &place) const noexcept {
+CentralFreeList *PoolResource::State::find_shelf(const Place &place) const noexcept {
     ENTREPOT_ASSERT(mutex.held());
     const auto found = std::find_if(shelves.begin(), shelves.end(),
                                     [&](const auto &shelf) { return shelf->place == place; });
     return found == shelves.end() ? nullptr : found->get();
 }
 
-Shelf &PoolResource::State::shelf_of(const Place &place) {
-    if (Shelf *const shelf = find_shelf(place))
+CentralFreeList &PoolResource::State::shelf_of(const Place &place) {
+    if (CentralFreeList *const shelf = find_shelf(place))
         return *shelf;
-    return *shelves.emplace_back(std::make_unique<Shelf>(place));
+    return *shelves.emplace_back(std::make_unique<CentralFreeList>(place));
 }
 
 // A queue that only free blocks refer to keeps its context alive. It is dropped when its work is
@@ -402,7 +406,7 @@ void PoolResource::State::drop_done_queues() {
 // more.
 void PoolResource::State::give_back_abandoned() {
     drop_done_queues();
-    std::vector<std::unique_ptr<Shelf>> abandoned;
+    std::vector<std::unique_ptr<CentralFreeList>> abandoned;
     {
         const std::lock_guard lock(mutex);
         const auto holders = [&](const Context &context) {
@@ -413,7 +417,7 @@ void PoolResource::State::give_back_abandoned() {
         for (auto shelf = shelves.begin(); shelf != shelves.end();) {
             const Context &context = (*shelf)->place.context;
             if (may_end(**shelf) && (*shelf)->waiting == 0 &&
-                context.record()->references.load(std::memory_order_acquire) == holders(context)) {
+                context.record()->count() == holders(context)) {
                 abandoned.push_back(std::move(*shelf));
                 shelf = shelves.erase(shelf);
             } else {
@@ -424,7 +428,7 @@ void PoolResource::State::give_back_abandoned() {
     for (const auto &shelf : abandoned) {
         std::vector<Returned> returned;
         shelf->collect_all({}, returned);
-        give_back(shelf->place, std::move(returned));
+        return_upstream(shelf->place, std::move(returned));
     }
 }
 
@@ -438,7 +442,7 @@ std::size_t PoolResource::trim() {
 
 // Asks if the work is done that free blocks of such shelves are bound to. If the users of a queue
 // have dropped it, no other code asks.
-void PoolResource::State::ask_about_bindings(bool (*of)(const Shelf &shelf)) {
+void PoolResource::State::ask_about_bindings(bool (*of)(const CentralFreeList &shelf)) {
     std::vector<Use> bindings;
     {
         const std::lock_guard lock(mutex);
@@ -469,12 +473,12 @@ std::size_t PoolResource::State::give_back_free() {
     }
     std::size_t bytes = 0;
     for (Load &load : loads)
-        bytes += give_back(load.place, std::move(load.returned));
+        bytes += return_upstream(load.place, std::move(load.returned));
     return bytes;
 }
 
-std::size_t PoolResource::State::give_back(const Place &place,
-                                           std::vector<Returned> returned) noexcept {
+std::size_t PoolResource::State::return_upstream(const Place &place,
+                                                 std::vector<Returned> returned) noexcept {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the upstream is called
     std::size_t bytes = 0;
     for (Returned &each : returned) {
@@ -511,7 +515,7 @@ void PoolResource::State::end() {
     for (const auto &shelf : shelves) {
         std::vector<Returned> returned;
         shelf->collect_all(pending, returned);
-        give_back(shelf->place, std::move(returned));
+        return_upstream(shelf->place, std::move(returned));
     }
 }
 

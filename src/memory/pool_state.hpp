@@ -1,8 +1,8 @@
 // State of a pool: shelves that all threads share, and magazines, one for each thread and place.
 #pragma once
 #include <entrepot/memory/pool.hpp>
+#include <memory/central_free_list.hpp>
 #include <memory/deferred.hpp>
-#include <memory/shelf.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -19,7 +19,7 @@ namespace entrepot {
 struct Magazine {
     PoolResource *pool;          // guarded by magazine_mutex; nullptr once the pool has ended
     PoolResource::State *state;  // constant
-    Shelf *shelf;                // constant; shelves of immortal contexts live as long as the pool
+    CentralFreeList *shelf;      // constant; shelves of immortal contexts live as long as the pool
     std::uint64_t pool_number;   // constant
     // constant; of an immortal context, so the address is not reused
     const Context::Record *context;
@@ -78,7 +78,7 @@ ForkSafeMutex &magazine_mutex();
 
 struct PoolResource::State {
     struct Waiting {
-        Shelf *shelf;
+        CentralFreeList *shelf;
         std::size_t index;  // size_class::none: a large block
         void *data;
     };
@@ -93,11 +93,12 @@ struct PoolResource::State {
     const std::uint64_t number;        // unique in the process
 
     mutable ForkSafeMutex mutex;
-    std::vector<std::unique_ptr<Shelf>> shelves;  // the list and the shelves are guarded by mutex
-    std::vector<Magazine *> magazines;            // guarded by mutex
-    std::size_t cached_after_trim = 0;            // guarded by mutex
-    Deferred<Waiting> waiting{mutex};             // locks mutex itself
-    std::atomic<std::size_t> deferrals{0};        // atomic
+    std::vector<std::unique_ptr<CentralFreeList>>
+        shelves;                            // the list and the shelves are guarded by mutex
+    std::vector<Magazine *> magazines;      // guarded by mutex
+    std::size_t cached_after_trim = 0;      // guarded by mutex
+    Deferred<Waiting> waiting{mutex};       // locks mutex itself
+    std::atomic<std::size_t> deferrals{0};  // atomic
 
     Resource &source() const noexcept { return *pool.upstream(); }
 
@@ -110,9 +111,9 @@ struct PoolResource::State {
     void take_from_all_magazines();   // when the pool ends
 
     // Requires (shelf_of, find_shelf): the caller holds the mutex.
-    Shelf &shelf_of(const Place &place);
-    Shelf *find_shelf(const Place &place) const noexcept;
-    Shelf &shelf_that_is_there(const Place &place);
+    CentralFreeList &shelf_of(const Place &place);
+    CentralFreeList *find_shelf(const Place &place) const noexcept;
+    CentralFreeList &shelf_that_is_there(const Place &place);
     void drop_done_queues();
     void give_back_abandoned();
 
@@ -124,17 +125,17 @@ struct PoolResource::State {
     Block large_from_upstream(const Place &place, std::size_t bytes, std::size_t alignment,
                               const Queue &queue);
 
-    void put_back(const Place &place, std::size_t index, FreeBlock block);
+    void push_free(const Place &place, std::size_t index, FreeBlock block);
     // Queues of bindings go to `dropped`. The caller drops them without the mutex.
     // Requires: the caller holds the mutex.
-    void put_on_shelf(Shelf &shelf, std::size_t index, FreeBlock block,
+    void put_on_shelf(CentralFreeList &shelf, std::size_t index, FreeBlock block,
                       std::vector<Queue> &dropped);
-    void set_aside(Shelf &shelf, std::size_t index, void *data, Pending pending);
+    void defer_free(CentralFreeList &shelf, std::size_t index, void *data, Pending pending);
     void take_finished(std::vector<Waiting> finished);
 
-    void ask_about_bindings(bool (*of)(const Shelf &shelf));
+    void ask_about_bindings(bool (*of)(const CentralFreeList &shelf));
     std::size_t give_back_free();
-    std::size_t give_back(const Place &place, std::vector<Returned> returned) noexcept;
+    std::size_t return_upstream(const Place &place, std::vector<Returned> returned) noexcept;
     void keep_to_limit();
     void end();
 };

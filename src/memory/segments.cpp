@@ -33,7 +33,7 @@ std::optional<FreeBlock> Segments::take(std::size_t bytes, std::size_t alignment
         const auto piece = pieces_.find(row->second);
         if (!is_aligned(piece->first, alignment))
             continue;
-        if (!piece->second.free.is_free_for(queue)) {
+        if (!piece->second.free.can_access_without_wait(queue)) {
             bound.push_back({piece->second.free.queue, piece->second.free.position});
             continue;
         }

@@ -5,7 +5,7 @@
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/shareable.hpp>
-#include <memory/senders.hpp>
+#include <memory/fd_server.hpp>
 
 #include <unistd.h>
 
@@ -61,8 +61,8 @@ SharedMemory share(const Memory &memory, const void *pointer, ep_ipc_form form) 
     memory.wait_for_host(Access::read);
     shared.sender.process = getpid();
     if (shared.ipc.form == EP_IPC_FILE)
-        shared.sender =
-            senders::offer(static_cast<const char *>(pointer) - shared.ipc.offset, shared.ipc.file);
+        shared.sender = senders::publish_file(
+            static_cast<const char *>(pointer) - shared.ipc.offset, shared.ipc.file);
     return shared;
 }
 
@@ -72,7 +72,8 @@ Memory open(const SharedMemory &shared, bool read_only) {
         throw Error(ErrorKind::exchange, "shared memory: this process shared it, and the driver "
                                          "opens it in others alone: use the "
                                          "array that was shared");
-    const OpenFile fetched(shared.ipc.form == EP_IPC_FILE ? senders::fetch(shared.sender) : -1);
+    const OpenFile fetched(shared.ipc.form == EP_IPC_FILE ? senders::receive_file_of(shared.sender)
+                                                          : -1);
     ep_ipc_handle handle = shared.ipc;
     handle.file = fetched.number();
     void *start = nullptr;

@@ -3,24 +3,24 @@
 
 #include <device/capture_release.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/backend.hpp>
 #include <memory/driver_blocks.hpp>
-#include <memory/senders.hpp>
+#include <memory/fd_server.hpp>
 
 namespace entrepot {
 namespace {
 
 // Not while a stream of the context is being captured into a graph.
 bool close_shared(const Place &place, void *data) noexcept {
-    senders::withdraw(data);
+    senders::unpublish_file(data);
     const CaptureRelease released(place.device);
     return place.context.backend().status_of(&ep_backend::ipc_close, place.context.handle(),
                                              data) != EP_UNSUPPORTED;
 }
 
-// Never destroyed: blocks come back until the very end.
 DriverBlocks &waiting() {
-    static DriverBlocks *const made = new DriverBlocks(close_shared);
+    static NoDestructor<DriverBlocks> made(close_shared);
     return *made;
 }
 

@@ -1,6 +1,7 @@
 // TrackResource: a table of what is out.
 #include <entrepot/memory/track.hpp>
 
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/core/text.hpp>
 #include <memory/fork_safe_mutex.hpp>
 
@@ -22,9 +23,8 @@ struct Registered {
     std::vector<TrackResource *> trackers;
 };
 
-// Never destroyed: trackers may end after it would be.
 Registered &registered() {
-    static Registered *const made = new Registered;
+    static NoDestructor<Registered> made;
     return *made;
 }
 
@@ -45,7 +45,7 @@ std::vector<ResourceRef> live_trackers() {
     std::vector<ResourceRef> trackers;
     const std::lock_guard lock(registered().mutex);
     for (TrackResource *tracker : registered().trackers)
-        if (tracker->try_retain())
+        if (tracker->retain_if_alive())
             trackers.push_back(ResourceRef::adopt(tracker));
     return trackers;
 }

@@ -605,7 +605,7 @@ inline void enter_events(ep_backend &entered) {
             hand_over(w, queue, {}, event);
         });
     };
-    entered.event_hand_over = [](ep_queue from, ep_queue to) {
+    entered.queue_wait_queue = [](ep_queue from, ep_queue to) {
         ep_event event = nullptr;
         if (const ep_status status = table().event_record(from, EP_EVENT_EXACT, &event);
             status != EP_OK)

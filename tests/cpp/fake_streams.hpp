@@ -122,9 +122,9 @@ inline ep_backend stream_table(const char *name, const char *word) {
     entries.event_wait_in_queue = [](ep_queue queue, ep_event event) {
         return touching(queue, [&] { return table().event_wait_in_queue(queue, event); });
     };
-    entries.event_hand_over = [](ep_queue from, ep_queue to) {
+    entries.queue_wait_queue = [](ep_queue from, ep_queue to) {
         return touching(
-            from, [&] { return touching(to, [&] { return table().event_hand_over(from, to); }); });
+            from, [&] { return touching(to, [&] { return table().queue_wait_queue(from, to); }); });
     };
     entries.memory_query = [](ep_context, const void *pointer, std::size_t bytes,
                               std::uint32_t flags, ep_allocation *found) {

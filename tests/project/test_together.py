@@ -1,4 +1,4 @@
-"""cmake/together.cmake: targets that ENTREPOT_TOGETHER compiles as one unit, and unknown names."""
+"""cmake/unity.cmake: targets that ENTREPOT_UNITY_BUILD compiles as one unit, and unknown names."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = f"""
 cmake_minimum_required(VERSION 3.25)
 project(two LANGUAGES CXX)
-include("{ROOT}/cmake/together.cmake")
+include("{ROOT}/cmake/unity.cmake")
 foreach(name one other)
     add_library(${{name}} OBJECT source.cpp)
-    entrepot_compile_together(${{name}})
+    entrepot_unity_build(${{name}})
     get_target_property(is_unity ${{name}} UNITY_BUILD)
     message(STATUS "${{name}} ${{is_unity}}")
 endforeach()
-entrepot_check_together(absent)
+entrepot_check_unity(absent)
 """
 
 
@@ -34,7 +34,7 @@ def configured(folder: Path, together: str) -> subprocess.CompletedProcess[str]:
         folder / "build",
         "-G",
         "Ninja",
-        f"-DENTREPOT_TOGETHER={together}",
+        f"-DENTREPOT_UNITY_BUILD={together}",
     ]
     return subprocess.run(command, capture_output=True, text=True)
 

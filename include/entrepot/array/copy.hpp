@@ -17,7 +17,7 @@ struct Submitted {
     Queue::Position position = 0;
 
     // Call before more is submitted.
-    Event event() const { return queue ? queue.promise() : Event(); }
+    Event event() const { return queue ? queue.lazy_event() : Event(); }
     void wait() const {
         if (queue)
             queue.wait_at(position);

@@ -336,7 +336,7 @@ typedef struct ep_backend {
     /* Later work of `to` waits for everything in `from`, another queue, now: one call for
      * event_record and its wait. It returns EP_UNSUPPORTED, and nothing waits, if `from` is
      * capturing, also if another thread begins the capture meanwhile. */
-    ep_status (*event_hand_over)(ep_queue from, ep_queue to);
+    ep_status (*queue_wait_queue)(ep_queue from, ep_queue to);
     ep_status (*event_wait)(ep_event event); /* blocks */
     ep_status (*event_is_done)(ep_event event, int32_t *done);
     /* both done and of profiling queues */

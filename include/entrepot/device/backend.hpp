@@ -26,7 +26,7 @@ public:
     const ep_backend &api() const noexcept { return *api_; }
     bool is_host() const noexcept { return is_host_; }
     bool is_sycl() const noexcept { return is_sycl_; }
-    // True if event_hand_over is cheaper than polling an event and waiting for it.
+    // True if queue_wait_queue is cheaper than polling an event and waiting for it.
     bool hands_over_quickly() const noexcept { return !is_sycl_ && !is_host_; }
 
     // Throws: the error that the status names (DeviceError, KernelError, USMAllocationError,

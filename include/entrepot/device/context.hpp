@@ -6,11 +6,11 @@
 //   records. Constant fields need no lock. The last reference destroys the record without the GIL
 //   and without the table's mutex.
 #pragma once
+#include <entrepot/core/counted.hpp>
 #include <entrepot/device/device.hpp>
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace entrepot {
@@ -27,14 +27,6 @@ public:
     // Ownership: takes one reference to the backend's handle, also if it throws.
     static Context adopt(const Backend &backend, ep_context handle);
 
-    Context(const Context &other) noexcept : record_(other.record_) { retain(); }
-    Context(Context &&other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
-    Context &operator=(Context other) noexcept {
-        std::swap(record_, other.record_);
-        return *this;
-    }
-    ~Context() { release(); }
-
     const Backend &backend() const noexcept { return *record_->backend; }
     ep_context handle() const noexcept { return record_->handle; }
     const std::vector<Device> &devices() const noexcept { return record_->devices; }
@@ -49,38 +41,28 @@ public:
         return found;
     }
 
-    explicit operator bool() const noexcept { return record_ != nullptr; }
+    explicit operator bool() const noexcept { return static_cast<bool>(record_); }
     bool operator==(const Context &) const noexcept = default;
 
-    struct Record {
-        // atomic; 0 becomes 1 again only under the table's mutex
-        std::atomic<std::uint32_t> references{1};
-        // Constant from here on: written before the record is in the table of live contexts.
-        // True for default contexts. Their references are not counted, because the hot paths copy
-        // them.
-        bool immortal = false;
+    // The count becomes 1 again after 0 only under the table's mutex. Records of default contexts
+    // are immortal, because the hot paths copy their handles. All fields are constant: they are
+    // written before the record is in the table of live contexts.
+    struct Record : Counted<Record> {
+        // A no-op if the table has handed the record out again.
+        static void end(Record *record) noexcept;
+
         bool is_default = false;
         const Backend *backend = nullptr;
         ep_context handle = nullptr;  // the record owns one reference
         std::vector<Device> devices;
     };
-    const Record *record() const noexcept { return record_; }
+    const Record *record() const noexcept { return record_.get(); }
 
 private:
-    explicit Context(Record *record) noexcept : record_(record) {}
-    void retain() const noexcept {
-        if (record_ && !record_->immortal)
-            record_->references.fetch_add(1, std::memory_order_relaxed);
-    }
-    void release() noexcept {
-        if (record_ && !record_->immortal &&
-            record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            destroy(record_);
-    }
-    static void destroy(Record *record) noexcept;  // a no-op if the table of live contexts has
-                                                   // handed the record out again
+    // Ownership: takes a reference.
+    explicit Context(Record *record) noexcept : record_(IntrusivePtr<Record>::adopt(record)) {}
 
-    Record *record_ = nullptr;
+    IntrusivePtr<Record> record_;
 };
 
 // The devices of the context, as messages show it: `the default context of opencl:cpu:0`.

@@ -10,16 +10,16 @@
 //   serves all of them. To a foreign queue, foreign code may submit as well. Positions do not tell
 //   all that it holds, so record() always records a new event.
 //
-//   promise() returns a lazy event (Event::Promised). Record::promised points to the newest one. It
-//   is recorded when its native handle is needed, or before the next submission (submitting). A
+//   lazy_event() returns a lazy event (Event::Lazy). Record::lazy_event points to the newest one.
+//   It is recorded when its native handle is needed, or before the next submission (submitting). A
 //   thread that records it first swaps the slot to null. If it dies while the slot still points to
 //   it, no other thread can reach it, and nothing is recorded or locked: the common case.
 //
 // States
-//   A position is submitted, then completed. Neither number ever decreases.
-//   A queue of the past (Queue::past) has no handle and takes no work: position 1 is done when its
-//   event is. A capturing queue writes work down instead of running it. No position completes
-//   meanwhile, and the host cannot wait for one.
+//   A position is submitted, then completed. Neither number ever decreases. An event queue
+//   (Queue::of_event) has no handle and takes no work: position 1 is done when its event is. A
+//   capturing queue writes work down instead of running it. No position completes meanwhile, and
+//   the host cannot wait for one.
 //
 // Lock order
 //   Queue::Lock releases the GIL and then locks Record::mutex, which is held while the driver
@@ -29,7 +29,7 @@
 //   first, then both mutexes of each queue of the host (fork_guard.hpp).
 //
 // Fast paths
-//   is_done: `position <= completed`, no lock. submitting: `promised` is null, no lock.
+//   is_done: `position <= completed`, no lock. submitting: `lazy_event` is null, no lock.
 //
 //   wait_for(other, position): skipped if `other` has completed the position or `waited_for` covers
 //   it (has_waited_for).
@@ -40,6 +40,7 @@
 //   (fork_guard.hpp) native handles leak.
 #pragma once
 #include <entrepot/core/checked_mutex.hpp>
+#include <entrepot/core/counted.hpp>
 #include <entrepot/device/context.hpp>
 
 #include <atomic>
@@ -80,7 +81,7 @@ private:
     struct Record;
     struct Native;
     struct Captured;
-    struct Promised;
+    struct Lazy;
     explicit Event(std::shared_ptr<Record> record) noexcept : record_(std::move(record)) {}
 
     std::shared_ptr<Record> record_;
@@ -106,11 +107,11 @@ public:
 
     // Stands for the work of a queue that may be destroyed: position 1 is done when the event is.
     // It takes no work.
-    static Queue past(const Context &context, const Device &device, Event event);
-    // Returns: a queue of the past for all that this queue holds now.
+    static Queue of_event(const Context &context, const Device &device, Event event);
+    // Returns: an event queue for all that this queue holds now.
     // Throws: as record().
-    Queue past() const;
-    // True if both are queues of the past, captured in one stream, and this one covers `earlier` or
+    Queue as_event_queue() const;
+    // True if both are event queues, captured in one stream, and this one covers `earlier` or
     // belongs to a later capture. False outside of captures: another stream may have got the
     // address of a destroyed one.
     bool follows_in_captures(const Queue &earlier) const noexcept {
@@ -119,20 +120,12 @@ public:
                mine.covered >= theirs.covered;
     }
 
-    Queue(const Queue &other) noexcept : record_(other.record_) { retain(); }
-    Queue(Queue &&other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
-    Queue &operator=(Queue other) noexcept {
-        std::swap(record_, other.record_);
-        return *this;
-    }
-    ~Queue() { release(); }
-
     // Returns: an in-order queue of the device in the context. It is the device's default queue if
     //          that is in the context, else one of a few cached queues.
     // Blocks: may create a queue, without the GIL.
-    static Queue in(const Context &context, const Device &device);
-    // Like in(), but from a cache that no user sees, so the queue is never captured.
-    static Queue apart(const Context &context, const Device &device);
+    static Queue for_context(const Context &context, const Device &device);
+    // Like for_context(), but from a cache that no user sees, so the queue is never captured.
+    static Queue internal_for_context(const Context &context, const Device &device);
 
     const Device &device() const noexcept { return record_->device; }
     const Context &context() const noexcept { return record_->context; }
@@ -147,21 +140,19 @@ public:
     // destroyed. Four owners suffice: later ones are not held.
     void keep_alive(const std::shared_ptr<void> &owner) const;
     // The caller promises that the native queue is never destroyed, as PyTorch's streams are not.
-    void promise_never_destroyed() const noexcept {
+    void declare_never_destroyed() const noexcept {
         record_->may_be_destroyed.store(false, std::memory_order_relaxed);
     }
     // True for a wrapped stream of CUDA or HIP that foreign code may destroy while this Queue
     // exists. It is neither a default stream nor kept alive. Objects that outlive the call that
-    // wrapped it do not hold it. The log of a memory holds an event of it (past). A block of a pool
-    // and an Array have a queue of Entrepot's instead.
+    // wrapped it do not hold it. The log of a memory holds an event of it (as_event_queue). A block
+    // of a pool and an Array have a queue of Entrepot's instead.
     bool may_be_destroyed() const noexcept {
         return record_->may_be_destroyed.load(std::memory_order_relaxed);
     }
     // The queue lives until process exit, and its references are not counted any more.
     // Requires: the caller holds a reference, which it never drops.
-    void make_immortal() const noexcept {
-        record_->immortal.store(true, std::memory_order_relaxed);
-    }
+    void make_immortal() const noexcept { record_->make_immortal(); }
     // Marks the legacy default stream of a device, which the driver never destroys or captures. It
     // becomes immortal as well.
     void make_default_stream() const noexcept {
@@ -192,7 +183,7 @@ public:
     //          costs nothing. On the legacy default stream it then also covers what others have
     //          submitted meanwhile. On other foreign queues it is recorded at once, because their
     //          owner may destroy them.
-    Event promise() const;
+    Event lazy_event() const;
     // Makes later work of this queue wait for the event. An event of a capture takes the queue into
     // that capture.
     // Throws: DeviceError if the event's capture has ended, or is another one than the queue is in.
@@ -224,9 +215,11 @@ public:
     std::uint64_t capture() const {
         return record_->may_be_captured && is_foreign() && !is_default_stream() ? ask_capture() : 0;
     }
-    // Like capture(). For a queue of the past, the capture that its event belongs to, even if that
+    // Like capture(). For an event queue, the capture that its event belongs to, even if that
     // has ended.
-    std::uint64_t capture_of_work() const { return is_past() ? record_->capture : capture(); }
+    std::uint64_t capture_of_work() const {
+        return is_event_queue() ? record_->capture : capture();
+    }
     // Calls `let_go(user)` once when the captured graph, and everything made from it, is destroyed.
     // The call may come on any thread, and must not call a runtime.
     // Requires: the queue is capturing.
@@ -239,12 +232,12 @@ public:
     //                before it was recorded, so it is correct for both.
     // Blocks (submitting): as record(), if a lazy event is to be recorded.
     void submitting() const {
-        if (record_->promised.load(std::memory_order_acquire)) [[unlikely]]
-            keep_promise();
+        if (record_->lazy_event.load(std::memory_order_acquire)) [[unlikely]]
+            record_lazy_event();
     }
     Position submitted() const noexcept {
         const Position position = record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1;
-        ENTREPOT_ASSERT(!is_past() || position == 1);  // a queue of the past takes no work
+        ENTREPOT_ASSERT(!is_event_queue() || position == 1);  // an event queue takes no work
         return position;
     }
     // Like submitted(), and records an event that covers the position. For CUDA's per-thread
@@ -255,10 +248,10 @@ public:
     Position position() const noexcept {
         return record_->submitted.load(std::memory_order_acquire);
     }
-    // The next position, for work that foreign code has submitted. take() makes sure that it counts
-    // as submitted.
+    // The next position, for work that foreign code has submitted. reserve_position() makes sure
+    // that it counts as submitted.
     Position next_position() const noexcept { return position() + 1; }
-    void take(Position next) const noexcept;
+    void reserve_position(Position next) const noexcept;
     // Returns: true if the work at the position is done. False may be outdated, or mean that
     //          another thread holds the lock.
     bool is_done(Position position) const {
@@ -270,17 +263,18 @@ public:
             wait_until(position);
     }
 
-    explicit operator bool() const noexcept { return record_ != nullptr; }
-    bool is_past() const noexcept { return record_->handle == nullptr; }
+    explicit operator bool() const noexcept { return static_cast<bool>(record_); }
+    bool is_event_queue() const noexcept { return record_->handle == nullptr; }
     bool operator==(const Queue &) const noexcept = default;  // the same record
 
     // The comment of each field names its guard. Constant: written before the record is in the
-    // table of live queues, and never again.
-    struct Record {
-        // atomic; 0 becomes 1 again only under the table's mutex
-        std::atomic<std::uint32_t> references{1};
-        std::atomic<bool> immortal{false};  // atomic, never reset; true for default queues, whose
-                                            // handles the hot paths copy
+    // table of live queues, and never again. The count becomes 1 again after 0 only under the
+    // table's mutex. Records of default queues are immortal, because the hot paths copy their
+    // handles.
+    struct Record : Counted<Record> {
+        // A no-op if the table has handed the record out again.
+        static void end(Record *record) noexcept;
+
         // constant; unique in the process, while an address may be reused
         std::uint64_t number = 0;
         const Backend *backend = nullptr;  // constant
@@ -293,11 +287,11 @@ public:
                                   // and destroys it
         bool may_be_captured = false;  // constant; the device supports graph capture
         std::uint32_t flags = 0;       // constant
-        // constant; the record owns one reference. nullptr: a queue of the past
+        // constant; the record owns one reference. nullptr: an event queue
         ep_queue handle = nullptr;
         Device device;    // constant
         Context context;  // constant
-        // Constant, of a queue of the past. The capture that its event belongs to. The number of
+        // Constant, of an event queue. The capture that its event belongs to. The number of
         // the queue that it was recorded in. A position of that queue which the event covers.
         std::uint64_t capture = 0, stream = 0;
         Position covered = 0;
@@ -309,7 +303,7 @@ public:
         std::atomic<std::uint64_t> waited_for{0};
         // Atomic. The newest lazy event. A thread that swaps the pointer out records the event with
         // `mutex` held.
-        std::atomic<Event::Promised *> promised{nullptr};
+        std::atomic<Event::Lazy *> lazy_event{nullptr};
         CheckedMutex owners_mutex;  // separate, because `mutex` is held during driver calls
         std::vector<std::shared_ptr<void>> owners;  // guarded by owners_mutex
         CheckedMutex mutex;
@@ -318,30 +312,19 @@ public:
         // costs one more event.
         std::atomic<Position> last_event_position{0};
     };
-    const Record *identity() const noexcept { return record_; }
+    const Record *identity() const noexcept { return record_.get(); }
 
 private:
-    explicit Queue(Record *record) noexcept : record_(record) {}
-    void retain() const noexcept {
-        if (record_ && !is_immortal())
-            record_->references.fetch_add(1, std::memory_order_relaxed);
-    }
-    void release() noexcept {
-        if (record_ && !is_immortal() &&
-            record_->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            destroy(record_);
-    }
-    bool is_immortal() const noexcept { return record_->immortal.load(std::memory_order_relaxed); }
+    // Ownership: takes a reference.
+    explicit Queue(Record *record) noexcept : record_(IntrusivePtr<Record>::adopt(record)) {}
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
     static Queue adopt(const Backend &backend, ep_queue handle, bool foreign,
                        bool may_be_destroyed = false);
-    static void destroy(Record *record) noexcept;  // a no-op if the table of live queues has handed
-                                                   // the record out again
     bool ask_done(Position position) const;
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
-    void take_over(const Queue &other) const;
+    void enqueue_wait_on(const Queue &other) const;
     void remember_wait_for(const Queue &other, Position position) const noexcept;
     // Returns: the event that serves the position, if one has been recorded; else the done event.
     Event known_event_at(Position position) const;
@@ -353,9 +336,9 @@ private:
                                                     // Record::mutex
     // Asserts that `locked` holds the mutex of the record.
     static void require_lock(const Record &record, const Locked &locked) noexcept;
-    void keep_promise() const;
-    void take_place_of_promised(Event::Promised &promised) const;
-    friend struct Event::Promised;
+    void record_lazy_event() const;
+    void replace_lazy_event(Event::Lazy &lazy) const;
+    friend struct Event::Lazy;
     const Event &mark(const Locked &locked, std::uint32_t flags = 0) const;
     // Result of try_mark. Either the event is kept in `last_event`, or the queue is in a capture.
     // Neither is true if EP_EVENT_PROMPT was asked for and the driver would have blocked.
@@ -367,7 +350,7 @@ private:
     bool is_past_last_event(const Locked &locked) const;
     Event mark_captured(std::uint64_t capture) const;
 
-    Record *record_ = nullptr;
+    IntrusivePtr<Record> record_;
 };
 
 // Returns: an event that is done when everything in the context now is done, foreign queues

@@ -36,9 +36,8 @@ const std::vector<Device> &devices(const Backend &backend);
 // Selector grammar: `backend:type:number`, each part optional and at least one present (SYCL's
 // filter selector), plus `cuda:N`, `hip:N`, `host`, `default`, and `/N` for sub-devices. Case does
 // not matter. Among several matches, the backend's default selector decides (highest score), then
-// the lowest number.
-// Throws ValueError for a malformed selector; DeviceError where nothing matches, listing what there
-// is and, when the backend is absent, why.
+// the lowest number. Throws ValueError for a malformed selector; DeviceError where nothing matches,
+// listing what there is and, when the backend is absent, why.
 Device select(std::string_view selector);
 
 // No device named: the innermost device_context of this thread, then ENTREPOT_DEVICE, then `host`.

@@ -43,7 +43,7 @@ inline void wait_for_producer_stream(const Array &array, std::uintptr_t stream) 
     if (stream > legacy_stream || memory.is_shared()) [[unlikely]]
         return wait_for_producer(array, queue_of_stream(device, stream));
     memory.mark_escaped();
-    memory.after_producer(legacy_stream_of(device));
+    memory.record_producer(legacy_stream_of(device));
 }
 
 }  // namespace entrepot::exchange

@@ -3,17 +3,18 @@
 //
 // Overview
 //   The access log (Ordering) holds the accesses that later work may have to wait for: the last
-//   write and the reads since. A queue has at most one entry of each kind. before() makes a queue
-//   wait for the conflicting ones. after() adds an access. A host access waits for them itself.
-//   Peers are other libraries that work on the memory in their own streams (operation.hpp).
+//   write and the reads since. A queue has at most one entry of each kind. wait_for_conflicts()
+//   makes a queue wait for the conflicting ones. record_access() adds an access. A host access
+//   waits for them itself. Peers are other libraries that work on the memory in their own streams
+//   (operation.hpp).
 //
 // States
-//   - Quiet: nothing is logged.
-//   - Home: Record::home tells one pending write that is not in the log yet. It is the earlier use
-//     of an allocated block, or the producer's work on borrowed memory. The first access moves it
-//     into the log (Ordering::begin).
+//   - Empty: nothing is logged.
+//   - Prior: Record::prior_queue tells one pending write that is not in the log yet. It is the
+//     earlier use of an allocated block, or the producer's work on borrowed memory. The first
+//     access moves it into the log (Ordering::begin).
 //   - Logged: Ordering::entries has the pending accesses.
-//   Record::noted summarizes the state and is read without a lock.
+//   Record::pending_queue summarizes the state and is read without a lock.
 //   After an export, the consumer may submit work on the memory at any time while it holds its
 //   reference or object, without telling Entrepot. The work goes to the queue that it named, or to
 //   its library's current stream. Later operations wait for that work (Consumer, peers). Work in
@@ -26,9 +27,10 @@
 //   reference calls the driver.
 //
 // Fast paths
-//   Calls of before() are skipped if is_free_for(queue): every pending access is on the queue or
-//   ordered before it. Logging is skipped only for memory that was imported for one operation, if
-//   the operation's stream orders its release, too (Operation::Logged::nowhere).
+//   Calls of wait_for_conflicts() are skipped if can_access_without_wait(queue): every pending
+//   access is on the queue or ordered before it. Logging is skipped only for memory that was
+//   imported for one operation, if the operation's stream orders its release, too
+//   (Operation::Logged::nowhere).
 //
 // Lifetime
 //   The last reference returns the block to its resource, or releases the owner. That never blocks:
@@ -38,6 +40,7 @@
 #pragma once
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/checked_mutex.hpp>
+#include <entrepot/core/counted.hpp>
 #include <entrepot/device/queue.hpp>
 #include <entrepot/device/stream_library.hpp>
 #include <entrepot/memory/usm_kind.hpp>
@@ -131,20 +134,6 @@ public:
     // Borrows ordinary host memory.
     static Memory borrow_host(void *data, std::size_t bytes, Owner owner);
 
-    Memory(const Memory &other) noexcept : record_(other.record_) {
-        if (record_)
-            record_->references.fetch_add(1, std::memory_order_relaxed);
-    }
-    Memory(Memory &&other) noexcept : record_(std::exchange(other.record_, nullptr)) {}
-    Memory &operator=(Memory other) noexcept {
-        std::swap(record_, other.record_);
-        return *this;
-    }
-    ~Memory() {
-        if (record_ && drop(record_))
-            destroy(record_);
-    }
-
     void *data() const noexcept { return record_->data; }
     std::size_t nbytes() const noexcept { return record_->bytes; }
     // Returns: the kind. For borrowed memory the first call asks the driver; `unknown` if it cannot
@@ -167,26 +156,28 @@ public:
     // queue waits for the streams of `waited_for` already.
     //
     // Throws: DeviceError if the driver refuses.
-    // Thread safety: thread-safe. The caller holds nothing between before() and after(). Accesses
+    // Thread safety: thread-safe. The caller holds nothing between wait_for_conflicts() and
+    // record_access(). Accesses
     //                that two threads submit at the same time are not ordered with each other.
     //                Later ones are ordered after both.
     // Blocks: on the host for work of another backend, or of no capture if the queue is capturing.
-    void before(Access access, const Queue &queue, const PeerStreams *waited_for = nullptr) const;
+    void wait_for_conflicts(Access access, const Queue &queue,
+                            const PeerStreams *waited_for = nullptr) const;
     // Logs an access that was submitted at `position`. It was captured into the graph `capture` (0:
     // none).
     //
     // Thread safety: thread-safe.
-    void after(Access access, const Queue &queue, Queue::Position position) const {
-        after(access, queue, position, queue.capture_of_work());
+    void record_access(Access access, const Queue &queue, Queue::Position position) const {
+        record_access(access, queue, position, queue.capture_of_work());
     }
-    void after(Access access, const Queue &queue, Queue::Position position,
-               std::uint64_t capture) const;
+    void record_access(Access access, const Queue &queue, Queue::Position position,
+                       std::uint64_t capture) const;
     // Logs an access of everything that `queue` holds now. The queue may be destroyed afterwards.
-    void after_submitted(Access access, const Queue &queue) const;
-    // Logs the access by an event (Queue::past), for a stream that may be destroyed before the
+    void record_submitted(Access access, const Queue &queue) const;
+    // Logs the access by an event (Queue::of_event), for a stream that may be destroyed before the
     // access is waited for. Such an event stands for no earlier one, so the driver is asked about
     // the oldest ones when there are more than a few.
-    void after_event(Access access, const Queue &event) const;
+    void record_event_access(Access access, const Queue &event) const;
     // Logs that a consumer may submit work to `queue` without telling Entrepot. Later accesses wait
     // for everything in `queue` at the time of the access, not for a fixed position.
     //
@@ -194,42 +185,43 @@ public:
     // reference to the memory.
     // Requires: the caller holds a reference until the consumer has its own.
     enum class Consumer : std::uint8_t { none, holds_memory, holds_object };
-    void after_consumer(Access access, const Queue &queue,
-                        Consumer consumer = Consumer::holds_object) const;
-    class After;
+    void record_consumer(Access access, const Queue &queue,
+                         Consumer consumer = Consumer::holds_object) const;
+    class AccessRecorder;
     class LeftQueues;
     // Treats all work that the producer has submitted to `queue` as one pending write. The release
     // of the memory does not wait for it, because the producer keeps its own allocation alive.
     // Requires: nothing else refers to the memory.
-    void after_producer(const Queue &queue) const {
-        if (!is_borrowed() || !is_quiet()) [[unlikely]]
-            return after_producer_too(queue);
+    void record_producer(const Queue &queue) const {
+        if (!is_borrowed() || !has_no_pending_access()) [[unlikely]]
+            return add_producer(queue);
         Record &record = *record_;
         ENTREPOT_ASSERT(!is_shared() && !queue.may_be_destroyed());
-        ENTREPOT_ASSERT(!record.home);  // memory that is quiet has none, so nothing is overwritten
-        new (&record.home) Queue(queue);
-        record.available = queue.next_position();
-        record.noted.store(queue.identity()->number, std::memory_order_release);
+        // Memory without a pending access has no prior queue, so nothing is overwritten.
+        ENTREPOT_ASSERT(!record.prior_queue);
+        new (&record.prior_queue) Queue(queue);
+        record.prior_position = queue.next_position();
+        record.pending_queue.store(queue.identity()->number, std::memory_order_release);
     }
     // True if there is another reference to the memory.
-    bool is_shared() const noexcept {
-        return record_->references.load(std::memory_order_acquire) != 1;
-    }
+    bool is_shared() const noexcept { return record_->count() != 1; }
     // True if no access is logged. Costs one load.
-    bool is_quiet() const noexcept { return record_->noted.load(std::memory_order_acquire) == 0; }
-    // Waits until the host may read or write the memory. Costs a load if it is quiet and has no
-    // peers.
+    bool has_no_pending_access() const noexcept {
+        return record_->pending_queue.load(std::memory_order_acquire) == 0;
+    }
+    // Waits until the host may read or write the memory. Costs a load if nothing is logged and the
+    // memory has no peers.
     // Blocks: until the conflicting accesses are done, without the GIL.
     void wait_for_host(Access access) const;
     // True if the host may access the memory now, without waiting; false may be late. May call the
     // driver, and acquire the GIL.
     bool is_ready_for_host(Access access) const {
-        return (is_quiet() && !has_peers()) || has_done_for_host(access, true);
+        return (has_no_pending_access() && !has_peers()) || has_done_for_host(access, true);
     }
     // True if a consumer of an export may read without waiting. Other consumers are ignored: see
     // order_export (operation.hpp).
     bool is_ready_for_export(Access access) const {
-        return (is_quiet() && !has_owner_stream()) || has_done_for_host(access, false);
+        return (has_no_pending_access() && !has_owner_stream()) || has_done_for_host(access, false);
     }
 
     // Peers: other libraries that work on the memory in streams of their own, without telling
@@ -264,11 +256,11 @@ public:
     // GIL: as StreamLibrary::current_stream.
     Queue owner_queue() const;
 
-    // True if before() has nothing to do for the queue: every logged access belongs to it or is
-    // ordered before it.
-    bool is_free_for(const Queue &queue) const noexcept {
-        const std::uint64_t noted = record_->noted.load(std::memory_order_acquire);
-        return noted == 0 || noted == queue.identity()->number;
+    // True if wait_for_conflicts() has nothing to do for the queue: every logged access belongs to
+    // it or is ordered before it.
+    bool can_access_without_wait(const Queue &queue) const noexcept {
+        const std::uint64_t pending = record_->pending_queue.load(std::memory_order_acquire);
+        return pending == 0 || pending == queue.identity()->number;
     }
 
     // Gives a reference to the graph that the queue is captured into. The memory lives as long as
@@ -281,7 +273,7 @@ public:
     void mark_escaped() const noexcept { record_->escaped.store(true, std::memory_order_relaxed); }
     bool has_escaped() const noexcept { return record_->escaped.load(std::memory_order_relaxed); }
 
-    explicit operator bool() const noexcept { return record_ != nullptr; }
+    explicit operator bool() const noexcept { return static_cast<bool>(record_); }
     bool operator==(const Memory &) const noexcept = default;  // the same allocation, by identity
 
     struct Ordering;
@@ -310,18 +302,23 @@ public:
     };
     // The comment of each field names its guard. Constant: written before a second reference
     // exists, and never again while the record is in use.
-    struct Record {
-        std::atomic<std::uint32_t> references{1};  // atomic
-        std::atomic<bool> escaped{false};          // atomic, never reset while in use
+    struct Record : Counted<Record> {
+        void release() noexcept {
+            if (drop_unlisted())
+                end(this);
+        }
+        static void end(Record *record) noexcept;
+
+        std::atomic<bool> escaped{false};  // atomic, never reset while in use
         // atomic; every thread that asks the driver gets the same answer
         mutable std::atomic<UsmKind> kind{UsmKind::unknown};
         std::atomic<std::uint32_t> peers{0};  // atomic; bits of PeerBits
         std::uint8_t alignment = 0;  // constant; as asked for: 0, or 1 + its binary logarithm
-        // Summary of `home` and of the log. 0: no pending access. The number of a queue: every
-        // logged access is on that queue or ordered before it. `by_several`: neither of these.
-        // Written with Ordering::mutex held or by the only reference, read without a lock.
-        std::atomic<std::uint64_t> noted{0};
-        static constexpr std::uint64_t by_several = ~std::uint64_t{0};
+        // Summary of `prior_queue` and of the log. 0: no pending access. The number of a queue:
+        // every logged access is on that queue or ordered before it. `multiple_queues`: neither of
+        // these. Written with Ordering::mutex held or by the only reference, read without a lock.
+        std::atomic<std::uint64_t> pending_queue{0};
+        static constexpr std::uint64_t multiple_queues = ~std::uint64_t{0};
         void *data = nullptr;          // constant
         std::size_t bytes = 0;         // constant
         Device device;                 // constant
@@ -331,33 +328,28 @@ public:
         // A pending write before the first logged access: Block::queue and Block::available of an
         // allocation, or the producer's queue and next position. Written by the only reference,
         // then guarded by Ordering::mutex; the log takes it over.
-        Queue home;
-        std::uint64_t available = 0;  // guarded like `home`
-        Queue owner_queue;            // constant
+        Queue prior_queue;
+        std::uint64_t prior_position = 0;  // guarded like `prior_queue`
+        Queue owner_queue;                 // constant
         // atomic; set once, stays with a recycled record
         std::atomic<Ordering *> ordering{nullptr};
         Record *next = nullptr;  // guarded by the owner of the list of recycled records
     };
-    Record *record() const noexcept { return record_; }
+    Record *record() const noexcept { return record_.get(); }
 
     // A reference as a plain pointer, for C tables and Python objects.
-    void *detach() noexcept { return std::exchange(record_, nullptr); }
+    void *detach() noexcept { return record_.detach(); }
     static Memory attach(void *record) noexcept { return Memory(static_cast<Record *>(record)); }
 
 private:
     UsmKind ask_kind() const noexcept;
-    void after_producer_too(const Queue &queue) const;
+    void add_producer(const Queue &queue) const;
     bool has_done_for_host(Access access, bool with_consumers) const;
     friend class PeerStreams;
-    explicit Memory(Record *record) noexcept : record_(record) {}
-    // Returns: true if that was the last reference. The only reference needs no atomic subtraction.
-    static bool drop(Record *record) noexcept {
-        return record->references.load(std::memory_order_acquire) == 1 ||
-               record->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
-    }
-    static void destroy(Record *record) noexcept;
+    // Ownership: takes a reference.
+    explicit Memory(Record *record) noexcept : record_(IntrusivePtr<Record>::adopt(record)) {}
 
-    Record *record_ = nullptr;
+    IntrusivePtr<Record> record_;
 };
 
 // Queues that were taken out of a log. They are dropped after Ordering::mutex is unlocked: the last
@@ -384,19 +376,19 @@ private:
 // one (Ordering::mutex).
 // Requires: the thread locks no other mutex while this object lives, and has one of these at a
 //           time.
-class Memory::After {
+class Memory::AccessRecorder {
 public:
-    After(const Queue &queue, Queue::Position position, std::uint64_t capture,
-          Consumer consumer = Consumer::none) noexcept
+    AccessRecorder(const Queue &queue, Queue::Position position, std::uint64_t capture,
+                   Consumer consumer = Consumer::none) noexcept
         : queue_(queue), position_(position), capture_(capture), consumer_(consumer) {}
-    After(const After &) = delete;
-    After &operator=(const After &) = delete;
+    AccessRecorder(const AccessRecorder &) = delete;
+    AccessRecorder &operator=(const AccessRecorder &) = delete;
 
-    void note(Access access, const Memory &memory);
+    void record(Access access, const Memory &memory);
 
 private:
     void lock(Ordering &ordering);
-    void note_anew(Access access, Record &record, Ordering &ordering);
+    void record_slow(Access access, Record &record, Ordering &ordering);
 
     const Queue &queue_;
     const Queue::Position position_;

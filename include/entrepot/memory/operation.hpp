@@ -3,9 +3,9 @@
 //
 // Overview
 //   Two kinds of order meet here. The access log of each Memory orders Entrepot's operations among
-//   themselves (Memory::before and Memory::After). The peers of a Memory are other libraries that
-//   work on it without telling Entrepot. An operation is ordered with the streams that they work on
-//   at its submission:
+//   themselves (Memory::wait_for_conflicts and Memory::AccessRecorder). The peers of a Memory are
+//   other libraries that work on it without telling Entrepot. An operation is ordered with the
+//   streams that they work on at its submission:
 //
 //       library's current stream:   work ──┐                        ┌── later work
 //       queue of the operation:            └──► the operation ──────┘
@@ -16,8 +16,9 @@
 //   events nor log entries are needed.
 //
 // States
-//   before() with all uses, then the submission to the queue, then submitted() with the same uses.
-//   If the submission throws, nothing has to be undone, because waiting too much is harmless.
+//   wait_for_conflicts() with all uses, then the submission to the queue, then submitted() with the
+//   same uses. If the submission throws, nothing has to be undone, because waiting too much is
+//   harmless.
 //
 // Lock order
 //   The caller holds no mutex. Both calls may block inside the driver, which is called without the
@@ -119,12 +120,12 @@ public:
     //         no graph can express.
     // Blocks: on the host if the queue belongs to another backend than what it has to wait for, or
     //         is captured alone.
-    template <class ForEachUse> void before(ForEachUse &&for_each_use) {
+    template <class ForEachUse> void wait_for_conflicts(ForEachUse &&for_each_use) {
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
-        ENTREPOT_ASSERT(streams_.empty());  // before() is called once
+        ENTREPOT_ASSERT(streams_.empty());  // wait_for_conflicts() is called once
         bool is_any_pending = false;
         for_each_use([&](Access, const Memory &memory) {
-            is_any_pending |= !memory.is_free_for(queue_);
+            is_any_pending |= !memory.can_access_without_wait(queue_);
             const std::uint32_t peers = memory.record()->peers.load(std::memory_order_acquire);
             if ((peers & Memory::PeerBits::any_peer) != 0 &&
                 !streams_.covers(peers, memory.device())) [[unlikely]]
@@ -134,15 +135,16 @@ public:
             wait_for_peers();
         if (is_any_pending) [[unlikely]]
             for_each_use([&](Access access, const Memory &memory) {
-                if (!memory.is_free_for(queue_))
-                    memory.before(access, queue_, &streams_);
+                if (!memory.can_access_without_wait(queue_))
+                    memory.wait_for_conflicts(access, queue_, &streams_);
             });
     }
-    void before(Access access, const Memory &memory) {
-        before([&](auto &&add) { add(access, memory); });
+    void wait_for_conflicts(Access access, const Memory &memory) {
+        wait_for_conflicts([&](auto &&add) { add(access, memory); });
     }
 
-    // Adds the streams of the memory's peers for submitted(), if another Operation ran before().
+    // Adds the streams of the memory's peers for submitted(), if another Operation ran
+    // wait_for_conflicts().
     void resume(const Memory &memory) { streams_.add(memory); }
 
     // Records the accesses of the operation and makes the peers' streams wait for it. It was
@@ -162,10 +164,10 @@ public:
         };
         try {
             if (usual == Logged::by_position) [[likely]] {
-                Memory::After after(queue_, position, capture);
+                Memory::AccessRecorder recorder(queue_, position, capture);
                 for_each_use([&](Access access, const Memory &memory) {
                     if (how_to_log(memory) == usual) [[likely]]
-                        after.note(access, memory);
+                        recorder.record(access, memory);
                 });
             } else {
                 Queue event;
@@ -173,8 +175,8 @@ public:
                     if (how_to_log(memory) != usual)
                         return;
                     if (!event)
-                        event = queue_.past();
-                    memory.after_event(access, event);
+                        event = queue_.as_event_queue();
+                    memory.record_event_access(access, event);
                 });
             }
             if (streams_.empty()) [[likely]]

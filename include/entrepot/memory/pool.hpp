@@ -2,10 +2,10 @@
 // call.
 //
 // Overview
-//   Blocks up to 1 MiB come in size classes and are cut from chunks of the upstream (Shelf). Larger
-//   ones are cut from the shortest free piece that is long enough, and joined with their free
-//   neighbours when they return (Segments). Each thread has a small cache of its own in front
-//   (Magazine).
+//   Blocks up to 1 MiB come in size classes and are cut from chunks of the upstream
+//   (CentralFreeList). Larger ones are cut from the shortest free piece that is long enough, and
+//   joined with their free neighbours when they return (Segments). Each thread has a small cache of
+//   its own in front (Magazine).
 //
 // States
 //   A returned block is reused in one of three ways:

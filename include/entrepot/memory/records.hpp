@@ -13,6 +13,7 @@
 //   objects are never destroyed, because memory is released until the process exits.
 #pragma once
 #include <entrepot/core/assert.hpp>
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/release.hpp>
 
@@ -33,12 +34,12 @@ public:
         Memory::Record *const record = first_;
         if (record) [[likely]] {
             ENTREPOT_ASSERT(count_ != 0);
-            ENTREPOT_ASSERT(record->noted.load(std::memory_order_relaxed) == 0);
-            ENTREPOT_ASSERT(!record->home && !record->owner_queue && !record->context);
+            ENTREPOT_ASSERT(record->pending_queue.load(std::memory_order_relaxed) == 0);
+            ENTREPOT_ASSERT(!record->prior_queue && !record->owner_queue && !record->context);
             ENTREPOT_ASSERT(!record->owner.release_function());
             first_ = record->next;
             --count_;
-            record->references.store(1, std::memory_order_relaxed);
+            record->revive();
             record->escaped.store(false, std::memory_order_relaxed);
             record->peers.store(0, std::memory_order_relaxed);
         }
@@ -72,8 +73,7 @@ struct HostPlace {
     Context context = device.default_context();
 };
 inline const HostPlace &host_place() {
-    // never destroyed: memory is released until process exit
-    static const HostPlace *const host = new HostPlace;
+    static NoDestructor<HostPlace> host;
     return *host;
 }
 
@@ -83,8 +83,8 @@ inline const HostPlace &host_place() {
 inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, UsmKind kind,
                          const Device &device, const Context &context, Owner &&owner) noexcept {
     ENTREPOT_ASSERT(!record.context && !record.owner.release_function());
-    ENTREPOT_ASSERT(!record.home && !record.owner_queue);
-    ENTREPOT_ASSERT(record.references.load(std::memory_order_relaxed) == 1);
+    ENTREPOT_ASSERT(!record.prior_queue && !record.owner_queue);
+    ENTREPOT_ASSERT(record.count() == 1);
     record.kind.store(kind, std::memory_order_relaxed);
     record.data = data;
     record.bytes = bytes;
@@ -98,10 +98,10 @@ inline void set_borrowed(Memory::Record &record, void *data, std::size_t bytes, 
 // allocated or borrowed, or has had consumers.
 // Requires: nothing else refers to the record.
 inline bool has_uses(const Memory::Record &record) noexcept {
-    ENTREPOT_ASSERT(record.references.load(std::memory_order_relaxed) <= 1);
+    ENTREPOT_ASSERT(record.count() <= 1);
     constexpr std::uint32_t consumers =
         Memory::PeerBits::consumer_libraries | Memory::PeerBits::consumer_queues;
-    return (record.noted.load(std::memory_order_acquire) != 0 && !record.home) ||
+    return (record.pending_queue.load(std::memory_order_acquire) != 0 && !record.prior_queue) ||
            (record.peers.load(std::memory_order_relaxed) & consumers) != 0;
 }
 
@@ -115,9 +115,9 @@ template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&
     ENTREPOT_ASSERT(!record->resource);
     ENTREPOT_ASSERT(!has_uses(*record));
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
-    record->noted.store(0, std::memory_order_relaxed);
+    record->pending_queue.store(0, std::memory_order_relaxed);
     // the producer's, unused: the release does not wait for the producer
-    const Queue home = std::move(record->home);
+    const Queue prior_queue = std::move(record->prior_queue);
     const Queue owner_queue = std::move(record->owner_queue);
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);

@@ -1,9 +1,9 @@
 // Resource: where blocks of memory come from and go back to. `direct` talks to the driver; pool,
 // limit, log, track and statistics wrap an upstream.
 #pragma once
+#include <entrepot/core/counted.hpp>
 #include <entrepot/memory/memory.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -48,38 +48,9 @@ struct Pending {
 
 class Resource;
 
-// A counted reference to a resource.
-class ResourceRef {
-public:
-    ResourceRef() noexcept = default;
-    inline explicit ResourceRef(Resource *resource) noexcept;
-    // Ownership: takes a reference of the caller.
-    static ResourceRef adopt(Resource *resource) noexcept {
-        ResourceRef reference;
-        reference.resource_ = resource;
-        return reference;
-    }
-    ResourceRef(const ResourceRef &other) noexcept : ResourceRef(other.resource_) {}
-    ResourceRef(ResourceRef &&other) noexcept
-        : resource_(std::exchange(other.resource_, nullptr)) {}
-    ResourceRef &operator=(ResourceRef other) noexcept {
-        std::swap(resource_, other.resource_);
-        return *this;
-    }
-    inline ~ResourceRef();
+using ResourceRef = IntrusivePtr<Resource>;
 
-    Resource *get() const noexcept { return resource_; }
-    Resource &operator*() const noexcept { return *resource_; }
-    Resource *operator->() const noexcept { return resource_; }
-    explicit operator bool() const noexcept { return resource_ != nullptr; }
-    // Ownership: the caller gets the reference.
-    Resource *detach() noexcept { return std::exchange(resource_, nullptr); }
-
-private:
-    Resource *resource_ = nullptr;
-};
-
-class Resource {
+class Resource : public Counted<Resource> {
 public:
     Resource(const Resource &) = delete;
     Resource &operator=(const Resource &) = delete;
@@ -105,38 +76,12 @@ public:
     // unchanged.
     virtual const Resource &origin() const noexcept { return *this; }
 
-    void retain() noexcept {
-        if (!immortal_)
-            references_.fetch_add(1, std::memory_order_relaxed);
-    }
-    // Returns: false if the last reference is gone. For lists that hold no reference.
-    bool try_retain() noexcept;
-    void release() noexcept {
-        if (!immortal_ && references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-            delete this;
-    }
-    // The resource lives until process exit, and its references are not counted any more.
-    // Requires: no other thread knows the resource yet.
-    void make_immortal() noexcept { immortal_ = true; }
-
 protected:
     explicit Resource(Resource *upstream) noexcept : upstream_(upstream) {}
 
 private:
     ResourceRef upstream_;
-    std::atomic<std::uint32_t> references_{1};
-    bool immortal_ = false;
 };
-
-inline ResourceRef::ResourceRef(Resource *resource) noexcept : resource_(resource) {
-    if (resource_)
-        resource_->retain();
-}
-
-inline ResourceRef::~ResourceRef() {
-    if (resource_)
-        resource_->release();
-}
 
 // A new resource, counted: make_resource<PoolResource>(direct_resource()).
 template <class T, class... Arguments> ResourceRef make_resource(Arguments &&...arguments) {

@@ -12,8 +12,8 @@ namespace entrepot {
 // The process from which the open file of shared memory can be fetched. Plain data.
 struct Sender {
     std::int32_t process = 0;
-    std::array<std::uint8_t, 16> address{};  // of the process's socket; random, like the ticket
-    std::array<std::uint8_t, 16> ticket{};   // for this file
+    std::array<std::uint8_t, 16> address{};  // of the process's socket; random, like the token
+    std::array<std::uint8_t, 16> token{};    // for this file
 };
 
 // The data by which another process opens memory. The number in `ipc.file` has no meaning there.

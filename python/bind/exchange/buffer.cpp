@@ -125,7 +125,7 @@ const char *format_for(Dtype dtype) {
 // work of Entrepot or another library may be pending.
 bool is_at_hand(const Memory &memory) {
     return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) &&
-           memory.is_quiet() && !memory.has_peers();
+           memory.has_no_pending_access() && !memory.has_peers();
 }
 
 Py_ssize_t *lent(const Py_ssize_t *numbers) { return const_cast<Py_ssize_t *>(numbers); }

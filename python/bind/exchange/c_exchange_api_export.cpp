@@ -69,7 +69,7 @@ int tensor_from_object(void *py_object, DLManagedTensorVersioned **out) {
     return guarded([&] {
         const Array &array = array_from(py_object);
         const DLDevice device = device_of(array);
-        const Memory held = array.memory();  // until the tensor owns it: Memory::after_consumer
+        const Memory held = array.memory();  // until the tensor owns it: Memory::record_consumer
         order_current_work(array, device, Memory::Consumer::holds_memory);
         *out = to_managed(array, device);
     });

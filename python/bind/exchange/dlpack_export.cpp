@@ -212,7 +212,7 @@ PyObject *export_copy(const Array &array, const Keywords &keywords) {
 
 PyObject *export_view(const Array &array, const Keywords &keywords) {
     const DLDevice device = device_without_copy(array, wanted_device(keywords.dl_device));
-    const Memory held = array.memory();  // until the capsule owns it: Memory::after_consumer
+    const Memory held = array.memory();  // until the capsule owns it: Memory::record_consumer
     order_consumer(array, device, keywords.stream);
     return capsule_of(array, device, 0, keywords.max_version);
 }

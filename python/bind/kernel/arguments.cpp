@@ -471,7 +471,7 @@ void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queu
     const bool is_captured = queue.capture() != 0;
     const bool waits = !is_captured && std::ranges::any_of(copies_, is_untracked);
     for (const Copy &each : copies_) {
-        Operation(queue).before(Access::read, each.host->memory());
+        Operation(queue).wait_for_conflicts(Access::read, each.host->memory());
         if (is_captured) [[unlikely]]
             each.host->memory().keep_for_graph(queue);
     }

@@ -92,7 +92,7 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     }
     arguments.bring_back(made.compiled, queue);
     if (!waits)
-        return queue.promise();
+        return queue.lazy_event();
     queue.wait_at(queue.position());
     release_finished();
     return {};

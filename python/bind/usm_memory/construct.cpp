@@ -114,7 +114,7 @@ Queue queue_for(const Array &array) {
     Queue queue = array.queue();
     if (queue.context() == context)
         return queue;
-    queue = Queue::in(context, array.memory().device());
+    queue = Queue::for_context(context, array.memory().device());
     exchange::synchronize_consumer(array, queue);
     return queue;
 }

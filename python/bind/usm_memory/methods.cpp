@@ -67,7 +67,7 @@ PyObject *get_nbytes(UsmMemory &memory) { return PyLong_FromSize_t(memory.bytes)
 // The address may be used by work that Entrepot does not track. So the memory is not reused before
 // the queue has finished the work submitted so far.
 PyObject *get_pointer(UsmMemory &memory) {
-    memory.memory.after_submitted(memory.read_only ? Access::read : Access::write, memory.queue);
+    memory.memory.record_submitted(memory.read_only ? Access::read : Access::write, memory.queue);
     memory.memory.mark_escaped();
     return PyLong_FromVoidPtr(memory.data);
 }

@@ -62,10 +62,10 @@ bool retain_if_primary(const Device &device, CUcontext native) {
     return false;
 }
 
-Reference<Context> enter(Interned &all, Device &device, CUcontext native, bool is_primary) {
+IntrusivePtr<Context> enter(Interned &all, Device &device, CUcontext native, bool is_primary) {
     auto *const made = new Context(device, native, is_primary);
     all.handles.insert_or_assign(native, made);
-    return Reference<Context>::adopt(*made);
+    return IntrusivePtr<Context>::adopt(made);
 }
 
 // Requires: the context is current.
@@ -117,7 +117,7 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 Context::~Context() {
     guarded([&] {
         const Current current(native);
-        const BesideCaptures beside;
+        const RelaxedCaptureMode beside;
         chunks->free_all();
         for (const std::vector<Event *> &events : {events_, timed_ones_})
             for (const Event *event : events)
@@ -142,7 +142,7 @@ void Context::end(Context *self) noexcept {
     delete self;
 }
 
-Reference<Event> Context::take_event(bool timed) {
+IntrusivePtr<Event> Context::take_event(bool timed) {
     {
         const std::lock_guard hold(events_mutex_);
         std::vector<Event *> &events = timed ? timed_ones_ : events_;
@@ -151,12 +151,12 @@ Reference<Event> Context::take_event(bool timed) {
             events.pop_back();
             event.revive();
             event.enter(*this);
-            return Reference<Event>::adopt(event);
+            return IntrusivePtr<Event>::adopt(&event);
         }
     }
     const Current current(native);
     const CUevent made = create_event(timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
-    return Reference<Event>::adopt(*new Event(made, this, timed));
+    return IntrusivePtr<Event>::adopt(new Event(made, this, timed));
 }
 
 void Context::keep_event(Event &event) noexcept {
@@ -201,7 +201,7 @@ void Context::unload_finished() {
         if (leaving_.empty())
             return;
     }
-    const BesideCaptures beside;
+    const RelaxedCaptureMode beside;
     mark_leaving();
     std::vector<Leaving> gone;
     {
@@ -223,27 +223,27 @@ void Context::unload_finished() {
     }
 }
 
-Reference<Context> primary_context(Device &device) {
+IntrusivePtr<Context> primary_context(Device &device) {
     const CUcontext native = retain_primary(device);
     Interned &all = interned();
     const std::lock_guard hold(all.mutex);
     if (Context *const known = all.find(native)) {
         release_primary(device);  // the handle holds its own reference
-        return Reference<Context>::adopt(*known);
+        return IntrusivePtr<Context>::adopt(known);
     }
     return enter(all, device, native, true);
 }
 
-Reference<Context> intern(CUcontext native) {
+IntrusivePtr<Context> intern(CUcontext native) {
     Interned &all = interned();
     const std::lock_guard hold(all.mutex);
     if (Context *const known = all.find(native))
-        return Reference<Context>::adopt(*known);
+        return IntrusivePtr<Context>::adopt(known);
     Device &device = device_under(native);
     return enter(all, device, native, retain_if_primary(device, native));
 }
 
-void enter_contexts(ep_backend &table) {
+void fill_contexts_functions(ep_backend &table) {
     table.context_create = context_create;
     table.context_from_native = context_from_native;
     table.context_native = context_native;

@@ -16,7 +16,7 @@ ep_status event_record_context(ep_context context, ep_event *event) {
         if (has_captures(of))  // recording would invalidate them
             refuse(EP_INVALID, "all work of a context cannot be marked while a stream of it is "
                                "being captured into a graph");
-        Reference<Event> made = of.take_event();
+        IntrusivePtr<Event> made = of.take_event();
         check(driver().cuCtxRecordEvent(of.native, made->native), "cuCtxRecordEvent");
         *event = handle(made.detach());
     });
@@ -32,7 +32,7 @@ ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     });
 }
 
-[[gnu::hot]] ep_status event_hand_over(ep_queue from, ep_queue to) {
+[[gnu::hot]] ep_status queue_wait_queue(ep_queue from, ep_queue to) {
     return guarded([&] { object(from).hand_over(object(to)); });
 }
 
@@ -99,7 +99,7 @@ void Event::end(Event *self) noexcept {
 }
 
 bool Event::is_done() const {
-    const BesideCaptures beside;
+    const RelaxedCaptureMode beside;
     const CUresult code = driver().cuEventQuery(native);
     if (code != CUDA_ERROR_NOT_READY)
         check(code, "cuEventQuery");
@@ -107,20 +107,20 @@ bool Event::is_done() const {
 }
 
 void Event::wait() const {
-    const BesideCaptures beside;
+    const RelaxedCaptureMode beside;
     check(driver().cuEventSynchronize(native), "cuEventSynchronize");
 }
 
-Reference<Event> Queue::record() {
+IntrusivePtr<Event> Queue::record() {
     if (!is_of_this_thread()) {
         if (Event *const last = last_mark())
-            return Reference<Event>::adopt(*last);
+            return IntrusivePtr<Event>::adopt(last);
         refuse(EP_INVALID, "the per-thread default stream (2) of another thread cannot be marked "
                            "here: record in its own thread");
     }
     if (native == CU_STREAM_LEGACY)
         capture();
-    Reference<Event> event = context->take_event(is_profiling());
+    IntrusivePtr<Event> event = context->take_event(is_profiling());
     const Current current(context->native);
     check(driver().cuEventRecord(event->native, native), "cuEventRecord");
     if (thread != 0 && capture() == 0)
@@ -141,8 +141,8 @@ Reference<Event> Queue::record() {
     if (native == CU_STREAM_LEGACY)
         capture();
     Event *const kept = hand_over_mark_.exchange(nullptr, std::memory_order_acquire);
-    Reference<Event> mark =
-        kept != nullptr ? Reference<Event>::adopt(*kept) : context->take_event();
+    IntrusivePtr<Event> mark =
+        kept != nullptr ? IntrusivePtr<Event>::adopt(kept) : context->take_event();
     const Current current(context->native);  // for cuStreamWaitEvent below, too
     check(driver().cuEventRecord(mark->native, native), "cuEventRecord");
     // A stream that waits for an event recorded during capture is pulled into the graph.
@@ -158,11 +158,11 @@ Reference<Event> Queue::record() {
         mark.detach();
 }
 
-void enter_events(ep_backend &table) {
+void fill_events_functions(ep_backend &table) {
     table.event_record = event_record;
     table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
-    table.event_hand_over = event_hand_over;
+    table.queue_wait_queue = queue_wait_queue;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;
     table.event_seconds = event_seconds;

@@ -171,7 +171,7 @@ void require_files(const Device &device) {
 ep_status ipc_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
                        void **pointer) {
     return guarded([&] {
-        const BesideCaptures beside;
+        const RelaxedCaptureMode beside;
         const Device &on = object(device);
         if (kind != EP_USM_DEVICE)
             refuse(EP_UNSUPPORTED, "of ", on.selector(),
@@ -350,7 +350,7 @@ void *open_by_driver(const ep_ipc_handle &handle) {
 
 ep_status ipc_open(ep_context context, const ep_ipc_handle *handle, std::int32_t, void **pointer) {
     return guarded([&] {
-        const BesideCaptures beside;
+        const RelaxedCaptureMode beside;
         const Device &device = object(context).device;
         if (handle->size == 0 || handle->size > device.info.max_allocation)
             refuse(EP_INVALID, "the handle says ", handle->size, " bytes, and ", device.selector(),
@@ -381,7 +381,7 @@ ep_status ipc_close(ep_context context, void *pointer) {
         if (has_captures(object(context)))  // waiting for all work would invalidate them
             refuse(EP_UNSUPPORTED, "memory of another process is not closed while a stream is "
                                    "being captured into a graph");
-        const BesideCaptures beside;
+        const RelaxedCaptureMode beside;
         const Current current(object(context).native);
         const Mapping mapping = Mappings::only().take(address(pointer));
         driver().cuCtxSynchronize();
@@ -396,7 +396,7 @@ ep_status ipc_close(ep_context context, void *pointer) {
 
 }  // namespace
 
-void enter_ipc(ep_backend &table) {
+void fill_ipc_functions(ep_backend &table) {
     table.ipc_allocate = ipc_allocate;
     table.ipc_export = ipc_export;
     table.ipc_device = ipc_device;

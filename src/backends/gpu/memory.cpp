@@ -72,7 +72,7 @@ void *allocate(Context &context, ep_usm_kind kind, std::size_t bytes, Queue *que
                                "captured into a graph: it would "
                                "belong to the graph; allocate it in another queue");
     const Current current(context.native);
-    const BesideCaptures beside;
+    const RelaxedCaptureMode beside;
     void *pointer = nullptr;
     const CUresult code = kind == EP_USM_HOST ? allocate_pinned(bytes, &pointer)
                           : kind == EP_USM_SHARED
@@ -91,7 +91,7 @@ void free_block(Context &context, void *pointer, Queue *queue) {
     // Not in a capture: each run of the graph would free it.
     const bool in_order = queue != nullptr && queue->capture() == 0;
     const Current current(context.native);
-    const BesideCaptures beside;
+    const RelaxedCaptureMode beside;
     if (found.type == CU_MEMORYTYPE_HOST && !found.is_managed)
         check(driver().cuMemFreeHost(pointer), "cuMemFreeHost");
     else if (found.is_of_device() && in_order)
@@ -233,8 +233,8 @@ void copy_between_devices(Queue &queue, void *to, const PointerAttributes &of_to
     queue.require_running("a copy between two devices by");  // which cannot be captured
     open_way(queue.device(), of_to);
     open_way(queue.device(), of_from);
-    const Reference<Context> in_to = primary_context(device_of(of_to.ordinal));
-    const Reference<Context> in_from = primary_context(device_of(of_from.ordinal));
+    const IntrusivePtr<Context> in_to = primary_context(device_of(of_to.ordinal));
+    const IntrusivePtr<Context> in_from = primary_context(device_of(of_from.ordinal));
     queue.submit([&](CUstream stream) {
         check(driver().cuMemcpyPeerAsync(address(to), in_to->native, address(from), in_from->native,
                                          bytes, stream),
@@ -251,7 +251,7 @@ void copy_bytes(Queue &queue, void *to, const void *from, std::size_t bytes) {
     const PointerAttributes of_to = attributes_of(to), of_from = attributes_of(from);
     if (of_to.is_of_device() && of_from.is_of_device() && of_to.ordinal != of_from.ordinal)
         return copy_between_devices(queue, to, of_to, from, of_from, bytes);
-    const BesideCaptures beside;
+    const RelaxedCaptureMode beside;
     if (is_synchronous(of_to, of_from) && queue.capture() == 0 && !queue.is_idle())
         return copy_in_turn(queue, to, of_to, from, of_from, bytes);
     queue.submit([&](CUstream stream) {
@@ -314,7 +314,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
 // point.
 ep_status memory_trim(ep_device device) {
     return guarded([&] {
-        const BesideCaptures beside;
+        const RelaxedCaptureMode beside;
         if (object(device).has_pools)
             check(driver().cuMemPoolTrimTo(object(device).pool(), 0), "cuMemPoolTrimTo");
     });
@@ -322,7 +322,7 @@ ep_status memory_trim(ep_device device) {
 
 }  // namespace
 
-void enter_memory(ep_backend &table) {
+void fill_memory_functions(ep_backend &table) {
     table.memory_allocate = memory_allocate;
     table.memory_free = memory_free;
     table.memory_query = memory_query;

@@ -5,9 +5,10 @@
 // caller's afterwards (see Current in driver.hpp). They work on every thread, also if other code
 // there uses the runtime.
 #pragma once
-#include "backends/counted.hpp"
 #include "backends/gpu/rtc.hpp"
+#include "backends/hash.hpp"
 #include "backends/walk.hpp"
+#include <entrepot/core/counted.hpp>
 
 #include <array>
 #include <atomic>
@@ -45,12 +46,12 @@ inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_ke
 // Allows calls that cannot be captured, on this thread and during its lifetime. While a stream is
 // being captured, the driver otherwise refuses such calls in every thread (waits, queries,
 // allocations) and invalidates the capture. Calls in this scope must not use a capturing stream.
-class BesideCaptures {
+class RelaxedCaptureMode {
 public:
-    BesideCaptures() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
-    BesideCaptures(const BesideCaptures &) = delete;
-    BesideCaptures &operator=(const BesideCaptures &) = delete;
-    ~BesideCaptures() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+    RelaxedCaptureMode() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
+    RelaxedCaptureMode(const RelaxedCaptureMode &) = delete;
+    RelaxedCaptureMode &operator=(const RelaxedCaptureMode &) = delete;
+    ~RelaxedCaptureMode() { driver().cuThreadExchangeStreamCaptureMode(&mode_); }
 
 private:
     CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -129,7 +130,7 @@ public:
     // Returns: an event to be recorded, with or without timing, from a pool if possible. Creating
     //          one costs more than recording it, and destroying one can block while other threads
     //          wait for the device.
-    Reference<Event> take_event(bool timed = false);
+    IntrusivePtr<Event> take_event(bool timed = false);
     // Returns the event to the pool. Never calls the driver and never blocks.
     void keep_event(Event &event) noexcept;
 
@@ -162,9 +163,9 @@ private:
 };
 
 // One reference to the device's primary context.
-Reference<Context> primary_context(Device &device);
+IntrusivePtr<Context> primary_context(Device &device);
 // One reference to the handle of the driver's context.
-Reference<Context> intern(CUcontext native);
+IntrusivePtr<Context> intern(CUcontext native);
 
 // True if a stream of the context is known to be capturing. These streams are known: those with a
 // handle, those that the legacy default stream waits for, and another library's current stream on
@@ -205,7 +206,7 @@ public:
     ~Queue();
     static void end(Queue *self) noexcept;
 
-    const Reference<Context> context;
+    const IntrusivePtr<Context> context;
     const CUstream native;
     const std::uint32_t flags;
     const bool is_owned;
@@ -218,7 +219,7 @@ public:
     // implicitly.
     bool is_ordinary() const noexcept { return thread == 0 && native != CU_STREAM_LEGACY; }
 
-    Reference<Event> record();
+    IntrusivePtr<Event> record();
     // Later work of `to` waits for the present work of this queue.
     void hand_over(Queue &to);
     void wait();
@@ -290,13 +291,13 @@ inline CUdeviceptr address(const void *pointer) noexcept {
 ep_status open_backend(const ep_loader *lent, const ep_backend **backend);
 
 // Each file of the backend enters its functions into the table.
-void enter_devices(ep_backend &table);
-void enter_contexts(ep_backend &table);
-void enter_queues(ep_backend &table);
-void enter_events(ep_backend &table);
-void enter_memory(ep_backend &table);
-void enter_programs(ep_backend &table);
-void enter_peer(ep_backend &table);
-void enter_ipc(ep_backend &table);
+void fill_devices_functions(ep_backend &table);
+void fill_contexts_functions(ep_backend &table);
+void fill_queues_functions(ep_backend &table);
+void fill_events_functions(ep_backend &table);
+void fill_memory_functions(ep_backend &table);
+void fill_programs_functions(ep_backend &table);
+void fill_peer_functions(ep_backend &table);
+void fill_ipc_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::ENTREPOT_GPU

@@ -35,7 +35,7 @@ void Context::enable_peer(Device &peer) {
         refuse(EP_UNSUPPORTED, device.selector(), " has no way to the memory of ", peer.selector(),
                ": copy the data to the device that works on it");
     // Peer access concerns the context and no capturing stream.
-    const BesideCaptures beside;
+    const RelaxedCaptureMode beside;
     // Leaked, since access ends with this context.
     Context *const of_peer = primary_context(peer).detach();
     {
@@ -48,7 +48,7 @@ void Context::enable_peer(Device &peer) {
     peers_.push_back(&peer);
 }
 
-void enter_peer(ep_backend &table) {
+void fill_peer_functions(ep_backend &table) {
     table.peer_can_access = peer_can_access;
     table.peer_enable_access = peer_enable_access;
 }

@@ -89,13 +89,13 @@ class Program : public Counted<Program> {
 public:
     // Its source was compiled from `asked`, which is empty for other dialects.
     Program(Context &in, CUmodule module, ep_dialect of, Request asked)
-        : context(in), dialect(of), request_(std::move(asked)), modules_{module} {}
+        : context(&in), dialect(of), request_(std::move(asked)), modules_{module} {}
     ~Program() {
         for (const CUmodule module : modules_)
             context->unload_later(module);
     }
 
-    const Reference<Context> context;
+    const IntrusivePtr<Context> context;
     const ep_dialect dialect;
 
     // Refuses with EP_INVALID if there is no kernel of that name.
@@ -154,7 +154,7 @@ class Kernel : public Counted<Kernel> {
 public:
     Kernel(Program &of, std::string named, CUfunction found);
 
-    const Reference<Program> program;
+    const IntrusivePtr<Program> program;
     const std::string name;
     const CUfunction native;
     ep_kernel_info info{};
@@ -178,7 +178,7 @@ private:
 };
 
 Kernel::Kernel(Program &of, std::string named, CUfunction found)
-    : program(of), name(std::move(named)), native(found) {
+    : program(&of), name(std::move(named)), native(found) {
     const Current current(program->context->native);
     info.max_work_group =
         static_cast<std::uint64_t>(attribute(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
@@ -603,7 +603,7 @@ void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
 }  // namespace
 
-void enter_programs(ep_backend &table) {
+void fill_programs_functions(ep_backend &table) {
     table.program_dialects = program_dialects;
     table.program_build = program_build;
     table.program_release = program_release;

@@ -27,12 +27,12 @@ public:
 
     // The handle of the stream in that context, created if necessary. The per-thread stream has one
     // handle for each thread.
-    Reference<Queue> intern(Context &context, CUstream stream) {
+    IntrusivePtr<Queue> intern(Context &context, CUstream stream) {
         const std::lock_guard hold(mutex_);
         Queue *&entered = handles_[{stream, context.native, thread_of(stream)}];
         if (entered == nullptr || !entered->retain_if_alive())
             entered = new Queue(context, stream, 0, false);
-        return Reference<Queue>::adopt(*entered);
+        return IntrusivePtr<Queue>::adopt(entered);
     }
 
     void enter(Queue &queue) {
@@ -93,12 +93,12 @@ bool is_default_stream(CUstream stream) noexcept {
 
 // Default streams belong to the named context, else to the current one, else to the first device's,
 // as in the runtime API.
-Reference<Context> context_of(CUstream stream, Context *named) {
+IntrusivePtr<Context> context_of(CUstream stream, Context *named) {
     CUcontext native = nullptr;
     if (!is_default_stream(stream))
         check(driver().cuStreamGetCtx(stream, &native), "cuStreamGetCtx");
     else if (named != nullptr)
-        return Reference<Context>(*named);
+        return IntrusivePtr<Context>(named);
     else
         check(driver().cuCtxGetCurrent(&native), "cuCtxGetCurrent");
     return native != nullptr ? intern(native) : primary_context(*devices().at(0));
@@ -131,7 +131,7 @@ ep_status queue_from_native(ep_context context, void *native, ep_queue *queue) {
     return guarded([&] {
         const CUstream given = *static_cast<const CUstream *>(native);
         const CUstream stream = given == nullptr ? CU_STREAM_LEGACY : given;
-        Reference<Queue> known = Known::only().intern(
+        IntrusivePtr<Queue> known = Known::only().intern(
             *context_of(stream, context == nullptr ? nullptr : &object(context)), stream);
         if (known->thread != 0)
             known->mark();  // only this thread can record an event in it
@@ -182,7 +182,7 @@ ep_status queue_keep(ep_queue queue, void *user, void (*let_go)(void *user)) {
 }  // namespace
 
 Queue::Queue(Context &in, CUstream stream, std::uint32_t granted, bool owned)
-    : context(in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)),
+    : context(&in), native(stream), flags(granted), is_owned(owned), thread(thread_of(stream)),
       may_be_captured_(!owned) {}
 
 // The driver completes a destroyed stream's work.
@@ -306,28 +306,28 @@ void Queue::wait() {
     if (is_of_this_thread()) {
         require_running("the end of the work of");
         const Current current(context->native);
-        const BesideCaptures beside;
+        const RelaxedCaptureMode beside;
         check(driver().cuStreamSynchronize(native), "cuStreamSynchronize");
     } else if (Event *const last = last_mark()) {
-        Reference<Event>::adopt(*last)->wait();
+        IntrusivePtr<Event>::adopt(last)->wait();
     }
 }
 
 bool Queue::is_idle() {
     if (!is_of_this_thread()) {
         Event *const last = last_mark();
-        return last == nullptr || Reference<Event>::adopt(*last)->is_done();
+        return last == nullptr || IntrusivePtr<Event>::adopt(last)->is_done();
     }
     require_running("whether there is work in");
     const Current current(context->native);
-    const BesideCaptures beside;
+    const RelaxedCaptureMode beside;
     const CUresult code = driver().cuStreamQuery(native);
     if (code != CUDA_ERROR_NOT_READY)
         check(code, "cuStreamQuery");
     return code == CUDA_SUCCESS;
 }
 
-void enter_queues(ep_backend &table) {
+void fill_queues_functions(ep_backend &table) {
     table.queue_create = queue_create;
     table.queue_from_native = queue_from_native;
     table.queue_native = queue_native;

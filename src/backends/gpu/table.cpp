@@ -8,14 +8,14 @@ static ep_backend make_table() {
     table.size = sizeof table;
     table.version = EP_BACKEND_VERSION;
     table.name = selector_word;
-    enter_devices(table);
-    enter_contexts(table);
-    enter_queues(table);
-    enter_events(table);
-    enter_memory(table);
-    enter_programs(table);
-    enter_peer(table);
-    enter_ipc(table);
+    fill_devices_functions(table);
+    fill_contexts_functions(table);
+    fill_queues_functions(table);
+    fill_events_functions(table);
+    fill_memory_functions(table);
+    fill_programs_functions(table);
+    fill_peer_functions(table);
+    fill_ipc_functions(table);
     return table;
 }
 

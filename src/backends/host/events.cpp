@@ -31,7 +31,7 @@ void Event::wait() {
     refuse_if_orphaned();
     std::unique_lock hold(lock_);
     while (!is_done()) {
-        const Reference<Queue> queue(*queue_);
+        const IntrusivePtr<Queue> queue(queue_);
         hold.unlock();
         queue->help();
         hold.lock();
@@ -59,23 +59,23 @@ namespace {
 
 class Record final : public Work {
 public:
-    explicit Record(Event &event) : event_(event) {}
+    explicit Record(Event &event) : event_(&event) {}
     bool run(Queue &) override {
         event_->complete();
         return true;
     }
 
 private:
-    Reference<Event> event_;
+    IntrusivePtr<Event> event_;
 };
 
 class Wait final : public Work {
 public:
-    explicit Wait(Event &event) : event_(event) {}
+    explicit Wait(Event &event) : event_(&event) {}
     bool run(Queue &queue) override { return !event_->end_turn_when_done(queue); }
 
 private:
-    Reference<Event> event_;
+    IntrusivePtr<Event> event_;
 };
 
 ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
@@ -136,11 +136,11 @@ void event_release(ep_event event) { object(event).release(); }
 
 }  // namespace
 
-void enter_events(ep_backend &table) {
+void fill_events_functions(ep_backend &table) {
     table.event_record = event_record;
     table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
-    table.event_hand_over = hand_over_by_event<event_record, event_wait_in_queue, event_release>;
+    table.queue_wait_queue = wait_by_event<event_record, event_wait_in_queue, event_release>;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;
     table.event_seconds = event_seconds;

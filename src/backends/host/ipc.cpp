@@ -196,7 +196,7 @@ ep_status ipc_close(ep_context context, void *pointer) {
 
 }  // namespace
 
-void enter_ipc(ep_backend &table) {
+void fill_ipc_functions(ep_backend &table) {
     table.ipc_allocate = ipc_allocate;
     table.ipc_export = ipc_export;
     table.ipc_device = ipc_device;

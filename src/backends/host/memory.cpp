@@ -206,7 +206,7 @@ ep_status memory_trim(ep_device device) {
 
 }  // namespace
 
-void enter_memory(ep_backend &table) {
+void fill_memory_functions(ep_backend &table) {
     table.memory_allocate = memory_allocate;
     table.memory_free = memory_free;
     table.memory_query = memory_query;

@@ -1,8 +1,9 @@
 // The objects behind the host backend's handles: queues, events, and their work.
 #pragma once
 #include "backends/boundary.hpp"
-#include "backends/counted.hpp"
+#include "backends/hash.hpp"
 #include "backends/host/executor.hpp"
+#include <entrepot/core/counted.hpp>
 
 #include <entrepot/core/renewed_mutex.hpp>
 
@@ -179,13 +180,13 @@ bool spread(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
 }
 
 // Each file of the backend enters its functions into the table.
-void enter_devices(ep_backend &table);
-void enter_contexts(ep_backend &table);
-void enter_queues(ep_backend &table);
-void enter_events(ep_backend &table);
-void enter_memory(ep_backend &table);
-void enter_programs(ep_backend &table);
-void enter_peer(ep_backend &table);
-void enter_ipc(ep_backend &table);
+void fill_devices_functions(ep_backend &table);
+void fill_contexts_functions(ep_backend &table);
+void fill_queues_functions(ep_backend &table);
+void fill_events_functions(ep_backend &table);
+void fill_memory_functions(ep_backend &table);
+void fill_programs_functions(ep_backend &table);
+void fill_peer_functions(ep_backend &table);
+void fill_ipc_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::host

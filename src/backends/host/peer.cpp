@@ -21,7 +21,7 @@ ep_status peer_enable_access(ep_context context, ep_device peer) {
 
 }  // namespace
 
-void enter_peer(ep_backend &table) {
+void fill_peer_functions(ep_backend &table) {
     table.peer_can_access = peer_can_access;
     table.peer_enable_access = peer_enable_access;
 }

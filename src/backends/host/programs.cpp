@@ -108,7 +108,7 @@ public:
 private:
     template <class Number> Number exported(const char *suffix, Number otherwise) const;
 
-    Reference<Program> program_;
+    IntrusivePtr<Program> program_;
     std::atomic<double> item_ns_{-1};
 };
 
@@ -118,7 +118,7 @@ template <class Number> Number Kernel::exported(const char *suffix, Number other
 }
 
 Kernel::Kernel(Program &program, std::string exported_as, Function loaded)
-    : name(std::move(exported_as)), function(loaded), info{}, program_(program) {
+    : name(std::move(exported_as)), function(loaded), info{}, program_(&program) {
     info.max_work_group =
         std::min(static_cast<std::uint64_t>(exported<long long>("_max_group", max_work_group)),
                  max_work_group);
@@ -489,7 +489,7 @@ void Arguments::bind(void **pointers) const {
 class Launch {
 public:
     Launch(Kernel &kernel, const ep_range &range, const ep_argument *arguments, std::size_t count)
-        : kernel_(kernel), geometry_(range, kernel),
+        : kernel_(&kernel), geometry_(range, kernel),
           arguments_(arguments, count, kernel, geometry_.group()) {}
 
     std::uint64_t groups() const noexcept { return geometry_.groups(); }
@@ -520,7 +520,7 @@ public:
     }
 
 private:
-    Reference<Kernel> kernel_;
+    IntrusivePtr<Kernel> kernel_;
     Geometry geometry_;
     Arguments arguments_;
 };
@@ -556,7 +556,7 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
 
 }  // namespace
 
-void enter_programs(ep_backend &table) {
+void fill_programs_functions(ep_backend &table) {
     table.program_dialects = program_dialects;
     table.program_build = program_build;
     table.program_release = program_release;

@@ -1,5 +1,6 @@
 // Queues: work runs in order of submission; native.hpp says on which thread.
 #include "backends/host/native.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <pthread.h>
 
@@ -13,9 +14,8 @@ struct Live {
     std::unordered_set<Queue *> queues;
 };
 
-// Never destroyed: queues may be released until process exit.
 Live &live() {
-    static Live *const made = new Live;
+    static NoDestructor<Live> made;
     return *made;
 }
 
@@ -248,7 +248,7 @@ ep_status queue_keep(ep_queue, void *, void (*)(void *)) {
 
 }  // namespace
 
-void enter_queues(ep_backend &table) {
+void fill_queues_functions(ep_backend &table) {
     table.queue_create = queue_create;
     table.queue_from_native = queue_from_native;
     table.queue_native = queue_native;

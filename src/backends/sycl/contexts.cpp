@@ -1,5 +1,6 @@
 // Contexts: one handle for each sycl::context in use, with cached properties for the fast paths.
 #include "native.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 #include <unordered_map>
@@ -16,7 +17,7 @@ struct Interned {
 };
 
 Interned &interned() {
-    static Interned *const only = new Interned;
+    static NoDestructor<Interned> only;
     return *only;
 }
 
@@ -80,7 +81,7 @@ ep_context intern(const ::sycl::context &native) {
     Interned &all = interned();
     std::lock_guard lock(all.mutex);
     const auto found = all.handles.find(native);
-    if (found != all.handles.end() && retained_if_alive(found->second))
+    if (found != all.handles.end() && found->second->retain_if_alive())
         return found->second;
     auto context = std::make_unique<ep_context_s>(native);
     all.handles.insert_or_assign(native, context.get());
@@ -88,7 +89,7 @@ ep_context intern(const ::sycl::context &native) {
 }
 
 void release(ep_context context) noexcept {
-    if (!context || !dropped(context))
+    if (!context || !context->drop())
         return;
     {
         Interned &all = interned();
@@ -101,7 +102,7 @@ void release(ep_context context) noexcept {
     delete context;
 }
 
-void enter_contexts(ep_backend &table) {
+void fill_contexts_functions(ep_backend &table) {
     table.context_create = context_create;
     table.context_from_native = context_from_native;
     table.context_native = context_native;

@@ -1,5 +1,6 @@
 // Devices: enumerated once in the runtime's order, and interned forever, sub-devices included.
 #include "native.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 #include <array>
@@ -26,7 +27,7 @@ struct Registry {
 };
 
 Registry &registry() {
-    static Registry *const only = new Registry;
+    static NoDestructor<Registry> only;
     return *only;
 }
 
@@ -345,7 +346,7 @@ std::string selector(ep_device device) {
            std::to_string(device->info.number);
 }
 
-void enter_devices(ep_backend &table) {
+void fill_devices_functions(ep_backend &table) {
     table.device_count = device_count;
     table.device_at = device_at;
     table.device_info = device_info;

@@ -25,16 +25,17 @@ bool is_done(const ::sycl::event &event) {
 ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
     return guarded([&] {
         *event = nullptr;
-        const std::unique_lock lock =
-            flags & EP_EVENT_PROMPT ? prompt_turn(queue) : std::unique_lock(queue->turns->mutex);
+        const std::unique_lock lock = flags & EP_EVENT_PROMPT
+                                          ? try_submit_lock(queue)
+                                          : std::unique_lock(queue->locks->mutex);
         if (!lock)
             return;
         ::sycl::event marked = mark(queue, flags, lock);
-        *event = new ep_event_s{{1},
+        *event = new ep_event_s{{},
                                 std::move(marked),
                                 retained(queue->context),
                                 queue->error,
-                                queue->one_waits() ? queue->turns : nullptr};
+                                queue->requires_exclusive_wait() ? queue->locks : nullptr};
     });
 }
 
@@ -73,17 +74,17 @@ void submit_relayed_barrier(ep_queue queue, const ::sycl::event &event) {
         relayed.push_back(
             ::sycl::make_event<::sycl::backend::opencl>({ours.get()}, queue->context->native));
     }
-    const Turn turn(queue);
+    const SubmitLock turn(queue);
     queue->native.ext_oneapi_submit_barrier(relayed);
 }
 
 void submit_barrier(ep_queue queue, const ::sycl::event &event) {
-    const Turn turn(queue);
+    const SubmitLock turn(queue);
     queue->native.ext_oneapi_submit_barrier({event});
 }
 
 void submit_dependent_barrier(ep_queue queue, const ::sycl::event &event) {
-    const Turn turn(queue);
+    const SubmitLock turn(queue);
     syclex::submit(queue->native, [&](::sycl::handler &handler) {
         handler.depends_on(event);
         handler.ext_oneapi_barrier();
@@ -96,11 +97,11 @@ ep_status event_record_context(ep_context, ep_event *) {
     });
 }
 
-// Calls `wait`, serialized with other waits if the event's queue requires that (see Turns).
+// Calls `wait`, serialized with other waits if the event's queue requires that (see QueueLocks).
 template <class Wait> void in_turn(ep_event event, Wait &&wait) {
-    std::optional<Waiting> turn;
-    if (event->turns)
-        turn.emplace(*event->turns, [event] { return is_done(event->native); });
+    std::optional<ExclusiveWaitLock> turn;
+    if (event->locks)
+        turn.emplace(*event->locks, [event] { return is_done(event->native); });
     wait(event->native);
 }
 
@@ -166,12 +167,12 @@ ep_status event_native(ep_event event, void **native) {
 ep_status event_from_native(void *native, ep_event *event) {
     return guarded([&] {
         *event = new ep_event_s{
-            {1}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr, nullptr};
+            {}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr, nullptr};
     });
 }
 
 void event_release(ep_event event) {
-    if (!event || !dropped(event))
+    if (!event || !event->drop())
         return;
     const ep_context context = event->context;
     delete event;
@@ -180,11 +181,11 @@ void event_release(ep_event event) {
 
 }  // namespace
 
-void enter_events(ep_backend &table) {
+void fill_events_functions(ep_backend &table) {
     table.event_record = event_record;
     table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;
-    table.event_hand_over = hand_over_by_event<event_record, event_wait_in_queue, event_release>;
+    table.queue_wait_queue = wait_by_event<event_record, event_wait_in_queue, event_release>;
     table.event_wait = event_wait;
     table.event_is_done = event_is_done;
     table.event_seconds = event_seconds;

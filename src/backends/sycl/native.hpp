@@ -4,6 +4,7 @@
 // Nothing here is destroyed at process exit: the runtime's own statics may be gone by then.
 #pragma once
 #include "../boundary.hpp"
+#include <entrepot/core/counted.hpp>
 
 // Included one by one: GCC 16 rejects unused parts of <sycl/sycl.hpp> (2026.2).
 #include <sycl/backend.hpp>
@@ -116,11 +117,10 @@ std::string selector(ep_device device);
 
 // Interned: while a handle lives, its sycl::context has no other handle, so equal handles mean
 // equal contexts.
-struct ep_context_s {
+struct ep_context_s : entrepot::Counted<ep_context_s> {
     explicit ep_context_s(const ::sycl::context &context);
     ~ep_context_s();
 
-    std::atomic<std::uint32_t> references{1};
     ::sycl::context native;
     std::vector<ep_device> devices;
     bool is_default = false;
@@ -160,70 +160,72 @@ private:
 // meanwhile, both may see a command's last dependency done. Then both start the command, and one of
 // them finds it without a queue. Eight threads of plain OpenCL, with fills and clFinish alone,
 // crash within a minute. Foreign submissions to such a queue during a wait cannot be prevented.
-struct Turns {
+struct QueueLocks {
     std::mutex mutex;
     std::atomic<int> waiting{0};  // threads in or before a serialized wait
 };
 
 // Scope of a serialized wait.
-class Waiting {
+class ExclusiveWaitLock {
 public:
-    explicit Waiting(Turns &turns) : Waiting(turns, std::defer_lock) { lock_.lock(); }
+    explicit ExclusiveWaitLock(QueueLocks &locks) : ExclusiveWaitLock(locks, std::defer_lock) {
+        lock_.lock();
+    }
 
     // Another thread may be waiting for much later work. This polls `is_done` meanwhile and returns
     // without the lock once it is true.
     template <class IsDone>
-    Waiting(Turns &turns, const IsDone &is_done) : Waiting(turns, std::defer_lock) {
+    ExclusiveWaitLock(QueueLocks &locks, const IsDone &is_done)
+        : ExclusiveWaitLock(locks, std::defer_lock) {
         using namespace std::chrono_literals;
         for (std::chrono::microseconds pause = 1us; !lock_.try_lock() && !is_done();
              pause = std::min(2 * pause, 1000us))
             std::this_thread::sleep_for(pause);
     }
 
-    ~Waiting() { turns_.waiting.fetch_sub(1); }
-    Waiting(const Waiting &) = delete;
-    Waiting &operator=(const Waiting &) = delete;
+    ~ExclusiveWaitLock() { locks_.waiting.fetch_sub(1); }
+    ExclusiveWaitLock(const ExclusiveWaitLock &) = delete;
+    ExclusiveWaitLock &operator=(const ExclusiveWaitLock &) = delete;
 
 private:
-    Waiting(Turns &turns, std::defer_lock_t deferred)
-        : turns_(turns), lock_(turns.mutex, deferred) {
-        turns.waiting.fetch_add(1);
+    ExclusiveWaitLock(QueueLocks &locks, std::defer_lock_t deferred)
+        : locks_(locks), lock_(locks.mutex, deferred) {
+        locks.waiting.fetch_add(1);
     }
 
-    Turns &turns_;
+    QueueLocks &locks_;
     std::unique_lock<std::mutex> lock_;
 };
 
 }  // namespace entrepot::backends::sycl
 
-struct ep_queue_s {
-    std::atomic<std::uint32_t> references{1};
+struct ep_queue_s : entrepot::Counted<ep_queue_s> {
     ::sycl::queue native;
     ep_context context;  // one reference
     ep_device device;
     std::uint32_t flags;
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues created here
-    std::shared_ptr<entrepot::backends::sycl::Turns> turns =
-        std::make_shared<entrepot::backends::sycl::Turns>();
+    std::shared_ptr<entrepot::backends::sycl::QueueLocks> locks =
+        std::make_shared<entrepot::backends::sycl::QueueLocks>();
     std::optional<::sycl::event> last = {};  // of the last submission here, if it has an event
     // True if foreign code has the native queue, and may submit to it.
     std::atomic<bool> shared = false;
 
     bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
-    bool one_waits() const noexcept { return !is_in_order() && context->cl; }  // see Turns
+    bool requires_exclusive_wait() const noexcept {
+        return !is_in_order() && context->cl;
+    }  // see QueueLocks
 };
 
-struct ep_event_s {
-    std::atomic<std::uint32_t> references{1};
+struct ep_event_s : entrepot::Counted<ep_event_s> {
     ::sycl::event native;
     ep_context context;  // one reference; NULL of wrapped events
     std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of its queue, if created here
-    // Turns of its queue, if waits are serialized.
-    std::shared_ptr<entrepot::backends::sycl::Turns> turns;
+    // QueueLocks of its queue, if waits are serialized.
+    std::shared_ptr<entrepot::backends::sycl::QueueLocks> locks;
 };
 
-struct ep_program_s {
-    std::atomic<std::uint32_t> references{1};
+struct ep_program_s : entrepot::Counted<ep_program_s> {
     ep_context context;  // one reference
     ep_device device;
     ep_dialect dialect;
@@ -232,8 +234,7 @@ struct ep_program_s {
     std::unique_ptr<::sycl::kernel_bundle<::sycl::bundle_state::executable>> bundle;
 };
 
-struct ep_kernel_s {
-    std::atomic<std::uint32_t> references{1};
+struct ep_kernel_s : entrepot::Counted<ep_kernel_s> {
     ep_program program;  // one reference
     std::string name;
     ::sycl::kernel native;
@@ -246,34 +247,19 @@ template <class Handle> std::uint64_t hash_of(Handle handle) noexcept {
     return std::hash<decltype(handle->native)>{}(handle->native);
 }
 
+// Ownership: the caller gets a further reference.
 template <class Handle> Handle retained(Handle handle) noexcept {
     if (handle)
-        handle->references.fetch_add(1, std::memory_order_relaxed);
+        handle->retain();
     return handle;
-}
-
-// Retains the handle; false if the last reference is gone and the releasing thread is about to
-// forget the handle.
-template <class Handle> bool retained_if_alive(Handle handle) noexcept {
-    std::uint32_t references = handle->references.load(std::memory_order_relaxed);
-    while (references != 0)
-        if (handle->references.compare_exchange_weak(references, references + 1,
-                                                     std::memory_order_acq_rel))
-            return true;
-    return false;
-}
-
-// True if that was the last reference.
-template <class Handle> bool dropped(Handle handle) noexcept {
-    return handle->references.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
 void release(ep_context context) noexcept;
 
 // Scope of a submission to the queue.
-class Turn {
+class SubmitLock {
 public:
-    explicit Turn(ep_queue queue) : lock_(queue->turns->mutex) { queue->last.reset(); }
+    explicit SubmitLock(ep_queue queue) : lock_(queue->locks->mutex) { queue->last.reset(); }
 
 private:
     std::lock_guard<std::mutex> lock_;
@@ -284,15 +270,15 @@ private:
 // submissions by other libraries.
 //
 // Fills are submitted without an event, which costs twice as much as the fill. A kernel's event is
-// dropped at once: without an event the runtime (2026.2) takes 0.7 µs longer. Waiting for the event
-// takes twice as long as waiting for the queue.
+// dropped at once: without an event the runtime (2026.2) takes 0.7 µs longer. ExclusiveWaitLock for
+// the event takes twice as long as waiting for the queue.
 //
 // Submissions are serialized because the runtime's OpenCL adapter (2026.2) keeps a queue's last
 // event without a lock. One thread may use an event that another has just released, if both submit
 // to an out-of-order queue, or one asks whether it is empty. The result is
 // UR_RESULT_ERROR_INVALID_EVENT, or a crash.
 template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
-    const Turn turn(queue);
+    const SubmitLock turn(queue);
     if (queue->is_in_order())
         return submit(queue->native);
     queue->native.ext_oneapi_submit_barrier();
@@ -300,20 +286,20 @@ template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
     queue->native.ext_oneapi_submit_barrier();
 }
 
-// Variant for a submission that returns an event. The event of a copy costs 0.2 µs. Waiting for it
-// takes 0.4 µs less than waiting for the queue.
+// Variant for a submission that returns an event. The event of a copy costs 0.2 µs.
+// ExclusiveWaitLock for it takes 0.4 µs less than waiting for the queue.
 template <class Submit> void in_order_with_event(ep_queue queue, Submit &&submit) {
     if (!queue->is_in_order())
         return in_order(queue, [&](::sycl::queue &native) { submit(native); });
-    const std::lock_guard lock(queue->turns->mutex);
+    const std::lock_guard lock(queue->locks->mutex);
     queue->last = submit(queue->native);
 }
 
 // Locks the queue for a query or for recording an event. Returns no lock if another thread waits
 // for the queue, rather than block until that wait ends.
-inline std::unique_lock<std::mutex> prompt_turn(ep_queue queue) {
-    std::unique_lock lock(queue->turns->mutex, std::defer_lock);
-    while (!lock.try_lock() && queue->turns->waiting.load() == 0)
+inline std::unique_lock<std::mutex> try_submit_lock(ep_queue queue) {
+    std::unique_lock lock(queue->locks->mutex, std::defer_lock);
+    while (!lock.try_lock() && queue->locks->waiting.load() == 0)
         std::this_thread::yield();
     return lock;
 }
@@ -322,7 +308,7 @@ inline std::unique_lock<std::mutex> prompt_turn(ep_queue queue) {
 //
 // Requires: no foreign code submits to the queue meanwhile; see in_order.
 inline bool is_idle(ep_queue queue) {
-    const std::unique_lock lock = prompt_turn(queue);
+    const std::unique_lock lock = try_submit_lock(queue);
     return lock && queue->native.ext_oneapi_empty();
 }
 
@@ -349,13 +335,13 @@ template <class Source>
 // -------------------------------------------------------------------- files
 
 // Each file of the backend enters its functions into the table.
-void enter_devices(ep_backend &table);
-void enter_contexts(ep_backend &table);
-void enter_queues(ep_backend &table);
-void enter_events(ep_backend &table);
-void enter_memory(ep_backend &table);
-void enter_programs(ep_backend &table);
-void enter_peer(ep_backend &table);
-void enter_ipc(ep_backend &table);
+void fill_devices_functions(ep_backend &table);
+void fill_contexts_functions(ep_backend &table);
+void fill_queues_functions(ep_backend &table);
+void fill_events_functions(ep_backend &table);
+void fill_memory_functions(ep_backend &table);
+void fill_programs_functions(ep_backend &table);
+void fill_peer_functions(ep_backend &table);
+void fill_ipc_functions(ep_backend &table);
 
 }  // namespace entrepot::backends::sycl

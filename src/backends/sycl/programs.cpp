@@ -312,7 +312,7 @@ void build_spirv(ep_program program, std::string_view module, const char *option
 // ----------------------------------------------------------------- programs
 
 void release(ep_program program) noexcept {
-    if (!program || !dropped(program))
+    if (!program || !program->drop())
         return;
     if (program->cl)
         opencl().release_program(program->cl);
@@ -329,7 +329,7 @@ OwnedProgram build(ep_context context, ep_device device, ep_dialect dialect,
                    std::string_view source, const char *options, const ep_sink *log) {
     require_dialect(device, dialect);
     OwnedProgram program(
-        new ep_program_s{{1}, retained(context), device, dialect, nullptr, nullptr});
+        new ep_program_s{{}, retained(context), device, dialect, nullptr, nullptr});
     switch (dialect) {
     case EP_OPENCL_C:
         build_opencl_c(program.get(), source, options, log);
@@ -393,7 +393,7 @@ ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel
     return guarded([&] {
         ::sycl::kernel native = kernel_of(program, name);
         const ep_kernel_info info = describe(native, program->device);
-        *kernel = new ep_kernel_s{{1}, retained(program), name, std::move(native), info};
+        *kernel = new ep_kernel_s{{}, retained(program), name, std::move(native), info};
     });
 }
 
@@ -404,7 +404,7 @@ ep_status kernel_info(ep_kernel kernel, ep_device device, ep_kernel_info *info) 
 }
 
 void kernel_release(ep_kernel kernel) {
-    if (!kernel || !dropped(kernel))
+    if (!kernel || !kernel->drop())
         return;
     const ep_program program = kernel->program;
     delete kernel;
@@ -573,7 +573,7 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
     }
 }
 
-void enter_programs(ep_backend &table) {
+void fill_programs_functions(ep_backend &table) {
     table.program_dialects = program_dialects;
     table.program_build = program_build;
     table.program_release = program_release;

@@ -1,6 +1,7 @@
 // Queues: those created here are in order, and keep errors of asynchronous work until a wait
 // reports them.
 #include "native.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -82,7 +83,7 @@ std::uint32_t flags_of(const ::sycl::queue &queue) {
 class Known {
 public:
     static Known &only() {
-        static Known *const all = new Known;
+        static NoDestructor<Known> all;
         return *all;
     }
 
@@ -90,7 +91,7 @@ public:
     ep_queue find(const ::sycl::queue &native) {
         std::lock_guard lock(mutex_);
         const auto found = handles_.find(identity(native));
-        return found != handles_.end() && retained_if_alive(found->second) ? found->second
+        return found != handles_.end() && found->second->retain_if_alive() ? found->second
                                                                            : nullptr;
     }
 
@@ -99,7 +100,7 @@ public:
     ep_queue enter(ep_queue queue) {
         std::lock_guard lock(mutex_);
         ep_queue &entered = handles_[identity(queue->native)];
-        if (entered && retained_if_alive(entered))
+        if (entered && entered->retain_if_alive())
             return entered;
         return entered = queue;
     }
@@ -128,14 +129,14 @@ private:
 //   is destroyed while that thread releases the queue's last command. The thread may still do so
 //   for a moment after a wait. If other code has copies, ours is kept until theirs are gone, since
 //   the last of those may be destroyed right after ours.
-class Lingering {
+class DeferredQueueDestruction {
 public:
-    static Lingering &only() {
-        static Lingering *const all = new Lingering;
+    static DeferredQueueDestruction &only() {
+        static NoDestructor<DeferredQueueDestruction> all;
         return *all;
     }
 
-    static bool must_linger(ep_queue queue) {
+    static bool needs_deferral(ep_queue queue) {
         return !queue->is_in_order() || (queue->error && !is_idle_for_sure(queue));
     }
 
@@ -164,7 +165,7 @@ public:
         {
             std::lock_guard lock(mutex_);
             const auto first = std::partition(queues_.begin(), queues_.end(),
-                                              [](Kept &kept) { return !may_go(kept); });
+                                              [](Kept &kept) { return !is_safe_to_destroy(kept); });
             gone.assign(first, queues_.end());
             queues_.erase(first, queues_.end());
             is_empty_.store(queues_.empty(), std::memory_order_relaxed);
@@ -188,7 +189,7 @@ private:
         Clock::time_point since;
     };
 
-    static bool may_go(Kept &kept) {
+    static bool is_safe_to_destroy(Kept &kept) {
         constexpr auto moment = std::chrono::milliseconds(500);
         if (kept.queue->is_in_order())
             return is_idle_for_sure(kept.queue);
@@ -229,12 +230,12 @@ private:
 ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
     return guarded([&] {
         require_usable(context, device, flags);
-        Lingering::only().sweep();
+        DeferredQueueDestruction::only().sweep();
         auto error = std::make_shared<AsyncError>();
         const ::sycl::queue native =
             create(context, device, flags,
                    [error](::sycl::exception_list errors) { error->keep(errors); });
-        *queue = new ep_queue_s{{1}, native, retained(context), device, flags, std::move(error)};
+        *queue = new ep_queue_s{{}, native, retained(context), device, flags, std::move(error)};
         Known::only().enter(*queue);
     });
 }
@@ -247,11 +248,11 @@ ep_status queue_from_native(ep_context, void *native, ep_queue *queue) {
         const ep_device device = device_of(theirs.get_device());
         const std::uint32_t flags = flags_of(theirs);
         const ep_queue made =
-            new ep_queue_s{{1}, theirs, intern(theirs.get_context()), device, flags, nullptr};
+            new ep_queue_s{{}, theirs, intern(theirs.get_context()), device, flags, nullptr};
         made->shared = true;
         *queue = Known::only().enter(made);
         if (*queue != made)
-            Lingering::let_go(made);
+            DeferredQueueDestruction::let_go(made);
     });
 }
 
@@ -263,15 +264,15 @@ ep_status queue_native(ep_queue queue, void **native) {
 }
 
 void queue_release(ep_queue queue) {
-    if (!queue || !dropped(queue))
+    if (!queue || !queue->drop())
         return;
     guarded([&] {
         Known::only().forget(queue);
-        Lingering::only().sweep();
-        if (Lingering::must_linger(queue))
-            Lingering::only().keep(queue);
+        DeferredQueueDestruction::only().sweep();
+        if (DeferredQueueDestruction::needs_deferral(queue))
+            DeferredQueueDestruction::only().keep(queue);
         else
-            Lingering::let_go(queue);
+            DeferredQueueDestruction::let_go(queue);
     });
 }
 
@@ -288,16 +289,16 @@ ep_status queue_flags(ep_queue queue, std::uint32_t *flags) {
 }
 
 std::optional<::sycl::event> last_of(ep_queue queue) {
-    const std::lock_guard lock(queue->turns->mutex);
+    const std::lock_guard lock(queue->locks->mutex);
     return queue->last;
 }
 
 // The handler of a wrapped queue is not called: the default one would terminate the process, and
 // any other belongs to its owner.
 template <class Waitable> void wait(ep_queue queue, Waitable &&waitable) {
-    std::optional<Waiting> turn;
-    if (queue->one_waits())
-        turn.emplace(*queue->turns);
+    std::optional<ExclusiveWaitLock> turn;
+    if (queue->requires_exclusive_wait())
+        turn.emplace(*queue->locks);
     if (!queue->error)
         return waitable.wait();
     waitable.wait_and_throw();
@@ -337,7 +338,7 @@ ep_status queue_keep(ep_queue, void *, void (*)(void *)) {
 
 }  // namespace
 
-void enter_queues(ep_backend &table) {
+void fill_queues_functions(ep_backend &table) {
     table.queue_create = queue_create;
     table.queue_from_native = queue_from_native;
     table.queue_native = queue_native;

@@ -569,14 +569,14 @@ inline void queues_hand_over_to_each_other(const Subject &subject) {
         copied.write(std::vector<std::int64_t>{-1});
         for (std::int64_t value : {21, 22}) {
             slow.submit(producer, value);
-            CONTRACT_OK(table.event_hand_over(producer.get(), consumer.get()));
+            CONTRACT_OK(table.queue_wait_queue(producer.get(), consumer.get()));
             CONTRACT_OK(
                 table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
             std::int32_t idle = 1;
             CONTRACT_OK(table.queue_is_idle(consumer.get(), &idle));
             CHECK_MESSAGE(idle == 0, "what waits for the slow kernel cannot be done already");
             // the next value is not written before
-            CONTRACT_OK(table.event_hand_over(consumer.get(), producer.get()));
+            CONTRACT_OK(table.queue_wait_queue(consumer.get(), producer.get()));
             bench.wait(consumer);
             CHECK(copied.read<std::int64_t>(1).front() == value);
         }
@@ -1189,7 +1189,7 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
         std::int32_t idle = 0;
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_wait(queue.get()));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_is_idle(queue.get(), &idle));
-        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.event_hand_over(queue.get(), other.get()));
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_wait_queue(queue.get(), other.get()));
         CHECK_MESSAGE(capture_of(bench, other) == 0,
                       "a refused hand-over adds no queue to the capture");
         fill(other, beside, 4);

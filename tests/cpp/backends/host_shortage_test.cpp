@@ -52,18 +52,18 @@ struct Call final : Work {
 };
 
 struct WaitFor final : Work {
-    explicit WaitFor(Event &waited_for) : event(waited_for) {}
+    explicit WaitFor(Event &waited_for) : event(&waited_for) {}
     bool run(Queue &queue) override { return !event->end_turn_when_done(queue); }
-    Reference<Event> event;
+    IntrusivePtr<Event> event;
 };
 
 struct Complete final : Work {
-    explicit Complete(Event &completed) : event(completed) {}
+    explicit Complete(Event &completed) : event(&completed) {}
     bool run(Queue &) override {
         event->complete();
         return true;
     }
-    Reference<Event> event;
+    IntrusivePtr<Event> event;
 };
 
 std::atomic<int> turns{0};

@@ -73,7 +73,7 @@ TEST_CASE("a lazy event that is dropped is never recorded") {
     const int before = calls().event_record;
     for (int i = 0; i < 3; ++i) {
         fake::submit(queue);
-        const Event event = queue.promise();
+        const Event event = queue.lazy_event();
         CHECK(event);
     }
     fake::submit(queue);
@@ -85,11 +85,11 @@ TEST_CASE("a lazy event is done when its work is, in spite of later submissions"
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
-    const Event first = queue.promise();
+    const Event first = queue.lazy_event();
     const int before = calls().event_record;
     fake::submit(queue);
     CHECK(calls().event_record == before + 1);
-    const Event second = queue.promise();
+    const Event second = queue.lazy_event();
     CHECK(!first.is_done());
     fake::step(queue, 2);  // the first work, and its event
     CHECK(first.is_done());
@@ -98,14 +98,14 @@ TEST_CASE("a lazy event is done when its work is, in spite of later submissions"
     second.wait();
     CHECK(second.is_done());
     CHECK(calls().event_record == before + 1);  // to wait for the last of the queue takes none
-    CHECK(!queue.promise());                    // nothing is pending
+    CHECK(!queue.lazy_event());                 // nothing is pending
 }
 
 TEST_CASE("a lazy event is recorded once its native event is needed") {
     const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
-    const Event event = queue.promise();
+    const Event event = queue.lazy_event();
     const int waits = calls().event_wait_in_queue;
     other.wait_for(event);
     CHECK(calls().event_wait_in_queue == waits + 1);
@@ -121,12 +121,12 @@ TEST_CASE(
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
-    const Event event = queue.promise();
+    const Event event = queue.lazy_event();
     const int before = calls().event_record;
     CHECK(queue.native() == queue.handle());
     CHECK(calls().event_record == before + 1);
     fake::submit(queue);
-    CHECK(queue.promise().handle() != event.handle());
+    CHECK(queue.lazy_event().handle() != event.handle());
     CHECK(calls().event_record == before + 2);
     fake::release(queue);
 }
@@ -137,7 +137,7 @@ TEST_CASE("a foreign queue is asked once per event if it is captured") {
     queue.native();
     fake::submit(queue);
     const fake::Calls before = calls();
-    CHECK(queue.promise());
+    CHECK(queue.lazy_event());
     CHECK(calls().event_record == before.event_record + 1);
     CHECK(calls().queue_capture == before.queue_capture + 1);
     fake::release(queue);
@@ -152,7 +152,7 @@ TEST_CASE("threads that submit to one queue each keep their events") {
             std::vector<Event> kept;
             for (int i = 0; i < 500; ++i) {
                 fake::submit(queue);
-                Event event = queue.promise();
+                Event event = queue.lazy_event();
                 if (i % 3 == 0)
                     kept.push_back(std::move(event));
             }
@@ -281,7 +281,7 @@ TEST_CASE("a queue waits for pending work of a released one; for another backend
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     fake::submit(slow);
-    const Queue past = Queue::past(slow.context(), slow.device(), slow.record());
+    const Queue past = Queue::of_event(slow.context(), slow.device(), slow.record());
     queue.wait_for(past);
     CHECK_FALSE(queue.is_done(queue.position()));
     std::thread later([&] {
@@ -294,11 +294,11 @@ TEST_CASE("a queue waits for pending work of a released one; for another backend
     later.join();
 }
 
-TEST_CASE("work of a queue of the past is done at once if there is no event") {
+TEST_CASE("work of an event queue is done at once if there is no event") {
     const Queue queue = Queue::create(fake::device());
     const Event done = queue.record();
     REQUIRE_FALSE(done);
-    CHECK(Queue::past(queue.context(), queue.device(), done).is_done(1));
+    CHECK(Queue::of_event(queue.context(), queue.device(), done).is_done(1));
 }
 
 TEST_CASE("an event of another backend is waited for on the host") {

@@ -155,7 +155,7 @@ TEST_CASE("stream library: a handle may end after the call") {
     CHECK(current.device() == streaming(1));
     CHECK(current.may_be_destroyed());
     SUBCASE("unless its owner is kept") { current.keep_alive(std::make_shared<int>()); }
-    SUBCASE("unless the caller knows better") { current.promise_never_destroyed(); }
+    SUBCASE("unless the caller knows better") { current.declare_never_destroyed(); }
     CHECK_FALSE(wrap_stream(streaming(1), stream.number()).may_be_destroyed());
 }
 

@@ -115,7 +115,8 @@ TEST_CASE("invalid descriptions are a ValueError, and no driver is asked") {
 
 TEST_CASE("pending work of the queue delays the release of the owner") {
     Caller caller(EP_USM_SHARED);
-    const Queue queue = Queue::apart(caller.memory.device.default_context(), caller.memory.device);
+    const Queue queue =
+        Queue::internal_for_context(caller.memory.device.default_context(), caller.memory.device);
     caller.what.queue = queue;
     caller.what.device = queue.device();
     fake::hold(queue);
@@ -123,7 +124,7 @@ TEST_CASE("pending work of the queue delays the release of the owner") {
     {
         const Array array = caller.take();
         CHECK(array.queue() == queue);
-        CHECK_FALSE(array.memory().is_quiet());
+        CHECK_FALSE(array.memory().has_no_pending_access());
     }
     release_finished();
     CHECK(caller.released == 0);
@@ -138,7 +139,7 @@ TEST_CASE("pending work of a host queue delays it, too") {
     caller.what.data = memory;
     caller.what.queue = Queue::create(registry::host());
     caller.what.device = registry::host();
-    CHECK_FALSE(caller.take().memory().is_quiet());
+    CHECK_FALSE(caller.take().memory().has_no_pending_access());
     release_finished();
     CHECK(caller.released == 1);
 }

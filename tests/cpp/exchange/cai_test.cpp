@@ -120,7 +120,7 @@ TEST_CASE("accesses wait for the producer's stream: the legacy one, the thread's
         fake::submit(far);
         const Array array = producer.take();
         CHECK_FALSE(array.memory().is_ready_for_host(Access::read));
-        array.memory().before(Access::read, ours);
+        array.memory().wait_for_conflicts(Access::read, ours);
         CHECK_FALSE(ours.is_done(ours.position()));
         fake::release(far);
         CHECK(array.memory().is_ready_for_host(Access::read));
@@ -139,7 +139,7 @@ TEST_CASE("a named stream is the owner's queue until the memory is released") {
     fake::hold(theirs);
     fake::submit(theirs);  // after the import
     CHECK_FALSE(array->memory().is_ready_for_host(Access::read));
-    Operation(ours).before(Access::read, array->memory());
+    Operation(ours).wait_for_conflicts(Access::read, array->memory());
     CHECK_FALSE(ours.is_done(ours.position()));
     fake::release(theirs);
     CHECK(ours.is_done(ours.position()));
@@ -156,7 +156,7 @@ TEST_CASE("a named stream is the owner's queue until the memory is released") {
 TEST_CASE(
     "without a stream there is nothing to wait for, and a release never waits for the producer") {
     Producer producer;
-    CHECK(producer.take().memory().is_quiet());
+    CHECK(producer.take().memory().has_no_pending_access());
     producer.descriptor.stream = 1;
     const Queue legacy = legacy_stream_of(fake::cuda_device());
     fake::hold(legacy);
@@ -175,7 +175,7 @@ TEST_CASE("a consumer gets the array's queue if work is pending, and otherwise n
 
     const Queue ours = array.queue(), other = Queue::create(memory.device);
     fake::hold(other);
-    array.memory().after(Access::write, other, fake::submit(other));
+    array.memory().record_access(Access::write, other, fake::submit(other));
     const auto stream = cai::hand_over(array);
     REQUIRE(stream.has_value());
     CHECK(*stream == exchange::stream_of(ours));

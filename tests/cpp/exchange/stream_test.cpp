@@ -20,7 +20,7 @@ struct Busy {
 
     Busy() {
         fake::hold(ours);
-        array.memory().after(Access::write, ours, fake::submit(ours));
+        array.memory().record_access(Access::write, ours, fake::submit(ours));
     }
     ~Busy() { fake::release(ours); }
 };
@@ -66,14 +66,14 @@ TEST_CASE("later work waits for a default stream, and ignores one that may be de
     exchange::synchronize_consumer_stream(array, 1);
     fake::hold(legacy);
     fake::submit(legacy);
-    array.memory().before(Access::write, ours);
+    array.memory().wait_for_conflicts(Access::write, ours);
     CHECK_FALSE(is_done(ours));
     fake::release(legacy);
     CHECK(is_done(ours));
 
     const Array other = block.array(UsmKind::device);
     exchange::synchronize_consumer_stream(other, exchange::stream_of(theirs));
-    CHECK(other.memory().is_quiet());
+    CHECK(other.memory().has_no_pending_access());
 }
 
 TEST_CASE("a stream is not used if there is nothing to wait for") {
@@ -94,7 +94,7 @@ TEST_CASE("imported memory waits for the producer's current work, not for an ear
         const Array earlier = block.array(UsmKind::device);
         exchange::wait_for_producer_stream(earlier, 1);
         // takes an event of the stream
-        earlier.memory().before(Access::read, Queue::create(device));
+        earlier.memory().wait_for_conflicts(Access::read, Queue::create(device));
     }
     fake::hold(legacy);
     fake::submit(legacy);
@@ -102,8 +102,8 @@ TEST_CASE("imported memory waits for the producer's current work, not for an ear
     {
         const Array array = block.array(UsmKind::device);
         exchange::wait_for_producer_stream(array, 1);
-        CHECK_FALSE(array.memory().is_quiet());
-        array.memory().before(Access::read, ours);
+        CHECK_FALSE(array.memory().has_no_pending_access());
+        array.memory().wait_for_conflicts(Access::read, ours);
         CHECK_FALSE(is_done(ours));
     }
     const int waits = fake::world().calls.event_is_done;
@@ -124,9 +124,9 @@ TEST_CASE("memory waits for every named stream of its producer") {
     for (const Queue &each : {one, other}) {
         fake::hold(each);
         fake::submit(each);
-        array.memory().after_producer(each);
+        array.memory().record_producer(each);
     }
-    array.memory().before(Access::read, ours);
+    array.memory().wait_for_conflicts(Access::read, ours);
     fake::release(other);
     CHECK_FALSE(is_done(ours));
     fake::release(one);
@@ -141,7 +141,7 @@ TEST_CASE("shared memory waits for a stream that may be destroyed through an own
     fake::submit(theirs);
     exchange::wait_for_producer_stream(array, exchange::stream_of(theirs));
     const Queue ours = Queue::create(block.device);
-    same.memory().before(Access::read, ours);
+    same.memory().wait_for_conflicts(Access::read, ours);
     CHECK_FALSE(is_done(ours));
     fake::release(theirs);
     CHECK(is_done(ours));
@@ -159,8 +159,8 @@ TEST_CASE("a queue whose stream may be destroyed is kept by no array's memory") 
         exchange::wait_for_producer(imported, theirs.queue());
         theirs.destroy();
         const int uses = fake::streams().uses_of_destroyed;
-        exported.memory().before(Access::write, ours);
-        imported.memory().before(Access::write, ours);
+        exported.memory().wait_for_conflicts(Access::write, ours);
+        imported.memory().wait_for_conflicts(Access::write, ours);
         CHECK(fake::streams().uses_of_destroyed == uses);
     }
     theirs.finish();
@@ -173,13 +173,13 @@ TEST_CASE("a queue's past is done with its event, and needs no native queue") {
     fake::submit(theirs);
     const int alive = fake::world().alive.queues;
     {
-        const Queue past = Queue::past(device.default_context(), device, theirs.record());
+        const Queue past = Queue::of_event(device.default_context(), device, theirs.record());
         CHECK(fake::world().alive.queues == alive);
         CHECK_FALSE(past.is_done(1));
         ours.wait_for(past.event_at(1));
         CHECK_FALSE(is_done(ours));
         for (const Queue &queue : live_queues(device.default_context()))
-            CHECK_FALSE(queue.is_past());  // a quarantine asks them all for an event
+            CHECK_FALSE(queue.is_event_queue());  // a quarantine asks them all for an event
         fake::release(theirs);
         past.wait_at(1);
         CHECK(past.is_done(1));

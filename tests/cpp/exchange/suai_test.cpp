@@ -200,7 +200,7 @@ TEST_CASE("the producer's queue is the array's, and other queues wait for its wo
     CHECK(fake::world().calls.event_record == marks);  // nothing was ordered yet
 
     const Queue ours = Queue::create(producer.device);
-    array.memory().before(Access::read, ours);
+    array.memory().wait_for_conflicts(Access::read, ours);
     bool read_after_write = false;
     fake::submit(ours, [&] { read_after_write = written; });
     CHECK_FALSE(array.memory().is_ready_for_host(Access::read));
@@ -242,8 +242,8 @@ TEST_CASE("hand_over: the consumer's queue waits for pending work, and later wor
     const Array array = Array::empty(Layout{4}.shape(), dtypes::float32, UsmKind::device, own);
     fake::hold(busy);
     bool written = false;
-    array.memory().before(Access::write, busy);
-    array.memory().after(Access::write, busy, fake::submit(busy, [&] { written = true; }));
+    array.memory().wait_for_conflicts(Access::write, busy);
+    array.memory().record_access(Access::write, busy, fake::submit(busy, [&] { written = true; }));
 
     const Queue given = suai::hand_over(array);
     CHECK(given == own);
@@ -251,7 +251,7 @@ TEST_CASE("hand_over: the consumer's queue waits for pending work, and later wor
     bool consumer_saw = false;
     fake::submit(given, [&] { consumer_saw = written; });
     bool later_saw = false;
-    array.memory().before(Access::read, busy);
+    array.memory().wait_for_conflicts(Access::read, busy);
     fake::submit(busy, [&] { later_saw = consumer_saw; });
     fake::release(busy);
     busy.wait();

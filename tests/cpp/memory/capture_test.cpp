@@ -33,8 +33,8 @@ Memory some_memory(const Queue &queue) { return Memory::allocate(64, UsmKind::de
 
 void access(const Memory &memory, Access access, const Queue &queue,
             std::function<void()> run = {}) {
-    memory.before(access, queue);
-    memory.after(access, queue, fake::submit(queue, std::move(run)));
+    memory.wait_for_conflicts(access, queue);
+    memory.record_access(access, queue, fake::submit(queue, std::move(run)));
 }
 
 bool is_done(const Queue &queue) { return queue.is_done(queue.position()); }
@@ -229,7 +229,7 @@ TEST_CASE("work submitted before a capture is waited for, or the access is refus
         fake::drop(fake::end_capture(number));
         access(later, Access::write, stream);
         number = fake::begin_capture(stream);
-        CHECK(is_refused([&] { later.before(Access::read, other); }));
+        CHECK(is_refused([&] { later.wait_for_conflicts(Access::read, other); }));
     }
     fake::drop(fake::end_capture(number));
     fake::release(stream);
@@ -241,10 +241,10 @@ TEST_CASE("a wait skipped in a capture is not recorded as done") {
     Queue fork = Queue::create(fake::device());
     const Memory memory = some_memory(other);
     access(memory, Access::write, captured.queue);
-    memory.before(Access::read, fork);
+    memory.wait_for_conflicts(Access::read, fork);
     fork.wait_for(captured.queue.record());
     const int waits = fake::world().calls.event_wait_in_queue;
-    memory.before(Access::read, fork);
+    memory.wait_for_conflicts(Access::read, fork);
     CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
 }
 

@@ -63,7 +63,7 @@ template <class Body> bool gives_it_up(Body &&body) {
 
 Memory pending_memory(const Queue &queue) {
     Memory memory = Memory::allocate(1000, UsmKind::shared, queue);
-    memory.after(Access::write, queue, fake::submit(queue));
+    memory.record_access(Access::write, queue, fake::submit(queue));
     return memory;
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("the GIL is released around calls that may block") {
     const Interpreter interpreter;
 
     SUBCASE("a hand-over of memory") {
-        CHECK(gives_it_up([&] { memory.before(Access::write, other); }));
+        CHECK(gives_it_up([&] { memory.wait_for_conflicts(Access::write, other); }));
     }
     SUBCASE("a hand-over of a queue") {
         CHECK(gives_it_up([&] { other.wait_for(busy.queue); }));
@@ -97,13 +97,13 @@ TEST_CASE("the GIL is released around calls that may block") {
         busy.queue.native();  // from here on it cannot be told by being idle
         CHECK(gives_it_up([&] { CHECK_FALSE(busy.queue.is_done(position)); }));
     }
-    SUBCASE("a promised event that is kept") {
-        const Event promised = busy.queue.promise();
+    SUBCASE("a lazy event that is recorded") {
+        const Event lazy_event = busy.queue.lazy_event();
         CHECK(gives_it_up([&] { busy.queue.submitting(); }));
     }
-    SUBCASE("a promised event that is requested") {
-        const Event promised = busy.queue.promise();
-        CHECK(gives_it_up([&] { promised.native(); }));
+    SUBCASE("a lazy event that is requested") {
+        const Event lazy_event = busy.queue.lazy_event();
+        CHECK(gives_it_up([&] { lazy_event.native(); }));
     }
     SUBCASE("waiting") {
         busy.finish();

@@ -80,7 +80,7 @@ TEST_CASE("a borrowed owner lives while a kernel runs, and the release does not 
     {
         const Memory memory = Memory::borrow(bytes, sizeof bytes, UsmKind::shared, fake::device(),
                                              queue.queue.context(), counting(released));
-        memory.after(Access::read, queue.queue, queue.submit().position);
+        memory.record_access(Access::read, queue.queue, queue.submit().position);
     }
     CHECK(released == 0);
     release_finished();
@@ -120,8 +120,8 @@ TEST_CASE("memory released during a kernel is reused by the kernel's queue only"
     const Queue other = Queue::create(fake::device());
     Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue);
     void *const data = memory.data();
-    memory.before(Access::write, busy.queue);
-    memory.after(Access::write, busy.queue, busy.submit().position);
+    memory.wait_for_conflicts(Access::write, busy.queue);
+    memory.record_access(Access::write, busy.queue, busy.submit().position);
     memory = {};
     Memory elsewhere = Memory::allocate(1000, UsmKind::device, other);
     CHECK(elsewhere.data() != data);
@@ -130,7 +130,7 @@ TEST_CASE("memory released during a kernel is reused by the kernel's queue only"
     // others wait for it.
     if (again.data() == data) {
         const int waits = fake::world().calls.event_wait_in_queue;
-        again.before(Access::read, other);
+        again.wait_for_conflicts(Access::read, other);
         CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
     }
 }
@@ -145,8 +145,8 @@ TEST_CASE("device memory is given to its queue again at once") {
                 Memory::allocate(bytes, UsmKind::device, busy.queue, 0, pool.get());
             first = first ? first : memory.data();
             CHECK(memory.data() == first);
-            memory.before(Access::write, busy.queue);
-            memory.after(Access::write, busy.queue, busy.submit().position);
+            memory.wait_for_conflicts(Access::write, busy.queue);
+            memory.record_access(Access::write, busy.queue, busy.submit().position);
         }
     }
 }
@@ -158,11 +158,12 @@ TEST_CASE("another queue waits for a reused block's earlier work") {
     std::string order;
     {
         const Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue, 0, pool.get());
-        memory.after(Access::write, busy.queue, fake::submit(busy.queue, [&] { order += "old "; }));
+        memory.record_access(Access::write, busy.queue,
+                             fake::submit(busy.queue, [&] { order += "old "; }));
     }
     const Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue, 0, pool.get());
-    memory.before(Access::write, other);
-    memory.after(Access::write, other, fake::submit(other, [&] { order += "new"; }));
+    memory.wait_for_conflicts(Access::write, other);
+    memory.record_access(Access::write, other, fake::submit(other, [&] { order += "new"; }));
     CHECK(order.empty());
     busy.finish();
     CHECK(order == "old new");
@@ -189,7 +190,7 @@ TEST_CASE("out of memory: blocks with pending work are waited for") {
     {
         const Memory waiting =
             Memory::allocate(6 << 20, UsmKind::shared, busy.queue, 0, pool.get());
-        waiting.after(Access::write, busy.queue, busy.submit().position);
+        waiting.record_access(Access::write, busy.queue, busy.submit().position);
     }
     std::thread later([&] { busy.finish(); });
     const Memory memory =
@@ -251,11 +252,11 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
         CHECK(memory.data() == bytes);
         CHECK(memory.nbytes() == sizeof bytes);
         CHECK(memory.context() == device.default_context());
-        CHECK(memory.is_quiet());
+        CHECK(memory.has_no_pending_access());
         CHECK(!memory.has_escaped());
         memory.mark_escaped();
-        memory.after_producer(device.default_queue());
-        CHECK(!memory.is_quiet());
+        memory.record_producer(device.default_queue());
+        CHECK(!memory.has_no_pending_access());
         released = 0;
         {
             const Owner owner = let_go(records, std::move(memory));
@@ -273,7 +274,7 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
     CHECK(released == 0);
     {
         const HeldQueue busy;
-        view.after(Access::write, busy.queue, busy.submit().position);
+        view.record_access(Access::write, busy.queue, busy.submit().position);
         CHECK(!let_go(records, std::move(view)).release_function());  // waits for the work
         CHECK(released == 0);
     }
@@ -304,8 +305,8 @@ TEST_CASE("in a forked child the memory of devices leaks silently, and the host'
         Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue);
         Memory borrowed = Memory::borrow(nullptr, 0, UsmKind::shared, fake::device(),
                                          busy.queue.context(), counting(released));
-        memory.after(Access::write, busy.queue, busy.submit().position);
-        borrowed.after(Access::write, busy.queue, busy.submit().position);
+        memory.record_access(Access::write, busy.queue, busy.submit().position);
+        borrowed.record_access(Access::write, busy.queue, busy.submit().position);
         const pid_t child = fork();
         if (child == 0) {
             alarm(20);

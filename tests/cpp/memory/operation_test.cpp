@@ -122,7 +122,7 @@ struct Borrowed {
 // The queue of a stream that its library never destroys, as PyTorch's.
 Queue lasting(const fake::Stream &stream) {
     const Queue queue = stream.queue();
-    queue.promise_never_destroyed();
+    queue.declare_never_destroyed();
     return queue;
 }
 
@@ -140,7 +140,7 @@ void operate(const Queue &queue, std::initializer_list<ArrayAccess> accesses,
         for (const auto &[access, memory] : accesses)
             add(access, memory);
     };
-    operation.before(for_each_use);
+    operation.wait_for_conflicts(for_each_use);
     const std::uint64_t capture = queue.capture();
     const Queue::Position position = fake::submit(queue, std::move(run));
     operation.submitted(position, capture, for_each_use);
@@ -229,7 +229,7 @@ TEST_CASE("operation: on the library's own stream it needs no event") {
     x.memory.set_for_one_operation();
     const int before = marks_and_waits();
     write(queue, x.memory);
-    CHECK(x.memory.is_quiet());
+    CHECK(x.memory.has_no_pending_access());
     CHECK(x.is_released_now());
     CHECK(marks_and_waits() == before);
 }
@@ -396,7 +396,7 @@ TEST_CASE("operation: resume finds the streams of another one") {
     const Borrowed x(peer());
     const Peer::On scope(peer(), theirs);
     Trace trace;
-    Operation(ours.queue).before(Access::write, x.memory);
+    Operation(ours.queue).wait_for_conflicts(Access::write, x.memory);
     const Queue::Position position = fake::submit(ours.queue, trace('o'));
     Operation rest(ours.queue);
     rest.resume(x.memory);
@@ -464,7 +464,7 @@ TEST_CASE("operation: an error of a library leaves memory usable") {
     fake::streams().wrapping_lacks_memory = true;
     CHECK_REFUSED(ErrorKind::allocation, "no memory for a queue", write(ours.queue, x.memory));
     fake::streams().wrapping_lacks_memory = false;
-    CHECK(x.memory.is_quiet());
+    CHECK(x.memory.has_no_pending_access());
     Trace trace;
     theirs.submit(trace('l'));
     write(ours.queue, x.memory, trace('o'));
@@ -481,8 +481,8 @@ TEST_CASE("operation: a failed submission leaves nothing behind") {
     Borrowed x(peer());
     const Peer::On scope(peer(), theirs);
     theirs.submit();
-    Operation(ours.queue).before(Access::write, x.memory);
-    CHECK(x.memory.is_quiet());
+    Operation(ours.queue).wait_for_conflicts(Access::write, x.memory);
+    CHECK(x.memory.has_no_pending_access());
     CHECK(x.is_released_now());
 }
 
@@ -704,7 +704,7 @@ TEST_CASE("operation: consumers stay where it fails, reads or is captured") {
     const Memory memory = memory_of_ours(ours.queue);
     memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
     const Peer::On scope(peer(), theirs);
-    SUBCASE("fails") { Operation(ours.queue).before(Access::write, memory); }
+    SUBCASE("fails") { Operation(ours.queue).wait_for_conflicts(Access::write, memory); }
     SUBCASE("reads") { read(ours.queue, memory); }
     SUBCASE("is captured") {
         const std::uint64_t number = fake::begin_capture(other);
@@ -961,7 +961,7 @@ TEST_CASE("events of finished operations do not gather behind a consumer") {
     const fake::Stream theirs(streaming());
     const Queue queue = theirs.queue();
     const Memory memory = memory_of_ours(streaming().default_queue());
-    memory.after_consumer(Access::write, legacy(), Memory::Consumer::holds_memory);
+    memory.record_consumer(Access::write, legacy(), Memory::Consumer::holds_memory);
     memory.add_consumers(legacy_library_set, Memory::Consumer::holds_memory);
     const Memory of_consumer = memory;
     const int events = fake::world().alive.events;
@@ -982,7 +982,7 @@ TEST_CASE("a consumer that goes on working until the operation is submitted is n
     Trace trace;
     {
         Operation operation(ours.queue);
-        operation.before(Access::write, memory);
+        operation.wait_for_conflicts(Access::write, memory);
         // by another thread of the consumer, which then drops its reference
         theirs.submit(trace('c'));
         of_consumer.reset();
@@ -999,13 +999,13 @@ TEST_CASE("a consumer that goes on working until the operation is submitted is n
     CHECK(trace.text.ends_with("w"));
 }
 
-TEST_CASE("an operation is logged if its stream is promised to stay meanwhile") {
+TEST_CASE("an operation is logged if its stream is declared permanent meanwhile") {
     const fake::Stream theirs(streaming());
     const HeldQueue later = held_queue();
     const Memory memory = memory_of_ours(streaming().default_queue());
     const Queue queue = theirs.queue();
     Trace trace;
-    fake::world().meanwhile = [&] { queue.promise_never_destroyed(); };
+    fake::world().meanwhile = [&] { queue.declare_never_destroyed(); };
     write(queue, memory, trace('o'));
     fake::world().meanwhile = {};
     REQUIRE_FALSE(queue.may_be_destroyed());
@@ -1028,7 +1028,7 @@ TEST_CASE("a peer's stream that refuses to wait makes the host wait for the oper
         add(Access::write, x.memory);
         add(Access::write, y.memory);
     };
-    operation.before(uses);
+    operation.wait_for_conflicts(uses);
     const Queue::Position position = fake::submit(ours.queue, trace('o'));
     one.destroy();
     std::thread device([&] {
@@ -1273,7 +1273,7 @@ TEST_CASE("capture: legacy stream of an owner is refused") {
     const fake::Graph graph = fake::end_capture(number);
     CHECK(graph.is_valid);
     fake::drop(graph);
-    CHECK(x.memory.is_quiet());
+    CHECK(x.memory.has_no_pending_access());
     write(ours, x.memory);
 }
 

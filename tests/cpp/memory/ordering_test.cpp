@@ -23,8 +23,8 @@ Memory some_memory(const Queue &queue, UsmKind kind = UsmKind::shared) {
 
 // An access like those of the layers above: before(), the work, after().
 void access(const Memory &memory, Access how, const Queue &queue, std::function<void()> run = {}) {
-    memory.before(how, queue);
-    memory.after(how, queue, fake::submit(queue, std::move(run)));
+    memory.wait_for_conflicts(how, queue);
+    memory.record_access(how, queue, fake::submit(queue, std::move(run)));
 }
 
 }  // namespace
@@ -89,9 +89,10 @@ TEST_CASE("one wait covers several allocations of a queue, and later work needs 
         access(memory, Access::write, writer.queue, [&] { order += 'w'; });
     const fake::Calls before = calls();
     for (const Memory &memory : memories) {
-        memory.before(Access::read, reader.queue);
-        CHECK(memory.is_free_for(reader.queue));
-        memory.after(Access::read, reader.queue, fake::submit(reader.queue, [&] { order += 'r'; }));
+        memory.wait_for_conflicts(Access::read, reader.queue);
+        CHECK(memory.can_access_without_wait(reader.queue));
+        memory.record_access(Access::read, reader.queue,
+                             fake::submit(reader.queue, [&] { order += 'r'; }));
     }
     CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 1);
     CHECK(calls().event_is_done == before.event_is_done);
@@ -127,7 +128,8 @@ TEST_CASE("a released queue's waits do not count for a queue at the same address
     for (int i = 0; i < 8; ++i) {
         const Queue reader = Queue::create(fake::device());
         const int waits = calls().event_wait_in_queue;
-        memory.before(Access::read, reader);  // and nothing after it, as where a launch is refused
+        memory.wait_for_conflicts(Access::read,
+                                  reader);  // and nothing after it, as where a launch is refused
         CHECK(calls().event_wait_in_queue == waits + 1);
     }
 }
@@ -184,8 +186,8 @@ TEST_CASE("an access to a consumer's memory waits once for all work in the consu
     const HeldQueue ours;
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
     std::string order;
-    one.after_consumer(Access::write, consumer.foreign);
-    other.after_consumer(Access::write, consumer.foreign);
+    one.record_consumer(Access::write, consumer.foreign);
+    other.record_consumer(Access::write, consumer.foreign);
     consumer.submit_unseen([&] { order += 'a'; });
     access(other, Access::read, ours.queue, [&] { order += 'A'; });
     consumer.submit_unseen([&] { order += 'b'; });
@@ -205,7 +207,7 @@ TEST_CASE("waits for a consumer's queue are tracked per waiting queue") {
     ConsumersQueue consumer;
     const HeldQueue one, other;
     const Memory memory = some_memory(one.queue);
-    memory.after_consumer(Access::write, consumer.foreign);
+    memory.record_consumer(Access::write, consumer.foreign);
     access(memory, Access::read, one.queue);
     one.finish();
     check_comes_behind(consumer, memory, other);
@@ -218,7 +220,7 @@ TEST_CASE("a consumer's queue is not polled after it releases the memory and fin
     ours.finish();
     const auto hand_over = [&] {
         Memory held = memory;
-        memory.after_consumer(Access::write, consumer.foreign, Memory::Consumer::holds_memory);
+        memory.record_consumer(Access::write, consumer.foreign, Memory::Consumer::holds_memory);
         return held;
     };
     const auto is_ready_without_a_question = [&] {
@@ -264,8 +266,8 @@ TEST_CASE("a consumer may continue on its queue after an access there") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
-    SUBCASE("who writes") { memory.after_consumer(Access::write, consumer.foreign); }
-    SUBCASE("who reads") { memory.after_consumer(Access::read, consumer.foreign); }
+    SUBCASE("who writes") { memory.record_consumer(Access::write, consumer.foreign); }
+    SUBCASE("who reads") { memory.record_consumer(Access::read, consumer.foreign); }
     access(memory, Access::write, consumer.foreign);
     access(memory, Access::read, consumer.foreign);
     const Event mark = consumer.foreign.record();
@@ -276,8 +278,8 @@ TEST_CASE("a wait for a consumer's earlier work does not cover its later reads")
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory read = some_memory(ours.queue), written = some_memory(ours.queue);
-    read.after_consumer(Access::read, consumer.foreign);
-    written.after_consumer(Access::write, consumer.foreign);
+    read.record_consumer(Access::read, consumer.foreign);
+    written.record_consumer(Access::write, consumer.foreign);
     access(written, Access::write, ours.queue);
     access(read, Access::read, ours.queue);
     check_comes_behind(consumer, read, ours);
@@ -288,7 +290,7 @@ TEST_CASE("the host waits for a consumer's latest work, even if all was done bef
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
     consumer.finish();
-    memory.after_consumer(Access::write, consumer.foreign);
+    memory.record_consumer(Access::write, consumer.foreign);
     CHECK(memory.is_ready_for_host(Access::write));
     memory.wait_for_host(Access::write);
     fake::hold(consumer.queue);
@@ -310,23 +312,23 @@ TEST_CASE("a wait for other memory, or by wait_for, does not cover a consumer's 
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
     std::string order;
     SUBCASE("of a launch that is refused") {
-        one.after_consumer(Access::write, consumer.foreign);
-        other.after_consumer(Access::write, consumer.foreign);
-        one.before(Access::write, ours.queue);
+        one.record_consumer(Access::write, consumer.foreign);
+        other.record_consumer(Access::write, consumer.foreign);
+        one.wait_for_conflicts(Access::write, ours.queue);
     }
     SUBCASE("of an event that was taken before") {
         access(one, Access::write, consumer.foreign);
-        other.after_consumer(Access::write, consumer.foreign);
+        other.record_consumer(Access::write, consumer.foreign);
         const Event mark = consumer.foreign.record();
-        one.before(Access::write, ours.queue);
+        one.wait_for_conflicts(Access::write, ours.queue);
     }
     SUBCASE("by name") {
-        other.after_consumer(Access::write, consumer.foreign);
+        other.record_consumer(Access::write, consumer.foreign);
         ours.queue.wait_for(consumer.foreign);
     }
     SUBCASE("by name, of a queue that is given out later") {
         const HeldQueue theirs;
-        other.after_consumer(Access::write, theirs.queue);
+        other.record_consumer(Access::write, theirs.queue);
         ours.queue.wait_for(theirs.queue);
         theirs.queue.native();
         {
@@ -352,7 +354,7 @@ TEST_CASE("queues of idle consumers are dropped eventually") {
     for (int i = 0; i < 100; ++i) {
         const Queue theirs =
             Queue::from_native(fake::backend(), Queue::create(fake::device()).handle());
-        memory.after_consumer(Access::read, theirs);
+        memory.record_consumer(Access::read, theirs);
         theirs.wait();
         theirs.keep_alive(std::shared_ptr<void>(&gone, [&](void *) { ++gone; }));
     }
@@ -366,7 +368,7 @@ TEST_CASE("completed accesses are dropped without a driver call") {
     access(memory, Access::write, queue);
     queue.wait();
     const fake::Calls before = calls();
-    memory.before(Access::write, other);
+    memory.wait_for_conflicts(Access::write, other);
     CHECK(memory.is_ready_for_host(Access::write));
     memory.wait_for_host(Access::write);
     CHECK(calls().event_record == before.event_record);
@@ -421,10 +423,10 @@ TEST_CASE("concurrent writes are all waited for before the memory is freed") {
     Memory memory = Memory::allocate(3000000, UsmKind::device, one.queue, 0, direct_resource());
     const void *const data = memory.data();
     // Both call before() ahead of either's after().
-    memory.before(Access::write, one.queue);
-    memory.before(Access::write, other.queue);
-    memory.after(Access::write, one.queue, fake::submit(one.queue));
-    memory.after(Access::write, other.queue, fake::submit(other.queue));
+    memory.wait_for_conflicts(Access::write, one.queue);
+    memory.wait_for_conflicts(Access::write, other.queue);
+    memory.record_access(Access::write, one.queue, fake::submit(one.queue));
+    memory.record_access(Access::write, other.queue, fake::submit(other.queue));
     memory = {};
     other.finish();
     release_finished();
@@ -440,8 +442,8 @@ TEST_CASE("an older position noted late does not hide a newer one") {
     const Queue::Position first = fake::submit(queue.queue);
     const Event after_first = queue.queue.event_at(first);
     const Queue::Position second = fake::submit(queue.queue);
-    memory.after(Access::read, queue.queue, second);
-    memory.after(Access::write, queue.queue, first);
+    memory.record_access(Access::read, queue.queue, second);
+    memory.record_access(Access::write, queue.queue, first);
     fake::step(queue.queue, 2);
     CHECK(after_first.is_done());
     CHECK(!memory.is_ready_for_host(Access::write));
@@ -454,13 +456,13 @@ TEST_CASE("a queue that has waited once does not wait again") {
     const Memory memory = some_memory(writer.queue);
     access(memory, Access::write, writer.queue);
     access(memory, Access::read, reader.queue);
-    CHECK(memory.record()->noted == reader.queue.identity()->number);
+    CHECK(memory.record()->pending_queue == reader.queue.identity()->number);
     access(memory, Access::read, writer.queue);  // a read that the reader has not waited for
-    CHECK(memory.record()->noted == Memory::Record::by_several);
+    CHECK(memory.record()->pending_queue == Memory::Record::multiple_queues);
     const fake::Calls before = calls();
     access(memory, Access::write, reader.queue);
     CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 1);
-    CHECK(memory.record()->noted == reader.queue.identity()->number);
+    CHECK(memory.record()->pending_queue == reader.queue.identity()->number);
 }
 
 TEST_CASE("a queue released with its accesses ends outside the ordering's lock") {
@@ -475,14 +477,14 @@ TEST_CASE("a queue released with its accesses ends outside the ordering's lock")
             if (are_several)
                 access(memory, Access::read, Queue::create(fake::device()));
         }
-        memory.before(Access::write, next);
+        memory.wait_for_conflicts(Access::write, next);
         const Queue::Position position = fake::submit(next);
         fake::world().queue_ends = [&] {
             noted = std::async(std::launch::async,
-                               [&] { memory.after(Access::write, next, position); });
+                               [&] { memory.record_access(Access::write, next, position); });
             while_it_ended = noted.wait_for(std::chrono::seconds(2));
         };
-        memory.after(Access::write, next, position);
+        memory.record_access(Access::write, next, position);
         fake::world().queue_ends = nullptr;
         CHECK(std::exchange(while_it_ended, std::future_status::deferred) ==
               std::future_status::ready);

@@ -141,7 +141,7 @@ TEST_CASE("a stream belongs to the memory's device, and the default one has a nu
     const Array array = by_cai(hips.data);
     CHECK(cai::hand_over(array) == std::nullopt);
     fake::hold(theirs);
-    array.memory().after(Access::write, theirs, fake::submit(theirs));
+    array.memory().record_access(Access::write, theirs, fake::submit(theirs));
     const auto stream = cai::hand_over(array);
     REQUIRE(stream.has_value());
     CHECK(*stream != 0);

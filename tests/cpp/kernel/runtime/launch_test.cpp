@@ -114,20 +114,20 @@ TEST_CASE("a launch that reads and writes an array waits for its readers, in any
     for (const auto &[first, second] :
          {std::pair(Access::read, Access::write), std::pair(Access::write, Access::read),
           std::pair(Access::write, Access::write)}) {
-        array.memory().before(Access::read, reader);
-        array.memory().after(Access::read, reader, fake::submit(reader));
-        CHECK(!array.memory().is_free_for(queue));
+        array.memory().wait_for_conflicts(Access::read, reader);
+        array.memory().record_access(Access::read, reader, fake::submit(reader));
+        CHECK(!array.memory().can_access_without_wait(queue));
         const ArrayUse uses[] = {{&array, first, 0}, {&array, second, 1}};
         const int waits = fake::world().calls.event_wait_in_queue;
         entrepot::launch(kernel, queue, range, arguments, uses);
         CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
-        CHECK(array.memory().is_free_for(queue));
+        CHECK(array.memory().can_access_without_wait(queue));
     }
     const Queue other_reader = Queue::create(device);
     const Array other = Array::empty(shape, dtypes::uint8, UsmKind::device, queue);
     for (const auto &[read, by] : {std::pair(&array, reader), std::pair(&other, other_reader)}) {
-        read->memory().before(Access::read, by);
-        read->memory().after(Access::read, by, fake::submit(by));
+        read->memory().wait_for_conflicts(Access::read, by);
+        read->memory().record_access(Access::read, by, fake::submit(by));
     }
     const int waits = fake::world().calls.event_wait_in_queue;
     const ArrayUse uses[] = {{&array, Access::write, 0}, {&other, Access::write, 1}};

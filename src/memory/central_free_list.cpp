@@ -1,12 +1,12 @@
-// Shelf: takes and returns blocks, and finds chunks that are wholly free.
-#include <memory/shelf.hpp>
+// CentralFreeList: takes and returns blocks, and finds chunks that are wholly free.
+#include <memory/central_free_list.hpp>
 
 #include <algorithm>
 #include <cstdint>
 
 namespace entrepot {
 
-std::optional<FreeBlock> Shelf::take(std::size_t index) {
+std::optional<FreeBlock> CentralFreeList::take(std::size_t index) {
     Bin &bin = bins_[index];
     if (bin.empty())
         return std::nullopt;
@@ -17,13 +17,13 @@ std::optional<FreeBlock> Shelf::take(std::size_t index) {
     return block;
 }
 
-void Shelf::put(std::size_t index, FreeBlock block) {
+void CentralFreeList::put(std::size_t index, FreeBlock block) {
     ENTREPOT_ASSERT(block.data && index < size_class::count);
     bins_[index].push_back(std::move(block));
     cached_ += size_class::bytes_of(index);
 }
 
-void Shelf::add_chunk(std::size_t index, Block chunk) {
+void CentralFreeList::add_chunk(std::size_t index, Block chunk) {
     const std::size_t size = size_class::bytes_of(index),
                       alignment = size_class::alignment_of(index);
     char *const begin = static_cast<char *>(chunk.data);
@@ -42,7 +42,7 @@ void Shelf::add_chunk(std::size_t index, Block chunk) {
     waste += chunk.bytes - count * size;
 }
 
-void Shelf::collect_free(std::vector<Returned> &returned, std::vector<Queue> &dropped) {
+void CentralFreeList::collect_free(std::vector<Returned> &returned, std::vector<Queue> &dropped) {
     unbind_done(dropped);
     for (std::size_t index = 0; index < size_class::count; ++index)
         collect_chunks(index, returned);
@@ -53,7 +53,7 @@ void Shelf::collect_free(std::vector<Returned> &returned, std::vector<Queue> &dr
 
 // Sorted by address, the free blocks of a chunk are adjacent. The chunk is wholly free if there are
 // as many as were cut.
-void Shelf::collect_chunks(std::size_t index, std::vector<Returned> &returned) {
+void CentralFreeList::collect_chunks(std::size_t index, std::vector<Returned> &returned) {
     if (chunks_[index].empty())
         return;
     const std::size_t size = size_class::bytes_of(index);
@@ -81,14 +81,14 @@ void Shelf::collect_chunks(std::size_t index, std::vector<Returned> &returned) {
     });
 }
 
-void Shelf::collect_all(const Pending &pending, std::vector<Returned> &returned) {
+void CentralFreeList::collect_all(const Pending &pending, std::vector<Returned> &returned) {
     for (const auto &chunks : chunks_)
         for (const Chunk &chunk : chunks)
             returned.push_back({chunk.block, pending});
     large.collect_all(pending, returned);
 }
 
-void Shelf::add_bindings(std::vector<Use> &uses) const {
+void CentralFreeList::add_bindings(std::vector<Use> &uses) const {
     const auto add = [&](const FreeBlock &free) {
         if (free.is_bound())
             keep_latest(uses, {free.queue, free.position});
@@ -99,7 +99,7 @@ void Shelf::add_bindings(std::vector<Use> &uses) const {
     large.add_bindings(uses);
 }
 
-void Shelf::unbind_done(std::vector<Queue> &dropped) {
+void CentralFreeList::unbind_done(std::vector<Queue> &dropped) {
     for (Bin &bin : bins_)
         for (FreeBlock &block : bin)
             block.unbind_if_done(dropped);

@@ -1,26 +1,26 @@
 # Unity builds for the sanitizers' trees. These spend most of their time on the standard library: on
-# its headers, and on its templates, instrumented for each file. With ENTREPOT_TOGETHER the files of
+# its headers, and on its templates, instrumented for each file. With ENTREPOT_UNITY_BUILD the files of
 # each folder are compiled as one, in every target (ON) or in the targets that it names.
 #
-#     entrepot_compile_together(<target> [ALONE <file>...])
+#     entrepot_unity_build(<target> [EXCLUDE <file>...])
 #
-# Call after all sources of the target are known. ALONE are files, relative to the calling
+# Call after all sources of the target are known. EXCLUDE are files, relative to the calling
 # CMakeLists.txt, that are compiled on their own. These are files whose unnamed namespaces use a name
 # of another file in their folder, and files of third parties.
 #
-#     entrepot_check_together([<target>...])
+#     entrepot_check_unity([<target>...])
 #
-# Call after the last target: refuses a name in ENTREPOT_TOGETHER that is not a target. The arguments
+# Call after the last target: refuses a name in ENTREPOT_UNITY_BUILD that is not a target. The arguments
 # are targets that this tree may lack but that may be named anyway, as for wheels.
-function(entrepot_compile_together target)
-    set_property(GLOBAL APPEND PROPERTY entrepot_together_targets ${target})
+function(entrepot_unity_build target)
+    set_property(GLOBAL APPEND PROPERTY entrepot_unity_targets ${target})
     # Quoted, so that it is true for CMake's boolean constants only, and not for a variable named
     # like a target.
-    if(NOT "${ENTREPOT_TOGETHER}" AND NOT target IN_LIST ENTREPOT_TOGETHER)
+    if(NOT "${ENTREPOT_UNITY_BUILD}" AND NOT target IN_LIST ENTREPOT_UNITY_BUILD)
         return()
     endif()
-    cmake_parse_arguments(PARSE_ARGV 1 given "" "" ALONE)
-    list(TRANSFORM given_ALONE PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" OUTPUT_VARIABLE alone)
+    cmake_parse_arguments(PARSE_ARGV 1 given "" "" EXCLUDE)
+    list(TRANSFORM given_EXCLUDE PREPEND "${CMAKE_CURRENT_SOURCE_DIR}/" OUTPUT_VARIABLE alone)
     get_target_property(sources ${target} SOURCES)
     foreach(source ${sources})
         cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
@@ -38,17 +38,17 @@ function(entrepot_compile_together target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endfunction()
 
-function(entrepot_check_together)
-    if("${ENTREPOT_TOGETHER}" OR NOT ENTREPOT_TOGETHER)
+function(entrepot_check_unity)
+    if("${ENTREPOT_UNITY_BUILD}" OR NOT ENTREPOT_UNITY_BUILD)
         return()
     endif()
-    get_property(targets GLOBAL PROPERTY entrepot_together_targets)
+    get_property(targets GLOBAL PROPERTY entrepot_unity_targets)
     list(APPEND targets ${ARGN})
     list(REMOVE_DUPLICATES targets)
-    foreach(name ${ENTREPOT_TOGETHER})
+    foreach(name ${ENTREPOT_UNITY_BUILD})
         if(NOT name IN_LIST targets)
             list(JOIN targets ", " there)
-            message(FATAL_ERROR "ENTREPOT_TOGETHER: no target of this tree is called '${name}'; say ON, OFF or some of ${there}")
+            message(FATAL_ERROR "ENTREPOT_UNITY_BUILD: no target of this tree is called '${name}'; say ON, OFF or some of ${there}")
         endif()
     endforeach()
 endfunction()

@@ -1,6 +1,7 @@
 // Lending: the table of lent blocks by address, and blocks that were returned on another thread
 // than their stream's.
-#include <entrepot/memory/lend.hpp>
+#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/memory/foreign_allocator.hpp>
 
 #include <core/thread_number.hpp>
 #include <entrepot/device/backend.hpp>
@@ -23,23 +24,23 @@ namespace {
 
 class ThreadStream;
 
-// A lent block. Only `end` returns it. If a Loan is dropped because the progress of its stream is
-// unknown, the block leaks rather than being reused too early.
-struct Loan {
+// A lent block. Only `end` returns it. If a ForeignBlock is dropped because the progress of its
+// stream is unknown, the block leaks rather than being reused too early.
+struct ForeignBlock {
     Memory memory;
     Queue queue;
     std::shared_ptr<ThreadStream> of_thread;  // set if the stream is a per-thread one
 
-    Loan(Memory lent, Queue stream, std::shared_ptr<ThreadStream> thread_stream)
+    ForeignBlock(Memory lent, Queue stream, std::shared_ptr<ThreadStream> thread_stream)
         : memory(std::move(lent)), queue(std::move(stream)), of_thread(std::move(thread_stream)) {}
-    Loan(Loan &&) noexcept = default;
-    Loan &operator=(Loan &&other) noexcept {
+    ForeignBlock(ForeignBlock &&) noexcept = default;
+    ForeignBlock &operator=(ForeignBlock &&other) noexcept {
         std::swap(memory, other.memory);
         std::swap(queue, other.queue);
         std::swap(of_thread, other.of_thread);
         return *this;
     }
-    ~Loan() {
+    ~ForeignBlock() {
         if (memory)
             memory.detach();
     }
@@ -47,21 +48,21 @@ struct Loan {
 
 // Returns the block to its resource. It is free once the queue has completed `position(queue)`.
 template <class TakePosition>
-void end(Loan loan, const Queue &queue, TakePosition &&position) noexcept {
+void end(ForeignBlock block, const Queue &queue, TakePosition &&position) noexcept {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
-    ENTREPOT_ASSERT(loan.memory);  // which a captured graph may share
+    ENTREPOT_ASSERT(block.memory);  // which a captured graph may share
     try {
         if (!may_call(queue.backend()))
             return;
         queue.submitting();
-        loan.memory.after(Access::write, queue, position(queue));
-        loan.memory = Memory();
+        block.memory.record_access(Access::write, queue, position(queue));
+        block.memory = Memory();
     } catch (...) {  // the block cannot be ordered, and leaks
     }
 }
 
-// A position after everything in the queue. A queue of the past has only one.
-Queue::Position last(const Queue &queue) { return queue.is_past() ? 1 : queue.submitted(); }
+// A position after everything in the queue. An event queue has only one.
+Queue::Position last(const Queue &queue) { return queue.is_event_queue() ? 1 : queue.submitted(); }
 
 // A per-thread default stream, and blocks of it that were freed on other threads. Only the owning
 // thread can record an event in it, so such blocks are parked until that thread next frees,
@@ -75,37 +76,37 @@ public:
 
     bool is_of(const Queue &queue) const noexcept { return queue_ == queue; }
 
-    void take_back(Loan loan) {
-        loan.of_thread = nullptr;  // else a parked loan and this object would own each other
+    void deallocate_on_stream(ForeignBlock block) {
+        block.of_thread = nullptr;  // else a parked block and this object would own each other
         if (thread_ == number_of_this_thread() && queue_.capture() == 0)
-            return end(std::move(loan), queue_, marked);
+            return end(std::move(block), queue_, marked);
         Queue past;
         {
             const std::lock_guard lock(mutex_);
             if (!past_) {
-                left_.push_back(std::move(loan));
+                left_.push_back(std::move(block));
                 return;
             }
             past = past_;
         }
-        end(std::move(loan), past, last);
+        end(std::move(block), past, last);
     }
 
     // Returns the parked blocks. If no event can be recorded now, they stay for the next time.
     // Requires: this is the stream's own thread.
-    void end_left() noexcept {
+    void flush_remote_frees() noexcept {
         ENTREPOT_ASSERT(thread_ == number_of_this_thread());
         try {
             if (!has_left() || queue_.capture() != 0)
                 return;
             const Queue::Position reached = marked(queue_);
-            std::vector<Loan> left;
+            std::vector<ForeignBlock> left;
             {
                 const std::lock_guard lock(mutex_);
                 left.swap(left_);
             }
-            for (Loan &loan : left)
-                end(std::move(loan), queue_, [&](const Queue &) { return reached; });
+            for (ForeignBlock &block : left)
+                end(std::move(block), queue_, [&](const Queue &) { return reached; });
         } catch (...) {
         }
     }
@@ -119,12 +120,12 @@ public:
             const Event last_work = queue_.record();
             if (last_work.capture() != 0)
                 return;
-            Queue past = Queue::past(queue_.context(), queue_.device(), last_work);
+            Queue past = Queue::of_event(queue_.context(), queue_.device(), last_work);
             {
                 const std::lock_guard lock(mutex_);
                 past_ = std::move(past);
             }
-            end_left();
+            flush_remote_frees();
         } catch (...) {
         }
     }
@@ -140,8 +141,8 @@ private:
     const Queue queue_;
     const std::uint64_t thread_;
     ForkSafeMutex mutex_;
-    std::vector<Loan> left_;  // guarded by mutex_
-    Queue past_;              // guarded by mutex_; empty while the thread lives
+    std::vector<ForeignBlock> left_;  // guarded by mutex_
+    Queue past_;                      // guarded by mutex_; empty while the thread lives
 };
 
 // The streams of this thread, one for each device.
@@ -154,9 +155,9 @@ public:
         return all_.emplace_back(std::make_shared<ThreadStream>(queue, number_of_this_thread()));
     }
 
-    void end_left() {
+    void flush_remote_frees() {
         for (const auto &each : all_)
-            each->end_left();
+            each->flush_remote_frees();
     }
 
     ~ThreadStreams();
@@ -183,23 +184,23 @@ std::shared_ptr<ThreadStream> own_stream(const Queue &queue) {
 }
 
 // Lent blocks by address, in several tables to reduce contention.
-class Loans {
+class ForeignBlocks {
 public:
-    static Loans &only() {
-        static Loans *const made = new Loans;  // never destroyed: blocks return until process exit
+    static ForeignBlocks &only() {
+        static NoDestructor<ForeignBlocks> made;
         return *made;
     }
 
-    void enter(void *pointer, Loan loan) {
+    void enter(void *pointer, ForeignBlock block) {
         Part &part = part_of(pointer);
         const std::lock_guard lock(part.mutex);
         ENTREPOT_ASSERT(!part.rows.contains(pointer));  // an address is lent once at a time
-        part.rows.insert_or_assign(pointer, std::move(loan));
+        part.rows.insert_or_assign(pointer, std::move(block));
     }
 
-    std::optional<Loan> take(void *pointer) {
+    std::optional<ForeignBlock> take(void *pointer) {
         Part &part = part_of(pointer);
-        std::unordered_map<void *, Loan>::node_type found;
+        std::unordered_map<void *, ForeignBlock>::node_type found;
         {
             const std::lock_guard lock(part.mutex);
             found = part.rows.extract(pointer);
@@ -210,7 +211,7 @@ public:
 private:
     struct Part {
         ForkSafeMutex mutex;
-        std::unordered_map<void *, Loan> rows;  // guarded by mutex
+        std::unordered_map<void *, ForeignBlock> rows;  // guarded by mutex
     };
 
     Part &part_of(void *pointer) noexcept {
@@ -242,7 +243,7 @@ const std::vector<Device> &cuda_devices() {
 
 }  // namespace
 
-LentStream cuda_stream(int device, void *stream) {
+AllocatorStream cuda_stream(int device, void *stream) {
     const std::vector<Device> &devices = cuda_devices();
     if (device < 0 || static_cast<std::size_t>(device) >= devices.size())
         throw Error(ErrorKind::device, "memory of CUDA device ", device,
@@ -251,33 +252,35 @@ LentStream cuda_stream(int device, void *stream) {
     const auto number = reinterpret_cast<std::uintptr_t>(stream);
     if (number <= legacy_stream)
         return {legacy_stream_of(on), false};
-    LentStream lent{wrap(on, number), number == thread_stream};
-    lent.queue.promise_never_destroyed();
+    AllocatorStream lent{wrap(on, number), number == thread_stream};
+    lent.queue.declare_never_destroyed();
     return lent;
 }
 
-void *lend(std::size_t bytes, const LentStream &stream, Memory::Allocate allocate) {
+void *allocate_on_stream(std::size_t bytes, const AllocatorStream &stream,
+                         Memory::Allocate allocate) {
     if (bytes == 0)
         return nullptr;
     if (stream.is_of_thread && !thread_has_ended)
-        own_streams.end_left();
+        own_streams.flush_remote_frees();
     Memory memory = allocate(bytes, UsmKind::device, stream.queue, 0);
     void *const pointer = memory.data();
-    Loans::only().enter(pointer, {std::move(memory), stream.queue,
-                                  stream.is_of_thread ? own_stream(stream.queue) : nullptr});
+    ForeignBlocks::only().enter(pointer,
+                                {std::move(memory), stream.queue,
+                                 stream.is_of_thread ? own_stream(stream.queue) : nullptr});
     return pointer;
 }
 
-void take_back(void *pointer) noexcept {
+void deallocate_on_stream(void *pointer) noexcept {
     try {
-        std::optional<Loan> loan = Loans::only().take(pointer);
-        if (!loan)
+        std::optional<ForeignBlock> block = ForeignBlocks::only().take(pointer);
+        if (!block)
             return;
-        if (const std::shared_ptr<ThreadStream> of_thread = loan->of_thread)
-            of_thread->take_back(std::move(*loan));
+        if (const std::shared_ptr<ThreadStream> of_thread = block->of_thread)
+            of_thread->deallocate_on_stream(std::move(*block));
         else {
-            const Queue queue = loan->queue;
-            end(std::move(*loan), queue, last);
+            const Queue queue = block->queue;
+            end(std::move(*block), queue, last);
         }
     } catch (...) {  // no memory for the list: the block leaks
     }

@@ -10,15 +10,15 @@
 
 namespace entrepot::senders {
 
-// Sends the file to every process of the same user that has the ticket, until `memory` is
-// withdrawn. Offered again, `memory` has the same ticket.
+// Sends the file to every process of the same user that has the token, until `memory` is
+// unpublished. Published again, `memory` has the same token.
 // Throws: Error(exchange) if no socket can be created.
-Sender offer(const void *memory, int file);
-void withdraw(const void *memory) noexcept;
+Sender publish_file(const void *memory, int file);
+void unpublish_file(const void *memory) noexcept;
 
 // Ownership: the caller closes the returned file.
 // Throws: Error(exchange) if the process has ended, has released the memory or does not answer.
 // Blocks: for some seconds at most.
-int fetch(const Sender &sender);
+int receive_file_of(const Sender &sender);
 
 }  // namespace entrepot::senders

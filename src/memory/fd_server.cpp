@@ -1,5 +1,5 @@
 // Senders: the socket, its thread, and the other side of it.
-#include <memory/senders.hpp>
+#include <memory/fd_server.hpp>
 
 #include <core/open_file.hpp>
 #include <core/uninterrupted.hpp>
@@ -37,16 +37,16 @@ constexpr std::chrono::seconds patience_of_owner = 2s, patience_of_opener = 10s;
 constexpr std::size_t most_clients = 64;  // at one time
 
 struct Offer {
-    std::array<std::uint8_t, 16> ticket;
+    std::array<std::uint8_t, 16> token;
     int file;  // the memory's
 };
 
-// A connection whose ticket has not come yet.
+// A connection whose token has not come yet.
 struct Client {
     OpenFile socket;
     Clock::time_point deadline;
-    std::array<std::uint8_t, 16> ticket{};
-    std::size_t received = 0;  // bytes of the ticket
+    std::array<std::uint8_t, 16> token{};
+    std::size_t received = 0;  // bytes of the token
 };
 
 struct Owner {
@@ -147,7 +147,7 @@ bool send_file(int socket, int file) {
 void answer(const Client &client) {
     int file = -1;
     for (const auto &[memory, offer] : owner().offers)
-        if (offer.ticket == client.ticket)
+        if (offer.token == client.token)
             file = offer.file;
     send_file(client.socket.number(), file);
 }
@@ -156,15 +156,15 @@ void answer(const Client &client) {
 // its time is up.
 bool is_served(Client &client) {
     const ssize_t count = uninterrupted([&] {
-        return recv(client.socket.number(), client.ticket.data() + client.received,
-                    client.ticket.size() - client.received, MSG_DONTWAIT);
+        return recv(client.socket.number(), client.token.data() + client.received,
+                    client.token.size() - client.received, MSG_DONTWAIT);
     });
     if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return Clock::now() >= client.deadline;
     if (count <= 0)
         return true;
     client.received += static_cast<std::size_t>(count);
-    if (client.received < client.ticket.size())
+    if (client.received < client.token.size())
         return Clock::now() >= client.deadline;
     answer(client);
     return true;
@@ -186,7 +186,7 @@ bool accept_client(int listening, std::vector<Client> &clients) {
     return true;
 }
 
-// Waits until a client connects, a ticket comes, or the oldest client's time is up.
+// Waits until a client connects, a token comes, or the oldest client's time is up.
 void wait_for_clients(int listening, const std::vector<Client> &clients) {
     std::array<pollfd, most_clients + 1> files{};
     files[0] = {listening, POLLIN, 0};
@@ -249,7 +249,7 @@ int own_file(const Sender &sender) {
         owner().address != sender.address)
         return -1;
     for (const auto &[memory, offer] : owner().offers)
-        if (offer.ticket == sender.ticket)
+        if (offer.token == sender.token)
             return fcntl(offer.file, F_DUPFD_CLOEXEC, 0);
     return -1;
 }
@@ -341,7 +341,7 @@ Answer receive_answer(int socket) {
 
 }  // namespace
 
-Sender offer(const void *memory, int file) {
+Sender publish_file(const void *memory, int file) {
     Owner &own = owner();
     const std::lock_guard hold(own.mutex);
     if (own.socket < 0)
@@ -349,23 +349,23 @@ Sender offer(const void *memory, int file) {
     const auto [row, is_new] = own.offers.try_emplace(memory);
     if (is_new)
         row->second = {draw(), file};
-    return {own.process, own.address, row->second.ticket};
+    return {own.process, own.address, row->second.token};
 }
 
-void withdraw(const void *memory) noexcept {
+void unpublish_file(const void *memory) noexcept {
     const std::lock_guard hold(owner().mutex);
     owner().offers.erase(memory);
 }
 
-int fetch(const Sender &sender) {
+int receive_file_of(const Sender &sender) {
     if (const int own = own_file(sender); own >= 0)
         return own;
     const Clock::time_point deadline = Clock::now() + patience_of_opener;
     const OpenFile socket = connect_to(sender, deadline);
     Answer answer;
     if (uninterrupted([&] {
-            return send(socket.number(), sender.ticket.data(), sender.ticket.size(), MSG_NOSIGNAL);
-        }) == static_cast<ssize_t>(sender.ticket.size())) {
+            return send(socket.number(), sender.token.data(), sender.token.size(), MSG_NOSIGNAL);
+        }) == static_cast<ssize_t>(sender.token.size())) {
         wait_to_read(socket.number(), sender, deadline);
         answer = receive_answer(socket.number());
     }

@@ -2,10 +2,10 @@
 // and streams by handle.
 //
 // Overview
-//   lend() allocates a block for a CUDA stream. take_back() returns it: its next use waits for the
-//   stream's work so far. On a per-thread default stream only its own thread can record an event. A
-//   block of it that another thread returns is parked until that thread allocates, returns a block
-//   or ends.
+//   allocate_on_stream() allocates a block for a CUDA stream. deallocate_on_stream() returns it:
+//   its next use waits for the stream's work so far. On a per-thread default stream only its own
+//   thread can record an event. A block of it that another thread returns is parked until that
+//   thread allocates, returns a block or ends.
 //
 // Lock order
 //   The table of blocks and the parked blocks are guarded by leaf mutexes. The caller holds no
@@ -22,7 +22,7 @@
 namespace entrepot {
 
 // The stream of another library in whose order a block is used.
-struct LentStream {
+struct AllocatorStream {
     Queue queue;
     // the per-thread default stream: only its own thread can record an event in it
     bool is_of_thread = false;
@@ -35,17 +35,18 @@ struct LentStream {
 //         device.
 // Lifetime: the stream must live as long as its blocks are lent or cached. Those of PyTorch do, and
 //           those that the queue keeps alive (Queue::keep_alive).
-LentStream cuda_stream(int device, void *stream);
+AllocatorStream cuda_stream(int device, void *stream);
 
 // Returns: device memory of the device's current resource, ready for work of the stream; nullptr
 //          for 0 bytes.
 // Throws: what `allocate` throws.
-void *lend(std::size_t bytes, const LentStream &stream,
-           Memory::Allocate allocate = Memory::allocate);
+void *allocate_on_stream(std::size_t bytes, const AllocatorStream &stream,
+                         Memory::Allocate allocate = Memory::allocate);
 
-// Returns a block to its resource. Its next use waits for all work that the stream of lend() holds
-// now. Work on the block in another stream must be waited for by the stream of lend(), as for the
-// pools of CuPy and PyTorch. Never blocks. An address that was not lent is ignored.
-void take_back(void *pointer) noexcept;
+// Returns a block to its resource. Its next use waits for all work that the stream of
+// allocate_on_stream() holds now. Work on the block in another stream must be waited for by the
+// stream of allocate_on_stream(), as for the pools of CuPy and PyTorch. Never blocks. An address
+// that was not lent is ignored.
+void deallocate_on_stream(void *pointer) noexcept;
 
 }  // namespace entrepot

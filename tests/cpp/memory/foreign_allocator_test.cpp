@@ -1,7 +1,7 @@
 // Lending: guarantees for another library's allocator, with queues of the fake in place of its
 // streams.
 #include <entrepot/memory/current.hpp>
-#include <entrepot/memory/lend.hpp>
+#include <entrepot/memory/foreign_allocator.hpp>
 #include <entrepot/memory/limit.hpp>
 #include <entrepot/memory/pool.hpp>
 
@@ -35,13 +35,13 @@ bool is_given_out(void *block) {
     const Queue other = Queue::create(fake::device());
     std::vector<void *> all;
     for (int i = 0; i < 200; ++i)
-        all.push_back(lend(1000, {other}));
-    std::ranges::for_each(all, take_back);
+        all.push_back(allocate_on_stream(1000, {other}));
+    std::ranges::for_each(all, deallocate_on_stream);
     return std::ranges::find(all, block) != all.end();
 }
 
 // A block that is leaked on purpose; the function's name is in leaks.supp.
-void *lend_for_good(const Queue &queue) { return lend(1000, {queue, true}); }
+void *lend_for_good(const Queue &queue) { return allocate_on_stream(1000, {queue, true}); }
 
 // Runs work at the end of a thread; thread_local variables end in reverse order of construction.
 struct AtTheEnd {
@@ -59,9 +59,9 @@ template <class Body> void on_a_thread(Body &&body) { std::thread(body).join(); 
 TEST_CASE("a request of 0 bytes gives NULL, and unknown pointers are ignored") {
     const Queue queue = Queue::create(fake::device());
     int other = 0;
-    CHECK(lend(0, {queue}) == nullptr);
-    take_back(nullptr);
-    take_back(&other);
+    CHECK(allocate_on_stream(0, {queue}) == nullptr);
+    deallocate_on_stream(nullptr);
+    deallocate_on_stream(&other);
 }
 
 TEST_CASE("a returned block is reused at once on its stream, and on others after its work") {
@@ -69,16 +69,16 @@ TEST_CASE("a returned block is reused at once on its stream, and on others after
     for (const std::size_t bytes : {std::size_t{1000}, std::size_t{5} << 20}) {
         const HeldQueue stream;
         const Queue other = Queue::create(fake::device());
-        void *const first = lend(bytes, {stream.queue});
+        void *const first = allocate_on_stream(bytes, {stream.queue});
         stream.submit();
-        take_back(first);
-        void *const again = lend(bytes, {stream.queue});
+        deallocate_on_stream(first);
+        void *const again = allocate_on_stream(bytes, {stream.queue});
         CHECK(again == first);
         stream.submit();
-        take_back(again);
-        void *const elsewhere = lend(bytes, {other});
+        deallocate_on_stream(again);
+        void *const elsewhere = allocate_on_stream(bytes, {other});
         CHECK(elsewhere != first);
-        take_back(elsewhere);
+        deallocate_on_stream(elsewhere);
         stream.finish();
     }
     wait_and_release();
@@ -89,10 +89,10 @@ TEST_CASE("the device's resource limits lent blocks") {
     const ResourceRef limit = make_resource<LimitResource>(default_resource(), std::size_t{10'000});
     set_resource(fake::device(), limit.get());
     const Queue queue = Queue::create(fake::device());
-    void *const lent = lend(6000, {queue});
+    void *const lent = allocate_on_stream(6000, {queue});
     CHECK(static_cast<LimitResource &>(*limit).used() == 6000);
-    CHECK_REFUSED(ErrorKind::allocation, "exceed the limit", lend(6000, {queue}));
-    take_back(lent);
+    CHECK_REFUSED(ErrorKind::allocation, "exceed the limit", allocate_on_stream(6000, {queue}));
+    deallocate_on_stream(lent);
     CHECK(static_cast<LimitResource &>(*limit).used() == 0);
     set_resource(fake::device(), nullptr);
 }
@@ -100,15 +100,15 @@ TEST_CASE("the device's resource limits lent blocks") {
 TEST_CASE("a block that another thread releases waits for its stream's own thread") {
     const OwnPool pool;
     const Queue queue = Queue::create(fake::device());
-    void *const lent = lend(1000, {queue, true});
+    void *const lent = allocate_on_stream(1000, {queue, true});
     std::thread([&] {
-        take_back(lent);
-        take_back(lend(1000, {queue, true}));
+        deallocate_on_stream(lent);
+        deallocate_on_stream(allocate_on_stream(1000, {queue, true}));
     }).join();
     CHECK(pool.statistics().used >= 1000);
-    void *const next = lend(1000, {queue, true});
+    void *const next = allocate_on_stream(1000, {queue, true});
     CHECK(next == lent);
-    take_back(next);
+    deallocate_on_stream(next);
     wait_and_release();
     CHECK(pool.statistics().used == 0);
 }
@@ -118,13 +118,13 @@ TEST_CASE("a block is reused after its thread and its work have ended") {
     const HeldQueue stream;
     void *early = nullptr, *late = nullptr;
     std::thread thread([&] {
-        early = lend(1000, {stream.queue, true});
-        late = lend(1000, {stream.queue, true});
+        early = allocate_on_stream(1000, {stream.queue, true});
+        late = allocate_on_stream(1000, {stream.queue, true});
         stream.submit();
-        on_a_thread([&] { take_back(early); });
+        on_a_thread([&] { deallocate_on_stream(early); });
     });
     thread.join();
-    take_back(late);
+    deallocate_on_stream(late);
     CHECK_FALSE(is_given_out(early));
     CHECK_FALSE(is_given_out(late));
     stream.finish();
@@ -142,7 +142,7 @@ TEST_CASE("several blocks of a thread's stream are reused after the thread has e
         for (int i = 0; i < 3; ++i)
             blocks.push_back(lend_for_good(stream));
     });
-    std::ranges::for_each(blocks, take_back);
+    std::ranges::for_each(blocks, deallocate_on_stream);
     wait_and_release();
     CHECK(pool.statistics().used == 0);
     CHECK(pool.statistics().waiting == 0);
@@ -159,19 +159,19 @@ TEST_CASE("a returned block waits for foreign work in its per-thread stream") {
         const Queue other = Queue::create(fake::device());
         std::vector<void *> all;
         for (int i = 0; i < count; ++i)
-            all.push_back(lend(bytes, {other}));
-        std::ranges::for_each(all, take_back);
+            all.push_back(allocate_on_stream(bytes, {other}));
+        std::ranges::for_each(all, deallocate_on_stream);
         return std::ranges::any_of(
             all, [&](void *each) { return overlap({block, bytes}, {each, bytes}); });
     };
     on_a_thread([&] {
         fake::make_own(stream.queue);
-        void *const lent = lend(bytes, {stream.queue, true});
+        void *const lent = allocate_on_stream(bytes, {stream.queue, true});
         static_cast<void>(stream.queue.record());  // the last that other threads would know
         stream.finish();
         fake::hold(stream.queue);
         fake::submit_past_us(stream.queue);
-        take_back(lent);
+        deallocate_on_stream(lent);
         on_a_thread([&] { CHECK_FALSE(is_given_out(lent, 20)); });
         stream.finish();
         on_a_thread([&] { CHECK(is_given_out(lent, 60)); });  // more than came back above
@@ -185,12 +185,12 @@ TEST_CASE("a block that is returned during a capture waits for the capture's end
     on_a_thread([&] {
         const Queue stream = Queue::create(fake::device());
         fake::make_own(stream);
-        void *const lent = lend(1000, {stream, true});
+        void *const lent = allocate_on_stream(1000, {stream, true});
         const std::uint64_t capture = fake::begin_capture(stream);
-        take_back(lent);
+        deallocate_on_stream(lent);
         CHECK(pool.statistics().used >= 1000);
         fake::drop(fake::end_capture(capture));
-        take_back(lend(1000, {stream, true}));
+        deallocate_on_stream(allocate_on_stream(1000, {stream, true}));
     });
     wait_and_release();
     CHECK(pool.statistics().used == 0);
@@ -206,9 +206,9 @@ TEST_CASE("blocks of a thread that ends within a capture are leaked: no event ca
         early = lend_for_good(stream);
         late = lend_for_good(stream);
         capture = fake::begin_capture(stream);
-        take_back(early);
+        deallocate_on_stream(early);
     }).join();
-    take_back(late);
+    deallocate_on_stream(late);
     fake::drop(fake::end_capture(capture));
     wait_and_release();
     CHECK_FALSE(is_given_out(early));
@@ -223,9 +223,9 @@ TEST_CASE("a block lent while its thread ends is leaked once another thread retu
     std::thread([&] {
         thread_local std::optional<AtTheEnd> ends_last;
         ends_last.emplace([&] { late = lend_for_good(stream); });
-        take_back(lend(1000, {stream, true}));
+        deallocate_on_stream(allocate_on_stream(1000, {stream, true}));
     }).join();
-    take_back(late);
+    deallocate_on_stream(late);
     wait_and_release();
     CHECK_FALSE(is_given_out(late));
     CHECK(pool.statistics().used > 0);
@@ -238,10 +238,10 @@ TEST_CASE("a thread that ends may still lend and take back") {
     std::thread([&] {
         thread_local std::optional<AtTheEnd> ends_last;
         ends_last.emplace([&] {
-            take_back(lend(1000, {stream, true}));
+            deallocate_on_stream(allocate_on_stream(1000, {stream, true}));
             is_done = true;
         });
-        take_back(lend(1000, {stream, true}));
+        deallocate_on_stream(allocate_on_stream(1000, {stream, true}));
     }).join();
     CHECK(is_done);
     wait_and_release();
@@ -258,15 +258,15 @@ TEST_CASE("threads lend and take back at once, also what others lent") {
             for (int round = 0; round < 2000; ++round) {
                 const auto bytes =
                     static_cast<std::size_t>(1 + (round * 977 + number * 31) % 100'000);
-                auto *const lent =
-                    static_cast<unsigned char *>(lend(bytes, {queue, round % 3 == 0}));
+                auto *const lent = static_cast<unsigned char *>(
+                    allocate_on_stream(bytes, {queue, round % 3 == 0}));
                 lent[0] = lent[bytes - 1] = static_cast<unsigned char>(number);
                 CHECK(lent[0] == number);
-                take_back(passed.exchange(lent));
+                deallocate_on_stream(passed.exchange(lent));
             }
-            take_back(lend(1, {queue, true}));
+            deallocate_on_stream(allocate_on_stream(1, {queue, true}));
         });
     for (std::thread &thread : threads)
         thread.join();
-    take_back(passed.exchange(nullptr));
+    deallocate_on_stream(passed.exchange(nullptr));
 }

@@ -1,5 +1,5 @@
-// Shelf: the cached blocks of one place that all threads share, and the chunks of the upstream that
-// they are parts of.
+// CentralFreeList: the cached blocks of one place that all threads share, and the chunks of the
+// upstream that they are parts of.
 //
 // A plain container, guarded by the pool's State::mutex. The pool calls the upstream without the
 // mutex.
@@ -16,9 +16,9 @@ namespace entrepot {
 // The last one in is the first one out: it is the likeliest to be in a cache.
 using Bin = std::vector<FreeBlock>;
 
-class Shelf {
+class CentralFreeList {
 public:
-    explicit Shelf(const Place &of) : place(of) {}
+    explicit CentralFreeList(const Place &of) : place(of) {}
 
     const Place place;
     Segments large;
