@@ -114,6 +114,8 @@ def texts_of_cpp(source: str) -> Iterator[Text]:
             yield Text(line, found.lstrip("/").strip(), is_sentences=False)
         elif found.startswith("//"):
             comments.append((line, found.lstrip("/").strip()))
+        elif found.startswith("/**<"):  # Doxygen's note on the code before it
+            yield Text(line, found.strip(" */<"), is_sentences=False)
         elif found.startswith("/*"):
             comments.append((line, "\n".join(each.strip(" */") for each in found.split("\n"))))
         elif " " in found:  # words of a message

@@ -384,16 +384,17 @@ INTRODUCTION = """\
 <!-- Written by `{command}`. -->
 # {title}
 
-What `entrepot check` finds in the libraries that Entrepot connects, and in Entrepot itself, on
-{machine}.
-[The command](check.md) says what the clauses are, and prints all of them with their sources;
-`{command}` writes this page.
+Results of `entrepot check` for the libraries that Entrepot connects, and for Entrepot itself. They
+were found on {machine}.
 
-A clause that failed is no verdict on a library: nobody may ever hand it what it takes and should
-not. What is *not applicable* says why in the command's own table. A crash is one of the clause's
-own process. Of an importer whose results speak no protocol a view is checked: `wrapped` is
-`tests/peers/wrapped.py`, which makes some objects, too, and `nanobind_arrays` an extension in
-`tests/interop`.
+[The command](check.md) explains the clauses, and prints all of them with their sources. This page
+is written by `{command}`.
+
+A clause that failed is no verdict on a library: its users may never pass such an object to it. The
+command's own table gives the reason of each clause that is *not applicable*. A crash is one of the
+clause's own process. Some importers return objects that speak no protocol. They are checked by a
+view, `wrapped` (`tests/peers/wrapped.py`), which also makes some objects. `nanobind_arrays` is an
+extension in `tests/interop`.
 
 {count} clauses:
 

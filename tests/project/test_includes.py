@@ -37,7 +37,7 @@ CONTRACT = (
     "include/entrepot/device/backend.h",
     "src/backends/boundary.hpp",
     "src/backends/cache.hpp",
-    "src/backends/counted.hpp",
+    "src/backends/hash.hpp",
     "src/backends/processor.hpp",
     "src/backends/walk.hpp",
 )
