@@ -540,7 +540,7 @@ def launches_elsewhere() -> list[Result]:
 
 
 @dppy.kernel
-def eight_arrays(a, b, c, d, e, f, g, out):  # type: ignore[no-untyped-def]
+def eight_arrays(a, b, c, d, e, f, g, out):
     i = dppy.get_global_id(0)
     out[i] = a[i] + b[i] + c[i] + d[i] + e[i] + f[i] + g[i]
 

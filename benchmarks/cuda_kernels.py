@@ -28,13 +28,13 @@ import numpy as np
 import entrepot as ep
 import entrepot.kernel as dppy
 
-from . import kernels
 from .harness import Pair, Result, Side, calls_of, measure, short_rounds_ns
+from .kernels import PLACE, black_scholes, mandelbrot, matmul, pairwise_distance, reductions
 
 SELECTOR = "cuda:0"
 #: Steps of a copy's source: every second row, every third column.
 STEPS = (2, 3)
-GROUP = kernels.reductions.GROUP
+GROUP = reductions.GROUP
 
 CUDA = r"""
 using L = long long;
@@ -367,13 +367,13 @@ def _empty(shape: Any, dtype: str) -> ep.Array:
 def _black_scholes(of: Sizes) -> Work:
     n = of.options
     arrays = [
-        *map(_on_device, kernels.black_scholes.options(n)),
+        *map(_on_device, black_scholes.options(n)),
         _empty(n, "float64"),
         _empty(n, "float64"),
     ]
     return Work(
         f"Black–Scholes, {n:,} options",
-        kernels.black_scholes.black_scholes[n],
+        black_scholes.black_scholes[n],
         arrays,
         4,
         n,
@@ -385,7 +385,7 @@ def _black_scholes(of: Sizes) -> Work:
 def _pairwise(of: Sizes) -> Work:
     n = of.points
     arrays = [_on_device(np.random.default_rng(0).random((n, 3))), _empty((n, n), "float64")]
-    launch = kernels.pairwise_distance.pairwise_distance[(n, n), None]
+    launch = pairwise_distance.pairwise_distance[(n, n), None]
     return Work(f"pairwise distance, {n:,} points", launch, arrays, 1, (n, n), (1, 256), [n, 3])
 
 
@@ -395,20 +395,20 @@ def _matmul(of: Sizes) -> Work:
         *(_on_device(random.random((n, n), "f4")) for _ in range(2)),
         _empty((n, n), "float32"),
     ]
-    launch = kernels.matmul.matmul_in_tiles[(n, n), (16, 16)]
+    launch = matmul.matmul_in_tiles[(n, n), (16, 16)]
     return Work(f"matmul with local memory, {n}²", launch, arrays, 2, (n, n), (16, 16), [n])
 
 
 def _reduction(of: Sizes) -> Work:
     n = of.numbers
     arrays = [_on_device(np.random.default_rng(0).random(n, "f4")), _empty(n // GROUP, "float32")]
-    launch = kernels.reductions.sums_of_groups[n, GROUP]
+    launch = reductions.sums_of_groups[n, GROUP]
     return Work(f"reduction of {n:,} float32", launch, arrays, 1, n, GROUP, [])
 
 
 def _mandelbrot(of: Sizes) -> Work:
-    arguments = [_empty(of.image, "int32"), *(ep.Scalar(each, "float64") for each in kernels.PLACE)]
-    launch = kernels.mandelbrot.mandelbrot[of.image, None]
+    arguments = [_empty(of.image, "int32"), *(ep.Scalar(each, "float64") for each in PLACE)]
+    launch = mandelbrot.mandelbrot[of.image, None]
     return Work(
         f"Mandelbrot, {of.image[0]} × {of.image[1]}",
         launch,

@@ -96,7 +96,7 @@ def dlpack_pairs() -> list[Pair]:
         "theirs": theirs,
         "np": np,
         "plain": np.zeros(1024, "float32"),
-        "view": memoryview(np.zeros(1024, "float32")),
+        "view": np.zeros(1024, "float32").data,
         "items": array.array("f", bytes(4096)),
     }
     keywords = "stream=None, max_version=(1, 0), dl_device=None, copy=None"

@@ -34,11 +34,11 @@ import example  # noqa: E402, F401  # the examples' own module, not an installed
 
 sys.path.append(sys.path.pop(0))  # last, because examples have names such as sum and histogram
 
-import black_scholes  # noqa: E402
-import mandelbrot  # noqa: E402
-import matmul  # noqa: E402
-import pairwise_distance  # noqa: E402
-import reductions  # noqa: E402
+import black_scholes as black_scholes  # noqa: E402
+import mandelbrot as mandelbrot  # noqa: E402
+import matmul as matmul  # noqa: E402
+import pairwise_distance as pairwise_distance  # noqa: E402
+import reductions as reductions  # noqa: E402
 
 OPTIONS, POINTS, SIDE, NUMBERS, IMAGE = 1_000_000, 2000, 512, 1 << 24, (800, 1000)
 CHUNKS = 4096

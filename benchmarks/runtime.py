@@ -125,7 +125,10 @@ def against_runtime(launch: Launch, prefix: str = "") -> list[Result]:
         ("submit, shared queue", drop, MARK, queue, True),
         ("submit and wait, shared queue", ep.Event.wait, WAIT, queue, True),
     ]
-    return [measured(library, prefix + what, launch, *row) for what, *row in rows]
+    return [
+        measured(library, prefix + what, launch, use, number, theirs, asks)
+        for what, use, number, theirs, asks in rows
+    ]
 
 
 def results() -> list[Result]:

@@ -44,7 +44,8 @@ def drawn(strategy: st.SearchStrategy[Value], seed: int, case: int) -> Value | N
     def take(value: Value) -> None:
         found.append(value)
 
-    take.hypothesis.fuzz_one_input(random.Random(f"{seed}:{case}").randbytes(1 << 16))
+    test: Any = take  # Hypothesis's types do not have the attribute
+    test.hypothesis.fuzz_one_input(random.Random(f"{seed}:{case}").randbytes(1 << 16))
     return found[0] if found else None
 
 
