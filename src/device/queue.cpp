@@ -89,9 +89,9 @@ private:
 // A lazy event: a position of a queue, until it is recorded; from then on the recorded event.
 //
 // States
-//   Unrecorded, and in Record::lazy_event: no other thread can reach it. Swapped out: another
-//   thread holds Record::mutex and calls record(). Recorded: `is_recorded_` is set with release
-//   order, and `recorded_` does not change any more.
+//   Unrecorded: Record::lazy_event points here, and any thread may take it out and record it. Taken
+//   out: a thread holds Record::mutex and calls record(). Recorded: `is_recorded_` is set with
+//   release order, and `recorded_` does not change any more.
 struct Event::Lazy final : Event::Record {
     explicit Lazy(const Queue &queue) noexcept
         : Record(queue.backend()), queue_(queue), position_(queue.position()) {
@@ -417,7 +417,8 @@ Queue Queue::as_event_queue() const {
     // read first: the event may not cover what is submitted from here on
     const Position covered = position();
     Queue made = of_event(context(), device(), record());
-    made.record_->stream = record_->number;  // no other thread can reach the record yet
+    ENTREPOT_ASSERT(made.record_->count() == 1);  // no other thread can reach the record yet
+    made.record_->stream = record_->number;
     made.record_->covered = covered;
     return made;
 }
@@ -857,6 +858,7 @@ void Queue::wait_for(const Event &event) const {
 }
 
 void Queue::remember_wait_for(const Queue &other, Position position) const noexcept {
+    ENTREPOT_ASSERT(!is_foreign());
     ENTREPOT_ASSERT(!may_be_destroyed());  // the stream at its address may become another one,
                                            // which has waited for nothing
     const std::uint64_t number = other.record_->number;

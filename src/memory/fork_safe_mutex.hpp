@@ -3,8 +3,8 @@
 //
 // Lock order
 //   A fork locks all of them in the order in which they were made. While one is held, no other
-//   mutex is locked and no driver is called, because the fork may take their locks in another
-//   order.
+//   mutex is locked and no driver is called, because a fork may lock the drivers' mutexes in
+//   another order.
 //
 // Lifetime
 //   Those of static objects are never destroyed, because threads may release memory until the

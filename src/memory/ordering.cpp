@@ -1,4 +1,4 @@
-// Memory's ordering: before and after an access of a queue, and the host's turn.
+// The access log: waiting for and recording accesses, for queues and for the host.
 #include <memory/ordering.hpp>
 
 #include <core/thread_number.hpp>
@@ -18,11 +18,11 @@ namespace {
 // Above this many entries, those that are known to be done are dropped.
 constexpr std::size_t few_entries = 4;
 
-// Above this many entries, consumers with no known activity since the export are dropped.
+// Above this many entries, consumers' entries whose work at the export is done are dropped.
 constexpr std::size_t most_consumers = 16;
 
-// Removes the entries for which `goes` is true, and keeps the order of the others. If `keep`
-// throws, no entry is lost.
+// Removes the entries for which `goes` is true, and keeps the order of the others. If
+// LeftQueues::keep throws, no entry is lost.
 template <class Goes>
 void take_out(std::vector<Memory::Ordering::Entry> &entries, Goes &&goes,
               Memory::LeftQueues &left) {
@@ -98,7 +98,7 @@ void Memory::Ordering::take_over_prior(Record &record, Lock &lock) {
     if (is_producers) {
         {
             const Queue producer = record.prior_queue;
-            lock.unlock();  // the question locks the queue's mutex or calls the driver
+            lock.unlock();  // capture_of_work() may call the driver
             capture = producer.capture_of_work();
         }
         lock.lock();

@@ -1,19 +1,20 @@
 // Ordering: the access log of one Memory.
 //
 // Overview
-//   The entries are the last write and the accesses since. A queue has at most one entry of each
-//   kind of access, and as many in a captured graph. An access asks find_blocking() what it has to
+//   The entries are the latest writes that are not ordered with each other, and the reads since. A
+//   queue has one entry of each kind of access, and as many in a captured graph. Accesses that
+//   threads submit at the same time may add more. An access asks find_blocking() what it has to
 //   wait for. After its submission, add() adds it and removes the entries that it is ordered
 //   after. The entries are summarized in Record::pending_queue (publish).
 //
 // States
 //   An entry is pending until its position is known to be done. A later access of its queue, or of
-//   one that waits for it, replaces it. An entry with an event (Queue::of_event) is replaced only
-//   within captures of its stream, so those that run are asked about when the log grows. Its
-//   `waited_by` names another queue that waits for it. A consumer's entry (Consumer) has no last
-//   position: the consumer may submit more at any time. A producer's entry (is_producers) is older
-//   than the import, and the release of the memory does not wait for it. An entry with a `capture`
-//   is in that graph, and runs when the graph does.
+//   one that waits for it, replaces it. A later event of the same stream replaces an entry with an
+//   event (Queue::of_event) only within captures. So such entries are asked about when the log
+//   grows. The `waited_by` of an entry names another queue that waits for it. A consumer's entry
+//   (Consumer) has no last position: the consumer may submit more at any time. A producer's entry
+//   (is_producers) is older than the import, and the release of the memory does not wait for it. An
+//   entry with a `capture` is in that graph, and runs when the graph does.
 //
 // Lock order
 //   The leaf `mutex` guards `entries`, `consumers`, Record::prior_queue and Record::prior_position,
@@ -27,7 +28,7 @@
 //   repeats its last access (repeat).
 //
 // Lifetime
-//   Made at the first access, kept by the recycled record, deleted with it.
+//   Made when it is first needed, kept by the recycled record, deleted with it.
 #pragma once
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/memory/resource.hpp>
@@ -40,7 +41,7 @@ namespace entrepot {
 
 struct Memory::Ordering {
     // Returns: the record's log, made at the first call and kept with the record.
-    // Thread safety: thread-safe. The caller holds no mutex.
+    // Thread safety: thread-safe. The caller may hold the mutex of another log.
     static Ordering &of(Record &record) {
         Ordering *const made = record.ordering.load(std::memory_order_acquire);
         return made ? *made : make(record);
@@ -90,8 +91,7 @@ struct Memory::Ordering {
     };
     using Blockers = SmallVector<Blocker, 2>;
 
-    // Guarded by `mutex`. Oldest first. Accesses that threads submit at the same time may add
-    // further entries.
+    // Guarded by `mutex`. Oldest first.
     std::vector<Entry> entries;
 
     // Queues that consumers of exports work on. Unlike their entries above, they stay when an
@@ -121,7 +121,8 @@ struct Memory::Ordering {
     // Returns: false if add() is needed.
     bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
                 Consumer consumer) noexcept;
-    // Drops entries that are known to be done. `seen` are those that the caller has found done.
+    // Drops entries that are known to be done. `seen` are those of the caller.
+    // Entries of a consumer that was waited for and holds no reference are dropped as well.
     void drop_done(LeftQueues &left, const Blockers &seen = {});
 
     // Adds to `uses` what an access of `queue` has to wait for. Without a queue: an access of the

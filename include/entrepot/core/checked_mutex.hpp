@@ -3,7 +3,8 @@
 //
 // Lock order
 //   1. The GIL (InterpreterLock). A thread that acquires it holds no mutex.
-//   2. CheckedMutex: may be held during a driver call, so the GIL is released before it is locked.
+//   2. CheckedMutex: may be held during a driver call. One that is held during a call that can
+//   block is locked without the GIL. Others are held for moments only.
 //   3. LeafMutex: while it is held, no other mutex is locked, and no driver, Python code or release
 //   function is called.
 //

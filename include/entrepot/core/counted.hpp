@@ -1,5 +1,7 @@
 // Reference counts inside the objects that they count, and IntrusivePtr, which owns one reference.
 #pragma once
+#include <entrepot/core/assert.hpp>
+
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -41,7 +43,10 @@ public:
     bool drop_unlisted() noexcept { return count() == 1 || drop(); }
     std::uint32_t count() const noexcept { return count_.load(std::memory_order_acquire); }
     // Sets the count to 1, for an object that `Self::end` has kept for further use.
-    void revive() noexcept { count_.store(1, std::memory_order_relaxed); }
+    void revive() noexcept {
+        ENTREPOT_ASSERT(count() <= 1);
+        count_.store(1, std::memory_order_relaxed);
+    }
 
     // The object lives until process exit, and its references are not counted any more.
     // Requires: the caller holds a reference, which it never drops.
@@ -65,7 +70,7 @@ public:
         if (object_)
             object_->retain();
     }
-    // Ownership: takes a reference from the caller.
+    // Ownership: takes over the caller's reference.
     static IntrusivePtr adopt(Object *object) noexcept {
         IntrusivePtr adopted;
         adopted.object_ = object;

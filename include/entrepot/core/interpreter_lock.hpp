@@ -12,7 +12,7 @@
 //   (core/checked_mutex.hpp) at both moments.
 //
 // Lifetime
-//   At interpreter shutdown `acquire` may never return: the thread rests until the process exits
+//   At interpreter shutdown `acquire` may never return: the thread blocks until the process exits
 //   (python/bind/gil.hpp).
 #pragma once
 #include <entrepot/core/checked_mutex.hpp>

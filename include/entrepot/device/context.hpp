@@ -59,7 +59,7 @@ public:
     const Record *record() const noexcept { return record_.get(); }
 
 private:
-    // Ownership: takes a reference.
+    // Ownership: takes over the caller's reference.
     explicit Context(Record *record) noexcept : record_(IntrusivePtr<Record>::adopt(record)) {}
 
     IntrusivePtr<Record> record_;

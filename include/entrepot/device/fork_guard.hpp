@@ -18,7 +18,8 @@
 // Lifetime
 //   A marked child that calls exit() skips the exit handlers and destructors registered before
 //   guard_the_end(). They belong to the runtimes and would wait for inherited work. In any other
-//   process, no thread is inside a driver when they run (driver_call.hpp).
+//   process, new driver calls are stopped first, and threads inside a driver get 200 ms to leave
+//   (driver_call.hpp).
 #pragma once
 #include <atomic>
 #include <string_view>
@@ -35,6 +36,7 @@ inline std::atomic<bool> in_child{false};
 inline bool is_child() noexcept { return in_child.load(std::memory_order_relaxed); }
 
 // True if the backend may be called: always outside of a marked child, and always for the host's.
+// Releases ask may_call() (memory/release.hpp), which is also false at process exit.
 bool is_usable(const Backend &backend) noexcept;
 
 [[noreturn]] void refuse(const Backend &backend);
@@ -52,7 +54,7 @@ inline void require_usable(const Backend &backend) {
 void arm();
 
 // Installs the exit handler described under Lifetime. Called when the libraries of such a backend
-// have been loaded.
+// have been loaded. Without glibc nothing is installed.
 void guard_the_end();
 
 // A lock that the child needs. It is taken before the fork and released on both sides, so that no

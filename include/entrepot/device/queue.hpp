@@ -3,30 +3,37 @@
 //
 // Overview
 //   Each submission advances Record::submitted by one; its number is a Position. A submission
-//   records no event.
+//   records no event, except by submitted_and_marked().
 //
-//   An event is recorded (mark, try_mark) when record(), event_at(), is_done() or wait_at() needs
-//   one. It covers every position submitted before it and is kept in `last_event`, which then
-//   serves all of them. To a foreign queue, foreign code may submit as well. Positions do not tell
-//   all that it holds, so record() always records a new event.
+//   An event is recorded (mark, try_mark) when record(), try_record(), as_event_queue(),
+//   event_at(), is_done(), wait_at() or wait_for() needs one, and for lazy events. It covers every
+//   position submitted before it and is kept in `last_event`, which then serves all of them.
+//   Foreign code may also submit to a foreign queue, so positions do not count all of its work.
+//   There record() always records a new event.
+//
+//   Entrepot encloses its submissions to an out-of-order queue in barriers. So its work runs in
+//   order there, too.
 //
 //   lazy_event() returns a lazy event (Event::Lazy). Record::lazy_event points to the newest one.
-//   It is recorded when its native handle is needed, or before the next submission (submitting). A
-//   thread that records it first swaps the slot to null. If it dies while the slot still points to
-//   it, no other thread can reach it, and nothing is recorded or locked: the common case.
+//   It is recorded when its native handle is needed, or before the next submission (submitting),
+//   with Record::mutex held. The slot is cleared or replaced before the recording, or right after
+//   it. If the last Event dies while the slot still points to the lazy event, nothing is recorded
+//   or locked: the common case.
 //
 // States
-//   A position is submitted, then completed. Neither number ever decreases. An event queue
+//   A position is submitted, then completed. Record::submitted and
+//   Record::completed never decrease. An event queue
 //   (Queue::of_event) has no handle and takes no work: position 1 is done when its event is. A
 //   capturing queue writes work down instead of running it. No position completes meanwhile, and
 //   the host cannot wait for one.
 //
 // Lock order
-//   Queue::Lock releases the GIL and then locks Record::mutex, which is held while the driver
-//   records an event. That can block. CUDA blocks it while another thread is in a call that frees
-//   memory, SYCL while another thread waits for the queue. The table of live contexts may be locked
-//   while Record::mutex is held. Record::owners_mutex is not. A fork locks the table of live queues
-//   first, then both mutexes of each queue of the host (fork_guard.hpp).
+//   Queue::Lock releases the GIL, except for queues of the host, and then locks Record::mutex. The
+//   mutex is held while the driver records or polls an event. That can block. CUDA blocks it while
+//   another thread is in a call that frees memory, SYCL while another thread waits for the queue.
+//   The table of live contexts may be locked while Record::mutex is held. No thread holds
+//   Record::mutex and Record::owners_mutex together, except at a fork. It locks the table of live
+//   queues, then both mutexes of each queue of the host (fork_guard.hpp).
 //
 // Fast paths
 //   is_done: `position <= completed`, no lock. submitting: `lazy_event` is null, no lock.
@@ -35,7 +42,7 @@
 //   it (has_waited_for).
 //
 // Lifetime
-//   Queues are counted. The last one destroys the record, unless the table of live queues has
+//   Queues are counted. The last reference destroys the record, unless the table of live queues has
 //   handed it out again. Immortal queues are not counted. In a marked child of fork()
 //   (fork_guard.hpp) native handles leak.
 #pragma once
@@ -176,7 +183,8 @@ public:
     // Blocks: inside the driver, while another thread frees memory or waits for the queue; not for
     //         device work.
     Event record() const;
-    // Like record(), but never blocks. Returns nullopt if it would, or if the queue is capturing.
+    // Like record(), but does not wait for a lock. Returns nullopt if it would, or if the queue is
+    // capturing. Drivers of CUDA and HIP may still block inside the call.
     std::optional<Event> try_record() const;
     // Returns: a lazy event for the work just submitted. It is recorded when its native event is
     //          needed, and before the next submission at the latest, so an event that is dropped
@@ -196,8 +204,8 @@ public:
     // Overload for the work of `other` up to a position. A no-op if that is done, or this queue
     // waits for it already.
     void wait_for(const Queue &other, Position position) const;
-    // True if this queue is known to wait for that position. Only its latest wait is remembered,
-    // and none while this queue is foreign.
+    // True if this queue is known to wait for that position. Only its latest wait is remembered.
+    // No wait is added while this queue is foreign.
     bool has_waited_for(const Queue &other, Position position) const noexcept {
         const std::uint64_t last = record_->waited_for.load(std::memory_order_acquire);
         return last >> 32 == other.record_->number && position <= static_cast<std::uint32_t>(last);
@@ -267,8 +275,8 @@ public:
     bool is_event_queue() const noexcept { return record_->handle == nullptr; }
     bool operator==(const Queue &) const noexcept = default;  // the same record
 
-    // The comment of each field names its guard. Constant: written before the record is in the
-    // table of live queues, and never again. The count becomes 1 again after 0 only under the
+    // The comment of each field names its guard. Constant: written before another thread can obtain
+    // the Queue, and never again. The count becomes 1 again after 0 only under the
     // table's mutex. Records of default queues are immortal, because the hot paths copy their
     // handles.
     struct Record : Counted<Record> {
@@ -301,13 +309,15 @@ public:
         // the position in the lower half. It is 0 if there was none, or if either needs more than
         // 32 bits.
         std::atomic<std::uint64_t> waited_for{0};
-        // Atomic. The newest lazy event. A thread that swaps the pointer out records the event with
-        // `mutex` held.
+        // Atomic. The newest lazy event. A thread that takes another event out of this slot holds
+        // `mutex` and records that event.
         std::atomic<Event::Lazy *> lazy_event{nullptr};
         CheckedMutex owners_mutex;  // separate, because `mutex` is held during driver calls
         std::vector<std::shared_ptr<void>> owners;  // guarded by owners_mutex
         CheckedMutex mutex;
-        Event last_event;  // guarded by mutex; serves every position up to last_event_position
+        // Guarded by `mutex`. It serves every position up to last_event_position. An empty event
+        // means that this work is done.
+        Event last_event;
         // Written with `mutex` held. Read without it by known_event_at(), where an outdated value
         // costs one more event.
         std::atomic<Position> last_event_position{0};
@@ -315,7 +325,7 @@ public:
     const Record *identity() const noexcept { return record_.get(); }
 
 private:
-    // Ownership: takes a reference.
+    // Ownership: takes over the caller's reference.
     explicit Queue(Record *record) noexcept : record_(IntrusivePtr<Record>::adopt(record)) {}
     friend class Device;
     friend std::vector<Queue> live_queues(const Context &context);
@@ -359,8 +369,8 @@ private:
 //         would be invalidated.
 std::optional<Event> record_all(const Context &context);
 
-// Returns: all live queues in a context but those of the past: what a quarantine barrier has to
-//          cover.
+// Returns: all live queues of the context except event queues. A quarantine's barrier has to cover
+//          them.
 std::vector<Queue> live_queues(const Context &context);
 
 }  // namespace entrepot

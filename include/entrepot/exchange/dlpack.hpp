@@ -75,14 +75,16 @@ Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory,
 // The described memory, with `owner` as its owner. The runtime is asked about the pointer, except
 // for kDLCPU.
 //
-// Ownership: if borrow throws ExchangeError, the caller still holds `owner`. If memory runs out in
-//            the last step, `owner` has been released.
+// Ownership: if borrow throws ExchangeError, the caller still holds `owner`. If the host is out of
+//            memory in the last step, `owner` has been released.
 Memory borrow(exchange::Reach reach, DLDevice device, Owner &&owner);
 // The Array in memory from `borrow`. Throws as read and borrow do.
 Array verify(const DLTensor &tensor, std::uint64_t flags, Owner &&owner);
 
 // Calls borrow() with a record from `records`, for a known producer whose device is trusted. The
 // runtime is asked only if the device does not name the kind of memory (kDLOneAPI).
+//
+// Ownership: takes `owner`, which is released if this throws.
 template <std::uint32_t capacity>
 [[gnu::always_inline]] inline Memory borrow_believed(RecordList<capacity> &records,
                                                      exchange::Reach reach, DLDevice device,

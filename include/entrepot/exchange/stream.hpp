@@ -3,7 +3,8 @@
 //
 // Nothing here blocks, except on events of another backend. A raw stream handle is valid only
 // during the call. Its owner may destroy it afterwards (Queue::may_be_destroyed), and the driver
-// may reuse its value. So an event is recorded at once, and the event is kept. Queues of Entrepot,
+// may reuse its value. So an event is recorded at once, and the event is kept. A CAI import is an
+// exception: the stream that its object names lives as long as the object. Queues of Entrepot,
 // streams whose owner is kept alive and the default streams persist. Events are recorded in them
 // when needed.
 #pragma once

@@ -2,41 +2,45 @@
 // share.
 //
 // Overview
-//   The access log (Ordering) holds the accesses that later work may have to wait for: the last
-//   write and the reads since. A queue has at most one entry of each kind. wait_for_conflicts()
-//   makes a queue wait for the conflicting ones. record_access() adds an access. A host access
-//   waits for them itself. Peers are other libraries that work on the memory in their own streams
-//   (operation.hpp).
+//   The access log (Ordering) holds the accesses that later work may have to wait for. These are
+//   unordered writes, and the reads since. Memory::wait_for_conflicts makes a queue wait for the
+//   conflicting ones. Memory::record_access adds an access. A host access waits for them itself.
+//   Peers are other libraries that work on the memory in streams of their own (operation.hpp).
 //
 // States
 //   - Empty: nothing is logged.
 //   - Prior: Record::prior_queue tells one pending write that is not in the log yet. It is the
 //     earlier use of an allocated block, or the producer's work on borrowed memory. The first
-//     access moves it into the log (Ordering::begin).
+//     access or the first wait moves it into the log (Ordering::begin).
 //   - Logged: Ordering::entries has the pending accesses.
 //   Record::pending_queue summarizes the state and is read without a lock.
 //   After an export, the consumer may submit work on the memory at any time while it holds its
 //   reference or object, without telling Entrepot. The work goes to the queue that it named, or to
 //   its library's current stream. Later operations wait for that work (Consumer, peers). Work in
-//   other streams has to be ordered with that one by the consumer itself.
+//   other streams has to be ordered with that one by the consumer itself. At most 16 consumers'
+//   queues are tracked for each memory. Older ones are ordered only with their export.
 //
 // Lock order
-//   Ordering::mutex guards the log of one Memory. It is a leaf (core/checked_mutex.hpp): while it
-//   is held, no driver is called, and neither the GIL nor another mutex is acquired. Queues taken
-//   out of the log are dropped after it is unlocked (LeftQueues), because dropping the last
-//   reference calls the driver.
+//   Ordering::mutex guards the log of a Memory. All logs share 16 such mutexes. They are leaves
+//   (core/checked_mutex.hpp): while it is held, no driver is called, and neither the GIL nor
+//   another mutex is acquired. Queues taken out of the log are dropped after it is unlocked
+//   (LeftQueues), because dropping the last reference calls the driver.
 //
 // Fast paths
 //   Calls of wait_for_conflicts() are skipped if can_access_without_wait(queue): every pending
-//   access is on the queue or ordered before it. Logging is skipped only for memory that was
-//   imported for one operation, if the operation's stream orders its release, too
-//   (Operation::Logged::nowhere).
+//   access is on the queue or ordered before it.
+//
+//   Logging is skipped (Operation::Logged::nowhere) if all of these hold:
+//   - The memory was imported for one operation.
+//   - The operation's queue is a peer's current stream.
+//   - The owner's library was asked for its stream, and frees memory in stream order.
 //
 // Lifetime
-//   The last reference returns the block to its resource, or releases the owner. That never blocks:
-//   it is deferred until the logged accesses are done, so the last reference may be dropped while a
-//   kernel runs. In a marked child of fork() and at process exit, memory of devices leaks instead
-//   (may_call, release.hpp).
+//   The last reference returns the block to its resource, or releases the owner. That never waits
+//   for work of a device: it is deferred until the logged accesses are done. So the last reference
+//   may be dropped while a kernel runs. The call may block inside the driver, and release and
+//   reacquire the GIL. In a marked child of fork() and at process exit, memory of devices leaks
+//   instead (may_call, release.hpp).
 #pragma once
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/checked_mutex.hpp>
@@ -76,6 +80,7 @@ public:
         return *this;
     }
     ~Owner() {
+        ENTREPOT_ASSERT(!release_ || HeldMutexes::is_empty());
         if (release_)
             release_(handle_);
     }
@@ -110,7 +115,7 @@ public:
     // Throws: USMAllocationError, after cached memory was released and the allocation was tried
     //         again. ValueError if the alignment is not a power of two. DeviceError if the device
     //         lacks that kind of memory.
-    // Blocks: only for the second try, or if `queue` is capturing.
+    // Blocks: for the second try, if `queue` is capturing, and inside the driver.
     static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
                            std::size_t alignment, Resource *resource);
     static Memory allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
@@ -160,7 +165,8 @@ public:
     // record_access(). Accesses
     //                that two threads submit at the same time are not ordered with each other.
     //                Later ones are ordered after both.
-    // Blocks: on the host for work of another backend, or of no capture if the queue is capturing.
+    // Blocks: on the host for work of another backend. If the queue is capturing, also for work
+    //         outside of the capture.
     void wait_for_conflicts(Access access, const Queue &queue,
                             const PeerStreams *waited_for = nullptr) const;
     // Logs an access that was submitted at `position`. It was captured into the graph `capture` (0:
@@ -184,6 +190,8 @@ public:
     // With holds_memory (exports by DLPack) this ends once the consumer has dropped its last
     // reference to the memory.
     // Requires: the caller holds a reference until the consumer has its own.
+    // In ascending order of strength. With holds_memory the consumer holds a counted reference to
+    // the memory. With holds_object it holds a Python object, so the end of its use is not seen.
     enum class Consumer : std::uint8_t { none, holds_memory, holds_object };
     void record_consumer(Access access, const Queue &queue,
                          Consumer consumer = Consumer::holds_object) const;
@@ -205,7 +213,7 @@ public:
     }
     // True if there is another reference to the memory.
     bool is_shared() const noexcept { return record_->count() != 1; }
-    // True if no access is logged. Costs one load.
+    // True if no access is pending, logged or prior. Costs one load.
     bool has_no_pending_access() const noexcept {
         return record_->pending_queue.load(std::memory_order_acquire) == 0;
     }
@@ -213,13 +221,13 @@ public:
     // memory has no peers.
     // Blocks: until the conflicting accesses are done, without the GIL.
     void wait_for_host(Access access) const;
-    // True if the host may access the memory now, without waiting; false may be late. May call the
-    // driver, and acquire the GIL.
+    // True if the host may access the memory now, without waiting; It may be false although the
+    // work has just finished. May call the driver, and acquire the GIL.
     bool is_ready_for_host(Access access) const {
         return (has_no_pending_access() && !has_peers()) || has_done_for_host(access, true);
     }
-    // True if a consumer of an export may read without waiting. Other consumers are ignored: see
-    // order_export (operation.hpp).
+    // True if a consumer of an export may access the memory without waiting. Other consumers are
+    // ignored: see order_export (operation.hpp).
     bool is_ready_for_export(Access access) const {
         return (has_no_pending_access() && !has_owner_stream()) || has_done_for_host(access, false);
     }
@@ -234,10 +242,12 @@ public:
     // Thread safety: the others are thread-safe.
     void set_owner_library(unsigned library) const noexcept;
     void set_owner_queue(const Queue &queue) const noexcept;
-    // The memory was imported for one operation, and is released when that has been submitted.
+    // The memory was imported for one operation, and is released when that has been submitted. Its
+    // accesses need not be logged.
     void set_for_one_operation() const noexcept;
-    // Consumers of an export. With Consumer::holds_memory they are dropped once a single reference
-    // to the memory is left, after the next operation has waited for them.
+    // Consumers of an export. Those with Consumer::holds_memory are dropped once a single reference
+    // to the memory is left and a write outside of captures has waited for them. None is dropped
+    // while a consumer holds an object.
     void add_consumers(LibrarySet libraries, Consumer holder) const noexcept;  // of libraries
     void add_consumer_queue(const Queue &queue, Consumer holder) const;
     bool has_peers() const noexcept {
@@ -303,6 +313,7 @@ public:
     // The comment of each field names its guard. Constant: written before a second reference
     // exists, and never again while the record is in use.
     struct Record : Counted<Record> {
+        // Hides Counted::release: records are in no table.
         void release() noexcept {
             if (drop_unlisted())
                 end(this);
@@ -333,11 +344,12 @@ public:
         Queue owner_queue;                 // constant
         // atomic; set once, stays with a recycled record
         std::atomic<Ordering *> ordering{nullptr};
-        Record *next = nullptr;  // guarded by the owner of the list of recycled records
+        Record *next = nullptr;  // used by the owner of the free list alone
     };
     Record *record() const noexcept { return record_.get(); }
 
     // A reference as a plain pointer, for C tables and Python objects.
+    // Ownership: detach() passes the reference to the caller, and attach() takes it over.
     void *detach() noexcept { return record_.detach(); }
     static Memory attach(void *record) noexcept { return Memory(static_cast<Record *>(record)); }
 
@@ -346,7 +358,7 @@ private:
     void add_producer(const Queue &queue) const;
     bool has_done_for_host(Access access, bool with_consumers) const;
     friend class PeerStreams;
-    // Ownership: takes a reference.
+    // Ownership: takes over the caller's reference.
     explicit Memory(Record *record) noexcept : record_(IntrusivePtr<Record>::adopt(record)) {}
 
     IntrusivePtr<Record> record_;
@@ -356,6 +368,7 @@ private:
 // reference calls the driver. Most of them are the same queue.
 class Memory::LeftQueues {
 public:
+    ~LeftQueues() { ENTREPOT_ASSERT(!HeldMutexes::has_leaf()); }
     // Moves the queue here. If that throws, the queue is unchanged.
     void keep(Queue &queue) {
         if (!first_)
@@ -394,7 +407,7 @@ private:
     const Queue::Position position_;
     const std::uint64_t capture_;
     const Consumer consumer_;
-    LeftQueues left_;
+    LeftQueues left_;  // before lock_, so that the queues are dropped after it is unlocked
     std::unique_lock<LeafMutex> lock_;
 };
 

@@ -12,8 +12,8 @@
 //
 //   The operation runs after everything that the library has submitted to its current stream on
 //   this thread. It runs before everything that the library submits to that stream afterwards. If
-//   the operation is submitted to that very stream, the stream itself is the order, and neither
-//   events nor log entries are needed.
+//   the operation is submitted to that very stream, no events are needed. Logging is skipped only
+//   as described at Operation::Logged::nowhere.
 //
 // States
 //   wait_for_conflicts() with all uses, then the submission to the queue, then submitted() with the
@@ -101,14 +101,15 @@ private:
 // Other consumers are not waited for, unless they named a queue: two consumers order their work
 // between themselves.
 //
-// Throws: as Operation::before.
-// Blocks: as Operation::before.
+// Throws: as Operation::wait_for_conflicts.
+// Blocks: as Operation::wait_for_conflicts.
 void order_export(Access access, const Memory &memory, const Queue &consumer);
 
 class Operation {
 public:
     // Lifetime: the queue must outlive the operation.
     explicit Operation(const Queue &queue) noexcept : queue_(queue) {}
+    explicit Operation(Queue &&) = delete;
     Operation(const Operation &) = delete;
     Operation &operator=(const Operation &) = delete;
 
@@ -150,8 +151,8 @@ public:
     // Records the accesses of the operation and makes the peers' streams wait for it. It was
     // submitted at `position` and captured into the graph `capture` (0: none).
     // `for_each_use(record)` calls record(access, memory) for each use. It may be called twice.
-    // Throws: DeviceError if the driver refuses, bad_alloc. The host has waited for the operation
-    //         then.
+    // Throws: DeviceError if the driver refuses, bad_alloc. Then the host has waited for the
+    //         operation, or the peers are joined with its graph.
     template <class ForEachUse>
     void submitted(Queue::Position position, std::uint64_t capture, ForEachUse &&for_each_use) {
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
@@ -200,8 +201,8 @@ private:
         by_event,     // as an event recorded now: the queue may be destroyed after this call
         nowhere       // not at all (is_ordered_until_release)
     };
-    // True if the stream of the operation, which is a peer's, orders the release of the memory and
-    // all that comes before it.
+    // True if the memory was imported for this operation, and its owner's library frees in stream
+    // order. The library's stream is the operation's queue, or will wait for it (order_peers).
     bool is_ordered_until_release(const Memory &memory) const noexcept;
     bool is_queue_itself(const Queue &stream) const noexcept {
         return stream == queue_ && stream.is_in_order();

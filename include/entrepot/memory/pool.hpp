@@ -8,18 +8,19 @@
 //   its own in front (Magazine).
 //
 // States
-//   A returned block is reused in one of three ways:
+//   A returned block is in one of three states:
 //   - free: its accesses are known to be done, so any queue and the host may use it.
 //   - bound to a queue: device memory that foreign code has not seen, with pending accesses on one
-//     queue only. Work of that queue may reuse it at once, because it is ordered after them. Other
-//     queues get it once the position is known to be done.
+//     queue only. New chunks of the upstream may be bound as well. Work of that queue may reuse it
+//     at once, because it is ordered after them. Other queues get it once the position is known to
+//     be done.
 //   - waiting: all other blocks. They are free once their accesses are done, and after a quarantine
 //     if foreign code has seen them (Deferred).
 //
 // Lock order
-//   State::mutex guards the shelves, the list of magazines and the waiting blocks. The global
-//   magazine_mutex guards the fields that a magazine's thread and pool use when either ends. Both
-//   are leaves: neither is held while the upstream or a device is called.
+//   State::mutex guards the central free lists, the list of magazines and the waiting blocks. The
+//   global magazine_mutex guards the fields that a magazine's thread and pool use when either ends.
+//   Both are leaves: neither is held while the upstream or a device is called.
 //
 // Fast paths
 //   The bins of a magazine belong to one thread and need no lock while the pool lives.

@@ -128,6 +128,7 @@ template <class Recycle> Owner empty_borrowed(Memory::Record *record, Recycle &&
 }
 
 // Memory::borrow with a record of the list, if it has one.
+// Ownership: takes `owner`; if this throws, the caller still holds it.
 template <std::uint32_t capacity>
 [[gnu::always_inline]] inline Memory borrow(RecordList<capacity> &records, void *data,
                                             std::size_t bytes, UsmKind kind, const Device &device,

@@ -22,8 +22,8 @@
 
 namespace entrepot {
 
-// Releases owners and blocks whose pending work is done by now. Never blocks. Worth a call after
-// waiting for a queue.
+// Releases owners and blocks whose pending work is done by now. Never waits for work of a device.
+// Worth a call after waiting for a queue.
 void release_finished() noexcept;
 
 // Releases owners alone, at every import and release.
@@ -48,13 +48,13 @@ template <void (*release)(void *handle)> void let_go_later(void *handle) noexcep
 // Blocks: until that work is done.
 void wait_and_release() noexcept;
 
-// At process exit: from now on no runtime but the host's is called, and the system reclaims all
-// memory.
+// At process exit: from now on no memory of devices is released, and no runtime but the host's is
+// polled for a release. The system reclaims all memory.
 inline std::atomic<bool> process_ends{false};
 inline void leak_from_now_on() noexcept { process_ends.store(true, std::memory_order_relaxed); }
 
-// True if the backend's runtime may be called. The host's always may; others neither in a marked
-// child of fork() nor at exit.
+// True if the backend's runtime may be called for a release. The host's always may; others neither
+// in a marked child of fork() (fork_guard::is_usable) nor at exit.
 inline bool may_call(const Backend &backend) noexcept {
     return backend.is_host() ||
            !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());

@@ -26,8 +26,8 @@ struct Block {
     std::size_t bytes = 0;      // as asked for
     std::size_t alignment = 0;  // as asked for
     // Work of `queue` may use the block at once, other work once `queue` has completed `available`.
-    // Without a queue, all work may use it at once. A block that is deallocated without having been
-    // used has the values of its allocation.
+    // Without a queue, all work may use it at once. If no access was logged, a block is deallocated
+    // with the values that allocate() gave it.
     Queue::Position available = 0;
     Queue queue{};
 };
@@ -61,7 +61,8 @@ public:
     // Thread safety: thread-safe, like all functions of a resource. The caller holds no mutex.
     virtual Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                            const Queue &queue) = 0;
-    // Frees the block once `pending` is done. Never blocks.
+    // Frees the block once `pending` is done. Never waits for work of a device, but may block
+    // inside the driver, and release and reacquire the GIL.
     virtual void deallocate(const Place &place, Block block, Pending pending) noexcept = 0;
     // Returns cached memory of this resource and its upstreams to the driver.
     // Returns: the number of bytes.
