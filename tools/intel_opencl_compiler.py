@@ -3,7 +3,7 @@
 The compiler copies values computed before a barrier to the later blocks that use them, and has a
 table of these blocks. At the 48th block of a function the table is reallocated, and references
 into the old one are still read: a use after free. Builds of one text succeed, crash, or hang.
-src/kernel/compiler/emit_group.cpp keeps kernels below that number. That limit can be dropped once
+src/kernel/codegen/group.cpp keeps kernels below that number. That limit can be dropped once
 no build of a new version fails here.
 
     python tools/intel_opencl_compiler.py [BUILDS]

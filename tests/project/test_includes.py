@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+COMPILER = ("kernel/frontend", "kernel/ir", "kernel/passes", "kernel/codegen")
 # Room → the rooms whose headers it may include besides its own. A room that is not a key may not
 # exist.
 ROOMS = {
@@ -21,7 +22,11 @@ ROOMS = {
     "exchange": ("core", "device", "memory", "array"),
     "adapters": ("core", "device", "memory", "array", "exchange", "ffi"),
     "ffi": ("core",),
-    "kernel/compiler": ("core",),
+    "kernel/ir": ("core",),
+    "kernel/frontend": ("core", "kernel/ir"),
+    "kernel/passes": ("core", "kernel/ir"),
+    "kernel/codegen": ("core", "kernel/ir", "kernel/passes"),
+    "kernel": ("core", *COMPILER),
     "kernel/runtime": (
         "core",
         "device",
@@ -29,7 +34,8 @@ ROOMS = {
         "array",
         "exchange",
         "adapters",
-        "kernel/compiler",
+        "kernel",
+        *COMPILER,
     ),
     "python": ("core",),
 }
@@ -154,7 +160,15 @@ def test_every_include_points_down():
         ("src/memory/pool.cpp", "../array/strided.hpp"),
         ("src/exchange/suai.cpp", "Python.h"),
         ("src/array/array.cpp", "nanobind/nanobind.h"),
-        ("src/kernel/compiler/lower.cpp", "entrepot/device/device.hpp"),
+        ("src/kernel/ir/walk.hpp", "entrepot/kernel/frontend/syntax.hpp"),
+        ("src/kernel/ir/ranges.cpp", "kernel/passes/uniform.hpp"),
+        ("src/kernel/frontend/lowering.cpp", "kernel/passes/check.hpp"),
+        ("src/kernel/frontend/lowering.cpp", "entrepot/device/device.hpp"),
+        ("src/kernel/passes/optimise.cpp", "kernel/codegen/dialects.hpp"),
+        ("src/kernel/passes/reach.cpp", "entrepot/kernel/frontend/syntax.hpp"),
+        ("src/kernel/codegen/emitter.cpp", "kernel/frontend/typing.hpp"),
+        ("src/kernel/codegen/emitter.cpp", "entrepot/kernel/compiler.hpp"),
+        ("src/kernel/compiler.cpp", "entrepot/kernel/runtime/launch.hpp"),
         ("src/ffi/call.cpp", "entrepot/memory/memory.hpp"),
         ("src/memory/memory.cpp", "sycl/sycl.hpp"),
         ("src/device/registry.cpp", "cuda.h"),
@@ -191,6 +205,8 @@ def test_a_wrong_include_is_refused(path, include):
         ("src/backends/sycl/memory.cpp", "native.hpp"),
         ("src/array/copy.cpp", "array/strided.hpp"),
         ("src/array/copy.cpp", "sys/mman.h"),
+        ("src/kernel/codegen/emitter.hpp", "kernel/passes/check.hpp"),
+        ("src/kernel/compiler.cpp", "kernel/codegen/dialects.hpp"),
         ("python/bind/exchange/suai.cpp", "entrepot/exchange/suai.hpp"),
         ("python/bind/exchange/suai.cpp", "Python.h"),
         ("include/entrepot/python/caster.hpp", "nanobind/nanobind.h"),

@@ -21,6 +21,7 @@
 namespace entrepot::python {
 namespace {
 
+using kernel::ConstantArray;
 using namespace kernel::syntax;
 
 const Interned dtype_name = "dtype", item_name = "item", name_name = "__name__",

@@ -14,7 +14,9 @@
 #include "../scalar.hpp"
 #include "ranges.hpp"
 
-#include <entrepot/kernel/compiler/functions.hpp>
+#include <entrepot/kernel/compiler.hpp>
+#include <entrepot/kernel/frontend/functions.hpp>
+#include <entrepot/kernel/frontend/typed.hpp>
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>

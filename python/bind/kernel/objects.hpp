@@ -1,7 +1,7 @@
 // Names in a kernel that denote numba-dpex's work-items, groups and atomic references. These
 // objects do not exist at run time.
 #pragma once
-#include <entrepot/kernel/compiler/syntax.hpp>
+#include <entrepot/kernel/frontend/syntax.hpp>
 
 #include <string>
 #include <string_view>

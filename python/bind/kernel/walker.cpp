@@ -9,7 +9,7 @@
 #include "surroundings.hpp"
 
 #include <entrepot/core/closest.hpp>
-#include <entrepot/kernel/compiler/functions.hpp>
+#include <entrepot/kernel/frontend/functions.hpp>
 
 #include <nanobind/nanobind.h>
 
@@ -27,6 +27,7 @@ namespace entrepot::python {
 namespace {
 
 using kernel::CompileError;
+using kernel::ConstantArray;
 using kernel::Position;
 using namespace kernel::syntax;
 

@@ -4,7 +4,8 @@
 
 #include "guards.hpp"
 
-#include <entrepot/kernel/compiler/compiler.hpp>
+#include <entrepot/kernel/frontend/syntax.hpp>
+#include <entrepot/kernel/ir/error.hpp>
 
 #include <memory>
 #include <string>

@@ -1,5 +1,6 @@
 // Calculation: the integers that expressions of a kernel have for a work-item of one launch.
 #pragma once
+#include <entrepot/kernel/passes/accesses.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
 
 #include <array>

@@ -2,7 +2,7 @@
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/core/text.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
-#include <kernel/compiler/walk.hpp>
+#include <kernel/ir/walk.hpp>
 #include <kernel/runtime/calculation.hpp>
 #include <kernel/runtime/lost_updates.hpp>
 #include <kernel/runtime/value_of.hpp>
@@ -80,7 +80,7 @@ void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_it
 }
 
 // Line of the kernel's source with a caret, for messages.
-std::string source_line(const syntax::Function &function, std::int32_t line, std::size_t column) {
+std::string source_line(const Source &function, std::int32_t line, std::size_t column) {
     std::size_t start = 0;
     for (std::int32_t at = function.first_line; at < line && start != std::string::npos; ++at) {
         start = function.source.find('\n', start);
@@ -105,7 +105,7 @@ public:
     }
     void *data() const noexcept { return memory_.data(); }
 
-    void throw_if_any(const syntax::Function &function) const {
+    void throw_if_any(const Source &function) const {
         std::int64_t words[report_words];
         std::memcpy(words, memory_.data(), sizeof words);
         const auto [found, line, column, index, extent, first, second, third] =

@@ -1,4 +1,4 @@
-#include <kernel/compiler/walk.hpp>
+#include <kernel/ir/walk.hpp>
 #include <kernel/runtime/calculation.hpp>
 #include <kernel/runtime/lost_updates.hpp>
 

@@ -1,5 +1,6 @@
 // Checks whether several work-items of a launch change one element without an atomic.
 #pragma once
+#include <entrepot/kernel/passes/accesses.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
 
 #include <span>

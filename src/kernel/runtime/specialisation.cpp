@@ -1,3 +1,4 @@
+#include <entrepot/kernel/compiler.hpp>
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/array/launch.hpp>
-#include <entrepot/kernel/compiler/compiler.hpp>
+#include <entrepot/kernel/ir/types.hpp>
 
 #include <cstdint>
 #include <span>

@@ -1,5 +1,6 @@
 // Launches a specialisation with a suitable local range, ordered with all other work on its arrays.
 #pragma once
+#include <entrepot/kernel/frontend/syntax.hpp>
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
 #include <span>

@@ -3,6 +3,10 @@
 #pragma once
 #include <entrepot/core/renewed_mutex.hpp>
 #include <entrepot/device/program.hpp>
+#include <entrepot/kernel/codegen/emit.hpp>
+#include <entrepot/kernel/frontend/syntax.hpp>
+#include <entrepot/kernel/ir/target.hpp>
+#include <entrepot/kernel/ir/types.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
 #include <entrepot/kernel/runtime/plan.hpp>
 

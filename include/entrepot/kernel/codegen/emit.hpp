@@ -1,0 +1,66 @@
+// Source text of a compiled kernel, and the parameters that a launch passes to it.
+#pragma once
+#include <entrepot/core/dtype.hpp>
+#include <entrepot/kernel/ir/ir.hpp>
+#include <entrepot/kernel/ir/target.hpp>
+#include <entrepot/kernel/ir/types.hpp>
+#include <entrepot/kernel/passes/accesses.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace entrepot::kernel {
+
+// One parameter of the compiled function: the argument that it comes from and the part of it that
+// is passed.
+struct CompiledParameter {
+    enum class What : std::uint8_t {
+        pointer,  // to the first element (global), or EP_ARG_LOCAL: `argument`'s local memory
+        value,    // a scalar, of `dtype`
+        extent,   // of `dimension`, int64
+        stride,   // of `dimension`, in elements, int64
+        local,    // local memory sized at launch
+        scratch,  // EP_ARG_LOCAL: `dimension` bytes for each work-item of a group, for group
+                  // operations
+        arrays,   // EP_ARG_LOCAL: `dimension` bytes, for local.array that cannot be declared for
+                  // their size (CUDA and HIP)
+        global_size,  // of `dimension`, work-items, int64: the launch may have more, which do
+                      // nothing (CUDA and HIP; kernels that do not tell groups apart)
+        report,       // debug builds: a block of report_words int64, zeroed, in global memory
+    };
+    // Names of the enumerators of `What`, in declaration order.
+    static constexpr std::array<std::string_view, 9> names{"pointer", "value",       "extent",
+                                                           "stride",  "local",       "scratch",
+                                                           "arrays",  "global_size", "report"};
+    static_assert(names.size() == static_cast<std::size_t>(What::report) + 1);
+    What what = What::pointer;
+    std::uint32_t argument = 0;
+    std::uint64_t dimension = 0;
+    Dtype dtype{};
+};
+
+// Number of int64 words in a report: flag (0 or 1), line, column, index, extent, three global ids.
+inline constexpr std::size_t report_words = 8;
+
+struct Compiled {
+    std::string source;  // in the target's dialect
+    std::string name;    // of the function in it, as Program::kernel() finds it
+    std::vector<CompiledParameter> parameters;
+    std::vector<bool> read, written;  // by argument
+    bool uses_groups = false, has_barriers = false, prints = false;
+    std::uint64_t local_bytes = 0;        // of local.array, without local memory sized at launch
+    std::string options;                  // for the dialect's compiler
+    std::vector<Reach> reach;             // empty in debug builds, which check every index
+    std::vector<CertainAccess> accesses;  // likewise
+    std::vector<LostUpdate> lost_updates;
+};
+
+// Writes the source text. `reach`, `accesses` and `lost_updates` stay empty.
+Compiled emit(const ir::Module &module, const std::vector<ArgumentType> &arguments,
+              const Target &target);
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,18 @@
+// Front end: from the syntax tree of a kernel and the types of its arguments to the typed form.
+#pragma once
+#include <entrepot/kernel/frontend/syntax.hpp>
+#include <entrepot/kernel/ir/ir.hpp>
+#include <entrepot/kernel/ir/target.hpp>
+#include <entrepot/kernel/ir/types.hpp>
+
+#include <memory>
+#include <vector>
+
+namespace entrepot::kernel {
+
+// Builds the typed form.
+// Throws: CompileError if the types cannot be determined.
+ir::Module typed(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target);
+
+}  // namespace entrepot::kernel

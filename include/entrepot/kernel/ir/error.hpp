@@ -1,0 +1,32 @@
+// Error in the source of a kernel.
+#pragma once
+#include <entrepot/core/error.hpp>
+#include <entrepot/kernel/ir/ir.hpp>
+#include <entrepot/kernel/ir/source.hpp>
+
+#include <string_view>
+
+namespace entrepot::kernel {
+
+// Error in a kernel, of kind `kernel`, with this message:
+//
+//     file:line: what is wrong; what to write instead
+//         the source line
+//         ^^^^^ under the relevant part
+//
+// An error about two places shows the second one afterwards. An error in a device function lists
+// the calls that led to it.
+class CompileError : public Error {
+public:
+    CompileError(const Source &function, Position at, std::string_view message);
+    CompileError(const Source &function, Position at, std::string_view message, Position other,
+                 std::string_view about_other);
+    // For a place in the typed form. Lists the calls that were inlined to reach it.
+    CompileError(const ir::Place &place, std::string_view message);
+    CompileError(const ir::Place &place, std::string_view message, const ir::Place &other,
+                 std::string_view about_other);
+    // Copy of `found` that adds the call at `at` in `caller`.
+    CompileError(const CompileError &found, const Source &caller, Position at);
+};
+
+}  // namespace entrepot::kernel

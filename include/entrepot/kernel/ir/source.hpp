@@ -1,0 +1,33 @@
+// Parts of a Python function's source that its typed form refers to: positions and text for
+// messages, and captured arrays.
+#pragma once
+#include <entrepot/core/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace entrepot::kernel {
+
+// Source position. Lines count from 1, columns from 0 in bytes of UTF-8, as in Python's ast.
+struct Position {
+    std::int32_t line = 0, column = 0, end_line = 0, end_column = 0;
+};
+
+// A Python function, as messages show it.
+struct Source {
+    std::string name;
+    std::string file;    // as shown in messages
+    std::string source;  // the text from line first_line on
+    std::int32_t first_line = 1;
+};
+
+// A captured NumPy array: its elements in row-major order, as bytes.
+struct ConstantArray {
+    Dtype dtype;
+    std::vector<std::int64_t> shape;
+    std::vector<std::byte> bytes;
+};
+
+}  // namespace entrepot::kernel

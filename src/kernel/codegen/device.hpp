@@ -1,0 +1,97 @@
+// Emitter of OpenCL C, SYCL source, CUDA C++ and HIP C++. A kernel is a function that one work-item
+// runs.
+#pragma once
+#include "kernel/codegen/emitter.hpp"
+#include "kernel/passes/signs.hpp"
+
+namespace entrepot::kernel {
+
+class DeviceEmitter : public Emitter {
+public:
+    using Emitter::Emitter;
+
+protected:
+    bool is(Dialect dialect) const { return dialect_.dialect == dialect; }
+    bool is_cuda_like() const { return is(Dialect::cuda) || is(Dialect::hip); }
+
+    void write_kernel(const ir::Function &kernel) override;
+    std::string prologue() override;
+    std::string options() const override;
+    Spelled index(const ir::Expression &expression) override;
+    std::string atomic(const ir::Expression &expression) override;
+    std::string private_qualifier(const ir::Root &root) const override;
+    std::string first_report() const override;
+    bool mixes_negated() const override;
+    std::string negating(Dtype dtype) override;
+    std::string hiding(const ir::Expression &factor) override;
+    std::string keeping_products() const override;
+    std::string inverting(Dtype dtype) override;
+    void write_group_function(const ir::Statement &statement) override;
+    void write_barrier(const ir::Statement &statement) override;
+    void write_fence(const ir::Statement &statement) override;
+    void write(const ir::Statement &statement) override;
+    using Emitter::write;
+    std::string root_argument(ir::RootId root) override;
+    void add_hidden_parameters(std::vector<std::string> &parameters) override;
+    void add_hidden_arguments(std::vector<std::string> &arguments, const ir::Function &) override;
+
+private:
+    std::string dimension(std::uint32_t number) const;
+    std::vector<std::string> parameters_of(const ir::Function &kernel);
+    void add_array(const ir::Function &kernel, ir::RootId root,
+                   std::vector<std::string> &parameters);
+    void write_local_arrays(const ir::Function &kernel);
+    void write_launch_memory(const ir::Function &kernel);
+    std::vector<ir::RootId> own_local_arrays(const ir::Function &kernel) const;  // by local.array
+    std::uint64_t own_local_bytes(const ir::Function &kernel) const;
+    std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
+
+    bool merges_places() const;
+    std::string carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits);
+    bool hides_inversions() const;
+    std::string unknown_zero();
+    bool uses_sub_groups() const;
+    std::string volatile_load(const ir::Root &root, const std::string &at) const;
+    std::string pointer_to_changing(const ir::Root &root) const;
+    std::string opencl_atomic(const ir::Expression &expression, const std::string &given,
+                              const std::vector<std::string> &values);
+    std::string sycl_atomic(const ir::Expression &expression,
+                            const std::vector<std::string> &values);
+    std::string cuda_atomic(const ir::Expression &expression, const std::string &at,
+                            const std::vector<std::string> &values);
+    std::string swap_loop(const ir::Expression &expression, const std::string &at,
+                          const std::vector<std::string> &values);
+
+    static bool has_few_blocks(const ir::Function &kernel);
+    std::string group_call(const ir::Statement &statement);
+    std::string sycl_group(const ir::Expression &call, const std::vector<std::string> &values);
+    std::string cuda_group(const ir::Expression &call, const std::vector<std::string> &values);
+    std::string opencl_group(const ir::Expression &call, const std::vector<std::string> &values);
+    std::string lane_of(const std::string &place);
+    void carry_this_item();
+    void carry_linear_ids();
+    std::string carry_warp_function(const std::string &name, const std::string &operation,
+                                    Dtype dtype);
+    std::string carry_block_function(const std::string &name, const std::string &operation,
+                                     Dtype dtype);
+    std::string carry_nan_beside(const std::string &called, const std::string &group,
+                                 const std::string &unordered, const std::string &found,
+                                 Dtype dtype);
+    std::string carry_scratch_function(const std::string &name, const std::string &operation,
+                                       Dtype dtype, bool in_sub_group);
+
+    // True if a launch may round up the number of work-items to fill its blocks. Surplus work-items
+    // do nothing.
+    bool is_guarded() const { return is_cuda_like() && !module_.uses_groups; }
+    bool passes_global_sizes() const;
+
+    const bool inlines_group_functions_ = has_few_blocks(module_.kernel());
+    std::map<const ir::Function *, Signs> signs_;
+    std::set<std::string> pragmas_;
+    std::string scratch_;
+    std::uint32_t scratch_bytes_ = 0;
+    std::uint64_t group_functions_bytes_ = 0;  // bytes of local memory that they declare
+    bool launches_arrays_ = false;             // local.array uses the launch's dynamic memory
+};
+
+}  // namespace entrepot::kernel

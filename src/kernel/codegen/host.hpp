@@ -1,0 +1,111 @@
+// Emitter of host C++, in the form that the host's backend calls.
+#pragma once
+#include "kernel/codegen/emitter.hpp"
+#include "kernel/passes/split.hpp"
+
+#include <initializer_list>
+#include <optional>
+#include <utility>
+
+namespace entrepot::kernel {
+
+// Work-items of a sub-group if the target does not specify it.
+inline constexpr std::uint32_t usual_sub_group = 32;
+inline constexpr const char *int64_name = "long long";
+
+using Index = std::pair<std::string, std::uint32_t>;  // of ir::Op::index
+
+class HostEmitter : public Emitter {
+public:
+    using Emitter::Emitter;
+
+protected:
+    void write_kernel(const ir::Function &kernel) override;
+    std::string prologue() override;
+    std::string options() const override;
+    Spelled index(const ir::Expression &expression) override;
+    std::string atomic(const ir::Expression &expression) override;
+    std::string first_report() const override;
+    void write_group_function(const ir::Statement &statement) override;
+    void write_barrier(const ir::Statement &) override {}
+    void write_fence(const ir::Statement &statement) override;
+    void write_return(const ir::Statement &statement) override;
+    void begin_round(const ir::Statement &loop) override;
+    std::string element(ir::RootId root, const ir::Expression &offset) override;
+    std::string variable(ir::VariableId id) override;
+    std::string root_argument(ir::RootId root) override;
+    void add_hidden_parameters(std::vector<std::string> &parameters) override;
+    void add_hidden_arguments(std::vector<std::string> &arguments,
+                              const ir::Function &callee) override;
+
+private:
+    struct Kept {
+        std::string name;
+        std::string type;
+        std::uint64_t size, count;  // bytes of an element, elements of a work-item
+    };
+
+    std::uint32_t sub_group() const {
+        return target_.sub_group_size != 0 ? target_.sub_group_size : usual_sub_group;
+    }
+    std::uint32_t dimensions() const { return target_.dimensions; }
+
+    std::vector<std::string> parameters_of(const ir::Function &kernel,
+                                           std::vector<std::string> &arguments);
+    void write_wrapper(const ir::Function &kernel, const std::vector<std::string> &arguments,
+                       const std::string &called);
+
+    // Loops for kernels that do not tell groups apart
+    void write_items(const ir::Function &kernel);
+    void write_innermost_items(const ir::Function &kernel, const std::string &in_step,
+                               const std::string &first, const std::string &last);
+    // Several work-items of such a loop, interleaved: host_in_step.cpp
+    struct Lanes;
+    bool goes_in_step() const;
+    std::string write_in_step(const std::string &flag, const std::string &inner,
+                              const std::string &first, const std::string &last);
+    void open_lanes(const Lanes &given, bool asks_id, const char *by,
+                    std::initializer_list<const Declarations::Variables *> touched);
+    void write_part(const Lanes &given, const ir::Row &row, const Declarations::Variables &touched);
+    bool asks_for(const std::string &inner, const ir::Row &row) const;
+    void write_starts(const Lanes &given);
+    void write_extremes(const Lanes &given);
+    void write_round(const Lanes &given);
+    void write_common_rounds(const Lanes &given);
+    void write_rest(const Lanes &given);
+    // Groups
+    void write_groups(const ir::Function &kernel);
+    void write_pieces(const std::vector<ir::Statement> &list);
+    void keep_from_vectors();
+    void write_region(const Split::Region &region);
+    void write_of_group(const ir::Statement &statement);
+    void open_items(const std::set<Index> &used, bool needs_item);
+    void close_items();
+    void write_recomputed(const Split::Region &region);
+    void collect_recomputed(ir::VariableId id, std::vector<ir::VariableId> &order) const;
+    void plan_kept(const ir::Function &kernel);
+
+    void body_of_item(const ir::Row &row, const Declarations::Variables &local,
+                      std::set<ir::RootId> private_arrays);
+    std::string product(const char *name, std::uint32_t from) const;
+    std::set<Index> indices_of(const ir::Row &row) const;
+    void collect_indices(const ir::Expression &expression, std::set<Index> &found) const;
+    const std::set<Index> &indices_of(const ir::Function &function) const;
+    std::string name_of_index(const Index &index) const {
+        return index.first +
+               (index.first.starts_with("sub_group") || index.first == "num_sub_groups"
+                    ? ""
+                    : std::to_string(index.second));
+    }
+
+    std::optional<Split> split_;
+    // Code for the whole group; ids are those of its first work-item.
+    bool by_group_ = false;
+    std::string return_, group_return_;  // statement for a return of a work-item, and of the group
+    std::map<ir::VariableId, Kept> kept_variables_;
+    std::map<ir::RootId, Kept> kept_arrays_;
+    std::uint64_t private_bytes_ = 0;
+    mutable std::map<const ir::Function *, std::set<Index>> indices_;
+};
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,46 @@
+// The driver of the compiler: calls the front end, the passes and the code generation in this
+// order.
+#include <entrepot/kernel/compiler.hpp>
+#include <entrepot/kernel/frontend/typed.hpp>
+
+#include "kernel/codegen/dialects.hpp"
+#include "kernel/ir/module.hpp"
+#include "kernel/passes/check.hpp"
+#include "kernel/passes/optimise.hpp"
+
+#include <utility>
+
+namespace entrepot::kernel {
+
+ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target) {
+    ir::Module module = typed(kernel, arguments, target);
+    check_target(module, target);
+    inline_for_groups(module);
+    ir::drop_uncalled(module);
+    ir::make_names_unique(module);
+    summarise(module);
+    module.checks_bounds = target.debug;
+    check_local_memory(module, target);
+    check_uniform(module);
+    ir::verify(module);
+    return module;
+}
+
+Compiled compile(const std::shared_ptr<const syntax::Function> &kernel,
+                 const std::vector<ArgumentType> &arguments, const Target &target) {
+    ir::Module module = lower(kernel, arguments, target);
+    std::vector<Reach> reach;
+    std::vector<CertainAccess> accesses;
+    if (!target.debug)
+        find_certain_accesses(module, reach, accesses);
+    std::vector<LostUpdate> lost_updates = lost_updates_of(module, target.dimensions);
+    optimise(module, dialect_row(target.dialect).integers);
+    Compiled compiled = emit(module, arguments, target);
+    compiled.reach = std::move(reach);
+    compiled.accesses = std::move(accesses);
+    compiled.lost_updates = std::move(lost_updates);
+    return compiled;
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,298 @@
+// Calls: resolves the callee and its arguments.
+#include "kernel/frontend/lowering.hpp"
+
+#include <entrepot/core/closest.hpp>
+
+#include <algorithm>
+#include <iterator>
+
+namespace entrepot::kernel {
+
+namespace {
+
+struct Parameter {
+    std::string_view name;
+    bool may_be_left_out = false, takes_the_rest = false;
+};
+
+std::vector<Parameter> parameters_of(const FunctionRow &row) {
+    std::vector<Parameter> parameters;
+    for (std::string_view rest = row.parameters; !rest.empty();) {
+        const std::size_t comma = rest.find(", ");
+        Parameter parameter{rest.substr(0, comma)};
+        rest = comma == rest.npos ? std::string_view{} : rest.substr(comma + 2);
+        if ((parameter.takes_the_rest = parameter.name.starts_with('*')))
+            parameter.name.remove_prefix(1);
+        if ((parameter.may_be_left_out = parameter.name.ends_with('=')))
+            parameter.name.remove_suffix(1);
+        parameters.push_back(parameter);
+    }
+    return parameters;
+}
+
+// The functions of Python and NumPy whose arguments may be named in Python, too.
+constexpr std::string_view with_named_arguments[] = {
+    "cmath.isclose", "complex", "math.isclose", "math.prod", "numpy.clip", "pow", "round"};
+
+bool takes_names(const FunctionRow &row) {
+    const bool is_of_entrepot = row.rule == Rule::index || row.rule == Rule::array ||
+                                row.rule == Rule::barrier || row.rule == Rule::atomic ||
+                                row.rule == Rule::group || row.rule == Rule::print;
+    return is_of_entrepot ||
+           std::ranges::find(with_named_arguments, row.name) != std::end(with_named_arguments);
+}
+
+// Names of the table that start with `module`, without that prefix.
+std::vector<std::string> names_in(std::string_view module) {
+    std::vector<std::string> names;
+    for (const FunctionRow &row : functions())
+        if (row.name.starts_with(module))
+            names.emplace_back(row.name.substr(module.size()));
+    return names;
+}
+
+std::string listed(const std::vector<std::string> &names) {
+    std::string text;
+    for (const std::string &name : names)
+        text += (text.empty() ? "" : &name == &names.back() ? " and " : ", ") + name;
+    return text;
+}
+
+std::string meant_in(std::string_view module, std::string_view name) {
+    return did_you_mean(name.substr(module.size()), names_in(module));
+}
+
+// Suggestion for a function that is not in the table.
+std::string instead_of(const std::string &name) {
+    if (name == "enumerate" || name == "zip")
+        return "write `for i in range(len(x))` and take x[i]";
+    if (name == "sum" || name == "any" || name == "all")
+        return "write a loop with a variable, or a group function such as group.reduce(x, \"add\")";
+    if (name == "tuple")
+        return "write the items in parentheses";
+    if (name == "AtomicRef")
+        return "an AtomicRef is named, `ref = AtomicRef(array, index)`, or one of its methods is "
+               "called at once, "
+               "`AtomicRef(array, index).fetch_add(1)`";
+    if (name.starts_with("cmath."))
+        return "of cmath kernels have " + listed(names_in("cmath.")) + meant_in("cmath.", name);
+    if (name.starts_with("math."))
+        return "of math kernels have " + listed(names_in("math.")) + meant_in("math.", name);
+    if (name.starts_with("numpy."))
+        return "of NumPy's functions kernels have those of single numbers, such as numpy.sqrt; "
+               "write a loop for the others" +
+               meant_in("numpy.", name);
+    return "kernels have Python's abs, min, max, round, divmod, pow, len, int, float, bool, "
+           "complex, print, range and the "
+           "functions of math and cmath";
+}
+
+}  // namespace
+
+Value Lowering::value_of_call(const Node &node) {
+    const Node &callee = *node.operands[0];
+    if (callee.kind == Kind::builtin) {
+        const FunctionRow *const row = find_function(callee.text);
+        if (!row)
+            refuse(callee.at,
+                   "there is no `" + callee.text + "` in a kernel; " + instead_of(callee.text));
+        return call_builtin(node, *row);
+    }
+    if (callee.kind == Kind::attribute)
+        return call_method(node, callee);
+    const Value function = settled_value(callee);
+    if (function.kind == Value::Kind::function)
+        return call_function(node, function.callee);
+    if (function.kind == Value::Kind::dtype)
+        return call_dtype(node, function.dtype);
+    refuse(
+        callee.at,
+        function.type_name() +
+            " is not a function; kernels call functions of the table, dtypes and @func functions");
+}
+
+Value Lowering::call_builtin(const Node &node, const FunctionRow &row) {
+    const std::vector<const Node *> arguments = arguments_of(node, row);
+    switch (row.rule) {
+    case Rule::index:
+        return call_index(row, node, arguments);
+    case Rule::floating:
+    case Rule::whole:
+    case Rule::predicate:
+    case Rule::numeric:
+        return call_math(row, node, arguments);
+    case Rule::integral:
+    case Rule::counting:
+        return call_integral(row, node, arguments);
+    case Rule::complex:
+        return call_complex(row, scalar_value(*arguments[0]), node.at);
+    case Rule::analytic:
+        return call_analytic(row, scalar_value(*arguments[0]), node.at);
+    case Rule::conversion:
+        return call_conversion(row, node, arguments);
+    case Rule::expanded:
+        return call_expanded(row, node, arguments);
+    case Rule::array:
+        return call_array(row, node, arguments);
+    case Rule::barrier:
+        return call_barrier(row, node, arguments);
+    case Rule::atomic:
+        return call_atomic(row, node, arguments);
+    case Rule::group:
+        return call_group(row, node, arguments);
+    case Rule::print:
+        return call_print(row, node);
+    case Rule::range:
+        refuse(node.at, "range() stands only behind the `in` of a for loop");
+    }
+    return {};
+}
+
+// One entry for each parameter of the row, nullptr if omitted; additional arguments follow.
+std::vector<const syntax::Node *> Lowering::arguments_of(const Node &node,
+                                                         const FunctionRow &row) const {
+    const std::vector<Parameter> parameters = parameters_of(row);
+    const std::string name = "`" + std::string(row.name) + "(" + std::string(row.parameters) + ")`";
+    const bool takes_the_rest = !parameters.empty() && parameters.back().takes_the_rest;
+    const std::size_t named = parameters.size() - (takes_the_rest ? 1 : 0);
+    std::vector<const Node *> arguments(named);
+    for (std::size_t i = 0; i + 1 < node.operands.size(); ++i) {
+        const Node *const operand = node.operands[i + 1].get();
+        const std::string &keyword = node.names.size() > i ? node.names[i] : std::string();
+        std::size_t place = i;
+        if (!keyword.empty()) {
+            if (!takes_names(row))
+                refuse(operand->at,
+                       name + " takes its arguments by their places, as in Python: leave `" +
+                           keyword + "=` out");
+            const auto found = std::ranges::find(parameters, keyword, &Parameter::name);
+            place = static_cast<std::size_t>(found - parameters.begin());
+            if (place >= named)
+                refuse(operand->at, name + " has no argument `" + keyword + "`");
+        }
+        if (place >= named && takes_the_rest) {
+            arguments.push_back(operand);
+            continue;
+        }
+        if (place >= named)
+            refuse(operand->at, sentence_of(name, " takes at most ", named, " arguments"));
+        if (arguments[place])
+            refuse(operand->at,
+                   name + " is given `" + std::string(parameters[place].name) + "` twice");
+        arguments[place] = operand;
+    }
+    for (std::size_t i = 0; i < named; ++i)
+        if (!arguments[i] && !parameters[i].may_be_left_out)
+            refuse(node.at, name + " is not given `" + std::string(parameters[i].name) + "`");
+    return arguments;
+}
+
+std::vector<Value> Lowering::scalars_of(std::span<const Node *const> arguments) {
+    std::vector<Value> values;
+    for (const Node *const argument : arguments) {
+        const Mark before = mark();
+        Value value = scalar_value(*argument);
+        for (Value &earlier : values)
+            keep_before(earlier, before);
+        values.push_back(std::move(value));
+    }
+    return values;
+}
+
+std::int64_t Lowering::literal_of(const Node &node, const std::string &what) {
+    const Value value = settled_value(node);
+    const auto literal = value.is_scalar() ? build::constant_of(value.expression) : std::nullopt;
+    if (!literal)
+        refuse(
+            node.at,
+            what +
+                " is known when compiled: write an integer literal or a captured constant, not " +
+                value.type_name());
+    return *literal;
+}
+
+std::string Lowering::text_of(const Node &node, const std::string &what) {
+    const Value value = settled_value(node);
+    if (value.kind != Value::Kind::text)
+        refuse(node.at,
+               what + " is a string, known when compiled, but this is " + value.type_name());
+    return value.text;
+}
+
+Dtype Lowering::dtype_of(const Node &node) {
+    const Value value = settled_value(node);
+    std::optional<Dtype> dtype;
+    if (value.kind == Value::Kind::dtype)
+        dtype = value.dtype;
+    else if (value.kind == Value::Kind::text)
+        dtype = dtype_from_name(value.text);
+    else if (value.kind == Value::Kind::builtin && find_function(value.text) &&
+             find_function(value.text)->rule == Rule::conversion)
+        dtype = python_dtype(value.text);
+    if (!dtype)
+        refuse(node.at,
+               "a dtype is expected here, such as float32, but this is " + value.type_name());
+    if (!is_number(*dtype))
+        refuse(node.at, "kernels do not calculate with " + name_of(*dtype) +
+                            "; take one of bool, (u)int8 … (u)int64, float16 … "
+                            "float64, bfloat16, complex64 and complex128");
+    return *dtype;
+}
+
+// dtype of Python's own types.
+Dtype Lowering::python_dtype(const std::string &name) const {
+    const Weak weak = name == "bool"    ? Weak::boolean
+                      : name == "int"   ? Weak::integer
+                      : name == "float" ? Weak::floating
+                                        : Weak::complex;
+    return weak_scalar(weak, target_).dtype;
+}
+
+Value Lowering::call_dtype(const Node &node, Dtype dtype) {
+    if (node.operands.size() != 2 || (!node.names.empty() && !node.names[0].empty()))
+        refuse(node.at, name_of(dtype) + "(x) converts one number");
+    if (!is_number(dtype))
+        refuse(node.operands[0]->at, "kernels do not calculate with " + name_of(dtype));
+    return cast(dtype, scalar_value(*node.operands[1]), node.at);
+}
+
+Value Lowering::cast(Dtype dtype, const Value &value, Position at) {
+    if (is_complex(value.expression.type.dtype) && !is_complex(dtype) && !is_boolean(dtype))
+        refuse(at, "a complex number cannot become a " + name_of(dtype) +
+                       "; take .real, .imag or abs(...)");
+    if (value.is_literal() || value.expression.type.dtype != dtype)
+        return as(value, dtype);
+    return made(value.expression);
+}
+
+Value Lowering::call_method(const Node &node, const Node &callee) {
+    const Value object = settled_value(*callee.operands[0]);
+    if (object.is_scalar() && callee.text == "conjugate" && node.operands.size() == 1)
+        return call_complex(*find_function("numpy.conjugate"), object, node.at);
+    if (callee.text == "dtype")
+        return call_dtype(node, value_of_attribute(callee).dtype);
+    if (callee.text == "astype" && object.is_scalar() && node.operands.size() == 2)
+        return cast(dtype_of(*node.operands[1]), object, node.at);
+    refuse(callee.at, object.type_name() + " has no method `" + callee.text + "` in a kernel; " +
+                          (object.kind == Value::Kind::array
+                               ? "write a loop over its elements"
+                               : "numbers have conjugate(), and are converted as in float32(x)"));
+}
+
+Value Lowering::call_index(const FunctionRow &row, const Node &node,
+                           std::span<const Node *const> arguments) {
+    ir::Expression made_index = build::of(ir::Op::index, scalar_type(dtypes::int64), node.at, {});
+    made_index.text = row.text;
+    if (!arguments.empty() && arguments[0]) {
+        const std::int64_t dimension = literal_of(*arguments[0], "a dimension");
+        if (dimension < 0 || dimension > 2)
+            refuse(arguments[0]->at, sentence_of("there is no dimension ", dimension,
+                                                 "; a launch has dimensions 0, 1 and 2"));
+        made_index.number = static_cast<std::uint32_t>(dimension);
+        if (node.text != "linear")
+            unit_.module.dimensions = std::max(unit_.module.dimensions, made_index.number + 1);
+    }
+    return made(std::move(made_index));
+}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,323 @@
+// Device functions: compiled once for each combination of argument types and literals.
+#include "kernel/frontend/lowering.hpp"
+
+#include <entrepot/core/closest.hpp>
+
+#include <algorithm>
+
+namespace entrepot::kernel {
+
+namespace {
+
+std::vector<std::string> names_of(const std::vector<syntax::Parameter> &parameters) {
+    std::vector<std::string> names;
+    for (const syntax::Parameter &parameter : parameters)
+        names.push_back(parameter.name);
+    return names;
+}
+
+bool is_passed(const Value &argument) { return argument.is_scalar() && !argument.is_literal(); }
+
+// True if code compiled for one argument serves the other, too.
+bool alike(const Value &a, const Value &b) {
+    if (a.kind != b.kind || is_passed(a) != is_passed(b))
+        return false;
+    switch (a.kind) {
+    case Value::Kind::scalar:
+        return a.scalar() == b.scalar() && a.is_natural == b.is_natural &&
+               a.is_count == b.is_count &&
+               (is_passed(a) || a.expression.value == b.expression.value);
+    case Value::Kind::array:
+        return a.view->type == b.view->type;
+    case Value::Kind::tuple:
+        return std::ranges::equal(a.items, b.items, alike);
+    default:
+        return a.text == b.text && a.dtype == b.dtype && a.callee == b.callee;
+    }
+}
+
+// Appends the values of the parameters to which an argument is flattened, in order.
+void pass(const Value &argument, ir::Expression &call) {
+    if (is_passed(argument))
+        call.operands.push_back(argument.expression);
+    for (const Value &item : argument.items)
+        pass(item, call);
+    if (argument.kind != Value::Kind::array)
+        return;
+    const View &view = *argument.view;
+    call.roots.push_back(view.root);
+    call.operands.push_back(view.offset);
+    if (view.type.shape.empty())
+        call.operands.insert(call.operands.end(), view.extents.begin(), view.extents.end());
+    if (!view.type.contiguous)
+        call.operands.insert(call.operands.end(), view.strides.begin(), view.strides.end());
+}
+
+}  // namespace
+
+// ---------------------------------------------------------------- the caller
+
+Value Lowering::call_function(const Node &node,
+                              const std::shared_ptr<const syntax::Function> &callee) {
+    const std::vector<Value> arguments = arguments_for(node, *callee);
+    const Parameterised compiled = compiled_for(callee, arguments, node.at);
+    Value result = compiled.result;
+    result.at = node.at;
+    result.expression.at = node.at;
+    result.expression.op = ir::Op::call;
+    result.expression.id = compiled.id;
+    result.varies = is_varying(result);
+    if (result.kind == Value::Kind::none)
+        result.callee = callee;
+    for (const Value &argument : arguments)
+        pass(argument, result.expression);
+    result.has_effect = compiled.has_effect || result.kind == Value::Kind::tuple;
+    changes_memory_ = changes_memory_ || compiled.has_effect;
+    return result;
+}
+
+std::vector<Value> Lowering::arguments_for(const Node &node, const syntax::Function &callee) {
+    const auto &parameters = callee.parameters;
+    std::vector<Value> values = values_in_order(std::span(node.operands).subspan(1));
+    std::vector<Value> arguments(parameters.size());
+    std::vector<bool> given(parameters.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::string keyword = node.names.size() > i ? node.names[i] : "";
+        std::size_t place = i;
+        if (!keyword.empty())
+            place = static_cast<std::size_t>(
+                std::ranges::find(parameters, keyword, &syntax::Parameter::name) -
+                parameters.begin());
+        if (place >= parameters.size())
+            refuse(values[i].at, keyword.empty()
+                                     ? sentence_of("`", callee.name, "` takes ", parameters.size(),
+                                                   " arguments, but ", values.size(), " are given")
+                                     : "`" + callee.name + "` has no argument `" + keyword + "`" +
+                                           did_you_mean(keyword, names_of(parameters)));
+        if (given[place])
+            refuse(values[i].at,
+                   "`" + callee.name + "` is given `" + parameters[place].name + "` twice");
+        given[place] = true;
+        arguments[place] = std::move(values[i]);
+        Value &argument = arguments[place];
+        argument.is_natural = is_passed(argument) && proved(argument.expression).is_natural();
+        argument.is_count = is_passed(argument) && is_natural(assumed(argument.expression));
+    }
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (!given[i])
+            refuse(node.at, "`" + callee.name + "` is not given `" + parameters[i].name + "`");
+    return arguments;
+}
+
+void Lowering::refuse_recursion(const syntax::Function &callee, Position at) const {
+    const auto first = std::ranges::find(unit_.open, &callee);
+    if (first == unit_.open.end())
+        return;
+    std::string circle;
+    for (auto each = first; each != unit_.open.end(); ++each)
+        circle += "`" + (*each)->name + "` calls ";
+    refuse(at, "a function may not call itself on a device: " + circle + "`" + callee.name +
+                   "`; write a loop");
+}
+
+Parameterised Lowering::compiled_for(const std::shared_ptr<const syntax::Function> &callee,
+                                     const std::vector<Value> &arguments, Position at) {
+    refuse_recursion(*callee, at);
+    const auto found = std::ranges::find_if(unit_.compiled, [&](const Parameterised &each) {
+        return each.function == callee && std::ranges::equal(each.arguments, arguments, alike);
+    });
+    if (found != unit_.compiled.end())
+        return *found;
+    Parameterised made_function{callee, arguments, 0, {}, false};
+    unit_.open.push_back(callee.get());
+    ir::Function function = compiled_function(made_function, at);
+    unit_.open.pop_back();
+    made_function.id = static_cast<std::uint32_t>(unit_.module.functions.size());
+    unit_.module.functions.push_back(std::move(function));
+    unit_.compiled.push_back(made_function);
+    return made_function;
+}
+
+// Adds the call to an error found in the function.
+ir::Function Lowering::compiled_function(Parameterised &wanted, Position at) {
+    try {
+        return Lowering(unit_, wanted.function, false)
+            .device_function(wanted.arguments, wanted.result, wanted.has_effect);
+    } catch (const CompileError &error) {
+        throw CompileError(error, *source_, at);
+    }
+}
+
+// ---------------------------------------------------------------- the function
+
+ir::Function Lowering::device_function(const std::vector<Value> &arguments, Value &result,
+                                       bool &has_effect) {
+    const auto &parameters = source_->parameters;
+    ir::Function function = walked_until_settled(
+        [&] {
+            for (std::size_t i = 0; i < parameters.size(); ++i)
+                bind_passed(parameters[i].name, parameters[i].at, arguments[i]);
+        },
+        0);
+    const Position named{source_->first_line, 0, source_->first_line, 0};
+    set_result_type(result, source_->body.empty() ? named : source_->body.back()->at);
+    function.returns = result.expression.type;
+    has_effect = changes_memory_;
+    return function;
+}
+
+void Lowering::bind_passed(const std::string &name, Position at, const Value &passed) {
+    if (is_passed(passed)) {
+        const auto least = passed.is_count ? std::optional(Assumed{0}) : std::nullopt;
+        const ir::VariableId id = bind_scalar_argument(name, at, places_++, passed.scalar(), least);
+        const auto known = known_.find(name);
+        if (const auto all = all_of(passed.scalar().dtype);
+            all && passed.is_natural && known != known_.end() && known->second.assignments == 1)
+            proved_[id] = kernel::Range{0, all->most};
+        return;
+    }
+    if (passed.kind == Value::Kind::array)
+        return bind_passed_array(name, at, *passed.view);
+    const bool is_assigned = assigned_in(source_->body).contains(name);
+    if (passed.kind == Value::Kind::tuple) {
+        Value items = passed;
+        for (std::size_t i = 0; i < items.items.size(); ++i) {
+            // Not a valid name of the source.
+            const std::string item = name + "." + std::to_string(i);
+            bind_passed(item, at, passed.items[i]);
+            Node read;
+            read.kind = Kind::name;
+            read.text = item;
+            read.at = at;
+            items.items[i] = value_of_name(read);
+        }
+        bound_[name] = items;
+    } else {
+        bound_[name] = passed;
+        bound_[name].at = at;
+    }
+    if (is_assigned) {
+        const Value value = bound_[name];
+        bound_.erase(name);
+        assign_name(name, at, value);
+    }
+}
+
+ir::VariableId Lowering::new_parameter(const std::string &name, Position at) {
+    const ir::VariableId id = new_variable(name, scalar_type(dtypes::int64), at);
+    function_.variables[id].parameter = places_++;
+    return id;
+}
+
+void Lowering::bind_passed_array(const std::string &name, Position at, const View &passed) {
+    ir::Root root;
+    root.name = name;
+    root.type = passed.type;
+    root.at = at;
+    root.parameter = places_++;
+    const ir::RootId id = new_root(std::move(root));
+    const auto parameter = [&](const std::string &part) {
+        return build::variable(new_parameter(name + "_" + part, at), scalar_type(dtypes::int64),
+                               at);
+    };
+    View view{
+        id, passed.type, parameter("offset"), {}, std::vector<ir::Expression>(passed.type.ndim)};
+    const std::uint32_t ndim = passed.type.ndim;
+    for (std::uint32_t i = 0; i < ndim; ++i) {
+        const bool is_known = !passed.type.shape.empty();
+        view.extents.push_back(is_known ? build::integer(passed.type.shape[i], at)
+                                        : parameter("extent" + std::to_string(i)));
+        if (!is_known)
+            bound_extent(view.extents.back().id);
+    }
+    for (std::uint32_t i = 0; i < ndim && !passed.type.contiguous; ++i)
+        view.strides[i] = parameter("stride" + std::to_string(i));
+    for (std::uint32_t i = ndim; i-- > 0 && passed.type.contiguous;)
+        view.strides[i] = i + 1 < ndim ? build::product(view.extents[i + 1], view.strides[i + 1])
+                                       : build::integer(1, at);
+    Value value;
+    value.kind = Value::Kind::array;
+    value.at = at;
+    value.view = std::make_shared<const View>(std::move(view));
+    if (assigned_in(source_->body).contains(name))
+        assign_name(name, at, value);
+    else
+        bound_[name] = value;
+}
+
+// The result is an unnamed slot.
+void Lowering::return_value(const Value &value, Position at) {
+    if (value.kind == Value::Kind::none) {
+        empty_return_ = empty_return_.value_or(at);
+        emit(ir::Act::return_, at);
+        return;
+    }
+    const bool is_tuple = value.kind == Value::Kind::tuple;
+    const std::vector<Value> items = is_tuple ? value.items : std::vector{value};
+    for (const Value &item : items)
+        if (!item.is_scalar())
+            refuse(value.at.line ? value.at : at,
+                   "a device function returns a number or a tuple of numbers, but here it is " +
+                       (item.kind == Value::Kind::tuple
+                            ? "a tuple within a tuple; write its items one by one"
+                            : item.type_name() +
+                                  "; to return an array, take one as an argument and write to it"));
+    Slot &found = found_[""];
+    if (found.form == Slot::Form::unknown) {
+        found.form = is_tuple ? Slot::Form::tuple : Slot::Form::scalar;
+        found.first = at;
+        found.items.resize(is_tuple ? items.size() : 0);
+        for (Slot &item : found.items)
+            item.form = Slot::Form::scalar, item.first = at;
+    } else if (is_tuple != (found.form == Slot::Form::tuple) ||
+               (is_tuple && items.size() != found.items.size())) {
+        refuse(at, "`" + source_->name + "` returns another number of values here than elsewhere",
+               found.first, "here");
+    }
+    const auto known = known_.find("");
+    std::vector<ir::Expression> returned;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        Slot &slot = is_tuple ? found.items[i] : found;
+        join_scalar(slot, items[i], at);
+        const Slot &counts = known == known_.end() ? slot
+                             : is_tuple            ? known->second.items.at(i)
+                                                   : known->second;
+        returned.push_back(as_assigned(items[i], counts.scalar.dtype).expression);
+    }
+    emit(ir::Act::return_, at, std::move(returned));
+}
+
+void Lowering::set_result_type(Value &result, Position at) {
+    const auto found = found_.find("");
+    if (found == found_.end())
+        return;
+    const std::string each_way = "; write return with a value on every way through the function";
+    if (empty_return_)
+        refuse(*empty_return_,
+               "`" + source_->name + "` returns nothing here and a value elsewhere" + each_way,
+               found->second.first, "a value is returned here");
+    if (flow_.reachable)
+        refuse(at,
+               "`" + source_->name + "` ends without a value here, but returns one elsewhere" +
+                   each_way,
+               found->second.first, "a value is returned here");
+    const Slot &slot = found->second;
+    if (slot.form == Slot::Form::scalar) {
+        result.kind = Value::Kind::scalar;
+        result.weak = slot.scalar.weak;
+        result.expression.type = scalar_type(slot.scalar.dtype);
+        return;
+    }
+    result.kind = Value::Kind::tuple;
+    result.expression.type.kind = Type::Kind::tuple;
+    for (const Slot &item : slot.items) {
+        Value value;
+        value.kind = Value::Kind::scalar;
+        value.weak = item.scalar.weak;
+        value.expression.type = scalar_type(item.scalar.dtype);
+        result.expression.type.items.push_back(value.expression.type);
+        result.items.push_back(std::move(value));
+    }
+}
+
+}  // namespace entrepot::kernel

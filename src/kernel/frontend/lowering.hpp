@@ -1,0 +1,430 @@
+// Lowering: each walk over a function's syntax builds its typed form. A walk needs the types of
+// variables, which follow from the assignments that the walk itself finds. The function is
+// therefore walked until two walks agree, and the result of the last walk is used.
+#pragma once
+#include <entrepot/kernel/frontend/functions.hpp>
+#include <entrepot/kernel/frontend/syntax.hpp>
+#include <entrepot/kernel/frontend/typed.hpp>
+#include <entrepot/kernel/ir/error.hpp>
+#include <entrepot/kernel/ir/ir.hpp>
+#include <entrepot/kernel/ir/target.hpp>
+#include <entrepot/kernel/ir/types.hpp>
+
+#include "kernel/frontend/bounds.hpp"
+#include "kernel/frontend/fold.hpp"
+#include "kernel/frontend/names.hpp"
+#include "kernel/frontend/typing.hpp"
+#include "kernel/ir/build.hpp"
+#include "kernel/ir/ranges.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace entrepot::kernel {
+
+// A part of an array, or all of it.
+struct View {
+    ir::RootId root = 0;
+    Type type;              // an array's
+    ir::Expression offset;  // in elements, from the root's first
+    std::vector<ir::Expression> extents, strides;
+};
+
+// Value of an expression of the source.
+struct Value {
+    enum class Kind : std::uint8_t { none, scalar, array, tuple, text, dtype, builtin, function };
+    Kind kind = Kind::none;
+    Position at;
+    ir::Expression expression;  // of a scalar; of a tuple that a call returns: the call
+    Weak weak = Weak::none;
+    bool varies = false;                  // see Scalar::varies
+    std::vector<ir::Expression> choices;  // of an integer that is one of several literals
+    bool is_natural = false;              // as an argument: proved to be at least 0
+    bool is_count = false;                // as an argument: assumed to be at least 0
+    bool has_effect = false;              // must become a statement before later expressions
+    std::shared_ptr<const View> view;
+    std::vector<Value> items;
+    std::string text;  // also a builtin's name
+    Dtype dtype{};
+    std::shared_ptr<const syntax::Function> callee;
+
+    Scalar scalar() const { return {expression.type.dtype, weak, varies}; }
+    bool is_scalar() const { return kind == Kind::scalar; }
+    bool is_constant() const { return is_scalar() && expression.op == ir::Op::constant; }
+    bool is_literal() const { return is_constant() && weak != Weak::none; }
+    std::string type_name() const;
+};
+
+// Knowledge about a name of the source: a scalar, an array, or a tuple of these.
+struct Slot {
+    enum class Form : std::uint8_t { unknown, scalar, array, tuple };
+    Form form = Form::unknown;
+    Position first;  // where it is first assigned
+    // Scalars
+    Scalar scalar{{TypeCode::opaque, 0}};
+    std::optional<Assumed> at_least;  // lower bound of all values assigned
+    int assignments = 0;
+    struct Conflict {
+        Position at;
+        Scalar here, elsewhere;
+    };
+    std::optional<Conflict> conflict;
+    // Arrays: a part that is the same in all assignments needs no variable.
+    ir::RootId root = 0;
+    Type type;
+    std::vector<std::optional<ir::Expression>> fixed;  // offset, extents, strides
+    // Tuples
+    std::vector<Slot> items;
+
+    bool agrees_with(const Slot &other) const;
+};
+
+// The variables of a slot in one walk.
+struct Storage {
+    std::optional<ir::VariableId> variable;
+    std::map<std::size_t, ir::VariableId> parts;  // of an array: by the place in Slot::fixed
+    std::vector<Storage> items;
+};
+
+// Facts that hold at a point of the walk.
+struct Flow {
+    bool reachable = true;
+    std::set<std::string> assigned;
+    std::map<ir::VariableId, Proved> at_least;  // from the conditions on the path
+
+    void meet(const Flow &other);  // two paths join
+};
+
+// A device function as it was compiled for the arguments of a call.
+struct Parameterised {
+    std::shared_ptr<const syntax::Function> function;
+    std::vector<Value> arguments;
+    std::uint32_t id = 0;
+    Value result;             // its type
+    bool has_effect = false;  // beyond its value
+};
+
+// A kernel and what it calls, while they are compiled.
+struct Unit {
+    const Target &target;
+    ir::Module module;
+    std::vector<Parameterised> compiled;
+    std::vector<const syntax::Function *> open;  // the callers, the kernel first
+    std::vector<Position> calls;                 // where each of them calls the next
+};
+
+class Lowering {
+public:
+    Lowering(Unit &unit, std::shared_ptr<const syntax::Function> source, bool is_kernel);
+
+    ir::Function kernel(const std::vector<ArgumentType> &arguments);
+    // `arguments` are the values that a call passes; `result` receives the type of the returned
+    // value.
+    ir::Function device_function(const std::vector<Value> &arguments, Value &result,
+                                 bool &has_effect);
+
+private:
+    using Node = syntax::Node;
+    using Kind = syntax::Kind;
+    using Block = std::vector<ir::Statement>;
+
+    [[noreturn]] void refuse(Position at, const std::string &message) const;
+    [[noreturn]] void refuse(Position at, const std::string &message, Position other,
+                             const std::string &about) const;
+
+    // lowering.cpp: walks and parameters
+    ir::Function walked_until_settled(const std::function<void()> &bind_parameters,
+                                      std::uint32_t parameter_count);
+    void walk_once(const std::function<void()> &bind_parameters);
+    bool settled();
+    [[noreturn]] void refuse_circle() const;
+    void refuse_conflicts(const std::string &name, const Slot &slot) const;
+    void bind_array_argument(const std::string &name, Position at, std::uint32_t place,
+                             const ArgumentType &argument);
+    ir::VariableId bind_scalar_argument(const std::string &name, Position at, std::uint32_t place,
+                                        Scalar scalar, std::optional<Assumed> least = std::nullopt);
+    ir::RootId new_root(ir::Root root);
+    ir::VariableId new_variable(const std::string &name, const Type &type, Position at);
+    std::string unique_name(const std::string &name);
+    View whole_of(ir::RootId root, Position at) const;
+
+    // statements.cpp
+    void lower_block(std::span<const syntax::NodePtr> statements);
+    void lower_statement(const Node &node);
+    void lower_if(const Node &node);
+    void lower_return(const Node &node);
+    [[noreturn]] void refuse_unsupported(const Node &node) const;
+    void lower_evaluate(const Node &node);
+    void lower_jump(const Node &node);
+    Block lowered_apart(Flow &flow, const std::function<void()> &walk);
+
+    // loops.cpp
+    void lower_while(const Node &node);
+    void lower_for(const Node &node);
+    struct Range {
+        Value start, stop, step;
+    };
+    Range range_of(const Node &iterable);
+    bool runs_at_least_once(const Range &range) const;
+    void refuse_loop_else(const Node &node) const;
+    void forget_bounds_of(const Node &loop);
+
+    // assign.cpp
+    void lower_assign(const Node &node);
+    void lower_augment(const Node &node);
+    void lower_annotate(const Node &node);
+    Value evaluate_annotation(const Node &node);
+    void assign_to(const Node &target, Value value);
+    void assign_name(const std::string &name, Position at, Value value);
+    void assign_slot(const std::string &name, Position at, Slot &found, const Slot *known,
+                     Storage &storage, const Value &value);
+    void assign_scalar(const std::string &name, Position at, Slot &found, const Slot *known,
+                       Storage &storage, const Value &value);
+    void join_scalar(Slot &found, const Value &value, Position at);
+    Value as_assigned(const Value &value, Dtype dtype) const;
+    void assign_array(const std::string &name, Position at, Slot &found, const Slot *known,
+                      Storage &storage, const Value &value);
+    void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known,
+                      Storage &storage, const Value &value);
+    void assign_items(const Node &target, Value value);
+    void keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
+                    Value &value);
+    void assign_kept_items(const Node &target, const Value &value);
+    void keep_where(const std::function<bool(const ir::Expression &)> &is_kept,
+                    const std::string &name, Value &value);
+    void keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value);
+    void assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned,
+                         Position at);
+    void store(const View &element, const Value &value, Position at);
+
+    // expressions.cpp
+    Value evaluate(const Node &node);       // effects may be pending
+    Value settled_value(const Node &node);  // pending effects have become statements
+    Value scalar_value(const Node &node);   // refused unless it is a number
+    std::vector<Value> values_in_order(std::span<const syntax::NodePtr> nodes);
+    Value settled_value(Value value);
+    Value in_variable(Value value, const std::string &name);  // evaluated here, stored as `name`
+    Value value_of_constant(const syntax::Constant &constant, Position at, const std::string &name);
+    Value value_of_name(const Node &node);
+    Value value_of_slot(const Slot &slot, const Storage &storage, Position at) const;
+    Value value_of_attribute(const Node &node);
+    Value array_attribute(const Value &array, const Node &node);
+    Value scalar_attribute(const Value &scalar, const Node &node);
+    Value noted_choice(Value value, Position at);
+    Value value_of_conditional(const Node &node);
+    Value value_of_boolean(const Node &node);
+    Value value_of_compare(const Node &node);
+    Value value_of_chain(const Node &node, std::size_t from, Value left);
+    Value both(Value a, const std::function<Value()> &b, Position at);
+    Value either(Value a, const std::function<Value()> &b, Position at);
+    // `name`: the name in the source, if any.
+    Value array_of_captured(const std::shared_ptr<const ConstantArray> &values, Position at,
+                            const std::string &name);
+    Value lazily(Value condition, const std::function<Value()> &then,
+                 const std::function<Value()> &otherwise, Position at);
+    Value chosen(const Value &condition, const Value &yes, const Value &no,
+                 std::span<Block, 2> blocks, Position at);
+    Value truth_of(const Node &node);
+    Value truth_of(const Value &value) const;
+    Value denied(const Value &truth) const;
+    // converted; a literal must fit once all types are known
+    Value as(const Value &value, Dtype dtype) const;
+    Value made(ir::Expression expression, Weak weak = Weak::none) const;
+    bool is_varying(const Value &value) const;
+    Value integer(std::int64_t value, Position at) const { return made(build::integer(value, at)); }
+
+    // arithmetic.cpp
+    Value value_of_unary(const Node &node);
+    Value literal(const Number &number, Position at) const;
+    Scalar arithmetic_type(const Value &a, const Value &b) const;
+    Value value_of_binary(const Node &node);
+    Value binary(const std::string &sign, Value a, Value b, Position at);
+    Value arithmetic(const std::string &sign, Value a, Value b, Position at);
+    Value division(Value a, Value b, Position at);
+    Value floor_operation(const std::string &sign, Value a, Value b, Position at);
+    Value power(Value a, Value b, Position at);
+    Value bit_operation(const std::string &sign, Value a, Value b, Position at);
+    Value shift(const std::string &sign, Value a, Value b, Position at);
+    Value compared(const std::string &sign, const Value &a, const Value &b, Position at);
+    Value compared_to_natural(ir::Op op, const Value &with_sign, const Value &natural, Position at);
+    Value operation(ir::Op op, Value a, Value b, Scalar type, Position at) const;
+    std::pair<Value, Value> unified_values(const Value &a, const Value &b, Scalar type) const;
+
+    // subscripts.cpp
+    Value value_of_subscript(const Node &node);
+    Value item_of_tuple(const Value &tuple, const Node &node);
+    View element_of(const Node &subscript);
+    View subscripted(const Value &array, const Node &index, Position at);
+    View subscripted(const Value &array, std::span<const syntax::NodePtr> indices, Position at);
+    struct Subscript {
+        const Node *node;  // a slice or an ellipsis; nullptr: an index
+        Value index;
+    };
+    std::vector<Subscript> subscripts_of(std::span<const syntax::NodePtr> indices);
+    View part_of_array(const View &whole, const std::vector<Subscript> &subscripts, Position at);
+    ir::Expression index_in(const View &array, std::size_t dimension, const Value &index);
+    ir::Expression clamped(const Node &bound, const ir::Expression &extent, std::int64_t least,
+                           const ir::Expression &most);
+    void slice_dimension(const View &array, std::size_t dimension, const Node &slice, View &part);
+    Value loaded(const View &element, Position at);
+
+    // bounds.cpp
+    // nullopt: as all_of
+    std::optional<kernel::Range> proved_range(const ir::Expression &expression) const;
+    Proved proved(const ir::Expression &expression) const;
+    std::optional<Assumed> assumed(const ir::Expression &expression) const;
+    bool counts_from_front(const ir::Expression &index) const;
+    void bound_extent(ir::VariableId extent);
+    void bound_counter(ir::VariableId counter, const Range &range);
+    void learn(const ir::Expression &condition, bool holds);  // on the path from here on
+    void learn_bound(const ir::Expression &variable, ir::Op op, const ir::Expression &other);
+
+    // calls.cpp
+    Value value_of_call(const Node &node);
+    Value call_builtin(const Node &node, const FunctionRow &row);
+    std::vector<const Node *> arguments_of(const Node &node, const FunctionRow &row) const;
+    std::vector<Value> scalars_of(std::span<const Node *const> arguments);
+    std::int64_t literal_of(const Node &node, const std::string &what);
+    std::int64_t step_of(const Node &node);  // of a slice
+    std::string text_of(const Node &node, const std::string &what);
+    Dtype dtype_of(const Node &node);
+    Dtype python_dtype(const std::string &name) const;
+    Value call_dtype(const Node &node, Dtype dtype);
+    Value call_method(const Node &node, const Node &callee);
+    Value cast(Dtype dtype, const Value &value, Position at);
+    Value call_index(const FunctionRow &row, const Node &node,
+                     std::span<const Node *const> arguments);
+
+    // math.cpp
+    Value call_math(const FunctionRow &row, const Node &node,
+                    std::span<const Node *const> arguments);
+    Value call_conversion(const FunctionRow &row, const Node &node,
+                          std::span<const Node *const> arguments);
+    Value call_expanded(const FunctionRow &row, const Node &node,
+                        std::span<const Node *const> arguments);
+    Scalar common_type(const std::vector<Value> &values) const;
+    Value close(const FunctionRow &row, std::span<const Node *const> arguments, Position at);
+    Value logarithm_of(const Value &x, Position at) const;
+    Value length_of(const Value &value) const;
+    Value rounded(Value x, const Node *digits, Position at);
+    Value rounded_integer(const Value &x, std::int64_t places, Position at);
+    Value extremum(const FunctionRow &row, std::vector<Value> values, Position at);
+
+    // numbers.cpp
+    Value used_often(Value value);
+    Value as_real(const Value &value, const FunctionRow &row) const;
+    Value call_integral(const FunctionRow &row, const Node &node,
+                        std::vector<const Node *> arguments);
+    Value split_float(const Value &x, Position at);
+    Value taken_apart(const Value &x, Position at);
+    Value scaled(const FunctionRow &row, const Value &x, const Value &exponent, Position at) const;
+    Value last_place(const Value &x, Position at);
+    static Value pair_of(Value first, Value second, Position at);
+    Value tuple_value(const FunctionRow &row, const Node &node);
+    Value call_of_tuples(const FunctionRow &row, const Node &node,
+                         std::span<const Node *const> arguments);
+    std::vector<Value> differences(const FunctionRow &row, const std::vector<Value> &items,
+                                   const std::vector<Value> &others, Position at) const;
+    Value distance(const FunctionRow &row, const std::vector<Value> &coordinates,
+                   Position at) const;
+    Value accurate_sum(const FunctionRow &row, const std::vector<Value> &items, Position at);
+
+    // complex.cpp
+    Value call_complex(const FunctionRow &row, Value x, Position at);
+    Value made_complex(const Node &node, std::span<const Node *const> arguments);
+    Value complexified(const Value &value) const;
+    Value call_analytic(const FunctionRow &row, const Value &argument, Position at);
+    Value complex_logarithm(const std::vector<Value> &values, Position at);
+    Value polar(const Value &argument, Position at);
+    Value rectangular(const std::vector<Value> &values, Position at);
+
+    // spaces.cpp
+    Value call_array(const FunctionRow &row, const Node &node,
+                     std::span<const Node *const> arguments);
+    Value constant_array(const Node &node, std::span<const Node *const> arguments);
+    Value array_value(ir::RootId root, Position at) const;
+    std::vector<std::int64_t> shape_of(const Node &node);
+
+    // groups.cpp
+    Value call_barrier(const FunctionRow &row, const Node &node,
+                       std::span<const Node *const> arguments);
+    Value call_atomic(const FunctionRow &row, const Node &node,
+                      std::span<const Node *const> arguments);
+    Value call_group(const FunctionRow &row, const Node &node,
+                     std::span<const Node *const> arguments);
+    ir::Order order_of(const Node *node, ir::Order otherwise);
+    ir::Scope scope_of(const Node *node, ir::Scope otherwise);
+    Value call_print(const FunctionRow &row, const Node &node);
+    void add_printed(const Node &node, ir::Statement &print);
+
+    // device_functions.cpp
+    Value call_function(const Node &node, const std::shared_ptr<const syntax::Function> &callee);
+    std::vector<Value> arguments_for(const Node &node, const syntax::Function &callee);
+    Parameterised compiled_for(const std::shared_ptr<const syntax::Function> &callee,
+                               const std::vector<Value> &arguments, Position at);
+    ir::Function compiled_function(Parameterised &wanted, Position at);
+    void refuse_recursion(const syntax::Function &callee, Position at) const;
+    void bind_passed(const std::string &name, Position at, const Value &passed);
+    void bind_passed_array(const std::string &name, Position at, const View &passed);
+    ir::VariableId new_parameter(const std::string &name, Position at);
+    void return_value(const Value &value, Position at);
+    void set_result_type(Value &result, Position at);
+
+    // Statements
+    struct Mark {
+        Block *block;
+        std::size_t statements, effects;
+    };
+    Mark mark() const { return {block_, block_->size(), effects_}; }
+    // evaluates it there if there have been effects since
+    void keep_before(Value &earlier, const Mark &mark);
+    ir::Statement &emit(ir::Act act, Position at, std::vector<ir::Expression> expressions = {},
+                        std::uint32_t id = 0);
+
+    // A variable that is assigned two types has the first of them in the next walk. Variables that
+    // pass two types among each other may thus swap them in every walk. From this walk on, such a
+    // variable has the common type of both, which only widens.
+    static constexpr int walks_before_joining = 20;
+
+    Unit &unit_;
+    const Target &target_;
+    const std::shared_ptr<const syntax::Function> source_;
+    const bool is_kernel_;
+    const LoopNames loop_names_;  // loop variables used in their loop only
+
+    std::map<std::string, Slot> known_;  // from the previous walk
+    std::map<std::string, Slot> found_;  // from this walk
+    std::map<std::string, Storage> storage_;
+    // Names without a variable: of loops, and literal arguments.
+    std::map<std::string, Value> bound_;
+    std::vector<std::optional<kernel::Range>> proved_;  // by variable: of its only value
+    std::vector<std::optional<Assumed>> assumed_;       // by variable: of all its values
+    std::set<std::string> taken_;                       // names in the typed form
+    ir::Function function_;
+    Flow flow_;
+    Block *block_ = nullptr;
+    std::size_t effects_ = 0;
+    bool changes_memory_ = false;
+    std::uint32_t places_ = 0;  // parameters so far
+    int walk_ = 0;
+    mutable bool has_varying_ = false;  // saw weak integers that are not literals
+    // the first literal of this walk that its type does not hold
+    mutable std::optional<CompileError> misfit_;
+    // Once assignments have given all variables a type.
+    bool tells_varying_ = false;
+    struct Loop {
+        std::vector<Flow> breaks, continues;
+    };
+    std::vector<Loop *> loops_;
+    std::optional<Position> empty_return_;
+    std::string array_name_;  // name for the array that the call in the current assignment makes
+};
+
+}  // namespace entrepot::kernel

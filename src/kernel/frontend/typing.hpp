@@ -1,0 +1,46 @@
+// Rules for the common type of two numbers. Python's own numbers are weak: they have no width until
+// they are combined with a typed number.
+#pragma once
+#include <entrepot/core/dtype.hpp>
+#include <entrepot/kernel/ir/target.hpp>
+
+#include "kernel/ir/numbers.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace entrepot::kernel {
+
+using entrepot::name_of;
+
+// Ordered as in Python's numeric tower: of two weak numbers the later kind is the result.
+enum class Weak : std::uint8_t { none, boolean, integer, floating, complex };
+
+// Type of a number. For a weak number, `dtype` is the storage type if it is never combined with a
+// typed number.
+struct Scalar {
+    Dtype dtype{};
+    Weak weak = Weak::none;
+    // True for a weak integer that is not a literal, such as a counter: it is unknown whether a
+    // narrower type holds it. It therefore meets typed integers as int64, and a variable that is
+    // assigned one is not narrower.
+    bool varies = false;
+
+    bool operator==(const Scalar &) const = default;
+};
+
+Scalar weak_scalar(Weak weak, const Target &target);
+// Name for messages: `float32`; for a weak number `float (a literal)`.
+std::string name_of(Scalar scalar);
+
+// Type in which two numbers are combined. Two bools give bool.
+Scalar unified(Scalar a, Scalar b, const Target &target);
+// Floating type for an integer operand: float64, or float32 if it is as wide and the device has no
+// float64.
+Scalar as_float(Scalar scalar, const Target &target);
+
+// Type of a variable that is assigned both; nullopt if no type holds both.
+std::optional<Scalar> joined(Scalar a, Scalar b);
+
+}  // namespace entrepot::kernel

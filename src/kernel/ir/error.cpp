@@ -1,0 +1,87 @@
+// CompileError: a message with its position in the source.
+#include <entrepot/kernel/ir/error.hpp>
+
+#include <algorithm>
+
+namespace entrepot::kernel {
+
+namespace {
+
+std::string_view line_of(const Source &function, std::int32_t line) {
+    std::string_view rest = function.source;
+    for (std::int32_t at = function.first_line; at < line && !rest.empty(); ++at) {
+        const std::size_t end = rest.find('\n');
+        rest = end == rest.npos ? std::string_view{} : rest.substr(end + 1);
+    }
+    return line < function.first_line ? std::string_view{} : rest.substr(0, rest.find('\n'));
+}
+
+constexpr bool starts_character(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
+}
+
+// Line of carets below the columns [first, last). Tabs stay tabs, and a multi-byte character takes
+// one column.
+std::string carets(std::string_view line, std::size_t first, std::size_t last) {
+    std::string text;
+    for (std::size_t i = 0; i < std::min(last, line.size()); ++i)
+        if (starts_character(line[i]))
+            text += i >= first ? '^' : line[i] == '\t' ? '\t' : ' ';
+    return text.find('^') == text.npos ? text + "^" : text;
+}
+
+std::string shown(const Source &function, Position at) {
+    const std::string_view line = line_of(function, at.line);
+    if (line.empty())
+        return "";
+    const auto first = static_cast<std::size_t>(std::max(at.column, 0));
+    const std::size_t last =
+        at.end_line == at.line ? static_cast<std::size_t>(std::max(at.end_column, 0)) : line.size();
+    const std::size_t indent = std::min(line.find_first_not_of(" \t"), first);
+    const std::string_view text = line.substr(indent);
+    return sentence_of("\n    ", text, "\n    ",
+                       carets(text, first - indent, std::max(last, first + 1) - indent));
+}
+
+std::string message_of(const Source &function, Position at, std::string_view message) {
+    return sentence_of(function.file, ":", at.line, ": ", message, shown(function, at));
+}
+
+std::string calls_to(const ir::Place &place) {
+    std::string text;
+    for (const ir::Inlined *each = place.inlined; each; each = each->caller.get())
+        text +=
+            sentence_of("\n", message_of(ir::Place{place.function, each->caller.get(), {}}.source(),
+                                         each->called_at, "called here"));
+    return text;
+}
+
+}  // namespace
+
+const Source &ir::Place::source() const {
+    static const Source nowhere{"kernel", "<kernel>", "", 1};
+    if (inlined)
+        return *inlined->source;
+    return function->source ? *function->source : nowhere;
+}
+
+CompileError::CompileError(const ir::Place &place, std::string_view message)
+    : Error(ErrorKind::kernel, message_of(place.source(), place.at, message), calls_to(place)) {}
+
+CompileError::CompileError(const ir::Place &place, std::string_view message, const ir::Place &other,
+                           std::string_view about_other)
+    : Error(ErrorKind::kernel, message_of(place.source(), place.at, message), "\n",
+            message_of(other.source(), other.at, about_other), calls_to(place)) {}
+
+CompileError::CompileError(const Source &function, Position at, std::string_view message)
+    : Error(ErrorKind::kernel, message_of(function, at, message)) {}
+
+CompileError::CompileError(const Source &function, Position at, std::string_view message,
+                           Position other, std::string_view about_other)
+    : Error(ErrorKind::kernel, message_of(function, at, message), "\n",
+            message_of(function, other, about_other)) {}
+
+CompileError::CompileError(const CompileError &found, const Source &caller, Position at)
+    : Error(ErrorKind::kernel, found.what(), "\n", message_of(caller, at, "called here")) {}
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,83 @@
+// Ranges of the integers in a function, valid for all arguments.
+#pragma once
+#include <entrepot/kernel/ir/ir.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace entrepot::kernel {
+
+// Upper bound of an id, a size or a loop's rounds: more would never finish.
+constexpr std::int64_t most_rounds = std::int64_t{1} << 48;
+
+struct Range {
+    std::int64_t least, most;
+
+    bool operator==(const Range &) const = default;
+    bool is_within(const Range &other) const { return other.least <= least && most <= other.most; }
+    bool is_natural() const { return least >= 0; }
+};
+
+// All values of the type; nullopt for uint64 and for types that are not integers.
+std::optional<Range> all_of(Dtype dtype);
+
+// Range of an operation, from the ranges of its operands as `of` gives them. nullopt: unknown, or
+// beyond the type, so that it may wrap.
+std::optional<Range>
+calculated(const ir::Expression &expression,
+           const std::function<std::optional<Range>(const ir::Expression &)> &of);
+// Range of the counter inside a loop over a range, which may be empty.
+std::optional<Range> counted(const Range &start, const Range &stop, const Range &step);
+
+// The `x` of a statement `v = v + x` or `v = v - x`, where `v` is the variable `id`. nullptr for
+// any other statement.
+const ir::Expression *changed_by(const ir::Statement &statement, ir::VariableId id);
+
+class Ranges {
+public:
+    explicit Ranges(const ir::Function &function);
+
+    // nullopt: as all_of().
+    std::optional<Range> of(const ir::Expression &expression);
+    std::optional<Range> of(ir::VariableId id);
+    // Range of an integer operation as if its type were unbounded. nullopt: beyond int64, or
+    // unknown.
+    std::optional<Range> unwrapped(const ir::Expression &expression);
+    // True if every `v = v + x` stays within the type of `v`.
+    bool changes_fit(ir::VariableId id);
+    // Range of the counter inside a `for`.
+    std::optional<Range> counted(const ir::Statement &loop);
+    // True if the counter's type holds its final value, one step after the last round.
+    bool ends_within_type(const ir::Statement &loop);
+
+private:
+    struct Assignment {
+        const ir::Statement *statement;
+        std::vector<const ir::Statement *> loops;  // around it, the innermost last
+    };
+
+    void collect(const std::vector<ir::Statement> &statements,
+                 std::vector<const ir::Statement *> &loops);
+    std::optional<Range> found(ir::VariableId id);
+    std::optional<Range> assigned(const ir::Statement &statement);
+    std::optional<std::int64_t> rounds(const std::vector<const ir::Statement *> &loops);
+    struct End {
+        std::int64_t furthest;
+        Range compared;  // all values of the type that the variable is compared as
+    };
+    std::optional<End> end_of(const Assignment &change, ir::VariableId id, const Range &by);
+
+    const ir::Function &function_;
+    std::map<ir::VariableId, std::vector<Assignment>> assignments_;
+    std::map<ir::VariableId, std::optional<Range>> known_;
+    std::set<ir::VariableId> fitting_;
+    int depth_ = 0;  // current depth of recursion
+    // Limits recursion over long chains of variables, so that it fits the stack of any thread.
+    static constexpr int most_depth = 500;
+};
+
+}  // namespace entrepot::kernel

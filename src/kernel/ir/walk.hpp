@@ -1,0 +1,121 @@
+// Traversal and queries of the typed form.
+#pragma once
+#include <entrepot/kernel/ir/ir.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace entrepot::kernel::ir {
+
+// Calls `visit` for an expression, then for its operands.
+template <class Tree, class Visit> void for_each_within(Tree &expression, Visit &&visit) {
+    visit(expression);
+    for (auto &operand : expression.operands)
+        for_each_within(operand, visit);
+}
+
+inline bool reads(const Expression &expression, VariableId id) {
+    bool found = false;
+    for_each_within(expression, [&](const Expression &each) {
+        found |= each.op == Op::variable && each.id == id;
+    });
+    return found;
+}
+
+// Calls `visit` for every statement of a list, including nested ones.
+template <class Trees, class Visit> void for_each_statement(Trees &statements, Visit &&visit) {
+    for (auto &statement : statements) {
+        visit(statement);
+        for_each_statement(statement.body, visit);
+        for_each_statement(statement.otherwise, visit);
+    }
+}
+
+// Calls `visit` for every expression of a list of statements, including nested ones.
+template <class Trees, class Visit> void for_each_expression(Trees &statements, Visit &&visit) {
+    for_each_statement(statements, [&](auto &statement) {
+        for (auto &expression : statement.expressions)
+            for_each_within(expression, visit);
+    });
+}
+
+// Returns: those of a function's variables or roots that are parameters, in the order of their
+//   places. A call has its operands and its roots in this order.
+template <class Items> std::vector<std::uint32_t> parameters_in_order(const Items &items) {
+    std::map<std::uint32_t, std::uint32_t> by_place;
+    for (std::uint32_t id = 0; id < items.size(); ++id)
+        if (items[id].parameter)
+            by_place[*items[id].parameter] = id;
+    std::vector<std::uint32_t> ids;
+    for (const auto &[place, id] : by_place)
+        ids.push_back(id);
+    return ids;
+}
+
+// Variables that the statement itself assigns.
+inline std::vector<VariableId> assigned_by(const Statement &statement) {
+    if (statement.act == Act::assign || statement.act == Act::for_)
+        return {statement.id};
+    return statement.act == Act::unpack ? statement.ids : std::vector<VariableId>{};
+}
+
+// Consecutive statements: all of a block, or some of them.
+using Row = std::vector<const Statement *>;
+
+inline Row row_of(const std::vector<Statement> &statements) {
+    Row row;
+    row.reserve(statements.size());
+    for (const Statement &statement : statements)
+        row.push_back(&statement);
+    return row;
+}
+
+inline bool is_loop(const Statement &statement) {
+    return statement.act == Act::while_ || statement.act == Act::for_;
+}
+
+inline bool is_group_function(const Statement &statement) {
+    return !statement.expressions.empty() && statement.expressions[0].op == Op::group;
+}
+
+// True if a launch can calculate the expression for a work-item once it knows the operands.
+inline bool may_be_calculated(const Expression &expression) {
+    switch (expression.op) {
+    case Op::load:
+    case Op::call:
+    case Op::atomic:
+    case Op::group:
+    case Op::bound_check:
+        return false;
+    case Op::index:
+        return !expression.text.starts_with("sub_group_") && expression.text != "num_sub_groups";
+    default:
+        return true;
+    }
+}
+
+// Number of leading operands of a group function that each work-item supplies itself. These include
+// the index of a shuffle or sub-group broadcast, since it may differ between sub-groups.
+inline std::size_t own_operands(const Expression &call) {
+    const bool asks = call.text.starts_with("shuffle") ||
+                      (call.text == "broadcast" && call.scope == Scope::sub_group &&
+                       call.operands.size() > 1 && call.operands[1].op != Op::constant);
+    return asks ? 2 : 1;
+}
+
+// True if an element of the array may change while the function runs. Another argument may write
+// it, if the two may be views of the same memory, whatever their types.
+inline bool may_change(const Function &function, RootId id) {
+    const auto is_view = [](const Root &root) {
+        return root.parameter && root.type.space == Space::global && !root.restrict_;
+    };
+    const Root &root = function.roots[id];
+    return root.written ||
+           (is_view(root) && std::ranges::any_of(function.roots, [&](const Root &other) {
+                return other.written && is_view(other);
+            }));
+}
+
+}  // namespace entrepot::kernel::ir

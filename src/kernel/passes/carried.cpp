@@ -1,0 +1,208 @@
+#include "kernel/passes/carried.hpp"
+
+#include "kernel/ir/numbers.hpp"
+#include "kernel/ir/walk.hpp"
+
+#include <map>
+#include <set>
+#include <span>
+
+namespace entrepot::kernel {
+
+namespace {
+
+using ir::Act;
+using ir::Expression;
+using ir::Op;
+using ir::Statement;
+
+// The smallest vectors hold two elements of 64 bits.
+constexpr std::size_t two_vectors = 4;
+
+class Carried {
+public:
+    Carried(const ir::Module &module, const ir::Function &function, const Statement &loop,
+            bool of_floats)
+        : module_(module), function_(function), loop_(loop), of_floats_(of_floats) {
+        const auto body = std::span(&loop, 1);
+        ir::for_each_statement(body, [&](const Statement &statement) {
+            for (const ir::VariableId id : ir::assigned_by(statement))
+                if (statement.act != Act::for_)
+                    assigned_.insert(id);
+            if (statement.act == Act::store)
+                stored_.insert(statement.id);
+        });
+        ir::for_each_statement(function.body, [&](const Statement &statement) {
+            for (const ir::VariableId id : ir::assigned_by(statement))
+                definitions_[id] = definitions_.contains(id) || statement.act != Act::assign
+                                       ? nullptr
+                                       : &statement.expressions[0];
+        });
+        ir::for_each_expression(body, [&](const Expression &each) {
+            if (each.op == Op::load)
+                loaded_.insert(each.id);
+            if (each.op == Op::call)
+                stored_.insert(each.roots.begin(), each.roots.end());
+            if (each.op == Op::atomic)
+                stored_.insert(each.id);
+        });
+        if (loop.act == Act::while_)
+            read(loop.expressions[0], {});
+        walk(loop.body, {}, false);
+        for (const Statement &statement : loop.body)
+            if (statement.act == Act::assign && is_no_addition(statement.expressions[0]))
+                variables_.erase(statement.id);
+    }
+
+    std::size_t values() const { return variables_.size() + stores_; }
+    bool has_many_elements() const { return has_many_elements_; }
+
+private:
+    using Variables = std::set<ir::VariableId>;
+
+    bool counts(Dtype dtype) const {
+        return is_integer(dtype) || (of_floats_ && !is_boolean(dtype));
+    }
+
+    // `given`: variables that this round has assigned on every path to this point.
+    void walk(const std::vector<Statement> &list, Variables given, bool is_repeated) {
+        for (const Statement &statement : list) {
+            for (const Expression &expression : statement.expressions)
+                read(expression, given);
+            if (statement.act == Act::store && loaded_.contains(statement.id) &&
+                counts(function_.roots[statement.id].type.dtype) &&
+                !is_no_addition(statement.expressions[1])) {
+                ++stores_;
+                has_many_elements_ = has_many_elements_ || is_repeated;
+            }
+            walk(statement.body, given, is_repeated || ir::is_loop(statement));
+            walk(statement.otherwise, given, is_repeated);
+            for (const ir::VariableId id : ir::assigned_by(statement))
+                given.insert(id);
+        }
+    }
+
+    void read(const Expression &expression, const Variables &given) {
+        ir::for_each_within(expression, [&](const Expression &each) {
+            const bool is_carried =
+                each.op == Op::variable && assigned_.contains(each.id) && !given.contains(each.id);
+            if (is_carried && counts(function_.variables[each.id].type.dtype))
+                variables_.insert(each.id);
+            if (each.op == Op::call)
+                for (const ir::Root &root : module_.functions[each.id].roots)
+                    has_many_elements_ = has_many_elements_ || (root.parameter && root.written &&
+                                                                counts(root.type.dtype));
+        });
+    }
+
+    // True if the expression is certainly not an old value plus a number that is invariant in the
+    // loop.
+    bool is_no_addition(const Expression &value) const {
+        switch (value.op) {
+        case Op::convert:
+        case Op::negate:
+            return is_no_addition(value.operands[0]);
+        case Op::add:
+        case Op::subtract:
+            return is_no_addition(value.operands[0]) || is_no_addition(value.operands[1]);
+        case Op::multiply:
+            return differs(value) ||
+                   ((is_scale(value.operands[0]) || is_scale(value.operands[1])) && changes(value));
+        default:
+            return differs(value);
+        }
+    }
+
+    static bool is_scale(const Expression &factor) {
+        const auto *const number =
+            factor.op == Op::constant ? std::get_if<std::int64_t>(&factor.value) : nullptr;
+        return number && (*number > 1 || *number < -1);
+    }
+
+    // True for 0, and for constants that are not examined.
+    static bool is_zero(const Expression &factor) {
+        return factor.op == Op::constant && !is_scale(factor) &&
+               factor.value != decltype(factor.value)(std::int64_t{1});
+    }
+
+    // True if it reads anything that the loop changes.
+    bool changes(const Expression &expression) const {
+        bool found = false;
+        ir::for_each_within(expression, [&](const Expression &each) {
+            found = found || (each.op == Op::variable && assigned_.contains(each.id)) ||
+                    (each.op == Op::load && stored_.contains(each.id));
+        });
+        return found;
+    }
+
+    // True if the value certainly differs each round: read from an array that the loop does not
+    // write, at changing offsets.
+    bool differs(const Expression &expression) const {
+        switch (expression.op) {
+        case Op::load:
+            return !stored_.contains(expression.id) && moves(expression.operands[0]);
+        case Op::variable: {
+            const Expression *const definition = only_definition(expression.id);
+            return definition && differs(*definition);
+        }
+        case Op::convert:
+        case Op::negate:
+            return differs(expression.operands[0]);
+        case Op::multiply:
+            return (differs(expression.operands[0]) && !is_zero(expression.operands[1])) ||
+                   (differs(expression.operands[1]) && !is_zero(expression.operands[0]));
+        default:
+            return false;
+        }
+    }
+
+    // True if the offset certainly changes each round: it follows the loop's counter.
+    bool moves(const Expression &offset) const {
+        switch (offset.op) {
+        case Op::variable: {
+            if (loop_.act == Act::for_ && offset.id == loop_.id)
+                return true;
+            const Expression *const definition = only_definition(offset.id);
+            return definition && moves(*definition);
+        }
+        case Op::convert:
+            return moves(offset.operands[0]);
+        case Op::add:
+        case Op::subtract:
+            return moves(offset.operands[0]) || moves(offset.operands[1]);
+        case Op::multiply:
+            return (moves(offset.operands[0]) && !is_zero(offset.operands[1])) ||
+                   (moves(offset.operands[1]) && !is_zero(offset.operands[0]));
+        default:
+            return false;
+        }
+    }
+
+    const Expression *only_definition(ir::VariableId id) const {
+        const auto found = definitions_.find(id);
+        return found != definitions_.end() ? found->second : nullptr;
+    }
+
+    const ir::Module &module_;
+    const ir::Function &function_;
+    const Statement &loop_;
+    const bool of_floats_;
+    Variables assigned_;  // by the loop, except loop counters
+    // By variable of the function; nullptr: not assigned exactly once.
+    std::map<ir::VariableId, const Expression *> definitions_;
+    std::set<ir::RootId> loaded_, stored_;
+    Variables variables_;
+    std::size_t stores_ = 0;
+    // An inner loop changes elements, and the compiler may unroll it.
+    bool has_many_elements_ = false;
+};
+
+}  // namespace
+
+bool carries_vectors(const ir::Module &module, const ir::Function &function,
+                     const ir::Statement &loop, bool of_floats, std::size_t copies) {
+    const Carried carried(module, function, loop, of_floats);
+    return carried.has_many_elements() || carried.values() * copies >= two_vectors;
+}
+
+}  // namespace entrepot::kernel

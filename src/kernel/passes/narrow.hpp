@@ -1,0 +1,17 @@
+// Passes that use the ranges of integers. If the dialect gains by it,
+// values that fit 32 bits are stored in 32 bits. Values that are never negative are converted as
+// unsigned. Arithmetic that
+// stays within its type is marked.
+#pragma once
+#include <entrepot/kernel/ir/ir.hpp>
+
+namespace entrepot::kernel {
+
+// Narrows int64 variables that change in loops and do not count elements. Reads still have type
+// int64.
+void narrow_counters(ir::Module &module);
+// Converts int64 values made of ids to float64 as unsigned integers, since they are never negative.
+void convert_ids_unsigned(ir::Module &module);
+void mark_what_fits(ir::Module &module);
+
+}  // namespace entrepot::kernel

@@ -1,0 +1,17 @@
+// Optimiser: transformations that C compilers cannot make, or that make the text more readable.
+#pragma once
+#include <entrepot/kernel/ir/ir.hpp>
+
+namespace entrepot::kernel {
+
+// Integers as the compiler of a dialect treats them.
+struct IntegerTraits {
+    bool wraps;              // signed integers wrap, by an option; not with HIP on NVRTC
+    bool narrows;            // counters of 32 bits are faster
+    bool converts_unsigned;  // unsigned ids to float64, which Intel's CPU compiler vectorises
+};
+
+// Optimises in place and preserves the meaning.
+void optimise(ir::Module &module, const IntegerTraits &integers);
+
+}  // namespace entrepot::kernel
