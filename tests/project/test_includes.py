@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,10 @@ def refusals(root: Path) -> list[str]:
         includes = INCLUDE.findall(file.read_text(encoding="utf-8"))
         found += [why for include in includes if (why := refusal(path, include))]
     return found
+
+
+def test_rooms_form_no_circle():
+    TopologicalSorter(ROOMS).prepare()  # raises CycleError
 
 
 def test_every_include_points_down():
