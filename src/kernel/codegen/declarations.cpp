@@ -6,22 +6,10 @@
 
 namespace entrepot::kernel {
 
-Declarations::Variables Declarations::touched_by_head(const ir::Statement &statement) {
-    Variables found;
-    for (const ir::VariableId id : ir::assigned_by(statement))
-        found.insert(id);
-    for (const ir::Expression &expression : statement.expressions)
-        ir::for_each_within(expression, [&](const ir::Expression &each) {
-            if (each.op == ir::Op::variable)
-                found.insert(each.id);
-        });
-    return found;
-}
-
 const Declarations::Variables &Declarations::touched(const ir::Statement &statement) {
     if (const auto known = touched_.find(&statement); known != touched_.end())
         return known->second;
-    Variables found = touched_by_head(statement);
+    Variables found = ir::used_by(statement);
     for (const auto *list : {&statement.body, &statement.otherwise})
         for (const ir::Statement &inner : *list) {
             const Variables &of_inner = touched(inner);
@@ -41,7 +29,7 @@ void Declarations::plan(const ir::Row &row, const Variables &wanted) {
             continue;
         const ir::Statement &first = **found;
         const bool only = std::none_of(found + 1, row.end(), touches);
-        if (only && !touched_by_head(first).contains(id)) {
+        if (only && !ir::used_by(first).contains(id)) {
             const auto in = [&](const std::vector<ir::Statement> &list) {
                 return std::any_of(list.begin(), list.end(),
                                    [&](const ir::Statement &inner) { return touches(&inner); });
@@ -51,14 +39,8 @@ void Declarations::plan(const ir::Row &row, const Variables &wanted) {
                 continue;
             }
         }
-        const bool reads_itself = std::any_of(
-            first.expressions.begin(), first.expressions.end(), [&](const auto &expression) {
-                bool reads = false;
-                ir::for_each_within(expression, [&](const ir::Expression &each) {
-                    reads |= each.op == ir::Op::variable && each.id == id;
-                });
-                return reads;
-            });
+        const bool reads_itself = std::ranges::any_of(
+            first.expressions, [&](const auto &expression) { return ir::reads(expression, id); });
         const bool begins =
             (first.act == ir::Act::assign || (first.act == ir::Act::for_ && only)) &&
             first.id == id;

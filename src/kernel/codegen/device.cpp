@@ -15,17 +15,6 @@ namespace {
 // be larger.
 constexpr std::uint64_t most_declared_local = std::uint64_t{48} << 10;
 
-std::uint64_t extent_of(const Type &array) {
-    std::int64_t extent = 1;
-    for (const std::int64_t each : array.shape)
-        extent *= each;
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(extent, 1));
-}
-
-std::uint64_t bytes_of(const Type &array) {
-    return extent_of(array) * static_cast<std::uint64_t>(array.dtype.itemsize());
-}
-
 // NVRTC 12 lacks this builtin of the other compilers.
 constexpr std::string_view bit_cast = "__builtin_bit_cast(";
 constexpr const char *bit_cast_of_cuda =
@@ -201,7 +190,7 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
 void DeviceEmitter::write_local_arrays(const ir::Function &kernel) {
     for (const ir::RootId i : own_local_arrays(kernel)) {
         const ir::Root &root = kernel.roots[i];
-        const std::string extent = "[" + std::to_string(extent_of(root.type)) + "]";
+        const std::string extent = "[" + std::to_string(elements_of(root.type)) + "]";
         if (is(Dialect::sycl))
             out_.line("static sycl::ext::oneapi::experimental::work_group_static<" +
                       storage_type(root.type.dtype) + extent + "> " + roots_[i] + ";");

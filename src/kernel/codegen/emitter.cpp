@@ -1,5 +1,6 @@
 // Emitter: names, functions and arrays, common to all dialects.
 #include "kernel/codegen/emitter.hpp"
+#include "kernel/ir/module.hpp"
 #include "kernel/ir/numbers.hpp"
 #include "kernel/ir/walk.hpp"
 #include "kernel/passes/check.hpp"
@@ -152,12 +153,8 @@ Compiled Emitter::run(const std::vector<ArgumentType> &arguments) {
             compiled.read[*root.parameter] = root.read;
             compiled.written[*root.parameter] = root.written;
         }
-        if (!root.parameter && root.type.space == Space::local) {
-            std::uint64_t bytes = static_cast<std::uint64_t>(root.type.dtype.itemsize());
-            for (const std::int64_t extent : root.type.shape)
-                bytes *= static_cast<std::uint64_t>(extent);
-            compiled.local_bytes += bytes;
-        }
+        if (!root.parameter && root.type.space == Space::local)
+            compiled.local_bytes += bytes_of(root.type);
     }
     compiled.uses_groups = module_.uses_groups;
     compiled.has_barriers = module_.has_barriers;
@@ -189,12 +186,7 @@ std::string Emitter::pointer_to(const ir::Root &root, bool restricted) const {
     return restricted ? text + std::string(dialect_.restrict_) : text;
 }
 
-std::string Emitter::unique(const std::string &wanted) {
-    std::string name = wanted;
-    for (int i = 2; !names_.insert(name).second; ++i)
-        name = wanted + "_" + std::to_string(i);
-    return name;
-}
+std::string Emitter::unique(const std::string &wanted) { return ir::unique_name(wanted, names_); }
 
 void Emitter::enter(const ir::Function &function) {
     function_ = &function;
@@ -415,17 +407,6 @@ void Emitter::write_constant_arrays(const ir::Function &function) {
     }
 }
 
-namespace {
-
-std::int64_t size_of(const Type &array) {
-    std::int64_t size = 1;
-    for (const std::int64_t extent : array.shape)
-        size *= extent;
-    return std::max<std::int64_t>(size, 1);
-}
-
-}  // namespace
-
 void Emitter::write_private_arrays(const ir::Function &function,
                                    const std::set<ir::RootId> &wanted) {
     for (ir::RootId i = 0; i < function.roots.size(); ++i) {
@@ -433,7 +414,7 @@ void Emitter::write_private_arrays(const ir::Function &function,
         if (root.type.space == Space::private_ && !root.parameter && !root.values &&
             wanted.contains(i))
             out_.line(private_qualifier(root) + storage_type(root.type.dtype) + " " + roots_[i] +
-                      "[" + std::to_string(size_of(root.type)) + "];");
+                      "[" + std::to_string(elements_of(root.type)) + "];");
     }
 }
 

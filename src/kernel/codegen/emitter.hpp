@@ -75,7 +75,6 @@ public:
 
 private:
     const Variables &touched(const ir::Statement &statement);
-    static Variables touched_by_head(const ir::Statement &statement);
 
     std::map<const ir::Statement *, Variables> touched_;
     std::map<const ir::Statement *, std::vector<ir::VariableId>> before_;

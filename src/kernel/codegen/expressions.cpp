@@ -10,8 +10,6 @@ namespace entrepot::kernel {
 
 namespace {
 
-bool is_small_integer(Dtype dtype) { return is_integer(dtype) && dtype.bits < 32; }
-
 std::string bracketed(const Spelled &spelled, int binding) {
     return spelled.binding < binding ? "(" + spelled.text + ")" : spelled.text;
 }

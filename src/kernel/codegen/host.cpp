@@ -3,12 +3,14 @@
 // one loop nest over its work-items. Any other kernel is a loop over groups around loops over the
 // work-items between its barriers.
 #include "kernel/codegen/host.hpp"
+#include "kernel/ir/build.hpp"
 #include "kernel/ir/walk.hpp"
 #include "kernel/passes/carried.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <span>
 
 namespace entrepot::kernel {
 
@@ -33,13 +35,10 @@ bool returns_within_loop(const ir::Row &row) {
 bool begins_with_assignment(const ir::Row &row, ir::VariableId id) {
     for (const ir::Statement *statement : row) {
         bool touches = false;
-        const auto look = [&](const ir::Statement &each) {
+        ir::for_each_statement(std::span(statement, 1), [&](const ir::Statement &each) {
             for (const ir::VariableId assigned : ir::assigned_by(each))
                 touches |= assigned == id;
-        };
-        look(*statement);
-        ir::for_each_statement(statement->body, look);
-        ir::for_each_statement(statement->otherwise, look);
+        });
         if (touches)
             return statement->act == ir::Act::assign;
     }
@@ -65,12 +64,7 @@ ir::Module prepared(const ir::Module &given) {
         return statement;
     };
     const auto read = [&](ir::VariableId id, Position at) {
-        ir::Expression expression;
-        expression.op = ir::Op::variable;
-        expression.type = kernel.variables[id].type;
-        expression.id = id;
-        expression.at = at;
-        return expression;
+        return build::variable(id, kernel.variables[id].type, at);
     };
     std::vector<ir::Statement> first;
     for (const ir::VariableId id : written) {
@@ -232,12 +226,8 @@ void HostEmitter::write_wrapper(const ir::Function &kernel,
                   "_private = " + std::to_string(private_bytes_) + ";");
     std::uint64_t local = 0;
     for (const ir::Root &root : kernel.roots)
-        if (root.type.space == Space::local && !root.parameter) {
-            std::uint64_t bytes = static_cast<std::uint64_t>(root.type.dtype.itemsize());
-            for (const std::int64_t extent : root.type.shape)
-                bytes *= static_cast<std::uint64_t>(extent);
-            local += bytes;
-        }
+        if (root.type.space == Space::local && !root.parameter)
+            local += bytes_of(root.type);
     if (local != 0)
         out_.line("extern \"C\" const long long " + name + "_local = " + std::to_string(local) +
                   ";");
@@ -486,11 +476,8 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         const ir::Root &root = kernel.roots[i];
         if (root.type.space != Space::local || root.parameter || !uses_root(i))
             continue;
-        std::int64_t size = 1;
-        for (const std::int64_t extent : root.type.shape)
-            size *= extent;
         out_.line(std::string(dialect_.local_array) + storage_type(root.type.dtype) + " " +
-                  roots_[i] + "[" + std::to_string(std::max<std::int64_t>(size, 1)) + "];");
+                  roots_[i] + "[" + std::to_string(elements_of(root.type)) + "];");
     }
 
     out_.open("for (long long group = range[10]; group < range[11]; ++group)");

@@ -3,6 +3,7 @@
 // loops of a few work-items gives independent additions that overlap. The results are the same as
 // without interleaving.
 #include "kernel/codegen/host.hpp"
+#include "kernel/ir/build.hpp"
 #include "kernel/ir/numbers.hpp"
 #include "kernel/ir/walk.hpp"
 #include "kernel/passes/carried.hpp"
@@ -74,14 +75,10 @@ int operations_of(const ir::Module &module, const std::vector<ir::Statement> &bo
     return count;
 }
 
-const std::int64_t *known(const ir::Expression &expression) {
-    return expression.op == ir::Op::constant ? std::get_if<std::int64_t>(&expression.value)
-                                             : nullptr;
-}
-
 bool is_short(const ir::Statement &loop) {
-    const std::int64_t *start = known(loop.expressions[0]), *stop = known(loop.expressions[1]);
-    if (start == nullptr || stop == nullptr)
+    const auto start = build::constant_of(loop.expressions[0]),
+               stop = build::constant_of(loop.expressions[1]);
+    if (!start || !stop)
         return false;
     const auto [least, greatest] = std::minmax(*start, *stop);
     return static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least) <
@@ -106,17 +103,10 @@ void add_touched(const ir::Function &kernel, const ir::Expression &expression, V
 
 Variables touched_by(const ir::Function &kernel, const ir::Row &row) {
     Variables found;
-    const auto look = [&](const ir::Statement &statement) {
-        for (const ir::VariableId id : ir::assigned_by(statement))
-            found.insert(id);
-        for (const ir::Expression &expression : statement.expressions)
-            add_touched(kernel, expression, found);
-    };
-    for (const ir::Statement *statement : row) {
-        look(*statement);
-        ir::for_each_statement(statement->body, look);
-        ir::for_each_statement(statement->otherwise, look);
-    }
+    for (const ir::Statement *statement : row)
+        found.merge(ir::used_within(*statement));
+    std::erase_if(found,
+                  [&](ir::VariableId id) { return kernel.variables[id].parameter.has_value(); });
     return found;
 }
 
@@ -177,7 +167,8 @@ struct HostEmitter::Lanes {
     const ir::Statement &loop() const { return *parts.loop; }
     std::string own(const std::string &array) const { return array + "[" + lane + "]"; }
     std::string step() const {
-        return steps.empty() ? std::to_string(*known(loop().expressions[2])) : own(steps);
+        return steps.empty() ? std::to_string(*build::constant_of(loop().expressions[2]))
+                             : own(steps);
     }
 };
 
@@ -202,7 +193,7 @@ std::string HostEmitter::write_in_step(const std::string &flag, const std::strin
                 unique("round"),
                 "",
                 {}};
-    if (known(given.loop().expressions[2]) == nullptr)
+    if (!build::constant_of(given.loop().expressions[2]))
         given.steps = unique("steps");
     for (const ir::VariableId id : given.parts.kept)
         given.kept[id] = unique(variables_[id] + "_lanes");

@@ -10,8 +10,6 @@ namespace entrepot::kernel {
 
 namespace {
 
-bool is_small_integer(Dtype dtype) { return is_integer(dtype) && dtype.bits < 32; }
-
 std::string literal(std::string_view text) {
     std::string quoted = "\"";
     for (const char c : text) {

@@ -297,10 +297,7 @@ ir::VariableId Lowering::new_variable(const std::string &name, const Type &type,
 std::string Lowering::unique_name(const std::string &name) {
     std::string base = name;
     std::ranges::replace(base, '.', '_');
-    std::string unique = base;
-    for (int number = 2; !taken_.insert(unique).second; ++number)
-        unique = base + "_" + std::to_string(number);
-    return unique;
+    return ir::unique_name(base, taken_);
 }
 
 // ---------------------------------------------------------------- the whole

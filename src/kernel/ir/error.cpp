@@ -7,15 +7,6 @@ namespace entrepot::kernel {
 
 namespace {
 
-std::string_view line_of(const Source &function, std::int32_t line) {
-    std::string_view rest = function.source;
-    for (std::int32_t at = function.first_line; at < line && !rest.empty(); ++at) {
-        const std::size_t end = rest.find('\n');
-        rest = end == rest.npos ? std::string_view{} : rest.substr(end + 1);
-    }
-    return line < function.first_line ? std::string_view{} : rest.substr(0, rest.find('\n'));
-}
-
 constexpr bool starts_character(char byte) {
     return (static_cast<unsigned char>(byte) & 0xc0) != 0x80;
 }
@@ -31,7 +22,7 @@ std::string carets(std::string_view line, std::size_t first, std::size_t last) {
 }
 
 std::string shown(const Source &function, Position at) {
-    const std::string_view line = line_of(function, at.line);
+    const std::string_view line = function.line(at.line);
     if (line.empty())
         return "";
     const auto first = static_cast<std::size_t>(std::max(at.column, 0));
@@ -57,6 +48,15 @@ std::string calls_to(const ir::Place &place) {
 }
 
 }  // namespace
+
+std::string_view Source::line(std::int32_t number) const {
+    std::string_view rest = source;
+    for (std::int32_t at = first_line; at < number && !rest.empty(); ++at) {
+        const std::size_t end = rest.find('\n');
+        rest = end == rest.npos ? std::string_view{} : rest.substr(end + 1);
+    }
+    return number < first_line ? std::string_view{} : rest.substr(0, rest.find('\n'));
+}
 
 const Source &ir::Place::source() const {
     static const Source nowhere{"kernel", "<kernel>", "", 1};

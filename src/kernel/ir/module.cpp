@@ -24,6 +24,13 @@ void mark_called(const Module &module, const Function &function, std::vector<boo
 
 }  // namespace
 
+std::string unique_name(const std::string &name, std::set<std::string> &taken) {
+    std::string unique = name;
+    for (int number = 2; !taken.insert(unique).second; ++number)
+        unique = name + "_" + std::to_string(number);
+    return unique;
+}
+
 void drop_uncalled(Module &module) {
     std::vector<bool> called(module.functions.size());
     called.back() = true;
@@ -53,9 +60,7 @@ void make_names_unique(Module &module) {
     }
     for (std::size_t i = 0; i + 1 < module.functions.size(); ++i) {
         std::string &name = module.functions[i].name;
-        const std::string base = name;
-        for (int number = 2; !taken.insert(name).second; ++number)
-            name = base + "_" + std::to_string(number);
+        name = unique_name(name, taken);
     }
 }
 

@@ -1,9 +1,14 @@
-// The list of a module's functions.
+// The functions of a module, and names that differ from each other.
 #pragma once
 #include <entrepot/kernel/ir/ir.hpp>
 
+#include <set>
+#include <string>
+
 namespace entrepot::kernel::ir {
 
+// Returns: `name`, with a number if it is in `taken`. Adds the result to `taken`.
+std::string unique_name(const std::string &name, std::set<std::string> &taken);
 // Drops the functions that the kernel does not reach. The front end compiles functions for types
 // that are not final, and inlining leaves functions without calls.
 void drop_uncalled(Module &module);

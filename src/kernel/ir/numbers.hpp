@@ -12,6 +12,8 @@ constexpr bool is_boolean(Dtype dtype) { return dtype.code == TypeCode::boolean;
 constexpr bool is_signed(Dtype dtype) { return dtype.code == TypeCode::integer; }
 constexpr bool is_unsigned(Dtype dtype) { return dtype.code == TypeCode::unsigned_integer; }
 constexpr bool is_integer(Dtype dtype) { return is_signed(dtype) || is_unsigned(dtype); }
+// C calculates with these in int.
+constexpr bool is_small_integer(Dtype dtype) { return is_integer(dtype) && dtype.bits < 32; }
 constexpr bool is_float(Dtype dtype) {
     return dtype.code == TypeCode::floating || dtype.code == TypeCode::bfloat;
 }

@@ -48,6 +48,17 @@ Type scalar_type(Dtype dtype) {
     return type;
 }
 
+std::uint64_t elements_of(const Type &array) {
+    std::uint64_t elements = 1;
+    for (const std::int64_t extent : array.shape)
+        elements *= static_cast<std::uint64_t>(extent);
+    return elements;
+}
+
+std::uint64_t bytes_of(const Type &array) {
+    return elements_of(array) * static_cast<std::uint64_t>(array.dtype.itemsize());
+}
+
 std::string name_of(const Type &type) {
     switch (type.kind) {
     case Type::Kind::nothing:

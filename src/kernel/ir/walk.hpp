@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
+#include <span>
 #include <vector>
 
 namespace entrepot::kernel::ir {
@@ -25,7 +27,7 @@ inline bool reads(const Expression &expression, VariableId id) {
 }
 
 // Calls `visit` for every statement of a list, including nested ones.
-template <class Trees, class Visit> void for_each_statement(Trees &statements, Visit &&visit) {
+template <class Trees, class Visit> void for_each_statement(Trees &&statements, Visit &&visit) {
     for (auto &statement : statements) {
         visit(statement);
         for_each_statement(statement.body, visit);
@@ -70,6 +72,32 @@ inline Row row_of(const std::vector<Statement> &statements) {
     for (const Statement &statement : statements)
         row.push_back(&statement);
     return row;
+}
+
+inline std::set<VariableId> read_by(const Expression &expression) {
+    std::set<VariableId> found;
+    for_each_within(expression, [&](const Expression &each) {
+        if (each.op == Op::variable)
+            found.insert(each.id);
+    });
+    return found;
+}
+
+// Variables that the statement itself, without nested statements, reads or assigns.
+inline std::set<VariableId> used_by(const Statement &statement) {
+    const std::vector<VariableId> assigned = assigned_by(statement);
+    std::set<VariableId> found(assigned.begin(), assigned.end());
+    for (const Expression &expression : statement.expressions)
+        found.merge(read_by(expression));
+    return found;
+}
+
+// Likewise, with nested statements.
+inline std::set<VariableId> used_within(const Statement &statement) {
+    std::set<VariableId> found;
+    for_each_statement(std::span(&statement, 1),
+                       [&](const Statement &each) { found.merge(used_by(each)); });
+    return found;
 }
 
 inline bool is_loop(const Statement &statement) {

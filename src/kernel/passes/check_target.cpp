@@ -26,12 +26,12 @@ void note_access(const ir::Module &module, ir::Function &function,
     if (expression.op != ir::Op::call)
         return;
     std::size_t place = 0;
-    for (const ir::Root &passed : module.functions[expression.id].roots)
-        if (passed.parameter) {
-            ir::Root &root = function.roots[expression.roots.at(place++)];
-            root.read = root.read || passed.read;
-            root.written = root.written || passed.written;
-        }
+    const std::vector<ir::Root> &roots = module.functions[expression.id].roots;
+    for (const ir::RootId id : ir::parameters_in_order(roots)) {
+        ir::Root &root = function.roots[expression.roots.at(place++)];
+        root.read = root.read || roots[id].read;
+        root.written = root.written || roots[id].written;
+    }
 }
 
 class TargetCheck {
@@ -152,10 +152,7 @@ void check_private_memory(const ir::Module &module, const Target &target) {
         for (const ir::Root &root : function.roots) {
             if (root.type.space != Space::private_ || root.parameter || root.values)
                 continue;
-            std::uint64_t size = static_cast<std::uint64_t>(root.type.dtype.itemsize());
-            for (const std::int64_t extent : root.type.shape)
-                size *= static_cast<std::uint64_t>(extent);
-            bytes += size;
+            bytes += bytes_of(root.type);
             if (most != 0 && bytes > most)
                 throw CompileError(
                     {&function, root.inlined.get(), root.at},
@@ -172,10 +169,7 @@ void check_local_memory(const ir::Module &module, const Target &target) {
     for (const ir::Root &root : kernel.roots) {
         if (root.type.space != Space::local || root.parameter)
             continue;
-        std::int64_t size = root.type.dtype.itemsize();
-        for (const std::int64_t extent : root.type.shape)
-            size *= extent;
-        bytes += static_cast<std::uint64_t>(size);
+        bytes += bytes_of(root.type);
         last = &root;
     }
     if (last && target.local_memory && bytes > target.local_memory)

@@ -2,6 +2,7 @@
 // group function or local memory. Barriers are checked within the kernel, and the host splits the
 // kernel at them.
 #include "kernel/ir/build.hpp"
+#include "kernel/ir/module.hpp"
 #include "kernel/ir/walk.hpp"
 #include "kernel/passes/check.hpp"
 
@@ -86,22 +87,17 @@ private:
                 assigned.insert(id);
         });
         const Expression &call = call_.expressions[0];
-        std::map<std::uint32_t, ir::VariableId> scalars;
-        std::map<std::uint32_t, ir::RootId> arrays;
         Block statements;
         for (ir::VariableId id = 0; id < callee_.variables.size(); ++id)
-            if (callee_.variables[id].parameter)
-                scalars[*callee_.variables[id].parameter] = id;
-            else
+            if (!callee_.variables[id].parameter)
                 variables_[id] = new_variable(callee_.variables[id]);
         for (ir::RootId id = 0; id < callee_.roots.size(); ++id)
-            if (callee_.roots[id].parameter)
-                arrays[*callee_.roots[id].parameter] = id;
-            else
+            if (!callee_.roots[id].parameter)
                 roots_[id] = new_root(callee_.roots[id]);
-        for (std::size_t next = 0; const auto &[place, id] : arrays)
+        for (std::size_t next = 0; const ir::RootId id : ir::parameters_in_order(callee_.roots))
             roots_[id] = call.roots[next++];
-        for (std::size_t next = 0; const auto &[place, id] : scalars) {
+        for (std::size_t next = 0;
+             const ir::VariableId id : ir::parameters_in_order(callee_.variables)) {
             const Expression &value = call.operands[next++];
             if (build::is_invariant(value) && !assigned.contains(id)) {
                 values_[id] = value;
@@ -118,24 +114,17 @@ private:
     }
 
     ir::VariableId new_variable(ir::Variable variable) {
-        variable.name = unique(variable.name);
+        variable.name = ir::unique_name(variable.name, taken_);
         variable.parameter.reset();
         caller_.variables.push_back(std::move(variable));
         return static_cast<ir::VariableId>(caller_.variables.size() - 1);
     }
 
     ir::RootId new_root(ir::Root root) {
-        root.name = unique(root.name);
+        root.name = ir::unique_name(root.name, taken_);
         root.inlined = extended(root.inlined, inlined_);
         caller_.roots.push_back(std::move(root));
         return static_cast<ir::RootId>(caller_.roots.size() - 1);
-    }
-
-    std::string unique(const std::string &name) {
-        std::string made = name;
-        for (int number = 2; !taken_.insert(made).second; ++number)
-            made = name + "_" + std::to_string(number);
-        return made;
     }
 
     void rename(Statement &statement) {

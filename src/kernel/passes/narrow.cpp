@@ -33,7 +33,7 @@ public:
     explicit Offsets(ir::Module &module) {
         for (ir::Function &function : module.functions) {
             Function &found = functions_.emplace_back();
-            find_parameters(function, found);
+            found.parameters = ir::parameters_in_order(function.variables);
             find_variables(function, found);
         }
     }
@@ -57,14 +57,6 @@ private:
         Variables only_lead;                     // read only for offsets
         std::vector<ir::VariableId> parameters;  // in the order of a call's operands
     };
-
-    static void find_parameters(const ir::Function &function, Function &found) {
-        for (ir::VariableId id = 0; id < function.variables.size(); ++id)
-            if (function.variables[id].parameter)
-                found.parameters.push_back(id);
-        std::ranges::sort(found.parameters, {},
-                          [&](ir::VariableId id) { return *function.variables[id].parameter; });
-    }
 
     // All int64 variables except those read elsewhere, and those from which such a variable is
     // computed.

@@ -1,5 +1,6 @@
 #include "kernel/passes/optimise.hpp"
 
+#include "kernel/ir/build.hpp"
 #include "kernel/ir/walk.hpp"
 #include "kernel/passes/narrow.hpp"
 
@@ -23,11 +24,6 @@ void infer_restrict(ir::Function &kernel) {
     for (ir::Root &root : kernel.roots)
         if (root.parameter && root.type.space == Space::global && (arrays == 1 || !writes))
             root.restrict_ = true;
-}
-
-bool same(const ir::Expression &a, const ir::Expression &b) {
-    return a.op == b.op && a.type == b.type && a.value == b.value && a.text == b.text &&
-           a.id == b.id && a.number == b.number && std::ranges::equal(a.operands, b.operands, same);
 }
 
 // Moves invariant index arithmetic out of loops: `a[i * stride + k]` becomes `a[offset + k]`.
@@ -115,7 +111,7 @@ private:
             return;
         }
         const auto known = std::ranges::find_if(before, [&](const ir::Statement &assignment) {
-            return same(assignment.expressions[0], expression);
+            return build::same(assignment.expressions[0], expression);
         });
         ir::VariableId id = 0;
         if (known != before.end()) {
@@ -130,12 +126,7 @@ private:
             assignment.expressions.push_back(expression);
             before.push_back(std::move(assignment));
         }
-        ir::Expression read;
-        read.op = ir::Op::variable;
-        read.type = expression.type;
-        read.at = expression.at;
-        read.id = id;
-        expression = std::move(read);
+        expression = build::variable(id, expression.type, expression.at);
     }
 
     ir::Function &function_;

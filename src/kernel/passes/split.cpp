@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 namespace entrepot::kernel {
 
@@ -13,35 +14,9 @@ using Variables = Split::Variables;
 
 bool synchronises(const ir::Statement &statement) {
     bool found = false;
-    const auto look = [&](const ir::Statement &each) {
+    ir::for_each_statement(std::span(&statement, 1), [&](const ir::Statement &each) {
         found |= each.act == ir::Act::barrier || ir::is_group_function(each);
-    };
-    look(statement);
-    ir::for_each_statement(statement.body, look);
-    ir::for_each_statement(statement.otherwise, look);
-    return found;
-}
-
-Variables read_by(const ir::Expression &expression) {
-    Variables found;
-    ir::for_each_within(expression, [&](const ir::Expression &each) {
-        if (each.op == ir::Op::variable)
-            found.insert(each.id);
     });
-    return found;
-}
-
-Variables touched_by(const ir::Statement &statement) {
-    Variables found;
-    const auto look = [&](const ir::Statement &each) {
-        for (const ir::VariableId id : ir::assigned_by(each))
-            found.insert(id);
-        for (const ir::Expression &expression : each.expressions)
-            found.merge(read_by(expression));
-    };
-    look(statement);
-    ir::for_each_statement(statement.body, look);
-    ir::for_each_statement(statement.otherwise, look);
     return found;
 }
 
@@ -77,7 +52,7 @@ public:
 
     Assigned pass(const ir::Statement &statement, Assigned assigned) {
         for (const ir::Expression &expression : statement.expressions)
-            for (const ir::VariableId id : read_by(expression))
+            for (const ir::VariableId id : ir::read_by(expression))
                 if (assigned && !assigned->contains(id))
                     region_.exposed.insert(id);
         for (const ir::VariableId id : ir::assigned_by(statement))
@@ -311,9 +286,9 @@ bool Split::moves_before(const ir::Statement &assignment, const ir::Row &row) co
     const ir::Expression &value = assignment.expressions[0];
     if (!calculates(value))
         return false;
-    const Variables reads = read_by(value);
+    const Variables reads = ir::read_by(value);
     return std::ranges::none_of(row, [&](const ir::Statement *each) {
-        bool hinders = touched_by(*each).contains(assignment.id);
+        bool hinders = ir::used_within(*each).contains(assignment.id);
         const auto look = [&](const ir::Statement &inner) {
             for (const ir::VariableId id : ir::assigned_by(inner))
                 hinders |= reads.contains(id);
@@ -361,7 +336,7 @@ void Split::expose(Region &region) const {
     Exposure exposure(region);
     Assigned assigned = Variables{};
     for (const ir::Statement *statement : region.row) {
-        for (const ir::VariableId id : touched_by(*statement))
+        for (const ir::VariableId id : ir::used_within(*statement))
             region.touched.insert(id);
         assigned = exposure.pass(*statement, std::move(assigned));
     }
@@ -372,7 +347,7 @@ void Split::expose(Region &region) const {
 
 void Split::read_by_group(const ir::Statement &statement) {
     for (const ir::Expression &expression : statement.expressions)
-        for (const ir::VariableId id : read_by(expression))
+        for (const ir::VariableId id : ir::read_by(expression))
             group_reads_.insert(id);
 }
 

@@ -81,15 +81,9 @@ void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_it
 
 // Line of the kernel's source with a caret, for messages.
 std::string source_line(const Source &function, std::int32_t line, std::size_t column) {
-    std::size_t start = 0;
-    for (std::int32_t at = function.first_line; at < line && start != std::string::npos; ++at) {
-        start = function.source.find('\n', start);
-        start += start != std::string::npos;
-    }
-    if (line < function.first_line || start >= function.source.size())
+    const std::string text(function.line(line));
+    if (text.empty())
         return {};
-    const std::string text =
-        function.source.substr(start, function.source.find('\n', start) - start);
     return "\n    " + text + "\n    " + std::string(std::min(column, text.size()), ' ') + "^";
 }
 

@@ -168,4 +168,15 @@ public:
     Module module;
 };
 
+inline Target target_of(Dialect dialect, std::uint32_t dimensions = 1) {
+    Target target;
+    target.dialect = dialect;
+    target.dimensions = dimensions;
+    return target;
+}
+
+inline bool has(const Compiled &compiled, const std::string &text) {
+    return compiled.source.find(text) != std::string::npos;
+}
+
 }  // namespace entrepot::kernel::ir

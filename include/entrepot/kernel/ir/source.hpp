@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace entrepot::kernel {
@@ -21,6 +22,9 @@ struct Source {
     std::string file;    // as shown in messages
     std::string source;  // the text from line first_line on
     std::int32_t first_line = 1;
+
+    // Returns: the line without its end; empty if the source does not have it.
+    std::string_view line(std::int32_t number) const;
 };
 
 // A captured NumPy array: its elements in row-major order, as bytes.

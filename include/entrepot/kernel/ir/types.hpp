@@ -36,6 +36,9 @@ struct ArgumentType {
 };
 
 Type scalar_type(Dtype dtype);
+// Size of an array of fixed shape.
+std::uint64_t elements_of(const Type &array);
+std::uint64_t bytes_of(const Type &array);
 // "float32", "float32[:, ::1] in local memory", "(int64, int64)"
 std::string name_of(const Type &type);
 

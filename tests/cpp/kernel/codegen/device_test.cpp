@@ -9,17 +9,6 @@ using namespace entrepot::kernel::ir;
 
 namespace {
 
-Target target_of(Dialect dialect, std::uint32_t dimensions = 1) {
-    Target target;
-    target.dialect = dialect;
-    target.dimensions = dimensions;
-    return target;
-}
-
-bool has(const Compiled &compiled, const std::string &text) {
-    return compiled.source.find(text) != std::string::npos;
-}
-
 Building copying(bool restricted) {
     Building build("copy_all");
     const RootId to = build.array("to", float32, false, true, restricted),

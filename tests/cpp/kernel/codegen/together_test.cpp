@@ -10,22 +10,12 @@ using namespace entrepot::kernel::ir;
 
 namespace {
 
-bool has(const Compiled &compiled, const std::string &text) {
-    return compiled.source.find(text) != std::string::npos;
-}
-
 std::size_t count(const Compiled &compiled, const std::string &text) {
     std::size_t found = 0;
     for (std::size_t at = 0; (at = compiled.source.find(text, at)) != std::string::npos;
          at += text.size())
         ++found;
     return found;
-}
-
-Target target_of(Dialect dialect) {
-    Target target;
-    target.dialect = dialect;
-    return target;
 }
 
 Compiled atomic(Dialect dialect, Dtype dtype, std::string which, Order order, Scope scope) {
