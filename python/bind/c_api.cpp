@@ -2,12 +2,12 @@
 #include <entrepot/python/c_api.h>
 
 #include "adapters/adapters.hpp"
-#include "allocate.hpp"
-#include "array/array.hpp"
-#include "deleter.hpp"
-#include "errors.hpp"
+#include "array_object/array_object.hpp"
 #include "exchange/routes.hpp"
 #include "init.hpp"
+#include "memory/allocate.hpp"
+#include "memory/deleter.hpp"
+#include "support/errors.hpp"
 
 #include <entrepot/core/counted.hpp>
 #include <entrepot/device/registry.hpp>

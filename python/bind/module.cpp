@@ -1,11 +1,11 @@
 // The extension entrepot._core. Each part of the library has an init function.
 #include "array/methods.hpp"
-#include "errors.hpp"
 #include "exchange/routes.hpp"
-#include "gil.hpp"
 #include "init.hpp"
-#include "interned.hpp"
-#include "parameters.hpp"
+#include "support/errors.hpp"
+#include "support/gil.hpp"
+#include "support/interned.hpp"
+#include "support/parameters.hpp"
 
 #include <nanobind/nanobind.h>
 

@@ -55,6 +55,33 @@ BUILT_IN = [
 # Code that backends of one kind share; no other part includes it.
 SHARED = {"cuda": "src/backends/gpu/", "hip": "src/backends/gpu/"}
 
+# Folder of python/bind → the folders whose headers it may include besides its own. A row names
+# folders of earlier rows only. Every folder may include init.hpp, and the files at the top may
+# include everything.
+BINDINGS = {
+    "support": (),
+    "core": ("support",),
+    "device": ("support",),
+    "memory": ("support", "device"),
+    "array_object": ("support",),
+    "exchange": ("support", "device", "memory", "array_object"),
+    "array": ("support", "core", "device", "memory", "array_object", "exchange"),
+    "usm_memory": ("support", "device", "memory", "array_object", "exchange", "array"),
+    "adapters": ("support", "memory", "array_object", "exchange", "array"),
+    "launch": ("support", "core", "device", "array_object", "exchange", "array"),
+    "kernel": (
+        "support",
+        "core",
+        "device",
+        "memory",
+        "array_object",
+        "exchange",
+        "array",
+        "launch",
+    ),
+    "ffi": ("support", "memory", "adapters"),
+}
+
 # Foreign headers → the only places that may include them.
 FOREIGN = {
     r"Python\.h|structmember\.h|nanobind/|pybind11/": ("python/bind/", "include/entrepot/python/"),
@@ -89,6 +116,27 @@ def path_of(path: str, include: str) -> str:
     )
 
 
+def folder_of(path: str) -> str | None:
+    """The folder of python/bind that ``path`` is in; None at its top and elsewhere."""
+    inside = re.match(r"python/bind/([^/]+)/", path)
+    return inside[1] if inside else None
+
+
+def refusal_in_bindings(path: str, target: str) -> str | None:
+    """Reason why a file of python/bind may not include the file ``target``; None if it may."""
+    folder, there = folder_of(path), folder_of(target)
+    if folder is None:
+        return None
+    if folder not in BINDINGS:
+        return f"{path}: BINDINGS has no row for a folder {folder!r}"
+    if there not in (None, folder, *BINDINGS[folder]):
+        others = ", ".join(BINDINGS[folder]) or "no other folder"
+        return f"{path}: {folder} may include {others}, not {target}"
+    if folder == "support" and room_of(target) not in (None, "core"):
+        return f"{path}: support knows core and CPython, not {target}"
+    return None
+
+
 def refusal(path: str, include: str) -> str | None:
     """Reason why the file at ``path`` (relative to the root) may not include ``include``; None
     if it may."""
@@ -101,6 +149,8 @@ def refusal(path: str, include: str) -> str | None:
             )
 
     target = path_of(path, include)
+    if path.startswith("python/bind/"):
+        return refusal_in_bindings(path, target)
     if path.startswith("src/backends/"):
         name = path.split("/")[2]
         own = tuple(folder for folder in (f"src/backends/{name}/", SHARED.get(name)) if folder)
@@ -148,6 +198,12 @@ def test_rooms_form_no_circle():
     TopologicalSorter(ROOMS).prepare()  # raises CycleError
 
 
+def test_folders_of_the_bindings_form_no_circle():
+    folders = list(BINDINGS)
+    for folder, others in BINDINGS.items():
+        assert set(others) <= set(folders[: folders.index(folder)]), folder
+
+
 def test_every_include_points_down():
     assert sources(ROOT), "the test must see the sources, or it can see nothing wrong in them"
     assert refusals(ROOT) == []
@@ -190,6 +246,12 @@ def test_every_include_points_down():
         ("include/entrepot/ffi/type.hpp", "ffi.h"),
         ("python/bind/ffi/function.cpp", "ffi.h"),
         ("src/ffi/type.cpp", "clang-c/Index.h"),
+        ("python/bind/support/reference.hpp", "../memory/owner.hpp"),
+        ("python/bind/support/reference.hpp", "bind/memory/owner.hpp"),
+        ("python/bind/support/errors.cpp", "entrepot/device/device.hpp"),
+        ("python/bind/memory/owner.cpp", "../exchange/interface_dict.hpp"),
+        ("python/bind/exchange/suai.cpp", "../array/create.hpp"),
+        ("python/bind/utils/strings.cpp", "string"),
     ],
 )
 def test_a_wrong_include_is_refused(path, include):
@@ -215,6 +277,10 @@ def test_a_wrong_include_is_refused(path, include):
         ("python/bind/exchange/suai.cpp", "entrepot/exchange/suai.hpp"),
         ("python/bind/exchange/suai.cpp", "Python.h"),
         ("include/entrepot/python/caster.hpp", "nanobind/nanobind.h"),
+        ("python/bind/module.cpp", "exchange/routes.hpp"),
+        ("python/bind/support/errors.cpp", "../init.hpp"),
+        ("python/bind/exchange/suai.cpp", "../memory/owner.hpp"),
+        ("python/bind/exchange/suai.cpp", "syclobj.hpp"),
         ("src/ffi/form.hpp", "ffi.h"),
         ("tools/bindgen/describe.cpp", "clang-c/Index.h"),
     ],

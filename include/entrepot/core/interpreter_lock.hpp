@@ -13,7 +13,7 @@
 //
 // Lifetime
 //   At interpreter shutdown `acquire` may never return: the thread blocks until the process exits
-//   (python/bind/gil.hpp).
+//   (python/bind/support/gil.hpp).
 #pragma once
 #include <entrepot/core/checked_mutex.hpp>
 

@@ -2,8 +2,8 @@
 // memory alive until the call returns.
 #include "object.hpp"
 
-#include "../errors.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
 
 namespace entrepot::python {
 namespace {

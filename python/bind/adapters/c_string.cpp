@@ -1,10 +1,10 @@
 // CStr: a C string, which ends at its first NUL.
 #include "object.hpp"
 
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../owner.hpp"
-#include "ctypes_data.hpp"
+#include "../memory/owner.hpp"
+#include "../support/ctypes_data.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
 
 #include <cstring>
 #include <string>

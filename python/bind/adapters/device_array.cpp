@@ -2,18 +2,19 @@
 // the array is first exported or imported as an Array.
 #include "object.hpp"
 
-#include "../array/array.hpp"
 #include "../array/create.hpp"
 #include "../array/methods.hpp"
-#include "../errors.hpp"
+#include "../array_object/array_object.hpp"
 #include "../exchange/exports.hpp"
-#include "../exchange/foreign_error.hpp"
 #include "../exchange/host_turn.hpp"
 #include "../exchange/interface_dict.hpp"
 #include "../exchange/protocol.hpp"
 #include "../exchange/routes.hpp"
-#include "../gil.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/attribute.hpp"
+#include "../support/errors.hpp"
+#include "../support/foreign_error.hpp"
+#include "../support/gil.hpp"
 
 #include <entrepot/adapters/locate.hpp>
 #include <entrepot/exchange/cai.hpp>

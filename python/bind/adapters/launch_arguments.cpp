@@ -1,10 +1,9 @@
 // HipModuleLaunchKernel_extra: packs a list of kernel arguments into the block that a launch takes.
 #include "object.hpp"
 
-#include "../errors.hpp"
-#include "../owner.hpp"
-#include "../scalar.hpp"
-#include "ctypes_data.hpp"
+#include "../array/scalar.hpp"
+#include "../support/ctypes_data.hpp"
+#include "../support/errors.hpp"
 
 #include <entrepot/adapters/launch_arguments.hpp>
 

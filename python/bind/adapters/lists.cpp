@@ -2,13 +2,14 @@
 // elements as Python numbers.
 #include "object.hpp"
 
-#include "../array/array.hpp"
-#include "../errors.hpp"
-#include "../exchange/foreign_error.hpp"
+#include "../array_object/array_object.hpp"
 #include "../exchange/interface_dict.hpp"
-#include "../gil.hpp"
-#include "../owner.hpp"
-#include "ctypes_data.hpp"
+#include "../memory/owner.hpp"
+#include "../support/attribute.hpp"
+#include "../support/ctypes_data.hpp"
+#include "../support/errors.hpp"
+#include "../support/foreign_error.hpp"
+#include "../support/gil.hpp"
 
 #include <entrepot/exchange/cai.hpp>
 

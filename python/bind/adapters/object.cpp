@@ -2,9 +2,9 @@
 // and the functions for record types.
 #include "object.hpp"
 
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
 
 #include <algorithm>
 #include <cstdlib>

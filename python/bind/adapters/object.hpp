@@ -3,9 +3,9 @@
 #pragma once
 #include "adapters.hpp"
 
-#include "../guarded.hpp"
-#include "../interned.hpp"
-#include "../parameters.hpp"
+#include "../support/guarded.hpp"
+#include "../support/interned.hpp"
+#include "../support/parameters.hpp"
 
 #include <entrepot/adapters/elements.hpp>
 #include <entrepot/array/array.hpp>

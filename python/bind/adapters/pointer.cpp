@@ -1,8 +1,8 @@
 // Pointer: an address, and the owner of the memory there.
 #include "object.hpp"
 
-#include "../errors.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
 
 #include <algorithm>
 #include <cstdint>

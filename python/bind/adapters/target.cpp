@@ -2,16 +2,17 @@
 // the order in which they are tried.
 #include "object.hpp"
 
-#include "../array/array.hpp"
-#include "../errors.hpp"
-#include "../exchange/foreign_error.hpp"
-#include "../exchange/held_buffer.hpp"
+#include "../array/scalar.hpp"
+#include "../array_object/array_object.hpp"
 #include "../exchange/host_turn.hpp"
 #include "../exchange/interface_dict.hpp"
 #include "../exchange/routes.hpp"
-#include "../owner.hpp"
-#include "../scalar.hpp"
-#include "ctypes_data.hpp"
+#include "../memory/held_buffer.hpp"
+#include "../memory/owner.hpp"
+#include "../support/attribute.hpp"
+#include "../support/ctypes_data.hpp"
+#include "../support/errors.hpp"
+#include "../support/foreign_error.hpp"
 
 #include <entrepot/exchange/cai.hpp>
 

@@ -3,11 +3,11 @@
 // from a free list, garbage collection, constructors.
 #include "object.hpp"
 
-#include "../errors.hpp"
-#include "../free_list.hpp"
-#include "../gil.hpp"
 #include "../init.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
+#include "../support/free_list.hpp"
+#include "../support/gil.hpp"
 
 #include <array>
 #include <cassert>

@@ -1,15 +1,14 @@
 // asarray and from_dlpack: imports with options. Without options, a type check and one import.
-#include "array.hpp"
+#include "../array_object/array_object.hpp"
 
-#include "../convert.hpp"
-#include "../dtype.hpp"
-#include "../errors.hpp"
+#include "../core/dtype.hpp"
+#include "../device/convert.hpp"
 #include "../exchange/routes.hpp"
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "../owner.hpp"
-#include "../parameters.hpp"
-#include "../placement.hpp"
+#include "../memory/placement.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
+#include "../support/parameters.hpp"
 #include "methods.hpp"
 
 #include <entrepot/array/copy.hpp>

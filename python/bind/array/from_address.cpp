@@ -1,15 +1,15 @@
 // from_address: an Array of memory that is given by its address, with an optional owner or deleter.
 #include <entrepot/exchange/address.hpp>
 
-#include "../deleter.hpp"
-#include "../dtype.hpp"
-#include "../errors.hpp"
-#include "../guarded.hpp"
-#include "../owner.hpp"
-#include "../parameters.hpp"
-#include "../placement.hpp"
-#include "../reference.hpp"
-#include "array.hpp"
+#include "../array_object/array_object.hpp"
+#include "../core/dtype.hpp"
+#include "../memory/deleter.hpp"
+#include "../memory/placement.hpp"
+#include "../support/errors.hpp"
+#include "../support/guarded.hpp"
+#include "../support/parameters.hpp"
+#include "../support/reference.hpp"
+#include "../support/release.hpp"
 #include "create.hpp"
 #include "methods.hpp"
 

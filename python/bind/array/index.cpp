@@ -1,8 +1,7 @@
 // array[…]: Python's index objects as the core's index entries.
-#include "array.hpp"
+#include "../array_object/array_object.hpp"
 
-#include "../errors.hpp"
-#include "../exchange/protocol.hpp"
+#include "../support/errors.hpp"
 #include "methods.hpp"
 
 #include <array>

@@ -1,20 +1,20 @@
 // The methods of entrepot.Array: views, copies to another device, and conversion to NumPy.
 #include "methods.hpp"
 
-#include "../array_handle.hpp"
-#include "../convert.hpp"
-#include "../device.hpp"
-#include "../dtype.hpp"
-#include "../errors.hpp"
+#include "../array_object/array_object.hpp"
+#include "../core/dtype.hpp"
+#include "../device/convert.hpp"
+#include "../device/device.hpp"
 #include "../exchange/exports.hpp"
 #include "../exchange/host_turn.hpp"
 #include "../exchange/routes.hpp"
-#include "../gil.hpp"
-#include "../parameters.hpp"
-#include "../placement.hpp"
-#include "../scalar.hpp"
-#include "array.hpp"
+#include "../memory/placement.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/parameters.hpp"
+#include "array_handle.hpp"
 #include "create.hpp"
+#include "scalar.hpp"
 
 #include <entrepot/array/copy.hpp>
 

@@ -1,10 +1,10 @@
 // repr(array): shape, type, place, and the values where the host may read them now.
 #include "methods.hpp"
 
-#include "../element.hpp"
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "array.hpp"
+#include "../array_object/array_object.hpp"
+#include "../support/element.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
 
 #include <entrepot/core/small_float.hpp>
 

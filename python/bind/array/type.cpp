@@ -1,31 +1,25 @@
 // The type entrepot.Array: creation and destruction from a free list, garbage collection,
 // attributes.
-#include "array.hpp"
+#include "../array_object/array_object.hpp"
 
-#include "../device.hpp"
-#include "../dtype.hpp"
-#include "../errors.hpp"
+#include "../core/dtype.hpp"
+#include "../device/device.hpp"
 #include "../exchange/exports.hpp"
-#include "../exchange/foreign_error.hpp"
 #include "../exchange/host_turn.hpp"
 #include "../exchange/interface_dict.hpp"
-#include "../exchange/protocol.hpp"
-#include "../free_list.hpp"
-#include "../gil.hpp"
-#include "../guarded.hpp"
-#include "../owner.hpp"
-#include "../reference.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
+#include "../support/foreign_error.hpp"
+#include "../support/free_list.hpp"
+#include "../support/gil.hpp"
+#include "../support/guarded.hpp"
+#include "../support/reference.hpp"
 #include "methods.hpp"
 
 #include <structmember.h>
 #include <type_traits>
 
 namespace entrepot::python {
-
-PyTypeObject *array_type = nullptr;
-FreeList free_arrays;
-RecordList<has_gil ? 64 : 0> free_records;
-
 namespace {
 
 int traverse(PyObject *self, visitproc visit, void *arg) {
@@ -279,25 +273,6 @@ PyType_Spec spec = {"entrepot.Array", sizeof(ArrayObject), 0,
                     slots};
 
 }  // namespace
-
-const Py_ssize_t *byte_strides_of(PyObject *self) {
-    auto *object = reinterpret_cast<ArrayObject *>(self);
-    if (const Py_ssize_t *const made = object->byte_strides.load(std::memory_order_acquire))
-        return made;
-    const Array &array = object->array();
-    Py_ssize_t *const strides = PyMem_New(Py_ssize_t, array.ndim());
-    if (!strides) {
-        PyErr_NoMemory();
-        throw PythonError{};
-    }
-    for (std::size_t axis = 0; axis < array.ndim(); ++axis)
-        strides[axis] = array.strides()[axis] * array.itemsize();
-    Py_ssize_t *found = nullptr;
-    if (object->byte_strides.compare_exchange_strong(found, strides, std::memory_order_acq_rel))
-        return strides;
-    PyMem_Free(strides);  // another thread was first
-    return found;
-}
 
 bool init_array_type(PyObject *module) {
     nothing = make_nothing();

@@ -1,13 +1,14 @@
 // NumPy's array interface: reading and writing the dict and the capsule.
 #include <entrepot/exchange/array_interface.hpp>
 
-#include "../array/array.hpp"
-#include "../errors.hpp"
-#include "../interned.hpp"
-#include "../owner.hpp"
+#include "../array_object/array_object.hpp"
+#include "../memory/held_buffer.hpp"
+#include "../memory/owner.hpp"
+#include "../support/attribute.hpp"
+#include "../support/errors.hpp"
+#include "../support/foreign_error.hpp"
+#include "../support/interned.hpp"
 #include "exports.hpp"
-#include "foreign_error.hpp"
-#include "held_buffer.hpp"
 #include "host_turn.hpp"
 #include "interface_dict.hpp"
 #include "protocol.hpp"

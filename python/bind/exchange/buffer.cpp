@@ -3,11 +3,11 @@
 #include <entrepot/exchange/buffer.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
-#include "../array/array.hpp"
-#include "../errors.hpp"
-#include "../owner.hpp"
+#include "../array_object/array_object.hpp"
+#include "../memory/held_buffer.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
 #include "exports.hpp"
-#include "held_buffer.hpp"
 #include "host_turn.hpp"
 #include "protocol.hpp"
 

@@ -2,10 +2,10 @@
 // static capsule of the type.
 #include "exports.hpp"
 
-#include "../allocate.hpp"
-#include "../array/array.hpp"
-#include "../errors.hpp"
-#include "../owner.hpp"
+#include "../array_object/array_object.hpp"
+#include "../memory/allocate.hpp"
+#include "../support/errors.hpp"
+#include "../support/release.hpp"
 #include "managed_tensor.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"

@@ -2,12 +2,13 @@
 #include <entrepot/exchange/cai.hpp>
 #include <entrepot/exchange/stream.hpp>
 
-#include "../array/array.hpp"
-#include "../errors.hpp"
-#include "../interned.hpp"
-#include "../owner.hpp"
+#include "../array_object/array_object.hpp"
+#include "../memory/owner.hpp"
+#include "../support/attribute.hpp"
+#include "../support/errors.hpp"
+#include "../support/foreign_error.hpp"
+#include "../support/interned.hpp"
 #include "exports.hpp"
-#include "foreign_error.hpp"
 #include "interface_dict.hpp"
 #include "protocol.hpp"
 #include "stream_libraries.hpp"

@@ -10,11 +10,11 @@
 #include <entrepot/device/stream.hpp>
 #include <entrepot/exchange/cai.hpp>
 
-#include "../errors.hpp"
-#include "../getter.hpp"
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
+#include "../support/getter.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
 #include "interface_dict.hpp"
 #include "numpy_dtype.hpp"
 #include "protocol.hpp"

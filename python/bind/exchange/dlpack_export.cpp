@@ -2,14 +2,14 @@
 // tensor that no consumer has taken.
 #include "exports.hpp"
 
-#include "../array/array.hpp"
-#include "../convert.hpp"
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "../owner.hpp"
-#include "../parameters.hpp"
-#include "../reference.hpp"
+#include "../array_object/array_object.hpp"
+#include "../device/convert.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
+#include "../support/parameters.hpp"
+#include "../support/reference.hpp"
+#include "../support/release.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"
 

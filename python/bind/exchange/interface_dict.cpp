@@ -1,9 +1,9 @@
 // Interface dicts: reading entries with checks, and writing dicts for export.
 #include "interface_dict.hpp"
 
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "foreign_error.hpp"
+#include "../support/foreign_error.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
 #include "protocol.hpp"
 
 #include <algorithm>
@@ -14,15 +14,6 @@ namespace entrepot::python {
 namespace {
 
 bool is_sequence(PyObject *value) noexcept { return PyTuple_Check(value) || PyList_Check(value); }
-
-// A missing attribute raises no exception, which would take thirty times as long as the lookup.
-int look_up(PyObject *object, PyObject *name, PyObject **value) {
-#if PY_VERSION_HEX >= 0x030D0000
-    return PyObject_GetOptionalAttr(object, name, value);
-#else
-    return _PyObject_LookupAttr(object, name, value);
-#endif
-}
 
 const std::array<Interned, key_count> keys{"shape",   "typestr", "data", "strides", "offset",
                                            "version", "syclobj", "mask", "stream"};
@@ -45,16 +36,6 @@ PyObject *typestr_object(Dtype dtype) {
 }  // namespace
 
 PyObject *key_object(Key key) { return keys[static_cast<std::size_t>(key)]; }
-
-Reference find_attribute(PyObject *object, PyObject *name) {
-    PyObject *value = nullptr;
-    if (look_up(object, name, &value) < 0) {
-        if (!PyErr_ExceptionMatches(PyExc_NotImplementedError))
-            throw PythonError{};
-        PyErr_Clear();
-    }
-    return Reference(value);
-}
 
 InterfaceDict::InterfaceDict(const exchange::Speaker &speaker, Reference dict) : speaker_(speaker) {
     if (!PyDict_Check(dict.get()))

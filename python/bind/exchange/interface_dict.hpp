@@ -5,7 +5,7 @@
 // A value that violates the protocol is refused with the protocol's error. Exceptions that are
 // unrelated to the value (KeyboardInterrupt, MemoryError) pass through.
 #pragma once
-#include "../reference.hpp"
+#include "../support/reference.hpp"
 #include "protocol.hpp"
 
 #include <entrepot/array/array.hpp>
@@ -32,10 +32,6 @@ inline constexpr std::size_t key_count = 9;
 
 // The key as an interned Python string; borrowed.
 PyObject *key_object(Key key);
-
-// The attribute's value; empty if the object has no such attribute (AttributeError,
-// NotImplementedError). Throws PythonError for any other exception of its getter.
-Reference find_attribute(PyObject *object, PyObject *name);
 
 // Extents or strides.
 struct Numbers {

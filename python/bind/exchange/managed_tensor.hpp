@@ -1,8 +1,8 @@
 // Managed tensors of other libraries as owners. Their deleters run with the
 // GIL, never on a driver thread.
 #pragma once
-#include "../errors.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
 
 #include <entrepot/exchange/dlpack_abi.hpp>
 

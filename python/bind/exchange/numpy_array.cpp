@@ -7,12 +7,13 @@
 #include <entrepot/exchange/array_interface.hpp>
 #include <entrepot/exchange/host_view.hpp>
 
-#include "../array/array.hpp"
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "../key_caches.hpp"
-#include "../owner.hpp"
-#include "foreign_error.hpp"
+#include "../array_object/array_object.hpp"
+#include "../memory/owner.hpp"
+#include "../support/attribute.hpp"
+#include "../support/foreign_error.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
+#include "../support/key_caches.hpp"
 #include "interface_dict.hpp"
 #include "numpy_dtype.hpp"
 #include "protocol.hpp"

@@ -1,11 +1,11 @@
 // Lookup of quirks by the class that defines the attribute, cached by type.
 #include "quirks.hpp"
 
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "../key_caches.hpp"
-#include "../reference.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
+#include "../support/key_caches.hpp"
+#include "../support/reference.hpp"
 
 #include <entrepot/core/error.hpp>
 

@@ -1,10 +1,11 @@
 // Routes: the table of protocols in the order of attempts, and the cache of each type's protocols.
 #include "routes.hpp"
 
-#include "../array/array.hpp"
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../owner.hpp"
+#include "../array_object/array_object.hpp"
+#include "../support/attribute.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/release.hpp"
 #include "interface_dict.hpp"
 #include "quirks.hpp"
 

@@ -16,9 +16,9 @@ PyObject *import_wrapped(PyObject *object);
 
 // Request for an operand of one operation (ImportRequest::for_one_operation).
 extern const ImportRequest for_an_operand;
-// Imports such an operand. For functions that are called through nanobind, through which a forced
-// unwinding of the thread must not pass (gil.hpp). If the thread ends in the object's Python code,
-// it blocks there instead.
+// Imports such an operand, for functions that are called through nanobind. A forced unwinding of
+// the thread must not pass through nanobind (support/gil.hpp). If the thread ends in the object's
+// Python code, it blocks there instead.
 Array import_operand(PyObject *object);
 
 // True if the producer of the imported object reads its memory on the host without synchronization,

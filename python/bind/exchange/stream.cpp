@@ -1,8 +1,8 @@
 #include "stream.hpp"
 
-#include "../convert.hpp"
-#include "../errors.hpp"
-#include "../reference.hpp"
+#include "../device/convert.hpp"
+#include "../support/errors.hpp"
+#include "../support/reference.hpp"
 #include "host_turn.hpp"
 #include "protocol.hpp"
 #include "stream_libraries.hpp"

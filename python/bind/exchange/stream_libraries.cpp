@@ -1,10 +1,10 @@
 #include "stream_libraries.hpp"
 
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "../key_caches.hpp"
-#include "../reference.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
+#include "../support/key_caches.hpp"
+#include "../support/reference.hpp"
 
 #include <cstdint>
 #include <cstring>

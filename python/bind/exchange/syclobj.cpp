@@ -3,8 +3,8 @@
 
 #include <entrepot/exchange/suai.hpp>
 
-#include "../convert.hpp"
-#include "foreign_error.hpp"
+#include "../device/convert.hpp"
+#include "../support/foreign_error.hpp"
 #include "protocol.hpp"
 
 #include <utility>

@@ -1,6 +1,6 @@
 // The `syclobj` of SUAI: the context of the memory, in any of the six forms of the specification.
 #pragma once
-#include "../sycl_capsule.hpp"
+#include "../device/sycl_capsule.hpp"
 
 #include <entrepot/device/queue.hpp>
 

@@ -6,7 +6,7 @@
 // the object, and its `_cdata` attribute shows it.
 #include "torch_properties.hpp"
 
-#include "../reference.hpp"
+#include "../support/reference.hpp"
 #include "protocol.hpp"
 
 #include <entrepot/core/error.hpp>

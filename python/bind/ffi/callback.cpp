@@ -2,8 +2,8 @@
 #include "declared.hpp"
 
 #include "../adapters/adapters.hpp"
-#include "../errors.hpp"
-#include "../gil.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
 
 #include <entrepot/core/error.hpp>
 

@@ -3,7 +3,7 @@
 #include "declared.hpp"
 
 #include "../adapters/adapters.hpp"
-#include "../errors.hpp"
+#include "../support/errors.hpp"
 
 namespace entrepot::python {
 namespace {

@@ -3,7 +3,7 @@
 #pragma once
 #include <Python.h>
 
-#include "../reference.hpp"
+#include "../support/reference.hpp"
 #include "form.hpp"
 
 #include <entrepot/ffi/signature.hpp>

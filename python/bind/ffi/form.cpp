@@ -3,10 +3,10 @@
 #include "declared.hpp"
 
 #include "../adapters/object.hpp"
-#include "../element.hpp"
-#include "../errors.hpp"
-#include "../exchange/interface_dict.hpp"
-#include "../interned.hpp"
+#include "../support/attribute.hpp"
+#include "../support/element.hpp"
+#include "../support/errors.hpp"
+#include "../support/interned.hpp"
 
 #include <entrepot/core/error.hpp>
 

@@ -6,7 +6,7 @@
 #include <entrepot/ffi/type.hpp>
 
 #include "../adapters/adapters.hpp"
-#include "../reference.hpp"
+#include "../support/reference.hpp"
 
 #include <cstddef>
 #include <ostream>

@@ -6,11 +6,11 @@
 #include "form.hpp"
 
 #include "../adapters/object.hpp"
-#include "../element.hpp"
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/element.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
 
 #include <entrepot/core/error.hpp>
 

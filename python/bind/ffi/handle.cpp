@@ -2,7 +2,7 @@
 #include "declared.hpp"
 
 #include "../adapters/adapters.hpp"
-#include "../guarded.hpp"
+#include "../support/guarded.hpp"
 
 #include <memory>
 

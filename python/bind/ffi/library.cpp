@@ -1,10 +1,10 @@
 // ForeignLibrary: a shared library, opened on first use.
 #include "library.hpp"
 
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../guarded.hpp"
-#include "../reference.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/guarded.hpp"
+#include "../support/reference.hpp"
 
 #include <entrepot/core/error.hpp>
 #include <entrepot/ffi/library.hpp>

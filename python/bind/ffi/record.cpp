@@ -2,10 +2,9 @@
 #include "declared.hpp"
 
 #include "../adapters/object.hpp"
-#include "../element.hpp"
-#include "../errors.hpp"
-#include "../gil.hpp"
-#include "../owner.hpp"
+#include "../support/element.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
 
 #include <entrepot/core/closest.hpp>
 #include <entrepot/core/error.hpp>

@@ -1,17 +1,17 @@
 #include "arguments.hpp"
 
-#include "../array/array.hpp"
 #include "../array/create.hpp"
-#include "../bound.hpp"
-#include "../convert.hpp"
-#include "../dtype.hpp"
-#include "../errors.hpp"
+#include "../array/scalar.hpp"
+#include "../array_object/array_object.hpp"
+#include "../core/dtype.hpp"
+#include "../device/convert.hpp"
 #include "../exchange/routes.hpp"
-#include "../gil.hpp"
-#include "../interned.hpp"
-#include "../owner.hpp"
-#include "../reference.hpp"
-#include "../scalar.hpp"
+#include "../memory/owner.hpp"
+#include "../support/bound.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/interned.hpp"
+#include "../support/reference.hpp"
 
 #include <entrepot/array/copy.hpp>
 #include <entrepot/array/reach.hpp>

@@ -1,12 +1,12 @@
 #include "constant.hpp"
 
-#include "../array/array.hpp"
-#include "../bound.hpp"
-#include "../dtype.hpp"
-#include "../errors.hpp"
+#include "../array_object/array_object.hpp"
+#include "../core/dtype.hpp"
 #include "../exchange/routes.hpp"
-#include "../interned.hpp"
-#include "../reference.hpp"
+#include "../support/bound.hpp"
+#include "../support/errors.hpp"
+#include "../support/interned.hpp"
+#include "../support/reference.hpp"
 #include "language.hpp"
 
 #include <entrepot/array/copy.hpp>

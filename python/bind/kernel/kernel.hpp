@@ -3,7 +3,7 @@
 #pragma once
 #include <Python.h>
 
-#include "../gil.hpp"
+#include "../support/gil.hpp"
 #include "arguments.hpp"
 #include "walker.hpp"
 

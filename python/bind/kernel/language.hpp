@@ -2,7 +2,7 @@
 #pragma once
 #include <Python.h>
 
-#include "../reference.hpp"
+#include "../support/reference.hpp"
 
 namespace entrepot::python {
 

@@ -2,12 +2,12 @@
 // but the code.
 #include "kernel.hpp"
 
-#include "../convert.hpp"
-#include "../event.hpp"
-#include "../gil.hpp"
-#include "../guarded.hpp"
-#include "../launcher.hpp"
-#include "../parameters.hpp"
+#include "../device/convert.hpp"
+#include "../device/event.hpp"
+#include "../launch/launcher.hpp"
+#include "../support/gil.hpp"
+#include "../support/guarded.hpp"
+#include "../support/parameters.hpp"
 #include "ranges.hpp"
 
 #include <entrepot/kernel/runtime/launch.hpp>

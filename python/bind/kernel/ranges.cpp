@@ -1,8 +1,8 @@
 #include "ranges.hpp"
 
-#include "../errors.hpp"
-#include "../interned.hpp"
-#include "../reference.hpp"
+#include "../support/errors.hpp"
+#include "../support/interned.hpp"
+#include "../support/reference.hpp"
 #include "language.hpp"
 
 #include <entrepot/core/layout.hpp>

@@ -1,7 +1,7 @@
 #include "surroundings.hpp"
 
-#include "../errors.hpp"
-#include "../interned.hpp"
+#include "../support/errors.hpp"
+#include "../support/interned.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -2,7 +2,7 @@
 #pragma once
 #include <Python.h>
 
-#include "../reference.hpp"
+#include "../support/reference.hpp"
 #include "guards.hpp"
 
 namespace entrepot::python {

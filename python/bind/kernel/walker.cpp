@@ -1,7 +1,7 @@
 #include "walker.hpp"
 
-#include "../errors.hpp"
-#include "../interned.hpp"
+#include "../support/errors.hpp"
+#include "../support/interned.hpp"
 #include "constant.hpp"
 #include "kernel.hpp"
 #include "language.hpp"

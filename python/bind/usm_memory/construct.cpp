@@ -2,15 +2,15 @@
 // subclass or as_usm_memory.
 #include "usm_memory.hpp"
 
-#include "../allocate.hpp"
-#include "../array/array.hpp"
-#include "../convert.hpp"
-#include "../errors.hpp"
+#include "../array_object/array_object.hpp"
+#include "../device/convert.hpp"
 #include "../exchange/protocol.hpp"
 #include "../exchange/stream.hpp"
-#include "../gil.hpp"
-#include "../owner.hpp"
-#include "../parameters.hpp"
+#include "../memory/allocate.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/parameters.hpp"
+#include "../support/release.hpp"
 
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>

@@ -1,18 +1,18 @@
 // Attributes and methods of entrepot.memory.Memory, with the names of dpctl.memory.
 #include "usm_memory.hpp"
 
-#include "../array/array.hpp"
+#include "../array/array_handle.hpp"
 #include "../array/methods.hpp"
-#include "../array_handle.hpp"
-#include "../convert.hpp"
-#include "../device.hpp"
-#include "../errors.hpp"
+#include "../array_object/array_object.hpp"
+#include "../device/convert.hpp"
+#include "../device/device.hpp"
 #include "../exchange/exports.hpp"
-#include "../exchange/held_buffer.hpp"
 #include "../exchange/protocol.hpp"
-#include "../gil.hpp"
-#include "../owner.hpp"
-#include "../parameters.hpp"
+#include "../memory/held_buffer.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
+#include "../support/gil.hpp"
+#include "../support/parameters.hpp"
 
 #include <entrepot/array/copy.hpp>
 

@@ -2,13 +2,13 @@
 // asarray.
 #include "usm_memory.hpp"
 
-#include "../errors.hpp"
 #include "../exchange/host_turn.hpp"
 #include "../exchange/protocol.hpp"
-#include "../free_list.hpp"
 #include "../init.hpp"
-#include "../interned.hpp"
-#include "../owner.hpp"
+#include "../memory/owner.hpp"
+#include "../support/errors.hpp"
+#include "../support/free_list.hpp"
+#include "../support/interned.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,0 +1,33 @@
+// Owners that are Python objects: a reference that is dropped with the GIL held
+// (support/release.hpp).
+#pragma once
+#include "../support/release.hpp"
+
+#include <entrepot/memory/memory.hpp>
+
+#include <utility>
+
+namespace entrepot::python {
+
+// Returns: a borrowed reference to the object that `keep` refers to, or whose buffer is held;
+//          nullptr for another kind of owner.
+PyObject *kept_object(Owner::Release release, void *handle) noexcept;
+inline PyObject *kept_object(const Owner &owner) noexcept {
+    return kept_object(owner.release_function(), owner.handle());
+}
+
+// Returns: an owner that holds a new reference to `object`.
+// GIL: must be held here. The release is callable on any thread.
+inline Owner keep(PyObject *object) noexcept {
+    return Owner(Py_NewRef(object), release_with_gil<decref>);
+}
+
+// Releases any owner. Saves the question for the GIL if it is one of keep().
+// Requires: this thread holds the GIL and no mutex.
+inline void release_here(Owner &&owner) noexcept {
+    if (owner.release_function() == release_with_gil<decref>) [[likely]]
+        return release_holding_gil<decref>(owner.detach());
+    const Owner released = std::move(owner);
+}
+
+}  // namespace entrepot::python
