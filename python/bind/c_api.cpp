@@ -8,6 +8,7 @@
 #include "memory/allocate.hpp"
 #include "memory/deleter.hpp"
 #include "support/errors.hpp"
+#include "support/guarded.hpp"
 
 #include <entrepot/core/counted.hpp>
 #include <entrepot/device/registry.hpp>
@@ -93,17 +94,6 @@ static_assert(offsetof(entrepot_view, data) == 0 && offsetof(entrepot_view, shap
                   offsetof(entrepot_view, read_only) == 48 && offsetof(entrepot_view, device) == 56,
               "version 1");
 
-// Runs the body of a table function. On a C++ exception, sets the Python
-// exception and returns `failed`.
-template <class Result, class Body> Result guarded(Result failed, Body body) noexcept {
-    try {
-        return body();
-    } catch (...) {
-        raise_current();
-        return failed;
-    }
-}
-
 Access access_of(int writes) { return writes ? Access::write : Access::read; }
 
 void require(const Array &array, std::uint32_t requirements) {
@@ -119,7 +109,7 @@ void require(const Array &array, std::uint32_t requirements) {
 }
 
 entrepot_array *from_object(PyObject *object, std::uint32_t requirements) {
-    return guarded<entrepot_array *>(nullptr, [&] {
+    return guarded([&] {
         Array array = is_array(object) ? array_of(object) : import_array(object, {});
         require(array, requirements);
         const Access access = access_of(requirements & ENTREPOT_WRITABLE);
@@ -131,7 +121,7 @@ entrepot_array *from_object(PyObject *object, std::uint32_t requirements) {
 }
 
 PyObject *to_object(entrepot_array *handle) {
-    return guarded<PyObject *>(nullptr, [&] { return wrap(Array(handle->array)); });
+    return guarded([&] { return wrap(Array(handle->array)); });
 }
 
 void retain(entrepot_array *handle) { handle->retain(); }
@@ -141,7 +131,7 @@ const entrepot_view *view(entrepot_array *handle) { return &handle->view; }
 
 entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t code,
                       std::uint8_t bits, const char *selector, std::int32_t kind) {
-    return guarded<entrepot_array *>(nullptr, [&] {
+    return guarded([&] {
         if (ndim < 0)
             throw Error(ErrorKind::value, "empty: ", ndim, " dimensions");
         const Dtype dtype{static_cast<TypeCode>(code), bits};
@@ -158,47 +148,41 @@ entrepot_array *empty(std::int32_t ndim, const std::int64_t *shape, std::uint8_t
 }
 
 void *native_queue(entrepot_array *handle) {
-    return guarded<void *>(nullptr, [&] {
+    return guarded([&] {
         return handle->array.device().backend().is_host() ? nullptr : handle->queue().native();
     });
 }
 
 int before_use(entrepot_array *handle, int writes) {
-    return guarded(-1, [&] {
+    return guarded([&] {
         Operation(handle->queue()).wait_for_conflicts(access_of(writes), handle->array.memory());
-        return 0;
     });
 }
 
 int after_use(entrepot_array *handle, int writes) {
-    return guarded(-1, [&] {
+    return guarded([&] {
         const Queue &queue = handle->queue();
         const Memory &memory = handle->array.memory();
         Operation operation(queue);
         operation.resume(memory);
         operation.submitted(queue.submitted(), queue.capture_of_work(),
                             [&](auto &&record) { record(access_of(writes), memory); });
-        return 0;
     });
 }
 
 int wait_for_host(entrepot_array *handle, int writes) {
-    return guarded(-1, [&] {
-        handle->array.memory().wait_for_host(access_of(writes));
-        return 0;
-    });
+    return guarded([&] { handle->array.memory().wait_for_host(access_of(writes)); });
 }
 
 int argument_of_type(PyObject *object, const char *type_name, int writes, const char *function,
                      const char *name, void **address, PyObject **held) {
-    return guarded(-1, [&] {
+    return guarded([&] {
         PyTypeObject *const type = adapter_type(type_name);
         if (!type)
             throw Error(ErrorKind::value, "there is no adapter type ", type_name);
         Argument result = argument(object, type, writes ? Use::write : Use::read, function, name);
         *address = result.address;
         *held = result.held.release();
-        return 0;
     });
 }
 
@@ -221,7 +205,7 @@ Layout layout_of(const entrepot_view &memory) {
 }
 
 entrepot_array *from_address(const entrepot_view *memory, void (*deleter)(void *user), void *user) {
-    return guarded<entrepot_array *>(nullptr, [&] {
+    return guarded([&] {
         address::Descriptor what{.data = memory->data,
                                  .dtype = dtype_of(*memory),
                                  .layout = layout_of(*memory),

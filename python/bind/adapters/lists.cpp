@@ -460,7 +460,7 @@ PyObject *get_value(PyObject *self, void *) {
 }
 
 int set_value(PyObject *self, PyObject *value, void *) {
-    try {
+    return guarded([&] {
         if (!value)
             throw Error(ErrorKind::type, "the value of a ", _PyType_Name(Py_TYPE(self)),
                         " cannot be deleted");
@@ -472,10 +472,7 @@ int set_value(PyObject *self, PyObject *value, void *) {
             throw Error(ErrorKind::value, "the memory of this ", _PyType_Name(Py_TYPE(self)),
                         " is read-only");
         std::memcpy(cells_of(self), number, type.size);
-        return 0;
-    } catch (...) {
-        return raise_current();
-    }
+    });
 }
 
 }  // namespace
@@ -579,11 +576,7 @@ void fill_pointers(PyObject *self, const AdapterRow &row, PyObject *source) {
 }
 
 Py_ssize_t list_length(PyObject *self) {
-    try {
-        return length_of(self);
-    } catch (...) {
-        return raise_current();
-    }
+    return guarded([&] { return length_of(self); });
 }
 
 PyObject *list_item(PyObject *self, Py_ssize_t index) {

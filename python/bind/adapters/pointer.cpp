@@ -136,11 +136,9 @@ PyObject *pointer_compare(PyObject *self, PyObject *other, int operation) {
 }
 
 Py_hash_t pointer_hash(PyObject *self) {
-    try {
+    return guarded([&] {
         return PyObject_Hash(integer_of(self).get());  // as the int that it is equal to
-    } catch (...) {
-        return raise_current();
-    }
+    });
 }
 
 int pointer_bool(PyObject *self) { return pointer_of(self)->address != nullptr; }

@@ -191,15 +191,12 @@ void fill(PyObject *self, const AdapterRow &row, PyObject *source) {
 }
 
 int init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    try {
+    return guarded([&] {
         const AdapterRow &row = row_of(Py_TYPE(self));
         PyObject *const source = row.parameters.read(args, kwargs)[0];
         if (source != self)  // otherwise there is nothing to change
             fill(self, row, source);
-        return 0;
-    } catch (...) {
-        return raise_current();
-    }
+    });
 }
 
 PyObject *vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {

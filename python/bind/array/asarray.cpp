@@ -7,6 +7,7 @@
 #include "../memory/placement.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 #include "../support/parameters.hpp"
 #include "methods.hpp"
@@ -127,12 +128,7 @@ Array with_options(const Options &options) {
 
 [[gnu::noinline]] PyObject *asarray_with_options(PyObject *const *args, Py_ssize_t nargs,
                                                  PyObject *kwnames) {
-    try {
-        return wrap(with_options(parse_asarray(args, nargs, kwnames)));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    return guarded([&] { return wrap(with_options(parse_asarray(args, nargs, kwnames))); });
 }
 
 }  // namespace
@@ -145,12 +141,7 @@ Array with_options(const Options &options) {
 }
 
 PyObject *from_dlpack(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
-    try {
-        return wrap(with_options(parse_from_dlpack(args, nargs, kwnames)));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    return guarded([&] { return wrap(with_options(parse_from_dlpack(args, nargs, kwnames))); });
 }
 
 }  // namespace entrepot::python

@@ -1,7 +1,7 @@
 // array[…]: Python's index objects as the core's index entries.
 #include "../array_object/array_object.hpp"
-
 #include "../support/errors.hpp"
+#include "../support/guarded.hpp"
 #include "methods.hpp"
 
 #include <array>
@@ -66,12 +66,7 @@ Array selected(const Array &array, PyObject *index) {
 }
 
 PyObject *array_subscript(PyObject *self, PyObject *index) {
-    try {
-        return wrap(selected(array_of(self), index));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    return guarded([&] { return wrap(selected(array_of(self), index)); });
 }
 
 Py_ssize_t array_length(PyObject *self) {

@@ -11,6 +11,7 @@
 #include "../memory/placement.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 #include "../support/parameters.hpp"
 #include "array_handle.hpp"
 #include "create.hpp"
@@ -28,12 +29,7 @@ namespace {
 
 // Runs a method's body on the array of `self` and converts C++ exceptions into Python ones.
 template <class Body> PyObject *method(PyObject *self, Body body) noexcept {
-    try {
-        return body(array_of(self));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    return guarded([&] { return body(array_of(self)); });
 }
 
 // Reads extents that were passed as separate arguments or as one tuple.
@@ -192,11 +188,7 @@ PyObject *array_int(PyObject *self) {
 }
 
 int array_bool(PyObject *self) {
-    try {
-        return PyObject_IsTrue(number_of(array_of(self)).get());
-    } catch (...) {
-        return raise_current();
-    }
+    return guarded([&] { return PyObject_IsTrue(number_of(array_of(self)).get()); });
 }
 
 PyMethodDef array_methods[] = {

@@ -5,6 +5,7 @@
 #include "../support/element.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 
 #include <entrepot/core/small_float.hpp>
 
@@ -116,14 +117,11 @@ std::string text_of(const Array &array) {
 }  // namespace
 
 PyObject *array_repr(PyObject *self) {
-    try {
+    return guarded([&] {
         const Array array = array_of(self);
         const std::string text = without_gil([&] { return text_of(array); });
         return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 }  // namespace entrepot::python

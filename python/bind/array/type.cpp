@@ -65,15 +65,12 @@ int clear(PyObject *self) {
 }
 
 template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {
-    try {
+    return guarded([&] {
         if constexpr (std::is_invocable_v<Get, PyObject *>)
             return get(self);
         else
             return get(array_of(self));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return guarded_get(self, get); }

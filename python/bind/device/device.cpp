@@ -9,6 +9,7 @@
 #include "../support/bound.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 #include "convert.hpp"
 #include "dpctl.hpp"
 #include "event.hpp"
@@ -381,15 +382,12 @@ void wait_for(const Queue &queue, PyObject *other) {
 
 // A method of the C API: a call through nanobind costs a tenth of the driver's own time for this.
 PyObject *queue_wait_for(PyObject *self, PyObject *other) {
-    try {
+    return guarded([&] {
         if (!nb::inst_ready(self))
             throw Error(ErrorKind::type, "wait_for: the queue was never initialised");
         wait_for(*nb::inst_ptr<Queue>(self), other);
         Py_RETURN_NONE;
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 PyMethodDef wait_for_method{

@@ -7,6 +7,7 @@
 #include "../support/attribute.hpp"
 #include "../support/errors.hpp"
 #include "../support/foreign_error.hpp"
+#include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 #include "exports.hpp"
 #include "host_turn.hpp"
@@ -150,22 +151,17 @@ PyObject *write_struct(PyObject *self) {
     return capsule.release();
 }
 
-PyObject *guarded(PyObject *(*write)(PyObject *), PyObject *self) {
-    try {
-        return write(self);
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
-}
-
 }  // namespace
 
 const Protocol array_struct_protocol{"array_struct", "__array_struct__", nullptr, read_struct};
 const Protocol array_interface_protocol{"array_interface", "__array_interface__", nullptr,
                                         read_dict};
 
-PyObject *array_interface_export(PyObject *self) { return guarded(write_dict, self); }
-PyObject *array_struct_export(PyObject *self) { return guarded(write_struct, self); }
+PyObject *array_interface_export(PyObject *self) {
+    return guarded([&] { return write_dict(self); });
+}
+PyObject *array_struct_export(PyObject *self) {
+    return guarded([&] { return write_struct(self); });
+}
 
 }  // namespace entrepot::python

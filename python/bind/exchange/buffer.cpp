@@ -7,6 +7,7 @@
 #include "../memory/held_buffer.hpp"
 #include "../memory/owner.hpp"
 #include "../support/errors.hpp"
+#include "../support/guarded.hpp"
 #include "exports.hpp"
 #include "host_turn.hpp"
 #include "protocol.hpp"
@@ -213,13 +214,7 @@ void give(PyObject *self, Py_buffer &view, int flags) {
 
 [[gnu::noinline]] int give_or_raise(PyObject *self, Py_buffer &view, int flags) noexcept {
     view.obj = nullptr;  // required by PEP 3118 if the request is refused
-    try {
-        give(self, view, flags);
-        return 0;
-    } catch (...) {
-        raise_current();
-        return -1;
-    }
+    return guarded([&] { give(self, view, flags); });
 }
 
 }  // namespace

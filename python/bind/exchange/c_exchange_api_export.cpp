@@ -5,6 +5,7 @@
 #include "../array_object/array_object.hpp"
 #include "../memory/allocate.hpp"
 #include "../support/errors.hpp"
+#include "../support/guarded.hpp"
 #include "../support/release.hpp"
 #include "managed_tensor.hpp"
 #include "protocol.hpp"
@@ -19,17 +20,6 @@ namespace entrepot::python {
 namespace {
 
 using namespace dlpack;
-
-// Runs the body of a table function. On a C++ exception, sets the Python exception and returns -1.
-template <class Body> int guarded(Body body) noexcept {
-    try {
-        body();
-        return 0;
-    } catch (...) {
-        raise_current();
-        return -1;
-    }
-}
 
 const Array &array_from(void *py_object) {
     auto *const object = static_cast<PyObject *>(py_object);

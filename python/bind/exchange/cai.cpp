@@ -7,6 +7,7 @@
 #include "../support/attribute.hpp"
 #include "../support/errors.hpp"
 #include "../support/foreign_error.hpp"
+#include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 #include "exports.hpp"
 #include "interface_dict.hpp"
@@ -89,12 +90,7 @@ Reference write(const Array &array) {
 const Protocol cai_protocol{"cai", attribute, nullptr, read};
 
 PyObject *cai_export(PyObject *self) {
-    try {
-        return write(array_of(self)).release();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    return guarded([&] { return write(array_of(self)).release(); });
 }
 
 }  // namespace entrepot::python

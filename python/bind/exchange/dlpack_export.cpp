@@ -6,6 +6,7 @@
 #include "../device/convert.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 #include "../support/parameters.hpp"
 #include "../support/reference.hpp"
@@ -248,24 +249,16 @@ ENTREPOT_GIL_GUARDED DeviceTuples device_tuples;
 
 PyObject *dlpack_export(PyObject *self, PyObject *const *args, Py_ssize_t nargs,
                         PyObject *kwnames) {
-    try {
+    return guarded([&] {
         drain_released();
         const Keywords keywords = parse(args, nargs, kwnames);
         return wants_copy(keywords.copy) ? export_copy(array_of(self), keywords)
                                          : export_view(array_of(self), keywords);
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 PyObject *dlpack_device(PyObject *self, PyObject *) {
-    try {
-        return device_tuples.find(device_of(array_of(self)));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    return guarded([&] { return device_tuples.find(device_of(array_of(self))); });
 }
 
 }  // namespace entrepot::python

@@ -5,6 +5,7 @@
 #include "../support/attribute.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 #include "../support/release.hpp"
 #include "interface_dict.hpp"
 #include "quirks.hpp"
@@ -175,12 +176,9 @@ Array import_array(PyObject *object, const ImportRequest &request) {
 }
 
 [[gnu::hot]] PyObject *import_wrapped(PyObject *object) {
-    try {
+    return guarded([&] {
         return wrap_made([&] { return import_by(object, candidates_of(object), nothing_asked); });
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 bool is_array_type(PyTypeObject *type) noexcept {

@@ -9,6 +9,7 @@
 #include "../memory/owner.hpp"
 #include "../support/attribute.hpp"
 #include "../support/errors.hpp"
+#include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 #include "exports.hpp"
 #include "interface_dict.hpp"
@@ -102,12 +103,7 @@ const Protocol suai_protocol{"suai", attribute, nullptr, read};
 PyObject *suai_export(PyObject *self) { return suai_export_of(array_of(self), nullptr); }
 
 PyObject *suai_export_of(const Array &array, PyObject *queue_object) {
-    try {
-        return write(array, queue_object).release();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    return guarded([&] { return write(array, queue_object).release(); });
 }
 
 }  // namespace entrepot::python

@@ -4,6 +4,7 @@
 #include "../adapters/adapters.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 
 #include <entrepot/core/error.hpp>
 
@@ -94,7 +95,7 @@ void set_callable(PyObject *self, const CallbackForm &form, PyObject *callable) 
 constexpr std::size_t word = 16;  // size and alignment for any scalar
 
 PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
-    try {
+    return guarded([&] {
         const CallbackForm &form = form_of_class(Py_TYPE(self));
         void *const address = object_of(self).pointer.address;
         const std::size_t count = form.parameters.size();
@@ -124,10 +125,7 @@ PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
         const Reference alive = Reference::borrow(self);
         without_gil([&] { form.signature->call(address, result.data(), values.data()); });
         return load(*form.result, result.data(), nullptr).release();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 // ---------------------------------------------------------------- objects
@@ -140,7 +138,7 @@ PyObject *pointer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     }
     if (!PyArg_UnpackTuple(args, type->tp_name, 1, 1, &given))
         return nullptr;
-    try {
+    return guarded([&] {
         const CallbackForm &form = form_of_class(type);
         Reference made = checked(type->tp_alloc(type, 0));
         object_of(made.get()).pointer.length = -1;
@@ -150,10 +148,7 @@ PyObject *pointer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         else
             become_function(made.get(), given);
         return made.release();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 int pointer_init(PyObject *, PyObject *, PyObject *) { return 0; }
@@ -210,7 +205,7 @@ PyObject *make_callback(PyObject *, PyObject *args) {
     if (!PyArg_ParseTuple(args, "UOO!O!", &name, &result, &PyTuple_Type, &parameters, &PyDict_Type,
                           &dict))
         return nullptr;
-    try {
+    return guarded([&] {
         auto made = std::make_unique<CallbackForm>();
         made->name = PyUnicode_AsUTF8(name);
         std::vector<Reference> kept;
@@ -239,10 +234,7 @@ PyObject *make_callback(PyObject *, PyObject *args) {
         for (Reference &form : kept)
             (void)form.release();  // owned by the class
         return type.release();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 PyMethodDef functions[] = {

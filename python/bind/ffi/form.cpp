@@ -6,6 +6,7 @@
 #include "../support/attribute.hpp"
 #include "../support/element.hpp"
 #include "../support/errors.hpp"
+#include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 
 #include <entrepot/core/error.hpp>
@@ -346,7 +347,7 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "ss|OOn", const_cast<char **>(names), &how,
                                      &kind, &of, &element, &count))
         return nullptr;
-    try {
+    return guarded([&] {
         const How chosen_how = row_named(how_table, "how", how).how;
         const ffi::Kind chosen_kind = static_cast<ffi::Kind>(
             &row_named(ffi::kind_table, "kind", kind) - ffi::kind_table.data());
@@ -380,10 +381,7 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         form.element = inner ? reinterpret_cast<FormObject *>(Py_NewRef(element)) : nullptr;
         form.count = count;
         return made.release();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 PyObject *form_complete(PyObject *self, PyObject *type) {

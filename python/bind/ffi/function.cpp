@@ -10,6 +10,7 @@
 #include "../support/element.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 
 #include <entrepot/core/error.hpp>
@@ -656,16 +657,13 @@ PyObject *call_with_names(const Plan &plan, PyObject *const *args, std::size_t c
 }
 
 PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObject *kwnames) {
-    try {
+    return guarded([&] {
         const Plan &plan = plan_of(function_of(self));
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
         if (!kwnames && count == plan.taken.size()) [[likely]]
             return call_simply(plan, args);
         return call_with_names(plan, args, count, kwnames);
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 // ---------------------------------------------------------------- the type

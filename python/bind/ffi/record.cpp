@@ -5,6 +5,7 @@
 #include "../support/element.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 
 #include <entrepot/core/closest.hpp>
 #include <entrepot/core/error.hpp>
@@ -19,15 +20,6 @@ namespace {
 DeclaredBase record_base{};
 PyTypeObject *const record_type = reinterpret_cast<PyTypeObject *>(&record_base);
 PyTypeObject *field_type = nullptr;
-
-template <class Body> int guarded_int(Body body) noexcept {
-    try {
-        body();
-        return 0;
-    } catch (...) {
-        return raise_current();
-    }
-}
 
 const RecordLayout &layout(PyObject *self) {
     const RecordLayout *found = layout_of(reinterpret_cast<PyObject *>(Py_TYPE(self)));
@@ -204,7 +196,7 @@ PyObject *field_get(PyObject *descriptor, PyObject *self, PyObject *) {
 }
 
 int field_set(PyObject *descriptor, PyObject *self, PyObject *value) {
-    return guarded_int([&] {
+    return guarded([&] {
         const auto &field = *reinterpret_cast<FieldObject *>(descriptor);
         if (!is_record(self))
             throw Error(ErrorKind::type, field.owner, ".", field.text,
@@ -343,7 +335,7 @@ PyObject *record_new(PyTypeObject *type, PyObject *, PyObject *) {
 
 // Used by subclasses in Python and by explicit calls of __init__.
 int record_init(PyObject *self, PyObject *args, PyObject *kwargs) {
-    return guarded_int([&] {
+    return guarded([&] {
         std::vector<PyObject *> values(&PyTuple_GET_ITEM(args, 0),
                                        &PyTuple_GET_ITEM(args, 0) + PyTuple_GET_SIZE(args)),
             names;
@@ -369,7 +361,7 @@ int record_set_attribute(PyObject *self, PyObject *name, PyObject *value) {
         has_attribute(Py_TYPE(self), name)) [[likely]]
         return result;
     PyErr_Clear();
-    return guarded_int([&] {
+    return guarded([&] {
         const RecordLayout &fields = layout(self);
         PyErr_Format(PyExc_AttributeError, "%s has no field %s", fields.name.c_str(),
                      meant_by(fields, name).c_str());
@@ -454,9 +446,7 @@ PyObject *record_repr(PyObject *self) {
 }
 
 Py_ssize_t record_length(PyObject *self) {
-    Py_ssize_t count = -1;
-    guarded_int([&] { count = static_cast<Py_ssize_t>(layout(self).fields.size()); });
-    return count;
+    return guarded([&] { return static_cast<Py_ssize_t>(layout(self).fields.size()); });
 }
 
 PyObject *record_item(PyObject *self, Py_ssize_t index) {
@@ -482,15 +472,14 @@ PyObject *record_subscript(PyObject *self, PyObject *key) {
 }
 
 int record_contains(PyObject *self, PyObject *name) {
-    int found = 0;
     if (!PyUnicode_Check(name))
         return 0;
-    if (guarded_int([&] {
-            for (const FieldObject *field : layout(self).fields)
-                found |= PyUnicode_Compare(field->name, name) == 0;
-        }) < 0)
-        return -1;
-    return found;
+    return guarded([&] {
+        int found = 0;
+        for (const FieldObject *field : layout(self).fields)
+            found |= PyUnicode_Compare(field->name, name) == 0;
+        return found;
+    });
 }
 
 // ---------------------------------------------------------------- methods

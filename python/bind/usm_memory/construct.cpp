@@ -9,6 +9,7 @@
 #include "../memory/allocate.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 #include "../support/parameters.hpp"
 #include "../support/release.hpp"
 
@@ -220,16 +221,6 @@ UsmMemory made(const UsmClass &row, const Options &options) {
     refuse_object(options.source, ", nor a number of bytes");
 }
 
-template <class Body> PyObject *guarded(Body body) noexcept {
-    drain_released();
-    try {
-        return body();
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
-}
-
 }  // namespace
 
 std::optional<UsmMemory> find_usm_memory(PyObject *object) {
@@ -245,6 +236,7 @@ std::optional<UsmMemory> find_usm_memory(PyObject *object) {
 PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size_t nargsf,
                                 PyObject *kwnames) {
     return guarded([&] {
+        drain_released();
         auto *const exact = reinterpret_cast<PyTypeObject *>(type);
         return wrap(exact,
                     made(class_of(exact),
@@ -254,12 +246,14 @@ PyObject *usm_memory_vectorcall(PyObject *type, PyObject *const *args, std::size
 
 PyObject *usm_memory_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     return guarded([&] {
+        drain_released();
         return wrap(type, made(class_of(type), options_of(parameters.read(args, kwargs))));
     });
 }
 
 PyObject *as_usm_memory(PyObject *, PyObject *object) {
     return guarded([&] {
+        drain_released();
         std::optional<UsmMemory> memory = find_usm_memory(object);
         if (!memory)
             refuse_object(object, "");
@@ -280,6 +274,7 @@ PyObject *usm_memory_rebuild(PyObject *, PyObject *args) {
         return nullptr;
     const std::unique_ptr<Py_buffer, void (*)(Py_buffer *)> held(&data, PyBuffer_Release);
     return guarded([&] {
+        drain_released();
         const std::optional<UsmKind> kind = usm_kind_from_name(kind_name);
         if (!kind || *kind != class_of(type).kind)
             throw Error(ErrorKind::value, "a pickled ", type->tp_name,

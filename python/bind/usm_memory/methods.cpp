@@ -12,6 +12,7 @@
 #include "../memory/owner.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
+#include "../support/guarded.hpp"
 #include "../support/parameters.hpp"
 
 #include <entrepot/array/copy.hpp>
@@ -25,12 +26,7 @@ namespace {
 
 // Runs a body on the memory of `self` and converts C++ exceptions into Python ones.
 template <class Body> PyObject *method(PyObject *self, Body body) noexcept {
-    try {
-        return body(usm_memory_of(self));
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    return guarded([&] { return body(usm_memory_of(self)); });
 }
 
 template <auto get> PyObject *getter(PyObject *self, void *) { return method(self, get); }

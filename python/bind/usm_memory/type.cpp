@@ -8,6 +8,7 @@
 #include "../memory/owner.hpp"
 #include "../support/errors.hpp"
 #include "../support/free_list.hpp"
+#include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 
 #include <algorithm>
@@ -106,29 +107,23 @@ void dealloc(PyObject *self) {
 Py_ssize_t length(PyObject *self) { return static_cast<Py_ssize_t>(value_of(self).bytes); }
 
 PyObject *repr(PyObject *self) {
-    try {
+    return guarded([&] {
         const UsmMemory &memory = usm_memory_of(self);
         return PyUnicode_FromFormat("<%s of %zu bytes at %p on %s>", _PyType_Name(Py_TYPE(self)),
                                     memory.bytes, memory.data,
                                     memory.memory.device().selector().c_str());
-    } catch (...) {
-        raise_current();
-        return nullptr;
-    }
+    });
 }
 
 // The view keeps the object and its memory alive until the consumer releases the view.
 int lend_buffer(PyObject *self, Py_buffer *view, int flags) {
-    try {
+    view->obj = nullptr;  // required by PEP 3118 if the request is refused
+    return guarded([&] {
         const UsmMemory &memory = usm_memory_of(self);
         give_host_its_turn(bytes_of(memory));
         return PyBuffer_FillInfo(view, self, memory.data, static_cast<Py_ssize_t>(memory.bytes),
                                  memory.read_only, flags);
-    } catch (...) {
-        view->obj = nullptr;
-        raise_current();
-        return -1;
-    }
+    });
 }
 
 PyMemberDef members[] = {
