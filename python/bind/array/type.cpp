@@ -276,14 +276,13 @@ bool init_array_type(PyObject *module) {
     array_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&spec));
     if (!array_type)
         return false;
-    PyObject *capsule = c_exchange_api_capsule();
+    const Reference capsule(c_exchange_api_capsule());
     if (!capsule)
         return false;
     // Consumers of the C exchange API read it from the type, so it is in the
     // type's dict and not a getset attribute.
     const int stored =
-        PyDict_SetItemString(array_type->tp_dict, "__dlpack_c_exchange_api__", capsule);
-    Py_DECREF(capsule);
+        PyDict_SetItemString(array_type->tp_dict, "__dlpack_c_exchange_api__", capsule.get());
     PyType_Modified(array_type);
     return stored == 0 &&
            PyModule_AddObjectRef(module, "Array", reinterpret_cast<PyObject *>(array_type)) == 0;

@@ -44,15 +44,14 @@ bool is_one_of(PyTypeObject *type, PyObject *attribute, std::span<const OddProdu
     PyTypeObject *const definer = defining_class(mro, attribute);
     if (!definer)
         return false;
-    PyObject *const module =
-        PyObject_GetAttrString(reinterpret_cast<PyObject *>(definer), "__module__");
+    const Reference module(
+        PyObject_GetAttrString(reinterpret_cast<PyObject *>(definer), "__module__"));
     const char *const dot = std::strrchr(definer->tp_name, '.');
     const std::string_view name = dot ? dot + 1 : definer->tp_name;
     bool found = false;
     for (const OddProducer &row : rows)
-        found |= name == row.name && is_in_package(text_of(module), row.package);
+        found |= name == row.name && is_in_package(text_of(module.get()), row.package);
     PyErr_Clear();
-    Py_XDECREF(module);
     return found;
 }
 

@@ -2,6 +2,7 @@
 
 #include "../init.hpp"
 #include "gil.hpp"
+#include "reference.hpp"
 
 #include <entrepot/core/interrupt.hpp>
 
@@ -33,13 +34,15 @@ nb::object make_class(const nb::module_ &m, const ErrorRow &row) {
         PyErr_NewExceptionWithDoc(name.c_str(), row.doc, nb::tuple(bases).ptr(), nullptr));
 }
 
-// The message may contain text of drivers and foreign objects in any encoding.
+// A message may contain text of drivers and foreign objects in any encoding.
+Reference decoded(const char *message) noexcept {
+    return Reference(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)),
+                                          "backslashreplace"));
+}
+
 void set_exception(PyObject *type, const char *words) {
-    PyObject *const text = PyUnicode_DecodeUTF8(words, static_cast<Py_ssize_t>(std::strlen(words)),
-                                                "backslashreplace");
-    if (text)
-        PyErr_SetObject(type, text);
-    Py_XDECREF(text);
+    if (const Reference text = decoded(words))
+        PyErr_SetObject(type, text.get());
 }
 
 // The exception that a signal handler raised on this thread while C++ code ran. It replaces the
@@ -71,10 +74,8 @@ PyObject *warning_class;
 
 bool warn(const char *message) noexcept {
     const AcquireGil acquired;
-    PyObject *const text = PyUnicode_DecodeUTF8(
-        message, static_cast<Py_ssize_t>(std::strlen(message)), "backslashreplace");
-    const bool raised = !text || PyErr_WarnFormat(warning_class, 1, "%U", text) != 0;
-    Py_XDECREF(text);
+    const Reference text = decoded(message);
+    const bool raised = !text || PyErr_WarnFormat(warning_class, 1, "%U", text.get()) != 0;
     if (raised)
         set_raised_aside();
     return raised;

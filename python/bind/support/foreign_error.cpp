@@ -2,7 +2,7 @@
 // may leave an exception set.
 #include "foreign_error.hpp"
 
-#include "errors.hpp"
+#include "reference.hpp"
 
 #include <algorithm>
 
@@ -10,11 +10,10 @@ namespace entrepot::python {
 namespace {
 
 // Empty if it is not a string or cannot be encoded as UTF-8.
-std::string text_of(PyObject *string) {
-    const char *const text = string ? PyUnicode_AsUTF8(string) : nullptr;
+std::string text_of(const Reference &string) {
+    const char *const text = string ? PyUnicode_AsUTF8(string.get()) : nullptr;
     std::string copy = text ? text : "";
     PyErr_Clear();
-    Py_XDECREF(string);
     return copy;
 }
 
@@ -32,7 +31,7 @@ bool is_about_value() {
 
 std::string shown(PyObject *value) {
     constexpr std::size_t enough = 120;
-    const std::string text = text_of(PyObject_Repr(value));
+    const std::string text = text_of(Reference(PyObject_Repr(value)));
     if (text.empty())
         return std::string("an object of type ") + Py_TYPE(value)->tp_name;
     return text.size() <= enough ? text : text.substr(0, enough) + " (shortened)";
@@ -44,13 +43,11 @@ std::string take_words_about_value() {
     PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
     PyErr_Fetch(&type, &value, &traceback);
     PyErr_NormalizeException(&type, &value, &traceback);
-    std::string words = value ? text_of(PyObject_Str(value)) : std::string();
+    const Reference held_type(type), held_value(value), held_traceback(traceback);
+    std::string words = value ? text_of(Reference(PyObject_Str(value))) : std::string();
     words.resize(std::min(words.find('\n'), words.size()));  // cuts off a C++ backtrace
     if (words.empty())
         words = reinterpret_cast<PyTypeObject *>(type)->tp_name;
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(traceback);
     return words;
 }
 
