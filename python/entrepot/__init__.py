@@ -93,7 +93,7 @@ __all__ = [
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from . import adapters, allocators, ffi, hip, hiprand, hiprtc, hipsparse, memory
-    from .kernel.functions import CallableModule
+    from .kernel.callable_module import CallableModule
 
     kernel: CallableModule
 

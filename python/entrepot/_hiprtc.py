@@ -5,3 +5,5 @@ from __future__ import annotations
 from . import _hiprtc_ext as ext
 
 __all__ = ["ext"]
+
+bind = ext.bind

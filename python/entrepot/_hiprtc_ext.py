@@ -11,6 +11,15 @@ from .adapters import ListOfBytes, ListOfPointer, Pointer
 
 __all__ = ["HiprtcLinkCreateOpts", "hiprtcLinkCreate2"]
 
+_hiprtc: Any = None  # set by bind()
+
+
+def bind(hiprtc: Any) -> None:
+    """Receives ``entrepot.hiprtc``, which imports this module and so cannot be imported here."""
+    global _hiprtc
+    _hiprtc = hiprtc
+
+
 # Representation of an option's value: a number of this type, or an address.
 _UNSIGNED, _SIGNED, _SIZE, _BOOL = "unsigned", "signed", "size", "bool"
 
@@ -87,8 +96,6 @@ class HiprtcLinkCreateOpts:
     """
 
     def __init__(self, **options: Any) -> None:
-        from . import hiprtc
-
         unknown = next((name for name in options if name not in _BY_NAME), None)
         if unknown is not None:
             raise KeyError(
@@ -100,7 +107,7 @@ class HiprtcLinkCreateOpts:
         self.keys: list[Any] | None = None
         self.values: list[Any] | None = None
         if options:
-            self.keys = [getattr(hiprtc.hipJitOption, _BY_NAME[name][0]) for name in options]
+            self.keys = [getattr(_hiprtc.hipJitOption, _BY_NAME[name][0]) for name in options]
             self.values = [
                 _value(name, _BY_NAME[name][1], value) for name, value in options.items()
             ]
@@ -121,10 +128,8 @@ def hiprtcLinkCreate2(**options: Any) -> tuple[Any, Any]:
     Lifetime: the linker owns the lists given as values, such as that of
     ``hipJitOptionIRtoISAOptExt=[b"-O3"]``.
     """
-    from . import hiprtc
-
     arguments = HiprtcLinkCreateOpts(**options)
-    status, state = hiprtc.hiprtcLinkCreate(*arguments)
+    status, state = _hiprtc.hiprtcLinkCreate(*arguments)
     if arguments.values and state is not None:
         weakref.finalize(
             state, list.clear, arguments.values

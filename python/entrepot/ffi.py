@@ -449,6 +449,7 @@ class Library:
         self._imports = imports
         self._status = status
         self._scope = _Scope()
+        self.module: Any = None  # which declares its contents; set by declared()
         self._evaluated: dict[str, Any] = {}
 
     # The library.
@@ -558,7 +559,8 @@ class Library:
             return made
 
         # Own declarations hide imported ones.
-        self._scope.modules += [sys.modules[names["__name__"]], own]
+        self.module = sys.modules[names["__name__"]]
+        self._scope.modules += [self.module, own]
         _libraries.setdefault(names["__name__"], []).append(self)
         return get, lambda: sorted({*names, *pending}), public
 

@@ -475,5 +475,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
 
 from entrepot._hiprtc import *  # noqa: E402, F403
 from entrepot._hiprtc import __all__ as _more  # noqa: E402
+from entrepot._hiprtc import bind as _bind  # noqa: E402
 
 __all__ += _more
+_bind(_library.module)

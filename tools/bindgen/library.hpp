@@ -51,8 +51,9 @@ struct LibrarySettings {
     std::vector<std::string> raw;  // "record.field": chars that are bytes, and no text
     std::vector<std::string> handles;  // typedefs of void * that stand for objects of the library
     std::vector<Choice> choices;
-    std::string more;  // Python that comes with the module: a file beside it whose names are the
-                       // module's too
+    // A handwritten Python module. The generated module adds its names, and passes itself to its
+    // function bind(): the handwritten module must not import the generated one.
+    std::string more;
 
     const ParameterOverride *override_of(const std::string &function,
                                          const std::string &parameter) const;

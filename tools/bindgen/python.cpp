@@ -226,7 +226,9 @@ private:
         if (settings_.more.empty())
             return own;
         return own + "\nfrom " + settings_.more + " import *  # noqa: E402, F403\nfrom " +
-               settings_.more + " import __all__ as _more  # noqa: E402\n\n__all__ += _more\n";
+               settings_.more + " import __all__ as _more  # noqa: E402\nfrom " + settings_.more +
+               " import bind as _bind  # noqa: E402\n\n__all__ += _more\n"
+               "_bind(_library.module)\n";
     }
 
     std::string stub_head() const {

@@ -13851,5 +13851,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
 
 from entrepot.hip.objects import *  # noqa: E402, F403
 from entrepot.hip.objects import __all__ as _more  # noqa: E402
+from entrepot.hip.objects import bind as _bind  # noqa: E402
 
 __all__ += _more
+_bind(_library.module)

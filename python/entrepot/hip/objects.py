@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-from .. import hip
 from .._core import DeviceError
 
 TYPE_CHECKING = False
@@ -15,6 +14,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 __all__ = ["Event", "HipError", "Stream", "hip_check"]
+
+_hip: Any = None  # set by bind()
+
+
+def bind(hip: Any) -> None:
+    """Receives ``entrepot.hip``, which imports this module and so cannot be imported here."""
+    global _hip
+    _hip = hip
 
 
 class HipError(DeviceError, RuntimeError):
@@ -99,7 +106,7 @@ class _Owned:
         """Destroys the handle; idempotent. Pending work still completes."""
         if self._handle is not None:
             handle, self._handle = self._handle, None
-            hip_check(getattr(hip, self._destroy)(handle))
+            hip_check(getattr(_hip, self._destroy)(handle))
 
     def __enter__(self) -> Self:
         return self
@@ -117,19 +124,19 @@ class Stream(_Owned):
     _destroy = "hipStreamDestroy"
 
     def __init__(self, flags: int = 0) -> None:
-        super().__init__(hip_check(hip.hipStreamCreateWithFlags(flags)))
+        super().__init__(hip_check(_hip.hipStreamCreateWithFlags(flags)))
 
     def synchronize(self) -> None:
         """Waits until all submitted work is complete."""
-        hip_check(hip.hipStreamSynchronize(self.handle))
+        hip_check(_hip.hipStreamSynchronize(self.handle))
 
     def wait(self, event: Event) -> None:
         """Makes all later work wait for the event."""
-        hip_check(hip.hipStreamWaitEvent(self.handle, event.handle, 0))
+        hip_check(_hip.hipStreamWaitEvent(self.handle, event.handle, 0))
 
     def record(self, event: Event) -> Event:
         """Records the event after all work submitted so far; returns it."""
-        hip_check(hip.hipEventRecord(event.handle, self.handle))
+        hip_check(_hip.hipEventRecord(event.handle, self.handle))
         return event
 
 
@@ -139,12 +146,12 @@ class Event(_Owned):
     _destroy = "hipEventDestroy"
 
     def __init__(self, flags: int = 0) -> None:
-        super().__init__(hip_check(hip.hipEventCreateWithFlags(flags)))
+        super().__init__(hip_check(_hip.hipEventCreateWithFlags(flags)))
 
     def synchronize(self) -> None:
         """Waits until the event is complete."""
-        hip_check(hip.hipEventSynchronize(self.handle))
+        hip_check(_hip.hipEventSynchronize(self.handle))
 
     def milliseconds_since(self, start: Event) -> float:
         """The time from ``start`` to this event. Requires: both are complete."""
-        return float(hip_check(hip.hipEventElapsedTime(start.handle, self.handle)))
+        return float(hip_check(_hip.hipEventElapsedTime(start.handle, self.handle)))

@@ -16,8 +16,8 @@ arrays. The module is callable: ``@entrepot.kernel`` is ``@entrepot.kernel.kerne
 import sys
 
 from .._core import KernelError, LocalAccessor, asarray
+from .callable_module import CallableModule as _CallableModule
 from .calls import call_kernel, call_kernel_async
-from .functions import CallableModule as _CallableModule
 from .functions import DeviceFunction, KernelFunction, func, kernel
 from .language import (
     CLK_GLOBAL_MEM_FENCE,

@@ -5,17 +5,13 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any, Literal, overload
+from types import FunctionType
+from typing import Any, Literal, overload
 
 from .._core import Event, KernelError, PythonKernel
 from .._core import device as _device
 from .signatures import kernel_signature_of, signature_of, signatures_of, texts_of
 from .source import remember
-
-if TYPE_CHECKING:
-    from .elementwise import vectorize
-    from .reduction import reduce
 
 Dialect = Literal["opencl-c", "sycl", "cuda", "hip", "c++"]
 
@@ -268,36 +264,3 @@ def func(function: Any = None, /, **options: Any) -> Any:
         for each in texts_of(function, "func"):
             signature_of(each)
     return func
-
-
-class CallableModule(ModuleType):
-    """The class of the module ``entrepot.kernel``, which makes ``@entrepot.kernel`` the decorator.
-
-    A type checker takes ``entrepot.kernel`` for an instance of this class, not for a module. The
-    decorators are declared here, so that ``@entrepot.kernel.func`` has a type. The other names are
-    Any in that form; ``import entrepot.kernel as dppy`` has the types of all names.
-    """
-
-    if TYPE_CHECKING:
-
-        def __init__(self, name: str, doc: str | None = None) -> None:
-            self.kernel = kernel
-            self.func = func
-            self.reduce = reduce
-            self.vectorize = vectorize
-
-    @overload
-    def __call__(self, function: Callable[..., None], /) -> KernelFunction: ...
-    @overload
-    def __call__(
-        self,
-        signature: str | Sequence[str] | None = None,
-        /,
-        *,
-        debug: bool | None = None,
-        fast_math: bool = False,
-        dialect: Dialect | None = None,
-    ) -> Callable[[Callable[..., None]], KernelFunction]: ...
-    def __call__(self, function: Any = None, /, **options: Any) -> Any:
-        """``kernel(function, **options)``."""
-        return kernel(function, **options)

@@ -11,9 +11,17 @@ from typing import Any
 
 import numpy as np
 
-import entrepot as ep
-
-from .._core import LocalAccessor, PythonKernel
+from .._core import (
+    Array,
+    ExchangeError,
+    KernelError,
+    LocalAccessor,
+    PythonKernel,
+    Scalar,
+    copy,
+    from_address,
+    full,
+)
 from .simulator.arithmetic import dtype_of
 from .simulator.groups import Run
 from .simulator.held import Place, Types, types_of
@@ -60,7 +68,7 @@ class SimulatedLaunch:
         values = self._kernel._arguments(self._kernel.function.__name__, names, arguments)
         run = Run(self._global, self._local)
         finish: list[_Finish] = []
-        arrays = _host_arrays([value for value in values if isinstance(value, ep.Array)], finish)
+        arrays = _host_arrays([value for value in values if isinstance(value, Array)], finish)
         makers = [
             _argument(run, name, value, arrays) for name, value in zip(names, values, strict=True)
         ]
@@ -75,7 +83,7 @@ class SimulatedLaunch:
         """
         try:
             return types_of(self._kernel._types(tuple(values)))
-        except ep.KernelError:
+        except KernelError:
             return {}
 
 
@@ -102,7 +110,7 @@ def _ranges(
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The ranges to run. Without a local range, all work-items form one group."""
     if any(items % each for items, each in zip(global_range, local_range, strict=False)):
-        raise ep.KernelError(
+        raise KernelError(
             f"launch: the local range {local_range} does not divide the global range "
             f"{global_range}; "
             "make the global one a multiple and let the kernel leave out what is too much"
@@ -111,13 +119,13 @@ def _ranges(
 
 
 def _argument(
-    run: Run, name: str, value: ep.Array | ep.Scalar | LocalAccessor, arrays: dict[int, Any]
+    run: Run, name: str, value: Array | Scalar | LocalAccessor, arrays: dict[int, Any]
 ) -> Callable[[], Any]:
     """A function that returns the argument for the current work-item; ``arrays`` are by the Arrays'
     ids.
     """
-    if isinstance(value, ep.Scalar):
-        scalar = ep.full(1, value, value.dtype, device="host").numpy()[0]
+    if isinstance(value, Scalar):
+        scalar = full(1, value, value.dtype, device="host").numpy()[0]
         return lambda: scalar
     if isinstance(value, LocalAccessor):
         return lambda: _local_argument(run, name, value)
@@ -126,7 +134,7 @@ def _argument(
 
 
 def _local_argument(run: Run, name: str, memory: LocalAccessor) -> View:
-    arrays = run.item.group.arrays
+    arrays: dict[Any, View] = run.item.group.arrays
     if name not in arrays:
         arrays[name] = View(
             run,
@@ -138,18 +146,18 @@ def _local_argument(run: Run, name: str, memory: LocalAccessor) -> View:
     return arrays[name]
 
 
-def _host_arrays(arrays: list[ep.Array], finish: list[_Finish]) -> dict[int, Any]:
+def _host_arrays(arrays: list[Array], finish: list[_Finish]) -> dict[int, Any]:
     """NumPy arrays by the Arrays' ids: of the memory if the host can access it, else of copies,
     written back at the end.
 
     Arrays that share memory share their copy.
     """
     found: dict[int, Any] = {}
-    copied: list[tuple[int, int, ep.Array]] = []
+    copied: list[tuple[int, int, Array]] = []
     for array in arrays:
         try:
             found[id(array)] = array.numpy()
-        except ep.ExchangeError:
+        except ExchangeError:
             if array.size == 0:
                 found[id(array)] = np.empty(array.shape, dtype_of(array.dtype))
             else:
@@ -159,7 +167,7 @@ def _host_arrays(arrays: list[ep.Array], finish: list[_Finish]) -> dict[int, Any
     return found
 
 
-def _reach(array: ep.Array) -> tuple[int, int]:
+def _reach(array: Array) -> tuple[int, int]:
     """The address of the first byte of an array's elements, and one past the last byte."""
     spans = [
         stride * (extent - 1) * array.itemsize
@@ -169,9 +177,9 @@ def _reach(array: ep.Array) -> tuple[int, int]:
     return array.data_ptr + below, array.data_ptr + above + array.itemsize
 
 
-def _overlapping(reaches: list[tuple[int, int, ep.Array]]) -> list[list[tuple[int, int, ep.Array]]]:
+def _overlapping(reaches: list[tuple[int, int, Array]]) -> list[list[tuple[int, int, Array]]]:
     """Groups of arrays whose bytes overlap, directly or through others."""
-    groups: list[list[tuple[int, int, ep.Array]]] = []
+    groups: list[list[tuple[int, int, Array]]] = []
     end = 0
     for each in sorted(reaches, key=lambda reach: reach[:2]):
         if not groups or each[0] >= end:
@@ -181,16 +189,16 @@ def _overlapping(reaches: list[tuple[int, int, ep.Array]]) -> list[list[tuple[in
     return groups
 
 
-def _copies(together: list[tuple[int, int, ep.Array]], finish: list[_Finish]) -> dict[int, Any]:
+def _copies(together: list[tuple[int, int, Array]], finish: list[_Finish]) -> dict[int, Any]:
     """NumPy arrays in one copy of the bytes that the arrays span."""
     begin, end = min(reach[0] for reach in together), max(reach[1] for reach in together)
     arrays = [array for _, _, array in together]
     for array in arrays:
         array.queue.wait()
-    whole = ep.from_address(begin, end - begin, "uint8", queue=arrays[0].queue, owner=arrays)
+    whole = from_address(begin, end - begin, "uint8", queue=arrays[0].queue, owner=arrays)
     copied = whole.copy_to_host().numpy()
     if not all(array.read_only for array in arrays):
-        finish.append(lambda: ep.copy(whole, copied).wait())
+        finish.append(lambda: copy(whole, copied).wait())
     found = {}
     for array in arrays:
         strides = tuple(stride * array.itemsize for stride in array.strides)

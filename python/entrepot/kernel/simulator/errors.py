@@ -5,8 +5,8 @@ from __future__ import annotations
 import linecache
 import sys
 
-from entrepot import KernelError
-from entrepot.kernel.source import shown_path
+from ..._core import KernelError
+from ..source import shown_path
 
 #: A global of simulated code, by which its frames are recognised.
 MARK = "__ep_simulated__"

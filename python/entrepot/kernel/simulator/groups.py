@@ -17,7 +17,6 @@ import numpy as np
 
 from . import arithmetic
 from .errors import refusal
-from .memory import History, View
 
 #: Work-items of a sub-group; the last sub-group may have fewer. Small, so that tests have several.
 SUB_GROUP_SIZE = 8
@@ -56,8 +55,8 @@ class Group:
     def __init__(self, number: int, identity: tuple[int, ...]) -> None:
         self.number, self.identity = number, identity
         self.local_epoch = self.global_epoch = 0
-        self.touched: dict[int, History] = {}
-        self.arrays: dict[Any, View] = {}
+        self.touched: dict[int, Any] = {}  # memory.History of local memory, by address
+        self.arrays: dict[Any, Any] = {}  # memory.View of local memory
         self.items: list[Item] = []
         self.sub_groups: list[SubGroup] = []
 
@@ -92,7 +91,7 @@ class Run:
         self.group_range = tuple(
             items // each for items, each in zip(global_range, local_range, strict=True)
         )
-        self.touched: dict[int, History] = {}
+        self.touched: dict[int, Any] = {}  # memory.History of global memory, by address
 
     def go(self, kernel: Callable[[], Any]) -> None:
         """Runs every work-item; kernels with barriers are generators."""

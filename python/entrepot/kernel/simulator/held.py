@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from entrepot import Dtype
-
+from ..._core import Dtype
 from .arithmetic import converted, dtype_of, integer
 
 #: Key of a function: its file, the first line of its text, its name.

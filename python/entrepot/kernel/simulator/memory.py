@@ -9,15 +9,13 @@ names; nothing orders work-items of different groups. Atomic accesses do not rac
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .arithmetic import converted
 from .errors import IndexKernelError, line_of_kernel, refuse
-
-if TYPE_CHECKING:
-    from .groups import Item, Run
+from .groups import Item, Run
 
 
 class Access(NamedTuple):
@@ -287,6 +285,7 @@ class View:
         address = self._address
         for each, stride in zip(place, self._array.strides, strict=True):
             address += each * stride
+        histories: dict[int, History]
         if self._space == "global":
             histories, epoch = self._run.touched, item.group.global_epoch
         else:

@@ -139,7 +139,8 @@ def _memory(run: Run) -> dict[str, Callable[..., Any]]:
         )
 
     def local_array(shape: Any, dtype: Any, *, site: _Site) -> View:
-        arrays, place = run.item.group.arrays, (line_of_kernel()[0], site)
+        arrays: dict[Any, View] = run.item.group.arrays
+        place = line_of_kernel()[0], site
         if place not in arrays:
             arrays[place] = fresh(shape, dtype, "local", site)
         return arrays[place]

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from entrepot import Dtype
-
+from ..._core import Dtype
 from .. import source
 from ..language import Item
 from . import arithmetic, mathematics, operations
