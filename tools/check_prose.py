@@ -6,7 +6,7 @@
     tools/check_prose.py --update     lower the numbers of tools/prose_allowed.txt
 
 It flags words that are not the field's standard terms, fragments, sentences of more than 25 words,
-and long names of tests.
+and names of tests that are long, contain such words or begin without a subject.
 
 The list of allowed findings has a number for each file, which only shrinks. More findings are an
 error. Fewer ask for ``--update``, which never raises a number.
@@ -48,6 +48,13 @@ WORDS = [
     (r"\b(?:stranger|lender|borrower)s?\b", "the other process, library or program"),
 ]
 FLAGGED = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in WORDS]
+# Names of tests are test_<subject>_<condition>_<expected>; these begin a sentence, or have no
+# subject.
+TEST_WITHOUT_SUBJECT = re.compile(
+    r"test_(?:(?:a|an|the|of|what|it|its|one|no|every|each|any|nothing|there|that|this|these|those"
+    r"|who|is|are|was|nor|with|without|in|on|by|at)(?=_|$))|Test(?:A|An|The|These|Of|What|Who"
+    r"|Where|While)(?=[A-Z])"
+)
 FRAGMENT = re.compile(r"(?:Of|The same|What|Whoever|Whether|Who|Where|As)\b")
 
 GENERATED = re.compile(
@@ -223,7 +230,19 @@ def findings_in(text: Text) -> Iterator[Finding]:
             yield Finding(line, f"a sentence of {len(words)} words: at most {LONGEST_SENTENCE}")
 
 
-TEST = re.compile(r"^\s*def (test_\w+)", re.MULTILINE)
+TEST = re.compile(r"^\s*(?:def|class) (test_\w+|Test\w+)", re.MULTILINE)
+
+
+def findings_in_test_name(line: int, name: str) -> Iterator[Finding]:
+    if len(name) > LONGEST_TEST_NAME:
+        yield Finding(line, f"{name}: more than {LONGEST_TEST_NAME} characters")
+    if TEST_WITHOUT_SUBJECT.match(name):
+        yield Finding(
+            line, f"{name}: begin with the subject: test_<subject>_<condition>_<expected>"
+        )
+    for pattern, instead in FLAGGED:
+        for match in pattern.finditer(name.replace("_", " ")):
+            yield Finding(line, f"{name}: {match[0]!r}: {instead}", is_word=True)
 
 
 def findings_of(path: Path) -> tuple[list[Finding], int]:
@@ -236,13 +255,7 @@ def findings_of(path: Path) -> tuple[list[Finding], int]:
         found += findings_in(text)
     if path.suffix == ".py":
         for match in TEST.finditer(source):
-            if len(match[1]) > LONGEST_TEST_NAME:
-                found.append(
-                    Finding(
-                        source.count("\n", 0, match.start(1)) + 1,
-                        f"{match[1]}: more than {LONGEST_TEST_NAME} characters",
-                    )
-                )
+            found += findings_in_test_name(source.count("\n", 0, match.start(1)) + 1, match[1])
     return sorted(found, key=lambda each: each.line), words
 
 

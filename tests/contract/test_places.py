@@ -32,7 +32,7 @@ DTYPES = [
 
 @every_place
 class TestIdentity:
-    def test_an_array_is_where_it_was_asked_for(self, place: Place) -> None:
+    def test_empty_array_has_requested_place(self, place: Place) -> None:
         array = place.empty((4, 6), "float32")
         assert (array.device, array.kind) == (place.device, place.kind)
         assert array.queue.device == place.device
@@ -40,7 +40,7 @@ class TestIdentity:
         assert str(ep.device(str(array.device))) == str(array.device)
         assert (array.read_only, array.owner) == (False, None)
 
-    def test_views_are_in_the_same_place(self, place: Place) -> None:
+    def test_view_has_the_place_of_the_array(self, place: Place) -> None:
         array = place.empty((4, 6), "float32")
         for view in (
             array[1:, ::-2],
@@ -74,7 +74,7 @@ class TestIdentity:
 @every_place
 class TestRoundTrip:
     @pytest.mark.parametrize("dtype", DTYPES)
-    def test_every_dtype(self, place: Place, dtype: str) -> None:
+    def test_round_trip_keeps_values_of_each_dtype(self, place: Place, dtype: str) -> None:
         source = np.arange(60).reshape(3, 4, 5).astype(dtype)
         np.testing.assert_array_equal(values(moved(source, place)), source)
 
@@ -113,7 +113,7 @@ class TestRoundTrip:
         assert not values(ep.zeros((3, 3), "float64", **where)).any()
         assert (values(ep.full(5, -2, "int16", **where)) == -2).all()
 
-    def test_to_is_a_copy_in_another_place(self, place: Place) -> None:
+    def test_to_copies_array_to_place(self, place: Place) -> None:
         source = ep.asarray(np.arange(6, dtype="int32").reshape(2, 3))
         array = source.T.to(place.selector, kind=place.kind)
         assert (array.device, array.kind) == (place.device, place.kind)
@@ -126,7 +126,7 @@ class TestRoundTrip:
 
 @every_host_accessible_place
 class TestHostAccess:
-    def test_the_hosts_view_is_the_same_memory(self, place: Place) -> None:
+    def test_host_view_shares_memory(self, place: Place) -> None:
         array = moved(np.arange(24, dtype="int32").reshape(4, 6), place)
         view = array.host()
         assert (view.data_ptr, str(view.device), view.shape) == (
@@ -137,7 +137,7 @@ class TestHostAccess:
         view.numpy()[1, 2] = 77
         assert values(array)[1, 2] == 77
 
-    def test_the_hosts_view_keeps_the_memory(self, place: Place) -> None:
+    def test_host_view_keeps_memory_alive(self, place: Place) -> None:
         view = moved(np.arange(24, dtype="int32"), place).host()
         gc.collect()
         others = [place.empty(24, "int32") for _ in range(8)]

@@ -71,7 +71,7 @@ def assert_same(view: ep.Array, array: ep.Array) -> None:
 @every_protocol_and_place
 class TestImport:
     @pytest.mark.parametrize("layout", LAYOUTS)
-    def test_every_layout(self, protocol: Protocol, place: Place, layout: str) -> None:
+    def test_import_keeps_layout(self, protocol: Protocol, place: Place, layout: str) -> None:
         array = LAYOUTS[layout](numbers(place))
         view = protocol.take(protocol.produce(array, Keeper(array)))
         assert_same(view, array)
@@ -79,7 +79,7 @@ class TestImport:
             assert view.kind == (place.kind if protocol.knows_places else "host")
             assert view.device == (place.device if protocol.knows_places else ep.device("host"))
 
-    def test_any_layout(self, protocol: Protocol, place: Place) -> None:
+    def test_import_keeps_random_layout(self, protocol: Protocol, place: Place) -> None:
         base = place.empty((3, 4, 5), "int16")
         ep.copy(base, np.arange(60, dtype="int16").reshape(3, 4, 5)).wait()
 
@@ -97,7 +97,7 @@ class TestImport:
 
         check()
 
-    def test_every_dtype(self, protocol: Protocol, place: Place) -> None:
+    def test_import_keeps_dtype(self, protocol: Protocol, place: Place) -> None:
         for dtype in protocol.dtypes:
             array = numbers(place, dtype)
             view = protocol.take(protocol.produce(array, Keeper(array)))
@@ -107,7 +107,7 @@ class TestImport:
                 array.itemsize,
             )
 
-    def test_a_write_is_seen_on_both_sides(self, protocol: Protocol, place: Place) -> None:
+    def test_write_is_visible_on_both_sides(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
         view = protocol.take(protocol.produce(array, Keeper(array)))
         ep.fill(view[1], 77).wait()
@@ -156,7 +156,7 @@ class TestImport:
         with pytest.raises(ValueError, match="read-only"):
             ep.fill(view, 0)
 
-    def test_the_producer_outlives_its_name(self, protocol: Protocol, place: Place) -> None:
+    def test_view_keeps_producer_alive(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
         keeper = Keeper(array)
         producer, gone = protocol.produce(array, keeper), weakref.ref(keeper)
@@ -173,9 +173,7 @@ class TestImport:
         gc.collect()
         assert gone() is None, "and released it"
 
-    def test_views_come_and_go_while_the_producer_stays(
-        self, protocol: Protocol, place: Place
-    ) -> None:
+    def test_repeated_views_release_the_producer(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
         keeper = Keeper(array)
         producer, gone = protocol.produce(array, keeper), weakref.ref(keeper)
@@ -197,7 +195,7 @@ class TestImport:
 
 @every_protocol_and_place
 class TestExport:
-    def assert_tells(self, seen: Seen, array: ep.Array) -> None:
+    def assert_exported(self, seen: Seen, array: ep.Array) -> None:
         assert (seen.shape, seen.dtype, seen.read_only) == (
             array.shape,
             str(array.dtype),
@@ -208,31 +206,31 @@ class TestExport:
             assert seen.address == array.data_ptr
 
     @pytest.mark.parametrize("layout", LAYOUTS)
-    def test_every_layout(self, protocol: Protocol, place: Place, layout: str) -> None:
+    def test_export_keeps_layout(self, protocol: Protocol, place: Place, layout: str) -> None:
         array = LAYOUTS[layout](numbers(place))
         if array.read_only and not protocol.says_read_only:
             with pytest.raises(ep.ExchangeError, match="read-only"):
                 protocol.consume(array)
         else:
-            self.assert_tells(protocol.consume(array), array)
+            self.assert_exported(protocol.consume(array), array)
 
-    def test_any_layout(self, protocol: Protocol, place: Place) -> None:
+    def test_export_keeps_random_layout(self, protocol: Protocol, place: Place) -> None:
         base = numbers(place)
 
         @settings(max_examples=25)
         @given(index=hnp.basic_indices((4, 6), allow_newaxis=True), transposed=st.booleans())
         def check(index: object, transposed: bool) -> None:
             array = base[index].T if transposed else base[index]
-            self.assert_tells(protocol.consume(array), array)
+            self.assert_exported(protocol.consume(array), array)
 
         check()
 
-    def test_every_dtype(self, protocol: Protocol, place: Place) -> None:
+    def test_export_keeps_dtype(self, protocol: Protocol, place: Place) -> None:
         for dtype in protocol.dtypes:
             array = numbers(place, dtype)
-            self.assert_tells(protocol.consume(array), array)
+            self.assert_exported(protocol.consume(array), array)
 
-    def test_the_consumer_keeps_the_memory(self, protocol: Protocol, place: Place) -> None:
+    def test_consumer_keeps_memory_alive(self, protocol: Protocol, place: Place) -> None:
         array = numbers(place)
         keeper = Keeper(array)
         borrowed, gone = protocol.take(protocol.produce(array, keeper)), weakref.ref(keeper)

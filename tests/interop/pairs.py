@@ -221,7 +221,7 @@ def alive(obj: Any) -> Callable[[], bool] | None:
     return lambda: reference() is not None
 
 
-def is_let_go(reference: weakref.ref[Any]) -> bool:
+def is_released(reference: weakref.ref[Any]) -> bool:
     """Waits for the release. Memory in use by a stream is released at a later call of Entrepot."""
     for _ in range(100):
         if reference() is None:
@@ -284,7 +284,7 @@ def out_producer_first(way: Out, place: Place) -> None:
     assert way.peer.values(seen).tolist() == way.peer.expected(numbers()).tolist()
     del seen
     gc.collect()
-    assert is_let_go(gone), "and release it"
+    assert is_released(gone), "and release it"
 
 
 def out_consumer_first(way: Out, place: Place) -> None:
@@ -298,7 +298,7 @@ def out_consumer_first(way: Out, place: Place) -> None:
     assert way.peer.view(again).address == way.peer.address_of(array), "a second time"
     del again, array
     gc.collect()
-    assert is_let_go(gone), "nothing may be kept"
+    assert is_released(gone), "nothing may be kept"
 
 
 def out_writable(way: Out, place: Place) -> None:

@@ -148,9 +148,7 @@ def hand_overs() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("way_in", "way_out"), hand_overs())
-def test_far_end_waits_for_the_near_end_without_a_host_wait(
-    way_in: In | None, way_out: Out | None
-) -> None:
+def test_second_peer_waits_for_first_on_the_device(way_in: In | None, way_out: Out | None) -> None:
     if way_in is None or way_out is None:
         pytest.skip("there is no way that carries an order, as the peer's own rows say")
     first = way_in.peer.make(DEVICE)

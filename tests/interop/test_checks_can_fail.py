@@ -110,42 +110,42 @@ def check_is_red(way: Way, place: Place, column: str) -> None:
     kept.clear()
 
 
-def test_every_column_is_here() -> None:
+def test_matrix_columns_all_have_a_broken_case() -> None:
     asked = {name for name, _ in columns(Out("", NUMPY, np.asarray), HOST)}
     assert asked == set(BROKEN_OUT)
     assert asked == set(BROKEN_IN) | {"producer dropped first"}
 
 
 @pytest.mark.parametrize("column", BROKEN_OUT)
-def test_out(column: str) -> None:
+def test_broken_export_is_detected(column: str) -> None:
     check_is_red(Out("broken", NUMPY, BROKEN_OUT[column]), HOST, column)
 
 
 @pytest.mark.parametrize("column", BROKEN_IN)
-def test_in(column: str) -> None:
+def test_broken_import_is_detected(column: str) -> None:
     check_is_red(In("broken", NUMPY, BROKEN_IN[column]), HOST, column)
 
 
-def test_in_producer_dropped_first() -> None:
+def test_producer_dropped_first_detects_broken_import() -> None:
     """One import leaks the object, and one does not keep it alive."""
     check_is_red(In("broken", ARRAY, hoarding(ep.asarray)), HOST, "producer dropped first")
     check_is_red(In("broken", NUMPY, described), HOST, "producer dropped first")
 
 
 @pytest.mark.sycl
-def test_order_out() -> None:
+def test_unordered_export_is_detected() -> None:
     check_is_red(Out("broken", NUMPY, unordered, [SHARED]), SHARED, "order")
     ep.device("opencl:cpu").queue.wait()
 
 
 @pytest.mark.sycl
-def test_sub_devices_out() -> None:
+def test_export_without_sub_devices_is_detected() -> None:
     check_is_red(Out("broken", NUMPY, np.array, [SHARED]), SHARED, "sub-devices")
 
 
 @pytest.mark.sycl
 @pytest.mark.dpctl
-def test_order_in() -> None:
+def test_unordered_import_is_detected() -> None:
     from interop.test_dpctl import PEER as DPCTL
 
     def unasked(memory: Any) -> ep.Array:

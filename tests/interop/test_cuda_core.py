@@ -23,7 +23,7 @@ from interop.pairs import (
     Out,
     View,
     Way,
-    is_let_go,
+    is_released,
     matrix,
     values_of,
     write_by_driver,
@@ -214,7 +214,7 @@ class TestOut:
         assert gone() is not None
         del view
         gc.collect()
-        assert is_let_go(gone)
+        assert is_released(gone)
 
     def test_stream_of_the_view_waits_for_pending_work(self, protocol: str, device: Any) -> None:
         array, stream = (
@@ -239,14 +239,14 @@ class Owner:
 
 
 class TestIn:
-    def test_a_view_is_taken(self) -> None:
+    def test_strided_memory_view_is_imported(self) -> None:
         array = numbers()
         view = VIEWS["dlpack"](array, 1)
         again = ep.asarray(view)
         assert (again.data_ptr, again.shape) == (array.data_ptr, array.shape)
         assert values(again)[3].tolist() == [3] * 6
 
-    def test_a_buffer_is_taken(self, device: Any) -> None:
+    def test_buffer_is_imported(self, device: Any) -> None:
         stream = device.create_stream()
         buffer = device.allocate(64, stream=stream)
         array = ep.asarray(buffer)
@@ -256,7 +256,7 @@ class TestIn:
 
 
 class TestStreams:
-    def test_its_streams_are_queues(self, device: Any) -> None:
+    def test_cuda_core_stream_is_a_queue(self, device: Any) -> None:
         stream = device.create_stream()
         array = ep.full(4, 3, "int32", queue=stream)
         stream.sync()

@@ -182,7 +182,7 @@ test_pair = matrix(WAYS)
 
 
 @pytest.mark.cuda
-def test_its_streams_are_queues() -> None:
+def test_cupy_stream_is_a_queue() -> None:
     for stream in (
         cupy.cuda.Stream(non_blocking=True),
         cupy.cuda.Stream(),
@@ -195,7 +195,7 @@ def test_its_streams_are_queues() -> None:
 
 
 @pytest.mark.cuda
-def test_our_queues_are_its_streams() -> None:
+def test_queue_is_a_cupy_stream() -> None:
     queue = ep.Queue("cuda:0")
     with cupy.cuda.ExternalStream(queue.__cuda_stream__()[1]):
         array = cupy.arange(4)
@@ -203,7 +203,7 @@ def test_our_queues_are_its_streams() -> None:
 
 
 @pytest.mark.cuda
-def test_its_pinned_memory_is_numpys() -> None:
+def test_pinned_memory_is_imported_as_host_memory() -> None:
     theirs = cupyx.zeros_pinned((4, 6), "int32")
     array = ep.asarray(theirs)
     assert (array.data_ptr, array.kind) == (theirs.ctypes.data, "host")

@@ -101,7 +101,7 @@ def parts() -> list[Any]:
 class TestSubDevices:
     """A queue on a sub-device has a context of its own, in which other memory is unknown."""
 
-    def test_memory_of_each_comes_in(self, parts: list[Any], kind: str) -> None:
+    def test_memory_of_sub_device_is_imported(self, parts: list[Any], kind: str) -> None:
         queues = [dpctl.SyclQueue(part) for part in parts]
         memories = [PEER.make_on(queue, kind) for queue in queues]
         for memory, queue, part in zip(memories, queues, parts, strict=True):
@@ -123,7 +123,7 @@ class TestSubDevices:
             PEER.write(memory, 77)
             assert values_of(array)[0] == 77
 
-    def test_the_context_of_the_other_is_refused(self, parts: list[Any], kind: str) -> None:
+    def test_context_of_other_sub_device_is_refused(self, parts: list[Any], kind: str) -> None:
         first, second = (dpctl.SyclQueue(part) for part in parts)
         memory = PEER.make_on(first, kind)
         interface = memory.__sycl_usm_array_interface__
@@ -137,7 +137,7 @@ class TestSubDevices:
             "the same object still works afterwards"
         )
 
-    def test_a_copy_from_one_to_the_other_waits_for_both(self, parts: list[Any], kind: str) -> None:
+    def test_copy_between_sub_devices_waits_for_kernel(self, parts: list[Any], kind: str) -> None:
         first, second = (PEER.make_on(dpctl.SyclQueue(part), kind) for part in parts)
         slow.launch_on_dpctl(first.sycl_queue, first)
         ep.copy(ep.asarray(second), ep.asarray(first)).wait()

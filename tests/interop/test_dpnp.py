@@ -131,7 +131,7 @@ def parts() -> list[Any]:
 class TestSubDevices:
     """Each has a context of its own: SUAI can name it, DLPack cannot."""
 
-    def test_arrays_of_each_come_in(self, parts: list[Any], kind: str) -> None:
+    def test_array_of_sub_device_is_imported(self, parts: list[Any], kind: str) -> None:
         for part in parts:
             obj = PEER.make_on(dpctl.SyclQueue(part), kind)
             array = ep.asarray(obj)

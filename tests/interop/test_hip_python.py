@@ -49,7 +49,7 @@ def theirs() -> Any:
     return Theirs
 
 
-def test_every_documented_type_exists(theirs):
+def test_documented_types_exist(theirs):
     from rocm.bindings.util import types
 
     public = {
@@ -63,7 +63,7 @@ def test_every_documented_type_exists(theirs):
     assert set(our_types.__all__) | set(our_helpers.__all__) == set(ours.__all__)
 
 
-def test_every_method_and_attribute_exists(theirs):
+def test_methods_and_attributes_of_types_exist(theirs):
     for name in ours.__all__:
         public = {each for each in dir(getattr(theirs, name)) if not each.startswith("_")} - {
             "NUMPY_CHAR_CODES",
@@ -165,7 +165,7 @@ class TestSameAddress:
 
 
 class TestSamePointer:
-    def test_methods(self, theirs):
+    def test_pointer_methods_match(self, theirs):
         for module in (ours, theirs):
             pointer = module.Pointer(5)
             assert (bool(pointer), pointer.is_ptr_null, pointer.as_c_void_p().value) == (
@@ -178,7 +178,7 @@ class TestSamePointer:
             )
             assert ctypes.c_void_p.from_address(int(pointer.createRef())).value == 5
 
-    def test_buffers_are_held_for_as_long(self, theirs):
+    def test_buffers_are_held_and_released_alike(self, theirs):
         for module in (ours, theirs):
             goods = bytearray(8)
             pointer = module.Pointer(goods)
@@ -198,17 +198,17 @@ class TestSamePointer:
 
 class TestSameString:
     @given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
-    def test_text(self, theirs, text):
+    def test_string_methods_match(self, theirs, text):
         for source in (text, text.encode(), bytearray(text.encode())):
             mine, other = ours.CStr(source), theirs.CStr(source)
             for read in (str, len, bytes, lambda string: string.decode()):
                 assert read(mine) == read(other), read
 
     @pytest.mark.parametrize("index", [0, -1, slice(1, None), slice(None, None, -1)], ids=str)
-    def test_parts(self, theirs, index):
+    def test_string_indexing_matches(self, theirs, index):
         assert ours.CStr("text")[index] == theirs.CStr("text")[index]
 
-    def test_own_memory(self, theirs):
+    def test_malloc_and_free_match(self, theirs):
         for module in (ours, theirs):
             string = module.CStr(None)
             string.malloc(4)

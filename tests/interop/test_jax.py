@@ -196,7 +196,7 @@ test_pair = matrix(WAYS)
 
 
 @pytest.mark.cuda
-def test_its_kernels_come_first() -> None:
+def test_import_waits_for_jax_kernels() -> None:
     spin = jax.jit(lambda x: jax.lax.fori_loop(0, 200_000, lambda i, y: jnp.sin(y) + 1, x))
     source = jax.device_put(jnp.ones(4, "float32"), jax.devices("cuda")[0])
     expected = np.array(spin(source))

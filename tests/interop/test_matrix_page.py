@@ -30,7 +30,7 @@ def table() -> list[list[str]]:
         for peer, marks in PEERS.items()
     ],
 )
-def test_each_way_has_its_row(peer: str) -> None:
+def test_matrix_page_has_a_row_for_each_route(peer: str) -> None:
     try:
         ways = ways_of(peer)
     except pytest.skip.Exception as absent:
@@ -42,7 +42,7 @@ def test_each_way_has_its_row(peer: str) -> None:
 
 @pytest.mark.host
 @pytest.mark.numpy
-def test_each_check_has_its_column() -> None:
+def test_matrix_page_has_a_column_for_each_check() -> None:
     asked = {
         name
         for way in (In, Out)

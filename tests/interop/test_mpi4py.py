@@ -115,7 +115,7 @@ test_pair = matrix(WAYS)
         "float32 float64 complex64 complex128"
     ).split(),
 )
-def test_a_message_from_array_to_array(place: Place, dtype: str) -> None:
+def test_message_between_arrays_keeps_values(place: Place, dtype: str) -> None:
     sent, received = place.empty((4, 6), dtype), place.empty((4, 6), dtype)
     ep.copy(sent, numbers().astype(dtype)).wait()
     MPI.COMM_SELF.Sendrecv(sent, 0, recvbuf=received)
@@ -127,14 +127,14 @@ def test_dtypes_unknown_to_mpi_are_refused() -> None:
         MPI.COMM_SELF.Sendrecv(ep.zeros(4, "float16"), 0, recvbuf=ep.zeros(4, "float16"))
 
 
-def test_a_message_into_read_only_memory_is_refused() -> None:
+def test_message_into_read_only_memory_is_refused() -> None:
     with pytest.raises(BufferError, match="not writable"):
         MPI.COMM_SELF.Sendrecv(bytearray(4), 0, recvbuf=ep.asarray(b"abcd"))
 
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("kind", ["host", "shared"])
-def test_a_message_waits_for_the_kernel_that_writes_it(kind: str) -> None:
+def test_message_waits_for_kernel_that_writes_it(kind: str) -> None:
     array, received = ep.zeros((4, 6), "int32", device="opencl:cpu", kind=kind), bytearray(96)
     slow.launch(array)
     MPI.COMM_SELF.Sendrecv(array, 0, recvbuf=received)

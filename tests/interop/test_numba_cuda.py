@@ -131,7 +131,7 @@ class TestIn:
     @pytest.mark.parametrize(
         "dtype", ["bool", "int8", "int32", "float16", "float32", "float64", "complex64"]
     )
-    def test_every_layout(self, cuda: Any, dtype: str) -> None:
+    def test_import_keeps_layout(self, cuda: Any, dtype: str) -> None:
         numbers = np.arange(24).reshape(4, 6).astype(dtype)
         whole = cuda.to_device(numbers)
         for index in (np.s_[:], np.s_[1:3, 2:], np.s_[:, ::2], np.s_[4:]):
@@ -162,7 +162,7 @@ class TestIn:
     @pytest.mark.parametrize(
         ("make", "kind"), [("mapped_array", "host"), ("managed_array", "shared")]
     )
-    def test_arrays_that_the_host_reaches(self, cuda: Any, make: str, kind: str) -> None:
+    def test_host_accessible_array_is_imported(self, cuda: Any, make: str, kind: str) -> None:
         theirs = getattr(cuda, make)((4, 6), "int32")
         theirs[:] = np.arange(24).reshape(4, 6)
         array = ep.asarray(theirs, protocol="cai")
@@ -175,14 +175,14 @@ class TestIn:
         ep.fill(array, 7).wait()
         assert set(theirs.ravel().tolist()) == {7}
 
-    def test_pinned_arrays_are_numpys(self, cuda: Any) -> None:
+    def test_pinned_array_is_host_memory(self, cuda: Any) -> None:
         theirs = cuda.pinned_array(6, "int32")
         theirs[:] = 3
         array = ep.asarray(theirs)
         assert (array.data_ptr, array.kind) == (theirs.ctypes.data, "host")
         assert array.numpy().tolist() == [3] * 6
 
-    def test_its_streams_are_queues(self, cuda: Any) -> None:
+    def test_numba_stream_is_a_queue(self, cuda: Any) -> None:
         stream = cuda.stream()
         if not hasattr(stream, "__cuda_stream__"):
             pytest.skip("this numba-cuda's streams do not speak __cuda_stream__")

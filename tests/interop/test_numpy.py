@@ -120,13 +120,13 @@ class TestDeviceMemory:
     def array(self) -> ep.Array:
         return ep.zeros((4, 6), "int32", device="opencl:cpu", kind="device")
 
-    def test_is_refused_with_the_call_that_copies(self) -> None:
+    def test_device_memory_is_refused_with_advice(self) -> None:
         with pytest.raises(ep.ExchangeError, match="copy_to_host"):
             np.asarray(self.array())
         with pytest.raises(BufferError, match=r"\.to\('host'\)"):
             np.from_dlpack(self.array(), device="cpu")
 
-    def test_copies_where_that_is_asked_for(self) -> None:
+    def test_device_memory_is_copied_on_request(self) -> None:
         assert np.from_dlpack(self.array(), device="cpu", copy=True).tolist() == [[0] * 6] * 4
 
 

@@ -120,7 +120,7 @@ def without_a_dtype(matrix: Matrix) -> None:
         (without_a_dtype, "not all checks have run of builtin_buffers's memoryview"),
     ],
 )
-def test_less_is_refused_and_the_page_stays(
+def test_incomplete_table_leaves_page_unchanged(
     page: Path, spoil: Callable[[Matrix], None], says: str
 ) -> None:
     matrix, text = full(), page.read_text(encoding="utf-8")
@@ -130,7 +130,7 @@ def test_less_is_refused_and_the_page_stays(
     assert page.read_text(encoding="utf-8") == text
 
 
-def test_a_page_without_the_markers_is_refused(page: Path) -> None:
+def test_page_without_markers_is_refused(page: Path) -> None:
     page.write_text(f"| library |\n{BEGIN}\n", encoding="utf-8")
     with pytest.raises(Refused, match=f"it has no {BEGIN} and {END}"):
         full().put_into(page, DEVICE)
@@ -160,7 +160,7 @@ def test_refused_run_fails_with_the_reason(page: Path) -> None:
     assert page.read_text(encoding="utf-8") == text
 
 
-def test_a_folder_is_no_page() -> None:
+def test_folder_as_page_is_a_usage_error() -> None:
     done = run(
         "tests/interop/test_builtin_buffers.py", "-k", "bytearray", "--matrix", "tests/interop"
     )

@@ -257,7 +257,7 @@ test_pair = matrix(WAYS)
 class TestOnDevice:
     """Properties of a tensor beside its bytes are checked on CUDA as well."""
 
-    def test_bits_that_the_bytes_do_not_show(self) -> None:
+    def test_lazy_bits_and_gradients_are_refused_with_advice(self) -> None:
         numbers = torch.ones(3, dtype=torch.complex64, device="cuda")
         weights = torch.ones(3, device="cuda", requires_grad=True)
         for tensor, call in (
@@ -270,7 +270,7 @@ class TestOnDevice:
             plain = getattr(tensor, call)()
             assert ep.asarray(plain).data_ptr == plain.data_ptr()
 
-    def test_its_streams_are_queues(self) -> None:
+    def test_torch_stream_is_a_queue(self) -> None:
         for stream in (
             torch.cuda.Stream(),
             torch.cuda.default_stream(),
@@ -281,7 +281,7 @@ class TestOnDevice:
             assert torch.from_dlpack(array).tolist() == [3] * 4
             assert ep.Queue(stream).__cuda_stream__()[1] in (stream.cuda_stream, 1)
 
-    def test_its_current_device_and_stream_stay(self) -> None:
+    def test_current_device_and_stream_are_unchanged(self) -> None:
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):
             torch.from_dlpack(ep.asarray(torch.ones(3, device="cuda")))

@@ -43,7 +43,7 @@ class TestTorch:
             yield torch
             assert torch.cuda.current_device() == 0
 
-    def test_its_tensors_come_in(self, torch: Any) -> None:
+    def test_tensor_on_second_device_is_imported(self, torch: Any) -> None:
         tensor = torch.arange(12, dtype=torch.int32, device="cuda:1").reshape(3, 4)
         array = ep.asarray(tensor[1:, ::2])
         assert (str(array.device), array.kind, array.data_ptr) == (
@@ -83,7 +83,7 @@ class TestTorch:
         with torch.cuda.device(1):
             assert str(ep.asarray(tensor, protocol="dlpack").device) == "cuda:1"
 
-    def test_by_cai(self, torch: Any) -> None:
+    def test_cai_of_second_device_is_imported(self, torch: Any) -> None:
         tensor = torch.arange(12, dtype=torch.int32, device="cuda:1")
         torch.cuda.synchronize(1)
         array = ep.asarray(tensor, protocol="cai")
@@ -123,7 +123,7 @@ class TestCupy:
         return array
 
     @pytest.mark.parametrize("protocol", [None, "dlpack", "cai"])
-    def test_its_arrays_come_in(self, theirs: Any, protocol: str | None) -> None:
+    def test_array_on_second_device_is_imported(self, theirs: Any, protocol: str | None) -> None:
         array = ep.asarray(theirs[1:, ::2], protocol=protocol)
         assert (str(array.device), array.kind, array.data_ptr) == (
             "cuda:1",
@@ -173,7 +173,7 @@ class TestCupy:
 class TestCai:
     """By the address alone: the protocol does not name the device."""
 
-    def test_the_pointer_says_which_device(self) -> None:
+    def test_pointer_determines_device(self) -> None:
         array = ours()
         again = ep.asarray(
             Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array)
@@ -182,7 +182,7 @@ class TestCai:
         assert values(again).tolist() == NUMBERS.tolist()
 
     @pytest.mark.alone
-    def test_its_stream_is_one_of_that_device(self) -> None:
+    def test_stream_of_interface_belongs_to_device(self) -> None:
         array, done = slowly()
         interface = array.__cuda_array_interface__
         assert interface["stream"] is not None

@@ -62,12 +62,12 @@ def test_known_defect_is_found(defect: Defect) -> None:
 @pytest.mark.parametrize(
     "row", [case(row, row, id=row.text) for row in ALL if row.library != "Entrepot"]
 )
-def test_every_target_can_be_checked(row: Target) -> None:
+def test_target_passes_at_least_one_clause(row: Target) -> None:
     assert any(outcome.status == PASSED for outcome in result_of(row).outcomes)
 
 
 @pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES.values()])
-def test_the_page_has_every_target_and_every_defect(page: Page) -> None:
+def test_page_lists_targets_and_defects(page: Page) -> None:
     text = page.path.read_text(encoding="utf-8")
     for row in page.targets:
         assert f"`{row.text}`" in text, f"run `{page.command}`"

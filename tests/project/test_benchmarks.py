@@ -137,7 +137,7 @@ class KeepsEverySize:
 
 
 @pytest.mark.parametrize(("trace", "over"), [("training", 1.3), ("mixed", 5), ("growing", 50)])
-def test_a_replay_finds_fragmentation(trace: str, over: float) -> None:
+def test_replay_finds_fragmentation(trace: str, over: float) -> None:
     steps, cache = fragmentation.TRACES[trace](), KeepsEverySize()
     found = fragmentation.replay(
         steps, fragmentation.Allocator("by size", cache.allocate, lambda: cache.reserved)

@@ -155,7 +155,7 @@ def test_python_block_runs(block, programs):
 @pytest.mark.parametrize(
     "document", documents(), ids=lambda document: str(document.relative_to(ROOT))
 )
-def test_every_name_in_a_python_block_has_a_meaning(document):
+def test_names_in_python_blocks_are_defined(document):
     """Also if the block's needs are not met here."""
     for block in blocks_of(document):
         if block.language == "python":
@@ -178,7 +178,7 @@ def words(text: str) -> str:
 
 
 @pytest.mark.parametrize("block", cases(*EXAMPLES))
-def test_compiled_block_stands_in_an_example(block):
+def test_compiled_block_is_part_of_an_example(block):
     files = [
         file
         for pattern in EXAMPLES[block.language]
@@ -190,7 +190,7 @@ def test_compiled_block_stands_in_an_example(block):
     )
 
 
-class TestTheseTestsCanFail:
+class TestBlocks:
     DOCUMENT = (
         "Text.\n\n<!-- needs: host -->\n```python\nx = 1\n```\n\n"
         "```python\nassert x == 2, 'no'\n```\n"
@@ -247,5 +247,5 @@ class TestTheseTestsCanFail:
         program.namespace["zero"] = 0
         program.run(second)
 
-    def test_the_readme_is_read(self):
+    def test_readme_has_python_blocks(self):
         assert [block for block in blocks_of(ROOT / "README.md") if block.language == "python"]

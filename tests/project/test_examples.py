@@ -58,7 +58,7 @@ def extensions(tmp_path_factory):
     return folder
 
 
-def test_empty_array_is_none(extensions):
+def test_empty_array_is_passed_as_no_value(extensions):
     source = (
         "from scale_nanobind import first_of; print(first_of([]), first_of([bytearray(3)]).shape)"
     )
@@ -73,7 +73,7 @@ def test_extensions_scale_every_array_in_place(extensions):
     assert said.splitlines() == [f"{way}: {scaled}" for way in ways]
 
 
-def test_an_adapter_type_is_derived_in_cython(extensions):
+def test_cython_extension_derives_from_adapter(extensions):
     said = run(sys.executable, EXAMPLES / "extensions" / "use_adapters.py", PYTHONPATH=extensions)
     assert said.splitlines() == ["4.0 6.0", "3.0 4.0 2.5", "True True", "(1,) nothing"]
 
@@ -181,7 +181,7 @@ def test_nanobind_converts_arrays_both_ways(extensions):
         ),
     ],
 )
-def test_only_refusals_make_an_overload_of_nanobind_not_match(extensions, raised, caught):
+def test_refusal_alone_skips_nanobind_overload(extensions, raised, caught):
     source = f"""if True:
         import scale_nanobind
 

@@ -227,7 +227,7 @@ def test_fault_of_a_compiler_is_counted_apart(tmp_path, load, name):
 @pytest.mark.parametrize(
     "load", [WRONG_RESTRICT, UNDEFINED_BEHAVIOUR], ids=["restrict", "undefined behaviour"]
 )
-def test_fault_of_ours_is_not_counted_apart(tmp_path, load):
+def test_own_fault_is_not_counted_as_a_compiler_fault(tmp_path, load):
     done = fuzz(
         "fuzz_kernels",
         tmp_path,

@@ -53,7 +53,7 @@ def run(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("ctest") is None, reason="CMake is not installed")
-def test_sanitized_tests_run_as_ctest_runs_them(run, tmp_path):
+def test_sanitized_tests_have_ctest_arguments(run, tmp_path):
     build = tmp_path / "build/gpu"
     build.mkdir(parents=True)
     (build / "CTestTestfile.cmake").write_text(TESTS.format(program=tmp_path / "compute-sanitizer"))
@@ -70,7 +70,7 @@ def test_sanitized_tests_run_as_ctest_runs_them(run, tmp_path):
     assert "--test-suite-exclude=two devices" in runs[0]
 
 
-def test_every_peer_is_required_but_those_without_cuda():
+def test_peers_with_cuda_are_all_required():
     """A peer that is not named would be skipped silently."""
     peers = re.search(r"^peers=(.*)$", GPU.read_text(), re.MULTILINE)
     assert peers is not None
@@ -81,7 +81,7 @@ def test_every_peer_is_required_but_those_without_cuda():
     }
 
 
-def test_nothing_is_sanitized_before_the_build(run):
+def test_sanitize_before_build_fails(run):
     done = run("sanitize")
     assert done.returncode == 1
     assert "failed: sanitize" in done.stdout and "--tool" not in done.stdout
@@ -99,7 +99,7 @@ def test_order_runs_each_file_in_one_process(run, tmp_path):
     assert all("-p no:xdist" in each for each in (order, soak))
 
 
-def test_parts_are_described_where_they_are_listed():
+def test_parts_are_documented():
     text = GPU.read_text()
     (parts,) = re.findall(r"parts=\((\w.*)\)$", text, re.MULTILINE)
     head = re.search(r"^# Parts: (.*?)\.", text, re.MULTILINE | re.DOTALL)

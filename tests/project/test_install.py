@@ -79,7 +79,7 @@ def test_find_package_from_the_wheel(cmake_dir, tmp_path):
     ],
     ids=["default", "no SYCL", "no CUDA", "neither"],
 )
-def test_a_build_needs_the_headers_of_what_it_builds(environment, needed):
+def test_isolated_build_requires_headers(environment, needed):
     """Packages that pip installs for an isolated build. CI's builds are not isolated."""
     if platform.machine() != "x86_64":
         needed = needed - {"intel-sycl-rt"}
@@ -92,7 +92,7 @@ def test_a_build_needs_the_headers_of_what_it_builds(environment, needed):
     assert {re.match("[a-z-]+", row)[0] for row in rows} - {"cmake", "ninja"} == needed
 
 
-def test_nothing_is_required_at_run_time():
+def test_wheel_has_no_run_time_requirements():
     required = [
         row for row in importlib.metadata.requires("entrepot") or [] if "extra ==" not in row
     ]
@@ -142,7 +142,7 @@ def test_libraries_need_only_the_cpp_runtime_and_the_plugin_sycl():
 
 
 @pytest.mark.sycl
-def test_the_plugin_lies_beside_the_extension():
+def test_sycl_plugin_is_beside_extension():
     import entrepot._core
 
     assert (Path(entrepot._core.__file__).parent / "libentrepot_sycl9.so").is_file()

@@ -25,7 +25,7 @@ def run(tmp_path):
         CONFTEST.read_text() + "\nNEEDS['host'] = lambda: 'it is away'\n"
     )
     (tmp_path / "test_it.py").write_text(
-        "import pytest\n\n@pytest.mark.host\ndef test_it():\n    pass\n"
+        "import pytest\n\n@pytest.mark.host\ndef test_inner():\n    pass\n"
     )
 
     def run(require: str, *options: str) -> subprocess.CompletedProcess:
@@ -41,13 +41,13 @@ def run(tmp_path):
     return run
 
 
-def test_an_absent_need_is_skipped_with_its_reason(run):
+def test_absent_need_is_skipped_with_reason(run):
     done = run("")
     assert done.returncode == 0
     assert "1 skipped" in done.stdout and "host: it is away" in done.stdout
 
 
-def test_a_required_need_fails_with_the_reason(run):
+def test_required_need_fails_with_reason(run):
     done = run("sycl,host")
     assert done.returncode == 1
     assert "1 error" in done.stdout and "ENTREPOT_REQUIRE names host, but it is away" in done.stdout
@@ -65,7 +65,7 @@ import pytest
 
 sys.modules["dpctl"] = None
 {}
-def test_it():
+def test_inner():
     {}
 """
 
@@ -96,7 +96,7 @@ import pytest
 sys.modules.update(dict.fromkeys(("numba", "numba.cuda")))
 
 @pytest.mark.parametrize("module", ["numba", "numba.cuda", "numba.cuda.cudadrv"])
-def test_it(module):
+def test_inner(module):
     pytest.importorskip(module)
 """
 
@@ -124,7 +124,7 @@ def test_too_old_version_fails_where_required(run, tmp_path):
     assert "ENTREPOT_REQUIRE names dpctl, but module 'dpctl' has __version__ '1.0'" in done.stdout
 
 
-def test_no_importorskip_has_a_reason():
+def test_importorskip_calls_have_no_reason():
     """pytest's message names the module, by which the gate recognizes a required one."""
     tests = CONFTEST.parent
     calls = [
@@ -152,13 +152,13 @@ def test_leaked_device_memory_is_an_error(run, tmp_path, kind):
             left = []
             pytestmark = pytest.mark.sycl
 
-            def test_it():
+            def test_inner():
                 ep.zeros(1000, "uint8", device="opencl:cpu", kind="{kind}")
 
-            def test_that_keeps_some():
+            def test_leak():
                 left.append(ep.zeros(1000, "uint8", device="opencl:cpu", kind="{kind}"))
 
-            def test_after_it():
+            def test_next():
                 pass
             """
         )
@@ -249,23 +249,23 @@ def test_skipped_test_does_not_wait(tmp_path):
                 assert time.monotonic() < end
                 time.sleep(0.01)
 
-        def test_that_lasts_until_the_other_process_is_through():
+        def test_long():
             (FOLDER / "begun").touch()
             wait_for("through")
 
-        def test_after_it():
+        def test_next():
             pass
 
-        def test_beside_it():
+        def test_other():
             wait_for("begun")
 
         @pytest.mark.alone
         @pytest.mark.cuda
-        def test_that_is_skipped():
+        def test_skipped():
             pass
 
         @pytest.mark.parametrize("turn", range(2))
-        def test_behind_it(turn):
+        def test_last(turn):
             (FOLDER / "through").touch()
         """,
     )
@@ -279,7 +279,7 @@ def test_process_crash_at_exit_is_an_error(tmp_path):
         import atexit
         import os
 
-        def test_it():
+        def test_inner():
             atexit.register(os.abort)
         """,
     )

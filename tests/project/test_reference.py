@@ -102,7 +102,7 @@ def test_documented_resources_have_their_parameters(name, shown):
     assert parameters(ast.parse(f"def {name}{shown}: ...").body[0]) == parameters(made)
 
 
-def test_every_resource_is_shown():
+def test_reference_has_an_example_of_each_resource():
     resource = entrepot.memory.Resource
     made = {
         name
@@ -141,7 +141,7 @@ CASES = [
 @pytest.mark.parametrize(
     ("page", "words"), CASES, ids=[f"{page}: {words}" for page, words in CASES]
 )
-def test_quoted_refusals_stand_in_the_sources(page, words):
+def test_quoted_refusals_are_in_the_sources(page, words):
     sources = words_of_sources()
     pieces = [part.strip(" ,'") for part in words.split("…")]
     assert max(map(len, pieces)) >= len("dates"), (
@@ -156,7 +156,7 @@ def test_quoted_refusals_stand_in_the_sources(page, words):
 @pytest.mark.parametrize(
     "page", [page for page in EXCHANGE_PAGES if page.name != "index.md"], ids=lambda page: page.name
 )
-def test_every_page_of_a_protocol_has_the_same_parts(page):
+def test_protocol_page_has_all_parts(page):
     parts = re.findall(r"^## (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert [part for part in parts if part != "Devices"][:-1] == [
         "In",
@@ -168,7 +168,7 @@ def test_every_page_of_a_protocol_has_the_same_parts(page):
     assert parts[-1] in ("What others do", "Who has it")
 
 
-def test_there_are_refusals_on_every_page_of_a_protocol():
+def test_protocol_pages_quote_refusals():
     silent = [
         page.name for page in EXCHANGE_PAGES if page.name not in ("index.md", "c_exchange_api.md")
     ]

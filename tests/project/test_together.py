@@ -49,7 +49,7 @@ def configured(folder: Path, together: str) -> subprocess.CompletedProcess[str]:
         ("one;other", {"one", "other"}),
     ],
 )
-def test_which_targets_are_compiled_as_one(tmp_path, together, ones):
+def test_together_option_selects_targets(tmp_path, together, ones):
     done = configured(tmp_path, together)
     assert done.returncode == 0, done.stderr
     assert {name for name in ("one", "other") if f"-- {name} ON" in done.stdout} == ones

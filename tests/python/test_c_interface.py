@@ -23,7 +23,7 @@ class Foreign:
 
 
 @pytest.mark.sycl
-def test_the_queue_stays_though_many_are_asked_for() -> None:
+def test_native_queues_stay_valid() -> None:
     table = c_interface()
     objects = [Foreign(ep.device("opencl:cpu")) for _ in range(20)]
     handles = [table.from_object(each, 0) for each in objects]

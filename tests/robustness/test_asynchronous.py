@@ -90,7 +90,7 @@ class TestErrors:
             "numpy": lambda: (ep.fill(shared, 1), shared.numpy()),
         }
 
-    def test_arrive_at_the_next_wait_once(
+    def test_error_is_raised_once_at_next_wait(
         self, fail_later: Callable[[ep.Queue, str], None]
     ) -> None:
         queue = ep.Queue("opencl:cpu")
@@ -105,7 +105,9 @@ class TestErrors:
                 memoryview(ep.full(4, 7, "uint8", kind="shared", queue=queue)).tolist() == [7] * 4
             )
 
-    def test_name_no_other_queue(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+    def test_error_is_not_raised_by_other_queue(
+        self, fail_later: Callable[[ep.Queue, str], None]
+    ) -> None:
         guilty, innocent = ep.Queue("opencl:cpu"), ep.Queue("opencl:cpu")
         fail_later(guilty, "mine")
         innocent.wait()
@@ -125,7 +127,9 @@ class TestErrors:
         with pytest.raises(ep.DeviceError, match="lost"):
             remembered.wait()
 
-    def test_several_at_once(self, fail_later: Callable[[ep.Queue, str], None]) -> None:
+    def test_several_errors_are_raised_once(
+        self, fail_later: Callable[[ep.Queue, str], None]
+    ) -> None:
         queue = ep.Queue("opencl:cpu")
         for number in range(5):
             fail_later(queue, f"number {number}")
@@ -186,7 +190,7 @@ def is_allocated(address: int) -> bool:
 class TestDropped:
     @RESOURCES
     @every_place
-    def test_returns_at_once_and_is_freed_afterwards(
+    def test_drop_returns_and_memory_is_freed_later(
         self, place: Place, make_resource: Callable[[], memory.Resource]
     ) -> None:
         queue = ep.Queue(place.device)
@@ -204,7 +208,7 @@ class TestDropped:
 
     @RESOURCES
     @every_place
-    def test_reached_through_a_table(
+    def test_memory_used_indirectly_is_freed_after_kernel(
         self, place: Place, make_resource: Callable[[], memory.Resource]
     ) -> None:
         """The kernel reads the address from memory; it is not an argument."""
@@ -247,7 +251,7 @@ class TestDropped:
         done.wait()
         assert settles(lambda: is_allocated(address), False)
 
-    def test_a_queue_that_goes_first(self) -> None:
+    def test_memory_outlives_its_queue_until_work_is_done(self) -> None:
         with memory.use_resource(memory.direct()):
             arrays = [ep.empty(1000, "int32", kind="shared", queue=ep.Queue("opencl:cpu"))]
         address = arrays[0].data_ptr
@@ -336,7 +340,7 @@ class TestDeleters:
         call(deleter, tensor)
         assert settles(lambda: statistics.current_bytes, 0)
 
-    def test_many_at_once(self, call: Callable[[int, int], None]) -> None:
+    def test_deleters_from_many_threads_run(self, call: Callable[[int, int], None]) -> None:
         sources = [Source(10) for _ in range(400)]
         gone = [weakref.ref(source) for source in sources]
         exports = [self.export(source) for source in sources]
@@ -438,7 +442,7 @@ class TestOtherThreads:
         ],
         ids=["dlpack", "suai", "memory"],
     )
-    def test_work_of_the_host_is_handed_over(
+    def test_waiting_for_host_work_releases_the_gil(
         self,
         host_kernel: ep.Kernel,
         standstill: Callable[[], float],
@@ -459,7 +463,7 @@ class TestOtherThreads:
         ],
         ids=["memory", "extension", "exchange_table"],
     )
-    def test_memory_that_work_still_has(
+    def test_allocation_waits_for_work_without_the_gil(
         self, standstill: Callable[[], float], kind: type, ask: Callable[[], object]
     ) -> None:
         with memory.use_resource(memory.pool(memory.limit(2 << 20, memory.direct()))):
@@ -469,7 +473,7 @@ class TestOtherThreads:
             self.waits_for(done, standstill, ask)
             del kept
 
-    def test_an_extension_works_on_its_queue(
+    def test_before_use_of_extension_waits_without_the_gil(
         self, host_kernel: ep.Kernel, standstill: Callable[[], float]
     ) -> None:
         array = ep.zeros(16, "int32", device="opencl:cpu", kind="shared")
@@ -482,7 +486,9 @@ class TestOtherThreads:
         table.release(handle)
 
     @pytest.mark.dpctl
-    def test_a_queue_that_another_thread_waits_for(self, standstill: Callable[[], float]) -> None:
+    def test_export_beside_waiting_thread_releases_the_gil(
+        self, standstill: Callable[[], float]
+    ) -> None:
         """OpenCL blocks marking an out-of-order queue during another thread's wait on it. The
         export may wait for that, but no other thread may."""
         import dpctl

@@ -36,7 +36,7 @@ def ends(body: str) -> float:
 @pytest.mark.sycl
 class TestWorkInFlight:
     @pytest.mark.parametrize("kind", ["host", "device", "shared"])
-    def test_held_by_globals(self, kind: str) -> None:
+    def test_array_in_globals_does_not_delay_exit(self, kind: str) -> None:
         assert ends(SLOW + f"queue, array, done = start(kind={kind!r})") < SECONDS
 
     def test_exit_without_references(self) -> None:
@@ -46,14 +46,14 @@ class TestWorkInFlight:
         "resource",
         ["direct()", "pool()", "statistics(memory.log(sink=lambda line: None))", "track()"],
     )
-    def test_dropped_just_before(self, resource: str) -> None:
+    def test_array_dropped_before_exit_does_not_delay_it(self, resource: str) -> None:
         body = (
             f"with memory.use_resource(memory.{resource}):\n"
             "    queue, array, done = start()\n    del array"
         )
         assert ends(SLOW + body) < SECONDS
 
-    def test_on_the_host(self) -> None:
+    def test_pending_host_work_does_not_delay_exit(self) -> None:
         body = """
 array = ep.zeros(1 << 24, "uint8", device="host")
 for _ in range(50):
@@ -106,7 +106,7 @@ sys.kept = kept
         assert ends(body) < SECONDS
 
     @PLACES
-    def test_finalisers_that_come_late(self, place: str) -> None:
+    def test_late_finalisers_release_memory(self, place: str) -> None:
         body = f"""
 class Late:
     def __init__(self):
@@ -121,7 +121,7 @@ atexit.register(lambda held=Late(): ep.zeros(3, "int32", {place}))
         assert ends(body) < SECONDS
 
     @PLACES
-    def test_other_threads_hold_memory(self, place: str) -> None:
+    def test_memory_of_daemon_threads_does_not_delay_exit(self, place: str) -> None:
         body = f"""
 started = threading.Barrier(5)
 def hold():
@@ -186,7 +186,7 @@ array = ep.zeros(100, "int32", {place})
 
 
 @pytest.mark.host
-class TestDeletersAfterTheEnd:
+class TestDeletersAfterShutdown:
     """Consumers in C may release at any time: during or after the interpreter's shutdown."""
 
     GIVEN = """
@@ -215,7 +215,7 @@ def give_away(array):
         ],
     )
     @pytest.mark.parametrize("when", ["after", "while"])
-    def test_are_harmless(self, array: str, when: str) -> None:
+    def test_deleter_after_shutdown_is_safe(self, array: str, when: str) -> None:
         called = {
             # By exit(), after the interpreter's shutdown.
             "after": "libc.__cxa_atexit(*give_away(array), None)",

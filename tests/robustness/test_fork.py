@@ -297,14 +297,14 @@ def fork(
 @pytest.mark.numpy
 class TestSycl:
     @pytest.mark.parametrize(("before", "after"), STATES)
-    def test_every_question_is_refused(self, before: str, after: str) -> None:
+    def test_calls_in_forked_child_are_refused(self, before: str, after: str) -> None:
         assert fork(REFUSED + HOST_WORKS, before=before, after=after) == [
             "fine",
             "the parent lives",
         ]
 
     @pytest.mark.parametrize(("before", "after"), STATES)
-    def test_again_and_again(self, before: str, after: str) -> None:
+    def test_fork_repeats_while_other_threads_work(self, before: str, after: str) -> None:
         """All locks that other threads hold at the fork are free in the child."""
         again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
         assert fork(HOST_WORKS, before=before, after=again + after) == ["fine", "the parent lives"]
@@ -319,13 +319,13 @@ class TestSycl:
             "the parent lives",
         ]
 
-    def test_while_another_thread_loads_the_backends(self) -> None:
+    def test_fork_while_backends_load_refuses_devices(self) -> None:
         """The first use of a device takes a moment; children forked during it are refused the
         device, too."""
         assert run(IN_CHILD + LOADING) == "True"
 
     @KINDS
-    def test_a_child_that_ends_as_usual(self, kind: str) -> None:
+    def test_forked_child_exits_normally(self, kind: str) -> None:
         """Through the interpreter's shutdown, with all objects still held."""
         assert fork("    sys.exit(0)", kind=kind, before=IN_FLIGHT) == ["fine", "the parent lives"]
 
@@ -366,7 +366,7 @@ class TestSycl:
         assert "whether there are devices of cuda is not known here: use the 'spawn'" in said
         assert "survive" not in said
 
-    def test_the_child_of_a_child(self) -> None:
+    def test_child_of_forked_child_is_refused(self) -> None:
         body = "    def inner():\n" + "\n".join(
             "    " + line for line in (REFUSED + HOST_WORKS).splitlines()
         )
@@ -376,14 +376,14 @@ class TestSycl:
 @pytest.mark.host
 @pytest.mark.numpy
 class TestHost:
-    def test_is_not_refused(self) -> None:
+    def test_host_works_in_forked_child(self) -> None:
         body = (
             "    queue.wait()\n    event.wait()\n    ep.fill(target, 5)\n    assert "
             "memoryview(target)[9] == 5\n" + HOST_WORKS
         )
         assert fork(body, selector="host", kind="host") == ["fine", "the parent lives"]
 
-    def test_with_other_threads_submitting(self) -> None:
+    def test_host_works_after_fork_from_busy_threads(self) -> None:
         again = "\nfor _ in range(8):\n    assert in_child(body) == 'fine'\n"
         assert fork(
             HOST_WORKS, selector="host", kind="host", before=SUBMITTING, after=again + STOP

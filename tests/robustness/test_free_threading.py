@@ -59,7 +59,7 @@ def at_once(*works: Callable[[], Any]) -> list[list[Any]]:
 
 
 @without_gil
-def test_the_module_leaves_the_gil_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_module_leaves_the_gil_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHON_GIL", raising=False)  # by which it is off whatever the module says
     assert run("import sys, entrepot.memory; print(sys._is_gil_enabled())") == "False"
 
@@ -115,7 +115,7 @@ def test_lazily_made_object_is_unique() -> None:
         assert len({id(queue) for queue in queues}) == 1
 
 
-def test_a_dict_that_changes_while_it_is_read() -> None:
+def test_interface_dict_may_change_while_read() -> None:
     """Each entry is complete: the answer is that of some moment, or a refusal."""
     data = bytearray(400)
     interface: dict[str, Any] = {"version": 3, "typestr": "|u1", "data": data, "shape": [4, 5]}
@@ -158,7 +158,7 @@ def scale(x):
     x[dppy.get_global_id(0)] *= factor
 
 
-def test_a_kernel_is_counted_while_it_is_read_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_is_counted_while_recompiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Versions of a kernel come and go while its surroundings change."""
     end = threading.Event()
 
@@ -180,7 +180,7 @@ def test_a_kernel_is_counted_while_it_is_read_anew(monkeypatch: pytest.MonkeyPat
         counting.join()
 
 
-def test_a_closure_changes_while_its_kernel_is_read() -> None:
+def test_closure_may_change_while_kernel_is_read() -> None:
     """A name's old value stays alive while it is being read."""
     factor = 0.5
     end = threading.Event()

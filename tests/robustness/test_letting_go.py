@@ -36,7 +36,7 @@ def runs(source: str, *, timeout: float = 60) -> str:
     return run(HEAD + textwrap.dedent(source), timeout=timeout)
 
 
-class TestWhileAnExceptionUnwinds:
+class TestUnwinding:
     """Python's destructors keep the exception that is being raised, and may run Python code."""
 
     @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ class TestWhileAnExceptionUnwinds:
             "the sink of a log, through a capsule",
         ],
     )
-    def test_python_code_that_is_told(self, before: str, dropped: str) -> None:
+    def test_callbacks_run_while_an_exception_unwinds(self, before: str, dropped: str) -> None:
         source = f"""
             calls = []
 
@@ -96,7 +96,7 @@ class TestWhileAnExceptionUnwinds:
         assert runs(source) == "KeyError"
 
 
-class TestDeepInsideOneAnother:
+class TestNesting:
     @pytest.mark.parametrize(
         "around",
         [
@@ -151,7 +151,7 @@ class TestCycles:
         owner.whole = ep.asarray(owner)
         return weakref.ref(owner), owner.whole
 
-    def test_through_the_owner_of_one_array(self) -> None:
+    def test_cycle_through_owner_is_collected(self) -> None:
         gone = self.made()[0]
         gc.collect()
         assert gone() is None
@@ -176,7 +176,7 @@ class TestCycles:
         assert gone() is None
 
 
-class TestHalfWayThroughACollection:
+class TestDuringCollection:
     def test_array_used_while_it_is_cleared(self) -> None:
         source = """
             address, seen = [], []
@@ -201,7 +201,7 @@ class TestHalfWayThroughACollection:
 
 
 @pytest.mark.sycl
-def test_after_a_subinterpreter_releases_hold_the_gil() -> None:
+def test_releases_after_subinterpreter_hold_the_gil() -> None:
     """After that, PyGILState_Check() returns true on every thread."""
     source = """
         import threading, time

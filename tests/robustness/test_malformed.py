@@ -172,7 +172,7 @@ DICTS = [
 @pytest.mark.numpy
 class TestDicts:
     @pytest.mark.parametrize("make", DICTS)
-    def test_random_lies_leak_nothing(self, make: Callable[[], Dict]) -> None:
+    def test_random_dict_leaks_nothing(self, make: Callable[[], Dict]) -> None:
         protocol = make()
 
         @lies
@@ -229,7 +229,7 @@ class TestDicts:
             | dict.fromkeys(("mask", "descr", "offset", "stream"))
         )
     )
-    def test_cai_lies_about_unknown_memory_leak_nothing(self, interface: dict[str, Any]) -> None:
+    def test_random_cai_of_unknown_memory_leaks_nothing(self, interface: dict[str, Any]) -> None:
         producer = Speaker(Cai.attribute, interface)
 
         def attempt() -> None:
@@ -256,7 +256,7 @@ class TestDicts:
             ep.asarray(producer)
 
     @pytest.mark.sycl
-    def test_pointers_outside_their_allocation(self) -> None:
+    def test_pointer_outside_allocation_is_refused(self) -> None:
         suai = Suai("shared")
         ends = suai.memory.data_ptr + suai.memory.nbytes
         for data, shape, strides in [
@@ -303,7 +303,7 @@ def struct(
 class TestStructs:
     @lies
     @given(lie=STRUCT_LIES)
-    def test_random_lies_leak_nothing(self, lie: dict[str, Any]) -> None:
+    def test_random_struct_leaks_nothing(self, lie: dict[str, Any]) -> None:
         producer = struct(**lie)
 
         def attempt() -> None:
@@ -429,7 +429,9 @@ def routes(form: type) -> list[Callable[[Producer], ep.Array]]:
 class TestTensors:
     @every_place
     @both_forms
-    def test_is_refused_and_freed_once(self, make_place: Callable[[], Place_], form: type) -> None:
+    def test_malformed_tensor_is_freed_once(
+        self, make_place: Callable[[], Place_], form: type
+    ) -> None:
         place = make_place()
         for name, lie in place.refused.items():
             if form is Legacy and not lie.keys().isdisjoint({"version", "flags"}):
@@ -445,7 +447,9 @@ class TestTensors:
 
     @every_place
     @both_forms
-    def test_random_lies_leak_nothing(self, make_place: Callable[[], Place_], form: type) -> None:
+    def test_random_tensor_leaks_nothing(
+        self, make_place: Callable[[], Place_], form: type
+    ) -> None:
         place = make_place()
 
         @lies
@@ -466,7 +470,7 @@ class TestTensors:
 
     @every_place
     @both_forms
-    def test_the_callers_own_capsule_keeps_its_tensor(
+    def test_refused_capsule_keeps_its_tensor(
         self, make_place: Callable[[], Place_], form: type
     ) -> None:
         place = make_place()
@@ -488,7 +492,7 @@ class TestTensors:
             assert producer.deleted == 1
 
     @both_forms
-    def test_a_capsule_that_was_taken(self, form: type) -> None:
+    def test_consumed_capsule_is_refused(self, form: type) -> None:
         producer = Place_(None).producer(form)
         capsule = producer.capsule()
         view = ep.asarray(capsule)
@@ -503,7 +507,7 @@ class TestTensors:
         "name",
         [None, b"", b"dltensor2", b"used_dltensor", b"DLTENSOR", b"SyclQueueRef", b"\xff\xfe"],
     )
-    def test_capsules_of_other_names(self, name: bytes | None) -> None:
+    def test_capsule_of_other_name_is_refused(self, name: bytes | None) -> None:
         producer = Place_(None).producer(Versioned)
         tensor = producer.tensor()
 
@@ -527,7 +531,7 @@ class TestTensors:
     @lies
     @given(answer=JUNK, device=JUNK)
     @example(answer=None, device=(1,))
-    def test_methods_that_answer_nonsense(self, answer: object, device: object) -> None:
+    def test_invalid_dlpack_results_are_refused(self, answer: object, device: object) -> None:
         class Odd:
             def __dlpack__(self, **_: object) -> object:
                 return answer
@@ -556,7 +560,7 @@ class TestBuffers:
     @example(lie={"ndim": 10**6, "suboffsets": (-1, -1)}, address=ADDRESS)
     @example(lie={"format": b"\xff"}, address=ADDRESS)
     @example(lie={"itemsize": 0, "length": 0}, address=ADDRESS)
-    def test_random_lies_leak_nothing(self, lie: dict[str, Any], address: int) -> None:
+    def test_random_buffer_leaks_nothing(self, lie: dict[str, Any], address: int) -> None:
         if lie.get("shape", ()) is None:
             lie.setdefault("ndim", 2)
         exporter = Exporter(HOST_MEMORY, address, **lie)
@@ -719,7 +723,7 @@ class TestLeaks:
         gc.collect()
         assert allocated_bytes() - before < self.SLACK
 
-    def test_dicts(self) -> None:
+    def test_array_interface_dicts_leak_nothing(self) -> None:
         producers = [
             Speaker("__array_interface__", ArrayInterface().truth | lie)
             for lie in ({"typestr": "|O8"}, {"data": (0, False)}, {})
@@ -728,7 +732,7 @@ class TestLeaks:
             self.check(lambda producer=producer: ep.asarray(producer))
 
     @pytest.mark.sycl
-    def test_usm_dicts(self) -> None:
+    def test_suai_dicts_leak_nothing(self) -> None:
         suai = Suai("shared")
         for lie in (
             {"typestr": "|O8"},
@@ -740,13 +744,13 @@ class TestLeaks:
             producer = Speaker(suai.attribute, suai.truth | lie)
             self.check(lambda producer=producer: ep.asarray(producer))
 
-    def test_buffers(self) -> None:
+    def test_buffers_leak_nothing(self) -> None:
         for lie in ({"ndim": 10**6}, {"format": b"O"}, {"length": 5}, {}):
             exporter = Exporter(HOST_MEMORY, ADDRESS, **lie)
             self.check(lambda exporter=exporter: ep.asarray(exporter))
 
     @both_forms
-    def test_tensors(self, form: type) -> None:
+    def test_tensors_leak_nothing(self, form: type) -> None:
         place = Place_(None)
         for lie in ({"ndim": 10**6}, {"dtype": (2, 24, 1)}, {"device": (CUDA, 0)}, {}):
             producer = place.producer(form, **lie)

@@ -40,7 +40,7 @@ def works(place: Place) -> bool:
 
 class TestLimit:
     @every_place
-    def test_is_refused_with_both_numbers(self, place: Place, limit: memory.limit) -> None:
+    def test_limit_error_has_both_sizes(self, place: Place, limit: memory.limit) -> None:
         kept = [place.empty(3 * MIB, "uint8"), place.empty(3 * MIB, "uint8")]
         for _ in range(3):
             with pytest.raises(ep.USMAllocationError) as refused:
@@ -122,7 +122,7 @@ class TestLimit:
         assert works(SYCL[2])
 
     @pytest.mark.sycl
-    def test_memory_that_is_pickled_back(self, limit: memory.limit) -> None:
+    def test_unpickling_beyond_limit_is_refused(self, limit: memory.limit) -> None:
         kept = memory.MemoryUSMShared(5 * MIB)
         words = pickle.dumps(kept)
         with pytest.raises(ep.USMAllocationError, match=str(5 * MIB)):
@@ -134,7 +134,9 @@ class TestLimit:
 class TestDriver:
     @every_place
     @pytest.mark.parametrize("bytes_asked", [1 << 45, 1 << 62], ids=["2**45", "2**62"])
-    def test_refuses_more_than_there_is(self, place: Place, bytes_asked: int) -> None:
+    def test_size_beyond_memory_is_an_allocation_error(
+        self, place: Place, bytes_asked: int
+    ) -> None:
         for _ in range(2):
             with pytest.raises(ep.USMAllocationError) as refused:
                 place.empty(bytes_asked, "uint8")
@@ -142,13 +144,13 @@ class TestDriver:
         assert works(place)
 
     @every_place
-    def test_sizes_that_no_integer_holds(self, place: Place) -> None:
+    def test_size_overflow_is_refused(self, place: Place) -> None:
         for shape in ((1 << 62, 4), (1 << 40, 1 << 40), (1 << 63,)):
             with pytest.raises((OverflowError, ValueError, ep.USMAllocationError)):
                 place.empty(shape, "float64")
         assert works(place)
 
-    def test_the_machine_says_no(self) -> None:
+    def test_failed_malloc_is_an_allocation_error(self) -> None:
         """A full address space: malloc itself fails."""
         program = """
             import resource
@@ -202,7 +204,7 @@ class TestPrivateMemory:
                 resource.setrlimit(resource.RLIMIT_AS, before)
     '''
 
-    def test_a_smaller_launch_has_a_block_again(self) -> None:
+    def test_smaller_launch_succeeds_after_failure(self) -> None:
         program = """
             for _ in range(20):
                 big[2048, 2048]().wait()  # quick, so that the caller's thread runs the next one
@@ -220,7 +222,7 @@ class TestPrivateMemory:
         assert run(dedent(self.PRELUDE) + dedent(program)) == "True"
 
 
-def test_the_c_interface_stops_the_exception(
+def test_exception_does_not_cross_the_c_interface(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told(*command: str) -> str:

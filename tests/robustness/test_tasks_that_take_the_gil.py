@@ -77,7 +77,7 @@ def finishes(program: str) -> None:
 
 @pytest.mark.sycl
 @pytest.mark.dpctl
-def test_the_only_thread_hands_over() -> None:
+def test_host_tasks_of_one_thread_finish() -> None:
     finishes(TWO_QUEUES)
 
 
@@ -98,7 +98,7 @@ def test_the_only_thread_hands_over() -> None:
         "seen.clear()",
     ],
 )
-def test_a_thread_acts_while_another_waits(act: str, task: str) -> None:
+def test_thread_acts_while_other_thread_waits(act: str, task: str) -> None:
     finishes(BESIDE_A_WAITER.format(act=act, task=task))
 
 
@@ -199,5 +199,5 @@ print("done")
         "del managed",
     ],
 )
-def test_a_thread_acts_while_another_frees(act: str) -> None:
+def test_thread_acts_while_other_thread_frees(act: str) -> None:
     assert run(BESIDE_ONE_WHO_FREES.replace("{act}", act), timeout=30) == "done"

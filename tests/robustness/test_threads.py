@@ -92,7 +92,7 @@ def test_allocate_fill_and_drop(place: Place, balanced: memory.statistics) -> No
 
 
 @every_place
-def test_one_array_read_and_exported_by_all(place: Place, balanced: memory.statistics) -> None:
+def test_array_is_read_and_exported_by_threads(place: Place, balanced: memory.statistics) -> None:
     with memory.use_resource(balanced):
         array = place.empty((30, 40), "int32")
         ep.fill(array, 77)
@@ -215,7 +215,7 @@ def test_concurrent_first_tensors_of_a_process() -> None:
 
 
 @pytest.mark.sycl
-def test_queues_contexts_and_devices_come_and_go() -> None:
+def test_threads_create_and_release_queues() -> None:
     device = ep.device("opencl:cpu")
 
     def work(chance: random.Random) -> None:

@@ -52,20 +52,20 @@ class Argument:
             ctypes.pythonapi.Py_DecRef(py_object(self.held))
 
 
-class TestWhatIsTaken:
+class TestAccepted:
     @pytest.mark.parametrize("kind", EVERY_TYPE)
-    def test_every_adapter_for_every_type(self, kind):
+    def test_argument_accepts_adapters_of_other_types(self, kind):
         numbers = ListOfInt([1, 2])
         argument = Argument(numbers, kind)
         assert argument.address == int(numbers)
         assert Argument(None, kind).address == 0 and Argument(5, kind).address == 5
 
-    def test_a_list_lives_as_long_as_what_is_held(self):
+    def test_list_is_alive_while_argument_is_held(self):
         argument = Argument([1, 2, 3], "ListOfInt")
         assert (ctypes.c_int * 3).from_address(argument.address)[:] == [1, 2, 3]
         assert isinstance(argument.held, ListOfInt)
 
-    def test_a_buffer_is_held_until_the_call_returns(self):
+    def test_buffer_is_held_until_call_returns(self):
         goods = bytearray(8)
         argument = Argument(goods, writes=True)
         with pytest.raises(BufferError):
@@ -74,7 +74,7 @@ class TestWhatIsTaken:
         gc.collect()
         goods.append(1)
 
-    def test_text(self):
+    def test_text_is_passed_as_c_string(self):
         argument = Argument("text", "CStr")
         assert ctypes.string_at(argument.address) == b"text"
 
@@ -97,7 +97,7 @@ class TestWhatIsTaken:
         argument.held = None
         adapter.__init__(None)
 
-    def test_a_string_is_not_freed_until_the_call_returns(self):
+    def test_string_is_not_freed_until_call_returns(self):
         text = CStr(None)
         text.malloc(8)
         argument = Argument(text, "CStr", writes=True)
@@ -106,7 +106,7 @@ class TestWhatIsTaken:
         argument.held = None
         text.free()
 
-    def test_a_class_of_python_s_own(self):
+    def test_python_object_with_cai_is_kept_alive(self):
         class Producer(Cai):
             pass
 
@@ -118,7 +118,7 @@ class TestWhatIsTaken:
         assert argument.address == 0x1000 and gone() is not None
 
 
-class TestWhatIsRefused:
+class TestRefused:
     @pytest.mark.parametrize("kind", EVERY_TYPE)
     @pytest.mark.parametrize(
         ("bad", "error"),
@@ -132,7 +132,7 @@ class TestWhatIsRefused:
         ],
         ids=["-1", "2**64", "True", "float", "object", "strided"],
     )
-    def test_says_function_and_argument(self, kind, bad, error):
+    def test_error_names_function_and_argument(self, kind, bad, error):
         with pytest.raises(error, match=r"^hipMemcpy\(\) argument 'dst': "):
             Argument(bad, kind)
 
@@ -159,13 +159,13 @@ class TestWhatIsRefused:
         ):
             Argument(source, kind, writes=True)
 
-    def test_a_read_only_array_as_a_destination(self):
+    def test_read_only_destination_is_refused(self):
         numbers = ep.asarray(b"goods")
         with pytest.raises(ValueError, match="read-only"):
             Argument(numbers, writes=True)
 
     @pytest.mark.numpy
-    def test_fortran_order(self):
+    def test_fortran_order_is_refused(self):
         import numpy as np
 
         with pytest.raises(ValueError, match=r"argument 'dst': .*not C-contiguous"):
@@ -195,7 +195,7 @@ class TestWhatIsRefused:
 
     @pytest.mark.parametrize("kind", EVERY_TYPE)
     @pytest.mark.parametrize("part", STRIDED)
-    def test_a_strided_device_array(self, whole, part, kind):
+    def test_strided_device_array_is_refused(self, whole, part, kind):
         array = part(whole)
         with pytest.raises(
             ValueError,
@@ -233,16 +233,16 @@ class TestWhatIsRefused:
             ),
         ],
     )
-    def test_a_pointer_to_a_strided_device_array(self, whole, part, make, words):
+    def test_pointer_to_strided_device_array_is_refused(self, whole, part, make, words):
         with pytest.raises(ValueError, match=words):
             make(part(whole))
 
     @pytest.mark.parametrize("part", CONTIGUOUS)
-    def test_a_part_that_is_contiguous_is_taken(self, whole, part):
+    def test_contiguous_part_is_accepted(self, whole, part):
         array = part(whole)
         assert Argument(array).address == int(Pointer(array)) == int(array)
 
-    def test_a_bad_element_says_its_index(self):
+    def test_error_of_element_names_index(self):
         with pytest.raises(
             TypeError,
             match=r"hipMemcpy\(\) argument 'dst': element 1 is 'x'; an int that fits C's int was "
@@ -261,7 +261,7 @@ class TestWhatIsRefused:
         ):
             Argument([None, 1.5], "HipModuleLaunchKernel_extra")
 
-    def test_a_freed_device_array(self):
+    def test_freed_device_array_is_refused(self):
         allocation = _device_array(0x1000, 8)
         _mark_freed(allocation)
         with pytest.raises(
@@ -327,7 +327,7 @@ class TestWhatIsRefused:
         assert str(refusal.value).count("element 0: ") == depth
         assert "element 0: element 1: this" in str(refusal.value)
 
-    def test_a_string_that_does_not_end(self):
+    def test_string_without_nul_is_refused(self):
         letters = array.array("B", b"four")
         with pytest.raises(ValueError, match="has no NUL, and C would read past its end"):
             Argument(letters, "CStr")
@@ -336,6 +336,6 @@ class TestWhatIsRefused:
         assert Argument(letters, "CStr", writes=True).address, "a C function may write one"
         assert Argument(bytearray(b"four"), "CStr").address, "behind a bytearray there is one"
 
-    def test_a_type_that_there_is_not(self):
+    def test_unknown_adapter_type_is_refused(self):
         with pytest.raises(ValueError, match="there is no adapter type ListOfFloat"):
             Argument(None, "ListOfFloat")

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.host
 
 class TestConversions:
     @pytest.mark.parametrize("text", ["", "abc", "ä€😀", "x" * 1000])
-    def test_text_is_utf_8_that_ends_with_a_nul(self, text):
+    def test_text_is_encoded_as_utf_8_with_nul(self, text):
         string = CStr(text)
         encoded = text.encode()
         assert bytes_at(string, len(encoded) + 1) == encoded + b"\0"
@@ -29,7 +29,7 @@ class TestConversions:
             encoded,
         )
 
-    def test_bytes_are_used_where_they_are(self):
+    def test_bytes_are_not_copied(self):
         goods = b"goods"
         assert bytes_at(CStr(goods), 6) == b"goods\0" and int(CStr(goods)) == int(Pointer(goods))
 
@@ -46,7 +46,7 @@ class TestConversions:
         del string
         assert gone() is None
 
-    def test_a_buffer_is_held(self):
+    def test_buffer_is_held_by_string(self):
         name = bytearray(16)
         string = CStr(name)
         ctypes.memmove(int(string), b"gfx90a", 6)
@@ -56,7 +56,7 @@ class TestConversions:
         with pytest.raises(BufferError):
             name.extend(b"more")
 
-    def test_a_buffer_that_has_no_nul_is_read_until_its_end(self):
+    def test_buffer_without_nul_is_read_to_its_end(self):
         assert len(CStr(array.array("B", b"four"))) == 4
 
     def test_char_pointer_gives_its_target(self):
@@ -70,18 +70,18 @@ class TestConversions:
             False,
         )
 
-    def test_a_nul_inside_text_is_refused(self):
+    def test_nul_inside_text_is_refused(self):
         with pytest.raises(
             ValueError, match="CStr: the string has a NUL inside, where C would end it"
         ):
             CStr("a\0b")
         assert bytes(CStr(b"a\0b")) == b"a", "bytes are what they are: C reads until the NUL"
 
-    def test_text_that_has_no_utf_8(self):
+    def test_unencodable_text_is_refused(self):
         with pytest.raises(UnicodeEncodeError):
             CStr("\ud800")
 
-    def test_the_argument_is_needed(self):
+    def test_missing_argument_is_refused(self):
         with pytest.raises(TypeError, match=r"CStr\(\) is missing its argument 'pyobj'"):
             CStr()
 
@@ -93,7 +93,7 @@ class TestReading:
         with pytest.raises(IndexError):
             string[3]
 
-    def test_other_encodings(self):
+    def test_decode_and_encode_accept_encodings(self):
         assert CStr(b"\xe4").decode("latin-1") == "ä" and CStr("ä").encode("latin-1") == b"\xe4"
         assert CStr(b"\xe4").decode(errors="replace") == "\ufffd"
         with pytest.raises(UnicodeDecodeError):
@@ -105,12 +105,12 @@ class TestReading:
         assert repr(CStr(5)) == "<CStr 0x5>", "nothing is read from an address that may be anything"
         assert "\\xe4" in repr(CStr(b"\xe4"))
 
-    def test_the_buffer_is_the_string_and_read_only(self):
+    def test_exported_buffer_is_read_only(self):
         view = memoryview(CStr("abc"))
         assert view.tobytes() == b"abc" and view.readonly
 
 
-class TestOwnMemory:
+class TestMalloc:
     def test_malloc_is_zeros_with_room_for_a_nul(self):
         string = CStr(None)
         string.malloc(4)
@@ -120,10 +120,10 @@ class TestOwnMemory:
         string.free()
         assert string.is_ptr_null and not string.is_owner
 
-    def test_free_of_null_is_nothing(self):
+    def test_free_of_null_is_a_no_op(self):
         CStr(None).free()
 
-    def test_only_own_memory_is_freed(self):
+    def test_free_of_foreign_memory_is_refused(self):
         with pytest.raises(RuntimeError, match="not its own"):
             CStr("text").free()
 

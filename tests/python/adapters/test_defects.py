@@ -26,7 +26,7 @@ CAI = "__cuda_array_interface__"
 
 
 class TestPointer:
-    def test_the_order_of_conversions_is_the_documented_one(self):
+    def test_conversions_have_the_documented_order(self):
         class Everything(Pointer):
             __cuda_array_interface__ = Cai().__cuda_array_interface__
 
@@ -59,7 +59,7 @@ class TestPointer:
                 b"goods", b"Pointer", 1, b"f", b"x", ctypes.byref(address), ctypes.byref(held)
             )
 
-    def test_strides_of_cai_are_not_dropped(self):
+    def test_cai_strides_are_kept(self):
         with pytest.raises(ValueError, match="strided"):
             Pointer(Cai(strides=(4, 8)))
 
@@ -70,7 +70,7 @@ class TestPointer:
         pointer.__init__(None)
         goods.append(1)
 
-    def test_a_negative_offset_is_refused_in_words(self):
+    def test_negative_offset_is_refused(self):
         with pytest.raises(ValueError, match="-1") as caught:
             Pointer(5)[-1]
         assert "{" not in str(caught.value)
@@ -82,11 +82,11 @@ class TestPointer:
             and hex(Pointer(5)) == "0x5"
         )
 
-    def test_repr_of_a_subclass_says_its_name(self):
+    def test_repr_of_subclass_has_its_name(self):
         assert repr(HipModuleLaunchKernel_extra(5)) == "<HipModuleLaunchKernel_extra 0x5>"
         assert repr(type("Handle", (Pointer,), {})(5)) == "<Handle 0x5>"
 
-    def test_pickling_is_refused_with_a_message_of_its_own(self):
+    def test_pickling_is_refused_with_own_message(self):
         with pytest.raises(TypeError, match="address"):
             pickle.dumps(Pointer(5))
 
@@ -107,14 +107,14 @@ class TestPointer:
 
 
 class TestDeviceArray:
-    def test_made_from_cai(self):
+    def test_cai_gives_shape(self):
         assert DeviceArray(Cai()).shape == (2, 3)
 
-    def test_parts_have_their_shape_in_order(self):
+    def test_part_keeps_order_of_axes(self):
         array = DeviceArray(Cai(shape=(2, 3, 4)))
         assert array[0:1].shape == (1, 3, 4)
 
-    def test_ints_drop_their_axes(self):
+    def test_integer_index_removes_axis(self):
         array = DeviceArray(Cai(shape=(2, 3, 4)))
         assert (array[0].shape, array[0, 1].shape, array[0, 1, 2].shape) == ((3, 4), (4,), ())
 
@@ -154,17 +154,17 @@ class TestDeviceArray:
         getattr(array, CAI).update(shape=(100,), data=(0, True))
         assert array.shape == (2, 3) and int(array) == 0x1000
 
-    def test_no_host_buffer_over_device_memory(self):
+    def test_device_memory_has_no_host_buffer(self):
         with pytest.raises(TypeError):
             memoryview(_device_array(0x1000, 8))  # type: ignore[arg-type]
 
-    def test_without_axes(self):
+    def test_configure_accepts_empty_shape(self):
         assert _device_array(0x1000, 4).configure(typestr="<f4", shape=()).shape == ()
 
     def test_strides(self):
         assert DeviceArray(Cai())[:, 1].strides == (12,)
 
-    def test_a_failed_configure_changes_nothing(self):
+    def test_failed_configure_changes_nothing(self):
         array = DeviceArray(Cai())
         with pytest.raises(ValueError, match="stream"):
             array.configure(typestr="<i4", shape=(6,), read_only=True, stream=0)
@@ -172,7 +172,7 @@ class TestDeviceArray:
 
 
 class TestLists:
-    def test_the_example_of_the_documentation(self):
+    def test_list_of_documentation_example(self):
         assert ListOfInt([1, 2]).to_list() == [1, 2]
 
     def test_out_of_range_int_raises_overflow_error(self):
@@ -188,7 +188,7 @@ class TestLists:
 
 
 class TestLaunchArguments:
-    def test_structs_are_aligned_as_c_aligns_them(self):
+    def test_structs_are_aligned_as_in_c(self):
         class Ints(ctypes.Structure):
             _fields_ = (("values", ctypes.c_int * 3),)
 

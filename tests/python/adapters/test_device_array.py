@@ -101,7 +101,7 @@ class TestConstruction:
     @pytest.mark.parametrize(
         "index", [(slice(None), 1), slice(None, None, 2), slice(None, None, -1)], ids=str
     )
-    def test_of_a_strided_device_array_everything_is_known(self, index):
+    def test_strided_device_array_gives_all_properties(self, index):
         part = allocated(240).configure(typestr="float32", shape=(3, 20))[index]
         assert state(DeviceArray(part)) == state(part)
 
@@ -171,7 +171,7 @@ class TestConstruction:
         array = DeviceArray(pairs)
         assert (array.shape, array.typestr, int(array)) == ((48,), "|u1", ctypes.addressof(pairs))
 
-    def test_the_elements_of_an_array_of_python_s(self):
+    def test_python_array_gives_shape_and_elements(self):
         numbers = array_of_python("f", [1, 2, 3])
         array = DeviceArray(numbers)
         assert (array.shape, array.typestr, int(array)) == ((3,), "<f4", numbers.buffer_info()[0])
@@ -243,7 +243,7 @@ class TestConstruction:
 
 
 class TestConfigure:
-    def test_returns_the_array_itself(self):
+    def test_configure_returns_the_array(self):
         array = allocated(240)
         assert array.configure(typestr="float32", shape=(3, 20)) is array
         assert state(array) == (0x1000, (3, 20), (80, 4), "<f4", 4, False, None)
@@ -353,7 +353,7 @@ class TestConfigure:
                 array.configure(**{"typestr": "<i4", keyword: Undecided()})
         assert state(array) == before
 
-    def test_by_position_nothing_is_taken(self):
+    def test_configure_with_positional_argument_is_refused(self):
         with pytest.raises(TypeError, match="takes 0 positional arguments"):
             allocated(8).configure("<f4")
 
@@ -373,7 +373,7 @@ class TestConfigure:
             },
         )
     )
-    def test_either_everything_or_nothing_happens(self, keywords):
+    def test_configure_is_atomic(self, keywords):
         array = allocated(240).configure(typestr="<f4", shape=(3, 20))
         before = state(array)
         try:
@@ -387,7 +387,7 @@ class TestConfigure:
 
 
 class TestParts:
-    def test_the_example_of_the_documentation(self):
+    def test_rows_of_documentation_example(self):
         array = allocated(240).configure(typestr="float32", shape=(3, 20))
         for row in range(array.shape[0]):
             part = array[row, :]
@@ -398,7 +398,7 @@ class TestParts:
 
     @pytest.mark.numpy
     @given(data=st.data())
-    def test_are_those_of_numpy(self, data):
+    def test_part_has_shape_and_strides_of_numpy(self, data):
         import numpy as np
 
         shape = data.draw(st.lists(st.integers(0, 5), max_size=4).map(tuple))
@@ -429,7 +429,7 @@ class TestParts:
                 if extent > 1
             ]
 
-    def test_keep_their_parent(self):
+    def test_part_keeps_parent_alive(self):
         array = allocated(240)
         gone = weakref.ref(array)
         part = array[8:][4:]
@@ -439,11 +439,11 @@ class TestParts:
         del part
         assert gone() is None
 
-    def test_keep_what_is_known(self):
+    def test_part_keeps_read_only_flag_and_stream(self):
         part = DeviceArray(Cai(data=(0x1000, True), stream=2))[0]
         assert part.is_read_only and part.stream_as_int == 2
 
-    def test_are_configured_for_themselves(self):
+    def test_configure_of_part_leaves_whole_unchanged(self):
         array = allocated(16)
         part = array[8:].configure(typestr="<f8", shape=1)
         assert state(part)[:4] == (0x1008, (1,), (8,), "<f8") and array.shape == (16,)
@@ -466,13 +466,13 @@ class TestParts:
         with pytest.raises(error, match=words):
             DeviceArray(Cai())[index]
 
-    def test_rows_are_what_iteration_gives(self):
+    def test_iteration_gives_rows(self):
         array = DeviceArray(Cai())
         assert [int(array[row]) for row in range(len(array))] == [0x1000, 0x100C]
 
 
 class TestExports:
-    def test_cai_is_a_dict_of_the_callers_own(self):
+    def test_cai_dict_is_a_new_object(self):
         array = DeviceArray(Cai(stream=2))
         first = getattr(array, CAI)
         assert first == {
@@ -516,7 +516,7 @@ class TestExports:
         with pytest.raises(BufferError):
             goods += b"resized"
 
-    def test_all_arrays_of_it_are_of_one_memory(self):
+    def test_arrays_of_one_device_array_share_memory(self):
         array = DeviceArray(bytearray(24)).configure(typestr="float32", shape=(2, 3))
         whole, part = ep.asarray(array), ep.asarray(array[1])
         assert part.data_ptr == whole[1].data_ptr
@@ -529,16 +529,16 @@ class TestExports:
         assert ep.from_dlpack(array.__dlpack__()).data_ptr == int(array)
         assert not hasattr(array, CAI)
 
-    def test_read_only_stays(self):
+    def test_export_keeps_read_only_flag(self):
         assert ep.asarray(DeviceArray(b"goods")).read_only
 
-    def test_asarray_of_an_address_that_no_driver_knows(self):
+    def test_asarray_of_unknown_address_is_refused(self):
         with pytest.raises(
             ep.ExchangeError, match=r"no driver knows the address 0x1000: hip: .*; cuda: "
         ):
             ep.asarray(allocated(8))
 
-    def test_without_a_driver_dlpack_is_refused_and_cai_works(self):
+    def test_dlpack_without_driver_is_refused(self):
         array = allocated(8)
         for export in (array.__dlpack__, array.__dlpack_device__):
             with pytest.raises(
@@ -548,14 +548,14 @@ class TestExports:
                 export()
         assert getattr(array, CAI)["data"] == (0x1000, False)
 
-    def test_asarray_of_an_address_alone(self):
+    def test_asarray_of_bare_address_is_refused(self):
         with pytest.raises(
             ep.ExchangeError,
             match=r"nothing is known of the elements at 0x1000; say it first: configure",
         ):
             ep.asarray(DeviceArray(0x1000))
 
-    def test_asarray_beyond_the_memory_there_is(self):
+    def test_asarray_beyond_the_buffer_is_refused(self):
         array = DeviceArray(bytearray(8)).configure(shape=100, _force=True)
         with pytest.raises(
             ep.ExchangeError, match=r"need the 100 bytes .* but the allocation there has 8"
@@ -567,10 +567,10 @@ class TestExports:
         with pytest.raises(ep.ExchangeError, match="align"):
             ep.asarray(array)
 
-    def test_asarray_of_nothing(self):
+    def test_asarray_of_empty_allocation_is_empty(self):
         assert ep.asarray(allocated(0)).size == 0
 
-    def test_protocol_by_name(self):
+    def test_protocol_argument_selects_adapters(self):
         array = DeviceArray(bytearray(8))
         assert ep.asarray(array, protocol="entrepot.adapters").data_ptr == int(array)
 
@@ -613,7 +613,7 @@ class TestFreed:
         _mark_freed(array)
         return array
 
-    def test_is_refused_everywhere(self):
+    def test_freed_array_is_refused_by_all_functions(self):
         array = self.freed()
         assert array.is_freed
         for use in (
@@ -631,14 +631,14 @@ class TestFreed:
             with pytest.raises(ValueError, match="this DeviceArray, at 0x1000, has been freed"):
                 use(array)
 
-    def test_can_still_be_looked_at(self):
+    def test_freed_array_has_address_and_repr(self):
         array = self.freed()
         assert (
             int(array) == 0x1000
             and repr(array) == "<DeviceArray 0x1000 shape=(24,) typestr='|u1' freed>"
         )
 
-    def test_its_parts_are_freed_with_it(self):
+    def test_parts_are_freed_with_the_whole(self):
         array = allocated(24)
         part, of_part = array[8:], array[8:][4:]
         _mark_freed(array)
@@ -674,7 +674,7 @@ class TestFreed:
             ):
                 Pointer(other)
 
-    def test_part_at_its_start_marks_it_freed(self):
+    def test_freeing_part_at_start_frees_the_whole(self):
         array = allocated(24)
         _mark_freed(array[:])
         assert array.is_freed
@@ -691,7 +691,7 @@ class TestFreed:
             lambda array: type("Handle", (Pointer,), {})(array),
         ],
     )
-    def test_other_adapter_of_its_memory_marks_it_freed(self, way):
+    def test_other_adapter_marks_memory_freed(self, way):
         array = allocated(24)
         other = way(array)
         _mark_freed(other)
@@ -713,8 +713,8 @@ class TestFreed:
         assert not array.is_freed
 
 
-class TestAsAnObject:
-    def test_repr(self):
+class TestObject:
+    def test_repr_shows_address_shape_and_flags(self):
         assert (
             repr(DeviceArray(Cai(data=(0xBEEF, True))))
             == "<DeviceArray 0xbeef shape=(2, 3) typestr='<f4' read-only>"
@@ -733,7 +733,7 @@ class TestAsAnObject:
             and named.configure(shape=6) is named
         )
 
-    def test_a_cycle_is_collected(self):
+    def test_cycle_is_collected(self):
         class Producer(Cai):
             pass
 
@@ -757,7 +757,7 @@ class TestAsAnObject:
     "device",
     [pytest.param("cuda:0", marks=pytest.mark.cuda), pytest.param("hip:0", marks=pytest.mark.hip)],
 )
-class TestOnADevice:
+class TestOnDevice:
     """Any address that the driver knows is an Array, however it was allocated."""
 
     def test_asarray_asks_once_and_is_the_memory_itself(self, device):
@@ -772,7 +772,7 @@ class TestOnADevice:
         ep.fill(ep.asarray(array[1]), 2.0).wait()
         assert numbers.copy_to_host().numpy()[1].tolist() == [2.0] * 3
 
-    def test_cai_and_dlpack_device_out(self, device):
+    def test_cai_and_dlpack_device_are_exported(self, device):
         numbers = ep.full((4, 3), 1.5, "float32", device=device)
         array = DeviceArray(numbers)
         assert (
@@ -785,7 +785,7 @@ class TestOnADevice:
 
     @pytest.mark.parametrize("form", [tensors.Legacy, tensors.Versioned])
     @pytest.mark.parametrize("known", ["by its address", "as an array"])
-    def test_dlpack_out(self, device, form, known):
+    def test_dlpack_export_shares_memory(self, device, form, known):
         numbers = ep.full((4, 3), 1.5, "float32", device=device)
         bare = _device_array(numbers.data_ptr, 48).configure(typestr="float32", shape=(4, 3))
         part = (bare if known == "by its address" else DeviceArray(numbers))[1:, ::2]
@@ -836,7 +836,7 @@ class TestOnADevice:
         done = cuda_kernels.launch(numbers)
         assert int(Pointer(numbers)) == numbers.data_ptr and done.done
 
-    def test_beyond_the_allocation(self, device):
+    def test_shape_beyond_the_allocation_is_refused(self, device):
         numbers = ep.zeros(16, "uint8", device=device)
         array = _device_array(numbers.data_ptr, 16).configure(shape=1 << 40, _force=True)
         for way in (ep.asarray, DeviceArray.__dlpack__):
@@ -845,7 +845,7 @@ class TestOnADevice:
 
 
 @pytest.mark.hip
-class TestOfHipMalloc:
+class TestHipMalloc:
     def test_asarray_is_the_memory_itself(self):
         array = hip.hip_check(hip.hipMalloc(48)).configure(typestr="float32", shape=(4, 3))
         view = ep.asarray(array)
@@ -865,7 +865,7 @@ class TestOfHipMalloc:
             with pytest.raises(ValueError, match="has been freed"):
                 way(array)
 
-    def test_dlpack_names_the_device_of_its_driver(self):
+    def test_dlpack_device_is_that_of_the_driver(self):
         array = hip.hip_check(hip.hipMalloc(48)).configure(typestr="float32", shape=12)
         assert array.__dlpack_device__() == (tensors.ROCM, 0)
         assert ep.from_dlpack(array).data_ptr == int(array)

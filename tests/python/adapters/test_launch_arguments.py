@@ -78,7 +78,7 @@ class Documented:
 
 
 @pytest.mark.parametrize(("kinds", "offsets", "size"), Documented.CASES, ids=lambda case: str(case))
-def test_offsets_that_are_documented(kinds, offsets, size):
+def test_offsets_match_the_documentation(kinds, offsets, size):
     found = arguments_in(HipModuleLaunchKernel_extra([filled(kind) for kind in kinds]))
     assert offsets_in(found, kinds) == offsets and len(found) == size
 
@@ -236,7 +236,7 @@ def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
 
 @given(st.lists(st.lists(entries, min_size=1, max_size=8), min_size=1, max_size=16))
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
-def test_entries_lie_where_a_c_compiler_puts_them(tmp_path_factory, lists):
+def test_entries_have_the_offsets_of_a_c_compiler(tmp_path_factory, lists):
     """Includes unions, packed structures and their combinations; Hypothesis reports the failing
     list."""
     for kinds, (*offsets, size) in zip(
@@ -247,7 +247,7 @@ def test_entries_lie_where_a_c_compiler_puts_them(tmp_path_factory, lists):
 
 
 class TestEntries:
-    def test_values_are_those_of_the_moment(self):
+    def test_values_are_copied_at_construction(self):
         number = ctypes.c_int(5)
         extra = HipModuleLaunchKernel_extra([number])
         number.value = 6
@@ -280,7 +280,7 @@ class TestEntries:
             each.to_bytes(8, "little") for each in addresses
         )
 
-    def test_a_ctypes_pointer_is_its_value(self):
+    def test_ctypes_pointer_is_its_value(self):
         number = ctypes.c_int(3)
         for pointer in (
             ctypes.pointer(number),
@@ -290,19 +290,19 @@ class TestEntries:
                 number
             ).to_bytes(8, "little")
 
-    def test_a_plain_int_is_a_pointer(self):
+    def test_plain_int_is_a_pointer(self):
         assert arguments_in(HipModuleLaunchKernel_extra([ctypes.c_byte(1), 5])) == bytes(
             [1, *[0] * 7, 5, *[0] * 7]
         )
 
-    def test_nothing(self):
+    def test_empty_arguments_have_no_bytes(self):
         assert (
             arguments_in(HipModuleLaunchKernel_extra([]))
             == b""
             == arguments_in(HipModuleLaunchKernel_extra(()))
         )
 
-    def test_many_and_large(self):
+    def test_large_arguments_are_packed_like_a_struct(self):
         large = structure(ctypes.c_byte * 1000)
         kinds = [ctypes.c_int, large, ctypes.c_double] * 50
         found = arguments_in(HipModuleLaunchKernel_extra([filled(kind) for kind in kinds]))
@@ -343,7 +343,7 @@ class TestEntries:
 
         assert arguments_in(HipModuleLaunchKernel_extra([ml_dtypes.bfloat16(1)])) == b"\x80\x3f"
 
-    def test_a_number_that_states_its_type_is_a_value(self):
+    def test_typed_scalar_is_a_value(self):
         assert (
             arguments_in(
                 HipModuleLaunchKernel_extra([ep.Scalar(5, "int16"), ep.Scalar(6, "int32")])
@@ -352,13 +352,13 @@ class TestEntries:
         )
 
     @pytest.mark.numpy
-    def test_a_date_is_no_number(self):
+    def test_date_is_refused(self):
         import numpy as np
 
         with pytest.raises(ep.ExchangeError, match="argument 0: "):
             HipModuleLaunchKernel_extra([np.datetime64("2020-01-01")])
 
-    def test_everything_in_it_is_kept(self):
+    def test_arguments_are_kept_alive(self):
         goods = bytearray(8)
         numbers = ListOfInt([1])
         gone = weakref.ref(numbers)
@@ -381,7 +381,7 @@ class TestEntries:
         )
         assert not HipModuleLaunchKernel_extra(5).is_owner
 
-    def test_a_list_that_shrinks_while_it_is_read(self):
+    def test_list_that_shrinks_while_read_is_packed(self):
         entries = []
 
         class Shrinking:

@@ -49,7 +49,7 @@ every_number = pytest.mark.parametrize(("name", "code"), NUMBERS.items())
 class TestNumbers:
     @every_number
     @given(data=st.data())
-    def test_are_what_struct_packs(self, name, code, data):
+    def test_numbers_are_packed_like_struct(self, name, code, data):
         numbers = data.draw(st.lists(st.integers(*limits(code)), max_size=20))
         kind = getattr(adapters, f"ListOf{name}")
         for source in (numbers, tuple(numbers)):
@@ -99,11 +99,11 @@ class TestNumbers:
             1,
         ]
 
-    def test_a_ctypes_number_that_does_not_fit_is_refused(self):
+    def test_ctypes_number_out_of_range_is_refused(self):
         with pytest.raises(OverflowError, match="element 0"):
             ListOfInt([ctypes.c_long(2**40)])
 
-    def test_a_list_that_shrinks_while_it_is_read(self):
+    def test_list_that_shrinks_while_read_is_copied(self):
         numbers = []
 
         class Shrinking:
@@ -114,7 +114,7 @@ class TestNumbers:
         numbers += [Shrinking(), 2, 3]
         assert ListOfInt(numbers).to_list() == [1, 2, 3], "as it was"
 
-    def test_an_error_in_an_element_passes(self):
+    def test_error_of_element_propagates(self):
         class Broken:
             def __index__(self):
                 raise ZeroDivisionError
@@ -122,7 +122,7 @@ class TestNumbers:
         with pytest.raises(ZeroDivisionError):
             ListOfInt([Broken()])
 
-    def test_a_buffer_is_the_memory_itself(self):
+    def test_buffer_is_not_copied(self):
         numbers = array.array("i", [1, 2, 3])
         made = ListOfInt(numbers)
         numbers[0] = 9
@@ -179,13 +179,13 @@ class TestNumbers:
             ):
                 ListOfInt(ep.zeros(2, dtype))
 
-    def test_elements_that_are_no_pointers(self):
+    def test_buffer_of_small_elements_is_refused(self):
         with pytest.raises(
             ValueError, match=r"the elements of a array.array have 4 bytes .*pointers of 8 bytes"
         ):
             ListOfPointer(array.array("i", [1, 2]))
 
-    def test_elements_that_may_be_ints(self):
+    def test_buffers_of_int_sized_elements_are_accepted(self):
         for numbers in (
             array.array("I", [1, 2]),
             bytearray(b"\1\0\0\0\2\0\0\0"),
@@ -195,7 +195,7 @@ class TestNumbers:
         assert ListOfInt(array.array("d")).to_list() == []
 
     @pytest.mark.numpy
-    def test_numpy_s_own_ints(self):
+    def test_numpy_array_of_other_item_size_is_refused(self):
         import numpy as np
 
         with pytest.raises(
@@ -217,7 +217,7 @@ class TestNumbers:
         assert ListOfInt(ListOfInt([1, 2])).to_list() == [1, 2]
         assert len(ListOfUInt64(ListOfInt([1, 2]))) == 1
 
-    def test_indices(self):
+    def test_index_gives_element(self):
         made = ListOfInt([1, 2, 3])
         assert (made[0], made[-1], made[1:], made[::-2]) == (1, 3, [2, 3], [3, 1])
         for index in (3, -4):
@@ -226,7 +226,7 @@ class TestNumbers:
         with pytest.raises(TypeError):
             made["0"]
 
-    def test_an_empty_list(self):
+    def test_empty_list_is_an_owner(self):
         assert ListOfInt([]).to_list() == [] and ListOfInt([]).is_owner
 
     def test_allocate(self):
@@ -246,17 +246,17 @@ class TestNumbers:
             (2**60, MemoryError),
         ],
     )
-    def test_counts_that_cannot_be_allocated(self, count, error):
+    def test_invalid_count_is_refused(self, count, error):
         with pytest.raises(error):
             ListOfInt.allocate(count)
 
-    def test_a_subclass_allocates_its_own(self):
+    def test_subclass_allocates_its_own_type(self):
         class Mine(ListOfInt):
             pass
 
         assert type(Mine.allocate(1)) is Mine
 
-    def test_a_tuple_of_another_class_of_tuples(self):
+    def test_subclass_of_tuple_is_accepted(self):
         class Pair(tuple):
             pass
 
@@ -277,7 +277,7 @@ class TestSingles:
         assert made.value == lowest
         assert issubclass(type(made), getattr(adapters, f"ListOf{name}"))
 
-    def test_a_list_of_one(self):
+    def test_single_accepts_list_of_one_element(self):
         assert PointerToInt([5]).value == 5
         for numbers in ([], [1, 2], ()):
             with pytest.raises(
@@ -292,7 +292,7 @@ class TestSingles:
         made.value = 8
         assert cell.value == 8 and made.value == 8
 
-    def test_an_int_is_an_address(self):
+    def test_int_is_an_address(self):
         assert int(PointerToInt(5)) == 5
 
     def test_null_has_no_value(self):
@@ -339,16 +339,16 @@ class TestSingles:
         with pytest.raises(ValueError, match="this PointerToInt is NULL"):
             made.value = Number()
 
-    def test_the_value_is_not_deleted(self):
+    def test_deleting_value_is_refused(self):
         with pytest.raises(TypeError, match="cannot be deleted"):
             del PointerToInt([1]).value
 
-    def test_many(self):
+    def test_single_allocates_many_elements(self):
         assert PointerToInt.allocate(3).to_list() == [0, 0, 0]
 
 
 class TestStrings:
-    def test_are_pinned_with_the_list(self):
+    def test_strings_are_kept_alive_by_the_list(self):
         class Text(bytes):
             pass
 
@@ -363,7 +363,7 @@ class TestStrings:
         cells = (ctypes.c_char_p * 3).from_address(int(strings))
         assert [cells[0][:5], cells[2]] == [b"--std", b"c"]
 
-    def test_the_source_goes_with_the_list(self):
+    def test_list_releases_its_source(self):
         class Text(str):
             pass
 
@@ -376,7 +376,7 @@ class TestStrings:
         gc.collect()
         assert gone() is None
 
-    def test_a_string_is_not_freed_while_a_list_has_it(self):
+    def test_string_in_list_is_not_freed(self):
         text = CStr(None)
         text.malloc(8)
         ctypes.memmove(int(text), b"goods", 5)
@@ -388,7 +388,7 @@ class TestStrings:
         del strings
         text.free()
 
-    def test_a_string_that_does_not_end(self):
+    def test_string_without_nul_is_refused(self):
         with pytest.raises(
             ValueError, match="ListOfBytes: element 1 has no NUL, and C would read past its end"
         ):
@@ -403,19 +403,19 @@ class TestStrings:
         ):
             ListOfBytes([b"", bad])
 
-    def test_a_nul_inside_text_names_its_index(self):
+    def test_nul_inside_text_names_index(self):
         with pytest.raises(ValueError, match="element 1 has a NUL inside"):
             ListOfBytes(["a", "b\0c"])
 
-    def test_slots_to_be_filled(self):
+    def test_allocated_slots_are_null(self):
         assert ListOfBytes.allocate(2).to_list() == [None, None]
 
-    def test_an_address(self):
+    def test_address_is_not_owned(self):
         assert not ListOfBytes(5).is_owner and ListOfBytes(None).is_ptr_null
 
 
 class TestPointers:
-    def test_are_what_pointer_makes_of_them(self):
+    def test_elements_are_converted_like_pointer(self):
         cell = ctypes.c_int(3)
         numbers = ListOfInt([1])
         pointers = ListOfPointer([None, 5, cell, numbers, ctypes.c_void_p(6)])
@@ -452,7 +452,7 @@ class TestPointers:
         ],
         ids=named,
     )
-    def test_a_bad_element_names_its_index(self, bad, error):
+    def test_error_of_element_names_index(self, bad, error):
         with pytest.raises(error, match="ListOfPointer: element 1: "):
             ListOfPointer([None, bad])
 

@@ -38,7 +38,7 @@ class TestConversions:
         assert int(Pointer(None)) == int(Pointer()) == 0
         assert Pointer(None).is_ptr_null and not Pointer(None)
 
-    def test_a_pointer_gives_its_address_and_not_its_buffer(self):
+    def test_pointer_of_pointer_does_not_hold_buffer(self):
         goods = bytearray(b"goods")
         first = Pointer(goods)
         second = Pointer(first)
@@ -56,17 +56,17 @@ class TestConversions:
         assert gone() is None
 
     @pytest.mark.parametrize("address", [0, 1, 0x7F00_0000_1000, 2**63, HIGHEST])
-    def test_an_int_is_an_address(self, address):
+    def test_int_is_an_address(self, address):
         assert int(Pointer(address)) == address
 
-    def test_an_int_of_a_class_is_one_too(self):
+    def test_subclass_of_int_is_an_address(self):
         class Address(int):
             pass
 
         assert int(Pointer(Address(77))) == 77
 
     @pytest.mark.parametrize("value", [None, 5, HIGHEST])
-    def test_a_void_pointer_is_its_value(self, value):
+    def test_void_pointer_is_its_value(self, value):
         assert int(Pointer(ctypes.c_void_p(value))) == (value or 0)
 
     def test_ctypes_pointer_gives_its_target(self):
@@ -90,7 +90,7 @@ class TestConversions:
 
         assert int(Pointer(Handle(9))) == 9
 
-    def test_a_ctypes_number_or_structure_is_memory(self):
+    def test_ctypes_object_gives_its_address(self):
         class Pair(ctypes.Structure):
             _fields_ = (("a", ctypes.c_int), ("b", ctypes.c_int))
 
@@ -107,13 +107,13 @@ class TestConversions:
         del pointer
         assert gone() is None
 
-    def test_cai_comes_before_the_buffer(self):
+    def test_cai_takes_precedence_over_buffer(self):
         class Both(bytearray):
             __cuda_array_interface__ = Cai().__cuda_array_interface__
 
         assert int(Pointer(Both(8))) == 0x1000
 
-    def test_a_buffer_is_held_and_released(self):
+    def test_buffer_is_held_and_released(self):
         goods = bytearray(b"goods")
         pointer = Pointer(goods)
         assert bytes_at(pointer, 5) == b"goods" and not pointer.is_read_only
@@ -122,7 +122,7 @@ class TestConversions:
         del pointer
         goods += b"resized"
 
-    def test_the_buffer_goes_when_the_pointer_is_initialised_again(self):
+    def test_second_init_releases_buffer(self):
         goods = bytearray(b"goods")
         pointer = Pointer(goods)
         pointer.__init__(7)
@@ -164,7 +164,7 @@ class TestConversions:
             adapter.__init__(None)
             assert adapter.is_ptr_null
 
-    def test_a_failing_init_changes_nothing(self):
+    def test_failed_init_changes_nothing(self):
         goods = bytearray(b"goods")
         pointer = Pointer(goods)
         with pytest.raises(TypeError):
@@ -177,7 +177,7 @@ class TestConversions:
         assert Pointer(b"goods").is_read_only
         assert Pointer(Pointer(b"goods")).is_read_only and Pointer(b"goods")[1].is_read_only
 
-    def test_an_array_is_its_data(self):
+    def test_array_gives_its_data_pointer(self):
         numbers = ep.full((2, 3), 1.5, "float32")
         assert int(Pointer(numbers)) == numbers.data_ptr
         assert int(Pointer(numbers[1])) == numbers[1].data_ptr
@@ -230,7 +230,7 @@ class TestConversions:
             Pointer(producer)
         assert producer.deleted == 1
 
-    def test_the_exchange_api_alone_is_enough(self):
+    def test_exchange_api_without_dlpack_gives_pointer(self):
         """A type that has its table and no ``__dlpack__``, so the table must be used."""
         memory = (ctypes.c_float * 12)()
         kind, _ = publish(lambda: TensorProducer(ctypes.addressof(memory)))
@@ -271,7 +271,7 @@ class TestConversions:
 
     @pytest.mark.sycl
     @pytest.mark.parametrize("make", [Pointer, ListOfInt, DeviceArray])
-    def test_work_on_an_array_is_done_when_its_address_leaves(self, make):
+    def test_pending_work_is_done_before_address_is_read(self, make):
         numbers = ep.zeros(2, "int32", device="opencl:cpu", kind="shared")
         done = slow.launch(numbers)
         adapter = make(numbers)
@@ -285,7 +285,7 @@ class TestConversions:
         assert int(Pointer(numbers)) == numbers.data_ptr()
 
     @pytest.mark.torch
-    def test_torch_comes_by_the_exchange_api(self, monkeypatch):
+    def test_torch_tensor_uses_the_exchange_api(self, monkeypatch):
         import torch
 
         asked = []
@@ -298,7 +298,7 @@ class TestConversions:
 
 class TestRefusals:
     @pytest.mark.parametrize("address", [-1, -(2**63), 2**64, 2**80])
-    def test_ints_that_are_no_addresses(self, address):
+    def test_int_out_of_range_is_refused(self, address):
         with pytest.raises(
             OverflowError, match=rf"Pointer: {address} is no address: those are 0 to 2\*\*64 - 1"
         ):
@@ -316,7 +316,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match="stands for no address"):
             Pointer(value)
 
-    def test_strided_buffers(self):
+    def test_strided_buffer_is_refused(self):
         with pytest.raises(
             ValueError, match=r"copy it to contiguous memory first.* or bytes\(x\) does"
         ):
@@ -359,14 +359,14 @@ class TestRefusals:
                 Pointer(number)
 
     @pytest.mark.numpy
-    def test_text_and_records_of_numpy_are_memory(self):
+    def test_numpy_text_and_records_give_their_address(self):
         import numpy as np
 
         assert str(CStr(np.bytes_(b"text"))) == "text"
         records = np.zeros(2, [("x", "i4"), ("y", "i4")])
         assert int(Pointer(records[1])) - records.ctypes.data == 8
 
-    def test_strided_arrays(self):
+    def test_strided_array_is_refused(self):
         with pytest.raises(ValueError, match=r"the memory is strided.*array\.to\("):
             Pointer(ep.zeros((4, 4), "float32")[:, 1])
 
@@ -404,7 +404,7 @@ class TestRefusals:
             Pointer(Broken())
 
     @pytest.mark.parametrize("arguments", [(1, 2), (1, 2, 3)])
-    def test_more_than_one_argument(self, arguments):
+    def test_second_argument_is_refused(self, arguments):
         with pytest.raises(TypeError, match="takes 1 positional argument"):
             Pointer(*arguments)
 
@@ -414,7 +414,7 @@ class TestRefusals:
         assert int(Pointer(pyobj=5)) == 5
 
 
-class TestAsAnObject:
+class TestObject:
     def test_repr_is_the_class_and_the_address_in_hex(self):
         class Handle(Pointer):
             pass
@@ -425,7 +425,7 @@ class TestAsAnObject:
         assert repr(Handle(5)) == "<Handle 0x5>"
         assert repr(Pointer(HIGHEST)) == f"<Pointer {HIGHEST:#x}>"
 
-    def test_equal_where_the_addresses_are(self):
+    def test_pointers_are_equal_by_address(self):
         assert Pointer(5) == Pointer(5) == 5 == PointerToInt(5) and hash(Pointer(5)) == hash(5)
         assert Pointer(5) != Pointer(6) and Pointer(5) != 6
         assert Pointer(1) != True  # noqa: E712  a bool is no address
@@ -434,14 +434,14 @@ class TestAsAnObject:
         with pytest.raises(TypeError):
             Pointer(5) < Pointer(6)  # noqa: B015
 
-    def test_an_index_is_the_address(self):
+    def test_index_of_pointer_is_its_address(self):
         assert hex(Pointer(255)) == "0xff" and [*range(9)][Pointer(3)] == 3
 
     def test_bytes_are_not_as_many_zeros_as_the_address(self):
         with pytest.raises(TypeError, match="how many bytes"):
             bytes(Pointer(1 << 40))
 
-    def test_an_offset_is_in_bytes_and_keeps_the_memory(self):
+    def test_offset_is_in_bytes_and_keeps_memory(self):
         goods = bytearray(b"goods")
         further = Pointer(goods)[2]
         assert bytes_at(further, 3) == b"ods"
@@ -463,15 +463,15 @@ class TestAsAnObject:
         with pytest.raises(error, match=words):
             Pointer(16)[offset]
 
-    def test_an_offset_beyond_the_address_space(self):
+    def test_offset_beyond_address_space_is_refused(self):
         with pytest.raises(OverflowError, match="the address space has ended"):
             Pointer(HIGHEST)[1]
 
-    def test_a_pointer_is_not_iterable(self):
+    def test_pointer_is_not_iterable(self):
         with pytest.raises(TypeError):
             iter(Pointer(5))
 
-    def test_from_obj_returns_adapters_of_the_class_itself(self):
+    def test_from_obj_returns_adapter_of_same_class(self):
         numbers = ListOfInt([1])
         assert Pointer.fromObj(numbers) is numbers and ListOfInt.fromObj(numbers) is numbers
         made = ListOfInt.fromObj([5])
@@ -511,7 +511,7 @@ class TestAsAnObject:
         del pointer
         assert gone() is None
 
-    def test_a_cycle_through_an_adapter_is_collected(self):
+    def test_cycle_through_adapter_is_collected(self):
         class Node(bytearray):
             pass
 
@@ -522,7 +522,7 @@ class TestAsAnObject:
         gc.collect()
         assert gone() is None
 
-    def test_a_cycle_through_a_list_of_pointers_is_collected(self):
+    def test_cycle_through_list_of_pointers_is_collected(self):
         class Node(bytearray):
             pass
 
@@ -543,7 +543,7 @@ class TestAsAnObject:
 
 
 class TestSubclasses:
-    def test_arguments_of_their_own(self):
+    def test_subclass_init_has_own_arguments(self):
         class Handle(Pointer):
             def __init__(self, name, address):
                 super().__init__(address)
@@ -553,14 +553,14 @@ class TestSubclasses:
         assert (handle.name, int(handle)) == ("stream", 0x77)
         assert int(Pointer(handle)) == 0x77 and isinstance(handle, Pointer)
 
-    def test_a_subclass_that_never_initialises_is_null(self):
+    def test_uninitialised_subclass_is_null(self):
         class Lazy(Pointer):
             def __init__(self):
                 pass
 
         assert Lazy().is_ptr_null
 
-    def test_a_subclass_falls_back_to_the_conversions_of_pointer(self):
+    def test_subclasses_accept_conversions_of_pointer(self):
         for kind in (CStr, ListOfInt, PointerToInt, DeviceArray):
             assert (
                 int(kind(5)) == 5
@@ -570,7 +570,7 @@ class TestSubclasses:
             assert kind(None).is_ptr_null
             assert issubclass(kind, Pointer)
 
-    def test_with_a_dict_and_slots(self):
+    def test_subclass_with_slots_has_no_dict(self):
         class Slotted(ListOfInt):
             __slots__ = ("extra",)
 
@@ -606,7 +606,7 @@ class TestMemoryOfSubclasses:
     """Only a derived type knows its memory: its objects live as long as their address is used."""
 
     @pytest.mark.parametrize("use", USES)
-    def test_a_class_of_python_s(self, use):
+    def test_python_subclass_keeps_its_memory(self, use):
         class Storing(Pointer):
             def __init__(self):
                 self.cells = (ctypes.c_int * 2)(1, 2)
@@ -615,16 +615,16 @@ class TestMemoryOfSubclasses:
         self.check(Storing, use)
 
     @pytest.mark.parametrize("use", USES)
-    def test_a_callable(self, use):
+    def test_callback_is_kept_alive(self, use):
         self.check(lambda: sample.binary(lambda a, b: a + b), use)
 
-    def test_a_callable_is_called(self):
+    def test_callback_in_list_is_callable(self):
         callables = ListOfPointer([sample.binary(lambda a, b: a + b)])
         gc.collect()
         assert sample.binary(callables[0])(1, 2) == 3
 
     @pytest.mark.parametrize("use", USES)
-    def test_a_part_of_a_record(self, use):
+    def test_part_of_record_keeps_record_alive(self, use):
         record = sample.record(tag=7)
         gone = weakref.ref(record)
         used = USES[use](record.corners[0])

@@ -20,13 +20,17 @@ pytestmark = pytest.mark.numpy
 @pytest.mark.parametrize("source_place", SYCL, ids=str)
 @pytest.mark.parametrize("target_place", SYCL, ids=str)
 class TestBetweenDevices:
-    def test_between_kinds(self, source_place: Place, target_place: Place) -> None:
+    def test_copy_between_kinds_keeps_values(
+        self, source_place: Place, target_place: Place
+    ) -> None:
         source = moved(np.arange(100, dtype="int32"), source_place)
         target = target_place.empty(100, "int32")
         ep.copy(target[::-1], source).wait()
         np.testing.assert_array_equal(values(target), np.arange(100)[::-1])
 
-    def test_between_contexts(self, source_place: Place, target_place: Place) -> None:
+    def test_copy_between_contexts_keeps_values(
+        self, source_place: Place, target_place: Place
+    ) -> None:
         first, second = source_place.device.sub_devices(equally=1)
         queues = (
             ep.Queue(first, context=ep.Context([first])),
@@ -67,7 +71,7 @@ class TestQueues:
         assert array.queue.context == context
         assert array.to("host").numpy().tolist() == [5] * 30
 
-    def test_a_queue_that_cannot_use_the_memory(self, place: Place) -> None:
+    def test_queue_without_access_to_memory_is_refused(self, place: Place) -> None:
         source = ep.full(4, 7, "int32", device=place.selector, kind=place.kind)
         if place.kind == "device":
             with pytest.raises(ep.ExchangeError, match="queue of"):
@@ -81,7 +85,7 @@ class TestQueues:
 
 @pytest.mark.alone
 @pytest.mark.sycl
-class TestMemoryThatTheHostChanges:
+class TestMemoryChangedByTheHost:
     """NumPy's memory may be written at any time. A copy after a running kernel waits for it."""
 
     WAYS: ClassVar[dict[str, Callable[[Any, ep.Queue], ep.Array]]] = {
@@ -101,7 +105,7 @@ class TestMemoryThatTheHostChanges:
         return queue
 
     @pytest.mark.parametrize("way", WAYS)
-    def test_a_copy_of_it_has_read_it(self, busy: ep.Queue, way: str) -> None:
+    def test_copy_has_read_source_on_return(self, busy: ep.Queue, way: str) -> None:
         source = np.full(1000, 7, "int32")
         copied = self.WAYS[way](source, busy)
         source[:] = 9
@@ -159,7 +163,7 @@ def test_zeros_of_vectors() -> None:
 
 
 class TestRefusals:
-    def test_dtypes_of_nothing_differ(self) -> None:
+    def test_empty_arrays_of_other_dtypes_are_refused(self) -> None:
         with pytest.raises(ValueError, match="dtype"):
             ep.copy(ep.empty(0, "int32"), ep.empty(0, "float32"))
 
@@ -170,11 +174,11 @@ class TestRefusals:
         with pytest.raises(ValueError, match="read-only"):
             ep.fill(frozen, 0)
 
-    def test_dtypes_differ(self) -> None:
+    def test_copy_of_other_dtype_is_refused(self) -> None:
         with pytest.raises(ValueError, match=r"float32.*int32"):
             ep.copy(ep.zeros(3, "float32"), ep.zeros(3, "int32"))
 
-    def test_shapes_do_not_broadcast(self) -> None:
+    def test_copy_of_other_shape_is_refused(self) -> None:
         with pytest.raises(ValueError):
             ep.copy(ep.zeros(3, "int8"), ep.zeros(4, "int8"))
 
@@ -189,7 +193,7 @@ class TestRefusals:
         ep.copy(array[::2], array[1::2])
         assert array.numpy().tolist() == [1, 1, 3, 3, 5, 5, 7, 7, 9, 9]
 
-    def test_a_destination_that_overlaps_itself(self) -> None:
+    def test_overlapping_destination_is_refused(self) -> None:
         window = np.lib.stride_tricks.as_strided(np.zeros(4), shape=(3, 2), strides=(8, 8))
         with pytest.raises(ValueError, match="share one place"):
             ep.copy(window, np.zeros((3, 2)))
@@ -197,11 +201,11 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("value", "dtype"), [(256, "uint8"), (-1, "uint32"), (1 << 40, "int32"), (1 << 70, "int64")]
     )
-    def test_a_value_out_of_range(self, value: int, dtype: str) -> None:
+    def test_value_out_of_range_is_refused(self, value: int, dtype: str) -> None:
         with pytest.raises(OverflowError):
             ep.full(3, value, dtype)
 
-    def test_a_float_for_integers(self) -> None:
+    def test_value_of_other_type_is_refused(self) -> None:
         with pytest.raises(
             TypeError,
             match=r"a float was given for an element of int32; pass an int, as int\(value\)",
@@ -216,7 +220,7 @@ class TestRefusals:
         ):
             ep.full(3, None, "complex64")
 
-    def test_an_error_of_the_value_s_own(self) -> None:
+    def test_error_of_value_propagates(self) -> None:
         class Number:
             def __index__(self) -> int:
                 raise KeyboardInterrupt

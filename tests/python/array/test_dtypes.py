@@ -34,7 +34,7 @@ def test_library_dtype_is_recognized_by_its_text(text: str) -> None:
 
 
 @pytest.mark.torch
-def test_torch_s_own() -> None:
+def test_torch_dtype_is_equal() -> None:
     import torch
 
     assert ep.Dtype(torch.bfloat16) == torch.bfloat16 == ep.Dtype("bfloat16")
@@ -117,7 +117,7 @@ def test_dtype_unknown_to_numpy_has_no_numpy_attribute() -> None:
     assert not hasattr(ep.Dtype("float32x4"), "__numpy_dtype__")
 
 
-def test_without_numpy_it_is_no_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numpy_dtype_without_numpy_is_no_attribute(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     with pytest.raises(AttributeError, match=r"no numpy\.dtype of float32"):
         ep.Dtype("float32").dtype  # noqa: B018

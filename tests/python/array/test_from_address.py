@@ -69,9 +69,9 @@ def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 # ---------------------------------------------------------------- what is there
 
 
-class TestWhatIsThere:
+class TestPlace:
     @every_place
-    def test_the_drivers_say(self, place: Place) -> None:
+    def test_driver_determines_place(self, place: Place) -> None:
         lender = Lender(place)
         array = lender.lend()
         assert (array.data_ptr, array.shape, array.strides, str(array.dtype)) == (
@@ -94,7 +94,7 @@ class TestWhatIsThere:
         assert elements(lender.block) == [7] * 16
 
     @every_place
-    def test_the_device_may_be_named(self, place: Place) -> None:
+    def test_named_device_is_accepted(self, place: Place) -> None:
         lender = Lender(place)
         for named in (
             {"device": place.selector},
@@ -106,7 +106,7 @@ class TestWhatIsThere:
             assert "queue" not in named or array.queue == named["queue"]
 
     @every_host_accessible_place
-    def test_the_host_takes_what_it_reaches(self, place: Place) -> None:
+    def test_host_device_is_accepted_for_host_memory(self, place: Place) -> None:
         lender = Lender(place)
         array = lender.lend(device="host")
         assert (str(array.device), array.kind) == ("host", "host")
@@ -148,7 +148,7 @@ class TestWhatIsThere:
         )
 
     @pytest.mark.sycl
-    def test_a_queue_says_which_context(self) -> None:
+    def test_queue_determines_context(self) -> None:
         (part, *_) = ep.device("opencl:cpu").sub_devices(equally=1)
         queue = ep.Queue(part)
         block = ep.empty(16, "float32", kind="shared", queue=queue)
@@ -263,12 +263,12 @@ class TestRefused:
             ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
 
     @pytest.mark.parametrize("deleter", [0, CALLBACK()], ids=["0", "a null function"])
-    def test_a_function_at_null(self, deleter: Any) -> None:
+    def test_deleter_at_null_is_refused(self, deleter: Any) -> None:
         with pytest.raises(ValueError, match="at the address 0"):
             ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
 
     @pytest.mark.parametrize("deleter", [-1, 1 << 64])
-    def test_a_function_at_no_address(self, deleter: int) -> None:
+    def test_deleter_out_of_range_is_refused(self, deleter: int) -> None:
         with pytest.raises(OverflowError, match="the deleter is no address"):
             ep.from_address(ADDRESS, 4, "float32", deleter=deleter)
 
@@ -278,21 +278,21 @@ class TestRefused:
 
 
 @pytest.mark.sycl
-class TestAnotherPlace:
+class TestWrongPlace:
     def refused(self, words: str, lender: Lender, **options: Any) -> None:
         with pytest.raises(ep.ExchangeError, match=words):
             lender.lend(**options)
         gc.collect()
         assert lender.calls == []
 
-    def test_the_host_does_not_reach_it(self) -> None:
+    def test_device_memory_is_refused_on_host(self) -> None:
         self.refused(
             "is device memory of opencl:cpu.*memory of host was asked for",
             Lender(SYCL[1]),
             device="host",
         )
 
-    def test_no_device_knows_it(self) -> None:
+    def test_host_memory_is_refused_on_device(self) -> None:
         lender = Lender()
         address = (ctypes.c_float * 64)()
         lender.address = ctypes.addressof(address)
@@ -308,7 +308,7 @@ class TestAnotherPlace:
         self.refused(words, Lender(SYCL[2]), device=part)
         self.refused(words, Lender(SYCL[2]), queue=ep.Queue(part))
 
-    def test_there_is_less_of_it(self) -> None:
+    def test_allocation_that_is_too_small_is_refused(self) -> None:
         lender = Lender()
         with ep.memory.use_resource(ep.memory.direct()):
             block = ep.memory.MemoryUSMShared(64)
@@ -355,11 +355,11 @@ class TestDeleter:
         gc.collect()
         assert len(lender.calls) == 1
 
-    def test_is_no_owner(self) -> None:
+    def test_deleter_is_not_the_owner(self) -> None:
         array = Lender().lend()
         assert array.owner is None
 
-    def test_an_owner_is_kept(self) -> None:
+    def test_owner_is_kept_alive(self) -> None:
         class Block(bytearray):
             pass
 
@@ -374,7 +374,7 @@ class TestDeleter:
         del view
         assert gone() is None
 
-    def test_a_capsule(self) -> None:
+    def test_capsule_is_released_with_array(self) -> None:
         calls: list[int] = []
         destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(calls.append)
         new = ctypes.pythonapi.PyCapsule_New
@@ -392,7 +392,7 @@ class TestDeleter:
             assert calls == expected
 
     @pytest.mark.parametrize("form", ["CFUNCTYPE", "PYFUNCTYPE", "address"])
-    def test_a_function_of_c(self, form: str) -> None:
+    def test_c_function_is_called_with_the_address(self, form: str) -> None:
         calls: list[int] = []
         kind = ctypes.PYFUNCTYPE if form == "PYFUNCTYPE" else ctypes.CFUNCTYPE
         function = kind(None, ctypes.c_void_p)(calls.append)
@@ -405,7 +405,7 @@ class TestDeleter:
         del array
         assert calls == [ADDRESS]
 
-    def test_no_bits_of_the_address_are_lost(self) -> None:
+    def test_deleter_receives_all_bits_of_address(self) -> None:
         """ctypes passes an int as a C int by default; free() of half an address crashes."""
         libc = ctypes.CDLL(None)
         libc.malloc.restype = ctypes.c_void_p
@@ -432,7 +432,7 @@ class TestDeleter:
     @pytest.mark.parametrize(
         "wrap", [lambda function: function, CALLBACK], ids=["callable", "CFUNCTYPE"]
     )
-    def test_runs_well_while_an_exception_unwinds(self, wrap: Callable[[Any], Any]) -> None:
+    def test_deleter_runs_while_an_exception_unwinds(self, wrap: Callable[[Any], Any]) -> None:
         sums: list[int] = []
         with pytest.raises(ZeroDivisionError):
             _ = (
@@ -457,12 +457,12 @@ class TestDeleter:
     @pytest.mark.parametrize(
         "wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"]
     )
-    def test_comes_back_to_a_thread_with_the_gil(self, wrap: Callable[[Any], Any]) -> None:
+    def test_deleter_runs_in_a_thread_with_the_gil(self, wrap: Callable[[Any], Any]) -> None:
         lender = Lender()
         drop_without_the_gil(lender.lend(deleter=wrap(lender)))
         assert settles(lambda: lender.calls, [(lender.address, threading.get_ident())])
 
-    def test_from_many_threads(self) -> None:
+    def test_deleters_from_many_threads_run_once(self) -> None:
         lenders = [Lender() for _ in range(400)]
         arrays = [lender.lend() for lender in lenders]
 
@@ -482,7 +482,7 @@ class TestDeleter:
             [[lender.address] for lender in lenders],
         )
 
-    def test_an_owner_in_a_cycle_is_collected(self) -> None:
+    def test_owner_in_cycle_is_collected(self) -> None:
         class Block(bytearray):
             whole: ep.Array
 
@@ -520,7 +520,7 @@ class TestDeleter:
         gc.collect()
         assert there() is None
 
-    def test_the_end_of_the_interpreter(self) -> None:
+    def test_deleters_at_interpreter_shutdown_are_safe(self) -> None:
         body = """
         import ctypes, entrepot as ep
         data = (ctypes.c_float * 16)()
@@ -537,7 +537,7 @@ class TestDeleter:
         assert run(body) == "well"
 
     @pytest.mark.sycl
-    def test_in_the_child_of_a_fork_the_host_has_its_memory(self) -> None:
+    def test_host_deleter_runs_after_fork(self) -> None:
         body = """
         import ctypes, os, warnings, entrepot as ep
         warnings.simplefilter("ignore")
@@ -560,7 +560,9 @@ class TestWork:
     @pytest.mark.parametrize(
         "wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"]
     )
-    def test_is_called_after_the_kernel(self, place: Place, wrap: Callable[[Any], Any]) -> None:
+    def test_deleter_is_called_after_the_kernel(
+        self, place: Place, wrap: Callable[[Any], Any]
+    ) -> None:
         lender = Lender(place)
         array = lender.lend(deleter=wrap(lender))
         done = launch("slow", array, seconds=1, queue=ep.Queue(place.device))
@@ -623,7 +625,7 @@ class TestExtensions:
         del view
         assert lending.counts() == (before + 1, with_gil), "and without the GIL"
 
-    def test_with_strides_read_only(self, lending: ModuleType) -> None:
+    def test_strided_read_only_array_of_extension(self, lending: ModuleType) -> None:
         before, with_gil = lending.counts()
         array = lending.columns(2)
         assert (array.read_only, array.strides) == (True, (1, 4))

@@ -65,7 +65,7 @@ class TestArguments:
         [np.float32(2), ep.Scalar(2, "float32"), ctypes.c_float(2)],
         ids=["numpy", "ours", "ctypes"],
     )
-    def test_many_arguments_as_few(self, place: Place, scalar: object) -> None:
+    def test_many_arguments_are_passed(self, place: Place, scalar: object) -> None:
         """More arguments than fit without an allocation."""
         count = 24
         names = ", ".join(f"float a{i}" for i in range(count))
@@ -75,7 +75,7 @@ class TestArguments:
         ep.Program(source, ep.device("opencl:cpu")).kernel("sum")[1](out, *[scalar] * count).wait()
         assert out.copy_to_host().numpy()[0] == 2 * count
 
-    def test_a_struct_by_value(self, program: ep.Program, place: Place) -> None:
+    def test_struct_is_passed_by_value(self, program: ep.Program, place: Place) -> None:
         class Recipe(ctypes.Structure):
             _fields_ = (("add", ctypes.c_int), ("times", ctypes.c_short))
 
@@ -91,13 +91,13 @@ class TestArguments:
         expected = np.arange(64).reshape(8, 8)[:, ::-1].ravel()
         np.testing.assert_array_equal(data.copy_to_host().numpy(), expected)
 
-    def test_the_last_dimension_is_the_fastest(self, program: ep.Program, place: Place) -> None:
+    def test_last_dimension_is_the_fastest(self, program: ep.Program, place: Place) -> None:
         out = place.empty((2, 3, 4), "int32")
         program.kernel("ids")[(2, 3, 4), None](out, ctypes.c_int(3), ep.Scalar(4, "int32"))
         np.testing.assert_array_equal(out.copy_to_host().numpy().ravel(), np.arange(24))
 
     @pytest.mark.parametrize("shape", [(8,), ()], ids=["1-d", "0-d"])
-    def test_an_array_of_numpy_is_an_array(
+    def test_numpy_array_is_passed_without_copy(
         self, program: ep.Program, place: Place, shape: tuple[int, ...]
     ) -> None:
         x, y = np.full(shape, 5, "float32"), place.empty(8, "float32")
@@ -120,7 +120,7 @@ def test_kernel_call_without_a_range_is_refused(program: ep.Program) -> None:
 
 @pytest.mark.alone
 class TestOrder:
-    def test_a_reader_on_another_queue_waits(self, program: ep.Program) -> None:
+    def test_reader_on_other_queue_waits(self, program: ep.Program) -> None:
         device = ep.device("opencl:cpu")
         first, second = ep.Queue(device), ep.Queue(device)
         data = ep.zeros(2, "int32", kind="device", queue=first)
@@ -133,12 +133,12 @@ class TestOrder:
         assert out.copy_to_host().numpy()[0] == 42
         assert submitted < 0.1, "handing over work must not wait for it"
 
-    def test_the_host_waits(self, program: ep.Program) -> None:
+    def test_host_access_waits_for_kernel(self, program: ep.Program) -> None:
         data = ep.zeros(2, "int32", device="opencl:cpu", kind="shared")
         program.kernel("slow")[1](data, ep.Scalar(400_000_000, "int64"))
         assert data.numpy()[0] == 42
 
-    def test_event_is_done_with_its_own_kernel(self, program) -> None:
+    def test_event_is_done_when_its_kernel_is(self, program) -> None:
         """Though it is recorded late, just before the next work."""
         data = ep.zeros(2, "int32", device="opencl:cpu")
         slow = program.kernel("slow")[1]
@@ -177,7 +177,7 @@ class TestRefusals:
         with pytest.raises(TypeError, match="keywords must be strings"):
             program.kernel("slow")[1](**{1: 2})  # type: ignore[arg-type]
 
-    def test_a_kernel_that_was_never_made(self) -> None:
+    def test_uninitialised_kernel_is_refused(self) -> None:
         with pytest.raises(TypeError, match="this Kernel was never made"):
             ep.Kernel.__new__(ep.Kernel)[4]
 
@@ -187,11 +187,11 @@ class TestRefusals:
                 ep.zeros(2, "int32", device="opencl:cpu"), np.datetime64("2026-11-21")
             )
 
-    def test_a_scalar_without_a_type(self, program: ep.Program) -> None:
+    def test_scalar_without_type_is_refused(self, program: ep.Program) -> None:
         with pytest.raises(TypeError, match="does not say its type"):
             program.kernel("slow")[1](ep.zeros(2, "int32", device="opencl:cpu"), 3)
 
-    def test_memory_of_another_context(self, program: ep.Program) -> None:
+    def test_memory_of_other_context_is_refused(self, program: ep.Program) -> None:
         part = ep.device("opencl:cpu").sub_devices(equally=1)[0]
         stranger = ep.empty(
             8, "float32", kind="device", queue=ep.Queue(part, context=ep.Context([part]))
@@ -202,18 +202,18 @@ class TestRefusals:
             )
 
     @pytest.mark.parametrize("count", [0, 2, 4])
-    def test_wrong_number_of_arguments(self, program: ep.Program, count: int) -> None:
+    def test_wrong_number_of_arguments_is_refused(self, program: ep.Program, count: int) -> None:
         y = ep.zeros(8, "float32", device="opencl:cpu")
         with pytest.raises((ep.KernelError, ValueError), match="argument"):
             program.kernel("axpy")[8](*[y] * count, queue=y.queue)
 
     @pytest.mark.parametrize("index", [(), (8, 4, 2), ((8, 8), 4), (1, 2, 3, 4)])
-    def test_malformed_ranges(self, program: ep.Program, index: object) -> None:
+    def test_malformed_range_is_refused(self, program: ep.Program, index: object) -> None:
         with pytest.raises((TypeError, ValueError)):
             program.kernel("axpy")[index]
 
     @pytest.mark.parametrize("extents", [(2**32, 2**32), (2**62, 2**62, 4)])
-    def test_more_work_items_than_can_be_counted(
+    def test_uncountable_range_is_refused(
         self, program: ep.Program, extents: tuple[int, ...]
     ) -> None:
         with pytest.raises(ep.KernelError, match=r"2\*\*64 work-items or more"):
@@ -221,26 +221,26 @@ class TestRefusals:
                 *[ep.zeros(4, "float32", device="opencl:cpu")] * 2, np.float32(1)
             )
 
-    def test_a_group_that_does_not_divide(self, program: ep.Program) -> None:
+    def test_local_size_that_does_not_divide_is_refused(self, program: ep.Program) -> None:
         y = ep.zeros(10, "float32", device="opencl:cpu")
         with pytest.raises((ep.KernelError, ValueError), match=r"10.*4|4.*10"):
             program.kernel("axpy")[10, 4](y, y, np.float32(1))
 
-    def test_a_scalar_of_another_size(self, program: ep.Program) -> None:
+    def test_scalar_of_other_size_is_refused(self, program: ep.Program) -> None:
         y = ep.zeros(8, "float32", device="opencl:cpu")
         with pytest.raises(ep.KernelError, match=r"values of other sizes.*8 \(argument 2\)"):
             program.kernel("axpy")[8](y, y, np.float64(1))
         program.kernel("axpy")[8](y, y, np.float32(1)).wait()
 
-    def test_a_program_without_a_kernel(self) -> None:
+    def test_program_without_kernels_is_refused(self) -> None:
         with pytest.raises(ep.KernelError, match="it has none"):
             ep.Program("void f() {}", "opencl:cpu").kernel("f")
 
-    def test_an_unknown_kernel(self, program: ep.Program) -> None:
+    def test_unknown_kernel_is_refused(self, program: ep.Program) -> None:
         with pytest.raises(ep.KernelError, match="nothing"):
             program.kernel("nothing")
 
-    def test_source_that_does_not_compile(self) -> None:
+    def test_source_that_does_not_compile_is_refused(self) -> None:
         with pytest.raises(ep.KernelError, match=r"undeclared|error"):
             ep.Program(
                 "__kernel void f(__global int *p) { p[0] = nonsense; }", ep.device("opencl:cpu")

@@ -38,7 +38,7 @@ def test_element_has_its_stored_number(place: Place, dtype: str, value: complex)
 
 
 @every_place
-def test_python_asks_in_its_own_words(place: Place) -> None:
+def test_python_conversions_read_the_element(place: Place) -> None:
     array = ep.full(1, 2.75, "float32", device=place.device, kind=place.kind)
     assert (float(array), int(array), bool(array), complex(array)) == (2.75, 2, True, 2.75)
     ep.fill(array, 0)
@@ -47,7 +47,7 @@ def test_python_asks_in_its_own_words(place: Place) -> None:
 
 
 @pytest.mark.sycl
-def test_work_on_it_comes_first() -> None:
+def test_item_waits_for_pending_work() -> None:
     array = ep.zeros(1 << 22, "int32", device="opencl:cpu", kind="device")
     ep.fill(array, 7)
     assert array[-1].item() == 7
@@ -55,7 +55,7 @@ def test_work_on_it_comes_first() -> None:
 
 @pytest.mark.parametrize("ask", [ep.Array.item, float, int, bool, complex])
 @pytest.mark.parametrize("shape", [(), (2,), (0,), (1, 1, 1)])
-def test_only_one_element_is_a_number(ask: object, shape: tuple[int, ...]) -> None:
+def test_conversion_needs_one_element(ask: object, shape: tuple[int, ...]) -> None:
     array = ep.zeros(shape, "int32")
     if array.size == 1:
         assert ask(array) == 0
@@ -73,7 +73,7 @@ def test_dtype_without_a_python_number_is_refused() -> None:
     assert array.view("uint8").item() == 0
 
 
-def test_a_scalar_shows_what_makes_it() -> None:
+def test_scalar_repr_round_trips() -> None:
     for scalar in (
         ep.Scalar(1.5, "float32"),
         ep.Scalar(-3, "int64"),

@@ -45,7 +45,7 @@ class TestIndexing:
         same(ep.asarray(base)[index], expected)
 
     @given(data=st.data())
-    def test_views_of_views(self, data: st.DataObject) -> None:
+    def test_view_of_view_matches_numpy(self, data: st.DataObject) -> None:
         base = np.arange(3 * 4 * 5, dtype="uint16").reshape(3, 4, 5)
         mine, theirs = ep.asarray(base), base
         for _ in range(3):
@@ -75,7 +75,7 @@ class TestIndexing:
         with pytest.raises(ValueError, match="zero"):
             ep.zeros(3, "float32")[::0]
 
-    def test_length(self) -> None:
+    def test_len_is_the_first_extent(self) -> None:
         assert len(ep.zeros((3, 4), "int8")) == 3
         with pytest.raises(TypeError, match="without axes"):
             len(ep.zeros((), "int8"))
@@ -97,28 +97,28 @@ class TestReshape:
             with pytest.raises(ValueError, match="copy"):
                 ep.asarray(base).reshape(target)
 
-    def test_extents_one_by_one(self) -> None:
+    def test_reshape_accepts_separate_extents(self) -> None:
         assert ep.zeros(12, "int8").reshape(3, -1).shape == (3, 4)
 
     @pytest.mark.parametrize("target", [(5,), (-1, -1), (-1, 5), (3, 0)])
-    def test_wrong_sizes(self, target: tuple[int, ...]) -> None:
+    def test_reshape_to_other_size_is_refused(self, target: tuple[int, ...]) -> None:
         with pytest.raises(ValueError):
             ep.zeros(12, "int8").reshape(target)
 
 
 class TestTranspose:
     @given(data=st.data())
-    def test_every_permutation(self, data: st.DataObject) -> None:
+    def test_transpose_accepts_each_permutation(self, data: st.DataObject) -> None:
         base = np.arange(24, dtype="float32").reshape(2, 3, 4)
         axes = data.draw(st.permutations(range(3)))
         same(ep.asarray(base).transpose(*axes), base.transpose(axes))
 
-    def test_property(self) -> None:
+    def test_property_t_matches_numpy(self) -> None:
         base = np.arange(6, dtype="float32").reshape(2, 3)
         same(ep.asarray(base).T, base.T)
 
     @pytest.mark.parametrize("axes", [(0,), (0, 0), (0, 2), (0, 1, 2)])
-    def test_not_a_permutation(self, axes: tuple[int, ...]) -> None:
+    def test_transpose_of_other_axes_is_refused(self, axes: tuple[int, ...]) -> None:
         with pytest.raises(ValueError):
             ep.zeros((2, 3), "int8").transpose(axes)
 
@@ -132,13 +132,13 @@ class TestViewAs:
         base = np.zeros((3, 16), dtype=old)
         same(ep.asarray(base).view(new), base.view(new))
 
-    def test_last_axis_decides(self) -> None:
+    def test_dtype_view_needs_a_matching_last_axis(self) -> None:
         with pytest.raises(ValueError, match="no multiple"):
             ep.zeros((3, 5), "uint8").view("int16")
         with pytest.raises(ValueError, match="copy the array first"):
             ep.zeros((4, 4), "uint8").T.view("int16")
 
-    def test_misaligned(self) -> None:
+    def test_misaligned_dtype_view_is_refused(self) -> None:
         base = np.zeros(17, dtype="uint8")
         shifted = ep.asarray(base)[1:] if base.ctypes.data % 8 == 0 else ep.asarray(base)[:16]
         with pytest.raises(ValueError, match="aligned"):
@@ -146,7 +146,7 @@ class TestViewAs:
 
 
 class TestBroadcast:
-    def test_reads_the_same_element(self) -> None:
+    def test_broadcast_repeats_the_element(self) -> None:
         base = np.arange(3, dtype="int32")
         stretched = ep.asarray(base).broadcast_to(2, 3)
         assert stretched.strides == (0, 1)
@@ -155,7 +155,7 @@ class TestBroadcast:
 
 
 class TestRepr:
-    def test_rows_of_nothing_are_not_counted(self) -> None:
+    def test_repr_of_empty_rows_is_short(self) -> None:
         assert repr(ep.empty((10**12, 0), "float32")).startswith(
             "Array([], shape=(1000000000000, 0), "
         )
@@ -187,7 +187,7 @@ class TestRepr:
             "3-d",
         ],
     )
-    def test_values_of_the_host(self, values: np.ndarray, shown: str) -> None:
+    def test_repr_of_host_array_shows_values(self, values: np.ndarray, shown: str) -> None:
         assert repr(ep.asarray(values)) == f"Array({shown}, device=host, kind=host)"
 
     def test_read_only(self) -> None:
@@ -196,12 +196,12 @@ class TestRepr:
             == "Array([97, 98], dtype=uint8, device=host, kind=host, read_only=True)"
         )
 
-    def test_types_without_numbers_show_their_bits(self) -> None:
+    def test_repr_of_other_dtypes_shows_bits(self) -> None:
         assert repr(ep.asarray(b"\x01\xfe").view("float8_e5m2")).startswith(
             "Array([0x01, 0xfe], dtype=float8_e5m2, "
         )
 
-    def test_long_ones_show_their_ends(self) -> None:
+    def test_repr_of_long_array_shows_both_ends(self) -> None:
         place = "dtype=int64, device=host, kind=host)"
         assert repr(ep.asarray(np.arange(1000))).count(",") == 1002, "a thousand are shown whole"
         assert (
@@ -217,7 +217,7 @@ class TestRepr:
 
     @pytest.mark.sycl
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_values_of_a_device_where_the_host_reaches_them(self, kind: str) -> None:
+    def test_repr_of_accessible_memory_shows_values(self, kind: str) -> None:
         array = ep.zeros((2, 2), "float32", device="opencl:cpu", kind=kind)
         ep.fill(array, 2.5)
         assert (
@@ -227,13 +227,13 @@ class TestRepr:
         )
 
     @pytest.mark.sycl
-    def test_shape_alone_where_it_does_not(self) -> None:
+    def test_repr_of_device_memory_shows_shape(self) -> None:
         array = ep.zeros((2, 3), "int8", device="opencl:cpu", kind="device")
         assert repr(array) == "Array(shape=(2, 3), dtype=int8, device=opencl:cpu:0, kind=device)"
 
 
 class TestLifetime:
-    def test_a_view_keeps_the_producer(self) -> None:
+    def test_view_keeps_producer_alive(self) -> None:
         class Producer(bytearray):
             pass
 
@@ -253,7 +253,7 @@ class TestLifetime:
         del array
         assert gone() is None
 
-    def test_a_cycle_through_the_owner_is_collected(self) -> None:
+    def test_cycle_through_owner_is_collected(self) -> None:
         class Producer(bytearray):
             pass
 
@@ -264,6 +264,6 @@ class TestLifetime:
         gc.collect()
         assert gone() is None
 
-    def test_not_instantiable(self) -> None:
+    def test_array_is_not_instantiable(self) -> None:
         with pytest.raises(TypeError):
             ep.Array()

@@ -59,7 +59,7 @@ for call in (matrix.numpy, lambda: ep.asarray([1, 2])):
 
 
 @pytest.mark.parametrize("device", ["host", pytest.param("opencl:cpu", marks=pytest.mark.sycl)])
-def test_arrays_do_without_it(device: str) -> None:
+def test_arrays_work_without_numpy(device: str) -> None:
     program = f"DEVICE = {device!r}\n{PROGRAM}"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False

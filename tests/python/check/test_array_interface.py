@@ -68,12 +68,12 @@ IMPORTERS: dict[str, Any] = importers.shared(
 }
 
 
-def test_every_clause_has_a_breaker() -> None:
+def test_clauses_all_have_a_breaker() -> None:
     assert EXPORTERS.keys() == set(names("array_interface", EXPORT))
     assert IMPORTERS.keys() == set(names("array_interface", IMPORT))
 
 
-def test_a_good_exporter_keeps_them_all() -> None:
+def test_correct_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("array_interface", bent(descr=[("", "<f4")])), {"agrees", "read-only"})
     all_kept(
         of_exporter("array_interface", speaking(ATTRIBUTE, truth, __cuda_array_interface__=truth)),
@@ -87,7 +87,7 @@ def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     hoard.clear()
 
 
-def test_a_good_importer_keeps_them_all() -> None:
+def test_correct_importer_passes_all_clauses() -> None:
     all_kept(of_importer("array_interface", good))
 
 

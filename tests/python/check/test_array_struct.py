@@ -192,12 +192,12 @@ IMPORTERS: dict[str, Any] = {
 }
 
 
-def test_every_clause_has_a_breaker() -> None:
+def test_clauses_all_have_a_breaker() -> None:
     assert EXPORTERS.keys() == set(names("array_struct", EXPORT))
     assert IMPORTERS.keys() == set(names("array_struct", IMPORT))
 
 
-def test_a_good_exporter_keeps_them_all() -> None:
+def test_correct_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("array_struct", bent()), {"agrees", "read-only", "contiguous"})
     all_kept(of_exporter("array_struct", type("Two", (TwoTongues,), {})), {"contiguous"})
     all_kept(of_exporter("array_struct", bent(flags=FLAGS | CONTIGUOUS)), {"agrees", "read-only"})
@@ -213,7 +213,7 @@ def test_non_capsule_is_caught() -> None:
     assert of_exporter("array_struct", NoCapsule)["capsule"].asked == "a PyCapsule"
 
 
-def test_a_good_importer_keeps_them_all() -> None:
+def test_correct_importer_passes_all_clauses() -> None:
     all_kept(of_importer("array_struct", ep.asarray))
 
 

@@ -234,13 +234,13 @@ def exporting(kind: type, raw_buffer: type) -> type:
     return type(kind.__name__, (kind, raw_buffer), {})
 
 
-def test_every_clause_has_a_breaker() -> None:
+def test_clauses_all_have_a_breaker() -> None:
     assert EXPORTERS.keys() == set(names("buffer", EXPORT))
     assert IMPORTERS.keys() == set(names("buffer", IMPORT))
 
 
 @pytest.mark.parametrize("make", [None, transposed, stepped, read_only])
-def test_a_good_exporter_keeps_them_all(
+def test_correct_exporter_passes_all_clauses(
     make: Callable[[], ep.Array] | None, raw_buffer: type
 ) -> None:
     all_kept(
@@ -248,7 +248,7 @@ def test_a_good_exporter_keeps_them_all(
     )
 
 
-def test_one_of_two_protocols_keeps_them_all(raw_buffer: type) -> None:
+def test_exporter_of_two_protocols_passes_all_clauses(raw_buffer: type) -> None:
     all_kept(of_exporter("buffer", exporting(TwoTongues, raw_buffer)))
 
 
@@ -393,7 +393,7 @@ IMPORTERS: dict[str, Any] = {
 }
 
 
-def test_a_good_importer_keeps_them_all() -> None:
+def test_correct_importer_passes_all_clauses() -> None:
     all_kept(of_importer("buffer", ep.asarray), {"suboffsets"})
     all_kept(of_importer("buffer", mending(lambda fields: False)), {"suboffsets"})
 

@@ -264,12 +264,12 @@ EXPORTERS: dict[str, Any] = {
 }
 
 
-def test_every_clause_has_a_breaker() -> None:
+def test_clauses_all_have_a_breaker() -> None:
     assert EXPORTERS.keys() == set(names("c_exchange_api", EXPORT))
     assert IMPORTERS.keys() == set(names("c_exchange_api", IMPORT))
 
 
-def test_a_good_exporter_keeps_them_all() -> None:
+def test_correct_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("c_exchange_api", breaking()), {"agrees", "read-only"})
     all_kept(of_exporter("c_exchange_api", two_tongues({})))
     all_kept(of_exporter("c_exchange_api", chained((1, 2), (1, 1))), {"agrees", "read-only"})
@@ -415,7 +415,7 @@ IMPORTERS: dict[str, Any] = {
 }
 
 
-def test_a_good_importer_keeps_them_all() -> None:
+def test_correct_importer_passes_all_clauses() -> None:
     all_kept(of_importer("c_exchange_api", ep.asarray))
     all_kept(of_importer("c_exchange_api", importing()))
 

@@ -80,7 +80,7 @@ IMPORTERS: dict[str, Any] = importers.shared(4, lambda e: e.get("shape") == (3, 
 ELSEWHERE = {"accessible"}
 
 
-def test_every_clause_has_a_breaker() -> None:
+def test_clauses_all_have_a_breaker() -> None:
     assert EXPORTERS.keys() | ELSEWHERE == set(names("cai", EXPORT))
     assert IMPORTERS.keys() == set(names("cai", IMPORT))
 
@@ -88,7 +88,7 @@ def test_every_clause_has_a_breaker() -> None:
 NONE_ASKED = {"agrees", "read-only", "zero size", "stream", "mask"}
 
 
-def test_a_good_exporter_keeps_them_all() -> None:
+def test_correct_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("cai", bent()), NONE_ASKED)
     all_kept(of_exporter("cai", bent(stream=1, mask=bent()())), NONE_ASKED - {"stream", "mask"})
     all_kept(
@@ -105,19 +105,19 @@ def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     hoard.clear()
 
 
-def test_a_pointer_that_the_driver_does_not_know_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_pointer_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cai, "driver", lambda: Driver(1))
     is_caught(of_exporter("cai", bent()), "accessible")
 
 
-def test_without_a_driver_the_clause_is_not_applicable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clause_without_driver_is_not_applicable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(cai.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
     found = of_exporter("cai", bent())
     assert found["accessible"].found == "this needs a CUDA driver, which is not available here"
 
 
-def test_a_good_importer_keeps_them_all() -> None:
+def test_correct_importer_passes_all_clauses() -> None:
     all_kept(of_importer("cai", good))
 
 

@@ -35,7 +35,7 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
     )
 
 
-def test_the_table_has_every_clause_with_its_source() -> None:
+def test_table_lists_clauses_with_their_sources() -> None:
     done = run("builtins:bytearray(8)")
     assert done.returncode == 0, done.stderr
     clauses = [clause for clause in every_clause() if clause.id.startswith("buffer.export.")]
@@ -94,7 +94,7 @@ def test_clauses_are_chosen_by_patterns(tmp_path: Path) -> None:
     ]
 
 
-def test_the_side_can_be_said() -> None:
+def test_side_option_selects_importer() -> None:
     done = run(
         "builtins:bytearray",
         "--as",
@@ -136,13 +136,13 @@ def test_the_side_can_be_said() -> None:
         (("builtins:memoryview", "--device", "cuda:77"), "--device: no device matches 'cuda:77'"),
     ],
 )
-def test_nothing_to_check_exits_with_status_2(arguments: tuple[str, ...], words: str) -> None:
+def test_empty_selection_exits_with_status_2(arguments: tuple[str, ...], words: str) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert words in done.stderr
 
 
-def test_the_list_has_all_clauses() -> None:
+def test_list_option_prints_all_clauses() -> None:
     done = run("--list")
     assert done.returncode == 0
     assert [line.split("  ")[0] for line in done.stdout.splitlines()[2:]] == [
@@ -150,7 +150,7 @@ def test_the_list_has_all_clauses() -> None:
     ]
 
 
-def test_each_clause_has_a_unique_name_a_sentence_and_a_source() -> None:
+def test_clauses_have_unique_name_sentence_and_source() -> None:
     clauses = every_clause()
     assert len({clause.id for clause in clauses}) == len(clauses)
     for clause in clauses:

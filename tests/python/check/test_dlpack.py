@@ -360,7 +360,7 @@ def cases(breakers: dict[str, Any]) -> list[Any]:
     ]
 
 
-def test_every_clause_has_a_breaker() -> None:
+def test_clauses_all_have_a_breaker() -> None:
     assert EXPORTERS.keys() | ELSEWHERE == set(names("dlpack", EXPORT))
     assert IMPORTERS.keys() == set(names("dlpack", IMPORT))
 
@@ -376,7 +376,7 @@ ON_HOST = {
 }
 
 
-def test_a_good_exporter_keeps_them_all() -> None:
+def test_correct_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("dlpack", Good), ON_HOST)
     all_kept(of_exporter("dlpack", TwoTongues), ON_HOST - {"agrees", "read-only"})
     all_kept(
@@ -399,7 +399,7 @@ def test_good_device_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("dlpack", OnDevice), unasked | {"host device", "host view"})
 
 
-def test_one_written_by_hand_keeps_them_too() -> None:
+def test_handwritten_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("dlpack", HandMade), ON_HOST | {"copy=True"})
 
 
@@ -409,7 +409,7 @@ def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     hoard.clear()
 
 
-def test_an_unconsumed_capsule_that_frees_nothing_is_caught() -> None:
+def test_unconsumed_capsule_that_leaks_is_caught() -> None:
     is_caught(
         of_exporter("dlpack", NeverFrees), "unconsumed capsule", {"references"}, perhaps={"leak"}
     )
@@ -650,7 +650,7 @@ IMPORTERS: dict[str, Any] = {
 }
 
 
-def test_a_good_importer_keeps_them_all() -> None:
+def test_correct_importer_passes_all_clauses() -> None:
     all_kept(of_importer("dlpack", ep.from_dlpack))
     all_kept(of_importer("dlpack", importing()))
 

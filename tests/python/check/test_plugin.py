@@ -24,7 +24,7 @@ def run(pytester: pytest.Pytester, source: str, *arguments: str) -> pytest.RunRe
     return pytester.runpytest_subprocess(*arguments)
 
 
-def test_a_named_target_has_a_test_for_each_clause(pytester: pytest.Pytester) -> None:
+def test_named_target_has_a_test_for_each_clause(pytester: pytest.Pytester) -> None:
     done = run(
         pytester,
         """
@@ -76,7 +76,7 @@ def test_broken(clause):
     )
 
 
-def test_an_importer_at_hand(pytester: pytest.Pytester) -> None:
+def test_importer_object_has_a_test_for_each_clause(pytester: pytest.Pytester) -> None:
     done = run(
         pytester,
         """
@@ -146,7 +146,7 @@ def test_mark_without_a_target_is_an_error(
 
 
 @pytest.mark.parametrize("target", ['"builtins:len"', "len"])
-def test_an_importer_that_takes_nothing_fails(pytester: pytest.Pytester, target: str) -> None:
+def test_importer_of_no_protocol_fails(pytester: pytest.Pytester, target: str) -> None:
     done = run(
         pytester,
         f"\n@pytest.mark.conformance({target}, protocols='cai')\ndef test_it(clause):\n    "

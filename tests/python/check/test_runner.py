@@ -55,7 +55,7 @@ def test_crash_fails_only_its_clause(module: Write) -> None:
     assert result.counts()["buffer"] == {"passed": 23, "failed": 1, "not applicable": 1}
 
 
-def test_a_deleter_that_needs_the_gil_is_caught(module: Write) -> None:
+def test_deleter_that_needs_the_gil_is_caught(module: Write) -> None:
     module(
         """
         import ctypes
@@ -91,7 +91,7 @@ def test_a_deleter_that_needs_the_gil_is_caught(module: Write) -> None:
     }
 
 
-def test_a_hang_fails_the_clause(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hang_fails_the_clause(module: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "PATIENCE", 3.0)
     module(
         """
@@ -183,7 +183,7 @@ def test_failed_target_is_reported_with_the_reason(module: Write, target: str, w
     assert words in str(refusal.value)
 
 
-def test_an_object_is_no_importer() -> None:
+def test_object_as_importer_is_refused() -> None:
     with pytest.raises(TargetError, match="cannot be called"):
         resolve("builtins:bytearray(4)", IMPORT)
 
@@ -200,7 +200,7 @@ def test_an_object_is_no_importer() -> None:
         ("functools:partial(bytes, 4)", EXPORT, True),
     ],
 )
-def test_the_side_is_seen_by_itself(target: str, side: str, repeatable: bool) -> None:
+def test_side_of_target_is_detected(target: str, side: str, repeatable: bool) -> None:
     found = resolve(target)
     assert (found.side, found.repeatable) == (side, repeatable)
 

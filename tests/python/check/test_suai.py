@@ -196,12 +196,12 @@ class QueueCapsuleOnce:
 SUAI_EXPORTS, SUAI_IMPORTS = names("suai", EXPORT), names("suai", IMPORT)
 
 
-def test_every_clause_has_a_breaker() -> None:
+def test_clauses_all_have_a_breaker() -> None:
     assert export_breakers().keys() == set(SUAI_EXPORTS)
     assert import_breakers().keys() == set(SUAI_IMPORTS)
 
 
-def test_a_good_exporter_keeps_them_all() -> None:
+def test_correct_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("suai", bent()), {"agrees", "read-only"})
     all_kept(of_exporter("suai", speaking(ATTRIBUTE, truth, __array_interface__=other_truth)))
     all_kept(of_exporter("suai", bent(offset=MISSING)), {"agrees", "read-only", "offset"})
@@ -213,7 +213,7 @@ def test_violating_exporter_fails_its_clause(name: str) -> None:
     hoard.clear()
 
 
-def test_a_good_importer_keeps_them_all() -> None:
+def test_correct_importer_passes_all_clauses() -> None:
     all_kept(of_importer("suai", ep.asarray, "opencl:cpu"))
 
 
@@ -223,6 +223,6 @@ def test_violating_importer_fails_its_clause(name: str) -> None:
     hoard.clear()
 
 
-def test_on_the_host_nothing_is_applicable() -> None:
+def test_clauses_on_host_are_not_applicable() -> None:
     found = of_importer("suai", ep.asarray)
     assert {outcome.status for outcome in found.values()} == {"not applicable"}

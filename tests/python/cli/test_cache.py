@@ -81,7 +81,7 @@ def test_source_with_includes_is_not_cached(place, tmp_path):
 
 @pytest.mark.host
 @pytest.mark.parametrize("form", ['#include"{}"', '# include "{}"', "#include <{}>"])
-def test_a_header_that_was_edited_is_read_again_by_the_host(place, tmp_path, form):
+def test_edited_header_is_read_again_by_host(place, tmp_path, form):
     header = tmp_path / "by.h"
     source = form.format(header) + SOURCE.replace("+= 1", "+= BY")
     numbers = array.array("i", [0])
@@ -182,7 +182,7 @@ def test_compiler_headers_are_cached_unless_cpath_is_set(place, tmp_path, monkey
 
 
 @pytest.mark.host
-def test_a_damaged_entry_is_compiled_again(place):
+def test_damaged_entry_is_compiled_again(place):
     ep.Program(SOURCE, "host")
     (kept,) = code_cache.kept("host")
     kept.write_bytes(kept.read_bytes()[:-100])
@@ -218,7 +218,7 @@ def test_binaries_of_opencl_are_kept_and_right(place):
 @pytest.mark.parametrize(
     "form", ['#include "{}"', '# include "{}"', '%:include "{}"', "#include <{}>"]
 )
-def test_a_header_that_was_edited_is_read_again_by_opencl(place, tmp_path, form):
+def test_edited_header_is_read_again_by_opencl(place, tmp_path, form):
     header = tmp_path / "by.h"
     source = form.format(header) + "\nkernel void more(global int *data) { data[0] += BY; }"
     numbers = ep.zeros(1, "int32", device="opencl:cpu", kind="shared")
@@ -228,7 +228,7 @@ def test_a_header_that_was_edited_is_read_again_by_opencl(place, tmp_path, form)
     assert memoryview(numbers).tolist() == [21]
 
 
-def test_every_backend_has_its_kind():
+def test_backends_all_have_a_kind():
     kind_of = {"sycl": "opencl"}
     assert {kind_of.get(name, name) for name, _, _ in _core.backends()} <= set(code_cache.KINDS)
 
@@ -253,7 +253,7 @@ def test_world_writable_folder_is_no_cache(place):
 
 
 @pytest.mark.host
-def test_other_processes_write_and_remove_files_meanwhile(place, monkeypatch):
+def test_files_of_other_processes_are_tolerated(place, monkeypatch):
     ep.Program(SOURCE, "host")
     (kept,) = code_cache.kept("host")
     written = kept.with_name(kept.name + ".a1b2c3")
@@ -357,7 +357,7 @@ class TestUnwritable:
             monkeypatch.delenv(name, raising=False)
         assert "ENTREPOT_CACHE_DIR, XDG_CACHE_HOME and HOME are not set" in run()
 
-    def test_filter_makes_it_an_error(self, tmp_path):
+    def test_warning_filter_raises_error(self, tmp_path):
         (tmp_path / "file").write_text("")
         done = subprocess.run(
             [sys.executable, "-c", UNWRITABLE.replace('"always"', '"error", ep.EntrepotWarning')],
@@ -370,7 +370,7 @@ class TestUnwritable:
             "entrepot.EntrepotWarning: compiled code cannot be kept in "
         )
 
-    def test_filter_silences_it(self, tmp_path):
+    def test_warning_filter_silences_warning(self, tmp_path):
         (tmp_path / "file").write_text("")
         done = subprocess.run(
             [sys.executable, "-c", UNWRITABLE.replace('"always"', '"ignore", ep.EntrepotWarning')],
@@ -380,7 +380,7 @@ class TestUnwritable:
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
 
-    def test_the_command_says_so(self, unwritable, monkeypatch):
+    def test_command_reports_unwritable_folder(self, unwritable, monkeypatch):
         folder, reason = unwritable
         monkeypatch.setenv("ENTREPOT_CACHE_DIR", str(folder))
         (said,) = [

@@ -43,7 +43,7 @@ def test_help_names_every_command_and_the_statuses():
 
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
-def test_every_command_has_help(command):
+def test_command_has_help(command):
     done = run(command, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: entrepot {command}")
@@ -95,7 +95,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return [{headers[column].strip(): line[column].strip() for column in columns} for line in lines]
 
 
-def test_devices_tells_what_each_can_do():
+def test_devices_lists_properties():
     rows = rows_of(run("devices").stdout)
     assert [row["device"] for row in rows] == [str(device) for device in ep.devices()]
     for row, device in zip(rows, ep.devices(), strict=True):
@@ -134,7 +134,7 @@ def test_closed_output_pipe_is_no_error():
     assert process.returncode == 128 + 13
 
 
-def test_the_installed_script_is_the_same():
+def test_installed_script_prints_version():
     script = Path(sys.executable).with_name("entrepot")
     if not script.exists():
         pytest.skip("entrepot was not installed by pip into this environment")

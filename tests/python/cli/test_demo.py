@@ -16,7 +16,7 @@ from entrepot import demo
 MODULES = {"jnp": "jax"}  # of the demo's short names
 
 
-def test_nothing_is_copied_and_it_says_so():
+def test_demo_reports_zero_copies():
     done = subprocess.run(
         [sys.executable, "-m", "entrepot", "demo"],
         capture_output=True,
@@ -35,7 +35,7 @@ ROW = re.compile(
 )
 
 
-def test_every_installed_library_exports_and_imports(capsys):
+def test_installed_libraries_export_and_import(capsys):
     assert demo.main() == 0
     rows = {row["what"] for row in map(ROW.match, capsys.readouterr().out.splitlines()) if row}
     there = [
@@ -74,11 +74,11 @@ def outcome_of(call, ours):
     return demo.attempt(demo.HandOver(source, ours, demo.Way("", call)))
 
 
-def test_a_view_passes(ours):
+def test_view_passes(ours):
     assert not outcome_of(ep.asarray, ours).failed
 
 
-def test_a_copy_is_seen(ours, capsys, monkeypatch):
+def test_copy_is_detected(ours, capsys, monkeypatch):
     outcome = outcome_of(lambda x: ep.asarray(array.array("f", x)), ours)
     assert outcome.copied and outcome.write_seen is False
     row = demo.HandOver(
@@ -91,7 +91,7 @@ def test_a_copy_is_seen(ours, capsys, monkeypatch):
     assert "1 of " in out.splitlines()[-1]
 
 
-def test_a_missed_write_is_seen(ours):
+def test_missed_write_is_detected(ours):
     stale = demo.Party(ours.name, ours.make, ours.address, ours.write, lambda view: 0.0)
     outcome = outcome_of(ep.asarray, stale)
     assert outcome.write_seen is False and outcome.failed

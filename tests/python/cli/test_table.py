@@ -18,13 +18,13 @@ def test_piped_table_is_aligned_and_markup_is_literal(capsys):
     )  # fmt: skip
 
 
-def test_without_rich_it_is_the_same(capsys, monkeypatch):
+def test_table_without_rich_is_plain_text(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
     _table.show(HEADERS, ROWS)
     assert capsys.readouterr().out.startswith("name    what\n------")
 
 
-def test_in_a_narrow_terminal_cells_are_folded_and_not_cut(capsys, monkeypatch):
+def test_narrow_terminal_folds_cells(capsys, monkeypatch):
     pytest.importorskip("rich")
     for name, value in {"FORCE_COLOR": "1", "NO_COLOR": "1", "COLUMNS": "20"}.items():
         monkeypatch.setenv(name, value)

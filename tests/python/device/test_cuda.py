@@ -73,7 +73,7 @@ class TestDevice:
         assert device.can_access(device)
         assert device.partitions == []
 
-    def test_the_command_lists_it(self):
+    def test_devices_command_lists_cuda(self):
         done = subprocess.run(
             [sys.executable, "-m", "entrepot", "devices"],
             capture_output=True,
@@ -91,7 +91,7 @@ class TestLaunch:
         program.kernel("axpy")[64, 16](y, x, np.float32(2)).wait()
         np.testing.assert_array_equal(values(y), 1 + 2 * np.arange(64, dtype="float32"))
 
-    def test_a_struct_by_value(self, program, kind):
+    def test_struct_is_passed_by_value(self, program, kind):
         class Recipe(ctypes.Structure):
             _fields_ = (("add", ctypes.c_int), ("times", ctypes.c_short))
 
@@ -118,7 +118,7 @@ class TestRange:
         rows, columns = np.indices((6, 9))
         np.testing.assert_array_equal(values(out), 1000 * rows + columns)
 
-    def test_range_matches_the_hosts(self, program):
+    def test_range_matches_host_backend(self, program):
         host = ep.Program(
             """extern "C" void places(const long long *range, void *const *arguments) {
                    int *out = (int *)arguments[0];
@@ -149,12 +149,12 @@ class TestRange:
             source = 'extern "C" void f(const long long *range, void *const *arguments) {}'
             ep.Program(source, "host").kernel("f")[4](cooperative=True)
 
-    def test_groups_may_work_together(self, program):
+    def test_cooperative_groups_synchronise(self, program):
         out = ep.zeros((2, 64), "int32", device="cuda:0")
         program.kernel("places")[(2, 64), (1, 32)](out, cooperative=True).wait()
         assert values(out)[1, 63] == 1063
 
-    def test_groups_of_a_cluster_know_each_other(self):
+    def test_groups_have_the_requested_cluster_size(self):
         source = """extern "C" __global__ void rank(unsigned *out) {
             unsigned rank = 0, size = 0;
         #if __CUDA_ARCH__ >= 900
@@ -188,7 +188,7 @@ class TestProgram:
         assert kernel.num_arguments is None
         assert program.dialect == "cuda"
 
-    def test_a_refused_source_carries_the_log(self):
+    def test_error_of_refused_source_has_the_log(self):
         with pytest.raises(ep.KernelError, match=r"nonsense.*undefined"):
             ep.Program("__global__ void bad() { nonsense; }", "cuda:0")
 
@@ -196,7 +196,7 @@ class TestProgram:
         with pytest.raises(ep.KernelError, match=r"no kernel \"thrice\"; it has: .*axpy"):
             program.kernel("thrice")
 
-    def test_arguments_of_another_size_are_refused_by_number(self, program):
+    def test_argument_of_other_size_is_refused(self, program):
         y = ep.zeros(4, "float32", device="cuda:0")
         with pytest.raises(ep.KernelError, match=r"argument 2 .* has 4 bytes, and 8 were given"):
             program.kernel("axpy")[4](y, y, np.float64(2))
@@ -243,7 +243,7 @@ class TestOrder:
         end.wait()
         assert 1e-3 < start.seconds_until(end) < 10
 
-    def test_every_thread_may_work(self, program):
+    def test_threads_work_at_once(self, program):
         wrong = []
 
         def work(number: int) -> None:
@@ -274,7 +274,7 @@ def fresh(code: str) -> str:
 
 
 class TestFork:
-    def test_a_child_is_refused_with_the_reason(self):
+    def test_forked_child_is_refused(self):
         out = fresh(
             "import os, entrepot as ep\n"
             "queue = ep.Queue('cuda:0'); array = ep.zeros(4, 'int32', queue=queue); queue.wait()\n"
@@ -316,7 +316,7 @@ class TestTwoDevices:
         ep.copy(columns.T, here.reshape(2, 500)).wait()
         np.testing.assert_array_equal(values(columns), numbers.reshape(2, 500).T)
 
-    def test_a_copy_waits_for_the_other_device(self, program):
+    def test_copy_waits_for_other_device(self, program):
         data = ep.zeros(2, "int32", device="cuda:0")
         program.kernel("slow")[1](data, np.int64(100_000_000))
         assert values(data.to("cuda:1"))[0] == 42
@@ -331,7 +331,7 @@ class TestTwoDevices:
             with pytest.raises(ep.KernelError, match="compute follows data"):
                 launch(y, x, np.float32(2))
 
-    def test_each_has_a_pool_of_its_own(self):
+    def test_devices_have_separate_pools(self):
         with ep.memory.use_resource(ep.memory.pool()) as pool:
             here, there = (ep.empty(1000, "uint8", device=f"cuda:{number}") for number in (0, 1))
             assert (str(here.device), str(there.device)) == ("cuda:0", "cuda:1")
@@ -344,7 +344,7 @@ class TestTwoDevices:
         assert pool is not None
 
     @pytest.mark.torch
-    def test_the_callers_current_device_stays(self):
+    def test_current_device_of_caller_is_unchanged(self):
         import torch
 
         for current in (0, 1):
@@ -356,7 +356,7 @@ class TestTwoDevices:
 
 @pytest.mark.torch
 class TestBesideTorch:
-    def test_its_device_and_context_stay_current(self, program):
+    def test_device_and_stream_of_torch_stay_current(self, program):
         import torch
 
         before = torch.zeros(4, device="cuda")
@@ -369,7 +369,7 @@ class TestBesideTorch:
         assert (before + 1).sum().item() == 4
 
 
-class TestWithoutACompiler:
+class TestWithoutCompiler:
     def test_strided_copies_and_fills_need_no_nvrtc(self):
         """Their kernels are shipped as PTX: a process that launches them has not opened NVRTC."""
         out = fresh(

@@ -94,7 +94,7 @@ def test_missing_device_error_has_the_reason(driver):
     assert "cuda: cuInit of" in said
 
 
-def test_the_rest_works_without_it(driver):
+def test_host_works_without_cuda(driver):
     library = driver(STUB.format(code=100, name="NO_DEVICE"))
     assert "host" in reason_with(
         library, "import entrepot as ep; print(*ep.devices()); ep.zeros(3, 'int8', device='host')"
@@ -104,7 +104,7 @@ def test_the_rest_works_without_it(driver):
 @pytest.mark.skipif(
     any(str(device).startswith("cuda") for device in ep.devices()), reason="there is a CUDA device"
 )
-def test_without_a_driver_the_library_is_named():
+def test_missing_driver_is_named():
     if Path("/proc/driver/nvidia").exists():
         pytest.skip("there is a driver, and its reason is its own")
     assert "NVIDIA's driver is not installed (libcuda.so.1:" in reason_with(None)

@@ -16,7 +16,7 @@ def cpu() -> ep.Device:
 
 
 @pytest.mark.parametrize("device", ep.devices(), ids=str)
-class TestEveryDevice:
+class TestDevice:
     def test_device_describes_itself(self, device):
         assert device.filter_string == device.get_filter_string() == str(device)
         assert device.name
@@ -31,7 +31,7 @@ class TestEveryDevice:
         assert len(device.max_work_item_sizes3d) == 3
         assert device.has_aspect_usm_host_allocations
 
-    def test_its_context_and_queue_are_always_the_same(self, device):
+    def test_default_context_and_queue_are_unique(self, device):
         assert device.queue == device.queue
         assert device.context == device.queue.context == device.sycl_context
         assert device.queue.device == device == device.sycl_device
@@ -41,7 +41,7 @@ class TestEveryDevice:
         assert hash(device.queue) == hash(device.queue)
         assert hash(device.context) == hash(device.queue.sycl_context)
 
-    def test_a_root_device_has_no_parent(self, device):
+    def test_root_device_has_no_parent(self, device):
         assert device.parent_device is None
         assert device.get_unpartitioned_parent_device() == device
 
@@ -53,7 +53,7 @@ class TestEveryDevice:
         assert gone() is None
 
 
-def test_the_host_has_no_sycl_object():
+def test_host_has_no_sycl_object():
     host = ep.device("host")
     for ask in (
         host.addressof_ref,
@@ -67,7 +67,7 @@ def test_the_host_has_no_sycl_object():
             ask()
 
 
-def test_a_device_is_not_equal_to_other_things():
+def test_device_is_not_equal_to_other_objects():
     host = ep.device("host")
     assert host != "host"
     assert host != None  # noqa: E711
@@ -76,7 +76,7 @@ def test_a_device_is_not_equal_to_other_things():
 
 @pytest.mark.sycl
 class TestSubDevices:
-    def test_equally(self, cpu):
+    def test_sub_devices_of_equal_size_have_the_parent(self, cpu):
         halves = cpu.sub_devices(equally=max(1, cpu.max_compute_units // 2))
         assert len(halves) >= 2
         assert len({str(half) for half in halves}) == len(halves)
@@ -85,7 +85,7 @@ class TestSubDevices:
             assert str(half).startswith("opencl:cpu:0/")
             assert ep.device(str(half)) == half
 
-    def test_by_counts(self, cpu):
+    def test_sub_devices_by_counts_have_the_units(self, cpu):
         (one,) = cpu.sub_devices(counts=[1])
         assert one.max_compute_units == 1
 

@@ -76,7 +76,7 @@ def content(array: ep.Array) -> set[int]:
 
 
 @every_mode
-class TestWhatIsCaptured:
+class TestCapturedWork:
     def test_launches_copies_and_fills_run_with_the_graph(
         self, mode: int, stream: Stream, queue: ep.Queue, add: Any
     ) -> None:
@@ -152,7 +152,7 @@ class TestWhatIsCaptured:
         assert content(a) == {6}
         assert not other.is_captured
 
-    def test_the_arrays_order_queues_of_one_capture(
+    def test_arrays_order_queues_of_one_capture(
         self, mode: int, stream: Stream, queue: ep.Queue, add: Any
     ) -> None:
         a, b, other = numbers(1), numbers(2), ep.Queue(DEVICE)
@@ -164,7 +164,7 @@ class TestWhatIsCaptured:
         graph.run(stream)
         assert (content(a), content(b)) == ({8}, {5})
 
-    def test_work_from_before_is_waited_for(
+    def test_capture_waits_for_earlier_work(
         self, mode: int, stream: Stream, queue: ep.Queue, add: Any
     ) -> None:
         a, b, before = ep.zeros(2, "int32", device=DEVICE), numbers(0, size=2), ep.Queue(DEVICE)
@@ -175,7 +175,7 @@ class TestWhatIsCaptured:
         graph.run(stream)
         assert values(b)[0] == cuda_kernels.RESULT
 
-    def test_work_outside_neither_waits_nor_is_captured(
+    def test_work_outside_capture_runs_immediately(
         self, mode: int, stream: Stream, queue: ep.Queue, add: Any
     ) -> None:
         a, b, other = numbers(1), numbers(0), ep.Queue(DEVICE)
@@ -235,9 +235,7 @@ class TestMemory:
         del others
         assert settles(lambda: counted.current_bytes == 0)
 
-    def test_the_graph_keeps_arrays_owners_and_kernels(
-        self, stream: Stream, queue: ep.Queue
-    ) -> None:
+    def test_graph_keeps_arrays_and_kernels_alive(self, stream: Stream, queue: ep.Queue) -> None:
         held, b = numbers(5), numbers(0)
         owner = Owner(held)
         gone = weakref.ref(owner)
@@ -329,8 +327,10 @@ REFUSED = {
 }
 
 
-class TestWhatIsNot:
-    def test_sharing_what_a_captured_queue_writes(self, stream: Stream, queue: ep.Queue) -> None:
+class TestNotCaptured:
+    def test_sharing_array_written_by_capture_is_refused(
+        self, stream: Stream, queue: ep.Queue
+    ) -> None:
         with memory.use_resource(memory.shareable()):
             array = numbers(1)
         with capture(stream) as graph:
@@ -342,7 +342,9 @@ class TestWhatIsNot:
 
     @pytest.mark.two_cuda
     @every_mode
-    def test_a_copy_between_two_devices(self, mode: int, stream: Stream, queue: ep.Queue) -> None:
+    def test_copy_between_devices_is_refused(
+        self, mode: int, stream: Stream, queue: ep.Queue
+    ) -> None:
         here, there = numbers(1), ep.full(100, 0, "int32", device="cuda:1")
         there.queue.wait()
         with capture(stream, mode) as graph:
@@ -366,7 +368,7 @@ class TestWhatIsNot:
         graph.run(stream)
         assert content(a) == {3}
 
-    def test_events_of_other_captures(self, stream: Stream, queue: ep.Queue) -> None:
+    def test_event_of_other_capture_is_refused(self, stream: Stream, queue: ep.Queue) -> None:
         second = Stream()
         other = ep.Queue(second)
         with capture(stream, cuda_graphs.RELAXED) as graph:
@@ -424,7 +426,7 @@ def other_things() -> None:
     gc.collect()
 
 
-class TestWhatOthersCapture:
+class TestCaptureByOthers:
     @every_mode
     def test_sharing_and_opening_other_memory(
         self, mode: int, stream: Stream, queue: ep.Queue
@@ -476,7 +478,7 @@ class TestWhatOthersCapture:
         assert settles(lambda: counted.current_bytes == 0)
 
 
-class TestAfterAnAbortedCapture:
+class TestAbortedCapture:
     @pytest.fixture
     def aborted(self, stream: Stream, queue: ep.Queue) -> Iterator[ep.Array]:
         array = numbers(1)
@@ -492,7 +494,7 @@ class TestAfterAnAbortedCapture:
         assert graph.status != 0
         return array
 
-    def test_everything_works(
+    def test_queue_works_after_aborted_capture(
         self, aborted: ep.Array, stream: Stream, queue: ep.Queue, add: Any
     ) -> None:
         assert content(aborted) == {1}
@@ -511,7 +513,7 @@ class TestTorch:
     def torch(self) -> Any:
         return pytest.importorskip("torch")
 
-    def test_tensors_and_arrays_go_over_in_a_graph(self, torch: Any, add: Any) -> None:
+    def test_torch_and_entrepot_work_in_one_graph(self, torch: Any, add: Any) -> None:
         array = numbers(1)
         tensor = torch.zeros(100, dtype=torch.int32, device="cuda")
         torch.cuda.synchronize()
@@ -535,7 +537,7 @@ class TestTorch:
         torch.cuda.synchronize()
         assert (content(array), tensor.unique().tolist()) == ({3}, [49])
 
-    def test_unknown_capturing_stream_is_left_alone(self, torch: Any) -> None:
+    def test_capture_of_unknown_stream_is_unaffected(self, torch: Any) -> None:
         tensor = torch.zeros(100, dtype=torch.int32, device="cuda")
         ep.asarray(tensor)
         torch.cuda.synchronize()
@@ -551,7 +553,7 @@ class TestTorch:
 @pytest.mark.cupy
 @pytest.mark.parametrize("non_blocking", [False, True], ids=["blocking", "non-blocking"])
 class TestCupy:
-    def test_arrays_go_over_in_a_graph(self, non_blocking: bool, add: Any) -> None:
+    def test_cupy_and_entrepot_work_in_one_graph(self, non_blocking: bool, add: Any) -> None:
         import cupy
 
         array, stream = numbers(1), cupy.cuda.Stream(non_blocking=non_blocking)

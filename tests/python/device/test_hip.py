@@ -30,7 +30,7 @@ def values_of(array):
     return np.asarray(array.copy_to_host())
 
 
-def test_the_device_says_what_it_is(device):
+def test_device_has_hip_properties(device):
     assert str(device) == "hip:0"
     assert ep.device(str(device)) == device
     assert device.backend == "hip"
@@ -38,7 +38,7 @@ def test_the_device_says_what_it_is(device):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_values_come_back(device, kind):
+def test_round_trip_keeps_values(device, kind):
     import numpy as np
 
     values = np.arange(10_000, dtype="float32")
@@ -67,7 +67,7 @@ def test_strided_copies_and_fills_match_numpy(device, dtype):
     assert (values_of(array) == values).all()
 
 
-def test_rows_go_over_in_one_copy(device):
+def test_strided_rows_are_copied(device):
     import numpy as np
 
     wide = np.arange(300 * 2048, dtype="float32").reshape(300, 2048)
@@ -89,7 +89,7 @@ template <class T> __global__ void add(T *x, T what) {
 """
 
 
-def test_a_program_in_hip_runs(device):
+def test_hip_program_runs(device):
     import numpy as np
 
     program = ep.Program(SCALE, device, dialect="hip")
@@ -152,7 +152,7 @@ def test_cai_describes_the_memory(device):
     assert interface["stream"] is None
 
 
-def test_cai_belongs_to_the_driver_that_knows_the_pointer(device):
+def test_cai_pointer_selects_the_driver(device):
     class Described:
         def __init__(self, array):
             self.__cuda_array_interface__ = array.__cuda_array_interface__
@@ -177,7 +177,7 @@ def test_memory_of_the_host_is_read_in_place(device):
     assert (values_of(array) == 3).all()
 
 
-def test_a_queue_waits_for_another(device):
+def test_queue_waits_for_other_queue(device):
     import numpy as np
 
     first, second = ep.Queue(device), ep.Queue(device)

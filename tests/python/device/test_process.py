@@ -60,7 +60,7 @@ print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
 """)
         assert out == "[] False False False"
 
-    def test_a_variable_that_is_set_stays(self):
+    def test_variable_of_the_user_is_unchanged(self):
         code = "import os, entrepot; print(os.environ['OCL_ICD_FILENAMES'])"
         assert run(code, OCL_ICD_FILENAMES="/mine.so") == "/mine.so"
 
@@ -68,7 +68,7 @@ print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
         code = "import os, entrepot; print(os.environ.get('OCL_ICD_FILENAMES'))"
         assert run(code, OCL_ICD_FILENAMES=None, ENTREPOT_OPENCL_CPU="0") == "None"
 
-    def test_an_unknown_default_device_is_named_with_its_variable(self):
+    def test_unknown_default_device_names_the_variable(self):
         code = "import entrepot as ep\ntry: ep.device()\nexcept ValueError as error: print(error)"
         assert run(code, ENTREPOT_DEVICE="metal").startswith(
             "ENTREPOT_DEVICE: 'metal' is no device selector"
@@ -82,7 +82,7 @@ print(sorted(heavy), "libsycl" in maps, "libOpenCL" in maps, "libcuda" in maps)
 
 @pytest.mark.sycl
 class TestFindingTheDevice:
-    def test_no_variable_is_needed(self):
+    def test_opencl_is_found_without_variables(self):
         assert "opencl:cpu:0" in run(f"import entrepot as ep; {LISTED}", OCL_ICD_FILENAMES=None)
 
     @pytest.mark.dpctl
@@ -95,7 +95,7 @@ class TestFindingTheDevice:
 
     @pytest.mark.dpctl
     @pytest.mark.parametrize("first", ["dpctl", "entrepot"])
-    def test_there_is_one_runtime(self, first):
+    def test_sycl_runtime_is_loaded_once(self, first):
         out = run(
             f"""
 import {first}, entrepot as ep, dpctl
@@ -114,7 +114,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         )
         assert "the platforms were listed and none found, probably before it was set" in out
 
-    def test_a_switched_off_device_is_named(self):
+    def test_disabled_cpu_device_is_named(self):
         out = run(
             "import entrepot._core as core; print(dict((name, reason) for name, _, reason in "
             "core.backends())['sycl'])",
@@ -163,7 +163,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert out == "[('sycl', False, 'the driver is having a bad day')]"
 
     @pytest.mark.parametrize("name", ["libsycl.so.8", "libsycl.so.7"])
-    def test_another_generation_is_refused_by_name(self, tmp_path, name):
+    def test_other_sycl_generation_is_refused(self, tmp_path, name):
         source = tmp_path / "other.c"
         source.write_text("int other_generation;\n")
         library = tmp_path / name
@@ -233,7 +233,7 @@ class TestCommand:
         )
         assert "host" in out
 
-    def test_an_unknown_command_is_refused(self):
+    def test_unknown_command_is_refused(self):
         done = entrepot("nonsense")
         assert done.returncode == 2
         assert "nonsense" in done.stderr

@@ -26,14 +26,14 @@ class TestOpenCl:
         assert "twice" in repr(kernel)
         assert "opencl-c" in repr(program)
 
-    def test_bytes_are_a_source_too(self):
+    def test_bytes_are_accepted_as_source(self):
         assert ep.Program(OPENCL.encode(), "opencl:cpu").kernel("twice").name == "twice"
 
-    def test_a_refused_source_carries_the_log(self):
+    def test_error_of_refused_source_has_the_log(self):
         with pytest.raises(ep.KernelError, match=r"undeclared|unknown type|error"):
             ep.Program("kernel void bad() { nonsense }", "opencl:cpu")
 
-    def test_a_missing_kernel_is_named(self):
+    def test_missing_kernel_is_named(self):
         with pytest.raises(ep.KernelError, match="thrice"):
             ep.Program(OPENCL, "opencl:cpu").kernel("thrice")
 
@@ -42,13 +42,13 @@ class TestOpenCl:
             ep.Program(OPENCL, "opencl:cpu", dialect="ptx")
 
 
-def test_an_unknown_dialect_is_a_value_error():
+def test_unknown_dialect_is_a_value_error():
     with pytest.raises(ValueError, match=r"'opencl-c'.*not 'fortran'"):
         ep.Program("", "host", dialect="fortran")
 
 
 @pytest.mark.parametrize("wrong", [None, 3, ["x"]])
-def test_a_source_is_text_or_bytes(wrong):
+def test_source_of_other_type_is_refused(wrong):
     with pytest.raises(TypeError, match="source: a str or bytes"):
         ep.Program(wrong, "host")
 

@@ -51,8 +51,8 @@ class Wrapper:
 
 
 @pytest.mark.parametrize("device", ep.devices(), ids=str)
-class TestEveryQueue:
-    def test_each_is_a_new_one_in_order(self, device):
+class TestQueue:
+    def test_queue_is_new_and_in_order(self, device):
         queue = ep.Queue(device)
         assert queue != ep.Queue(device)
         assert queue == queue
@@ -62,7 +62,7 @@ class TestEveryQueue:
         assert queue.context == device.context
         assert str(device) in repr(queue)
 
-    def test_an_idle_queue_waits_for_nothing(self, device):
+    def test_idle_queue_does_not_wait(self, device):
         queue = ep.Queue(str(device))
         queue.wait()
         assert queue.is_idle
@@ -72,7 +72,7 @@ class TestEveryQueue:
         queue.wait_for(event)
         assert "done" in repr(event)
 
-    def test_a_queue_waits_for_another_or_itself(self, device):
+    def test_queue_waits_for_other_queue_or_itself(self, device):
         first, second = ep.Queue(device), ep.Queue(device)
         array = ep.zeros(64, "int32", queue=first)
         assert second.wait_for(first) is None
@@ -88,7 +88,7 @@ class TestEveryQueue:
         with pytest.raises(TypeError, match="an event or a queue was expected"):
             first.wait_for(ep.Queue.__new__(ep.Queue))
 
-    def test_queue_dies_with_its_last_reference(self, device):
+    def test_queue_is_released_with_last_reference(self, device):
         queue = ep.Queue(device)
         gone = weakref.ref(queue)
         del queue
@@ -133,7 +133,7 @@ class TestEvents:
         assert [reference() for reference in references] == [None] * 200
         assert all(weakref.getweakrefcount(event) == 0 for event in again)
 
-    def test_the_class_counts_its_events(self) -> None:
+    def test_events_release_their_class(self) -> None:
         queue = ep.Queue("host")
         gc.collect()
         before = sys.getrefcount(ep.Event)
@@ -212,7 +212,7 @@ class TestCurrent:
         with ep.device_context(dpctl.SyclDevice("opencl:cpu")) as yielded:
             assert type(yielded) is ep.Queue
 
-    def test_a_selector_stands_for_the_default_queue(self):
+    def test_selector_stands_for_default_queue(self):
         with ep.device_context("host") as queue:
             assert queue == ep.device("host").queue
 
@@ -231,7 +231,7 @@ class TestCurrent:
                 other.__exit__(None, None, None)
             assert ep.empty(1, "uint8").queue == queue
 
-    def test_each_thread_has_its_own(self):
+    def test_current_queue_is_thread_local(self):
         seen = []
         with ep.Queue("host") as queue:
             thread = threading.Thread(
@@ -244,7 +244,7 @@ class TestCurrent:
 
 @pytest.mark.sycl
 class TestCapsules:
-    def test_a_queue_comes_back_as_itself(self, cpu):
+    def test_capsule_round_trip_keeps_queue_and_context(self, cpu):
         queue = ep.Queue(cpu)
         assert ep.Queue(queue._get_capsule()).context == queue.context
         assert ep.Queue(Wrapper(queue)).device == cpu
@@ -252,14 +252,14 @@ class TestCapsules:
         assert ep.Context(cpu.context._get_capsule()) == cpu.context
         assert ep.Context(Wrapper(cpu.context)) == cpu.context
 
-    def test_a_capsule_serves_once(self, cpu):
+    def test_capsule_is_consumed_once(self, cpu):
         capsule = cpu.queue._get_capsule()
         ep.Queue(capsule)
         assert api.PyCapsule_GetName(capsule) == b"used_SyclQueueRef"
         with pytest.raises(ValueError, match="used already"):
             ep.Queue(capsule)
 
-    def test_the_pointer_outlives_the_queue_with_the_capsule(self, cpu):
+    def test_capsule_keeps_pointer_valid(self, cpu):
         queue = ep.Queue(cpu)
         address = queue.addressof_ref()
         capsule = queue._get_capsule()
@@ -268,16 +268,16 @@ class TestCapsules:
         assert api.PyCapsule_GetPointer(capsule, b"SyclQueueRef") == address
         ep.Queue(capsule).wait()
 
-    def test_another_capsule_is_refused(self):
+    def test_capsule_of_other_name_is_refused(self):
         for name in (b"dltensor", b"used_SyclContextRef", None):
             with pytest.raises(ValueError, match="capsule"):
                 ep.Queue(api.PyCapsule_New(1, name, None))
 
-    def test_a_context_is_no_queue(self, cpu):
+    def test_context_capsule_is_refused_as_queue(self, cpu):
         with pytest.raises(TypeError, match=r"Queue\(device, context"):
             ep.Queue(cpu.context._get_capsule())
 
-    def test_a_provider_that_fails_says_so(self):
+    def test_error_of_provider_propagates(self):
         class Broken:
             def _get_capsule(self):
                 raise RuntimeError("no queue today")
@@ -285,7 +285,7 @@ class TestCapsules:
         with pytest.raises(RuntimeError, match="no queue today"):
             ep.Queue(Broken())
 
-    def test_a_provider_of_something_else_is_refused(self):
+    def test_provider_of_other_object_is_refused(self):
         class Wrong:
             def _get_capsule(self):
                 return 5
@@ -293,14 +293,14 @@ class TestCapsules:
         with pytest.raises(TypeError, match="returned 5, which is no capsule"):
             ep.Queue(Wrong())
 
-    def test_a_wrapped_queue_takes_no_options(self, cpu):
+    def test_wrapped_queue_with_options_is_refused(self, cpu):
         with pytest.raises(TypeError, match="has its own"):
             ep.Queue(ep.Queue(cpu), profiling=True)
 
 
 class TestContexts:
     @pytest.mark.sycl
-    def test_a_new_one_is_not_the_default(self, cpu):
+    def test_new_context_is_not_the_default(self, cpu):
         context = ep.Context([cpu])
         assert context != cpu.context
         assert context.devices == context.get_devices() == [cpu]
@@ -353,7 +353,7 @@ class TestDpctl:
         for name in SAME_AS_DPCTL:
             assert getattr(cpu, name) == getattr(theirs, name), name
 
-    def test_sub_devices_are_known_again(self, dpctl, cpu):
+    def test_dpctl_sub_device_is_recognised(self, dpctl, cpu):
         theirs = dpctl.SyclDevice("opencl:cpu:0").create_sub_devices(partition=1)
         assert ep.device(theirs[0]).parent_device == cpu
 
@@ -375,7 +375,7 @@ class TestDpctl:
         assert hash(ep.Queue(theirs)) == hash(theirs)
         assert hash(ep.Context(theirs)) == hash(theirs.sycl_context)
 
-    def test_the_default_context_is_the_same(self, dpctl, cpu):
+    def test_default_context_equals_dpctl_context(self, dpctl, cpu):
         assert cpu.context == dpctl.SyclDevice("opencl:cpu:0").sycl_platform.default_context
 
     def test_dpctl_accepts_queue_and_context(self, dpctl, cpu):
@@ -385,7 +385,7 @@ class TestDpctl:
         assert ep.Queue(theirs) == queue
         assert dpctl.SyclContext(cpu.context._get_capsule()).device_count == 1
 
-    def test_later_work_waits_for_their_event(self, dpctl, cpu):
+    def test_later_work_waits_for_dpctl_event(self, dpctl, cpu):
         theirs = dpctl.SyclQueue("opencl:cpu:0", property="in_order")
         array, copied = (ep.zeros(2, "int32", device=cpu, kind="device") for _ in range(2))
         launch("slow", array, queue=ep.Queue(theirs))
@@ -400,7 +400,7 @@ class TestDpctl:
         ).wait()
         assert memoryview(copied.copy_to_host())[0] == 42
 
-    def test_a_subclass_counts(self, dpctl):
+    def test_subclass_of_dpctl_queue_is_accepted(self, dpctl):
         class Mine(dpctl.SyclQueue):
             pass
 

@@ -13,7 +13,7 @@ import entrepot as ep
 import entrepot._core as core
 
 
-def test_every_device_prints_what_finds_it():
+def test_device_string_and_repr_round_trip():
     devices = ep.devices()
     assert str(devices[-1]) == "host"
     for device in devices:
@@ -32,7 +32,7 @@ def test_device_is_accepted_as_a_selector():
 @pytest.mark.parametrize(
     "selector", ["opencl:cpu:0", "opencl:cpu", "opencl", "opencl:0", "cpu", "cpu:0", "0", "default"]
 )
-def test_each_part_of_a_filter_selector_is_optional(selector):
+def test_filter_selector_parts_are_optional(selector):
     assert str(ep.device(selector)) == "opencl:cpu:0"
 
 
@@ -42,13 +42,13 @@ def test_each_part_of_a_filter_selector_is_optional(selector):
         "cpu ", "cpu/", "cpu/x", "/0",
      "cuda:0:1", "99999999999999", "cpu\0", "opencl,level_zero", "ünïcode", "\ud800"],
 )  # fmt: skip
-def test_a_malformed_selector_is_a_value_error(selector):
+def test_malformed_selector_is_a_value_error(selector):
     with pytest.raises(ValueError, match=r"selector|surrogates"):
         ep.device(selector)
 
 
 @given(st.text(alphabet="opencl:cpugphst0123/,-", max_size=20))
-def test_any_text_finds_a_device_or_is_refused(text):
+def test_random_selector_finds_a_device_or_is_refused(text):
     try:
         device = ep.device(text)
     except (ValueError, ep.DeviceError):
@@ -57,7 +57,7 @@ def test_any_text_finds_a_device_or_is_refused(text):
 
 
 @pytest.mark.parametrize("selector", ["hip", "hip:0", "hip:7"])
-def test_an_absent_backend_says_why(selector):
+def test_absent_backend_gives_its_reason(selector):
     reason = {name: None if present else reason for name, present, reason in core.backends()}["hip"]
     if reason is None:
         pytest.skip("HIP devices are here")

@@ -33,7 +33,7 @@ def take(**changes: object) -> ep.Array:
 
 
 class TestImport:
-    def test_is_seen_where_it_is(self) -> None:
+    def test_dict_is_imported_without_copy(self) -> None:
         view = take()
         assert view.data_ptr == ctypes.addressof(MEMORY)
         assert (view.shape, str(view.dtype), view.read_only, view.kind) == (
@@ -43,13 +43,13 @@ class TestImport:
             "host",
         )
 
-    def test_the_flag_and_strides_in_bytes(self) -> None:
+    def test_read_only_flag_and_byte_strides_are_imported(self) -> None:
         view = take(shape=(2, 3), strides=(-12, 4), data=[ctypes.addressof(MEMORY) + 12, True])
         assert view.read_only
         assert view.strides == (-3, 1)
         assert memoryview(view).tolist() == [[3.0, 4.0, 5.0], [0.0, 1.0, 2.0]]
 
-    def test_object_is_kept_and_released(self) -> None:
+    def test_producer_is_kept_and_released(self) -> None:
         producer = Speaker(ATTRIBUTE, valid())
         gone = weakref.ref(producer)
         view = ep.asarray(producer)
@@ -60,7 +60,7 @@ class TestImport:
         del part
         assert gone() is None
 
-    def test_a_buffer_in_place_of_the_pointer(self) -> None:
+    def test_buffer_as_data_is_held(self) -> None:
         memory = bytearray(range(16))
         view = take(shape=(3,), typestr="|u1", data=memory, offset=2)
         assert memoryview(view).tolist() == [2, 3, 4]
@@ -69,7 +69,7 @@ class TestImport:
         del view
         memory.append(0)
 
-    def test_the_objects_own_buffer(self) -> None:
+    def test_missing_data_means_buffer_of_object(self) -> None:
         class Source(bytearray):
             __array_interface__ = {"shape": (2, 2), "typestr": "<u2", "version": 3}  # noqa: RUF012
 
@@ -142,7 +142,7 @@ class TestStruct:
             keep=(struct, extents, strides),
         )
 
-    def test_is_seen_where_it_is(self) -> None:
+    def test_struct_is_imported_without_copy(self) -> None:
         producer = self.producer()
         gone = weakref.ref(producer)
         view = ep.asarray(producer)
@@ -167,7 +167,7 @@ class TestStruct:
             ({"typekind": b"O"}, "typestr"),
         ],
     )
-    def test_a_malformed_struct_is_refused(self, changes: dict[str, object], words: str) -> None:
+    def test_malformed_struct_is_refused(self, changes: dict[str, object], words: str) -> None:
         with pytest.raises(ep.InterfaceError, match=words):
             ep.asarray(self.producer(**changes))
 
@@ -176,7 +176,7 @@ class TestStruct:
         with pytest.raises(ep.InterfaceError, match="capsule"):
             ep.asarray(Speaker("__array_struct__", value), protocol="array_struct")
 
-    def test_a_capsule_of_something_else_is_refused(self) -> None:
+    def test_capsule_of_other_name_is_refused(self) -> None:
         name = b"dltensor"
         with pytest.raises(ep.InterfaceError, match="capsule"):
             ep.asarray(
@@ -187,7 +187,7 @@ class TestStruct:
 
 
 class TestExport:
-    def test_dict(self) -> None:
+    def test_exported_dict_has_all_fields(self) -> None:
         array = ep.empty((4, 6), "int16", device="host")[::2, ::-3]
         assert array.__array_interface__ == {
             "shape": (2, 2),
@@ -213,7 +213,7 @@ class TestExport:
         )
 
     @pytest.mark.numpy
-    def test_the_capsule_keeps_the_memory(self) -> None:
+    def test_capsule_keeps_memory_alive(self) -> None:
         import numpy as np
 
         class Source(bytearray):
@@ -230,7 +230,7 @@ class TestExport:
         gc.collect()
         assert gone() is None
 
-    def test_a_type_without_a_typestr_has_no_interface(self) -> None:
+    def test_dtype_without_typestr_has_no_interface(self) -> None:
         array = ep.empty(3, "bfloat16", device="host")
         for attribute in (ATTRIBUTE, "__array_struct__"):
             assert not hasattr(array, attribute)

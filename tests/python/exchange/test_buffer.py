@@ -55,7 +55,7 @@ class TestImport:
         assert bytes(memoryview(view)) == b"abc"
 
     @pytest.mark.parametrize("code", "bBhHiIlLqQfd")
-    def test_every_type_of_array(self, code: str) -> None:
+    def test_array_of_each_type_is_imported(self, code: str) -> None:
         source = array.array(code, [1, 2, 3])
         view = ep.asarray(source)
         assert view.itemsize == source.itemsize
@@ -69,17 +69,17 @@ class TestImport:
         assert view.shape == part.shape
         assert memoryview(view).tolist() == part.tolist()
 
-    def test_dimensions(self) -> None:
+    def test_dimensions_are_imported(self) -> None:
         source = ((ctypes.c_short * 3) * 2)((1, 2, 3), (4, 5, 6))
         assert memoryview(ep.asarray(source)).tolist() == [[1, 2, 3], [4, 5, 6]]
 
-    def test_no_dimension_and_no_element(self) -> None:
+    def test_scalar_and_empty_buffer_are_imported(self) -> None:
         scalar = ep.asarray(ctypes.c_double(2.5))
         assert (scalar.shape, scalar.size) == ((), 1)
         assert memoryview(scalar).tolist() == 2.5
         assert ep.asarray(b"").shape == (0,)
 
-    def test_is_held_until_the_last_view_dies(self) -> None:
+    def test_buffer_is_held_until_last_view_is_released(self) -> None:
         source = bytearray(16)
         view = ep.asarray(source)
         part = view[4:8]
@@ -93,7 +93,7 @@ class TestImport:
         source = bytearray(4)
         assert ep.asarray(source).owner is source
 
-    def test_a_cycle_through_the_view_is_collected(self) -> None:
+    def test_cycle_through_view_is_collected(self) -> None:
         class Cycle(bytearray):
             pass
 
@@ -119,7 +119,7 @@ class TestRefusal:
             pytest.param(memoryview(bytearray(17))[1:].cast("d"), "not aligned", id="alignment"),
         ],
     )
-    def test_says_why(self, source: object, words: str) -> None:
+    def test_refusal_has_reason(self, source: object, words: str) -> None:
         with pytest.raises(ep.ExchangeError, match=words):
             ep.asarray(source)
 
@@ -143,7 +143,7 @@ class TestRefusal:
             ep.asarray(exporter, dtype=Hostile())
         assert exporter.given == exporter.released == 1
 
-    def test_the_exporters_words_are_kept(self) -> None:
+    def test_message_of_exporter_is_kept(self) -> None:
         released = memoryview(b"abc")
         released.release()
         with pytest.raises(ep.ExchangeError, match="released"):
@@ -224,7 +224,7 @@ class TestFlags:
             (INDIRECT | WRITABLE | FORMAT, (C, F, STRIDED, SCALAR)),
         ],
     )
-    def test_only_what_was_asked_for_is_given(
+    def test_request_flags_determine_the_fields(
         self, flags: int, takes: tuple[ep.Array, ...]
     ) -> None:
         for exporter in (C, F, STRIDED, SCALAR):
@@ -280,11 +280,11 @@ class TestFlags:
             assert not any_strides.suboffsets
             assert not any_strides.internal
 
-    def test_more_bytes_than_can_be_counted(self) -> None:
+    def test_uncountable_bytes_are_refused(self) -> None:
         with pytest.raises(OverflowError):
             memoryview(floats(1).broadcast_to((1 << 62,)))
 
-    def test_views_share_and_keep_their_strides(self) -> None:
+    def test_exported_views_keep_strides(self) -> None:
         exporter = ep.asarray(bytearray(96)).view("float32").reshape(4, 6)[::2, ::-1]
         views = [memoryview(exporter) for _ in range(3)]
         del exporter
@@ -299,14 +299,14 @@ class TestFlags:
         with Request(exporter, SIMPLE) as view:
             assert view.readonly
 
-    def test_a_refusal_keeps_nothing(self) -> None:
+    def test_refusal_releases_references(self) -> None:
         before = sys.getrefcount(STRIDED)
         for _ in range(100):
             with pytest.raises(ep.ExchangeError), Request(STRIDED, ND):
                 pass
         assert sys.getrefcount(STRIDED) == before
 
-    def test_a_type_without_a_format_travels_as_bytes_only(self) -> None:
+    def test_dtype_without_format_is_exported_as_bytes(self) -> None:
         exporter = ep.empty(4, "bfloat16", device="host")
         with pytest.raises(ep.ExchangeError, match="bfloat16 has no format"):
             memoryview(exporter)
@@ -316,7 +316,7 @@ class TestFlags:
 
 
 class TestExport:
-    def test_the_buffer_keeps_the_memory(self) -> None:
+    def test_buffer_keeps_memory_alive(self) -> None:
         class Source(bytearray):
             pass
 
@@ -346,7 +346,7 @@ class TestExport:
 
     @pytest.mark.sycl
     @pytest.mark.parametrize("kind", ["host", "shared"])
-    def test_work_of_the_device_is_waited_for(self, kind: str) -> None:
+    def test_buffer_waits_for_device_work(self, kind: str) -> None:
         exporter = ep.empty(32 << 20, "uint8", device="opencl:cpu", kind=kind)
         for value in range(1, 5):
             ep.fill(exporter, value)

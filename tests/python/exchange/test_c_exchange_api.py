@@ -43,7 +43,7 @@ def take(obj: object) -> ep.Array:
 
 @pytest.mark.torch
 class TestTorch:
-    def test_is_the_protocol_of_choice(self) -> None:
+    def test_tensor_is_imported_by_the_exchange_api(self) -> None:
         import torch
 
         tensor = torch.arange(12.0).reshape(3, 4)
@@ -63,12 +63,12 @@ class TestTorch:
         "bool int8 int16 int32 int64 uint8 uint16 uint32 float16 float32 float64 bfloat16 "
         "complex64 float8_e5m2".split(),
     )
-    def test_every_dtype(self, name: str) -> None:
+    def test_torch_dtype_is_imported(self, name: str) -> None:
         import torch
 
         assert str(take(torch.empty(3, dtype=getattr(torch, name))).dtype) == name
 
-    def test_views_scalars_and_empty_tensors(self) -> None:
+    def test_views_and_scalars_of_torch_are_imported(self) -> None:
         import torch
 
         base = torch.arange(24.0).reshape(2, 3, 4)
@@ -110,9 +110,7 @@ class TestTorch:
         ],
         ids=["requires_grad", "conj", "imag of conj", "neg", "neg int"],
     )
-    def test_lazy_bits_are_refused_with_the_call_that_resolves_them(
-        self, make: Callable, call: str
-    ) -> None:
+    def test_lazy_bits_are_refused_with_advice(self, make: Callable, call: str) -> None:
         import torch
 
         tensor = make(torch)
@@ -160,7 +158,7 @@ class TestTables:
         del view
         assert tensor.producer.deleted == 1
 
-    def test_a_malformed_tensor_is_freed_once(self) -> None:
+    def test_malformed_tensor_is_freed_once(self) -> None:
         kind, _ = publish(floats(ndim=-1))
         tensor = kind()
         with pytest.raises(ep.ExchangeError, match="-1 dimensions"):
@@ -191,7 +189,7 @@ class TestTables:
         with pytest.raises(ep.ExchangeError, match="set no exception"):
             take(kind())
 
-    def test_a_success_without_a_tensor_is_refused(self) -> None:
+    def test_success_without_tensor_is_refused(self) -> None:
         kind, table = publish(floats())
         table.from_object = kind.succeed = Table.FromObject(lambda obj, out: 0)
         with pytest.raises(ep.ExchangeError, match="the table of Tensor gave no tensor"):
@@ -225,11 +223,11 @@ def prototype(
 
 
 class TestOurTable:
-    def test_is_static_and_of_this_version(self, ours: Table) -> None:
+    def test_table_is_static_and_has_version_1_3(self, ours: Table) -> None:
         assert (ours.major, ours.minor, ours.prev_api) == (1, 3, None)
         assert ep.Array.__dlpack_c_exchange_api__ is ep.Array.__dlpack_c_exchange_api__
 
-    def test_from_an_array_and_back(self, ours: Table) -> None:
+    def test_table_round_trip_keeps_memory(self, ours: Table) -> None:
         source = bytearray(12)
         array = ep.asarray(source)[1:7:2]
         out = c_void_p()
@@ -253,7 +251,7 @@ class TestOurTable:
         with pytest.raises(BufferError, match="read-only"):
             ours.lend(array, ctypes.addressof(DLTensor()))
 
-    def test_lends_what_lies_in_the_array(self, ours: Table) -> None:
+    def test_lend_describes_the_array(self, ours: Table) -> None:
         array, tensor = ep.asarray(bytearray(12)).reshape(3, 4).T, DLTensor()
         assert ours.lend(array, ctypes.addressof(tensor)) == 0
         assert (tensor.data, tensor.ndim, tensor.shape[:2], tensor.strides[:2]) == (
@@ -304,17 +302,17 @@ class TestOurTable:
         assert errors[0][1]
         assert kind is None or errors[0][0] == kind
 
-    def test_the_host_has_no_stream(self, ours: Table) -> None:
+    def test_host_has_no_current_stream(self, ours: Table) -> None:
         out = c_void_p(1)
         assert ours.current_stream(CPU, 0, out) == 0
         assert out.value is None
 
-    def test_a_device_that_is_not_there(self, ours: Table) -> None:
+    def test_current_stream_of_absent_device_is_refused(self, ours: Table) -> None:
         with pytest.raises(BufferError, match="kDLMetal"):
             ours.current_stream(METAL, 0, c_void_p())
 
     @pytest.mark.tvm_ffi
-    def test_tvm_ffi_uses_it(self) -> None:
+    def test_tvm_ffi_uses_the_table(self) -> None:
         import tvm_ffi
 
         array = ep.asarray(bytearray(24)).view("float32")
@@ -326,7 +324,7 @@ class TestOurTable:
 @pytest.mark.sycl
 class TestOurTableOnSycl:
     @pytest.mark.parametrize("place", SYCL, ids=str)
-    def test_usm_is_one_api(self, ours: Table, place: Place) -> None:
+    def test_usm_round_trips_as_one_api(self, ours: Table, place: Place) -> None:
         array, tensor = place.empty(8, "float32"), DLTensor()
         assert ours.lend(array, ctypes.addressof(tensor)) == 0
         assert (tensor.data, tensor.device.device_type) == (array.data_ptr, ONE_API)
@@ -337,7 +335,7 @@ class TestOurTableOnSycl:
         view = owned(back)
         assert (view.data_ptr, view.kind, view.device) == (array.data_ptr, place.kind, array.device)
 
-    def test_the_current_stream_is_the_innermost_queue(self, ours: Table) -> None:
+    def test_current_stream_is_the_innermost_queue(self, ours: Table) -> None:
         device = ep.device("opencl:cpu")
         number = ep.empty(1, "uint8", device=device).__dlpack_device__()[1]
         out = c_void_p()
@@ -348,7 +346,7 @@ class TestOurTableOnSycl:
             assert ours.current_stream(ONE_API, number, out) == 0
             assert out.value == queue.addressof_ref() != default
 
-    def test_allocates_on_the_device(self, ours: Table) -> None:
+    def test_allocate_returns_device_memory(self, ours: Table) -> None:
         number = ep.empty(1, "uint8", device="opencl:cpu").__dlpack_device__()[1]
         out = c_void_p()
         set_error = Table.SetError(lambda _, kind, message: pytest.fail(message.decode()))

@@ -58,7 +58,9 @@ class TestRefusals:
             ({"stream": "1"}, "'stream' must be None or an int of 0 to"),
         ],
     )
-    def test_with_the_reason(self, changes: dict[str, object], words: str) -> None:
+    def test_malformed_interface_is_refused_with_reason(
+        self, changes: dict[str, object], words: str
+    ) -> None:
         producer = Speaker(ATTRIBUTE, host_dict(**changes))
         gone = weakref.ref(producer)
         with pytest.raises(ep.InterfaceError, match=words):
@@ -67,13 +69,13 @@ class TestRefusals:
         gc.collect()
         assert gone() is None
 
-    def test_memory_that_is_not_cudas(self) -> None:
+    def test_memory_unknown_to_cuda_is_refused(self) -> None:
         with pytest.raises(ep.InterfaceError, match=r"unknown to CUDA's driver|there are none"):
             ep.asarray(Speaker(ATTRIBUTE, host_dict()))
         with pytest.raises(ep.InterfaceError, match="must be a dict"):
             ep.asarray(Speaker(ATTRIBUTE, [1]))
 
-    def test_other_memory_does_not_speak_it(self) -> None:
+    def test_host_memory_has_no_interface(self) -> None:
         array = ep.zeros(3, "float32", device="host")
         assert not hasattr(array, ATTRIBUTE)
         with pytest.raises(AttributeError, match="memory of CUDA and HIP devices only"):
@@ -103,7 +105,7 @@ def values(array: ep.Array) -> list[Any]:
 @pytest.mark.cuda
 @pytest.mark.numpy
 class TestImport:
-    def test_is_seen_where_it_is(self, memory: ep.Array) -> None:
+    def test_interface_is_imported_without_copy(self, memory: ep.Array) -> None:
         view = take(memory)
         assert (view.data_ptr, view.shape, str(view.dtype), view.read_only) == (
             memory.data_ptr,
@@ -115,7 +117,7 @@ class TestImport:
         assert values(view) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
 
     @pytest.mark.parametrize("kind", ["host", "device", "shared"])
-    def test_the_kind_is_the_drivers(self, kind: str) -> None:
+    def test_driver_determines_kind(self, kind: str) -> None:
         memory = ep.zeros((4, 3), "float32", device="cuda:0", kind=kind)
         assert take(memory).kind == kind
 
@@ -131,7 +133,7 @@ class TestImport:
                 == memory.data_ptr
             )
 
-    def test_memory_without_elements(self, memory: ep.Array) -> None:
+    def test_empty_memory_is_imported(self, memory: ep.Array) -> None:
         for address in (0, 1, memory.data_ptr, 2**64 - 1):
             interface = truth(memory, shape=(0, 3)) | {"data": (address, False)}
             view = ep.asarray(Speaker(ATTRIBUTE, interface))
@@ -151,7 +153,7 @@ class TestImport:
             ):
                 take(memory, **changes)
 
-    def test_the_object_is_kept_and_not_the_dict(self, memory: ep.Array) -> None:
+    def test_producer_is_kept_and_not_the_dict(self, memory: ep.Array) -> None:
         interface = truth(memory)
         producer = Speaker(ATTRIBUTE, interface, keep=memory)
         gone = weakref.ref(producer)
@@ -165,7 +167,7 @@ class TestImport:
         gc.collect()
         assert gone() is None
 
-    def test_the_last_one_asked_is_cai(self, memory: ep.Array) -> None:
+    def test_cai_is_tried_last(self, memory: ep.Array) -> None:
         assert ep.asarray(memory.copy_to_host().numpy()).kind == "host"
         assert (
             ep.asarray(Speaker(ATTRIBUTE, truth(memory)), protocol="cai").data_ptr
@@ -191,7 +193,7 @@ class TestOrder:
         assert not done.done, "the copy waited"
         assert values(copied)[0][0] == cuda_kernels.RESULT
 
-    def test_stream_that_ends_with_its_object_is_not_used(self) -> None:
+    def test_stream_is_not_used_after_its_producer(self) -> None:
         """The producer keeps its stream as long as the object ("Lifetime", version 3), and no
         longer."""
         memory, copied = (ep.zeros((4, 3), "int32", device="cuda:0") for _ in range(2))
@@ -218,7 +220,7 @@ class TestOrder:
         assert values(copied) == values(memory) == [[1] * 3] * 4
         del others
 
-    def test_the_host_waits_where_it_reads(self) -> None:
+    def test_host_read_waits_for_stream(self) -> None:
         memory = ep.zeros((4, 3), "int32", device="cuda:0", kind="shared")
         memory.queue.wait()
         far = Stream()
@@ -240,7 +242,7 @@ class Default:
 @pytest.mark.cuda
 @pytest.mark.numpy
 class TestExport:
-    def test_all_that_there_is_to_say(self, memory: ep.Array) -> None:
+    def test_exported_interface_has_all_fields(self, memory: ep.Array) -> None:
         interface = getattr(memory, ATTRIBUTE)
         assert interface == {
             "shape": (4, 3),
@@ -254,7 +256,7 @@ class TestExport:
     def test_strides_are_in_bytes(self, memory: ep.Array) -> None:
         assert getattr(memory[::2, ::-1], ATTRIBUTE)["strides"] == (24, -4)
 
-    def test_memory_without_elements_has_no_address(self, memory: ep.Array) -> None:
+    def test_empty_memory_has_address_zero(self, memory: ep.Array) -> None:
         assert getattr(memory[4:], ATTRIBUTE)["data"] == (0, False)
 
     def test_read_only(self, memory: ep.Array) -> None:
@@ -271,7 +273,7 @@ class TestExport:
         assert hasattr(pinned, ATTRIBUTE)
         assert not hasattr(pinned.host(), ATTRIBUTE)
 
-    def test_pending_work_is_the_consumers_to_wait_for(self) -> None:
+    def test_consumer_waits_for_pending_work(self) -> None:
         array = ep.zeros((4, 3), "int32", device="cuda:0")
         array.queue.wait()
         other = ep.Queue("cuda:0")

@@ -57,7 +57,7 @@ def test_stream_attribute_of_another_signature_is_not_called() -> None:
 @pytest.mark.cupy
 @pytest.mark.numpy
 class TestArrays:
-    def test_the_first_array_proves_the_way(self) -> None:
+    def test_first_array_verifies_the_fast_path(self) -> None:
         run("""
             import cupy
             import entrepot as ep
@@ -74,7 +74,7 @@ class TestArrays:
             assert takes(cupy.zeros((4, 3), "float32").T[::-1])
         """)
 
-    def test_a_namesake_refutes_nothing(self) -> None:
+    def test_other_ndarray_class_keeps_the_fast_path(self) -> None:
         """In a process of its own, where it is the first import."""
         run("""
             import cupy
@@ -125,13 +125,13 @@ class TestArrays:
             if array.size:
                 assert first.data_ptr == second.data_ptr
 
-    def test_types_without_a_typestr_too(self) -> None:
+    def test_dtype_without_typestr_is_imported(self) -> None:
         import cupy
 
         array = cupy.from_dlpack(ep.zeros(3, "bfloat16", device="cuda:0"))
         assert str(ep.asarray(array).dtype) == "bfloat16"
 
-    def test_a_subclass_speaks_for_itself(self) -> None:
+    def test_subclass_uses_its_own_dlpack(self) -> None:
         import cupy
 
         class Odd(cupy.ndarray):

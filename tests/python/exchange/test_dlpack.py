@@ -70,7 +70,7 @@ both_forms = pytest.mark.parametrize("form", [Legacy, Versioned])
 
 class TestImport:
     @both_forms
-    def test_is_seen_where_it_is_and_freed_once(self, form: type) -> None:
+    def test_tensor_is_imported_and_freed_once(self, form: type) -> None:
         producer = floats(form)
         view = take(producer)
         assert (view.data_ptr, view.shape, view.strides, str(view.dtype)) == (
@@ -89,7 +89,7 @@ class TestImport:
         assert producer.deleted == 1
 
     @both_forms
-    def test_a_capsule_itself_is_taken_once(self, form: type) -> None:
+    def test_capsule_is_consumed_once(self, form: type) -> None:
         producer = floats(form)
         capsule = producer.capsule()
         view = take(capsule)
@@ -110,7 +110,7 @@ class TestImport:
             == (4, 3)
         )
 
-    def test_the_object_has_no_name(self) -> None:
+    def test_object_as_keyword_is_refused(self) -> None:
         for function, name in ((ep.asarray, "obj"), (ep.from_dlpack, "x")):
             with pytest.raises(
                 TypeError, match=rf"unexpected keyword argument '{name}'; it takes dtype"
@@ -119,14 +119,14 @@ class TestImport:
             with pytest.raises(TypeError, match=rf"is missing its argument '{name}'"):
                 function()
 
-    def test_a_capsule_of_something_else_is_no_tensor(self) -> None:
+    def test_capsule_of_other_name_is_refused(self) -> None:
         import datetime
 
         with pytest.raises((TypeError, ep.ExchangeError)):
             ep.asarray(datetime.datetime_CAPI)
 
     @both_forms
-    def test_a_null_deleter_is_nothing_to_call(self, form: type) -> None:
+    def test_null_deleter_is_not_called(self, form: type) -> None:
         producer = floats(form, null_deleter=True)
         assert values(take(producer))[0] == [0, 1, 2]
 
@@ -155,7 +155,7 @@ class TestImport:
         assert producer.deleted == 1
         assert ep.asarray(producer, protocol="dlpack", copy=True).shape == (4, 3)
 
-    def test_elements_of_less_than_a_byte(self) -> None:
+    def test_sub_byte_elements_need_padding_or_lanes(self) -> None:
         assert str(take(floats(dtype=(17, 4, 1), flags=PADDED)).dtype) == "float4_e2m1fn"
         assert take(floats(dtype=(17, 4, 2))).itemsize == 1
         with pytest.raises(ep.ExchangeError, match="packed"):
@@ -167,7 +167,7 @@ class TestImport:
         "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64 "
         "complex128".split(),
     )
-    def test_every_dtype_of_numpy(self, name: str) -> None:
+    def test_numpy_dtype_is_imported(self, name: str) -> None:
         import numpy as np
 
         source = np.zeros((3, 2), name)
@@ -175,7 +175,7 @@ class TestImport:
         assert (str(view.dtype), view.data_ptr) == (name, source.ctypes.data)
 
     @pytest.mark.numpy
-    def test_numpy_arrays_of_every_shape(self) -> None:
+    def test_numpy_array_of_any_shape_is_imported(self) -> None:
         import numpy as np
 
         base = np.arange(60.0).reshape(3, 4, 5)
@@ -257,7 +257,7 @@ def test_from_dlpack_signature_has_its_keywords() -> None:
         assert ep.from_dlpack(producer, **{name: default}).shape == (4, 3)
 
 
-class TestProducersOfAllAges:
+class TestProducerVersions:
     """Keywords of older producers: each one accepts fewer than the one before."""
 
     class NoCopy(Producer):
@@ -279,12 +279,12 @@ class TestProducersOfAllAges:
     @pytest.mark.parametrize(
         "kind", [NoCopy, StreamOnly, Bare, Deviceless], ids=lambda kind: kind.__name__
     )
-    def test_is_asked_with_fewer_keywords(self, kind: type[Producer]) -> None:
+    def test_older_producer_is_called_with_fewer_keywords(self, kind: type[Producer]) -> None:
         data = (ctypes.c_float * 12)()
         producer = kind(ctypes.addressof(data), data)
         assert take(producer).data_ptr == producer.address
 
-    def test_is_asked_with_everything_first(self) -> None:
+    def test_all_keywords_are_tried_first(self) -> None:
         asked = []
 
         class Producer_(Producer):
@@ -353,7 +353,7 @@ class TestExport:
             ({"max_version": (2, 0)}, Versioned, (1, 3)),
         ],
     )
-    def test_the_version_that_the_consumer_knows(
+    def test_capsule_has_the_version_of_the_consumer(
         self, keywords: dict, form: type, version: tuple[int, int] | None
     ) -> None:
         array = self.array()
@@ -389,7 +389,7 @@ class TestExport:
         del capsules
         source.append(0)
 
-    def test_more_dimensions_than_fit_inline(self) -> None:
+    def test_eight_dimensions_are_exported(self) -> None:
         array = ep.asarray(bytearray(64)).reshape(*(1, 2, 2, 1, 2, 2, 2, 2))
         back = take(array.__dlpack__(max_version=(1, 0)))
         assert (back.shape, back.strides) == (array.shape, array.strides)
@@ -410,7 +410,7 @@ class TestExport:
                 array.owner,
             )
 
-    def test_copies_say_that_they_are(self) -> None:
+    def test_copy_has_the_copied_flag(self) -> None:
         array = ep.asarray(b"abcd")
         capsule = array.__dlpack__(max_version=(1, 0), copy=True)
         managed = content(capsule, Versioned)
@@ -521,20 +521,20 @@ class TestExport:
         assert torch.from_dlpack(place.empty((0, 3), "float32").host()).shape == (0, 3)
 
     @pytest.mark.jax
-    def test_jax_takes_it(self) -> None:
+    def test_jax_imports_array(self) -> None:
         import jax
 
         array = ep.full((4, 4), 3, "float32", device="host")
         assert jax.dlpack.from_dlpack(array).tolist() == [[3.0] * 4] * 4
 
     @pytest.mark.tvm_ffi
-    def test_tvm_ffi_takes_it(self) -> None:
+    def test_tvm_ffi_imports_array(self) -> None:
         import tvm_ffi
 
         array = self.array()
         assert tvm_ffi.from_dlpack(array).shape == (2, 3)
 
-    def test_many_threads(self) -> None:
+    def test_exports_from_many_threads(self) -> None:
         array, stop = self.array(), threading.Event()
         capsules: list = []
 
@@ -617,7 +617,7 @@ class TestOneAPI:
         assert name_of(array.__dlpack__(dl_device=(ONE_API, number))) == b"dltensor"
 
     @every_sycl_place
-    def test_a_tensor_is_placed_by_its_pointer(self, place: Place) -> None:
+    def test_pointer_of_tensor_determines_place(self, place: Place) -> None:
         memory = place.empty(16, "float32")
         producer = Producer(memory.data_ptr, memory, device=memory.__dlpack_device__())
         view = take(producer)
@@ -696,20 +696,20 @@ class TestOneAPI:
         assert (view.shape, view.strides) == ((4, 3), (3, 1))
 
     @pytest.mark.parametrize("number", [-1, 1000])
-    def test_a_number_that_no_device_has(self, number: int) -> None:
+    def test_unknown_device_number_is_refused(self, number: int) -> None:
         memory = usm()
         producer = Producer(memory.data_ptr, memory, device=(ONE_API, number))
         with pytest.raises(ep.ExchangeError, match=rf"kDLOneAPI \(14\) device {number}.*lists"):
             take(producer)
         assert producer.deleted == 1
 
-    def test_memory_that_is_not_usm(self) -> None:
+    def test_memory_other_than_usm_is_refused(self) -> None:
         producer = floats(device=usm().__dlpack_device__())
         with pytest.raises(ep.ExchangeError, match="not USM"):
             take(producer)
         assert producer.deleted == 1
 
-    def test_elements_outside_the_allocation(self) -> None:
+    def test_elements_outside_the_allocation_are_refused(self) -> None:
         memory = usm()
         producer = Producer(
             memory.data_ptr,
@@ -722,7 +722,7 @@ class TestOneAPI:
             take(producer)
         assert producer.deleted == 1
 
-    def test_an_empty_tensor_is_not_asked_about(self) -> None:
+    def test_empty_tensor_is_not_looked_up(self) -> None:
         number = usm().__dlpack_device__()
         assert take(Producer(None, shape=(0, 3), device=number)).size == 0
 
@@ -781,7 +781,7 @@ class TestOneAPI:
         array.__dlpack__(max_version=(1, 0))
         assert array.queue.is_idle
 
-    def test_minus_one_asks_for_no_order(self, slow: ep.Kernel) -> None:
+    def test_stream_minus_one_does_not_wait(self, slow: ep.Kernel) -> None:
         array = usm()
         slow[1](array, ep.Scalar(TURNS, "int64"))
         array.__dlpack__(max_version=(1, 0), stream=-1)
@@ -802,7 +802,7 @@ class TestOneAPI:
 
         return [*forms, ("holder", Holder(), queue)]
 
-    def test_every_form_of_a_queue_waits_without_the_host(self, slow: ep.Kernel) -> None:
+    def test_stream_forms_wait_without_the_host(self, slow: ep.Kernel) -> None:
         for name, stream, queue in self.queues():
             array = usm()
             done = slow[1](array, ep.Scalar(TURNS, "int64"))
@@ -816,7 +816,7 @@ class TestOneAPI:
         with pytest.raises(BufferError, match=f"stream {stream} means nothing"):
             usm().__dlpack__(stream=stream)
 
-    def test_memory_dropped_while_it_is_out(self) -> None:
+    def test_capsule_outlives_the_array(self) -> None:
         capsule = usm().__dlpack__(max_version=(1, 0))
         gc.collect()
         view = take(capsule)
@@ -847,7 +847,7 @@ class TestOneAPI:
         assert values(view.to("host")) == [[9, 10, 11], [5, 6, 7], [1, 2, 3]]
 
     @pytest.mark.dpnp
-    def test_work_of_dpnp_is_waited_for(self) -> None:
+    def test_import_waits_for_work_of_dpnp(self) -> None:
         import dpnp
 
         source = dpnp.ones(1 << 22, dtype="f4", usm_type="shared")

@@ -34,14 +34,14 @@ def assert_same(view: ep.Array, source: np.ndarray) -> None:
 
 class TestImport:
     @pytest.mark.parametrize("dtype", DTYPES)
-    def test_every_dtype(self, dtype: str) -> None:
+    def test_numpy_dtype_is_imported(self, dtype: str) -> None:
         source = np.zeros((3, 4), dtype)
         view = ep.asarray(source)
         assert_same(view, source)
         assert view.owner is source
 
     @given(data=st.data())
-    def test_every_view(self, data: st.DataObject) -> None:
+    def test_random_view_is_imported(self, data: st.DataObject) -> None:
         base = np.arange(4 * 5 * 6, dtype=data.draw(st.sampled_from(["i2", "f8"]))).reshape(4, 5, 6)
         source = base[data.draw(hnp.basic_indices(base.shape, allow_newaxis=True))]
         if not isinstance(source, np.ndarray):
@@ -57,7 +57,7 @@ class TestImport:
         assert_same(view, source)
         assert view.strides == (0, 1)
 
-    def test_a_write_is_seen_on_both_sides(self) -> None:
+    def test_write_is_visible_on_both_sides(self) -> None:
         source = np.zeros(4)
         view = ep.asarray(source)
         source[1] = 2
@@ -74,7 +74,7 @@ class TestImport:
         assert gone() is None
 
     @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1,) * 64])
-    def test_no_dimension_no_element_many_dimensions(self, shape: tuple[int, ...]) -> None:
+    def test_extreme_shape_is_imported(self, shape: tuple[int, ...]) -> None:
         source = np.ones(shape, "f4")
         assert_same(ep.asarray(source), source)
 
@@ -90,7 +90,7 @@ class TestImport:
         assert_same(view, source)
         assert view.numpy().dtype == source.dtype
 
-    def test_a_subclass_comes_in_by_a_protocol(self) -> None:
+    def test_subclass_is_imported_by_a_protocol(self) -> None:
         class Sub(np.ndarray):
             pass
 
@@ -121,7 +121,9 @@ class TestRefusal:
         ],
         ids=lambda value: str(value.dtype) if isinstance(value, np.ndarray) else None,
     )
-    def test_says_why_and_keeps_nothing(self, source: np.ndarray, words: str) -> None:
+    def test_refusal_has_reason_and_releases_references(
+        self, source: np.ndarray, words: str
+    ) -> None:
         gc.collect()  # not between: other tests' arrays are in cycles
         before = (
             sys.getrefcount(source),
@@ -157,7 +159,7 @@ class TestMasks:
         with pytest.raises(ep.ExchangeError, match=r"has a mask, .* use x.filled\(\)"):
             ep.asarray(masked, protocol=protocol)
 
-    def test_in_each_call_that_takes_arrays(self) -> None:
+    def test_masked_array_is_refused_in_each_call(self) -> None:
         masked = np.ma.array([1, 2], mask=[0, 1], dtype="int32")
         ours = ep.zeros(2, "int32", device="host")
         for call in (
@@ -183,7 +185,7 @@ class TestMasks:
         array = np.ma.array([1, 2], mask=mask)
         assert ep.asarray(array, protocol=protocol).data_ptr == array.ctypes.data
 
-    def test_the_ways_that_the_message_names(self) -> None:
+    def test_alternatives_of_the_message_work(self) -> None:
         array = np.ma.array([1, 2, 3], mask=[0, 1, 0], fill_value=9)
         assert memoryview(ep.asarray(array.filled())).tolist() == [1, 9, 3]
         assert memoryview(ep.asarray(array.compressed())).tolist() == [1, 3]
@@ -196,6 +198,6 @@ class TestMasks:
         assert ep.asarray(np.zeros(3).view(MaskedArray)).shape == (3,)
 
 
-def test_numpy_is_not_imported_for_it() -> None:
+def test_import_of_array_does_not_import_numpy() -> None:
     code = "import entrepot as ep, sys; ep.asarray(b'abc'); assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

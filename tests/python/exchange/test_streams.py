@@ -81,7 +81,7 @@ def the_callers_context_stays() -> Iterator[None]:
 
 class TestDevices:
     @pytest.mark.parametrize("kind", TYPES)
-    def test_each_kind_has_its_type_and_only_device_memory_a_number(self, kind: str) -> None:
+    def test_kind_determines_dlpack_device(self, kind: str) -> None:
         array = zeros(kind)
         assert array.__dlpack_device__() == (TYPES[kind], 0)
         tensor = tensor_in(array[1:, 1:].__dlpack__(max_version=(1, 3)))
@@ -141,14 +141,14 @@ class TestDevices:
         with pytest.raises(ep.ExchangeError, match="numbered from 0"):
             ep.asarray(Producer(zeros().data_ptr, dtype=(0, 32, 1), device=(CUDA, 99)))
 
-    def test_byte_offsets_count(self) -> None:
+    def test_byte_offset_is_applied(self) -> None:
         array = ep.empty(24, "int32", device="cuda:0")
         ep.copy(array, ep.asarray((ctypes.c_int * 24)(*range(24)))).wait()
         producer = Announced(array, (CUDA, 0), byte_offset=12 * 4)
         producer.shape, producer.strides = (4, 3), (3, 1)
         assert values(ep.asarray(producer))[0] == [12, 13, 14]
 
-    def test_our_own_come_back_as_they_were(self) -> None:
+    def test_own_capsule_keeps_kind_and_context(self) -> None:
         array = zeros()
         again = ep.asarray(array.__dlpack__(max_version=(1, 3)))
         ep.fill(again, 5)
@@ -159,7 +159,7 @@ class TestDevices:
 class TestConsumersStream:
     @pytest.mark.parametrize("stream", [0, 3, 4095, -2, 2**64, -(2**70)])
     @pytest.mark.parametrize("kind", TYPES)
-    def test_numbers_that_mean_nothing(self, kind: str, stream: int) -> None:
+    def test_invalid_stream_number_is_refused(self, kind: str, stream: int) -> None:
         with pytest.raises(
             ep.ExchangeError, match=f"stream {stream} means nothing on kDLCUDA.*; pass 1 "
         ):
@@ -192,7 +192,7 @@ class TestConsumersStream:
         far.wait()
         assert done.done, "the stream did not wait for the array's work"
 
-    def test_minus_one_asks_for_nothing(self) -> None:
+    def test_stream_minus_one_does_not_wait(self) -> None:
         array, own = zeros(), Stream()
         done = cuda_kernels.launch(array, ep.Queue("cuda:0"))
         array.__dlpack__(stream=-1)
@@ -256,7 +256,7 @@ class TestProducersStream:
         assert stream > PER_THREAD
         assert values(view)[0][0] == cuda_kernels.RESULT
 
-    def test_the_queue_that_the_caller_names(self) -> None:
+    def test_queue_of_caller_is_passed_to_producer(self) -> None:
         own = Stream()
         for queue, handle in (
             (own, own.handle),
@@ -280,7 +280,7 @@ class TestProducersStream:
         assert not done.done
         assert values(view)[0][0] == cuda_kernels.RESULT
 
-    def test_pinned_memory_is_the_hosts_to_its_producer(self) -> None:
+    def test_pinned_memory_is_imported_without_stream(self) -> None:
         producer = Announced(zeros("host"), (CUDA_HOST, 0))
         ep.asarray(producer)
         assert producer.streams == ["none at all"]
@@ -348,7 +348,7 @@ class TestExchangeApi:
         del keep
         given.clear()  # the type stays, as types with a table do
 
-    def test_the_driver_is_asked_what_it_is(self) -> None:
+    def test_driver_determines_kind(self) -> None:
         given, host = [zeros("shared")], (ctypes.c_int * 12)()
         kind, _ = publish(lambda: Announced(given[0], (CUDA, 0)))
         assert ep.asarray(kind()).kind == "shared"
@@ -396,7 +396,7 @@ class TestCudaStream:
         own = Stream()
         assert use(own).__cuda_stream__() == (0, own.handle)
 
-    def test_work_on_them(self) -> None:
+    def test_work_on_wrapped_stream_completes(self) -> None:
         own, array = Stream(), zeros()
         ep.fill(array, 5, queue=own)
         own.wait()
@@ -462,7 +462,7 @@ class Foreign:
 
 @pytest.mark.two_cuda
 class TestTwoDevices:
-    def test_each_memory_goes_by_its_device(self) -> None:
+    def test_memory_is_exported_with_its_device(self) -> None:
         for number in (0, 1):
             array = ep.full((4, 3), number, "int32", device=f"cuda:{number}")
             assert array.__dlpack_device__() == (CUDA, number)
@@ -490,7 +490,7 @@ class TestTwoDevices:
         far.wait()
         assert done.done
 
-    def test_to_another_device_is_a_copy(self) -> None:
+    def test_export_to_other_device_needs_copy(self) -> None:
         array = ep.full((4, 3), 7, "int32", device="cuda:1")
         with pytest.raises(ep.ExchangeError, match="pass copy=True"):
             array.__dlpack__(dl_device=(CUDA, 0))

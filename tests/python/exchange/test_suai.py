@@ -61,7 +61,9 @@ class Provider:
 
 
 class TestImport:
-    def test_is_seen_where_it_is(self, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_interface_is_imported_without_copy(
+        self, memory: ep.Array, valid: dict[str, Any]
+    ) -> None:
         view = ep.asarray(Speaker(ATTRIBUTE, valid))
         assert view.data_ptr == memory.data_ptr
         assert (view.shape, str(view.dtype), view.read_only, view.kind) == (
@@ -77,7 +79,7 @@ class TestImport:
         memoryview(view)[0, 1] = 1.0
 
     @pytest.mark.parametrize("kind", ["host", "device", "shared"])
-    def test_the_driver_says_which_kind_it_is(self, kind: str) -> None:
+    def test_driver_determines_kind(self, kind: str) -> None:
         array = ep.empty(4, "int8", device=SELECTOR, kind=kind)
         assert ep.asarray(Speaker(ATTRIBUTE, array.__sycl_usm_array_interface__)).kind == kind
 
@@ -91,24 +93,28 @@ class TestImport:
             assert view.data_ptr == memory.data_ptr + 36
             assert memoryview(view).tolist() == [[9.0, 11.0], [6.0, 8.0]]
 
-    def test_keys_that_may_be_left_out(self, valid: dict[str, Any]) -> None:
+    def test_optional_keys_may_be_missing(self, valid: dict[str, Any]) -> None:
         for key in ("strides", "offset"):
             valid.pop(key)
         assert ep.asarray(Speaker(ATTRIBUTE, valid)).shape == (4, 3)
 
-    def test_a_list_for_data_and_shape(self, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_lists_for_data_and_shape_are_accepted(
+        self, memory: ep.Array, valid: dict[str, Any]
+    ) -> None:
         view = ep.asarray(
             Speaker(ATTRIBUTE, valid | {"data": [memory.data_ptr, True], "shape": [4, 3]})
         )
         assert view.read_only
 
-    def test_no_dimension_and_no_element(self, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_scalar_and_empty_memory_are_imported(
+        self, memory: ep.Array, valid: dict[str, Any]
+    ) -> None:
         scalar = ep.asarray(Speaker(ATTRIBUTE, valid | {"shape": (), "offset": 5}))
         assert memoryview(scalar).tolist() == 5.0
         empty = ep.asarray(Speaker(ATTRIBUTE, valid | {"shape": (0, 3), "data": (7, False)}))
         assert (empty.shape, empty.size, empty.device) == ((0, 3), 0, memory.device)
 
-    def test_object_is_kept_and_released(self, valid: dict[str, Any]) -> None:
+    def test_producer_is_kept_and_released(self, valid: dict[str, Any]) -> None:
         producer = Speaker(ATTRIBUTE, valid)
         gone = weakref.ref(producer)
         view = ep.asarray(producer)
@@ -119,7 +125,7 @@ class TestImport:
         del part
         assert gone() is None
 
-    def test_a_cycle_through_the_view_is_collected(self, valid: dict[str, Any]) -> None:
+    def test_cycle_through_view_is_collected(self, valid: dict[str, Any]) -> None:
         producer = Speaker(ATTRIBUTE, valid)
         producer.view = ep.asarray(producer)
         gone = weakref.ref(producer)
@@ -135,7 +141,7 @@ class TestImport:
 
         assert ep.asarray(Shy(4)).kind == "host"
 
-    def test_a_getter_that_fails_is_heard(self) -> None:
+    def test_error_of_getter_propagates(self) -> None:
         class Broken:
             @property
             def __sycl_usm_array_interface__(self) -> dict[str, Any]:
@@ -185,7 +191,7 @@ class TestBuffer:
         view = ep.asarray(Source.from_address(memory.data_ptr), protocol="suai")
         assert (view.kind, view.data_ptr) == ("shared", memory.data_ptr)
 
-    def test_has_two_ends(self) -> None:
+    def test_elements_outside_the_buffer_are_refused(self) -> None:
         for changes in (
             {"offset": 13},
             {"offset": -1},
@@ -216,7 +222,7 @@ class TestSyclObject:
         self.check(valid, queue.sycl_context)
 
     @pytest.mark.parametrize("form", ["queue", "context"])
-    def test_a_capsule_serves_once(self, form: str, valid: dict[str, Any]) -> None:
+    def test_capsule_is_consumed_once(self, form: str, valid: dict[str, Any]) -> None:
         queue = valid["syclobj"]
         name = b"SyclQueueRef" if form == "queue" else b"SyclContextRef"
         capsule = (queue if form == "queue" else queue.sycl_context)._get_capsule()
@@ -225,9 +231,7 @@ class TestSyclObject:
         with pytest.raises(ep.InterfaceError, match="used_Sycl"):
             self.check(valid, capsule)
 
-    def test_a_capsule_serves_again_after_a_refusal(
-        self, memory: ep.Array, valid: dict[str, Any]
-    ) -> None:
+    def test_capsule_is_usable_after_refusal(self, memory: ep.Array, valid: dict[str, Any]) -> None:
         capsule = valid["syclobj"]._get_capsule()
         for broken in ({"shape": (2**28,)}, {"data": (64, False)}, {"typestr": "|O8"}):
             with pytest.raises(ep.InterfaceError):
@@ -303,7 +307,7 @@ class TestRefusal:
         assert isinstance(raised.value, ValueError)
         assert isinstance(raised.value, BufferError)
 
-    def test_misaligned(self, memory: ep.Array, valid: dict[str, Any]) -> None:
+    def test_misaligned_pointer_is_refused(self, memory: ep.Array, valid: dict[str, Any]) -> None:
         with pytest.raises(ep.InterfaceError, match="not aligned"):
             ep.asarray(
                 Speaker(ATTRIBUTE, valid | {"shape": (2,), "data": (memory.data_ptr + 2, False)})
@@ -328,7 +332,7 @@ class TestReadOnly:
     """
 
     @pytest.mark.parametrize("flag", [False, True])
-    def test_follows_the_specification(
+    def test_read_only_flag_follows_the_specification(
         self, flag: bool, memory: ep.Array, valid: dict[str, Any]
     ) -> None:
         assert (
@@ -338,7 +342,7 @@ class TestReadOnly:
 
     @pytest.mark.dpctl
     @pytest.mark.parametrize("name", ["MemoryUSMShared", "MemoryUSMHost", "MemoryUSMDevice"])
-    def test_dpctl_inverts_it(self, name: str) -> None:
+    def test_inverted_read_only_flag_of_dpctl_is_corrected(self, name: str) -> None:
         import dpctl.memory
 
         producer = getattr(dpctl.memory, name)(64)
@@ -400,7 +404,7 @@ class TestReadOnly:
 
 
 class TestExport:
-    def test_dict(self, memory: ep.Array) -> None:
+    def test_exported_dict_has_all_fields(self, memory: ep.Array) -> None:
         array = memory.reshape(4, 3)[::2, ::-2]
         interface = array.__sycl_usm_array_interface__
         assert interface.pop("syclobj") == array.queue
@@ -417,7 +421,7 @@ class TestExport:
     def test_read_only(self, memory: ep.Array) -> None:
         assert memory.broadcast_to(2, 12).__sycl_usm_array_interface__["data"][1] is True
 
-    def test_comes_back_the_same(self, memory: ep.Array) -> None:
+    def test_round_trip_keeps_array(self, memory: ep.Array) -> None:
         array = memory.reshape(4, 3)[::-2, 1:]
         view = ep.asarray(Speaker(ATTRIBUTE, array.__sycl_usm_array_interface__))
         assert (view.data_ptr, view.shape, view.strides) == (
@@ -438,7 +442,7 @@ class TestExport:
         with pytest.raises(AttributeError, match="bfloat16 has no typestr"):
             array.__sycl_usm_array_interface__  # noqa: B018
 
-    def test_memory_of_a_sub_device_names_its_context(self) -> None:
+    def test_memory_of_sub_device_exports_its_context(self) -> None:
         sub_device = ep.device(SELECTOR).create_sub_devices(partition=1)[0]
         array = ep.empty(4, "float32", queue=ep.Queue(sub_device))
         interface = array.__sycl_usm_array_interface__
@@ -488,7 +492,7 @@ class TestExport:
 
 @pytest.mark.dpctl
 class TestDpctl:
-    def test_memory_comes_in_with_its_queue(self) -> None:
+    def test_dpctl_memory_is_imported_with_its_queue(self) -> None:
         import dpctl
         import dpctl.memory
 
@@ -506,7 +510,7 @@ class TestDpctl:
         assert bytes(producer.tobytes())[3] == 9
         assert memoryview(view)[3] == memoryview(producer)[3]
 
-    def test_every_form_of_syclobj(self) -> None:
+    def test_forms_of_syclobj_are_accepted(self) -> None:
         import dpctl
         import dpctl.memory
 

@@ -80,16 +80,16 @@ class TestVersions:
 
     NAME = b"entrepot._core.c_api"  # capsules do not copy their names
 
-    def test_its_own(self, extension: ModuleType) -> None:
+    def test_table_of_same_version_is_imported(self, extension: ModuleType) -> None:
         assert extension.import_table() == c_interface().version >= 2
 
-    def test_a_newer_package_serves(
+    def test_newer_package_is_accepted(
         self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         table = self.offer(c_interface().version + 1, monkeypatch)
         assert extension.import_table() == table.version
 
-    def test_an_older_package_is_refused(
+    def test_older_package_is_refused(
         self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         needed = c_interface().version
@@ -99,7 +99,7 @@ class TestVersions:
         ):
             extension.import_table()
 
-    def test_no_package_at_all(
+    def test_missing_package_is_an_import_error(
         self, extension: ModuleType, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(sys.modules, "entrepot._core", None)
@@ -109,7 +109,7 @@ class TestVersions:
 
 class TestEmpty:
     @every_place
-    def test_is_new_memory_there(self, place: Place, extension: ModuleType) -> None:
+    def test_empty_allocates_on_the_device(self, place: Place, extension: ModuleType) -> None:
         array = extension.empty((3, 4), place.selector, KINDS[place.kind])
         assert type(array) is ep.Array
         assert (array.shape, array.strides, str(array.dtype)) == ((3, 4), (4, 1), "float32")
@@ -123,7 +123,7 @@ class TestEmpty:
         with ep.device_context("opencl:cpu"):
             assert extension.empty((), None, KINDS["shared"]).device == ep.device("opencl:cpu")
 
-    def test_is_of_the_resource_in_use(self, extension: ModuleType) -> None:
+    def test_empty_uses_the_current_resource(self, extension: ModuleType) -> None:
         with ep.memory.use_resource(ep.memory.statistics(ep.memory.direct())) as statistics:
             array = extension.empty((1024,), "host", KINDS["host"])
             assert statistics.current_bytes == array.nbytes == 4096
@@ -158,7 +158,7 @@ class TestEmpty:
 
 
 class TestHandles:
-    def test_each_counts(self, extension: ModuleType) -> None:
+    def test_handles_hold_references(self, extension: ModuleType) -> None:
         class Owner(bytearray):
             pass
 
@@ -175,7 +175,7 @@ class TestHandles:
         gc.collect()
         assert gone() is None
 
-    def test_retained_as_often_as_released(self) -> None:
+    def test_references_are_balanced(self) -> None:
         class Owner(bytearray):
             pass
 
@@ -200,7 +200,7 @@ class TestNativeQueue:
 
     @pytest.mark.sycl
     @pytest.mark.parametrize("place", SYCL, ids=str)
-    def test_is_the_array_s(self, place: Place, extension: ModuleType) -> None:
+    def test_native_queue_is_that_of_the_array(self, place: Place, extension: ModuleType) -> None:
         array = place.empty(4, "int32")
         assert extension.native_queue(array) == array.queue.addressof_ref()
         queue = ep.Queue(place.device)

@@ -214,7 +214,7 @@ def goods(folder):
         '    """A crate."""',
     ],
 )
-def test_the_module_reads_like_the_header(folder, line):
+def test_module_has_line(folder, line):
     assert line in (folder / "goods.py").read_text().splitlines()
 
 
@@ -236,11 +236,11 @@ def draw(shade: colour | int, times: int) -> None: ...
 
 
 @pytest.mark.parametrize("line", STUB.strip().splitlines())
-def test_the_stub_says_what_callers_give(folder, line):
+def test_stub_has_line(folder, line):
     assert line in (folder / "goods.pyi").read_text().splitlines()
 
 
-def test_the_stub_names_every_field(folder):
+def test_stub_names_fields_of_record(folder):
     text = (folder / "goods.pyi").read_text()
     record = text[text.index("class crate(Record):") :].partition("\nclass ")[0]
     assert record.splitlines()[1:-1] == [
@@ -269,13 +269,13 @@ def test_the_stub_names_every_field(folder):
     ]
 
 
-def test_words_of_a_group_are_no_declaration_s(goods):
+def test_group_comment_is_not_a_docstring(goods):
     assert goods.first.__doc__.startswith("The first.\n\n    Args:")
     assert goods.make.__doc__.startswith("Whose box it is.\n\n    ")
 
 
 @pytest.mark.parametrize("suffix", ["py", "pyi"])
-def test_no_line_is_too_long(folder, suffix):
+def test_generated_lines_fit_120_columns(folder, suffix):
     text = (folder / f"goods.{suffix}").read_text()
     assert max(map(len, text.splitlines())) <= 120
     compile(text, suffix, "exec")  # it is broken where Python lets it be
@@ -307,7 +307,7 @@ def test_parameters_without_a_rule_are_reported(folder):
     ]
 
 
-def test_a_declaration_is_shown_as_in_c(goods):
+def test_docstring_shows_c_declaration(goods):
     declared = (
         "C: int unruled(long *numbers, double *reals, colour *shades, int **made, "
         "int with_length[3])"
@@ -368,7 +368,7 @@ def test_generated_module_follows_the_header(goods):
     assert not hasattr(goods, "inlined")
 
 
-def test_the_description_alone_writes_the_same(folder):
+def test_description_without_headers_gives_same_module(folder):
     before = (folder / "goods.py").read_text()
     (folder / "goods.py").write_text("")
     subprocess.run(
@@ -423,7 +423,7 @@ def refusal(folder):
         (f'{NAMED}sonames = "libx.so"\n', "sonames: a list was expected"),
     ],
 )
-def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
+def test_wrong_settings_are_refused(tmp_path, settings, words):
     (tmp_path / "x.toml").write_text(settings)
     assert words in refusal(tmp_path)
 
@@ -440,7 +440,7 @@ def test_wrong_settings_say_what_is_wrong(tmp_path, settings, words):
         ),
     ],
 )
-def test_lengths_that_nothing_says(tmp_path, row, words):
+def test_unresolvable_length_is_refused(tmp_path, row, words):
     (tmp_path / "x.h").write_text("int f(void *to, int n);\n")
     (tmp_path / "x.toml").write_text(
         f'{NAMED}headers = ["x.h"]\nfiles = ["/x.h"]\n[parameters]\nf = {{ to = {{ {row} }} }}\n'
@@ -479,14 +479,14 @@ def test_lengths_that_nothing_says(tmp_path, row, words):
         ('files = ["/y.h"]', "the headers declare nothing in the files that `files` names"),
     ],
 )
-def test_settings_that_are_for_nothing(tmp_path, settings, words):
+def test_unused_settings_are_refused(tmp_path, settings, words):
     (tmp_path / "x.h").write_text("typedef enum { FINE } answers;\nanswers f(void *to, int n);\n")
     files = "" if "files" in settings else 'files = ["/x.h"]\n'
     (tmp_path / "x.toml").write_text(f'{NAMED}headers = ["x.h"]\n{files}{settings}\n')
     assert words in refusal(tmp_path)
 
 
-def test_a_folder_that_is_no_option_says_so(folder):
+def test_folder_without_option_is_refused(folder):
     command = [
         BINDGEN,
         folder / "goods.toml",

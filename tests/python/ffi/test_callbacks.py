@@ -30,7 +30,7 @@ def test_c_calls_python_later():
     assert sample.call_kept(4, 2) == -1
 
 
-def test_a_function_of_another_type_is_refused():
+def test_function_of_other_type_is_refused():
     """C would call it with other arguments."""
     visitor = sample.visitor(lambda context, at, count: None)
     with pytest.raises(
@@ -58,7 +58,7 @@ def test_python_calls_python_through_c():
     assert sample.binary(lambda a, b: a + b)(1, 2) == 3
 
 
-def test_records_are_seen_as_they_are():
+def test_records_are_passed_without_copy():
     seen = []
     points = sample.point.allocate(3)
 
@@ -74,7 +74,7 @@ def test_records_are_seen_as_they_are():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_an_exception_is_reported_and_c_gets_zero(monkeypatch):
+def test_exception_is_reported_and_c_receives_zero(monkeypatch):
     reported = []
     monkeypatch.setattr("sys.unraisablehook", lambda report: reported.append(report.exc_type))
     assert sample.apply(lambda a, b: 1 / 0, 1, 2) == 0
@@ -100,7 +100,7 @@ def test_wrapper_keeps_its_callable_alive():
     assert gone() is None
 
 
-def test_a_callable_that_drops_its_own_wrapper():
+def test_callable_may_drop_its_wrapper_during_call():
     wrappers = []
 
     def end(a, b):
@@ -114,7 +114,7 @@ def test_a_callable_that_drops_its_own_wrapper():
     assert sample.apply(wrappers[0], 1, 2) == 3
 
 
-def test_a_callable_that_drops_the_only_wrapper():
+def test_kept_callable_may_drop_its_wrapper():
     wrappers = []
 
     def end(a, b):
@@ -180,7 +180,7 @@ def of_numpy():
     ],
     ids=["CAI", "DLPack", "SUAI", "Array", "NumPy"],
 )
-def test_data_is_no_function(make):
+def test_data_as_function_is_refused(make):
     source = make()
     words = (
         r"a (Cai|Producer|Suai|entrepot\.Array|numpy\.ndarray) stands for no function: "
@@ -209,7 +209,7 @@ def test_callback_of_any_address_is_accepted():
     code.append(0)
 
 
-def test_from_threads_of_pythons():
+def test_callback_from_python_threads():
     results = []
     threads = [
         threading.Thread(target=lambda i=i: results.append(sample.apply(lambda a, b: a + b, i, i)))
@@ -222,7 +222,7 @@ def test_from_threads_of_pythons():
     assert sorted(results) == [2 * i for i in range(8)]
 
 
-def test_from_threads_of_cs_own():
+def test_callback_from_c_threads():
     """Python has no state for these threads before a callback. During one, and only then, each
     is a Python thread."""
     callers, names = set(), set()
@@ -263,7 +263,7 @@ def test_thread_of_c_does_not_see_another_threads_exception():
 
 
 @pytest.mark.parametrize("kept", ["f", "globals().setdefault('kept', f)"])
-def test_c_calls_after_the_interpreters_end(kept):
+def test_callback_after_interpreter_shutdown(kept):
     """The C library calls Python's function at exit, when the interpreter is finalized."""
     assert (
         run(f"""
@@ -287,7 +287,7 @@ def test_c_calls_after_the_interpreters_end(kept):
     ],
     ids=["that returns", "that sleeps", "that waits for good", "that never returns"],
 )
-def test_threads_of_cs_own_call_while_the_interpreter_ends(body):
+def test_callback_from_c_thread_at_shutdown_blocks(body):
     """The callable stops in the middle: its thread blocks, and the process exits regardless."""
     for _ in range(3):
         assert (

@@ -27,12 +27,12 @@ class TestValues:
         assert sample.negated(True) is False
         assert sample.many(1, 2, 3, 4, 5, 6, 7, 8, 9.5, 10.5) == 55
 
-    def test_records_go_by_value(self):
+    def test_records_are_passed_by_value(self):
         assert sample.sum_of_points(sample.point(1, 2), (3, 4)) == 10
         assert list(sample.swapped(sample.point(1, 2))) == [2, 1]
         assert sample.scaled(sample.large([1, 2, 3, 4]), 0.5).values == (0.5, 1, 1.5, 2)
 
-    def test_memory_goes_by_address(self):
+    def test_memory_is_passed_by_address(self):
         assert sample.total([1, 2, 3], 3) == 6
         assert sample.total(array.array("i", [4, 5]), 2) == 9
         assert sample.total((ctypes.c_int * 2)(7, 8), 2) == 15
@@ -40,14 +40,14 @@ class TestValues:
         sample.fill(buffer, 7, 3)
         assert buffer == b"\7\7\7\0"
 
-    def test_text(self):
+    def test_text_is_passed_and_returned(self):
         assert sample.length(b"four") == 4
         assert sample.length("vier") == 4
         assert sample.length(None) == -1
         assert str(sample.greeting(True)) == "hello"
         assert sample.greeting(False) is None
 
-    def test_names_of_c(self):
+    def test_function_has_names_of_parameters(self):
         assert sample.total(count=2, values=[1, 2]) == 3
         assert sample.total([1, 2], count=2) == 3
         assert str(inspect.signature(sample.total)) == "(values, count)"
@@ -69,7 +69,7 @@ class TestOutParameters:
         assert sample.make_point(point, 7) == (0,)
         assert list(point) == [7, 8]
 
-    def test_memory_knows_its_bytes_until_it_is_freed(self):
+    def test_allocated_memory_has_its_size_until_freed(self):
         status, memory = sample.allocate(40)
         assert (status, memory.size) == (0, 40)
         assert sample.release(memory) == (0,)
@@ -126,7 +126,7 @@ class TestOutParameters:
         assert not memory.is_freed
         assert sample.release(memory) == (0,)
 
-    def test_text_output_of_the_callers_length(self):
+    def test_text_output_has_the_given_length(self):
         status, name = sample.name_of(16)
         assert (status, str(name)) == (0, "sample")
 
@@ -207,22 +207,22 @@ class TestRefusals:
             (lambda: sample.no_such_function(), ImportError, r"has no no_such_function"),
         ],
     )
-    def test_names_the_function_and_the_argument(self, call, error, words):
+    def test_error_names_function_and_argument(self, call, error, words):
         with pytest.raises(error, match=words):
             call()
 
-    def test_a_member_of_another_enum(self):
+    def test_members_of_enums_compare_by_value(self):
         assert sample.status(0) == sample.other(0)
         form = sample._library._scope["status"].form
         assert form.size == 4
 
 
 class TestHandles:
-    def test_go_where_they_are_asked_for(self):
+    def test_handle_and_subclass_are_accepted(self):
         assert sample.number_of(sample.open_door(7)) == 7
         assert sample.number_of(type("Own", (sample.door,), {})(8)) == 8
 
-    def test_untyped_handles_are_taken(self):
+    def test_untyped_handle_is_accepted(self):
         for given in (
             7,
             ctypes.c_void_p(7),
@@ -233,12 +233,12 @@ class TestHandles:
             assert sample.number_of(given) == 7
         assert sample.number_of(None) == 0
 
-    def test_handle_of_an_equal_declaration_is_taken(self):
+    def test_handle_of_equal_declaration_is_accepted(self):
         twin = sample._library.opaque(type("door", (), {"__doc__": "The same."})).made()
         assert twin is not sample.door
         assert sample.number_of(twin(9)) == 9
 
-    def test_object_that_holds_a_handle_is_taken(self):
+    def test_object_with_handle_is_accepted(self):
         class Kept:
             def __init__(self, handle):
                 self.handle = handle
@@ -258,13 +258,13 @@ class TestHandles:
         with pytest.raises(TypeError, match=words):
             sample.number_of(other())
 
-    def test_in_records(self):
+    def test_handle_in_record_is_checked(self):
         house = sample.house(front=sample.open_door(1))
         with pytest.raises(TypeError, match=r"house\.back: a door was expected, not a key"):
             house.back = sample.cut_key(2)
         assert (int(house.front), house.back) == (1, None)
 
-    def test_are_no_records_and_no_functions(self):
+    def test_handle_as_record_or_function_is_refused(self):
         with pytest.raises(TypeError, match="a point was expected, not a key"):
             sample.visit(lambda *_: None, None, sample.cut_key(64), 0)
         with pytest.raises(TypeError, match="a binary was expected, not a key"):
@@ -284,7 +284,7 @@ class TestLifetimes:
         gc.collect()
         assert gone() is None
 
-    def test_the_gil_is_released(self):
+    def test_call_releases_the_gil(self):
         told = []
         thread = threading.Thread(target=lambda: told.append(sample.sleep_until_told(10_000)))
         thread.start()
@@ -298,7 +298,7 @@ class TestLifetimes:
         assert weakref.ref(sample.total)() is sample.total
 
 
-def test_an_adapter_serves_more_than_once():
+def test_adapter_is_reusable():
     numbers = ListOfInt([1, 2, 3])
     assert [sample.total(numbers, n) for n in range(4)] == [0, 1, 3, 6]
     assert sample.total(Pointer(int(numbers)), 2) == 3

@@ -50,7 +50,7 @@ class TestCounts:
         [[b"one"], (b"one",), ListOfBytes([b"one"]), Pointer(ListOfBytes([b"one"]))],
         ids=named,
     )
-    def test_a_list_that_is_shorter(self, words):
+    def test_short_list_is_refused(self, words):
         assert sample.total_length(words, 1) == 3
         message = (
             r"total_length\(\) argument 'words': has 1 element, and 'count' says 2; "
@@ -74,7 +74,7 @@ class TestCounts:
                 sample.total_length(null, 1)
 
     @pytest.mark.parametrize("words", [[b"one"], None], ids=repr)
-    def test_a_negative_number_counts_nothing(self, words):
+    def test_negative_count_is_refused(self, words):
         with pytest.raises(
             ValueError,
             match=r"total_length\(\) argument 'count': -1 is no number of elements for 'words'",
@@ -86,7 +86,7 @@ class TestCounts:
         assert sample.total_length(int(words), 2) == 8
         assert sample.total_length(ctypes.c_void_p(int(words)), 2) == 8
 
-    def test_records(self):
+    def test_short_record_array_is_refused(self):
         points = sample.point.allocate(2)
         assert sample.sum_of_all(points, 2) == 10
         for one in (sample.point(1, 2), points.element(1), bytearray(8)):
@@ -96,7 +96,7 @@ class TestCounts:
             ):
                 sample.sum_of_all(one, 2)
 
-    def test_a_number_that_stands_at_an_address(self):
+    def test_count_at_address_is_read(self):
         doors, count = ListOfPointer.allocate(2), ListOfUInt64([2])
         assert sample.all_doors(doors, count) == 2
         assert [int(each) for each in doors] == [1, 2]
@@ -169,7 +169,7 @@ class TestRefusals:
             len(seen[0])
 
     @pytest.mark.parametrize(("measure", "count"), [("count", 12), ("2 * count", 6)])
-    def test_memory_has_as_many_bytes(self, seen, measure, count):
+    def test_memory_length_is_computed_from_arguments(self, seen, measure, count):
         module = declared(
             f"def fill(to: Out[Pointer](bytes='{measure}', {REFUSAL}), byte: c_int, count: "
             "c_uint64): ..."
@@ -218,7 +218,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         "path", ["ffi.sample.quite_another", "no_such_module.why_not", "why_not"]
     )
-    def test_a_name_of_nothing(self, path):
+    def test_unknown_refusal_function_is_refused(self, path):
         module = declared(f"def length(text: In[CStr](refusal={path!r})) -> c_int: ...")
         with pytest.raises(
             TypeError,
@@ -237,7 +237,7 @@ class TestRefusals:
             module.length(b"four")
         assert isinstance(failure.value.__cause__, ZeroDivisionError)
 
-    def test_an_answer_that_is_no_words(self, monkeypatch):
+    def test_refusal_function_result_must_be_text(self, monkeypatch):
         module = declared(f"def length(text: In[CStr]({REFUSAL})) -> c_int: ...")
         monkeypatch.setattr(sample, "too_loud", lambda what: False)
         with pytest.raises(
@@ -248,7 +248,7 @@ class TestRefusals:
             module.length(b"four")
 
     @pytest.mark.parametrize("name", ["hip", "hiprtc", "hiprand", "hipsparse"])
-    def test_those_of_bound_modules_are_there(self, name):
+    def test_refusal_functions_of_modules_exist(self, name):
         module = importlib.import_module(f"entrepot.{name}")
         named = 0
         for function in list(vars(module).values()):
@@ -312,7 +312,7 @@ class TestBytes:
             sample.fill_shorts(room, 7, 2**64 - 1)
 
     @pytest.mark.parametrize("memory", [bytearray(8), 0x1000, None], ids=repr)
-    def test_a_negative_number_of_bytes(self, memory):
+    def test_negative_byte_count_is_refused(self, memory):
         module = declared(
             "def fill(to: Out[Pointer](bytes='count'), byte: c_int, count: c_int64): ..."
         )
@@ -322,7 +322,7 @@ class TestBytes:
             module.fill(memory, 0, -1)
 
     @pytest.mark.parametrize("measure", ["2 * count", "2*count", "count * 2", " count*2 "])
-    def test_a_factor_is_written_as_one_likes(self, measure):
+    def test_factor_of_length_is_parsed(self, measure):
         module = declared(
             f"def fill_shorts(to: Out[Pointer](bytes='{measure}'), value: c_int16, count: "
             "c_uint64): ..."
@@ -339,7 +339,7 @@ class TestBytes:
             with pytest.raises(ValueError, match="'from_': has 5 bytes"):
                 sample.copy(room, given, 6)
 
-    def test_an_address_is_taken_at_its_word(self):
+    def test_length_of_bare_address_is_not_checked(self):
         room = bytearray(16)
         inside = Pointer(int(Pointer(room)) + 8)
         for to in (
@@ -365,14 +365,14 @@ class TestHandles:
         r"pass {}.createRef\(\), or a list of handles"
     )
 
-    def test_the_address_of_a_handle_is_not_the_handle(self):
+    def test_handle_in_place_of_its_address_is_refused(self):
         door = sample.open_door(7)
         with pytest.raises(TypeError, match=r"shut\(\) argument 'it': " + self.WORDS.format("it")):
             sample.shut(door)
         assert sample.shut(door.createRef()) == 7
         assert not door
 
-    def test_nor_where_c_writes_one(self):
+    def test_handle_in_place_of_output_is_refused(self):
         door = sample.open_door(7)
         for call in (lambda: sample.find_door(door, 3), lambda: sample.find_door(3, out=door)):
             with pytest.raises(
@@ -382,7 +382,7 @@ class TestHandles:
         assert sample.find_door(door.createRef(), 3) == (0,)
         assert int(door) == 3
 
-    def test_an_object_that_keeps_a_handle(self):
+    def test_object_with_handle_is_refused(self):
         keeper = types.SimpleNamespace(handle=sample.open_door(7))
         with pytest.raises(TypeError, match=self.WORDS.format(r"it\.handle")):
             sample.shut(keeper)
@@ -399,7 +399,7 @@ class TestHandles:
 
 class TestStrings:
     @pytest.mark.parametrize("text", [b"-O3", "-O3", bytearray(b"-O3")], ids=repr)
-    def test_text_is_no_list_of_it(self, text):
+    def test_text_in_place_of_list_is_refused(self, text):
         message = (
             rf"a list or tuple of bytes was expected, not a {type(text).__name__}; "
             r"pass Pointer\(…\) where there are addresses"
@@ -410,7 +410,7 @@ class TestStrings:
             ListOfBytes(text)
 
     @pytest.mark.parametrize("text", [b"-O3", "-O3"], ids=repr)
-    def test_nor_of_addresses(self, text):
+    def test_text_in_place_of_addresses_is_refused(self, text):
         with pytest.raises(
             TypeError,
             match=r"shut\(\) argument 'it': a list or tuple of addresses was expected, not a ",

@@ -35,7 +35,7 @@ def declared(library: Library, name: str, result: object = c_int):
     return library.function(declaration)
 
 
-def test_a_missing_one_lists_what_was_tried(monkeypatch):
+def test_missing_library_lists_tried_files(monkeypatch):
     monkeypatch.setenv("SAMPLE_ROOT", "/nowhere")
     library = Library(
         "sample",
@@ -60,7 +60,7 @@ def test_a_missing_one_lists_what_was_tried(monkeypatch):
     )
 
 
-def test_a_path_of_the_users(monkeypatch):
+def test_variable_selects_the_library(monkeypatch):
     library = Library("sample", sonames=["libnone.so"], variable="SAMPLE_LIBRARY")
     monkeypatch.setenv("SAMPLE_LIBRARY", "/no/such/file.so")
     with pytest.raises(LibraryError, match="SAMPLE_LIBRARY names a library that does not load"):
@@ -69,12 +69,12 @@ def test_a_path_of_the_users(monkeypatch):
     assert library.path == sample.PATH, "what was missing is looked for again"
 
 
-def test_nothing_is_opened_before_it_is_needed():
+def test_library_is_opened_on_first_use():
     library = Library("sample", sonames=["libnone.so"])
     assert declared(library, "function").__name__ == "function"
 
 
-def test_a_symbol_that_is_not_there():
+def test_has_is_false_for_missing_symbol():
     assert not sample._library.has("no_such_function")
     assert sample._library.has("total")
 
@@ -95,11 +95,11 @@ def bindings():
 class TestZlib:
     data = random.Random(5).randbytes(500) * 20
 
-    def test_checksums(self, bindings):
+    def test_zlib_checksums_match_python(self, bindings):
         assert bindings.crc32(0, self.data, len(self.data)) == zlib.crc32(self.data)
         assert bindings.adler32(1, self.data, len(self.data)) == zlib.adler32(self.data)
 
-    def test_memory_there_and_back(self, bindings):
+    def test_zlib_memory_round_trip(self, bindings):
         from entrepot.adapters import PointerToUnsignedLong
 
         packed, length = (
@@ -110,7 +110,7 @@ class TestZlib:
         assert bindings.compress(packed, length, self.data, len(self.data)) == bindings.Z_OK
         assert zlib.decompress(packed[: length.value]) == self.data
 
-    def test_a_stream(self, bindings):
+    def test_zlib_stream_round_trip(self, bindings):
         stream = bindings.z_stream()
         version = bindings.zlibVersion()
         assert bindings.deflateInit_(stream, 9, version, stream.c_sizeof()) == bindings.Z_OK
@@ -121,7 +121,7 @@ class TestZlib:
         assert zlib.decompress(packed[: stream.total_out]) == self.data
         assert bindings.deflateEnd(stream) == bindings.Z_OK
 
-    def test_its_own_allocator_in_python(self, bindings):
+    def test_zlib_uses_allocator_in_python(self, bindings):
         """zlib allocates and frees by functions in Python."""
         import ctypes
 

@@ -17,7 +17,7 @@ from ffi import sample
 
 
 class TestConstructors:
-    def test_by_position_by_name_and_mixed(self):
+    def test_constructor_accepts_positions_and_names(self):
         assert list(sample.point(1, 2)) == [1, 2]
         assert list(sample.point(y=2, x=1)) == [1, 2]
         assert list(sample.point(1, y=2)) == [1, 2]
@@ -26,7 +26,7 @@ class TestConstructors:
         assert list(sample.point()) == [0, 5]
         assert sample.record().tag == 0
 
-    def test_a_union_has_one_value(self):
+    def test_union_constructor_accepts_one_field(self):
         assert sample.record_union_0(real=1.0).whole == 0x3F800000
         with pytest.raises(TypeError, match="one field at most"):
             sample.record_union_0(whole=1, real=2.0)
@@ -98,7 +98,7 @@ class TestNames:
         with pytest.raises(AttributeError, match="attribute 'c_sizeof' is read-only"):
             sample.record().c_sizeof = 1
 
-    def test_an_error_in_a_value_passes(self):
+    def test_error_of_value_propagates(self):
         class Broken:
             def __index__(self):
                 raise AttributeError("of the value's own")
@@ -134,14 +134,14 @@ class TestFields:
         record.corners = [(1, 2), sample.point(3, 4)]
         assert [list(corner) for corner in record.corners] == [[1, 2], [3, 4]]
 
-    def test_an_element_of_a_copy_is_not_assigned_to(self):
+    def test_assignment_to_element_of_copy_is_refused(self):
         large = sample.large([1, 2, 3, 4])
         with pytest.raises(TypeError, match="assignment"):
             large.values[0] = 9
         large.values = [9, *large.values[1:]]
         assert large.values == (9, 2, 3, 4)
 
-    def test_a_failed_assignment_changes_nothing(self):
+    def test_failed_assignment_changes_nothing(self):
         record = sample.record()
         record.corners = [(1, 2), (3, 4)]
         with pytest.raises(OverflowError):
@@ -175,7 +175,7 @@ class TestFields:
         with pytest.raises(TypeError, match="cannot be deleted"):
             del sample.point().x
 
-    def test_by_index_and_by_name(self):
+    def test_fields_are_accessible_by_index_and_name(self):
         point = sample.point(1, 2)
         assert (point[0], point[-1], len(point)) == (1, 2, 2)
         assert "x" in point
@@ -214,7 +214,7 @@ class TestAdapters:
         point.y = 7
         assert list(memory) == [3, 7]
 
-    def test_a_function_takes_cai_for_records(self):
+    def test_cai_is_accepted_as_records(self):
         memory = (ctypes.c_int32 * 4)(1, 2, 3, 4)
         seen = []
         sample.visit(
@@ -231,7 +231,7 @@ class TestAdapters:
 
 
 class TestLifetimes:
-    def test_a_view_keeps_its_parent(self):
+    def test_view_keeps_parent_alive(self):
         record = sample.record()
         gone = weakref.ref(record)
         corner = record.corners[1]
@@ -266,7 +266,7 @@ class TestLifetimes:
         text = outer.text
         assert str(text) == "kept"
 
-    def test_a_cycle_is_collected(self):
+    def test_cycle_is_collected(self):
         record = sample.record()
         gone = weakref.ref(record)
         record.numbers = Pointer(record)
@@ -303,7 +303,7 @@ class TestLifetimes:
         with pytest.raises(ValueError, match=r"7 bytes are fewer than the 8"):
             sample.point.fromObj(bytearray(7))
 
-    def test_an_array_of_records(self):
+    def test_elements_of_record_array_keep_it_alive(self):
         points = sample.point.allocate(3)
         points.element(2).y = 9
         assert [list(points.element(i)) for i in range(3)] == [[0, 5], [0, 5], [0, 9]]
@@ -315,7 +315,7 @@ class TestLifetimes:
             last.element(1)
 
 
-def test_a_record_is_an_adapter():
+def test_record_is_an_adapter():
     point = sample.point(3, 4)
     assert isinstance(point, Pointer)
     assert sample.total(point, 2) == 7

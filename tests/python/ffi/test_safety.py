@@ -95,7 +95,7 @@ class TestRecordsByValue:
         whole.two = named("text_and_memory")()
         assert is_gone(gone)
 
-    def test_in_the_constructor_and_as_a_tuple(self):
+    def test_constructor_holds_memory_of_nested_records(self):
         first, second = Held(b"first"), Held(b"second")
         gone = [weakref.ref(first), weakref.ref(second)]
         whole = named("outer")((None, first), two=named("text_and_memory")(memory=second))
@@ -127,7 +127,7 @@ class TestRecordsByValue:
         assert len(refused) == 1, "the memory stays where it is while C has its address"
         goods.append(1)
 
-    def test_a_record_assigned_to_itself_keeps_it(self):
+    def test_self_assignment_keeps_memory_alive(self):
         memory = Held(b"memory")
         gone = weakref.ref(memory)
         whole = named("outer")((None, memory))
@@ -157,7 +157,7 @@ class TestFreedMemory:
             ),
         ],
     )
-    def test_is_refused_where_c_reads_it(self, pointing, words, allocation):
+    def test_freed_memory_in_record_is_refused(self, pointing, words, allocation):
         record = pointing(allocation)
         assert same_uint64(record) == int(record)
         _mark_freed(allocation)
@@ -168,13 +168,13 @@ class TestFreedMemory:
         record.one = record.two = named("text_and_memory")()
         assert same_uint64(record) == int(record)
 
-    def test_is_not_what_c_has_written_over(self, allocation):
+    def test_pointer_overwritten_by_c_is_not_freed_memory(self, allocation):
         record = named("outer")((None, allocation))
         _mark_freed(allocation)
         ctypes.c_size_t.from_address(int(record) + 8).value = 0x2000
         assert same_uint64(record) == int(record)
 
-    def test_is_refused_by_value(self, allocation):
+    def test_freed_memory_in_record_by_value_is_refused(self, allocation):
         whole = sample.span(allocation, 5)
         _mark_freed(allocation)
         with pytest.raises(
@@ -184,7 +184,7 @@ class TestFreedMemory:
             sample.look_at(whole, lambda first, count: 0)
 
     @pytest.mark.hip_library
-    def test_a_launch_of_a_graph(self, allocation):
+    def test_freed_kernel_argument_in_graph_is_refused(self, allocation):
         node = hip.hipKernelNodeParams(kernelParams=ffi.ListOfPointer([allocation]), extra=None)
         _mark_freed(allocation)
         with pytest.raises(
@@ -202,7 +202,7 @@ class TestReprs:
     def test_bare_address_is_not_read(self):
         assert repr(sample.point.fromObj(16)) == "<point at 0x10>"
 
-    def test_one_member_of_a_union(self):
+    def test_repr_of_union_has_one_member(self):
         assert "real" not in repr(sample.record_union_0(whole=1))
 
 
@@ -211,13 +211,13 @@ class TestLengths:
         with pytest.raises(ValueError, match="8 bytes are fewer than the 56"):
             sample.record.fromObj(sample.point())
 
-    def test_an_array_at_a_buffer_ends_with_it(self):
+    def test_record_array_ends_with_its_buffer(self):
         points = sample.point.fromObj(bytearray(17))
         assert points.element(1).x == 0
         with pytest.raises(IndexError):
             points.element(2)
 
-    def test_a_ctypes_pointer_is_no_memory_of_eight_bytes(self):
+    def test_ctypes_pointer_gives_memory_at_target(self):
         memory = (ctypes.c_char * 56)()
         assert sample.record.fromObj(ctypes.cast(memory, ctypes.c_void_p)).tag == 0
 
@@ -249,7 +249,7 @@ class TestDeclarations:
     @pytest.mark.parametrize(
         "declare", [_library.function, _library.function_or("later"), _library.callback]
     )
-    def test_every_parameter_says_its_type(self, declare):
+    def test_parameter_without_c_type_is_refused(self, declare):
         def length(text: ffi.In[CStr], most) -> c_int: ...
 
         def any_number(first: c_int, *rest: c_int) -> c_int: ...
@@ -266,7 +266,7 @@ class TestDeclarations:
             ):
                 declare(declaration)
 
-    def test_a_name_with_two_underscores(self):
+    def test_field_with_two_underscores_is_supported(self):
         assert named("padded").PROPERTIES() == ["first", "__pad"]
         assert list(named("padded")(1)) == [1, 7]
 
@@ -282,7 +282,7 @@ class TestDeclarations:
         with pytest.raises(TypeError, match=words):
             named(name)
 
-    def test_a_class_of_python_is_no_type_of_c(self):
+    def test_python_class_as_c_type_is_refused(self):
         def length(text) -> None: ...
 
         length.__annotations__ = {"text": int, "return": c_int}
@@ -294,7 +294,7 @@ class TestDeclarations:
 
 
 class TestViews:
-    def test_a_view_through_a_pointer_keeps_what_was_assigned(self):
+    def test_view_through_pointer_keeps_target_alive(self):
         first, second = named("chain")(value=1), named("chain")(value=2)
         gone = weakref.ref(second)
         first.next = second
@@ -305,7 +305,7 @@ class TestViews:
         del view
         assert is_gone(gone)
 
-    def test_a_view_of_what_is_read_only(self):
+    def test_view_of_read_only_memory_is_read_only(self):
         first = named("chain")(next=bytes(16))
         with pytest.raises(ValueError, match="read-only"):
             first.next.value = 3
@@ -313,7 +313,7 @@ class TestViews:
         with pytest.raises(ValueError, match="read-only"):
             sample.fill(nested, 1, 8)
 
-    def test_memory_stays_below_its_views(self):
+    def test_memory_with_views_is_not_replaced(self):
         record = sample.record()
         corner = record.corners[0]
         with pytest.raises(BufferError):
@@ -346,13 +346,13 @@ class TestNumbers:
         with pytest.raises(MemoryError):
             sample.add_int8(Number(), 1)
 
-    def test_a_float_that_is_too_large(self):
+    def test_float_out_of_range_is_refused(self):
         with pytest.raises(OverflowError, match=r"1e\+300 does not fit float32"):
             sample.halved(1e300)
         assert sample.halved(float("inf")) == float("inf")
 
 
-def test_the_reviewed_crashes_in_a_process_of_their_own():
+def test_fixed_crashes_do_not_recur():
     code = """
 from entrepot import hip
 r = hip.hipResourceDesc()

@@ -115,7 +115,7 @@ def library(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)
-def test_a_device_array_comes_back(library, name):
+def test_allocator_returns_device_array(library, name):
     call, arguments, besides = ALLOCATORS[name]
     body = ALLOCATED.format(call=call, by_name=f"hip.{name}({arguments})", besides=besides)
     assert run(PROLOGUE.format(library=library) + body) == "done"

@@ -27,7 +27,7 @@ without_device = pytest.mark.skipif("has_device()", reason="there is a HIP devic
 
 
 @without_device
-class TestWithoutADevice:
+class TestWithoutDevice:
     def test_statuses(self):
         absent = (
             hip.hipError_t.hipErrorInvalidDevice,
@@ -68,14 +68,14 @@ class TestWithoutADevice:
         (status,) = hip.hipMemcpy(dst=destination, src=hip_list([1, 2, 3]), sizeBytes=12, kind=kind)
         assert isinstance(status, hip.hipError_t)
 
-    def test_a_launch_without_arguments(self):
+    def test_launch_without_arguments_has_a_status(self):
         grid, block = hip.dim3(x=32), hip.dim3(x=32)
         (status,) = hip.hipModuleLaunchKernel(
             None, *grid, *block, sharedMemBytes=0, stream=None, kernelParams=None, extra=None
         )
         assert status != 0
 
-    def test_a_launch_with_arguments(self):
+    def test_launch_with_arguments_has_a_status(self):
         grid, block = hip.dim3(x=32), hip.dim3(x=32)
         (status,) = hip.hipModuleLaunchKernel(
             None,
@@ -88,13 +88,13 @@ class TestWithoutADevice:
         )
         assert status != 0
 
-    def test_an_error_goes_to_other_processes(self):
+    def test_error_is_picklable(self):
         raised = HipError(hip.hipError_t.hipErrorInvalidValue)
         error = pickle.loads(pickle.dumps(raised))
         assert error.status is raised.status
         assert str(error) == str(raised)
 
-    def test_hip_check_says_what_was_wrong(self):
+    def test_hip_check_raises_the_status(self):
         with pytest.raises(HipError) as caught:
             hip_check(hip.hipGetDeviceCount())
         assert caught.value.status is hip.hipError_t.hipErrorNoDevice
@@ -133,7 +133,7 @@ print("refused with words")
 
 class TestCompiler:
     @pytest.mark.parametrize("arch", [b"gfx90a", b"gfx906"])
-    def test_compiles(self, arch):
+    def test_program_is_compiled(self, arch):
         prog = hip_check(hiprtc.hiprtcCreateProgram(SOURCE, b"scale_vector", 0, None, None))
         cflags = [b"--offload-arch=" + arch]
         (err,) = hiprtc.hiprtcCompileProgram(prog, len(cflags), cflags)
@@ -152,7 +152,7 @@ class TestCompiler:
         hip_check(hiprtc.hiprtcCompileProgram(prog, 1, ["--offload-arch=gfx90a"]))
         hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
 
-    def test_a_refusal_carries_the_log(self):
+    def test_error_of_refused_source_has_the_log(self):
         prog = hip_check(hiprtc.hiprtcCreateProgram(b"no C at all", b"bad", 0, None, None))
         (err,) = hiprtc.hiprtcCompileProgram(prog, 1, [b"--offload-arch=gfx90a"])
         assert err == hiprtc.hiprtcResult.HIPRTC_ERROR_COMPILATION
@@ -163,7 +163,7 @@ class TestCompiler:
             hip_check((err,))
 
     @pytest.mark.parametrize("arch", [b"gfx942", b"gfx9999"])
-    def test_the_refusal_of_an_architecture_carries_the_log(self, arch):
+    def test_refused_architecture_is_in_the_log(self, arch):
         """HIP 5.2 does not know gfx942. It reports that if a known architecture precedes it."""
         if arch == b"gfx942" and hip_check(hip.hipRuntimeGetVersion()) >= 60_000_000:
             pytest.skip("this hipRTC compiles for gfx942")
@@ -176,7 +176,7 @@ class TestCompiler:
         assert arch in log
         hip_check(hiprtc.hiprtcDestroyProgram(prog.createRef()))
 
-    def test_an_unknown_architecture_alone(self):
+    def test_unknown_architecture_is_refused(self):
         """It is refused with a message: by Entrepot where HIP 5 would crash (test_refusals.py),
         else by hipRTC."""
         done = subprocess.run(

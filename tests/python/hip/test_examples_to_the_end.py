@@ -421,12 +421,12 @@ class TestLaunches:
     @pytest.mark.parametrize(
         "example", [LAUNCH_WITHOUT_ARGUMENTS, LAUNCH_WITH_HEADERS], ids=["plain", "headers"]
     )
-    def test_without_arguments(self, library, example):
+    def test_launch_without_arguments_prints_ids(self, library, example):
         lines = run(PROLOGUE + COMPILED + example).splitlines()
         assert sorted(lines) == sorted([*(f"tid: {tid}" for tid in range(32)), "ok"])
 
     @where_it_compiles
-    def test_with_arguments(self, library):
+    def test_launch_with_arguments_prints_values(self, library):
         lines = run(
             PROLOGUE + COMPILED + LAUNCH_WITH_ARGUMENTS + LAUNCHED_AGAIN + 'print("ok")'
         ).splitlines()
@@ -446,5 +446,5 @@ def test_device_array(library):
 @pytest.mark.parametrize(
     "example", [STREAM, COPIES, EVENTS, GRAPHS], ids=["stream", "copies", "events", "graphs"]
 )
-def test_runs(library, example):
+def test_example_completes(library, example):
     assert run(PROLOGUE + example) == "ok"

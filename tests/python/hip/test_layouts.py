@@ -77,7 +77,7 @@ def without_a_library(monkeypatch):
 
 
 @pytest.mark.parametrize("library", CASES)
-def test_records_lie_as_in_c(library, tmp_path):
+def test_record_offsets_match_c(library, tmp_path):
     include = folders(library)
     module, (_, headers, options) = module_of(library), CASES[library]
     described = json.loads((LIBRARIES / f"{library}.json").read_text())["records"]

@@ -171,7 +171,7 @@ def test_wrong_options_are_refused_by_name(options, error, words):
         hiprtc.ext.HiprtcLinkCreateOpts(**options)
 
 
-def test_every_option_of_the_header_has_a_keyword():
+def test_options_of_header_all_have_a_keyword():
     from entrepot import _hiprtc_ext, hiprtc
 
     named = {member for member, _ in _hiprtc_ext._BY_NAME.values()}

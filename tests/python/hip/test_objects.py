@@ -15,7 +15,7 @@ from robustness.processes import run
 
 class TestHandles:
     @pytest.mark.hip_library
-    def test_an_event_is_no_stream(self):
+    def test_event_as_stream_is_refused(self):
         words = (
             r"hipStreamSynchronize\(\) argument 'stream': "
             r"a ihipStream_t was expected, not a ihipEvent_t"
@@ -24,7 +24,7 @@ class TestHandles:
             hip.hipStreamSynchronize(hip.hipEvent_t(16))
 
     @pytest.mark.hip_library
-    def test_nor_is_it_as_an_object(self):
+    def test_event_object_as_stream_is_refused(self):
         event = hip.Event.__new__(hip.Event)
         event._handle = hip.hipEvent_t(16)
         with pytest.raises(TypeError, match="a ihipStream_t was expected, not a ihipEvent_t"):
@@ -34,7 +34,7 @@ class TestHandles:
             hip.hipEventSynchronize(event)
 
     @pytest.mark.hip_library
-    def test_none_is_the_default_stream(self):
+    def test_stream_none_is_the_default_stream(self):
         (status,) = hip.hipStreamSynchronize(None)
         assert isinstance(status, hip.hipError_t)
 
@@ -47,7 +47,7 @@ class TestStatuses:
         assert hip.hip_check((success, 1, 2)) == (1, 2)
 
     @pytest.mark.hip_library
-    def test_the_words_are_amd_s(self):
+    def test_error_has_the_text_of_hip(self):
         words = str(hip.hipGetErrorString(hip.hipError_t.hipErrorInvalidValue)[1])
         expected = "hipErrorInvalidValue (1)" + (
             f": {words}" if words != "hipErrorInvalidValue" else ""
@@ -59,7 +59,7 @@ class TestStatuses:
         assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
     @pytest.mark.hip_library
-    def test_a_name_is_said_once(self):
+    def test_error_has_the_status_name_once(self):
         """Older libraries have only names as texts, and the name of another status for unknown
         ones."""
         names = {*hip.hipError_t.__members__, *hiprtc.hiprtcResult.__members__}
@@ -88,14 +88,14 @@ class TestStatuses:
         ):
             hip.hip_check((status,))
 
-    def test_words_that_a_library_has(self, monkeypatch):
+    def test_error_has_the_text_of_the_library(self, monkeypatch):
         monkeypatch.setattr(hip, "hipGetErrorString", lambda status: (0, "invalid argument"))
         assert (
             str(hip.HipError(hip.hipError_t.hipErrorInvalidValue))
             == "hipErrorInvalidValue (1): invalid argument"
         )
 
-    def test_a_library_that_is_not_there(self, monkeypatch):
+    def test_error_without_library_has_the_name(self, monkeypatch):
         def absent(status):
             raise ImportError
 
@@ -360,7 +360,7 @@ class TestReprs:
         assert f"at {int(function):#x}: <built-in" in repr(function)
 
 
-def test_a_star_brings_objects_along():
+def test_star_import_includes_objects():
     from entrepot.hip import objects
 
     names: dict = {}

@@ -128,7 +128,7 @@ def stand_ins(tmp_path_factory):
 @pytest.mark.parametrize(
     "example", [ESTIMATE_OF_PI, INTO_MEMORY_OF_THE_HOST], ids=["pi", "memory of the host"]
 )
-def test_to_the_end(stand_ins, monkeypatch, where, example):
+def test_example_completes(stand_ins, monkeypatch, where, example):
     if where == "stand-in":
         for variable, library in stand_ins.items():
             monkeypatch.setenv(variable, library)
@@ -137,7 +137,7 @@ def test_to_the_end(stand_ins, monkeypatch, where, example):
 
 @pytest.mark.hip_library
 @pytest.mark.hiprand_library
-def test_on_amds_library_without_a_device():
+def test_generator_without_device_has_a_status():
     """Debian's 5.3 has no host generator, either."""
     version = hip_check(hiprand.hiprandGetVersion())
     status = hiprand.hiprandStatus
@@ -163,7 +163,7 @@ hiprandOrdering_t hiprandDirectionVectorSet_t
 
 
 @pytest.mark.parametrize("name", ROCM_6)
-def test_names_of_rocm_6_are_there(name):
+def test_names_of_rocm_6_exist(name):
     assert hasattr(hiprand, name) and name in hiprand.__all__
 
 

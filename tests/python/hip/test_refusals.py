@@ -37,7 +37,7 @@ def program():
 
 
 class TestHandles:
-    def test_a_program_is_destroyed_by_its_address(self, program):
+    def test_destroying_program_needs_its_address(self, program):
         words = (
             r"hiprtcDestroyProgram\(\) argument 'prog': C takes the address of a handle there, "
             r"and a _hiprtcProgram is the handle itself; pass prog\.createRef\(\)"
@@ -81,14 +81,14 @@ class TestHandles:
         ):
             call(kinds[name](16))
 
-    def test_an_object_that_keeps_one(self):
+    def test_object_with_handle_is_refused(self):
         stream = hip.Stream.__new__(hip.Stream)
         stream._handle = hip.hipStream_t(16)
         with pytest.raises(TypeError, match=r"pass stream\.handle\.createRef\(\)"):
             hip.hipStreamCreate(stream)
         stream._handle = None
 
-    def test_its_place_is_written(self):
+    def test_handle_is_written_at_its_address(self):
         handle = hip.hipStream_t(None)
         (status,) = hip.hipStreamCreate(handle.createRef())
         assert bool(handle) == (status == 0)
@@ -145,7 +145,7 @@ class TestCounts:
     @pytest.mark.parametrize(
         "options", [OPTION, OPTION.decode(), bytearray(OPTION)], ids=["bytes", "str", "bytearray"]
     )
-    def test_one_option_is_no_list(self, program, options):
+    def test_single_option_is_refused(self, program, options):
         with pytest.raises(
             TypeError,
             match=r"hiprtcCompileProgram\(\) argument 'options': a list or tuple of bytes was "
@@ -218,7 +218,7 @@ class TestArchitectures:
             ([b"--offload-arch=\xff"], r"'\\xff'"),
         ],
     )
-    def test_that_end_the_process_are_refused(self, options, words):
+    def test_options_that_crash_the_compiler_are_refused(self, options, words):
         for given in ("options", "ListOfBytes(options)", "int(kept := ListOfBytes(options))"):
             done = compile_elsewhere(options, given)
             assert done.returncode == 1, done
@@ -247,17 +247,17 @@ class TestArchitectures:
             program, 1, [b"--offload-arch=gfx90a", b"--offload-arch="]
         ) == (0,)
 
-    def test_an_option_that_is_null(self, program):
+    def test_null_option_is_refused(self, program):
         with pytest.raises(ValueError, match="'options': one of them is NULL"):
             hiprtc.hiprtcCompileProgram(program, 2, ListOfBytes.allocate(2))
 
-    def test_without_the_compiler_nothing_is_known(self, monkeypatch):
+    def test_options_without_the_compiler_are_not_checked(self, monkeypatch):
         assert _architectures.why_not(ListOfBytes([b"--offload-arch="]))
         monkeypatch.setattr(_architectures, "_ends_the_process", lambda: False)
         assert _architectures.why_not(ListOfBytes([b"--offload-arch="])) is None
 
 
-def test_an_address_is_taken_as_it_is():
+def test_length_of_bare_address_is_not_checked():
     """Deliberate bypass: the size of memory at a bare address is unknown, and not checked."""
     room = bytearray(16)
     (status,) = hip.hipMemcpy(int(Pointer(room)), bytes(16), 16, TestBytes.HOST)

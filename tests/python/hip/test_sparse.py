@@ -49,7 +49,7 @@ def test_call_without_the_library_lists_attempts():
 class TestAmdsLibrary:
     """Descriptions of matrices and vectors are host objects: they need no device."""
 
-    def test_a_matrix_is_described(self):
+    def test_matrix_description_round_trips(self):
         assert (
             hipsparse.hipsparseGetVersion(None)[0]
             == hipsparse.hipsparseStatus_t.HIPSPARSE_STATUS_NOT_INITIALIZED
@@ -74,7 +74,7 @@ class TestAmdsLibrary:
         hip_check(hipsparse.hipsparseDestroyMatDescr(copy))
         hip_check(hipsparse.hipsparseDestroyMatDescr(descr))
 
-    def test_descriptions_are_read_back(self):
+    def test_descriptors_round_trip(self):
         values, at = array.array("f", [1, 2, 3]), array.array("i", [0, 2, 4])
         index, base = (
             hipsparse.hipsparseIndexType_t.HIPSPARSE_INDEX_32I,
@@ -193,7 +193,7 @@ hip_check(hipsparse.hipsparseDestroy(handle))
 """
 
 
-def test_calls_of_a_stand_in(tmp_path):
+def test_stand_in_receives_arguments(tmp_path):
     (tmp_path / "hipsparse.c").write_text(STAND_IN)
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-o", tmp_path / "lib.so", tmp_path / "hipsparse.c"], check=True

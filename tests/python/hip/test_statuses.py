@@ -243,7 +243,7 @@ def asked(request, tmp_path_factory):
 
 
 @pytest.mark.hip_library
-def test_no_call_ends_but_with_a_status(asked):
+def test_calls_with_zeros_return_a_status(asked):
     """If C itself crashes on NULL, the process dies of it; Entrepot's code never crashes."""
     odd = {
         name: outcome
@@ -304,14 +304,14 @@ def test_differing_arguments_are_listed(asked):
 
 @pytest.mark.hip_python
 @pytest.mark.parametrize("module", LIBRARIES)
-def test_the_names_that_are_not_here(module):
+def test_missing_names_are_the_documented_ones(module):
     ours = importlib.import_module(module)
     theirs = {name for name in dir(_oracle(module)) if not name.startswith("_")} - NO_NAMES_OF_HIP
     assert len(theirs) >= {"entrepot.hip": 930, "entrepot.hiprtc": 26}[module]
     assert {name for name in theirs if not hasattr(ours, name)} == ABSENT[module]
 
 
-def test_the_documentation_has_their_number():
+def test_page_has_the_number_of_missing_names():
     assert f"not there: {len(ABSENT['entrepot.hip'])} names" in (ROOT / "docs/hip.md").read_text()
 
 

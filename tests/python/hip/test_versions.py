@@ -53,7 +53,7 @@ print(vars(hip.HIP_MEMSET_NODE_PARAMS)["width"].offset)
 
 
 @pytest.mark.parametrize("version", SIGNS)
-def test_a_library_of_each_version(tmp_path, version):
+def test_stand_in_of_each_version_selects_meanings(tmp_path, version):
     """A stand-in with the symbols of the version and of all earlier ones."""
     signs = [each for earlier, names in SIGNS.items() if earlier <= version for each in names]
     (tmp_path / "hip.c").write_text(
@@ -92,7 +92,7 @@ def test_memset_nodes_get_the_librarys_layout(tmp_path):
 
 
 @pytest.mark.hip_library
-def test_by_the_library():
+def test_library_selects_struct_versions():
     is_later = hip._library.has("hipGetDevicePropertiesR0600")
     assert hip.hipDeviceProp_t is (
         hip.hipDeviceProp_tR0600 if is_later else hip.hipDeviceProp_tR0000
@@ -179,7 +179,7 @@ def test_stand_in_for_hip_6_uses_its_layouts(tmp_path):
     )
 
 
-def test_nothing_is_loaded_by_the_import():
+def test_import_loads_no_library():
     assert (
         run("""
         import entrepot.hip, entrepot.hiprtc
@@ -201,7 +201,7 @@ def test_names_of_the_module():
 
 
 @pytest.mark.hip_python
-def test_the_files_are_a_fifth_of_hip_pythons():
+def test_modules_are_smaller_than_hip_python():
     """The modules with their stubs, against the extensions alone."""
     import rocm.bindings.hip
 

@@ -138,7 +138,7 @@ def launch_without_a_copy(array):
     assert counted.total_count == 0
 
 
-class TestWithoutACopy:
+class TestWithoutCopy:
     """The kernel writes in place: the memory's other view shows the change."""
 
     @pytest.mark.host
@@ -149,7 +149,7 @@ class TestWithoutACopy:
         assert x.tolist() == list(range(1, 9))
 
     @pytest.mark.host
-    def test_a_slice_of_numpy_on_the_host(self):
+    def test_numpy_slice_is_used_in_place(self):
         with ep.device_context("host"):
             x = np.zeros(16, "i4")
             launch_without_a_copy(x[::2])
@@ -169,7 +169,7 @@ class TestWithoutACopy:
 
     @every_device
     @pytest.mark.parametrize("kind", ["device", "host", "shared"])
-    def test_our_own_of_every_kind(self, device, kind):
+    def test_own_array_is_used_in_place(self, device, kind):
         if kind == "shared" and not ep.device(device).has_aspect_usm_shared_allocations:
             pytest.skip(f"{device} has no shared memory")
         x = ep.zeros(16, "int32", device=device, kind=kind)
@@ -198,7 +198,7 @@ class TestWithoutACopy:
         assert dpnp.asnumpy(x)[::2].tolist() == list(range(1, 9))
 
     @pytest.mark.sycl
-    def test_an_object_with_the_interface_is_taken(self):
+    def test_suai_object_is_used_in_place(self):
         array = ep.zeros(8, "int32", device="opencl:cpu", kind="shared")
 
         class Duck:
@@ -218,7 +218,7 @@ class TestWithoutACopy:
         ],
         ids=["no queue", "no memory of its", "no type", "no shape"],
     )
-    def test_a_fake_one_is_refused(self, changes, message):
+    def test_malformed_suai_object_is_refused(self, changes, message):
         array = ep.zeros(8, "int32", device="opencl:cpu", kind="shared")
         interface = {**array.__sycl_usm_array_interface__, **changes}
         said = {key: value for key, value in interface.items() if value is not None}
@@ -247,7 +247,7 @@ class TestWithoutACopy:
 class TestArraysOfCuda:
     """Arrays of other libraries, whole and in part, on their own device: nothing is copied."""
 
-    def test_an_object_with_the_interface(self):
+    def test_cai_object_is_used_in_place(self):
         array = ep.zeros(16, "int32", device="cuda:0")
 
         class Duck:
@@ -306,7 +306,7 @@ class TestArraysOfCuda:
         assert not x.any()
 
 
-class TestWhereAKernelRuns:
+class TestDeviceOfLaunch:
     @every_device
     def test_compute_follows_data(self, device):
         x = ep.zeros(8, "int32", device=device, kind="device")
@@ -379,7 +379,7 @@ def test_read_only_arrays_may_be_read(backend):
 
 @every_backend
 @pytest.mark.parametrize("arguments", [(), (1,), (1, 2, 3, 4)], ids=["none", "too few", "too many"])
-def test_the_number_of_arguments(backend, arguments):
+def test_wrong_number_of_arguments_is_refused(backend, arguments):
     with pytest.raises((ep.KernelError, TypeError), match=r"scaled.*3.*argument"):
         backend.launch(scaled, 4, None, *arguments)
 
@@ -395,7 +395,7 @@ def test_invalid_argument_is_named(backend, wrong):
 
 
 @every_compiler
-def test_a_number_where_the_kernel_indexes(backend):
+def test_number_in_place_of_array_is_refused(backend):
     out = backend.array(np.zeros(4, "f4"))
     with pytest.raises(
         ep.KernelError, match=r"only arrays and tuples have elements, but this is int64"
@@ -404,7 +404,7 @@ def test_a_number_where_the_kernel_indexes(backend):
 
 
 @every_compiler
-def test_a_kernel_is_specialised_on_types(backend):
+def test_kernel_is_specialised_on_types(backend):
     for dtype in ("f4", "i8", "u1"):
         x = np.arange(4).astype(dtype)
         (out, _) = backend.run(scaled, 4, None, np.zeros(4, dtype), x, 2)
@@ -433,7 +433,7 @@ def running_sum(out, x):
 
 
 @every_compiler
-def test_parts_that_overlap(backend):
+def test_overlapping_parts_see_each_others_writes(backend):
     array = backend.array(np.ones(9, "i8"))
     backend.launch(running_sum, 1, None, array[1:], array[:-1])
     assert values_of(array).tolist() == list(range(1, 10))

@@ -56,7 +56,7 @@ def meet(out, left, right):
     ("float32", "float64", "float64"),
     ("uint64", "float64", "float64"),
 ])  # fmt: skip
-def test_typed_values_meet(backend, left, right, result):
+def test_mixed_types_promote_like_numpy(backend, left, right, result):
     values = {
         "b": [True, False, True, True],
         "i": [-100, 7, 0, 127],
@@ -116,7 +116,7 @@ def test_floats_by_infinity(backend):
 
 
 @every_backend
-def test_integers_by_zero_give_zero(backend):
+def test_integer_division_by_zero_gives_zero(backend):
     left = np.array([7, -7, 0], "i4")
     out = backend.run(
         python_division,
@@ -133,7 +133,7 @@ def test_integers_by_zero_give_zero(backend):
 
 
 @every_backend
-def test_the_least_integer_by_minus_one(backend):
+def test_least_integer_divided_by_minus_one_wraps(backend):
     least = np.array([np.iinfo("i4").min], "i4")
     out = backend.run(
         python_division,
@@ -293,7 +293,7 @@ def conversions(small, whole, truth, x):
 
 
 @every_backend
-def test_conversions_that_are_stated(backend):
+def test_explicit_conversions(backend):
     x = np.array([2.9, -2.9, 0, 1e6 + 0.5], "f8")
     small, whole, truth, _ = backend.run(
         conversions, 4, None, np.zeros(4, "f8"), np.zeros(4, "i8"), np.zeros(4, "?"), x
@@ -983,7 +983,7 @@ def variables_of_integers(out, u8, u64):
 
 
 @every_dialect
-def test_a_variable_that_is_assigned_an_integer_is_int64(backend):
+def test_variable_assigned_a_literal_is_int64(backend):
     """It takes the other operand's type only if all of it are literals."""
     arrays = np.zeros(11, "i8"), np.array([200], "u1"), np.array([7], "u8")
     (out, *_) = backend.run(variables_of_integers, 1, None, *arrays)
@@ -1076,7 +1076,7 @@ def test_sums_of_converted_integers_are_compiled(backend):
 
 
 @dppy.kernel
-def types_passed_round(out):
+def types_exchanged_in_a_circle(out):
     first = 0
     second = 8
     third = first
@@ -1090,11 +1090,11 @@ def types_passed_round(out):
 
 
 @every_dialect
-def test_types_passed_round_become_one(backend):
+def test_types_exchanged_in_a_circle_become_one(backend):
     """Each variable is int64 together with the others, which single walks over the kernel do not
     find.
     """
-    (out,) = backend.run(types_passed_round, 1, None, np.zeros(4, "i8"))
+    (out,) = backend.run(types_exchanged_in_a_circle, 1, None, np.zeros(4, "i8"))
     assert out.tolist() == [24, 8, 0, 9]
 
 

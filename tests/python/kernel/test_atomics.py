@@ -69,7 +69,7 @@ def old_values(seen, counter):
 
 @every_backend
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_old_value_comes_back(backend, dtype):
+def test_atomic_operation_returns_the_old_value(backend, dtype):
     seen, counter = backend.run(old_values, ITEMS, None, np.zeros(ITEMS, dtype), np.zeros(1, dtype))
     assert sorted(seen.tolist()) == [2 * i for i in range(ITEMS)]
     assert counter[0] == 2 * ITEMS
@@ -138,7 +138,7 @@ def test_exchange(backend):
 
 
 @every_dialect
-def test_not_a_number_does_not_stop_additions_of_floats(backend):
+def test_atomic_add_to_nan_terminates(backend):
     """A compare-and-swap of values instead of bits would hang."""
     (out,) = backend.run(add, 8, None, np.array([np.nan], "f4"))
     assert np.isnan(out[0])
@@ -211,7 +211,7 @@ LOADS = [load_by_function, load_by_reference, load_with_orders, load_in_a_device
 @every_backend
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kernel", LOADS, ids=lambda kernel: kernel.__name__)
-def test_load_of_an_array_that_is_not_written(backend, kernel, dtype):
+def test_load_of_unwritten_array(backend, kernel, dtype):
     out, x = backend.run(kernel, 10, None, np.zeros(10, dtype), np.arange(10, dtype=dtype))
     assert out.tolist() == x.tolist() == list(range(10))
 
@@ -262,7 +262,7 @@ def load_of_local_memory(out, memory):
 
 @every_compiled_dialect
 @pytest.mark.parametrize("dtype", ["int32", "uint64", "float32"])
-def test_load_of_local_memory_that_is_not_written(backend, dtype):
+def test_load_of_unwritten_local_memory(backend, dtype):
     out = backend.array(np.zeros(4, "i8"))
     backend.launch(load_of_local_memory, 4, 2, out, dppy.LocalAccessor(5, dtype))
     assert values_of(out).tolist() == [5] * 4

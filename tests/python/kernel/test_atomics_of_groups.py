@@ -95,13 +95,13 @@ def check_in_local_memory(backend, name: str) -> None:
 
 @every_backend
 @pytest.mark.parametrize("name", DTYPES)
-def test_in_local_memory(backend, name):
+def test_atomics_in_local_memory(backend, name):
     check_in_local_memory(backend, name)
 
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("name", ["int32", "uint64", "float32"])
-def test_in_local_memory_of_sycl_too(name):
+def test_atomics_in_local_memory_of_sycl(name):
     check_in_local_memory(SYCL, name)
 
 
@@ -238,7 +238,7 @@ def swapped(a, found, expected, desired):
 
 @every_dialect
 @pytest.mark.parametrize("name", ["float32", "float64"])
-def test_compare_exchange_looks_at_the_bits(backend, name):
+def test_compare_exchange_compares_bits(backend, name):
     start = np.array([0.0, -0.0, np.nan, 1.5, 2.5], name)
     expected = np.array([-0.0, -0.0, np.nan, 1.5, 1.5], name)
     a, found, *_ = backend.run(
@@ -273,7 +273,7 @@ def by_reference(a, old):
 
 @every_dialect
 @pytest.mark.parametrize("name", ["int32", "int64"])
-def test_every_method_of_references(backend, name):
+def test_atomic_reference_methods(backend, name):
     start = np.array([0, 0, 5, 5, 2047, 0, 0, 0, 0, 0], name)
     a, old = backend.run(by_reference, 10, None, start, np.zeros((2, 10), name))
     assert a.tolist() == [45, -45, 0, 9, 1024, 1023, 0b11, a[7], 20, 77]
@@ -310,7 +310,7 @@ SCOPES = ["work_item", "sub_group", "work_group", "device", "system"]
 
 @every_compiler
 @pytest.mark.parametrize("name", ["int32", "float64"])
-def test_every_order_and_scope(backend, name):
+def test_atomic_orders_and_scopes_are_accepted(backend, name):
     """Within one group all orders and scopes act alike; no compiler refuses any."""
     for order, scope in itertools.product(ORDERS, SCOPES):
         items = 1 if scope in ("work_item", "sub_group") else 8  # others may take no part
@@ -324,7 +324,7 @@ def test_every_order_and_scope(backend, name):
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("order", ORDERS)
-def test_every_order_of_sycl(order):
+def test_atomic_orders_of_sycl_are_accepted(order):
     a, out = SYCL.run(_ordered(order, "device"), 8, 8, np.zeros(4, "i4"), np.zeros(16, "i4"))
     assert a[:3].tolist() == [8, 24, 7]
     assert out[:8].tolist() == list(range(8))

@@ -84,7 +84,7 @@ PROGRAM = """
 
 @pytest.mark.alone
 @every_device
-def test_a_second_process_does_not_compile(device, tmp_path):
+def test_second_process_does_not_compile(device, tmp_path):
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(PROGRAM))
     environment = os.environ | {"ENTREPOT_CACHE_DIR": str(tmp_path / "cache")}
@@ -129,7 +129,7 @@ def test_code_for_another_processor_is_other_code(tmp_path):
 
 @pytest.mark.alone
 @every_compiler
-def test_a_launch_of_a_known_kernel_does_not_compile(backend):
+def test_second_launch_does_not_compile(backend):
     a = backend.array(np.ones(4, "f4"))
     backend.launch(times_factor, 4, None, a)
     start = time.perf_counter()

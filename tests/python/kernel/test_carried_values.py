@@ -57,7 +57,7 @@ def elements(count):
 @pytest.mark.parametrize("dtype", ["int32", "int64"])
 @pytest.mark.parametrize("count", [4, 8, 16, 32])
 @pytest.mark.parametrize("kernel", [private_values, elements], ids=["private", "elements"])
-def test_values_that_grow_each_round(backend, kernel, count, dtype):
+def test_value_that_grows_in_a_loop(backend, kernel, count, dtype):
     steps = (np.arange(count) ** 2 % 64 - 7).astype(dtype)
     out, _ = backend.run(kernel(count), ITEMS, None, np.zeros((ITEMS, count), dtype), steps, ROUNDS)
     start = steps * 3 + np.arange(ITEMS, dtype=dtype)[:, np.newaxis]
@@ -89,7 +89,7 @@ def scalars(out, steps, rounds):
 
 
 @every_backend
-def test_eight_variables_that_grow_each_round(backend):
+def test_eight_variables_that_grow_in_a_loop(backend):
     steps = np.array([3, -1, 4, 1, 5, -9, 2, 6], "i8")
     out, _ = backend.run(scalars, ITEMS, None, np.zeros((ITEMS, 8), "i8"), steps, ROUNDS)
     start = np.arange(8) + np.arange(ITEMS)[:, np.newaxis]
@@ -115,7 +115,7 @@ def across_barriers(out, a, n):
 
 
 @every_backend
-def test_value_of_each_item_that_grows_between_barriers(backend):
+def test_value_that_grows_between_barriers(backend):
     a = np.random.default_rng(21870).integers(-20, 20, 32)
     out, _ = backend.run(across_barriers, 32, 8, np.zeros(32, "i8"), a, 2)
     expected = []

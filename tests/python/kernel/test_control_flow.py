@@ -102,7 +102,7 @@ def after_the_loop(out):
 
 
 @every_backend
-def test_the_loops_variable_keeps_its_last_value(backend):
+def test_loop_variable_keeps_its_last_value(backend):
     (out,) = backend.run(after_the_loop, 1, None, np.zeros(4, "i8"))
     assert out.tolist() == [1, 1, 1, 2]
 
@@ -141,7 +141,7 @@ def counts_to_the_ends_of_32_bits(out, low, high):
 
 
 @every_dialect
-def test_loops_that_count_to_the_ends_of_32_bits(backend):
+def test_loop_to_the_limits_of_int32(backend):
     """A dialect may count in 32 bits, but the kernel sees numbers of 64."""
     low, high = -(2**31), 2**31 - 1
     (out,) = backend.run(
@@ -284,7 +284,7 @@ def the_index_is_evaluated_once(out, counter):
 
 
 @every_backend
-def test_an_augmented_element_evaluates_its_index_once(backend):
+def test_augmented_assignment_evaluates_index_once(backend):
     out, counter = backend.run(
         the_index_is_evaluated_once, 3, None, np.zeros(3, "i8"), np.zeros(1, "i4")
     )
@@ -332,7 +332,7 @@ def stated(out, x):
 
 
 @every_backend
-def test_a_variables_type_can_be_stated(backend):
+def test_annotation_sets_type_of_variable(backend):
     x = np.array([0.1, 0.7], "f8")
     (out, _) = backend.run(stated, 2, None, np.zeros(2, "f8"), x)
     assert np.array_equal(out, x.astype("f4").astype("f8"))
@@ -354,7 +354,7 @@ def sums_of_spans(sums, x, spans):
     [(0, 0), (3, 0), (50, 0), (64, 1), (1, 30)],
     ids=["none", "few", "alike", "one more each", "not alike"],
 )
-def test_each_sum_has_the_order_of_its_loop(rounds, more):
+def test_sum_has_the_order_of_its_loop(rounds, more):
     """Exact on the host, also where several work-items are vectorized; Intel's OpenCL may add in
     another order."""
     x = np.where(np.arange(500) % 7 == 0, 1e8, 1 / (1 + np.arange(500))).astype(
@@ -392,7 +392,7 @@ def sums_of_a_step_that_grows(sums, x, steps):
 
 
 @every_backend
-def test_a_step_is_looked_at_once(backend):
+def test_loop_step_is_evaluated_once(backend):
     x = np.arange(400, dtype="f4")
     for _ in range(2):
         sums, _ = backend.run(sums_of_strides, 11, None, np.zeros(11, "f4"), x)

@@ -38,7 +38,7 @@ def compile_for_h100(nvrtc, text: str) -> str:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_kernel_of_the_example_compiles(name, nvrtc):
+def test_kernels_of_example_compile(name, nvrtc):
     texts = texts_of(name, "cuda")
     assert texts
     for text in texts:
@@ -53,7 +53,7 @@ def test_kernels_of_the_suite_compile(nvrtc, kernel, signature):
     assert compile_for_h100(nvrtc, text) == "", text
 
 
-def test_the_compiler_is_heard(nvrtc):
+def test_error_of_compiler_is_reported(nvrtc):
     assert "expected" in compile_for_h100(nvrtc, "not a program")
 
 

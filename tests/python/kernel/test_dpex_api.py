@@ -21,7 +21,7 @@ def add(item: dpex.Item, a, b, c):
 
 
 @every_backend
-def test_an_item_is_no_argument(backend):
+def test_item_parameter_takes_no_argument(backend):
     a = np.arange(6, dtype="f4")
     *_, c = backend.run(add, dpex.Range(6), None, a, a, np.zeros(6, "f4"))
     assert c.tolist() == (2 * a).tolist()

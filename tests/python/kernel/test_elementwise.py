@@ -31,7 +31,7 @@ def test_vectorize_mixes_arrays_and_numbers(device):
 
 
 @every_device
-def test_an_array_without_axes_is_an_array(device):
+def test_zero_dimensional_array_is_an_array(device):
     x = np.arange(3, dtype="f8")
     scaled = axpy(on(device, np.array(2.0)), on(device, x), np.array(1.0, dtype="f4"))
     assert (dppy.copy_to_host(scaled).tolist(), str(scaled.dtype)) == ([1, 3, 5], "float64")

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.numpy
     ],
 )
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
-def test_the_script_holds(script, selector):
+def test_example_script_agrees_with_numpy(script, selector):
     done = subprocess.run(
         [sys.executable, script, "--device", selector], capture_output=True, text=True, timeout=300
     )

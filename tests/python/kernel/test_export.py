@@ -46,7 +46,7 @@ def output(folder, program: str) -> str:
     ).stdout
 
 
-def test_a_range(tmp_path):
+def test_exported_kernel_runs_a_range(tmp_path):
     scaled.export(tmp_path / "scaled.hpp", signature="void(float32[:, :], float32[::1], float32)")
     (tmp_path / "other.cpp").write_text('#include "scaled.hpp"\n')  # two translation units have it
     program = """

@@ -381,7 +381,7 @@ def more_functions(out, x):
 
 
 @every_backend
-def test_more_functions_of_numbers(backend):
+def test_numpy_functions_of_numbers(backend):
     x = np.array([1.5, -2.75, 3.25, 0])
     (out, _) = backend.run(more_functions, 4, None, np.zeros((4, 9)), x)
     fraction, integer = np.modf(x)

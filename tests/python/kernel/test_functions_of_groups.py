@@ -152,7 +152,7 @@ def two_calls(out):
 
 
 @every_backend
-def test_each_call_site_has_its_own_local_memory(backend):
+def test_call_sites_have_separate_local_memory(backend):
     (out,) = backend.run(two_calls, 8, 8, np.zeros(8, "i4"))
     assert out.tolist() == [(7 - i) * 1000 + 107 - i for i in range(8)]
 
@@ -176,7 +176,7 @@ def recurses(x):
 
 
 @pytest.mark.host
-def test_recursion_stays_refused():
+def test_recursion_is_refused():
     with pytest.raises(ep.KernelError, match="recursion needs a stack"), ep.device_context("host"):
         recurses[4, 4](np.zeros(4))
     with pytest.raises(ep.KernelError, match="may not call themselves"):

@@ -277,7 +277,7 @@ def test_bits_of_the_sub_group(backend, name):
 
 @pytest.mark.sycl
 @pytest.mark.parametrize("name", ["int16", "float32"])
-def test_in_sycl_too(name):
+def test_group_operations_in_sycl(name):
     """Only a few, as its compiler takes seconds for each kernel."""
     backend = next(each for each in BACKENDS if each.dialect == "sycl")
     check_of_the_group(backend, name, OF_NUMBERS, numbers_of_the_group)
@@ -405,7 +405,7 @@ def of_the_sub_group_before_the_group(of_x, of_y, ids, x, y):
 @every_backend
 @pytest.mark.parametrize("of_the_group", ["int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("of_the_sub_group", ["int8", "int16", "int32", "int64"])
-def test_one_after_the_other_of_elements_of_other_sizes(backend, of_the_sub_group, of_the_group):
+def test_consecutive_operations_of_other_element_sizes(backend, of_the_sub_group, of_the_group):
     """A sub-group ahead of the others must not overwrite what they still have to read."""
     shape, local = (512,), (256,)
     x, y = values(of_the_sub_group, 512), values(of_the_group, 512)[::-1].copy()
@@ -437,7 +437,7 @@ def test_one_after_the_other_of_elements_of_other_sizes(backend, of_the_sub_grou
 
 
 @dppy.kernel
-def broadcasts_of_nobody(out, ids, x, n):
+def broadcasts_out_of_range(out, ids, x, n):
     i = work_item()
     ids[0, i] = dppy.get_sub_group_id()
     ids[1, i] = dppy.get_sub_group_local_id()
@@ -459,7 +459,7 @@ def test_broadcast_out_of_range_gives_the_first_value(backend, name):
     for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
         x = np.arange(1, 1 + np.prod(shape)).astype(name)
         out, ids, *_ = backend.run(
-            broadcasts_of_nobody,
+            broadcasts_out_of_range,
             shape,
             local,
             np.zeros((8, x.size), name),
@@ -480,7 +480,7 @@ def test_broadcast_out_of_range_gives_the_first_value(backend, name):
 def test_simulator_refuses_a_broadcast_out_of_range():
     x, ids = np.arange(64, dtype="i4"), np.zeros((3, 64), "i8")
     with pytest.raises(dppy.KernelError, match="of number 5000, where there are 32 work-items"):
-        broadcasts_of_nobody.simulate[64, 32](np.zeros((8, 64), "i4"), ids, x, 1)
+        broadcasts_out_of_range.simulate[64, 32](np.zeros((8, 64), "i4"), ids, x, 1)
 
 
 @pytest.mark.parametrize(
@@ -561,7 +561,7 @@ def three_of_the_group_and_four_barriers(x):
         (three_of_the_group_and_four_barriers, 1),
     ],
 )
-def test_many_group_functions_stay_out_of_the_kernel_in_opencl_c(kernel, outlined):
+def test_many_group_functions_are_outlined_in_opencl_c(kernel, outlined):
     """With all of them in one function, Intel's compiler crashed in some builds of the text."""
     text = kernel.source("opencl-c", signature="void(int32[::1])")
     assert text.count("__attribute__((noinline)) int work_group_") == outlined

@@ -129,7 +129,7 @@ def sub_group_barrier(out):
 
 
 @every_dialect
-def test_a_barrier_of_a_sub_group(backend):
+def test_sub_group_barrier_orders_accesses(backend):
     (out,) = backend.run(sub_group_barrier, 32, 32, np.zeros(32, "i4"))
     assert out.min() == 0
     assert len(set(out.tolist())) == max(out) + 1

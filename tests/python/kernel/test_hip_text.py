@@ -25,7 +25,7 @@ def compile_for_mi250(text: str) -> str:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_every_kernel_of_the_example_compiles(name):
+def test_kernels_of_example_compile(name):
     texts = texts_of(name, "hip")
     assert texts
     for text in texts:
@@ -40,7 +40,7 @@ def test_kernels_of_the_suite_compile(kernel, signature):
     assert compile_for_mi250(text) == "", text
 
 
-def test_the_compiler_is_heard():
+def test_error_of_compiler_is_reported():
     assert "error" in compile_for_mi250("not a program")
 
 

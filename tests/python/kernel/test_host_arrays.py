@@ -289,7 +289,7 @@ class TestSharedElements:
         running_sum[1](view[1:], array[:-1]).wait()
         assert view.tolist() == [1, 2, 3, 4]
 
-    def test_more_arrays_than_are_compared(self, queue):
+    def test_launch_with_twenty_overlapping_arrays(self, queue):
         x = np.zeros(24)
         names = ", ".join(f"a{i}" for i in range(20))
         text = f"def many({names}):\n" + "".join(f"    a{i}[0] += {i}\n" for i in range(20))
@@ -360,7 +360,7 @@ class TestErrors:
             plus_one[4](x, x, depends_on=[3])
         assert not x.any()
 
-    def test_memory_comes_back_after_an_error(self, queue):
+    def test_memory_is_released_after_error(self, queue):
         counted = memory.statistics()
         with memory.use_resource(counted), pytest.raises(ep.KernelError):
             plus_one[4, 3](np.zeros(4), np.zeros(4))

@@ -69,7 +69,7 @@ def places(out):
 
 @every_compiler
 @pytest.mark.parametrize("shape", [(70_000, 1, 3), (1, 70_000, 3), (66_000, 2, 5)])
-def test_more_rows_than_a_grid_has_groups(backend, shape):
+def test_range_may_exceed_the_grid_limit(backend, shape):
     """CUDA and HIP allow 65,535 groups in dimensions 0 and 1. Without a local size it is no
     limit.
     """
@@ -95,7 +95,7 @@ def test_ids_in_two_dimensions_for_any_local_size(backend, local):
 
 
 @every_backend
-def test_an_empty_range_runs_nothing(backend):
+def test_empty_range_runs_no_work_item(backend):
     (out,) = backend.run(ids_2d, (0, 5), None, np.full((4, 5), 7, "i8"))
     assert (out == 7).all()
 

@@ -60,7 +60,7 @@ def _is_there(pid: int) -> bool:
 
 @pytest.mark.parametrize("stubborn", [False, True])
 @pytest.mark.parametrize("number,raised", [(2, "KeyboardInterrupt"), (14, "Alarm rung")])
-def test_a_signal_ends_the_compiler_and_is_raised(tmp_path, number, raised, stubborn):
+def test_signal_ends_the_compiler_and_is_raised(tmp_path, number, raised, stubborn):
     slow = tmp_path / "slow"
     ignoring = "trap '' TERM\n" if stubborn else ""
     slow.write_text(
@@ -120,7 +120,7 @@ for local in (6, 12, 2, 2):
 """
 
 
-def test_a_handler_launches_the_kernel_that_is_being_compiled(tmp_path):
+def test_signal_handler_launches_kernel_being_compiled(tmp_path):
     ringing = tmp_path / "ringing"
     ringing.write_text('#!/bin/sh\nkill -ALRM $PPID\nsleep 0.3\nexec c++ "$@"\n')
     ringing.chmod(0o755)

@@ -46,7 +46,7 @@ def table() -> str:
     return "\n".join(["| of | functions |", "|---|---|", *rows, ""])
 
 
-def test_the_page_lists_the_functions():
+def test_language_page_lists_the_functions():
     text = PAGE.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     comment, _, rest = rest.partition("\n")

@@ -95,7 +95,7 @@ def test_ever_new_values_are_not_all_kept(monkeypatch):
     assert fresh.specialisations == 2
 
 
-def test_any_change_of_the_module_has_its_names_looked_up_again(monkeypatch):
+def test_change_of_module_refreshes_captured_names(monkeypatch):
     fresh, out = dppy.kernel(store_zero.function), np.zeros(1)
 
     def launched():
@@ -140,7 +140,7 @@ def test_local_memory_beyond_all_memory_is_refused():
         through_local[4, 4](np.zeros(4), dppy.LocalAccessor(1_000_000, "float64"))
 
 
-def test_a_dimension_is_one_of_three():
+def test_dimensions_out_of_range_are_refused():
     for dimensions in (-1, 0, 4, 7):
         with pytest.raises(ValueError, match="a launch has 1 to 3"):
             store.source(signature="void(float64[::1], float64)", dimensions=dimensions)
@@ -220,7 +220,7 @@ def test_arrays_on_two_devices_are_refused_after_other_launches():
     assert first.copy_to_host().numpy().tolist() == [1] * 8
 
 
-def test_threads_launch_what_is_alike():
+def test_threads_launch_the_same_kernel():
     fresh = dppy.kernel(add_to.function)
     wrong = []
 
@@ -261,7 +261,7 @@ def test_old_captured_values_are_released():
     assert [each() is not None for each in alive] == [False] * 6 + [True] * 64
 
 
-def test_a_launch_keeps_what_it_launches():
+def test_launch_keeps_its_version_alive():
     """An argument whose conversion runs Python code that makes the kernel drop the version being
     launched."""
     fresh, found, out = dppy.kernel(store_item.function), globals()["table"], np.zeros(2)
@@ -284,7 +284,7 @@ def test_a_launch_keeps_what_it_launches():
     assert out.tolist() == [1234.0] * 2
 
 
-def test_a_function_that_waits_is_no_kernel():
+def test_async_function_is_refused():
     async def program(out):
         out[0] = 1
 

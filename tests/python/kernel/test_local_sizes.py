@@ -55,7 +55,7 @@ def mixed_by_numpy(x: np.ndarray, local: int) -> np.ndarray:
 
 @every_backend
 @pytest.mark.parametrize("local", [1, 2, 3, 5, 7, 16, 35, 60])
-def test_every_local_size_is_right(backend, local):
+def test_local_size_gives_same_result(backend, local):
     x = np.arange(local * 4, dtype="i8") * 7 % 31
     (out, _) = backend.run(mixed, local * 4, local, np.zeros(x.size, "i8"), x)
     assert np.array_equal(out, mixed_by_numpy(x, local))
@@ -75,7 +75,7 @@ def turned_in_tiles(out, x):
 
 @every_backend
 @pytest.mark.parametrize("local", [(3, 5), (1, 7), (8, 1), (4, 4), (2, 8)])
-def test_every_local_size_in_two_dimensions_is_right(backend, local):
+def test_local_size_in_two_dimensions_gives_same_result(backend, local):
     rows, columns = local
     x = np.arange(rows * columns * 6, dtype="f4").reshape(rows * 2, columns * 3)
     (out, _) = backend.run(turned_in_tiles, x.shape, local, np.zeros_like(x), x)
@@ -84,7 +84,7 @@ def test_every_local_size_in_two_dimensions_is_right(backend, local):
 
 
 @pytest.mark.host
-def test_only_the_first_local_sizes_are_specialised():
+def test_specialisation_of_local_sizes_is_bounded():
     kernel = dppy.kernel(mixed.function)
     x = np.arange(840, dtype="i8") % 13
     for turn in range(2):  # and those of the first turn are found again in the second
@@ -165,7 +165,7 @@ def test_threads_that_launch_with_different_sizes():
 
 
 @pytest.mark.host
-def test_the_source_is_for_the_last_launch_and_an_export_for_any(tmp_path):
+def test_source_is_specialised_and_export_is_not(tmp_path):
     kernel = dppy.kernel(mixed.function)
     x, out = np.arange(12, dtype="i8"), np.zeros(12, "i8")
     kernel[12, 6](out, x)

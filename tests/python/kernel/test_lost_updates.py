@@ -152,7 +152,7 @@ def test_update_by_one_work_item_is_allowed(backend, kernel):
 
 
 @every_compiler
-def test_range_decides_each_launch_anew(backend):
+def test_range_is_checked_at_each_launch(backend):
     s, a = _arrays(backend)
     backend.launch(augmented, 1, None, s, a)
     for global_range in [4, (1, 2), (2, 1)]:

@@ -325,7 +325,7 @@ def test_complex_functions_at_extreme_magnitudes(backend):
 
 
 @every_backend
-def test_the_largest_and_the_smallest_complex_numbers(backend):
+def test_extreme_complex_numbers(backend):
     inf = math.inf
     z = np.array(
         [
@@ -438,7 +438,7 @@ def test_remainder_is_to_the_nearest(backend):
     ]
 
 
-def test_no_function_of_pythons_is_missing():
+def test_simulator_has_all_functions_of_math_and_cmath():
     """Every function of math and cmath, except additions of Python 3.15."""
     from entrepot.kernel.simulator import mathematics
     from entrepot.kernel.simulator.arithmetic import MATHEMATICAL

@@ -49,7 +49,7 @@ def imported(path: Path, text: str) -> ModuleType:
     ids=["compiled", "simulated"],
 )
 @pytest.mark.parametrize("index", [4 / 2, (4 / 2, None), ((2, 4 / 2), None)], ids=str)
-def test_a_range_is_of_integers(made, index):
+def test_range_of_floats_is_refused(made, index):
     assert message_of(TypeError, made, index) == (
         "launch: a range is of integers, and 2.0 is a float: divide by //, as in kernel[n // 2], "
         "or round it by int(…)"
@@ -62,7 +62,7 @@ def test_ranges_as_objects_are_of_integers():
     assert dppy.Range(np.int32(3), True) == (3, 1)
 
 
-def test_a_range_is_no_text():
+def test_range_of_text_is_refused():
     assert message_of(TypeError, lambda: fills["4"]) == (
         "launch: a range is of integers, and '4' is a str: write kernel[global, local], each an "
         "int or a tuple of ints"
@@ -72,7 +72,7 @@ def test_a_range_is_no_text():
 # --------------------------------------------------------------------- arguments
 
 
-def test_a_list_is_no_array():
+def test_list_as_array_is_refused():
     assert message_of(TypeError, fills[3], [1, 2, 3], 0) == (
         "kernel 'fills': argument 0 (a) is a list, and a kernel takes arrays and numbers: make an "
         "array of it, as in "
@@ -328,7 +328,7 @@ def test_local_memory_by_other_names():
 
 
 @pytest.mark.parametrize("use", ["kernel", "source", "export"])
-def test_a_kernel_returns_nothing(use, tmp_path):
+def test_signature_with_result_is_refused(use, tmp_path):
     signature = "float32(float64[::1], float64)"
     uses = {
         "kernel": lambda: dppy.kernel(signature)(fills.function),
@@ -406,7 +406,7 @@ def test_kernel_compiled_by_signature_is_launched():
     assert a.numpy().tolist() == [[0, 1, 2], [10, 11, 12]]
 
 
-def test_the_source_of_a_launch_has_its_dimensions():
+def test_source_has_the_dimensions_of_last_launch():
     """The launched variant is shown, even if it had fewer dimensions than the kernel asks about."""
     made = dppy.kernel(in_two_dimensions.function)
     a = ep.zeros((3, 1), "int64", device="host")
@@ -431,7 +431,7 @@ SAME = """
 """
 
 
-def test_files_with_the_same_text_are_told_apart(tmp_path):
+def test_error_names_the_file_among_equal_files(tmp_path):
     """The functions' code is equal by Python's comparison, and messages name each function's own
     file."""
     modules = [imported(tmp_path / f"{name}.py", SAME) for name in ("one", "two", "three")]

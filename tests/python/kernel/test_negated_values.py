@@ -143,7 +143,7 @@ def _as_simulated(backend, kernel, x, out):
 @every_dialect
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
-def test_negated_number_is_each_work_items_own(backend, kernel, dtype):
+def test_negated_number_is_private_to_work_item(backend, kernel, dtype):
     _as_simulated(backend, kernel, _values(dtype), "float64")
 
 
@@ -162,7 +162,7 @@ def complex_numbers(out, z):
 
 @every_dialect
 @pytest.mark.parametrize("dtype", ["complex64", "complex128"])
-def test_negated_complex_number_is_each_work_items_own(backend, dtype):
+def test_negated_complex_is_private_to_work_item(backend, dtype):
     z = _values("float64") + 1j * _values("float64")[::-1]
     _as_simulated(backend, complex_numbers, z.astype(dtype), "complex128")
 

@@ -265,7 +265,7 @@ def _(backend):
     assert done.stdout.strip() == "2", done.stderr
 
 
-def test_every_row_has_a_test():
+def test_rows_of_table_all_have_a_test():
     assert sorted(_first_cells()) == sorted(ROWS)
 
 
@@ -278,7 +278,7 @@ def test_every_row_has_a_test():
     ],
 )
 @pytest.mark.parametrize("name", ROWS)
-def test_the_row(name, backend):
+def test_row_of_table(name, backend):
     ROWS[name](backend)
 
 
@@ -338,7 +338,7 @@ def test_unknown_name_is_refused_without_advice():
     [pytest.param(False, marks=pytest.mark.cuda), True],
     ids=["cuda", "Numba's simulator"],
 )
-def test_the_left_column_has_the_same_results(simulated):
+def test_numba_column_has_the_same_results(simulated):
     """Run by Numba itself, with the results of the right cells above."""
     pytest.importorskip("numba.cuda")
     script = Path(__file__).with_name("numba_cuda_column.py")

@@ -68,7 +68,7 @@ def starts_slowly(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
 
 
 @every_other_device
-def test_a_launch_returns_before_its_end(device):
+def test_launch_returns_before_completion(device):
     array = zeros(ep.Queue(device))
     event = starts_slowly(array)
     assert not event.done

@@ -30,7 +30,7 @@ def the_other_one() -> str | None:
     return shutil.which("g++" if "clang" in said else "clang++")
 
 
-def test_the_suite_holds_by_the_other_compiler(tmp_path):
+def test_suite_passes_with_other_compiler(tmp_path):
     path = the_other_one()
     if path is None:
         pytest.skip("there is one C++ compiler only")

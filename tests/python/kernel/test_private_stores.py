@@ -96,7 +96,7 @@ def _as_simulated(backend, kernel, dtype):
 @every_backend
 @pytest.mark.parametrize("dtype", ["int64", "int16"])
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
-def test_store_at_a_place_of_its_own(backend, kernel, dtype):
+def test_store_at_private_index(backend, kernel, dtype):
     _as_simulated(backend, kernel, dtype)
 
 

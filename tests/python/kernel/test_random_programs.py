@@ -81,7 +81,7 @@ def test_random_program_matches_the_simulator(backend, tmp_path, text):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(text=programs())
-def test_in_sycl_too(tmp_path, text):
+def test_program_agrees_in_sycl(tmp_path, text):
     """Only a few: its compiler takes seconds for each."""
     _agree(next(each for each in BACKENDS if each.dialect == "sycl"), tmp_path, text)
 
@@ -102,7 +102,7 @@ def test_sums_of_work_items_that_loop_in_step(tmp_path, text):
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=programs())
-def test_every_program_runs_in_the_simulator(tmp_path, text):
+def test_program_runs_in_simulator(tmp_path, text):
     """Without a race, a divergent barrier or a literal out of range: then the comparison is
     meaningful."""
     note(text)

@@ -38,7 +38,7 @@ def _golden(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_the_message(path):
+def test_message_equals_golden_file(path):
     with ep.device_context("host"), pytest.raises(ep.KernelError) as error:
         module = _loaded(path)
         module.program[4, 4](*module.ARGUMENTS)
@@ -50,7 +50,7 @@ def test_the_message(path):
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_the_message_shows_the_line_and_a_caret(path):
+def test_message_shows_line_and_caret(path):
     place, *shown = _golden(path).read_text().splitlines()
     file, line, _ = place.split(":", 2)
     assert file == path.name

@@ -34,7 +34,7 @@ def guarded(out, n):
 
 
 @every_backend
-def test_rule_4_no_work_item_is_left_out_before_a_barrier(backend):
+def test_rule_4_work_items_all_reach_a_barrier(backend):
     """A kernel that guards its writes itself, with a range that is a multiple of the group size."""
     (out,) = backend.run(guarded, 8, 4, np.full(6, -1, "i4"), 6)
     assert out.tolist() == [3, 2, 1, 0, 7, 6]
@@ -589,7 +589,7 @@ def test_compilers_name_lines_of_python(backend):
 
 
 @every_compiler
-def test_the_source_can_be_read(backend):
+def test_source_has_names_and_line_numbers(backend):
     source = over_the_end.source(backend.dialect, signature="void(float32[::1], int64)")
     assert "over_the_end" in source
     assert re.search(r"#line \d+ .*test_rules\.py", source)

@@ -217,15 +217,15 @@ def test_divergent_barriers(kernel):
 
 
 @dppy.kernel
-def reads_what_nobody_wrote(a):
+def reads_uninitialised_element(a):
     mine = dppy.private.array(3, dppy.int32)
     mine[0] = 1
     a[0] = mine[2]
 
 
-def test_memory_that_begins_without_values():
+def test_uninitialised_memory_is_reported():
     with pytest.raises(ep.KernelError, match=r"mine\[2\] is read before it was written"):
-        reads_what_nobody_wrote.simulate[1](np.zeros(4, "i4"))
+        reads_uninitialised_element.simulate[1](np.zeros(4, "i4"))
 
 
 @dppy.kernel
@@ -267,7 +267,7 @@ def swapped_with(shared, mine, lid):
     return shared[3 - lid]
 
 
-def test_a_device_function_may_wait():
+def test_device_function_may_have_a_barrier():
     @dppy.kernel
     def swaps(a):
         shared = dppy.local.array(4, dppy.int32)
@@ -330,7 +330,7 @@ def one_apart(a, b):
     b[i] = a[i] + 1
 
 
-def test_the_environment_simulates_every_launch(tmp_path):
+def test_environment_variable_simulates_all_launches(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(
         textwrap.dedent(
@@ -377,7 +377,7 @@ def calls_endless(a):
     a[0] = endless(a[0])
 
 
-def test_a_literal_that_does_not_fit_is_refused():
+def test_literal_out_of_range_is_refused():
     @dppy.kernel
     def too_great(a):
         a[0] = a[0] + 300
@@ -461,7 +461,7 @@ def test_simulator_refuses_like_a_launch(launch, monkeypatch):
     assert refusals[0] is refusals[1]
 
 
-def test_a_signature_counts():
+def test_signature_applies_in_simulator():
     compiled, simulated = np.zeros(4), np.zeros(4)
     with ep.device_context("host"):
         fills_by_signature[4](compiled, 0.1)

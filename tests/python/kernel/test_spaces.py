@@ -124,7 +124,7 @@ def test_numbers_of_the_surroundings(backend):
 
 
 @every_dialect
-def test_a_closure(backend):
+def test_closure_variable_is_captured(backend):
     offset = 7
 
     @dppy.kernel
@@ -242,7 +242,7 @@ def test_several_arrays_of_the_devices_local_memory(backend, share):
 
 
 @every_compiler
-def test_local_memory_of_a_launch_counts_with_the_kernels_own(backend):
+def test_local_memory_limit_includes_accessors(backend):
     most = backend.device.local_mem_size
     kernel = large_local_memory(most // 2, most // 8)
     with pytest.raises(ep.KernelError, match=rf"needs \d+ bytes of local memory.*{most}"):

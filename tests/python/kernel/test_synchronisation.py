@@ -25,7 +25,7 @@ def reverse_array(A):
 
 
 @every_dialect
-def test_the_documented_example(backend):
+def test_example_of_numba_dppy(backend):
     """An example of numba-dppy: with the default local size one group runs it all."""
     (out,) = backend.run(
         reverse_array, BLOCK, dppy.DEFAULT_LOCAL_SIZE, np.arange(BLOCK, dtype="f4")
@@ -71,7 +71,7 @@ def neighbours(out, x):
 
 @every_dialect
 @pytest.mark.parametrize("local", [1, 2, 8])
-def test_each_group_has_its_own_local_memory(backend, local):
+def test_groups_have_separate_local_memory(backend, local):
     x = np.arange(24, dtype="i4")
     (out, _) = backend.run(neighbours, 24, local, np.zeros(24, "i4"), x)
     by_group = x.reshape(-1, local)
@@ -96,7 +96,7 @@ def tree_sum(out, x):
 
 
 @every_dialect
-def test_a_barrier_in_a_loop(backend):
+def test_barrier_in_a_loop(backend):
     x = np.random.default_rng(1).random(64)
     (out, _) = backend.run(tree_sum, 64, 16, np.zeros(4), x)
     assert np.allclose(out, x.reshape(4, 16).sum(axis=1))
@@ -120,7 +120,7 @@ def tiled_matmul(C, A, B):
 
 
 @every_dialect
-def test_two_barriers_in_a_loop_in_two_dimensions(backend):
+def test_matrix_product_with_two_barriers_in_a_loop(backend):
     random = np.random.default_rng(2)
     A, B = random.random((8, 12), "f4"), random.random((12, 16), "f4")
     (C, *_) = backend.run(tiled_matmul, (8, 16), (TILE, TILE), np.zeros((8, 16), "f4"), A, B)

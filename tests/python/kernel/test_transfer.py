@@ -19,7 +19,7 @@ def double(a):
 
 
 @every_device
-def test_there_and_back(device):
+def test_copy_to_device_and_back(device):
     values = np.arange(12, dtype="f4").reshape(3, 4)
     there = dppy.to_device(values, device)
     values[:] = -1
@@ -43,7 +43,7 @@ def test_current_device_is_the_default(device):
 
 
 @every_device
-def test_asynchronously_and_in_order(device):
+def test_async_copies_are_ordered(device):
     there = dppy.device_array(100_000, "int64", device)
     source, into = np.arange(100_000), np.empty(100_000, "i8")
     copied = dppy.copy_from_host_async(there, source)
@@ -55,7 +55,7 @@ def test_asynchronously_and_in_order(device):
 
 
 @every_device
-def test_call_kernel_waits_and_its_sibling_gives_an_event(device):
+def test_call_kernel_waits_and_async_returns_event(device):
     values = np.ones(8, "i4")
     with ep.device_context(device):
         assert dppy.call_kernel(double, dppy.Range(8), values) is None

@@ -30,7 +30,7 @@ def run(source: str) -> str:
 
 
 @pytest.mark.host
-class TestWithoutADevice:
+class TestWithoutDevice:
     def test_allocator_functions_exist_in_the_library(self) -> None:
         library = ctypes.CDLL(allocators.library_path())
         assert getattr(library, allocators.MALLOC)
@@ -55,7 +55,7 @@ class TestWithoutADevice:
         assert malloc(100, 1) == 4096
         assert lent == [(100, 1, 77, stream)]
 
-    def test_a_device_that_is_not_there(self) -> None:
+    def test_allocation_on_absent_device_is_refused(self) -> None:
         with pytest.raises(ep.DeviceError):
             allocators._core._lend(100, 4711, 0, None)
 
@@ -107,7 +107,7 @@ class TestCupy:
             cupy.zeros(6 * MIB, "uint8")
         assert int(kept.sum()) == 0
 
-    def test_its_own_streams(self, cupy: Any) -> None:
+    def test_cupy_streams_reuse_blocks_in_order(self, cupy: Any) -> None:
         import numpy as np
 
         chance = np.random.default_rng(0)
@@ -124,7 +124,7 @@ class TestCupy:
                 np.testing.assert_allclose(cupy.asnumpy(array), expected, rtol=1e-5)
             del array, stream
 
-    def test_a_stream_that_is_gone_is_not_asked(self, cupy: Any) -> None:
+    def test_block_of_destroyed_stream_is_not_reused_early(self, cupy: Any) -> None:
         spin = cupy.RawKernel(
             'extern "C" __global__ void spin(unsigned char *p, long long n) '
             "{ long long s = clock64(); while (clock64() - s < n) {} p[0] = 7; }",
@@ -152,7 +152,7 @@ class TestCupy:
             del other
         memory.trim()
 
-    def test_a_block_of_a_threads_own_stream_waits_for_its_kernels(self, cupy: Any) -> None:
+    def test_block_of_per_thread_stream_waits_for_kernels(self, cupy: Any) -> None:
         spin = cupy.RawKernel(
             'extern "C" __global__ void spin(unsigned char *p, long long n) '
             "{ long long s = clock64(); while (clock64() - s < n) {} p[0] = 7; }",
@@ -264,7 +264,7 @@ class TestTorch:
             """
         )
 
-    def test_a_network_learns(self) -> None:
+    def test_network_trains_with_entrepot_memory(self) -> None:
         run(
             TORCH
             + """
@@ -286,7 +286,7 @@ class TestTorch:
             """
         )
 
-    def test_out_of_memory_is_an_error_with_our_sentence(self) -> None:
+    def test_out_of_memory_has_the_message_of_entrepot(self) -> None:
         run(
             TORCH
             + """
@@ -317,7 +317,7 @@ class TestTorch:
         )
 
     @pytest.mark.cupy
-    def test_one_pool_for_a_whole_program(self) -> None:
+    def test_libraries_share_one_pool(self) -> None:
         run(
             TORCH
             + """
@@ -349,7 +349,7 @@ class TestTorch:
 
 
 @pytest.mark.two_cuda
-class TestOnTheSecondDevice:
+class TestSecondDevice:
     """Each device has a resource of its own, which serves its allocations, whichever device is
     current."""
 

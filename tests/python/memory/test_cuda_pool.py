@@ -95,7 +95,7 @@ class TestReuse:
                 break
         assert found[-1][1] == address, "the end of the busy queue's work set it free"
 
-    def test_a_block_that_two_queues_use_waits_for_both(
+    def test_block_of_two_queues_waits_for_both(
         self, spin: Any, watched: Watched, nbytes: int
     ) -> None:
         one, two = ep.Queue(DEVICE), ep.Queue(DEVICE)
@@ -108,7 +108,7 @@ class TestReuse:
         assert not (one.is_idle and two.is_idle)
         assert all(abs(each - address) >= nbytes for _, each in others)
 
-    def test_each_thread_has_its_own(self, nbytes: int) -> None:
+    def test_threads_allocate_separate_blocks(self, nbytes: int) -> None:
         failures: list[BaseException] = []
 
         def work(value: int) -> None:
@@ -168,7 +168,7 @@ class TestFreeing:
         assert free()[0] >= before - 64 * MIB
 
 
-class TestTheBudgetOfADevice:
+class TestDeviceLimit:
     def test_limit_counts_all_allocations(self) -> None:
         limit = memory.limit(GIB)
         memory.set_resource(DEVICE, limit)
@@ -204,7 +204,7 @@ class TestBesideOtherPools:
         del second
         memory.trim()
 
-    def test_torch_has_what_was_trimmed(self) -> None:
+    def test_trimmed_memory_is_available_to_torch(self) -> None:
         import torch
 
         ours = ep.empty(total() * 6 // 10, "uint8", device=DEVICE)
@@ -214,7 +214,7 @@ class TestBesideOtherPools:
         del theirs
         torch.cuda.empty_cache()
 
-    def test_out_of_memory_says_both_numbers(self) -> None:
+    def test_out_of_memory_error_has_both_sizes(self) -> None:
         import torch
 
         theirs = torch.empty(total() * 6 // 10, dtype=torch.uint8, device="cuda")

@@ -27,7 +27,7 @@ def run_python(source: str) -> subprocess.CompletedProcess[str]:
 
 
 class TestResources:
-    def test_the_default_is_a_pool_over_the_driver(self) -> None:
+    def test_default_resource_is_a_pool(self) -> None:
         resource = memory.get_resource("host")
         assert isinstance(resource, memory.pool)
         assert isinstance(resource.upstream, memory.direct)
@@ -43,7 +43,7 @@ class TestResources:
         assert memory.direct() == memory.direct()
 
     @every_place
-    def test_a_pool_gives_again_what_came_back(self, place: Place) -> None:
+    def test_pool_reuses_released_block(self, place: Place) -> None:
         pool = memory.pool()
         with memory.use_resource(pool):
             first = place.empty(1000, "float32")
@@ -60,7 +60,7 @@ class TestResources:
         assert pool.trim() >= 4000
         assert (pool.reserved_bytes, pool.cached_bytes, pool.waiting_bytes) == (0, 0, 0)
 
-    def test_a_pool_keeps_no_more_than_it_may(self) -> None:
+    def test_pool_caches_at_most_the_maximum(self) -> None:
         pool = memory.pool(max_cached=1 << 20)
         with memory.use_resource(pool):
             arrays = [ep.empty(1 << 20, "uint8", device="host") for _ in range(20)]
@@ -69,7 +69,7 @@ class TestResources:
         assert pool.cached_bytes <= 1 << 21
 
     @every_place
-    def test_a_limit_refuses_what_exceeds_it(self, place: Place) -> None:
+    def test_limit_refuses_allocation_beyond_it(self, place: Place) -> None:
         limit = memory.limit(10_000, memory.direct())
         with memory.use_resource(limit):
             kept = place.empty(6000, "uint8")
@@ -92,7 +92,7 @@ class TestResources:
             assert pool.cached_bytes == 6 << 20
             ep.empty(3 << 20, "uint8", device="host")
 
-    def test_a_log_has_a_line_for_each(self) -> None:
+    def test_log_has_a_line_for_each_event(self) -> None:
         lines: list[str] = []
         with memory.use_resource(memory.log(sink=lines.append)):
             array = ep.empty(500, "uint8", device="host")
@@ -103,7 +103,7 @@ class TestResources:
             f"deallocate host host 500 bytes at {address:#x}",
         ]
 
-    def test_a_log_goes_to_stderr(self) -> None:
+    def test_log_without_sink_writes_to_stderr(self) -> None:
         done = run_python("""
             import entrepot as ep
             ep.memory.set_resource("host", ep.memory.log())
@@ -115,7 +115,7 @@ class TestResources:
             "deallocate host host 500 bytes",
         ]
 
-    def test_log_sink_does_not_log_its_own_allocations(self) -> None:
+    def test_log_sink_is_not_reentered(self) -> None:
         lines: list[str] = []
         others: list[str] = []
 
@@ -174,7 +174,7 @@ class TestResources:
 
         assert memory.limit(Index()).limit == 2**64 - 1  # type: ignore[arg-type]
 
-    def test_a_sink_must_be_callable(self) -> None:
+    def test_sink_must_be_callable(self) -> None:
         with pytest.raises(TypeError, match="sink"):
             memory.log(sink="stderr")  # type: ignore[arg-type]
 
@@ -204,7 +204,7 @@ class TestResources:
         gc.collect()
         assert gone() is None
 
-    def test_statistics_count(self) -> None:
+    def test_statistics_count_allocations(self) -> None:
         statistics = memory.statistics(memory.limit(5000))
         with memory.use_resource(statistics):
             kept = ep.empty(300, "uint8", device="host")
@@ -236,7 +236,7 @@ class TestResources:
         del array
         assert statistics.current_bytes == 0
 
-    def test_every_resource_says_what_it_is(self) -> None:
+    def test_repr_has_the_name_of_resource(self) -> None:
         for resource in (
             memory.direct(),
             memory.pool(),
@@ -250,7 +250,7 @@ class TestResources:
 
 
 class TestTrack:
-    def test_every_live_allocation_has_its_stack(self) -> None:
+    def test_track_keeps_stacks_of_live_allocations(self) -> None:
         track = memory.track()
 
         def make_an_array() -> ep.Array:
@@ -299,7 +299,7 @@ class TestTrack:
         )
         assert "in forgetful" in done.stderr
 
-    def test_nothing_left_nothing_said(self) -> None:
+    def test_track_without_leaks_prints_nothing(self) -> None:
         done = run_python("""
             import entrepot as ep
             ep.memory.set_resource("host", ep.memory.track())
@@ -309,7 +309,7 @@ class TestTrack:
 
 
 class TestCurrent:
-    def test_a_devices_resource_is_set_and_set_back(self) -> None:
+    def test_resource_of_device_is_set_and_reset(self) -> None:
         statistics = memory.statistics()
         default = memory.get_resource("host")
         memory.set_resource("host", statistics)
@@ -339,7 +339,7 @@ class TestCurrent:
         assert memory.get_resource("host") == default
         assert elsewhere == [default]
 
-    def test_a_scope_ends_where_it_was_entered(self) -> None:
+    def test_scope_ends_innermost_first(self) -> None:
         outer, inner = (
             memory.use_resource(memory.statistics()),
             memory.use_resource(memory.statistics()),

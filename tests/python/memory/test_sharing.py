@@ -107,7 +107,7 @@ def other() -> Iterator[Other]:
 
 
 @every_device
-class TestTheSameMemory:
+class TestSharedMemory:
     def test_writes_are_seen_on_both_sides(self, device: str, other: Other) -> None:
         array = shareable(np.arange(12, dtype="int32").reshape(3, 4), device)
         seen = other.run(
@@ -124,7 +124,9 @@ class TestTheSameMemory:
         [np.s_[...], np.s_[1:, ::2], np.s_[::-1, 3], np.s_[2:2], np.s_[1, 2]],
         ids=["whole", "sliced", "reversed", "empty", "0-d"],
     )
-    def test_layout_and_type_travel(self, device: str, other: Other, index: Any) -> None:
+    def test_shared_array_keeps_layout_and_dtype(
+        self, device: str, other: Other, index: Any
+    ) -> None:
         base = np.arange(24, dtype="float16").reshape(4, 6)
         array = shareable(base, device)[index]
         handle = array.share()
@@ -142,7 +144,7 @@ class TestTheSameMemory:
         np.testing.assert_array_equal(found[3], base[index])
 
     @pytest.mark.parametrize("dtype", ["bool", "complex64", "bfloat16", "float8_e4m3fn"])
-    def test_every_sort_of_element(self, device: str, other: Other, dtype: str) -> None:
+    def test_shared_array_keeps_dtype(self, device: str, other: Other, dtype: str) -> None:
         with memory.use_resource(memory.shareable()):
             array = ep.empty(16, dtype, device=device)
         ep.copy(array.view("uint8"), np.arange(array.nbytes, dtype="uint8") % 2).wait()
@@ -153,7 +155,7 @@ class TestTheSameMemory:
         )
         assert found == (dtype, [0, 1] * (array.nbytes // 2))
 
-    def test_read_only_stays_so(self, device: str, other: Other) -> None:
+    def test_shared_array_keeps_read_only_flag(self, device: str, other: Other) -> None:
         array = shareable(np.zeros((2, 3), "int8"), device)
         handle = array.broadcast_to((4, 2, 3)).share()
         assert handle.read_only
@@ -173,7 +175,7 @@ class TestTheSameMemory:
         )
         assert seen == [399]
 
-    def test_a_handle_is_opened_any_number_of_times(self, device: str, other: Other) -> None:
+    def test_handle_is_opened_repeatedly(self, device: str, other: Other) -> None:
         array = shareable(np.arange(5), device)
         handle = array.share()
         assert bytes(array.share()) == bytes(handle), "one memory has one name"
@@ -203,7 +205,7 @@ class TestTheSameMemory:
                           handle=array.share())  # fmt: skip
         assert found == (array.kind, [0, 1, 2, 3, 4, 5])
 
-    def test_a_handle_travels_as_bytes(self, device: str, other: Other) -> None:
+    def test_handle_round_trips_as_bytes(self, device: str, other: Other) -> None:
         array = shareable(np.arange(4), device)
         data = bytes(array.share())
         assert other.run(
@@ -270,7 +272,7 @@ class TestLifetime:
         queue.wait()
         assert (values(handle.open()) == 19).all()
 
-    def test_no_memory_is_left_after_all_release(self, device: str, other: Other) -> None:
+    def test_shared_memory_is_freed_after_release(self, device: str, other: Other) -> None:
         """On the host these are mappings and files; for a device see TestCuda."""
 
         def share_once() -> None:
@@ -539,7 +541,7 @@ def shared_memory() -> int:
 
 @pytest.mark.host
 class TestRefusals:
-    def test_memory_of_a_pool(self) -> None:
+    def test_memory_of_pool_is_refused(self) -> None:
         with pytest.raises(
             ep.ExchangeError, match=r"resource 'pool'.*entrepot\.memory\.shareable\(\)"
         ):
@@ -552,7 +554,7 @@ class TestRefusals:
         ):
             ep.empty(100, "uint8", device="host").share()
 
-    def test_a_pool_over_shareable_memory(self) -> None:
+    def test_sharing_from_pool_is_refused(self) -> None:
         with (
             memory.use_resource(memory.pool(memory.shareable())),
             pytest.raises(ep.ExchangeError, match=r"'pool'.*shareable"),
@@ -570,7 +572,7 @@ class TestRefusals:
             == [3] * 10
         )
 
-    def test_memory_that_was_borrowed(self) -> None:
+    def test_borrowed_memory_is_refused(self) -> None:
         with pytest.raises(ep.ExchangeError, match=r"private to the process.*shareable"):
             ep.asarray(np.zeros(10)).share()
 
@@ -591,11 +593,11 @@ class TestRefusals:
         with pytest.raises(ep.ExchangeError, match=r"'pool'.*shareable"):
             memory.MemoryUSMShared(100).share()
 
-    def test_a_fabric_on_the_host(self) -> None:
+    def test_fabric_handle_of_host_memory_is_refused(self) -> None:
         with pytest.raises(ep.ExchangeError, match="on one machine"):
             shareable(np.zeros(3), "host").share(fabric=True)
 
-    def test_an_alignment_beyond_a_page(self) -> None:
+    def test_alignment_of_a_page_is_accepted(self) -> None:
         with memory.use_resource(memory.shareable()):
             block = memory.MemoryUSMHost(100, alignment=4096, queue=ep.Queue("host"))
             assert block.nbytes == 100
@@ -612,7 +614,7 @@ class TestForgeries:
             with pytest.raises(ValueError, match="no handle of an array"):
                 ep.ArrayHandle(data)
 
-    def test_no_cut_or_change_of_a_byte_ends_the_process(self) -> None:
+    def test_corrupted_handle_does_not_crash(self) -> None:
         array = shareable(np.arange(6, dtype="int64").reshape(2, 3), "host")
         good = bytes(array.share())
         for length in range(len(good)):
@@ -642,7 +644,9 @@ class TestForgeries:
             ((2, 3), None, 4080),
         ],
     )
-    def test_elements_outside_the_memory(self, shape: Any, strides: Any, offset: int) -> None:
+    def test_elements_outside_the_memory_are_refused(
+        self, shape: Any, strides: Any, offset: int
+    ) -> None:
         import struct
 
         array = shareable(np.arange(6, dtype="int64").reshape(2, 3), "host")
@@ -653,7 +657,7 @@ class TestForgeries:
         with pytest.raises(ValueError, match="reaches beyond its memory of 4096 bytes"):
             ep.ArrayHandle(forged).open()
 
-    def test_more_bytes_than_the_file_has(self) -> None:
+    def test_handle_larger_than_its_file_is_refused(self) -> None:
         import struct
 
         array = shareable(np.arange(6), "host")
@@ -689,7 +693,7 @@ class TestMultiprocessing:
             ),
         ],
     )
-    def test_handles_go_to_workers_and_through_queues(self, method: str, device: str) -> None:
+    def test_handles_are_passed_between_processes(self, method: str, device: str) -> None:
         context = multiprocessing.get_context(method)
         array = shareable(np.arange(10), device)
         answers = context.Queue()
@@ -757,7 +761,7 @@ class TestMultiprocessing:
 
 @pytest.mark.cuda
 class TestCuda:
-    def test_the_drivers_pool_refuses(self) -> None:
+    def test_sharing_from_driver_pool_is_refused(self) -> None:
         with pytest.raises(
             ep.ExchangeError, match=r"resource 'pool'.*entrepot\.memory\.shareable\(\)"
         ):
@@ -826,7 +830,7 @@ class TestCuda:
 
     @pytest.mark.alone
     @pytest.mark.parametrize("device", [CUDA, SECOND])
-    def test_no_device_memory_is_left_after_all_release(self, device: str) -> None:
+    def test_shared_device_memory_is_freed_after_release(self, device: str) -> None:
         nbytes = 256 << 20
         other = Other()
         free = (
@@ -880,7 +884,7 @@ class TestCuda:
         found = self.as_the_driver_says(other, ep.asarray(tensor)[2:].share())
         assert found == ("cuda:0", "device", True, [2, 3, 4, 5])
 
-    def test_a_fabric_handle_or_why_not(self) -> None:
+    def test_fabric_handle_is_opened_or_refused(self) -> None:
         array = shareable(np.arange(3), "cuda:0")
         try:
             handle = array.share(fabric=True)
@@ -893,9 +897,7 @@ class TestCuda:
             ) == [0, 1, 2]
             other.end()
 
-    def test_a_device_that_the_other_process_does_not_see(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_handle_of_invisible_device_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         array = shareable(np.arange(3), "cuda:0")
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
         blind = Other()

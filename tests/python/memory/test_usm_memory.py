@@ -62,7 +62,7 @@ def counted(cls: type[Memory], count: int) -> Memory:
 
 @every_class
 class TestAllocation:
-    def test_says_what_it_is(self, cls: type[Memory]) -> None:
+    def test_memory_has_size_and_kind(self, cls: type[Memory]) -> None:
         memory = cls(1000)
         assert (memory.nbytes, memory.size, len(memory)) == (1000, 1000, 1000)
         assert memory.get_usm_type() == kind_of(cls)
@@ -72,7 +72,7 @@ class TestAllocation:
         assert cls.__name__ in repr(memory) and "1000" in repr(memory)
         assert sys.getsizeof(memory) > 1000
 
-    def test_is_on_the_default_sycl_device(self, cls: type[Memory]) -> None:
+    def test_default_device_is_a_sycl_device(self, cls: type[Memory]) -> None:
         memory = cls(64)
         assert memory.sycl_device == ep.device("default") or str(memory.sycl_device) in map(
             str, ep.devices()
@@ -81,7 +81,7 @@ class TestAllocation:
         assert memory.sycl_context == memory.sycl_queue.context
         assert memory._context == memory.sycl_context
 
-    def test_keeps_the_queue_it_was_given(self, cls: type[Memory]) -> None:
+    def test_queue_argument_is_kept(self, cls: type[Memory]) -> None:
         queue = ep.Queue(ep.device("opencl:cpu"))
         memory = cls(64, queue=queue)
         assert memory.sycl_queue is queue
@@ -92,16 +92,16 @@ class TestAllocation:
             assert cls(100, alignment=alignment)._pointer % alignment == 0
         assert cls(100, alignment=-1).nbytes == 100
 
-    def test_refuses_an_alignment_that_is_no_power_of_two(self, cls: type[Memory]) -> None:
+    def test_alignment_must_be_a_power_of_two(self, cls: type[Memory]) -> None:
         with pytest.raises(ValueError, match="alignment"):
             cls(100, alignment=3)
 
     @pytest.mark.parametrize("count", [0, -1])
-    def test_refuses_no_bytes(self, cls: type[Memory], count: int) -> None:
+    def test_size_must_be_positive(self, cls: type[Memory], count: int) -> None:
         with pytest.raises(ValueError, match="positive"):
             cls(count)
 
-    def test_refuses_more_than_there_is(self, cls: type[Memory]) -> None:
+    def test_size_beyond_memory_is_an_allocation_error(self, cls: type[Memory]) -> None:
         with pytest.raises(USMAllocationError) as refusal:
             cls(1 << 50)
         assert isinstance(refusal.value, MemoryError)
@@ -113,7 +113,7 @@ class TestAllocation:
         with pytest.raises(ValueError, match=type(other).__name__):
             cls(other)
 
-    def test_refuses_wrong_arguments(self, cls: type[Memory]) -> None:
+    def test_wrong_arguments_are_refused(self, cls: type[Memory]) -> None:
         with pytest.raises(TypeError, match="missing its argument 'nbytes'"):
             cls()
         with pytest.raises(TypeError, match="1 positional argument"):
@@ -126,7 +126,7 @@ class TestAllocation:
             cls(64, queue=7)
 
     @pytest.mark.numpy
-    def test_says_how_the_memory_of_an_array_of_numpys_is_copied(self, cls: type[Memory]) -> None:
+    def test_numpy_array_is_refused_with_advice(self, cls: type[Memory]) -> None:
         import numpy as np
 
         values = np.arange(10.0)
@@ -136,7 +136,7 @@ class TestAllocation:
         assert cls(ep.asarray(values), copy=True).copy_to_host().tobytes() == values.tobytes()
 
     @pytest.mark.numpy
-    def test_takes_numpy_integers(self, cls: type[Memory]) -> None:
+    def test_numpy_integer_is_accepted_as_size(self, cls: type[Memory]) -> None:
         import numpy as np
 
         assert cls(np.int64(48)).nbytes == 48
@@ -160,7 +160,7 @@ class TestResources:
         del view
         assert statistics.current_bytes == 0
 
-    def test_a_limit_is_an_allocation_error(self, cls: type[Memory]) -> None:
+    def test_limit_raises_allocation_error(self, cls: type[Memory]) -> None:
         with ep.memory.use_resource(ep.memory.limit(1000)):
             kept = cls(600)
             with pytest.raises(USMAllocationError, match="600"):
@@ -168,14 +168,14 @@ class TestResources:
             assert kept.nbytes == 600
 
 
-def test_the_base_class_has_no_kind() -> None:
+def test_base_class_is_not_instantiable() -> None:
     with pytest.raises(TypeError, match="MemoryUSMHost"):
         Memory(64)
 
 
 @every_class
 class TestCopies:
-    def test_through_the_host_and_back(self, cls: type[Memory]) -> None:
+    def test_copy_through_host_keeps_content(self, cls: type[Memory]) -> None:
         content = bytes(range(256)) * 4
         memory = cls(len(content))
         assert memory.copy_from_host(content) is None
@@ -195,18 +195,18 @@ class TestCopies:
         copy[:] = 0
         assert memory.tobytes() == bytes(range(100))
 
-    def test_a_short_source_fills_the_front(self, cls: type[Memory]) -> None:
+    def test_short_source_fills_the_front(self, cls: type[Memory]) -> None:
         memory = cls(10)
         memory.memset(1)
         memory.copy_from_host(b"ab")
         assert memory.tobytes() == b"ab" + b"\1" * 8
 
-    def test_a_typed_buffer_is_its_bytes(self, cls: type[Memory]) -> None:
+    def test_typed_buffer_is_copied_as_bytes(self, cls: type[Memory]) -> None:
         memory = cls(16)
         memory.copy_from_host(array("d", [1.0, 2.0]))
         assert memory.tobytes() == array("d", [1.0, 2.0]).tobytes()
 
-    def test_refuses_what_does_not_fit(self, cls: type[Memory]) -> None:
+    def test_copy_of_other_size_is_refused(self, cls: type[Memory]) -> None:
         memory = counted(cls, 10)
         with pytest.raises(ValueError, match="11 bytes and the destination 10"):
             memory.copy_from_host(b"a" * 11)
@@ -216,7 +216,7 @@ class TestCopies:
             memory.copy_from_device(cls(11))
         assert memory.tobytes() == bytes(range(10))
 
-    def test_refuses_what_is_no_buffer(self, cls: type[Memory]) -> None:
+    def test_copy_of_non_buffer_is_refused(self, cls: type[Memory]) -> None:
         memory = cls(10)
         for wrong in (3, None, "abc"):
             with pytest.raises(TypeError):
@@ -229,7 +229,9 @@ class TestCopies:
             memory.copy_from_host(memoryview(bytes(20))[::2])
 
     @pytest.mark.parametrize("other", KINDS.values(), ids=KINDS)
-    def test_from_device(self, cls: type[Memory], other: type[Memory]) -> None:
+    def test_copy_from_device_accepts_usm_objects(
+        self, cls: type[Memory], other: type[Memory]
+    ) -> None:
         source, memory = counted(other, 100), cls(128)
         memory.memset(7)
         assert memory.copy_from_device(source) is None
@@ -240,12 +242,12 @@ class TestCopies:
         memory.copy_from_device(ep.asarray(source)[20:30])
         assert memory.tobytes()[:10] == bytes(range(20, 30))
 
-    def test_from_device_refuses_other_objects(self, cls: type[Memory]) -> None:
+    def test_copy_from_device_refuses_other_objects(self, cls: type[Memory]) -> None:
         for wrong in (3, b"abc"):
             with pytest.raises(ValueError, match="copy_from_host"):
                 cls(16).copy_from_device(wrong)
 
-    def test_between_contexts(self, cls: type[Memory]) -> None:
+    def test_copy_between_contexts_keeps_content(self, cls: type[Memory]) -> None:
         one, two = sub_devices()
         source, target = cls(300, queue=ep.Queue(one)), cls(300, queue=ep.Queue(two))
         source.copy_from_host(b"abc" * 100)
@@ -276,7 +278,7 @@ def sub_devices() -> list[ep.Device]:
 
 class TestBuffer:
     @host_accessible
-    def test_is_the_memory_itself(self, cls: type[Memory]) -> None:
+    def test_buffer_shares_memory(self, cls: type[Memory]) -> None:
         memory = counted(cls, 100)
         view = memoryview(memory)
         assert (view.format, view.shape, view.readonly, view.nbytes) == ("B", (100,), False, 100)
@@ -288,7 +290,7 @@ class TestBuffer:
         assert ctypes.addressof(ctypes.c_char.from_buffer(memory)) == memory._pointer
 
     @host_accessible
-    def test_keeps_the_memory(self, cls: type[Memory]) -> None:
+    def test_buffer_keeps_memory_alive(self, cls: type[Memory]) -> None:
         memory = counted(cls, 100)
         gone = weakref.ref(memory)
         view = memoryview(memory)
@@ -298,7 +300,7 @@ class TestBuffer:
         view.release()
         assert gone() is None
 
-    def test_the_host_does_not_reach_device_memory(self) -> None:
+    def test_device_memory_has_no_buffer(self) -> None:
         with pytest.raises(TypeError):
             memoryview(MemoryUSMDevice(8))
 
@@ -341,7 +343,7 @@ class TestWrapping:
             assert other._pointer == memory._pointer and other.nbytes == 100
             assert other.sycl_context == memory.sycl_context
 
-    def test_keeps_the_producer(self, cls: type[Memory]) -> None:
+    def test_wrapped_memory_keeps_producer_alive(self, cls: type[Memory]) -> None:
         producer = Speaker(counted(cls, 100))
         gone = weakref.ref(producer)
         memory = as_usm_memory(producer)
@@ -359,7 +361,7 @@ class TestWrapping:
         ({"shape": (3,), "typestr": "<i4", "offset": 2}, 8, 12),
         ({"shape": ()}, 0, 1),
     ])  # fmt: skip
-    def test_spans_the_bytes_that_are_touched(
+    def test_strided_interface_spans_touched_bytes(
         self, cls: type[Memory], entries: dict[str, object], lowest: int, count: int
     ) -> None:
         memory = cls(64)
@@ -369,16 +371,16 @@ class TestWrapping:
         part.memset(2)
         assert memory.tobytes() == b"\1" * lowest + b"\2" * count + b"\1" * (64 - lowest - count)
 
-    def test_an_array_with_an_offset(self, cls: type[Memory]) -> None:
+    def test_array_with_offset_is_wrapped(self, cls: type[Memory]) -> None:
         whole = ep.empty(100, "uint8", device="opencl:cpu", kind=kind_of(cls))
         part = cls(whole[10:20])
         assert (part._pointer, part.nbytes) == (whole.data_ptr + 10, 10)
 
-    def test_nothing_is_of_its_kind_too(self, cls: type[Memory]) -> None:
+    def test_empty_memory_keeps_its_kind(self, cls: type[Memory]) -> None:
         nothing = as_usm_memory(Speaker(cls(64), shape=(0,)))
         assert type(nothing) is cls and nothing.nbytes == 0 and nothing.tobytes() == b""
 
-    def test_another_kind_must_be_copied(self, cls: type[Memory]) -> None:
+    def test_memory_of_other_kind_must_be_copied(self, cls: type[Memory]) -> None:
         memory = counted(cls, 100)
         for other in KINDS.values():
             if other is not cls:
@@ -389,7 +391,7 @@ class TestWrapping:
             assert copy.tobytes() == bytes(range(100))
             assert copy.sycl_queue == memory.sycl_queue
 
-    def test_a_copy_of_the_same_kind_is_a_copy(self, cls: type[Memory]) -> None:
+    def test_copy_of_same_kind_has_own_memory(self, cls: type[Memory]) -> None:
         memory = counted(cls, 100)
         for source in (memory, Speaker(memory), ep.asarray(memory)):
             copy = cls(source, copy=True)
@@ -402,7 +404,7 @@ class TestWrapping:
         copy = cls(counted(cls, 100), queue=queue, copy=True)
         assert copy.sycl_queue is queue and copy.tobytes() == bytes(range(100))
 
-    def test_another_queue_of_the_same_context(self, cls: type[Memory]) -> None:
+    def test_other_queue_of_same_context_is_accepted(self, cls: type[Memory]) -> None:
         memory = cls(64)
         queue = ep.Queue(memory.sycl_device)
         assert cls(memory, queue=queue).sycl_queue is queue
@@ -429,7 +431,7 @@ class TestWrapping:
         assert memory.tobytes() == part.tobytes() == bytes(range(100))
         cls(part, copy=True).memset(0)
 
-    def test_an_array_that_the_host_sees(self, cls: type[Memory]) -> None:
+    def test_host_view_is_wrapped_with_its_kind(self, cls: type[Memory]) -> None:
         memory = counted(cls, 100)
         if cls is MemoryUSMDevice:
             pytest.skip("the host does not see it")
@@ -449,13 +451,13 @@ class TestRefusedInterfaces:
         {"syclobj": None},
         {"data": (0, False)},
     ], ids=str)  # fmt: skip
-    def test_malformed_or_untrue(self, entries: dict[str, object]) -> None:
+    def test_malformed_interface_is_refused(self, entries: dict[str, object]) -> None:
         memory = MemoryUSMShared(64)
         with pytest.raises(ValueError):
             as_usm_memory(Speaker(memory, **entries))
         assert as_usm_memory(Speaker(memory)).nbytes == 64, "the same object still serves"
 
-    def test_another_context(self) -> None:
+    def test_other_context_is_refused(self) -> None:
         one, two = sub_devices()
         first, second = (
             MemoryUSMShared(64, queue=ep.Queue(one)),
@@ -474,7 +476,7 @@ class TestRefusedInterfaces:
                 make(host)
         assert MemoryUSMDevice(host, copy=True).tobytes() == b"abcd"
 
-    def test_objects_without_one(self) -> None:
+    def test_object_without_interface_is_refused(self) -> None:
         for wrong in (3, None, b"abc", array("i")):
             with pytest.raises(ValueError, match="__sycl_usm_array_interface__"):
                 as_usm_memory(wrong)
@@ -491,7 +493,7 @@ class TestRefusedInterfaces:
 
 @every_class
 class TestInterface:
-    def test_says_what_the_specification_asks(self, cls: type[Memory]) -> None:
+    def test_interface_has_all_fields(self, cls: type[Memory]) -> None:
         memory = cls(100)
         interface = memory.__sycl_usm_array_interface__
         assert interface == {
@@ -548,7 +550,7 @@ class Second(MemoryUSMShared):
 
 
 class TestSubclasses:
-    def test_arguments_and_attributes_of_its_own(self) -> None:
+    def test_subclass_has_own_arguments_and_attributes(self) -> None:
         memory = Tagged(64, "mine", alignment=256)
         assert (memory.tag, memory.nbytes, memory._pointer % 256) == ("mine", 64, 0)
         assert memory.get_usm_type() == "shared" and "Tagged" in repr(memory)
@@ -564,14 +566,14 @@ class TestSubclasses:
         with pytest.raises(TypeError):
             Careless(64, 2)
 
-    def test_its_own_interface_counts(self) -> None:
+    def test_interface_of_subclass_is_used(self) -> None:
         memory = Second(100)
         memory.copy_from_host(bytes(range(100)))
         half = ep.asarray(memory)
         assert bytes(half.copy_to_host()) == bytes(range(50, 100))
         assert as_usm_memory(memory).tobytes() == bytes(range(50, 100))
 
-    def test_are_collected_with_their_cycles(self) -> None:
+    def test_subclass_in_cycle_is_collected(self) -> None:
         memory = Tagged(64)
         memory.tag = memory
         gone = weakref.ref(memory)
@@ -579,7 +581,7 @@ class TestSubclasses:
         gc.collect()
         assert gone() is None
 
-    def test_many_come_and_go(self) -> None:
+    def test_subclass_instances_release_their_class(self) -> None:
         before = sys.getrefcount(Tagged)
         for _ in range(3):
             kept = [Tagged(64, str(i)) for i in range(200)]
@@ -590,23 +592,23 @@ class TestSubclasses:
 
 class TestPickling:
     @every_class
-    def test_brings_the_content_back(self, cls: type[Memory]) -> None:
+    def test_pickle_keeps_content(self, cls: type[Memory]) -> None:
         memory = counted(cls, 1000)
         for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
             other = pickle.loads(pickle.dumps(memory, protocol))
             assert type(other) is cls and other._pointer != memory._pointer
             assert other.tobytes() == memory.tobytes()
 
-    def test_a_subclass_keeps_its_class_and_attributes(self) -> None:
+    def test_pickle_keeps_subclass_and_attributes(self) -> None:
         memory = Tagged(64, "mine")
         other = pickle.loads(pickle.dumps(memory))
         assert type(other) is Tagged and other.tag == "mine"
 
-    def test_a_part_brings_its_part(self) -> None:
+    def test_pickle_of_part_has_the_part(self) -> None:
         part = as_usm_memory(ep.asarray(counted(MemoryUSMHost, 100))[10:20])
         assert pickle.loads(pickle.dumps(part)).tobytes() == bytes(range(10, 20))
 
-    def test_a_wrong_kind_is_refused(self) -> None:
+    def test_pickle_of_wrong_kind_is_refused(self) -> None:
         good = pickle.dumps(MemoryUSMDevice(64))
         at = good.rfind(b"device")
         with pytest.raises(ValueError):
@@ -631,7 +633,7 @@ class TestLifetime:
         del memory
         assert gone() is None
 
-    def test_a_cycle_through_the_owner_is_collected(self) -> None:
+    def test_cycle_through_owner_is_collected(self) -> None:
         owner = Cycle(MemoryUSMShared(64))
         owner.memory = as_usm_memory(owner)
         gone = weakref.ref(owner)
@@ -639,7 +641,7 @@ class TestLifetime:
         gc.collect()
         assert gone() is None
 
-    def test_references_are_given_back(self) -> None:
+    def test_references_are_released(self) -> None:
         queue = ep.Queue(ep.device("opencl:cpu"))
         before = sys.getrefcount(queue)
         memory = [MemoryUSMDevice(64, queue=queue) for _ in range(100)]
@@ -700,7 +702,7 @@ def running() -> Iterator[Callable[[], int]]:
 @pytest.mark.alone
 class TestOrder:
     @every_class
-    def test_dropped_while_a_kernel_uses_it(
+    def test_memory_in_use_by_kernel_is_dropped_without_wait(
         self, cls: type[Memory], slow: Callable[[Memory], ep.Event]
     ) -> None:
         producer = Speaker(cls(4096))
@@ -725,7 +727,7 @@ class TestOrder:
 
     # a block of device memory may be given again at once, to work behind the kernel
     @host_accessible
-    def test_is_freed_once_the_kernel_is_done(
+    def test_memory_is_freed_after_the_kernel(
         self, cls: type[Memory], slow: Callable[[Memory], ep.Event]
     ) -> None:
         pool = ep.memory.pool(ep.memory.direct())
@@ -742,7 +744,7 @@ class TestOrder:
         assert (pool.waiting_bytes, pool.used_bytes) == (0, 0)
 
     @every_class
-    def test_a_producers_own_work(
+    def test_reading_waits_for_work_of_producer(
         self, cls: type[Memory], slow: Callable[[Memory], ep.Event]
     ) -> None:
         producer = Speaker(cls(64))
@@ -776,7 +778,7 @@ class TestOrder:
         assert read(memory)[1] == 42
 
     @host_accessible
-    def test_the_buffer_waits_for_the_kernel(
+    def test_buffer_waits_for_kernel(
         self, cls: type[Memory], slow: Callable[[Memory], ep.Event], running: Callable[[], int]
     ) -> None:
         memory = cls(64)
@@ -804,7 +806,7 @@ class TestOrder:
         ],
         ids=["memset", "copy_to_host", "copy_from_host", "tobytes", "copy"],
     )
-    def test_other_threads_run_meanwhile(
+    def test_waiting_releases_the_gil(
         self, slow: Callable[[Memory], ep.Event], running: Callable[[], int], wait: Callable
     ) -> None:
         memory = MemoryUSMDevice(64)
@@ -813,9 +815,7 @@ class TestOrder:
         wait(memory)
         assert running() > 20
 
-    def test_a_host_buffer_is_held_until_the_copy_is_done(
-        self, slow: Callable[[Memory], ep.Event]
-    ) -> None:
+    def test_host_buffer_is_held_during_copy(self, slow: Callable[[Memory], ep.Event]) -> None:
         memory, target = MemoryUSMDevice(64), bytearray(64)
         slow(memory)
         thread = threading.Thread(target=memory.copy_to_host, args=(target,))
@@ -869,7 +869,7 @@ class TestWithDpctl:
     """dpctl's queues, contexts and memory as arguments."""
 
     @every_class
-    def test_its_queue_is_kept(self, cls: type[Memory]) -> None:
+    def test_dpctl_queue_is_kept(self, cls: type[Memory]) -> None:
         import dpctl
 
         queue = dpctl.SyclQueue("opencl:cpu")
@@ -886,7 +886,7 @@ class TestWithDpctl:
         assert cls(memory, queue=other, copy=True).sycl_queue is other
 
     @every_class
-    def test_its_device_is_one(self, cls: type[Memory]) -> None:
+    def test_dpctl_device_is_accepted(self, cls: type[Memory]) -> None:
         import dpctl
 
         device = dpctl.SyclDevice("opencl:cpu")
@@ -923,7 +923,7 @@ class TestWithDpctl:
         theirs.copy_from_device(mine)
         assert theirs.tobytes() == bytes(range(100))
 
-    def test_every_form_of_syclobj(self) -> None:
+    def test_forms_of_syclobj_are_accepted(self) -> None:
         import dpctl
 
         queue = dpctl.SyclQueue("opencl:cpu")
