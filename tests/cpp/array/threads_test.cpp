@@ -115,7 +115,7 @@ TEST_CASE("eight threads allocate, fill, copy, export, import and drop") {
     });
 }
 
-TEST_CASE("eight threads launch one kernel on arrays of their own, each in queues of its own") {
+TEST_CASE("eight threads launch one kernel on separate arrays and queues") {
     balanced([](Resource &resource) {
         const Kernel kernel = Program(R"(
             extern "C" const int increment_arguments = 1;
@@ -142,7 +142,7 @@ TEST_CASE("eight threads launch one kernel on arrays of their own, each in queue
     });
 }
 
-TEST_CASE("eight threads write one array on their own queues: the last submission is seen last") {
+TEST_CASE("eight threads write one array: last submission is seen last") {
     balanced([](Resource &resource) {
         std::optional<Array> array;
         {

@@ -7,7 +7,7 @@
 
 using namespace entrepot;
 
-TEST_CASE("a misspelt name finds what it may have meant") {
+TEST_CASE("misspelt name has a suggestion") {
     const std::vector<std::string> known{"get_global_id", "get_local_id", "sqrt",
                                          "float32",       "idx",          "i"};
     CHECK(closest("get_globl_id", known) == "get_global_id");  // left out
@@ -20,7 +20,7 @@ TEST_CASE("a misspelt name finds what it may have meant") {
     CHECK(did_you_mean("sqtr", known) == "; did you mean `sqrt`?");
 }
 
-TEST_CASE("a distant word has no suggestion, nor has the name itself") {
+TEST_CASE("distant word has no suggestion, nor has the name itself") {
     const std::vector<std::string> known{"get_global_id", "sqrt", "i", "j"};
     CHECK(closest("barrier", known).empty());
     CHECK(closest("k", known).empty());  // every other letter would be as near

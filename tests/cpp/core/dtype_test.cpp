@@ -16,14 +16,14 @@
 using namespace entrepot;
 using namespace entrepot::dtypes;
 
-TEST_CASE("a Dtype is a DLDataType") {
+TEST_CASE("Dtype is a DLDataType") {
     CHECK(sizeof(Dtype) == 4);
     CHECK(offsetof(Dtype, code) == 0);
     CHECK(offsetof(Dtype, bits) == 1);
     CHECK(offsetof(Dtype, lanes) == 2);
 }
 
-TEST_CASE("every row survives each of its spellings") {
+TEST_CASE("rows of the table survive each of their spellings") {
     std::set<std::string_view> names, typestrs, formats;
     for (const DtypeRow &row : dtype_table) {
         CAPTURE(row.name);
@@ -50,7 +50,7 @@ TEST_CASE("every row survives each of its spellings") {
     }
 }
 
-TEST_CASE("every row survives as a vector, which has a name only") {
+TEST_CASE("rows of the table survive as vectors, by name") {
     for (const DtypeRow &row : dtype_table)
         for (const std::uint16_t lanes :
              {std::uint16_t{2}, std::uint16_t{4}, std::uint16_t{65535}}) {
@@ -64,7 +64,7 @@ TEST_CASE("every row survives as a vector, which has a name only") {
         }
 }
 
-TEST_CASE("a type outside the table prints its numbers") {
+TEST_CASE("type outside the table prints its numbers") {
     const auto printed = [](Dtype dtype) {
         std::ostringstream out;
         out << dtype;
@@ -177,7 +177,7 @@ TEST_CASE("formats are refused with the reason") {
     CHECK_REFUSED(kind, "names no item", dtype_from_format("<", 1));
 }
 
-TEST_CASE("a format is known in any byte order, and a structure's is not") {
+TEST_CASE("format is known in any byte order, unless of a structure") {
     for (const char *const format :
          {static_cast<const char *>(nullptr), "f", "<f", ">f", "!q", "l", "P", "Zd", "c"})
         CHECK(is_format_of_ours(format));
@@ -186,7 +186,7 @@ TEST_CASE("a format is known in any byte order, and a structure's is not") {
         CHECK_FALSE(is_format_of_ours(format));
 }
 
-TEST_CASE("an itemsize that contradicts its format is refused") {
+TEST_CASE("itemsize that contradicts its format is refused") {
     CHECK_REFUSED(ErrorKind::exchange,
                   "means items of 4 bytes, but the buffer gives an itemsize of 8",
                   dtype_from_format("f", 8));

@@ -11,8 +11,7 @@
 
 using namespace entrepot;
 
-TEST_CASE(
-    "each kind finds its own row by its number, and bases come before what derives from them") {
+TEST_CASE("kinds have the row of their number, and bases precede derived kinds") {
     for (std::size_t i = 0; i < error_table.size(); ++i) {
         CAPTURE(error_table[i].name);
         CHECK(static_cast<std::size_t>(error_table[i].kind) == i);
@@ -25,14 +24,14 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a message is its parts in order, and an error keeps its kind") {
+TEST_CASE("message has its parts in order, and error keeps its kind") {
     const Error error(ErrorKind::index, "index ", 7, " of ", std::string_view("axis"), ' ',
                       Hex(reinterpret_cast<void *>(0xbeef)), " ", 10);
     CHECK(std::string(error.what()) == "index 7 of axis 0xbeef 10");
     CHECK(error.kind() == ErrorKind::index);
 }
 
-TEST_CASE("a program's locale does not group digits") {
+TEST_CASE("program's locale does not group digits") {
     const GroupedDigits grouped;
     const Error error(ErrorKind::allocation, 1234567, " bytes");
     CHECK(std::string(error.what()) == "1234567 bytes");

@@ -22,10 +22,10 @@ template <class T, std::size_t N> bool is_inside(const SmallVector<T, N> &small)
 
 }  // namespace
 
-TEST_CASE("few elements lie in the object, and more of them elsewhere") {
+TEST_CASE("few elements are stored inline, more on the heap") {
     bool is_known = true;
-    SUBCASE("known when it is made") {}
-    SUBCASE("known later") { is_known = false; }
+    SUBCASE("size known at construction") {}
+    SUBCASE("size known later") { is_known = false; }
     for (const std::size_t most :
          {std::size_t{0}, std::size_t{3}, std::size_t{4}, std::size_t{100}}) {
         CAPTURE(most);

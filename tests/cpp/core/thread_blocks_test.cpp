@@ -33,7 +33,7 @@ template <class Work> void on_a_thread(Work &&work) {
 
 }  // namespace
 
-TEST_CASE("a returned block is reused next") {
+TEST_CASE("returned block is reused next") {
     on_a_thread([] {
         void *const first = ones.take(), *const second = ones.take();
         CHECK(first != second);
@@ -47,7 +47,7 @@ TEST_CASE("a returned block is reused next") {
 }
 
 // The sanitizer reports leaks.
-TEST_CASE("blocks of a thread end with it, those of another type of the same size too") {
+TEST_CASE("blocks of a thread end with it, also of another type") {
     for (int turn = 0; turn < 3; ++turn)
         on_a_thread([] {
             std::set<void *> taken;
@@ -62,7 +62,7 @@ TEST_CASE("blocks of a thread end with it, those of another type of the same siz
         });
 }
 
-TEST_CASE("a block may come back on another thread, and after the thread's blocks have ended") {
+TEST_CASE("block may be returned by another thread, and after its thread") {
     void *block = ones.take();
     on_a_thread([&] { ones.give(block); });
     on_a_thread([] {

@@ -12,7 +12,7 @@ using namespace entrepot;
 
 static Context context_of(const Device &device) { return Context::create({&device, 1}); }
 
-TEST_CASE("one native context is one Context, and its handle is released with the last of them") {
+TEST_CASE("native context is one Context, and is released with the last reference") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     {
@@ -28,7 +28,7 @@ TEST_CASE("one native context is one Context, and its handle is released with th
     CHECK(fake::world().alive.contexts == alive);
 }
 
-TEST_CASE("the default context keeps its record forever, however it is first obtained") {
+TEST_CASE("default context keeps its record forever, however it is first obtained") {
     const Device device = fake::device(1);
     ep_context handle = nullptr;
     fake::backend().call(&ep_backend::device_default_context, device.handle(), &handle);
@@ -41,7 +41,7 @@ TEST_CASE("the default context keeps its record forever, however it is first obt
     CHECK(device.default_context().record() == record);
 }
 
-TEST_CASE("a context lists its devices") {
+TEST_CASE("context lists its devices") {
     std::ostringstream out;
     const Device both[] = {fake::device(0), fake::device(1)};
     out << both[0].default_context() << "; " << Context::create(both) << "; " << Context();
@@ -50,13 +50,13 @@ TEST_CASE("a context lists its devices") {
         "the default context of opencl:cpu:0; a context of opencl:cpu:0, opencl:gpu:0; no context");
 }
 
-TEST_CASE("a context of no devices, or of two backends', is refused") {
+TEST_CASE("context of no devices, or of two backends, is refused") {
     const Device mixed[] = {fake::device(), registry::select("host")};
     CHECK_REFUSED(ErrorKind::value, "at least one", Context::create({}));
     CHECK_REFUSED(ErrorKind::value, "opencl:cpu:0 and host", Context::create(mixed));
 }
 
-TEST_CASE("a query returns the kind, device and block of a pointer") {
+TEST_CASE("query returns the kind, device and block of a pointer") {
     const Device device = fake::device();
     const Context &context = device.default_context();
     void *pointer = nullptr;
@@ -75,7 +75,7 @@ TEST_CASE("a query returns the kind, device and block of a pointer") {
     CHECK(context.query(pointer, 1).kind == EP_USM_UNKNOWN);
 }
 
-TEST_CASE("a refusal of the backend is an exception with its sentence") {
+TEST_CASE("error of the backend is an exception with its message") {
     const Context &context = fake::device().default_context();
     fake::refuse_next(EP_DEVICE_ERROR, "the device is lost");
     CHECK_REFUSED(ErrorKind::device, "the device is lost", context.query(nullptr, 1));
@@ -85,7 +85,7 @@ TEST_CASE("a refusal of the backend is an exception with its sentence") {
     CHECK_REFUSED(ErrorKind::value, "a wrong flag", context.query(nullptr, 1));
 }
 
-TEST_CASE("a context that is refused half-way is released") {
+TEST_CASE("context that is refused half-way is released") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     ep_context handle = nullptr;
@@ -96,7 +96,7 @@ TEST_CASE("a context that is refused half-way is released") {
     CHECK(fake::world().alive.contexts == alive);
 }
 
-TEST_CASE("threads that import and drop one context concurrently never see a dead record") {
+TEST_CASE("concurrent import and release of a context is safe") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     ep_context handle = nullptr;

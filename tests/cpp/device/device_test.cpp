@@ -9,7 +9,7 @@
 
 using namespace entrepot;
 
-TEST_CASE("a handle has one device, and its selector names backend, type and number") {
+TEST_CASE("handle has one device, and its selector names backend, type and number") {
     const Device device = fake::device(1);
     CHECK(device == fake::device(1));
     CHECK(device != fake::device(0));
@@ -22,7 +22,7 @@ TEST_CASE("a handle has one device, and its selector names backend, type and num
     CHECK(out.str() == "opencl:gpu:0, no device");
 }
 
-TEST_CASE("a device's properties are queried once") {
+TEST_CASE("device's properties are queried once") {
     const Device device = fake::device();
     const int asked = fake::world().calls.device_info;
     CHECK(fake::device().info().compute_units == 4);
@@ -31,7 +31,7 @@ TEST_CASE("a device's properties are queried once") {
     CHECK(fake::world().calls.device_info == asked);
 }
 
-TEST_CASE("sub-devices are numbered in their parent and are the same when asked for again") {
+TEST_CASE("sub-devices are numbered in their parent and are unique") {
     const Device device = fake::device();
     const std::vector<Device> halves = device.partition_equally(2);
     REQUIRE(halves.size() == 2);
@@ -52,8 +52,7 @@ TEST_CASE("sub-devices are numbered in their parent and are the same when asked 
     CHECK(quarters[1].root() == device);
 }
 
-TEST_CASE(
-    "sub-devices by affinity are those of the domain, and others than those of an equal division") {
+TEST_CASE("sub-devices by affinity differ from those of an equal division") {
     const Device device = fake::device();
     const std::vector<Device> nodes = device.partition_by_affinity(EP_AFFINITY_NUMA);
     REQUIRE(nodes.size() == 2);
@@ -66,7 +65,7 @@ TEST_CASE(
                   nodes[0].partition_by_affinity(EP_AFFINITY_L3));
 }
 
-TEST_CASE("a division that cannot be is refused with both numbers") {
+TEST_CASE("impossible division is refused with both numbers") {
     const Device device = fake::device();
     const std::uint32_t too_many[] = {3, 2};
     CHECK_REFUSED(ErrorKind::value, "ask for 5 compute units, opencl:cpu:0 has 4",
@@ -78,7 +77,7 @@ TEST_CASE("a division that cannot be is refused with both numbers") {
     CHECK_REFUSED(ErrorKind::device, "cannot be divided that way", device.partition_equally(5));
 }
 
-TEST_CASE("the default context and queue of a device are made once") {
+TEST_CASE("default context and queue of a device are made once") {
     const Device device = fake::device(1);
     const Context &context = device.default_context();
     CHECK(&device.default_context() == &context);
@@ -105,7 +104,7 @@ TEST_CASE("concurrent creation of a default queue leaks nothing") {
     CHECK(fake::world().alive.queues == queues + 1);
 }
 
-TEST_CASE("a sub-device uses its root's default context if the runtime allows it") {
+TEST_CASE("sub-device uses its root's default context if the runtime allows it") {
     const std::uint32_t served[] = {1, 1}, alone[] = {2, 1};
     const Device device = fake::device(1);
     CHECK(device.partition_by_counts(served)[0].default_context() == device.default_context());

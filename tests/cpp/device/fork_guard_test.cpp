@@ -31,7 +31,7 @@ template <class Action> static bool is_refused(Action action) {
     return refusal && refusal->kind == ErrorKind::device && refusal->says("'spawn'");
 }
 
-TEST_CASE("a forked child refuses every call to a device, and releases nothing") {
+TEST_CASE("forked child refuses every call to a device, and releases nothing") {
     const Device device = fake::device();
     const Queue queue = Queue::create(device);
     const Context context = device.default_context();
@@ -63,7 +63,7 @@ TEST_CASE("a forked child refuses every call to a device, and releases nothing")
     CHECK(event.is_done());
 }
 
-TEST_CASE("the host goes on working in a child") {
+TEST_CASE("host works in a forked child") {
     fake::backend();
     const Queue &queue = registry::select("host").default_queue();
     CHECK(holds_in_child([&] {
@@ -75,7 +75,7 @@ TEST_CASE("the host goes on working in a child") {
     }));
 }
 
-TEST_CASE("locks that other threads hold at the moment of the fork are free in the child") {
+TEST_CASE("locks held by other threads at the fork are free in the child") {
     fake::backend();
     const Device host = registry::select("host");
     std::atomic<bool> stop{false};

@@ -14,7 +14,7 @@ static ep_range range(std::uint64_t global, std::uint64_t local = 0) {
     return {1, {global}, {local}};
 }
 
-TEST_CASE("a program is built in the device's first dialect and gives its log") {
+TEST_CASE("program is built in the device's first dialect and gives its log") {
     const Program program("scale", fake::device());
     CHECK(program.dialect() == EP_OPENCL_C);
     CHECK(program.device() == fake::device());
@@ -22,7 +22,7 @@ TEST_CASE("a program is built in the device's first dialect and gives its log") 
     CHECK(program.log() == "built by hand");
 }
 
-TEST_CASE("a refused source has the log, a refused dialect lists the supported ones") {
+TEST_CASE("refused source has the log, a refused dialect lists the supported ones") {
     CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand",
                   Program("error", fake::device()));
     CHECK_REFUSED(ErrorKind::device,
@@ -30,7 +30,7 @@ TEST_CASE("a refused source has the log, a refused dialect lists the supported o
                   Program("scale", fake::device(), EP_PTX));
 }
 
-TEST_CASE("only a build that was interrupted is reported as interrupted") {
+TEST_CASE("interrupted build is reported, other failures are not") {
     set_interrupt_check([]() noexcept { return true; });
     CHECK(is_interrupted());
     CHECK_THROWS_AS(Program("error", fake::device()), Interrupted);
@@ -43,7 +43,7 @@ TEST_CASE("only a build that was interrupted is reported as interrupted") {
     set_interrupt_check(nullptr);
 }
 
-TEST_CASE("a kernel owns its program, and both are released") {
+TEST_CASE("kernel owns its program, and both are released") {
     const auto [contexts, queues, events, programs, kernels] = fake::world().alive;
     {
         const Kernel kernel = Program("scale", fake::device()).kernel("scale");
@@ -57,7 +57,7 @@ TEST_CASE("a kernel owns its program, and both are released") {
                   Program("scale", fake::device()).kernel("missing"));
 }
 
-TEST_CASE("a launch runs in the queue's order and has a position") {
+TEST_CASE("launch runs in the queue's order and has a position") {
     const Queue queue = Queue::create(fake::device());
     const Kernel kernel = Program("scale", fake::device()).kernel("scale");
     int launches = 0;
@@ -77,7 +77,7 @@ TEST_CASE("a launch runs in the queue's order and has a position") {
     fake::world().kernel = nullptr;
 }
 
-TEST_CASE("a launch that contradicts the kernel is refused with both numbers") {
+TEST_CASE("launch that contradicts the kernel is refused with both numbers") {
     const Device device = fake::device();
     const Queue &queue = device.default_queue();
     const Kernel kernel = Program("scale", device).kernel("scale");
@@ -99,8 +99,7 @@ TEST_CASE("a launch that contradicts the kernel is refused with both numbers") {
                   kernel.launch(elsewhere, range(8), two));
 }
 
-TEST_CASE(
-    "every dialect is found by its name, and an unsupported one is refused with the supported") {
+TEST_CASE("dialects are found by name, and unsupported ones are refused") {
     for (const DialectRow &row : dialect_table) {
         CHECK(dialect_from(name_of(row.dialect)) == row.dialect);
         CHECK(names_of(1u << row.dialect) == std::string("'") + row.name + "'");

@@ -13,7 +13,7 @@ using namespace entrepot;
 
 static fake::Calls &calls() { return fake::world().calls; }
 
-TEST_CASE("a queue is in order, owns its context, and releases its handle") {
+TEST_CASE("queue is in order, owns its context, and releases its handle") {
     const int alive = fake::world().alive.queues;
     {
         const Queue queue = Queue::create(fake::device());
@@ -32,20 +32,20 @@ TEST_CASE("queues and contexts of two backends do not mix") {
                   Queue::create(fake::device().default_context(), registry::select("host"), {}));
 }
 
-TEST_CASE("a native queue that is wrapped twice is one Queue, and foreign") {
+TEST_CASE("native queue wrapped twice is one foreign Queue") {
     const Queue queue = Queue::create(fake::device());
     const Queue again = Queue::from_native(fake::backend(), queue.handle());
     CHECK(again == queue);
     CHECK(queue.is_foreign());
 }
 
-TEST_CASE("a queue that was given out is foreign") {
+TEST_CASE("exported queue is foreign") {
     const Queue queue = Queue::create(fake::device());
     CHECK(queue.native() == queue.handle());
     CHECK(queue.is_foreign());
 }
 
-TEST_CASE("an event is recorded on demand only, and serves every earlier position") {
+TEST_CASE("event is recorded on demand only, and serves every earlier position") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const int before = calls().event_record;
@@ -67,7 +67,7 @@ TEST_CASE("an event is recorded on demand only, and serves every earlier positio
     CHECK(event.is_done());
 }
 
-TEST_CASE("a lazy event that is dropped is never recorded") {
+TEST_CASE("lazy event that is dropped is never recorded") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const int before = calls().event_record;
@@ -81,7 +81,7 @@ TEST_CASE("a lazy event that is dropped is never recorded") {
     fake::release(queue);
 }
 
-TEST_CASE("a lazy event is done when its work is, in spite of later submissions") {
+TEST_CASE("lazy event is done with its work, despite later submissions") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -101,7 +101,7 @@ TEST_CASE("a lazy event is done when its work is, in spite of later submissions"
     CHECK(!queue.lazy_event());                 // nothing is pending
 }
 
-TEST_CASE("a lazy event is recorded once its native event is needed") {
+TEST_CASE("lazy event is recorded once its native event is needed") {
     const Queue queue = Queue::create(fake::device()), other = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -116,8 +116,7 @@ TEST_CASE("a lazy event is recorded once its native event is needed") {
     fake::release(queue);
 }
 
-TEST_CASE(
-    "a foreign queue's event is recorded at once, and a queue's before its handle is given out") {
+TEST_CASE("event of a foreign queue is recorded at once, else before the export") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -131,7 +130,7 @@ TEST_CASE(
     fake::release(queue);
 }
 
-TEST_CASE("a foreign queue is asked once per event if it is captured") {
+TEST_CASE("capture of a foreign queue is queried once per event") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     queue.native();
@@ -230,7 +229,7 @@ TEST_CASE("waits block until another thread's work is done") {
     later.join();
 }
 
-TEST_CASE("a queue waits for another's event, and its own later events come after that") {
+TEST_CASE("queue waits for another's event before its own later events") {
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     std::string order;
@@ -252,7 +251,7 @@ TEST_CASE("a queue waits for another's event, and its own later events come afte
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("a queue waits for all pending work of another, without polling it") {
+TEST_CASE("queue waits for all pending work of another, without polling it") {
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     std::string order;
@@ -277,7 +276,7 @@ TEST_CASE("a queue waits for all pending work of another, without polling it") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("a queue waits for pending work of a released one; for another backend on the host") {
+TEST_CASE("queue waits for a released one; for another backend on the host") {
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     fake::submit(slow);
@@ -301,7 +300,7 @@ TEST_CASE("work of an event queue is done at once if there is no event") {
     CHECK(Queue::of_event(queue.context(), queue.device(), done).is_done(1));
 }
 
-TEST_CASE("an event of another backend is waited for on the host") {
+TEST_CASE("host waits for an event of another backend") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -315,7 +314,7 @@ TEST_CASE("an event of another backend is waited for on the host") {
     later.join();
 }
 
-TEST_CASE("a foreign queue is polled for idleness, and its events cover foreign work") {
+TEST_CASE("foreign queue is polled for idleness, and its events cover foreign work") {
     const Queue queue = Queue::create(fake::device());
     const Queue foreign = Queue::from_native(fake::backend(), queue.handle());
     foreign.wait();
@@ -333,7 +332,7 @@ TEST_CASE("a foreign queue is polled for idleness, and its events cover foreign 
     CHECK(event.is_done());
 }
 
-TEST_CASE("an error of asynchronous work arrives at the next wait, once") {
+TEST_CASE("error of asynchronous work is raised once, at the next wait") {
     const Queue queue = Queue::create(fake::device());
     fake::submit(queue);
     fake::fail(queue, "the kernel divided by zero");
@@ -355,7 +354,7 @@ TEST_CASE("events of profiling queues have times, others are refused") {
     fake::release(queue);
 }
 
-TEST_CASE("the live queues of a context are those with references") {
+TEST_CASE("live queues of a context are those with references") {
     const Device device = fake::device();
     const Context context = Context::create({&device, 1});
     const Queue first = Queue::create(context, device, {});

@@ -12,7 +12,7 @@ static Selector parse(std::string_view text) {
     return parse_selector(text, [](std::string_view word) { return word == "added"; });
 }
 
-TEST_CASE("a selector has a backend, a type and a number, each optional") {
+TEST_CASE("selector has a backend, a type and a number, each optional") {
     const Selector full = parse("opencl:cpu:3");
     CHECK(full.backend == "opencl");
     CHECK(full.type == EP_CPU);
@@ -30,7 +30,7 @@ TEST_CASE("a selector has a backend, a type and a number, each optional") {
     CHECK(parse("added:0").backend == "added");
 }
 
-TEST_CASE("case does not matter") {
+TEST_CASE("selectors ignore case") {
     CHECK(parse("OpenCL:CPU:0").backend == "opencl");
     CHECK(parse("DEFAULT").is_default);
 }
@@ -40,7 +40,7 @@ TEST_CASE("sub-devices follow a slash each") {
     CHECK(parse("cpu/0/12").path == std::vector<std::uint32_t>{0, 12});
 }
 
-TEST_CASE("a program's locale does not group a device's number") {
+TEST_CASE("program's locale does not group a device's number") {
     const GroupedDigits grouped;
     ep_device_info info = fake::device().info();
     info.number = 1234;
@@ -48,7 +48,7 @@ TEST_CASE("a program's locale does not group a device's number") {
     CHECK(selector_of(fake::backend(), info, fake::device()) == "opencl:cpu:0/1234");
 }
 
-TEST_CASE("what is not a selector is refused with the part that was not understood") {
+TEST_CASE("invalid selector is refused with the invalid part") {
     CHECK_REFUSED(ErrorKind::value, "it names no device", parse(""));
     CHECK_REFUSED(ErrorKind::value, "a part of it is empty", parse(":"));
     CHECK_REFUSED(ErrorKind::value, "a part of it is empty", parse("opencl::0"));

@@ -100,7 +100,7 @@ TEST_CASE("stream library: registered twice, it keeps its number") {
     CHECK(consumer_libraries() == all);
 }
 
-TEST_CASE("stream library: without room it gets the legacy number") {
+TEST_CASE("stream library: library beyond the maximum gets the legacy number") {
     const Numbers &numbers = numbers_of_threads().front();
     std::set<unsigned> seen;
     for (std::size_t i = 0; i < count; ++i)
@@ -146,7 +146,7 @@ TEST_CASE("stream library: its default streams outlive the call") {
     CHECK_FALSE(current.may_be_destroyed());
 }
 
-TEST_CASE("stream library: a handle may end after the call") {
+TEST_CASE("stream library: handle may be destroyed after the call") {
     const fake::Stream stream(streaming(1));
     const Working scope(stream.number());
     const Queue current = current_stream_of(some_library(), streaming(1));
@@ -154,12 +154,12 @@ TEST_CASE("stream library: a handle may end after the call") {
     CHECK(current == stream.queue());
     CHECK(current.device() == streaming(1));
     CHECK(current.may_be_destroyed());
-    SUBCASE("unless its owner is kept") { current.keep_alive(std::make_shared<int>()); }
-    SUBCASE("unless the caller knows better") { current.declare_never_destroyed(); }
+    SUBCASE("owner is kept") { current.keep_alive(std::make_shared<int>()); }
+    SUBCASE("caller guarantees the handle") { current.declare_never_destroyed(); }
     CHECK_FALSE(wrap_stream(streaming(1), stream.number()).may_be_destroyed());
 }
 
-TEST_CASE("stream library: it may work on a stream of another device") {
+TEST_CASE("stream library: stream of another device is accepted") {
     const fake::Stream stream(streaming(1));
     const Working scope(stream.number());
     const Queue current = current_stream_of(some_library(), streaming(0));
@@ -167,20 +167,20 @@ TEST_CASE("stream library: it may work on a stream of another device") {
     CHECK(current.device() == streaming(1));
 }
 
-TEST_CASE("stream library: without a current stream it has no queue") {
+TEST_CASE("stream library: library without a current stream has no queue") {
     has_stream = false;
     CHECK_FALSE(current_stream_of(some_library(), streaming()));
     has_stream = true;
 }
 
-TEST_CASE("stream library: a destroyed stream has no queue") {
+TEST_CASE("stream library: destroyed stream has no queue") {
     const fake::Stream stream(streaming());
     const Working scope(stream.number());
     stream.destroy();
     CHECK_FALSE(current_stream_of(some_library(), streaming()));
 }
 
-TEST_CASE("stream library: a lack of memory is an error and no missing stream") {
+TEST_CASE("stream library: lack of memory is an error, not a missing stream") {
     const fake::Stream stream(streaming());
     const Working scope(stream.number());
     fake::streams().wrapping_lacks_memory = true;
@@ -190,7 +190,7 @@ TEST_CASE("stream library: a lack of memory is an error and no missing stream") 
     CHECK(current_stream_of(some_library(), streaming()));
 }
 
-TEST_CASE("stream library: each thread has its current stream") {
+TEST_CASE("stream library: threads have separate current streams") {
     const fake::Stream mine(streaming()), its(streaming());
     const Working scope(mine.number());
     Queue in_thread;

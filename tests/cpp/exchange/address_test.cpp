@@ -33,7 +33,7 @@ struct Caller {
 
 }  // namespace
 
-TEST_CASE("an address has the kind and device that its driver reports, and is released once") {
+TEST_CASE("address has the kind and device that its driver reports, and is released once") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED, EP_USM_HOST}) {
             Caller caller(kind, device);
@@ -51,7 +51,7 @@ TEST_CASE("an address has the kind and device that its driver reports, and is re
         }
 }
 
-TEST_CASE("without a device, the drivers are asked one after the other") {
+TEST_CASE("drivers are queried in order without a device") {
     Caller caller(EP_USM_SHARED);
     const Array array = caller.take();
     CHECK(array.kind() == UsmKind::shared);
@@ -63,7 +63,7 @@ TEST_CASE("without a device, the drivers are asked one after the other") {
     CHECK(caller.released == 1);
 }
 
-TEST_CASE("memory of another device than the one named is refused, with both named") {
+TEST_CASE("memory of another device is refused with both names") {
     Caller caller(EP_USM_DEVICE, 1);
     caller.what.device = fake::cuda_device(0);
     CHECK_REFUSED(ErrorKind::exchange, "is device memory of opencl:gpu:0", caller.take());
@@ -82,8 +82,7 @@ TEST_CASE("host-accessible memory may be imported as the host's") {
     CHECK_FALSE(array.memory().device().backend().is_host());
 }
 
-TEST_CASE("an address that no driver knows is no device's, and every element must lie inside its "
-          "allocation") {
+TEST_CASE("address unknown to drivers is refused, and elements lie inside") {
     Caller caller;
     caller.what.device = fake::cuda_device(0);
     caller.what.layout = Layout{4, 5};
@@ -94,7 +93,7 @@ TEST_CASE("an address that no driver knows is no device's, and every element mus
     CHECK(caller.released == 2);
 }
 
-TEST_CASE("invalid descriptions are a ValueError, and no driver is asked") {
+TEST_CASE("invalid description is a ValueError, and no driver is queried") {
     Caller caller;
     const int asked = fake::world().calls.memory_query;
     caller.what.layout = Layout(std::array<std::int64_t, 1>{4}, std::array<std::int64_t, 1>{-1});
@@ -133,7 +132,7 @@ TEST_CASE("pending work of the queue delays the release of the owner") {
     CHECK(caller.released == 1);
 }
 
-TEST_CASE("pending work of a host queue delays it, too") {
+TEST_CASE("pending work of a host queue delays the release of the owner") {
     Caller caller;
     alignas(16) float memory[16];
     caller.what.data = memory;

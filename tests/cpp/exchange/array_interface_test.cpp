@@ -57,7 +57,7 @@ TEST_CASE("memory is used in place, and released once") {
     CHECK(producer.released == 1);
 }
 
-TEST_CASE("an offset is in bytes, and belongs to a buffer") {
+TEST_CASE("offset is in bytes, and needs a buffer") {
     Producer producer;
     producer.shape = {2, 3};
     producer.descriptor.offset = 24;
@@ -95,7 +95,7 @@ TEST_CASE("malformed input is refused with the reason, and released once") {
     }
 }
 
-TEST_CASE("the struct says the same as the dict") {
+TEST_CASE("struct describes the same as the dict") {
     StructProducer producer;
     const Array array = producer.take();
     CHECK(array.data() == producer.data);
@@ -108,13 +108,13 @@ TEST_CASE("the struct says the same as the dict") {
     CHECK(producer.take().layout() == Layout{4, 3});
 }
 
-TEST_CASE("an invalid struct, or one with swapped bytes, is refused") {
+TEST_CASE("invalid struct, or one with swapped bytes, is refused") {
     StructProducer producer;
-    SUBCASE("not the struct") {
+    SUBCASE("no struct") {
         producer.interface.two = 3;
         CHECK_REFUSED(ErrorKind::interface, "instead of 2", producer.take());
     }
-    SUBCASE("swapped") {
+    SUBCASE("swapped bytes") {
         producer.interface.flags = array_interface::writeable;
         CHECK_REFUSED(ErrorKind::interface, "swapped", producer.take());
     }

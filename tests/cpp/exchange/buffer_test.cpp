@@ -34,7 +34,7 @@ struct Exporter {
 
 }  // namespace
 
-TEST_CASE("a buffer is used in place, and released once") {
+TEST_CASE("buffer is used in place, and released once") {
     Exporter exporter;
     {
         const Array array = exporter.take();
@@ -48,7 +48,7 @@ TEST_CASE("a buffer is used in place, and released once") {
     CHECK(exporter.released == 1);
 }
 
-TEST_CASE("every type with a format comes in under it") {
+TEST_CASE("types with a format are imported by it") {
     for (const DtypeRow &row : dtype_table) {
         if (row.format.empty())
             continue;
@@ -73,8 +73,7 @@ TEST_CASE("strides are in bytes; negative ones reach below the first element") {
     CHECK(array.memory().nbytes() == sizeof exporter.data);
 }
 
-TEST_CASE("without strides it is C-contiguous, without a format it is bytes, without dimensions it "
-          "is one item") {
+TEST_CASE("missing strides, format and dimensions have their defaults") {
     Exporter exporter;
     exporter.strides.clear();
     CHECK(exporter.take().layout() == Layout{4, 3});
@@ -87,7 +86,7 @@ TEST_CASE("without strides it is C-contiguous, without a format it is bytes, wit
     CHECK(exporter.take().size() == 1);
 }
 
-TEST_CASE("an empty buffer may have no address") {
+TEST_CASE("empty buffer may have no address") {
     Exporter exporter;
     exporter.shape = {0, 3};
     exporter.descriptor.bytes = 0;
@@ -95,7 +94,7 @@ TEST_CASE("an empty buffer may have no address") {
     CHECK(exporter.take().size() == 0);
 }
 
-TEST_CASE("a stride that is never stepped along may be any number") {
+TEST_CASE("stride of an extent of 1 may be any number") {
     Exporter exporter;
     exporter.shape = {1, 3};
     exporter.strides = {7, 4};

@@ -39,7 +39,7 @@ struct Producer {
 
 }  // namespace
 
-TEST_CASE("memory that SYCL claims too is CUDA's, on its driver's device, and released once") {
+TEST_CASE("memory known to SYCL and CUDA is CUDA's, and is released once") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
             Producer producer(kind, device);
@@ -72,8 +72,7 @@ TEST_CASE("strides are in bytes, also negative ones, and every element must lie 
     CHECK(producer.released == 2);
 }
 
-TEST_CASE("a pointer that the driver does not know is refused, an address without elements is not "
-          "asked about") {
+TEST_CASE("unknown pointer is refused, address without elements is not queried") {
     Producer producer;
     float host[16];
     producer.descriptor.data = host;
@@ -106,8 +105,7 @@ TEST_CASE("stream 0 is refused before anything else happens") {
     CHECK(producer.released == 1);
 }
 
-TEST_CASE("accesses wait for the producer's stream: the legacy one, the thread's, and a "
-          "short-lived one") {
+TEST_CASE("accesses wait for each kind of the producer's stream") {
     const Queue ours = fake::cuda_device().default_queue();
     Queue theirs = Queue::create(fake::cuda_device());
     for (const std::uintptr_t stream :
@@ -128,7 +126,7 @@ TEST_CASE("accesses wait for the producer's stream: the legacy one, the thread's
     }
 }
 
-TEST_CASE("a named stream is the owner's queue until the memory is released") {
+TEST_CASE("named stream is the owner's queue until the memory is released") {
     const Queue ours = fake::cuda_device().default_queue();
     Queue theirs = Queue::create(fake::cuda_device());
     Producer producer;
@@ -153,8 +151,7 @@ TEST_CASE("a named stream is the owner's queue until the memory is released") {
     CHECK(fake::world().alive.queues == alive - 1);
 }
 
-TEST_CASE(
-    "without a stream there is nothing to wait for, and a release never waits for the producer") {
+TEST_CASE("no wait without a stream, and a release never waits") {
     Producer producer;
     CHECK(producer.take().memory().has_no_pending_access());
     producer.descriptor.stream = 1;
@@ -167,7 +164,7 @@ TEST_CASE(
     fake::release(legacy);
 }
 
-TEST_CASE("a consumer gets the array's queue if work is pending, and otherwise no stream") {
+TEST_CASE("consumer receives the array's queue only if work is pending") {
     const fake::Claimed memory(EP_USM_DEVICE);
     const Array array = memory.array(UsmKind::device);
     CHECK(cai::hand_over(array) == std::nullopt);

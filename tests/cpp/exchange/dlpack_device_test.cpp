@@ -97,7 +97,7 @@ TEST_CASE("memory of a sub-device in the default context goes by its parent's po
     CHECK(from_managed(&tensor.managed).device() == sub);
 }
 
-TEST_CASE("memory of a context that is not the default one is refused, and the way out is named") {
+TEST_CASE("memory of a non-default context is refused with advice") {
     const Device sub = root(0).partition_equally(2).at(0);
     const Context own = Context::create({&sub, 1});
     const Usm block(sub, EP_USM_DEVICE, own);
@@ -108,7 +108,7 @@ TEST_CASE("memory of a context that is not the default one is refused, and the w
     CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));
 }
 
-TEST_CASE("a device's DLPack name is computed once") {
+TEST_CASE("device's DLPack name is computed once") {
     const Usm block(root(0), EP_USM_DEVICE);
     const Array array = block.array(root(0), UsmKind::device);
     const DLDevice first = device_of(array);
@@ -118,7 +118,7 @@ TEST_CASE("a device's DLPack name is computed once") {
     CHECK(fake::world().calls.device_info == infos);
 }
 
-TEST_CASE("a tensor's place follows the runtime's answer for its pointer") {
+TEST_CASE("tensor's place follows the runtime's answer for its pointer") {
     for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
         const Usm block(root(1), kind);
         Tensor tensor(block.data, 1);
@@ -133,7 +133,7 @@ TEST_CASE("a tensor's place follows the runtime's answer for its pointer") {
     }
 }
 
-TEST_CASE("if number and pointer differ, the pointer decides") {
+TEST_CASE("pointer decides if it differs from the number") {
     const Usm block(root(1), EP_USM_DEVICE);
     Tensor tensor(block.data, 0);
     const Array array = from_managed(&tensor.managed);
@@ -141,7 +141,7 @@ TEST_CASE("if number and pointer differ, the pointer decides") {
     CHECK(array.context() == root(1).default_context());
 }
 
-TEST_CASE("a number that no device has is refused") {
+TEST_CASE("unknown device number is refused") {
     const Usm block(root(0), EP_USM_DEVICE);
     for (const std::int32_t number : {2, -1, 1'000'000}) {
         Tensor tensor(block.data, number);
@@ -150,7 +150,7 @@ TEST_CASE("a number that no device has is refused") {
     }
 }
 
-TEST_CASE("a pointer that no default context knows is refused, with both that were asked") {
+TEST_CASE("pointer unknown to default contexts is refused with both names") {
     std::vector<float> elsewhere(16);
     Tensor plain(elsewhere.data());
     CHECK_REFUSED(ErrorKind::exchange, "kDLOneAPI (14) device 0", from_managed(&plain.managed));
@@ -162,7 +162,7 @@ TEST_CASE("a pointer that no default context knows is refused, with both that we
     CHECK_REFUSED(ErrorKind::exchange, "another context", from_managed(&foreign.managed));
 }
 
-TEST_CASE("a tensor that leaves its allocation at either end is refused") {
+TEST_CASE("tensor that leaves its allocation at either end is refused") {
     const Usm block(root(0), EP_USM_SHARED);
     Tensor high(block.data), low(block.data + 15);
     high.managed.dl_tensor.byte_offset = 4;
@@ -177,7 +177,7 @@ TEST_CASE("a tensor that leaves its allocation at either end is refused") {
     CHECK(from_managed(&backwards.managed).memory().data() == block.data);
 }
 
-TEST_CASE("the runtime is not asked about an empty tensor") {
+TEST_CASE("runtime is not asked about an empty tensor") {
     Tensor tensor(reinterpret_cast<void *>(0x40), 1);
     tensor.shape = {0, 4};
     const int queries = fake::world().calls.memory_query;
@@ -187,7 +187,7 @@ TEST_CASE("the runtime is not asked about an empty tensor") {
     CHECK(array.size() == 0);
 }
 
-TEST_CASE("an exported host view is imported as one") {
+TEST_CASE("exported host view is imported as one") {
     const Usm block(root(0), EP_USM_SHARED);
     const Array usm = block.array(root(0), UsmKind::shared);
     const Array as_usm = from_managed(to_managed(usm)),
@@ -198,7 +198,7 @@ TEST_CASE("an exported host view is imported as one") {
     CHECK(as_host.device() == registry::host());
 }
 
-TEST_CASE("memory on the device that a prototype names") {
+TEST_CASE("allocation is on the device of the prototype") {
     std::int64_t shape[] = {3};
     const DLTensor prototype{nullptr, {kDLOneAPI, 1}, 1, {2, 32, 1}, shape, nullptr, 0};
     const Array array = allocate(prototype);
@@ -206,14 +206,14 @@ TEST_CASE("memory on the device that a prototype names") {
     CHECK(array.kind() == UsmKind::device);
 }
 
-TEST_CASE("every row of the table prints its name and its number") {
+TEST_CASE("rows of the table print name and number") {
     for (const DeviceTypeRow &row : device_type_table)
         CHECK(text({row.type, 3}) ==
               std::string(row.name) + " (" + std::to_string(row.type) + ") device 3");
     CHECK(text({static_cast<DLDeviceType>(99), 0}) == "device type (99) device 0");
 }
 
-TEST_CASE("every device type without a backend is refused by its name") {
+TEST_CASE("device type without a backend is refused by name") {
     for (const DeviceTypeRow &row : device_type_table)
         if (!row.backend)
             CHECK_REFUSED(ErrorKind::exchange, row.name, device_at({row.type, 0}));
@@ -221,7 +221,7 @@ TEST_CASE("every device type without a backend is refused by its name") {
 
 // ---------------------------------------------------------------- CUDA, which names the kind
 
-TEST_CASE("memory of CUDA goes by the type of its kind; pinned and managed memory is of device 0") {
+TEST_CASE("memory of CUDA has the type of its kind") {
     for (const std::uint32_t index : {0u, 1u}) {
         const fake::Claimed block(EP_USM_DEVICE, index);
         CHECK(device_of(block.array(UsmKind::device)) ==
@@ -232,7 +232,7 @@ TEST_CASE("memory of CUDA goes by the type of its kind; pinned and managed memor
     }
 }
 
-TEST_CASE("if SYCL and CUDA both claim a pointer, the tensor's device type decides") {
+TEST_CASE("device type decides if SYCL and CUDA both know the pointer") {
     const fake::Claimed block(EP_USM_DEVICE);
     for (const auto &[type, backend] :
          {std::pair(kDLCUDA, &fake::cuda()), std::pair(kDLOneAPI, &sycl())}) {
@@ -264,7 +264,7 @@ TEST_CASE("CUDA's driver decides device and kind, not the tensor's number") {
     CHECK(nowhere.deleted == 1);
 }
 
-TEST_CASE("a trusted producer's memory is not queried, unless its device type is ambiguous") {
+TEST_CASE("trusted producer's memory is not queried, unless its device type is ambiguous") {
     const fake::Claimed block(EP_USM_DEVICE, 1);
     RecordList<1> records;
     for (const DLDeviceType type : {kDLCUDA, kDLOneAPI, kDLCUDA}) {
@@ -282,7 +282,7 @@ TEST_CASE("a trusted producer's memory is not queried, unless its device type is
     recycle(records.take());
 }
 
-TEST_CASE("allocations are of the kind that the prototype's device names") {
+TEST_CASE("allocation has the kind of the prototype's device") {
     for (const auto &[type, kind] :
          {std::pair{kDLCUDA, UsmKind::device}, std::pair{kDLCUDAHost, UsmKind::host},
           std::pair{kDLCUDAManaged, UsmKind::shared}}) {

@@ -45,7 +45,7 @@ Array host_array(std::initializer_list<std::int64_t> shape, Dtype dtype = dtypes
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("a tensor is used in place, and freed once", Managed, DLManagedTensorVersioned,
+TEST_CASE_TEMPLATE("tensor is used in place, and freed once", Managed, DLManagedTensorVersioned,
                    DLManagedTensor) {
     Producer<Managed> producer;
     {
@@ -61,7 +61,7 @@ TEST_CASE_TEMPLATE("a tensor is used in place, and freed once", Managed, DLManag
     CHECK(producer.deleted == 1);
 }
 
-TEST_CASE_TEMPLATE("a tensor without a deleter is not freed", Managed, DLManagedTensorVersioned,
+TEST_CASE_TEMPLATE("tensor without a deleter is not freed", Managed, DLManagedTensorVersioned,
                    DLManagedTensor) {
     Producer<Managed> producer;
     producer.managed.deleter = nullptr;
@@ -69,7 +69,7 @@ TEST_CASE_TEMPLATE("a tensor without a deleter is not freed", Managed, DLManaged
     CHECK(producer.deleted == 0);
 }
 
-TEST_CASE("byte_offset counts, and null strides are C-contiguous") {
+TEST_CASE("byte_offset is applied, and null strides are C-contiguous") {
     Producer<DLManagedTensorVersioned> producer;
     producer.tensor().byte_offset = 8;
     producer.tensor().strides = nullptr;
@@ -88,13 +88,13 @@ TEST_CASE("negative and zero strides, and the memory that they reach") {
     CHECK(array.memory().nbytes() == 10 * sizeof(float));
 }
 
-TEST_CASE("the read-only flag is kept") {
+TEST_CASE("read-only flag is kept") {
     Producer<DLManagedTensorVersioned> producer;
     producer.managed.flags = flag_read_only;
     CHECK(from_managed(&producer.managed).read_only());
 }
 
-TEST_CASE("an empty tensor may have any data") {
+TEST_CASE("empty tensor may have any data") {
     Producer<DLManagedTensorVersioned> null, nonsense;
     null.shape = nonsense.shape = {0, 3};
     null.tensor().data = nullptr;
@@ -106,14 +106,14 @@ TEST_CASE("an empty tensor may have any data") {
     CHECK(nonsense.deleted == 1);
 }
 
-TEST_CASE("a scalar needs neither shape nor strides") {
+TEST_CASE("scalar needs neither shape nor strides") {
     Producer<DLManagedTensor> producer;
     producer.tensor().ndim = 0;
     producer.tensor().shape = producer.tensor().strides = nullptr;
     CHECK(from_managed(&producer.managed).size() == 1);
 }
 
-TEST_CASE("another major version is freed and nothing of it is read") {
+TEST_CASE("other major version is freed unread") {
     Producer<DLManagedTensorVersioned> producer;
     producer.managed.version = {2, 0};
     producer.tensor() = {reinterpret_cast<void *>(1),
@@ -127,7 +127,7 @@ TEST_CASE("another major version is freed and nothing of it is read") {
     CHECK(producer.deleted == 1);
 }
 
-TEST_CASE("a newer minor version is understood") {
+TEST_CASE("newer minor version is accepted") {
     Producer<DLManagedTensorVersioned> producer;
     producer.managed.version = {1, 99};
     CHECK(from_managed(&producer.managed).size() == 12);
@@ -179,7 +179,7 @@ TEST_CASE("malformed tensors are refused with the reason, and freed once") {
     }
 }
 
-TEST_CASE("elements of 4 and 6 bits that have addresses are taken") {
+TEST_CASE("elements of 4 and 6 bits with addresses are accepted") {
     Producer<DLManagedTensorVersioned> padded, pairs;
     padded.tensor().dtype = {16, 6, 1};
     padded.managed.flags = flag_subbyte_type_padded;
@@ -188,7 +188,7 @@ TEST_CASE("elements of 4 and 6 bits that have addresses are taken") {
     CHECK(from_managed(&pairs.managed).itemsize() == 1);
 }
 
-TEST_CASE("a refused owner still holds, so that a capsule may keep its tensor") {
+TEST_CASE("refused owner is kept, so that a capsule keeps its tensor") {
     Producer<DLManagedTensorVersioned> producer;
     producer.tensor().byte_offset = 1;
     int released = 0;
@@ -198,7 +198,7 @@ TEST_CASE("a refused owner still holds, so that a capsule may keep its tensor") 
     CHECK(owner.detach() == &released);
 }
 
-TEST_CASE("an export describes the array, and keeps its memory alive") {
+TEST_CASE("export describes the array, and keeps its memory alive") {
     DLManagedTensorVersioned *tensor;
     void *data;
     {
@@ -222,7 +222,7 @@ TEST_CASE("an export describes the array, and keeps its memory alive") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("an export of many dimensions") {
+TEST_CASE("export of many dimensions") {
     const Array array = host_array({1, 2, 1, 2, 1, 2, 1, 2});
     DLManagedTensor *const tensor = to_legacy(array, cpu);
     CHECK(tensor->dl_tensor.ndim == 8);
@@ -231,7 +231,7 @@ TEST_CASE("an export of many dimensions") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("an export holds one reference to the memory, and releases it") {
+TEST_CASE("export holds one reference to the memory, and releases it") {
     const Array array = host_array({4});
     const auto references = [&] { return array.memory().record()->count(); };
     const auto before = references();
@@ -241,7 +241,7 @@ TEST_CASE("an export holds one reference to the memory, and releases it") {
     CHECK(references() == before);
 }
 
-TEST_CASE("an empty array is exported with the address of its memory") {
+TEST_CASE("empty array is exported with the address of its memory") {
     const Array array = host_array({0, 3});
     DLManagedTensorVersioned *const tensor = to_managed(array);
     CHECK(tensor->dl_tensor.data == array.data());
@@ -249,7 +249,7 @@ TEST_CASE("an empty array is exported with the address of its memory") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("flags of an export; what legacy and lent tensors cannot say is refused") {
+TEST_CASE("export flags unsupported by legacy and lent tensors are refused") {
     const Array array = host_array({4}, dtypes::uint8);
     const Array read_only = array.as_read_only(),
                 padded = array.viewed_as({TypeCode::float4_e2m1fn, 4});
@@ -265,7 +265,7 @@ TEST_CASE("flags of an export; what legacy and lent tensors cannot say is refuse
     CHECK_REFUSED(ErrorKind::exchange, "takes a byte", to_legacy(padded, cpu));
 }
 
-TEST_CASE("an exported tensor is imported as the same memory") {
+TEST_CASE("exported tensor is imported as the same memory") {
     const Array array = host_array({4, 3});
     const Array versioned = from_managed(to_managed(array.as_read_only())),
                 legacy = from_managed(to_legacy(array, cpu));
@@ -293,7 +293,7 @@ TEST_CASE("exports released on other threads") {
     CHECK(array.memory().record()->count() == 1);
 }
 
-TEST_CASE("a lent tensor points into the array") {
+TEST_CASE("lent tensor points into the array") {
     const Array array = host_array({4, 3});
     const DLTensor tensor = lend(array, cpu);
     CHECK(tensor.shape == array.shape().data());

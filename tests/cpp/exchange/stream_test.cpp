@@ -29,8 +29,7 @@ bool is_done(const Queue &queue) { return queue.is_done(queue.position()); }
 
 }  // namespace
 
-TEST_CASE(
-    "small numbers are CUDA's default streams, handles are streams, and both are recognized") {
+TEST_CASE("default stream numbers and stream handles are recognized") {
     const Device device = fake::cuda_device();
     CHECK(exchange::queue_of_stream(device, 0) == exchange::queue_of_stream(device, 1));
     CHECK(!exchange::queue_of_stream(device, 1).may_be_destroyed());
@@ -43,7 +42,7 @@ TEST_CASE(
     CHECK(legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
 }
 
-TEST_CASE("a consumer's stream waits for the array's queue, and the host does not") {
+TEST_CASE("consumer's stream waits for the array's queue, and the host does not") {
     Busy busy;
     const Queue theirs = Queue::create(busy.memory.device);
     const fake::Calls before = fake::world().calls;
@@ -76,7 +75,7 @@ TEST_CASE("later work waits for a default stream, and ignores one that may be de
     CHECK(other.memory().has_no_pending_access());
 }
 
-TEST_CASE("a stream is not used if there is nothing to wait for") {
+TEST_CASE("stream is not used if there is nothing to wait for") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device);
     const int wrapped = fake::streams().wrapped;
@@ -85,8 +84,7 @@ TEST_CASE("a stream is not used if there is nothing to wait for") {
     CHECK(array.memory().has_escaped());
 }
 
-TEST_CASE("imported memory waits for the producer's current work, not for an earlier event, and "
-          "its release does not wait") {
+TEST_CASE("imported memory waits for the producer's current work, its release does not") {
     const Device device = fake::cuda_device();
     const fake::Claimed block(EP_USM_DEVICE);
     const Queue &legacy = legacy_stream_of(device);
@@ -147,7 +145,7 @@ TEST_CASE("shared memory waits for a stream that may be destroyed through an own
     CHECK(is_done(ours));
 }
 
-TEST_CASE("a queue whose stream may be destroyed is kept by no array's memory") {
+TEST_CASE("queue of a destructible stream is not kept by memory") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Queue ours = Queue::create(block.device);
     const fake::Stream theirs(block.device);
@@ -166,7 +164,7 @@ TEST_CASE("a queue whose stream may be destroyed is kept by no array's memory") 
     theirs.finish();
 }
 
-TEST_CASE("a queue's past is done with its event, and needs no native queue") {
+TEST_CASE("work before an event is done with it, without a native queue") {
     const Device device = fake::cuda_device();
     const Queue theirs = Queue::create(device), ours = Queue::create(device);
     fake::hold(theirs);
@@ -188,7 +186,7 @@ TEST_CASE("a queue's past is done with its event, and needs no native queue") {
     CHECK(fake::world().alive.queues == alive);
 }
 
-TEST_CASE("owners live as long as any Queue of a handle, each once, and their number is bounded") {
+TEST_CASE("owners of a handle live as long as its Queues, bounded in number") {
     auto owner = std::make_shared<int>(1);
     {
         const Queue queue = Queue::create(fake::cuda_device());

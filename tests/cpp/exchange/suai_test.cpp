@@ -85,15 +85,13 @@ TEST_CASE("strides and offset are in elements, from the base or the first elemen
     CHECK(producer.take().memory().data() == producer.data + 1);
 }
 
-TEST_CASE("both ends of the memory are queried") {
+TEST_CASE("both ends of the memory are checked") {
     Producer producer;
     SUBCASE("one element too many") { producer.shape = {17}; }
-    SUBCASE("an offset that would be right in bytes") {
-        producer.descriptor.offset = 4 * sizeof(float);
-    }
-    SUBCASE("strides that would be right in bytes") { producer.strides = {16, 4}; }
+    SUBCASE("offset in bytes") { producer.descriptor.offset = 4 * sizeof(float); }
+    SUBCASE("strides in bytes") { producer.strides = {16, 4}; }
     SUBCASE("below the allocation") { producer.descriptor.offset = -1; }
-    SUBCASE("backwards out of it") { producer.strides = {-4, 1}; }
+    SUBCASE("negative strides out of the allocation") { producer.strides = {-4, 1}; }
     const auto refusal = refusal_of([&] { producer.take(); });
     REQUIRE(refusal);
     CHECK(refusal->kind == ErrorKind::interface);
@@ -102,7 +100,7 @@ TEST_CASE("both ends of the memory are queried") {
     CHECK(producer.released == 1);
 }
 
-TEST_CASE("the kind is queried once, on demand") {
+TEST_CASE("kind is queried once, on demand") {
     Producer producer(EP_USM_DEVICE);
     const int asked = fake::world().calls.memory_query;
     const Array array = producer.take(), view = array;
@@ -113,7 +111,7 @@ TEST_CASE("the kind is queried once, on demand") {
     CHECK(fake::world().calls.memory_query == asked + 2);
 }
 
-TEST_CASE("a pointer of another context is an error that says so") {
+TEST_CASE("pointer of another context is refused") {
     Producer producer;
     const std::vector<Device> halves = producer.device.partition_equally(2);
     producer.descriptor.context = Context::create({&halves[0], 1});
@@ -121,7 +119,7 @@ TEST_CASE("a pointer of another context is an error that says so") {
     CHECK(producer.released == 1);
 }
 
-TEST_CASE("memory of a sub-device's own context is of the sub-device") {
+TEST_CASE("memory of a sub-device's context is of the sub-device") {
     Producer probe;
     const std::vector<Device> halves = probe.device.partition_equally(2);
     const Context context = Context::create({&halves[1], 1});
@@ -142,7 +140,7 @@ TEST_CASE("empty memory is not queried") {
     CHECK(array.shape()[1] == 3);
 }
 
-TEST_CASE("a scalar has one element") {
+TEST_CASE("scalar has one element") {
     Producer producer;
     producer.shape = {};
     CHECK(producer.take().size() == 1);
@@ -185,8 +183,7 @@ TEST_CASE("malformed input is refused with the reason, and released once") {
     }
 }
 
-TEST_CASE("the producer's queue is the array's, and other queues wait for its work, not before "
-          "they are used") {
+TEST_CASE("array has the producer's queue, and other queues wait when used") {
     Producer producer;
     const Queue theirs = Queue::create(producer.device, {false, true});
     producer.descriptor.queue = theirs;
@@ -210,32 +207,32 @@ TEST_CASE("the producer's queue is the array's, and other queues wait for its wo
     CHECK(array.memory().is_ready_for_host(Access::read));
 }
 
-TEST_CASE("an object's buffer in place of a pointer") {
+TEST_CASE("object's buffer in place of a pointer") {
     Producer producer;
     producer.descriptor.buffer_bytes = 16 * sizeof(float);
-    SUBCASE("of USM is USM") { CHECK(producer.take().kind() == UsmKind::shared); }
-    SUBCASE("that the context does not know is the host's") {
+    SUBCASE("USM") { CHECK(producer.take().kind() == UsmKind::shared); }
+    SUBCASE("unknown to the context: host memory") {
         alignas(4) char bytes[64];
         producer.descriptor.data = bytes;
         const Array array = producer.take();
         CHECK(array.data() == bytes);
         CHECK(array.device() == registry::host());
     }
-    SUBCASE("needs no context") {
+    SUBCASE("no context") {
         producer.descriptor.context = {};
         CHECK(producer.take().device() == registry::host());
     }
-    SUBCASE("has an end") {
+    SUBCASE("offset past the end") {
         producer.descriptor.offset = 1;
         CHECK_REFUSED(ErrorKind::interface, "leave it", producer.take());
     }
-    SUBCASE("has a beginning") {
+    SUBCASE("offset before the beginning") {
         producer.descriptor.offset = -1;
         CHECK_REFUSED(ErrorKind::interface, "leave it", producer.take());
     }
 }
 
-TEST_CASE("hand_over: the consumer's queue waits for pending work, and later work waits for it") {
+TEST_CASE("hand_over: consumer's queue waits for pending work, and later work waits for it") {
     sycl();
     const Device device = fake::device(0);
     const Queue busy = Queue::create(device), own = Queue::create(device);
@@ -259,7 +256,7 @@ TEST_CASE("hand_over: the consumer's queue waits for pending work, and later wor
     CHECK(later_saw);
 }
 
-TEST_CASE("hand_over: memory of a context of its own gets one queue there, in order") {
+TEST_CASE("hand_over: memory of its own context gets one in-order queue") {
     Producer probe;
     const std::vector<Device> halves = probe.device.partition_equally(2);
     const Context context = Context::create({&halves[0], 1});

@@ -23,7 +23,7 @@ Memory host_memory(std::size_t bytes, const ResourceRef &resource) {
 
 }  // namespace
 
-TEST_CASE("limit: no more than the limit is out at a time") {
+TEST_CASE("limit: allocated bytes never exceed the limit") {
     const ResourceRef resource = make_resource<LimitResource>(direct_resource(), 1000);
     const auto &limit = static_cast<LimitResource &>(*resource);
     Memory first = host_memory(600, resource);
@@ -37,14 +37,14 @@ TEST_CASE("limit: no more than the limit is out at a time") {
     CHECK(limit.used() == 400);
 }
 
-TEST_CASE("limit: what the upstream refuses does not count") {
+TEST_CASE("limit: allocations that the upstream refuses are not counted") {
     const ResourceRef inner = make_resource<LimitResource>(direct_resource(), 100);
     const ResourceRef outer = make_resource<LimitResource>(inner.get(), 1000);
     CHECK_REFUSED(ErrorKind::allocation, "limit of 100 bytes", host_memory(500, outer));
     CHECK(static_cast<LimitResource &>(*outer).used() == 0);
 }
 
-TEST_CASE("log: a line each, and a sink that throws does no harm") {
+TEST_CASE("log: one line for each event, and exceptions of the sink are ignored") {
     std::vector<std::string> lines;
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), 1000);
     const ResourceRef resource =
@@ -63,7 +63,7 @@ TEST_CASE("log: a line each, and a sink that throws does no harm") {
                       "1000 bytes, of which 0 are in use");
 }
 
-TEST_CASE("track: what is live, in order, with the place where it was made") {
+TEST_CASE("track: live allocations are listed in order, with their origin") {
     int calls = 0;
     const ResourceRef resource = make_resource<TrackResource>(
         direct_resource(), [&] { return "line " + std::to_string(++calls) + "\n"; });
@@ -85,14 +85,14 @@ TEST_CASE("track: what is live, in order, with the place where it was made") {
     CHECK_MESSAGE(report.ends_with(", allocated at\nline 3"), report);
 }
 
-TEST_CASE("track: an allocation succeeds without a stack trace") {
+TEST_CASE("track: allocation succeeds without a stack trace") {
     const ResourceRef resource =
         make_resource<TrackResource>(direct_resource(), []() -> std::string { throw 1; });
     const Memory memory = host_memory(100, resource);
     CHECK(static_cast<TrackResource &>(*resource).live().size() == 1);
 }
 
-TEST_CASE("statistics: current, peak, total and failed") {
+TEST_CASE("statistics: current, peak, total and failed allocations") {
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), 1000);
     const ResourceRef resource = make_resource<StatisticsResource>(limited.get());
     auto &statistics = static_cast<StatisticsResource &>(*resource);
@@ -113,7 +113,7 @@ TEST_CASE("statistics: current, peak, total and failed") {
     CHECK(statistics.numbers().peak_bytes == 300);
 }
 
-TEST_CASE("the current resource: the thread's scope, then the device's, then the default") {
+TEST_CASE("current resource: thread's scope, then the device's, then the default") {
     const ResourceRef of_device = make_resource<StatisticsResource>(direct_resource());
     const ResourceRef of_scope = make_resource<StatisticsResource>(direct_resource());
     const Device host = registry::host();
@@ -138,7 +138,7 @@ TEST_CASE("the current resource: the thread's scope, then the device's, then the
     CHECK(current_resource(host).get() == default_resource());
 }
 
-TEST_CASE("only the thread's innermost scope can end") {
+TEST_CASE("scope of a resource ends only if it is the thread's innermost") {
     const ResourceRef outer = make_resource<StatisticsResource>(direct_resource()),
                       inner = make_resource<StatisticsResource>(direct_resource());
     CHECK_REFUSED(ErrorKind::value, "the innermost first", pop_resource(outer.get()));

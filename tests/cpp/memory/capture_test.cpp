@@ -50,7 +50,7 @@ template <class Call> bool is_refused(Call &&call) {
 
 }  // namespace
 
-TEST_CASE("a foreign queue is asked if it is captured, an own one is not") {
+TEST_CASE("foreign queue is asked if it is captured, an own one is not") {
     CapturedQueue captured;
     CHECK(captured.queue.capture() == captured.number);
     CHECK(Queue::create(fake::device()).capture() == 0);
@@ -58,7 +58,7 @@ TEST_CASE("a foreign queue is asked if it is captured, an own one is not") {
     CHECK(captured.queue.capture() == 0);
 }
 
-TEST_CASE("a queue of a device without graphs is never asked for its capture") {
+TEST_CASE("queue of a device without graphs is never asked for its capture") {
     const Queue queue = Queue::create(fake::device(1));
     queue.native();
     REQUIRE(queue.is_foreign());
@@ -69,7 +69,7 @@ TEST_CASE("a queue of a device without graphs is never asked for its capture") {
     CHECK(fake::world().calls.queue_capture == asked);
 }
 
-TEST_CASE("other queues do not wait for captured work, and do not join the graph") {
+TEST_CASE("queues outside of a capture do not wait for its work or join it") {
     CapturedQueue captured;
     const Queue other = Queue::create(fake::device());
     const Memory memory = some_memory(other);
@@ -87,7 +87,7 @@ TEST_CASE("other queues do not wait for captured work, and do not join the graph
     CHECK(is_done(other));
 }
 
-TEST_CASE("the host waits for work that a graph needs") {
+TEST_CASE("host waits for work that a graph needs") {
     const Queue before = Queue::create(fake::device());
     const Memory memory = some_memory(before);
     access(memory, Access::write, before);
@@ -104,7 +104,7 @@ TEST_CASE("the host waits for work that a graph needs") {
     later.join();
 }
 
-TEST_CASE("waits for the sake of other memory are forgotten once a queue is captured") {
+TEST_CASE("waits recorded for other memory are discarded by a capture") {
     const Queue before = Queue::create(fake::device()), queue = Queue::create(fake::device());
     const Memory memory = some_memory(before), other = some_memory(before);
     fake::hold(before);
@@ -177,7 +177,7 @@ TEST_CASE("memory allocated in a capture is not reused while the graph may run")
     CHECK(is_given_out());
 }
 
-TEST_CASE("a graph holds the owner of borrowed memory, which a later call releases") {
+TEST_CASE("graph holds the owner of borrowed memory, which a later call releases") {
     bool is_gone = false;
     int here = 0;
     const Device device = fake::device();
@@ -218,13 +218,13 @@ TEST_CASE("work submitted before a capture is waited for, or the access is refus
     const Event written = stream.record();
     std::uint64_t number = fake::begin_capture(stream);
     access(memory, Access::write, stream);  // does not take the place of what runs
-    SUBCASE("where an event of it is known") {
+    SUBCASE("event is known") {
         access(memory, Access::read, other, [&] { read = wrote; });
         CHECK_FALSE(is_done(other));
         fake::release(stream);
         CHECK(read);
     }
-    SUBCASE("where none is, it is refused") {
+    SUBCASE("no event is known") {
         const Memory later = some_memory(other);
         fake::drop(fake::end_capture(number));
         access(later, Access::write, stream);
@@ -235,7 +235,7 @@ TEST_CASE("work submitted before a capture is waited for, or the access is refus
     fake::release(stream);
 }
 
-TEST_CASE("a wait skipped in a capture is not recorded as done") {
+TEST_CASE("wait skipped in a capture is not recorded as done") {
     CapturedQueue captured;
     const Queue other = Queue::create(fake::device());
     Queue fork = Queue::create(fake::device());
@@ -248,21 +248,21 @@ TEST_CASE("a wait skipped in a capture is not recorded as done") {
     CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
 }
 
-TEST_CASE("an event that a beginning capture takes is not mistaken for running work") {
+TEST_CASE("event taken by a beginning capture is not reported as pending work") {
     const Queue stream = Queue::create(fake::device()), other = Queue::create(fake::device());
     stream.native();
     const Queue::Position position = fake::submit(stream);
     std::uint64_t number = 0;
     fake::world().meanwhile = [&] { number = fake::begin_capture(stream); };
-    SUBCASE("of a poll, which is told no more than that") { CHECK_FALSE(stream.is_done(position)); }
-    SUBCASE("of a request for the event") {
+    SUBCASE("poll") { CHECK_FALSE(stream.is_done(position)); }
+    SUBCASE("request for the event") {
         CHECK(is_refused([&] { static_cast<void>(stream.event_at(position)); }));
     }
-    SUBCASE("of a wait") {
+    SUBCASE("wait") {
         fake::submit(stream);  // behind it, or the queue itself would be waited for
         CHECK(is_refused([&] { stream.wait_at(position); }));
     }
-    SUBCASE("of a hand-over, by which the other queue would go into the graph") {
+    SUBCASE("wait by another queue, which would join the graph") {
         CHECK(is_refused([&] { other.wait_for(stream); }));
         CHECK(other.capture() == 0);
     }
@@ -273,7 +273,7 @@ TEST_CASE("an event that a beginning capture takes is not mistaken for running w
     CHECK(stream.is_done(position));
 }
 
-TEST_CASE("an event recorded during a short capture is dropped") {
+TEST_CASE("event recorded during a short capture is dropped") {
     const Queue stream = Queue::create(fake::device());
     stream.native();
     const Queue::Position position = fake::submit(stream);

@@ -48,7 +48,7 @@ bool is_filled(const Block &block, unsigned char value) {
 
 }  // namespace
 
-TEST_CASE("blocks are as long as asked, apart from each other, and writable to their ends") {
+TEST_CASE("blocks have the requested length, do not overlap and are writable") {
     for (const Queue &queue : {registry::host().default_queue(), fake::device().default_queue()})
         for_every_resource_and_kind([&](Resource &resource, UsmKind kind) {
             const Place place = place_of(queue, kind);
@@ -68,7 +68,7 @@ TEST_CASE("blocks are as long as asked, apart from each other, and writable to t
         });
 }
 
-TEST_CASE("every alignment that is a power of two is kept, again when the block is used again") {
+TEST_CASE("power-of-two alignment is kept, also by reused blocks") {
     const Queue queue = fake::device().default_queue();
     for_every_resource([&](Resource &resource) {
         const Place place = place_of(queue, UsmKind::shared);
@@ -87,7 +87,7 @@ TEST_CASE("every alignment that is a power of two is kept, again when the block 
     });
 }
 
-TEST_CASE("a block in use by a queue is neither freed nor reused elsewhere") {
+TEST_CASE("block in use by a queue is neither freed nor reused by others") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {
             CAPTURE(bytes);
@@ -116,7 +116,7 @@ TEST_CASE("a block in use by a queue is neither freed nor reused elsewhere") {
     });
 }
 
-TEST_CASE("a host-accessible block is not reused by the queue that still uses it, either") {
+TEST_CASE("host-accessible block is not reused by its own queue while in use") {
     for_every_resource([](Resource &resource) {
         for (const UsmKind kind : {UsmKind::host, UsmKind::shared}) {
             const HeldQueue busy;
@@ -130,7 +130,7 @@ TEST_CASE("a host-accessible block is not reused by the queue that still uses it
     });
 }
 
-TEST_CASE("a block that several queues use waits for all of them") {
+TEST_CASE("block that several queues use waits for all of them") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const HeldQueue one, other;
         const Place place = place_of(one.queue, kind);
@@ -172,7 +172,7 @@ TEST_CASE("escaped memory waits for every queue of its context") {
     });
 }
 
-TEST_CASE("a queue that is released first is still waited for") {
+TEST_CASE("queue released before its memory is still waited for") {
     for_every_resource([](Resource &resource) {
         std::optional<HeldQueue> busy(std::in_place);
         const Queue other = Queue::create(fake::device());
@@ -194,7 +194,7 @@ TEST_CASE("a queue that is released first is still waited for") {
     });
 }
 
-TEST_CASE("a device that refuses to answer keeps the block for later") {
+TEST_CASE("block is kept while the device returns errors") {
     for_every_resource([](Resource &resource) {
         const HeldQueue busy;
         const Place place = place_of(busy.queue, UsmKind::shared);
@@ -210,7 +210,7 @@ TEST_CASE("a device that refuses to answer keeps the block for later") {
     });
 }
 
-TEST_CASE("too large requests are refused, and the resource works on") {
+TEST_CASE("too large request is refused, and the resource remains usable") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const Queue queue = fake::device().default_queue();
         const Place place = place_of(queue, kind);
@@ -246,7 +246,7 @@ TEST_CASE("trim frees all cached memory") {
     });
 }
 
-TEST_CASE("a resource that ends frees everything, pending blocks after their work") {
+TEST_CASE("destroyed resource frees all blocks, pending ones after their work") {
     const std::size_t before = allocation_count();
     fake::device();
     for (const ResourceRow &row : every_resource)

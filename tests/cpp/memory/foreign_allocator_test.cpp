@@ -56,7 +56,7 @@ template <class Body> void on_a_thread(Body &&body) { std::thread(body).join(); 
 
 }  // namespace
 
-TEST_CASE("a request of 0 bytes gives NULL, and unknown pointers are ignored") {
+TEST_CASE("request of 0 bytes gives NULL, and unknown pointers are ignored") {
     const Queue queue = Queue::create(fake::device());
     int other = 0;
     CHECK(allocate_on_stream(0, {queue}) == nullptr);
@@ -64,7 +64,7 @@ TEST_CASE("a request of 0 bytes gives NULL, and unknown pointers are ignored") {
     deallocate_on_stream(&other);
 }
 
-TEST_CASE("a returned block is reused at once on its stream, and on others after its work") {
+TEST_CASE("returned block is reused at once on its stream, later on others") {
     const OwnPool pool;
     for (const std::size_t bytes : {std::size_t{1000}, std::size_t{5} << 20}) {
         const HeldQueue stream;
@@ -85,7 +85,7 @@ TEST_CASE("a returned block is reused at once on its stream, and on others after
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("the device's resource limits lent blocks") {
+TEST_CASE("device's resource limits lent blocks") {
     const ResourceRef limit = make_resource<LimitResource>(default_resource(), std::size_t{10'000});
     set_resource(fake::device(), limit.get());
     const Queue queue = Queue::create(fake::device());
@@ -97,7 +97,7 @@ TEST_CASE("the device's resource limits lent blocks") {
     set_resource(fake::device(), nullptr);
 }
 
-TEST_CASE("a block that another thread releases waits for its stream's own thread") {
+TEST_CASE("block that another thread releases waits for its stream's own thread") {
     const OwnPool pool;
     const Queue queue = Queue::create(fake::device());
     void *const lent = allocate_on_stream(1000, {queue, true});
@@ -113,7 +113,7 @@ TEST_CASE("a block that another thread releases waits for its stream's own threa
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("a block is reused after its thread and its work have ended") {
+TEST_CASE("block is reused after its thread and its work have ended") {
     const OwnPool pool;
     const HeldQueue stream;
     void *early = nullptr, *late = nullptr;
@@ -150,7 +150,7 @@ TEST_CASE("several blocks of a thread's stream are reused after the thread has e
         CHECK(is_given_out(block));
 }
 
-TEST_CASE("a returned block waits for foreign work in its per-thread stream") {
+TEST_CASE("returned block waits for foreign work in its per-thread stream") {
     const OwnPool pool;
     const HeldQueue stream;
     const std::size_t bytes = std::size_t{5} << 20;  // more than a thread keeps for itself
@@ -180,7 +180,7 @@ TEST_CASE("a returned block waits for foreign work in its per-thread stream") {
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("a block that is returned during a capture waits for the capture's end") {
+TEST_CASE("block that is returned during a capture waits for the capture's end") {
     const OwnPool pool;
     on_a_thread([&] {
         const Queue stream = Queue::create(fake::device());
@@ -196,7 +196,7 @@ TEST_CASE("a block that is returned during a capture waits for the capture's end
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("blocks of a thread that ends within a capture are leaked: no event can be recorded") {
+TEST_CASE("blocks of a thread that ends in a capture are leaked") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     std::uint64_t capture = 0;
@@ -216,7 +216,7 @@ TEST_CASE("blocks of a thread that ends within a capture are leaked: no event ca
     CHECK(pool.statistics().used > 0);
 }
 
-TEST_CASE("a block lent while its thread ends is leaked once another thread returns it") {
+TEST_CASE("block allocated by an ending thread is leaked when another returns it") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     void *late = nullptr;
@@ -231,7 +231,7 @@ TEST_CASE("a block lent while its thread ends is leaked once another thread retu
     CHECK(pool.statistics().used > 0);
 }
 
-TEST_CASE("a thread that ends may still lend and take back") {
+TEST_CASE("ending thread may allocate and return blocks") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     bool is_done = false;
@@ -248,7 +248,7 @@ TEST_CASE("a thread that ends may still lend and take back") {
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("threads lend and take back at once, also what others lent") {
+TEST_CASE("threads allocate and return blocks concurrently, also of others") {
     const OwnPool pool;
     std::atomic<void *> passed{nullptr};
     std::vector<std::thread> threads;

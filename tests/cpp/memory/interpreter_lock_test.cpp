@@ -69,39 +69,39 @@ Memory pending_memory(const Queue &queue) {
 
 }  // namespace
 
-TEST_CASE("the GIL is released around calls that may block") {
+TEST_CASE("GIL is released around calls that may block") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     const Memory memory = pending_memory(busy.queue);
     const Interpreter interpreter;
 
-    SUBCASE("a hand-over of memory") {
+    SUBCASE("access to memory from another queue") {
         CHECK(gives_it_up([&] { memory.wait_for_conflicts(Access::write, other); }));
     }
-    SUBCASE("a hand-over of a queue") {
+    SUBCASE("wait for a queue") {
         CHECK(gives_it_up([&] { other.wait_for(busy.queue); }));
     }
-    SUBCASE("a wait for an event") {
+    SUBCASE("wait for an event") {
         const Event event = busy.queue.record();
         CHECK(gives_it_up([&] { other.wait_for(event); }));
     }
-    SUBCASE("a mark") {
+    SUBCASE("recording an event") {
         CHECK(gives_it_up([&] { busy.queue.record(); }));
     }
-    SUBCASE("a mark that must not block") {
+    SUBCASE("recording an event without blocking") {
         CHECK(gives_it_up([&] { busy.queue.try_record(); }));
     }
-    SUBCASE("a question for a position") {
+    SUBCASE("poll of a position") {
         const Queue::Position position = fake::submit(busy.queue);
         fake::submit(busy.queue);
         busy.queue.native();  // from here on it cannot be told by being idle
         CHECK(gives_it_up([&] { CHECK_FALSE(busy.queue.is_done(position)); }));
     }
-    SUBCASE("a lazy event that is recorded") {
+    SUBCASE("lazy event that is recorded") {
         const Event lazy_event = busy.queue.lazy_event();
         CHECK(gives_it_up([&] { busy.queue.submitting(); }));
     }
-    SUBCASE("a lazy event that is requested") {
+    SUBCASE("lazy event that is requested") {
         const Event lazy_event = busy.queue.lazy_event();
         CHECK(gives_it_up([&] { lazy_event.native(); }));
     }
@@ -113,10 +113,10 @@ TEST_CASE("the GIL is released around calls that may block") {
         fake::submit(busy.queue);
         CHECK(gives_it_up([&] { busy.queue.record().wait(); }));
     }
-    SUBCASE("queues that begin and end") {
+    SUBCASE("creating and releasing queues") {
         CHECK(gives_it_up([&] { Queue::create(fake::device()); }));
     }
-    SUBCASE("queues that others made") {
+    SUBCASE("importing queues") {
         CHECK(gives_it_up([&] { Queue::from_native(fake::backend(), busy.queue.handle()); }));
     }
     SUBCASE("contexts") {
@@ -125,7 +125,7 @@ TEST_CASE("the GIL is released around calls that may block") {
         CHECK(gives_it_up(
             [&] { Context::from_native(fake::backend(), device.default_context().native()); }));
     }
-    SUBCASE("a context that only an event still holds") {
+    SUBCASE("releasing a context with its last event") {
         const Device device = fake::device();
         std::optional<Queue> queue(Queue::create(Context::create({&device, 1}), device, {}));
         fake::hold(*queue);
@@ -135,7 +135,7 @@ TEST_CASE("the GIL is released around calls that may block") {
         queue.reset();
         CHECK(gives_it_up([&] { event.reset(); }));
     }
-    SUBCASE("programs that begin and end") {
+    SUBCASE("creating and releasing programs") {
         std::optional<Program> program;
         CHECK(gives_it_up([&] { program.emplace("twice", fake::device()); }));
         std::optional<Kernel> kernel;
@@ -143,25 +143,25 @@ TEST_CASE("the GIL is released around calls that may block") {
         program.reset();
         CHECK(gives_it_up([&] { kernel.reset(); }));
     }
-    SUBCASE("the time between two events, and a question for a peer") {
+    SUBCASE("time between events, and query of peer access") {
         const Queue timing = Queue::create(fake::device(), {.profiling = true});
         const Event from = timing.record(), to = timing.record();
         to.wait();
         CHECK(gives_it_up([&] { from.seconds_until(to); }));
         CHECK(gives_it_up([&] { fake::device().can_access(fake::device()); }));
     }
-    SUBCASE("a mark of a whole context") {
+    SUBCASE("recording an event for a context") {
         fake::world().marks_contexts = true;
         CHECK(gives_it_up([&] { CHECK(record_all(fake::device().default_context())->is_done()); }));
         fake::world().marks_contexts = false;
     }
-    SUBCASE("the driver's memory") {
+    SUBCASE("allocating from the driver") {
         CHECK(gives_it_up(
             [&] { Memory::allocate(1000, UsmKind::host, other, 0, direct_resource()); }));
     }
 }
 
-TEST_CASE("other libraries are first asked for their stream with the GIL, then without") {
+TEST_CASE("streams of libraries are queried with the GIL, then without") {
     static std::vector<bool> with_it;
     with_it.clear();
     const Interpreter interpreter;
@@ -170,11 +170,11 @@ TEST_CASE("other libraries are first asked for their stream with the GIL, then w
         return nullptr;
     });
     fake::world().marks_contexts = true;
-    SUBCASE("before a mark of a whole context") {
+    SUBCASE("recording an event for a context") {
         record_all(fake::device().default_context());
         CHECK(with_it == std::vector{true, false});
     }
-    SUBCASE("before a program is built, which unloads others, and before it ends") {
+    SUBCASE("building and releasing a program") {
         Program("twice", fake::device());
         CHECK(with_it == std::vector{true, false, true, false});
     }
@@ -182,7 +182,7 @@ TEST_CASE("other libraries are first asked for their stream with the GIL, then w
     fake::world().marks_contexts = false;
 }
 
-TEST_CASE("waiting for a thread that the runtime blocks releases the GIL as well") {
+TEST_CASE("waiting for a thread blocked by the runtime releases the GIL") {
     const HeldQueue busy;
     fake::submit(busy.queue);
     const Interpreter interpreter;

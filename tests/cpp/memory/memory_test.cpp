@@ -42,7 +42,7 @@ TEST_CASE("allocated memory reports its properties") {
     }
 }
 
-TEST_CASE("an allocation of 0 bytes has an address of its own") {
+TEST_CASE("allocation of 0 bytes has a unique address") {
     const Queue queue = fake::device().default_queue();
     const Memory one = Memory::allocate(0, UsmKind::host, queue),
                  other = Memory::allocate(0, UsmKind::host, queue);
@@ -57,7 +57,7 @@ TEST_CASE("impossible allocations are refused with the reason") {
     CHECK_REFUSED(ErrorKind::value, "unknown", Memory::allocate(10, UsmKind::unknown, queue));
 }
 
-TEST_CASE("a borrowed owner is released once, with the last view") {
+TEST_CASE("borrowed owner is released once, with the last view") {
     int released = 0;
     char bytes[16];
     {
@@ -73,7 +73,7 @@ TEST_CASE("a borrowed owner is released once, with the last view") {
     CHECK(released == 1);
 }
 
-TEST_CASE("a borrowed owner lives while a kernel runs, and the release does not block") {
+TEST_CASE("borrowed owner lives while a kernel runs, and the release does not block") {
     int released = 0;
     const HeldQueue queue;
     char bytes[16];
@@ -92,7 +92,7 @@ TEST_CASE("a borrowed owner lives while a kernel runs, and the release does not 
     CHECK(released == 1);
 }
 
-TEST_CASE("an owner may release more memory while it is released") {
+TEST_CASE("owner may release further memory during its release") {
     struct Chain {
         Memory next;
     };
@@ -107,7 +107,7 @@ TEST_CASE("an owner may release more memory while it is released") {
     CHECK(released == 1);
 }
 
-TEST_CASE("a reference travels as a plain pointer") {
+TEST_CASE("reference is converted to a pointer and back") {
     int released = 0;
     void *const plain = Memory::borrow_host(nullptr, 0, counting(released)).detach();
     CHECK(released == 0);
@@ -135,7 +135,7 @@ TEST_CASE("memory released during a kernel is reused by the kernel's queue only"
     }
 }
 
-TEST_CASE("device memory is given to its queue again at once") {
+TEST_CASE("device memory is reused at once by its own queue") {
     const HeldQueue busy;
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());
     for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {
@@ -199,7 +199,7 @@ TEST_CASE("out of memory: blocks with pending work are waited for") {
     CHECK(memory);
 }
 
-TEST_CASE("out of memory: the error has the requested and available bytes") {
+TEST_CASE("out of memory: error has the requested and available bytes") {
     const Queue queue = fake::device().default_queue();
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());
     const Memory used = Memory::allocate(5000, UsmKind::device, queue, 0, pool.get());
@@ -217,7 +217,7 @@ TEST_CASE("out of memory: the error has the requested and available bytes") {
                   Memory::allocate(std::numeric_limits<std::size_t>::max(), UsmKind::host, queue));
 }
 
-TEST_CASE("an allocation that fails for another reason is not retried") {
+TEST_CASE("allocation that fails for another reason is not retried") {
     const Queue queue = fake::device().default_queue();
     fake::refuse_next(EP_DEVICE_ERROR, "the device fell off the bus");
     CHECK_REFUSED(ErrorKind::device, "fell off",
@@ -245,7 +245,7 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
     const void *first = nullptr;
     for (const UsmKind kind : {UsmKind::shared, UsmKind::device}) {
         Memory memory = borrowed(kind, counting(released));
-        CHECK((!first || memory.record() == first));  // the one that was given back
+        CHECK((!first || memory.record() == first));  // the released block
         first = memory.record();
         CHECK(memory.is_borrowed());
         CHECK(memory.kind() == kind);
@@ -289,7 +289,7 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
     CHECK(!is_allocated(data));  // the resource has it
 }
 
-TEST_CASE("in a forked child the memory of devices leaks silently, and the host's works") {
+TEST_CASE("forked child leaks device memory, and host memory works") {
     const HeldQueue busy;
     const Queue host = registry::host().default_queue();
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());

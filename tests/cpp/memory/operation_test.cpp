@@ -174,7 +174,7 @@ int marks_and_waits() {
 
 // ------------------------------------------------------------- the owner of memory
 
-TEST_CASE("operation: it and the owner's current stream wait in turn") {
+TEST_CASE("operation: ordered with the owner's current stream") {
     for (const Access access : {Access::read, Access::write}) {
         CAPTURE(access == Access::read);
         for (const bool ours_first : {true, false}) {
@@ -198,7 +198,7 @@ TEST_CASE("operation: it and the owner's current stream wait in turn") {
     }
 }
 
-TEST_CASE("operation: it and a queue that the owner names wait in turn") {
+TEST_CASE("operation: ordered with the queue that the owner names") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x;
@@ -208,11 +208,11 @@ TEST_CASE("operation: it and a queue that the owner names wait in turn") {
     theirs.submit(trace('l'));
     write(ours.queue, x.memory, trace('o'));
     theirs.submit(trace('L'));
-    SUBCASE("ours first") {
+    SUBCASE("entrepot first") {
         ours.finish();
         CHECK(trace.text == "");
     }
-    SUBCASE("theirs first") {
+    SUBCASE("library first") {
         theirs.finish();
         CHECK(trace.text == "l");
     }
@@ -221,7 +221,7 @@ TEST_CASE("operation: it and a queue that the owner names wait in turn") {
     CHECK(trace.text == "loL");
 }
 
-TEST_CASE("operation: on the library's own stream it needs no event") {
+TEST_CASE("operation: no event is needed on the library's own stream") {
     const fake::Stream theirs(streaming());
     const Peer::On scope(freeing_peer(), theirs);
     const Queue queue = theirs.queue();
@@ -234,7 +234,7 @@ TEST_CASE("operation: on the library's own stream it needs no event") {
     CHECK(marks_and_waits() == before);
 }
 
-TEST_CASE("operation: on the legacy default stream it needs no event") {
+TEST_CASE("operation: no event is needed on the legacy default stream") {
     const Peer::On scope(peer(), streaming(), 0);
     const Borrowed x(peer());
     CHECK(x.memory.owner_queue() == legacy());
@@ -261,7 +261,7 @@ TEST_CASE("operation: legacy library orders CUDA's legacy stream") {
     CHECK(trace.text == "loL");
 }
 
-TEST_CASE("operation: each one asks for the current stream anew") {
+TEST_CASE("operation: current stream is queried each time") {
     const fake::Stream first(streaming()), second(streaming());
     const HeldQueue one = held_queue(), other = held_queue();
     const Borrowed x(peer());
@@ -288,7 +288,7 @@ TEST_CASE("operation: each one asks for the current stream anew") {
     CHECK(trace.text == "2b1a!");
 }
 
-TEST_CASE("operation: the current stream is the calling thread's") {
+TEST_CASE("operation: current stream is the calling thread's") {
     const fake::Stream mine(streaming()), its(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x(peer());
@@ -309,7 +309,7 @@ TEST_CASE("operation: the current stream is the calling thread's") {
     CHECK(trace.text == "ioIm");
 }
 
-TEST_CASE("operation: it is ordered with two libraries at once") {
+TEST_CASE("operation: ordered with two libraries") {
     const fake::Stream of_one(streaming()), of_other(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x(peer()), y(other_peer());
@@ -320,19 +320,19 @@ TEST_CASE("operation: it is ordered with two libraries at once") {
     operate(ours.queue, {{Access::read, x.memory}, {Access::write, y.memory}}, trace('o'));
     of_one.submit(trace('.'));
     of_other.submit(trace(':'));
-    SUBCASE("the first library is late") {
+    SUBCASE("first library is late") {
         ours.finish();
         of_other.finish();
         CHECK(trace.text == "2");
         of_one.finish();
     }
-    SUBCASE("the second library is late") {
+    SUBCASE("second library is late") {
         ours.finish();
         of_one.finish();
         CHECK(trace.text == "1");
         of_other.finish();
     }
-    SUBCASE("the operation is late") {
+    SUBCASE("operation is late") {
         of_one.finish();
         of_other.finish();
         CHECK(trace.text == "12");
@@ -343,7 +343,7 @@ TEST_CASE("operation: it is ordered with two libraries at once") {
     CHECK((later == "o.:" || later == "o:."));
 }
 
-TEST_CASE("operation: libraries and streams are asked for once") {
+TEST_CASE("operation: libraries and streams are queried once") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x(peer()), y(peer()), z(peer());
@@ -359,7 +359,7 @@ TEST_CASE("operation: libraries and streams are asked for once") {
     CHECK(fake::world().calls.event_record == marks + 2);
 }
 
-TEST_CASE("operation: a library is asked for each device") {
+TEST_CASE("operation: library is queried for each device") {
     const fake::Stream near(streaming(0)), far(streaming(1));
     const HeldQueue ours = held_queue();
     const Borrowed x(peer(), streaming(0)), y(peer(), streaming(1)), z(peer(), streaming(0));
@@ -378,7 +378,7 @@ TEST_CASE("operation: a library is asked for each device") {
     CHECK(trace.text == "nfoF");
 }
 
-TEST_CASE("operation: what its stream waits for is waited for once") {
+TEST_CASE("operation: stream waits once for the same work") {
     const HeldQueue ours = held_queue();
     const Peer::On scope(peer(), streaming(), legacy_stream);
     const Borrowed x(peer());
@@ -390,7 +390,7 @@ TEST_CASE("operation: what its stream waits for is waited for once") {
     fake::release(legacy());
 }
 
-TEST_CASE("operation: resume finds the streams of another one") {
+TEST_CASE("operation: resume uses the streams of another operation") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x(peer());
@@ -408,7 +408,7 @@ TEST_CASE("operation: resume finds the streams of another one") {
     CHECK(trace.text == "oL");
 }
 
-TEST_CASE("operation: the host waits for the owner's current stream") {
+TEST_CASE("operation: host waits for the owner's current stream") {
     const fake::Stream theirs(streaming());
     const Borrowed x(peer());
     const Peer::On scope(peer(), theirs);
@@ -425,7 +425,7 @@ TEST_CASE("operation: the host waits for the owner's current stream") {
 
 // ---------------------------------------------------- libraries that give no stream
 
-TEST_CASE("operation: a library without a stream orders nothing") {
+TEST_CASE("operation: library without a stream orders nothing") {
     const HeldQueue ours = held_queue(), later = held_queue();
     const Borrowed x(peer());
     Trace trace;
@@ -440,7 +440,7 @@ TEST_CASE("operation: a library without a stream orders nothing") {
     CHECK(trace.text == "or");
 }
 
-TEST_CASE("operation: a destroyed current stream orders nothing") {
+TEST_CASE("operation: destroyed current stream orders nothing") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x(peer());
@@ -456,7 +456,7 @@ TEST_CASE("operation: a destroyed current stream orders nothing") {
     CHECK(fake::streams().uses_of_destroyed == uses);
 }
 
-TEST_CASE("operation: an error of a library leaves memory usable") {
+TEST_CASE("operation: error of a library leaves memory usable") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     Borrowed x(peer());
@@ -475,7 +475,7 @@ TEST_CASE("operation: an error of a library leaves memory usable") {
     CHECK(x.is_released_now());
 }
 
-TEST_CASE("operation: a failed submission leaves nothing behind") {
+TEST_CASE("operation: failed submission leaves nothing behind") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     Borrowed x(peer());
@@ -500,14 +500,14 @@ TEST_CASE("operation: later work needs no destroyed stream") {
             write(theirs.queue(), x.memory, trace('o'));
         }
         theirs.destroy();
-        SUBCASE("of a queue") {
+        SUBCASE("queue") {
             read(ours.queue, x.memory, trace('r'));
             ours.finish();
             CHECK(trace.text == "");
             theirs.finish();
             CHECK(trace.text == "or");
         }
-        SUBCASE("of the host") {
+        SUBCASE("host") {
             CHECK_FALSE(x.memory.is_ready_for_host(Access::write));
             std::thread later([&] { theirs.finish(); });
             x.memory.wait_for_host(Access::write);
@@ -515,7 +515,7 @@ TEST_CASE("operation: later work needs no destroyed stream") {
             CHECK(trace.text == "o");
             CHECK(x.memory.is_ready_for_host(Access::write));
         }
-        SUBCASE("of the release") {
+        SUBCASE("release") {
             CHECK_FALSE(x.is_released_now());
             theirs.finish();
             CHECK(x.is_released_now());
@@ -524,7 +524,7 @@ TEST_CASE("operation: later work needs no destroyed stream") {
     CHECK(fake::streams().uses_of_destroyed == uses);
 }
 
-TEST_CASE("operation: two uses on a stream that ends are both kept") {
+TEST_CASE("operation: two accesses on a destroyed stream are both kept") {
     const HeldQueue one = held_queue(), other = held_queue();
     const Borrowed x(peer()), y(peer());
     const fake::Stream theirs(streaming());
@@ -570,12 +570,12 @@ TEST_CASE("operation: memory of Entrepot's needs no destroyed stream") {
 
 // ------------------------------------------- memory imported for one operation
 
-TEST_CASE("operation: its memory is freed in stream order if it can be") {
+TEST_CASE("operation: memory is freed in stream order if supported") {
     const fake::Stream theirs(streaming());
     Trace trace;
     bool is_stream_ordered = false;
-    SUBCASE("by a library that does so") { is_stream_ordered = true; }
-    SUBCASE("else when the operation is done") {}
+    SUBCASE("library that frees in stream order") { is_stream_ordered = true; }
+    SUBCASE("other library") {}
     Peer &library = is_stream_ordered ? freeing_peer() : peer();
     const Peer::On scope(library, theirs);
     Borrowed x(library);
@@ -588,7 +588,7 @@ TEST_CASE("operation: its memory is freed in stream order if it can be") {
     CHECK(trace.text == "o");
 }
 
-TEST_CASE("operation: freed memory of one on another queue is not early") {
+TEST_CASE("operation: memory used on another queue is not freed early") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     Trace trace;
@@ -605,7 +605,7 @@ TEST_CASE("operation: freed memory of one on another queue is not early") {
     CHECK((is_early || x.is_released_now()));
 }
 
-TEST_CASE("operation: an array's accesses on an earlier stream count") {
+TEST_CASE("operation: accesses on an earlier stream are pending") {
     const fake::Stream first(streaming()), second(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x(freeing_peer());
@@ -625,7 +625,7 @@ TEST_CASE("operation: an array's accesses on an earlier stream count") {
 
 // ------------------------------------------------------------ consumers of exports
 
-TEST_CASE("operation: it and a consumer's current stream wait in turn") {
+TEST_CASE("operation: ordered with a consumer's current stream") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue), held = memory;
@@ -635,11 +635,11 @@ TEST_CASE("operation: it and a consumer's current stream wait in turn") {
     theirs.submit(trace('c'));
     write(ours.queue, memory, trace('o'));
     theirs.submit(trace('C'));
-    SUBCASE("ours first") {
+    SUBCASE("entrepot first") {
         ours.finish();
         CHECK(trace.text == "");
     }
-    SUBCASE("theirs first") {
+    SUBCASE("library first") {
         theirs.finish();
         CHECK(trace.text == "c");
     }
@@ -648,7 +648,7 @@ TEST_CASE("operation: it and a consumer's current stream wait in turn") {
     CHECK(trace.text == "coC");
 }
 
-TEST_CASE("operation: consumers go once only one reference is left") {
+TEST_CASE("operation: consumers are dropped when one reference is left") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
@@ -660,7 +660,7 @@ TEST_CASE("operation: consumers go once only one reference is left") {
         write(ours.queue, memory, trace(letter));
         return peer().asked != asked;
     };
-    SUBCASE("which hold the memory") {
+    SUBCASE("consumer that holds the memory is dropped") {
         memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
         CHECK(asks('a'));
         CHECK(memory.has_peers());
@@ -674,21 +674,21 @@ TEST_CASE("operation: consumers go once only one reference is left") {
         theirs.finish();
         CHECK(trace.text == "acbd");
     }
-    SUBCASE("not those that hold an object") {
+    SUBCASE("consumer that holds an object is kept") {
         memory.add_consumers(peer().set, Memory::Consumer::holds_object);
         held.reset();
         CHECK(asks('a'));
         CHECK(asks('b'));
         CHECK(memory.has_peers());
     }
-    SUBCASE("nor where another one holds an object") {
+    SUBCASE("consumer beside one that holds an object is kept") {
         memory.add_consumers(peer().set, Memory::Consumer::holds_object);
         memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
         held.reset();
         CHECK(asks('a'));
         CHECK(asks('b'));
     }
-    SUBCASE("not while another view refers to the memory") {
+    SUBCASE("consumer is kept while another view exists") {
         memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
         const Memory view = memory;
         held.reset();
@@ -697,7 +697,7 @@ TEST_CASE("operation: consumers go once only one reference is left") {
     }
 }
 
-TEST_CASE("operation: consumers stay where it fails, reads or is captured") {
+TEST_CASE("operation: consumers are kept if it fails, reads or is captured") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Queue other = Queue::create(streaming());
@@ -715,7 +715,7 @@ TEST_CASE("operation: consumers stay where it fails, reads or is captured") {
     ours.finish();
 }
 
-TEST_CASE("operation: on a stream that an object names it is kept by event") {
+TEST_CASE("operation: access on a named stream is kept by its event") {
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
     const Borrowed x;  // its release would record an event of the stream
@@ -730,7 +730,7 @@ TEST_CASE("operation: on a stream that an object names it is kept by event") {
     ours.finish();
 }
 
-TEST_CASE("operation: one stream that a consumer and an owner share is the owner's") {
+TEST_CASE("operation: stream of both a consumer and the owner is the owner's") {
     for (const bool owner_first : {true, false}) {
         CAPTURE(owner_first);
         const fake::Stream theirs(streaming());
@@ -757,7 +757,7 @@ TEST_CASE("operation: one stream that a consumer and an owner share is the owner
     }
 }
 
-TEST_CASE("operation: an export meanwhile keeps the consumers") {
+TEST_CASE("operation: concurrent export keeps the consumers") {
     const fake::Stream theirs(streaming()), other(streaming());
     other.finish();
     const HeldQueue ours = held_queue();
@@ -770,9 +770,9 @@ TEST_CASE("operation: an export meanwhile keeps the consumers") {
         memory.add_consumer_queue(lasting(theirs), Memory::Consumer::holds_memory);
     };
     const Peer::On scope(peer(), theirs);
-    SUBCASE("to the library") { peer().when_asked = to_library; }
-    SUBCASE("to a queue") { peer().when_asked = to_queue; }
-    SUBCASE("to a queue beside another") {
+    SUBCASE("export to the library") { peer().when_asked = to_library; }
+    SUBCASE("export to a queue") { peer().when_asked = to_queue; }
+    SUBCASE("export to a second queue") {
         memory.add_consumer_queue(lasting(other), Memory::Consumer::holds_memory);
         peer().when_asked = to_queue;
     }
@@ -789,7 +789,7 @@ TEST_CASE("operation: an export meanwhile keeps the consumers") {
     CHECK_FALSE(memory.has_peers());
 }
 
-TEST_CASE("operation: it and each of a consumer's queues wait in turn") {
+TEST_CASE("operation: ordered with each queue of a consumer") {
     const fake::Stream one(streaming()), other(streaming());
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
@@ -811,7 +811,7 @@ TEST_CASE("operation: it and each of a consumer's queues wait in turn") {
     CHECK_FALSE(memory.has_peers());
 }
 
-TEST_CASE("operation: the last sixteen queues of consumers count") {
+TEST_CASE("operation: the last sixteen queues of consumers are kept") {
     constexpr std::size_t most = 16;
     wait_and_release();  // what earlier cases have left
     const int alive = fake::world().alive.queues;
@@ -846,7 +846,7 @@ TEST_CASE("operation: the last sixteen queues of consumers count") {
     CHECK(fake::world().alive.queues == alive);
 }
 
-TEST_CASE("operation: the host waits for streams of consumers") {
+TEST_CASE("operation: host waits for streams of consumers") {
     const fake::Stream theirs(streaming()), named(streaming());
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
@@ -873,13 +873,13 @@ TEST_CASE("release: owner's stream waits for streams of consumers") {
     CHECK(x.is_released_now());
     theirs.submit(trace('R'));  // reuses the memory
     theirs.finish();
-    SUBCASE("the consumer's library is late") {
+    SUBCASE("consumer's library is late") {
         named.finish();
         CHECK(trace.text == "n");
         of_library.finish();
         CHECK(trace.text == "ncR");
     }
-    SUBCASE("the consumer's queue is late") {
+    SUBCASE("consumer's queue is late") {
         of_library.finish();
         CHECK(trace.text == "c");
         named.finish();
@@ -887,7 +887,7 @@ TEST_CASE("release: owner's stream waits for streams of consumers") {
     }
 }
 
-TEST_CASE("release: it waits for nothing without consumers") {
+TEST_CASE("release: no wait without consumers") {
     const fake::Stream theirs(streaming());
     const Peer::On scope(peer(), theirs);
     theirs.submit();
@@ -929,7 +929,7 @@ TEST_CASE("release: owner's stream stays out of a consumer's capture") {
 
 // ------------------------------------------------------------------- graph capture
 
-TEST_CASE("release: in one graph the owner's stream waits for a consumer's") {
+TEST_CASE("release: in one graph, owner's stream waits for consumer's") {
     const fake::Stream theirs(streaming()), consumers(streaming());
     const Peer::On scope(peer(), theirs), other_scope(other_peer(), consumers);
     Borrowed x(peer());
@@ -942,7 +942,7 @@ TEST_CASE("release: in one graph the owner's stream waits for a consumer's") {
     fake::drop(fake::end_capture(number));
 }
 
-TEST_CASE("release: a captured owner's memory is kept for consumers that run") {
+TEST_CASE("release: memory of a captured owner is kept for running consumers") {
     const fake::Stream theirs(streaming()), consumers(streaming());
     const Peer::On scope(peer(), theirs), other_scope(other_peer(), consumers);
     Borrowed x(peer());
@@ -957,7 +957,7 @@ TEST_CASE("release: a captured owner's memory is kept for consumers that run") {
     CHECK(*x.is_released);
 }
 
-TEST_CASE("events of finished operations do not gather behind a consumer") {
+TEST_CASE("events of finished operations do not accumulate with a consumer") {
     const fake::Stream theirs(streaming());
     const Queue queue = theirs.queue();
     const Memory memory = memory_of_ours(streaming().default_queue());
@@ -972,7 +972,7 @@ TEST_CASE("events of finished operations do not gather behind a consumer") {
     CHECK(fake::world().alive.events < events + 10);
 }
 
-TEST_CASE("a consumer that goes on working until the operation is submitted is not dropped") {
+TEST_CASE("consumer that works until the submission is not dropped") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue(), later = held_queue();
     const Peer::On scope(peer(), theirs);
@@ -999,7 +999,7 @@ TEST_CASE("a consumer that goes on working until the operation is submitted is n
     CHECK(trace.text.ends_with("w"));
 }
 
-TEST_CASE("an operation is logged if its stream is declared permanent meanwhile") {
+TEST_CASE("operation is logged if its stream is declared permanent meanwhile") {
     const fake::Stream theirs(streaming());
     const HeldQueue later = held_queue();
     const Memory memory = memory_of_ours(streaming().default_queue());
@@ -1017,7 +1017,7 @@ TEST_CASE("an operation is logged if its stream is declared permanent meanwhile"
     CHECK(trace.text == "ow");
 }
 
-TEST_CASE("a peer's stream that refuses to wait makes the host wait for the operation") {
+TEST_CASE("host waits for the operation if a peer's stream cannot") {
     const fake::Stream one(streaming()), two(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x(peer()), y(other_peer());
@@ -1054,7 +1054,7 @@ TEST_CASE("memory is kept for its consumers if the owner has no stream now") {
     CHECK(*x.is_released);
 }
 
-TEST_CASE("capture: a captured stream takes the operation's queue") {
+TEST_CASE("capture: captured stream captures the operation's queue") {
     const fake::Stream theirs(streaming());
     const Queue ours = Queue::create(streaming());
     const Borrowed x(peer());
@@ -1074,7 +1074,7 @@ TEST_CASE("capture: a captured stream takes the operation's queue") {
     fake::drop(graph);
 }
 
-TEST_CASE("capture: of the queue alone, the host waits for the owner") {
+TEST_CASE("capture: of the queue alone, host waits for the owner") {
     const fake::Stream theirs(streaming());
     const Queue ours = Queue::create(streaming());
     const Borrowed x(peer());
@@ -1100,7 +1100,7 @@ TEST_CASE("capture: of the queue alone, the host waits for the owner") {
     fake::drop(graph);
 }
 
-TEST_CASE("capture: of the queue alone, no consumer is waited for") {
+TEST_CASE("capture: of the queue alone, consumers are not waited for") {
     const fake::Stream theirs(streaming()), named(streaming());
     const Queue ours = Queue::create(streaming());
     const Memory memory = memory_of_ours(Queue::create(streaming()));
@@ -1126,7 +1126,7 @@ TEST_CASE("capture: of the queue alone, no consumer is waited for") {
     fake::drop(graph);
 }
 
-TEST_CASE("capture: a consumer's stream in the same graph is ordered") {
+TEST_CASE("capture: consumer's stream in the same graph is ordered") {
     const fake::Stream theirs(streaming());
     const Queue ours = Queue::create(streaming());
     const Memory memory = memory_of_ours(Queue::create(streaming()));
@@ -1170,7 +1170,7 @@ TEST_CASE("capture: operations on one stream that may be destroyed leave one ent
     CHECK(fake::world().alive.events < events + 10);
 }
 
-TEST_CASE("capture: an access on a destroyed stream is not asked about") {
+TEST_CASE("capture: access on a destroyed stream is not queried") {
     const Queue ours = Queue::create(streaming());
     const Borrowed x(peer());
     const fake::Stream theirs(streaming());
@@ -1189,7 +1189,7 @@ TEST_CASE("capture: an access on a destroyed stream is not asked about") {
     CHECK(fake::streams().uses_of_destroyed == uses);
 }
 
-TEST_CASE("capture: of another library's stream, the host waits for the rest") {
+TEST_CASE("capture: of another library's stream, host waits for the others") {
     for (const bool captured_first : {true, false}) {
         CAPTURE(captured_first);
         const fake::Stream plain(streaming()), captured(streaming());
@@ -1243,13 +1243,11 @@ struct LegacyRefused {
 
 }  // namespace
 
-TEST_CASE("capture: legacy stream of a consumer is left alone") {
+TEST_CASE("capture: legacy stream of a consumer is not used") {
     const Queue ours = Queue::create(streaming());
     const Memory memory = memory_of_ours(Queue::create(streaming()));
-    SUBCASE("of a library") {
-        memory.add_consumers(legacy_library_set, Memory::Consumer::holds_object);
-    }
-    SUBCASE("of a queue") { memory.add_consumer_queue(legacy(), Memory::Consumer::holds_object); }
+    SUBCASE("library") { memory.add_consumers(legacy_library_set, Memory::Consumer::holds_object); }
+    SUBCASE("queue") { memory.add_consumer_queue(legacy(), Memory::Consumer::holds_object); }
     const std::uint64_t number = fake::begin_capture(ours);
     {
         const LegacyRefused refused;
@@ -1338,7 +1336,7 @@ TEST_CASE("operation: threads share memory, libraries and queues") {
     CHECK(x.is_released_now());
 }
 
-TEST_CASE("operation: consumers come and go in threads") {
+TEST_CASE("operation: consumers are added and dropped by threads") {
     constexpr int rounds = 500;
     const fake::Stream theirs(streaming());
     theirs.finish();

@@ -29,7 +29,7 @@ void access(const Memory &memory, Access how, const Queue &queue, std::function<
 
 }  // namespace
 
-TEST_CASE("a write is seen by the read of another queue, though its queue is late") {
+TEST_CASE("read of another queue waits for the write") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     std::string order;
@@ -41,7 +41,7 @@ TEST_CASE("a write is seen by the read of another queue, though its queue is lat
     CHECK(order == "wr");
 }
 
-TEST_CASE("a write waits for the reads of all other queues") {
+TEST_CASE("write waits for the reads of all other queues") {
     const HeldQueue one, two, writer;
     const Memory memory = some_memory(writer.queue);
     std::string order;
@@ -55,7 +55,7 @@ TEST_CASE("a write waits for the reads of all other queues") {
     CHECK(order == "21w");
 }
 
-TEST_CASE("reads do not wait for reads, and a queue never for itself") {
+TEST_CASE("reads do not wait for reads, nor a queue for itself") {
     const HeldQueue one, other;
     const Memory memory = some_memory(one.queue);
     const fake::Calls before = calls();
@@ -69,7 +69,7 @@ TEST_CASE("reads do not wait for reads, and a queue never for itself") {
     CHECK(calls().event_wait_in_queue == before.event_wait_in_queue);
 }
 
-TEST_CASE("a queue waits once for the same write") {
+TEST_CASE("queue waits once for the same write") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     access(memory, Access::write, writer.queue);
@@ -121,7 +121,7 @@ TEST_CASE("waiting for an existing event ignores later submissions") {
     CHECK(order == "wrl");
 }
 
-TEST_CASE("a released queue's waits do not count for a queue at the same address") {
+TEST_CASE("released queue's waits do not count for a queue at the same address") {
     const HeldQueue writer;
     const Memory memory = some_memory(writer.queue);
     access(memory, Access::write, writer.queue);
@@ -168,7 +168,8 @@ struct ConsumersQueue : HeldQueue {
 };
 
 // The queue's write waits for work that the consumer submits now.
-void check_comes_behind(ConsumersQueue &consumer, const Memory &memory, const HeldQueue &ours) {
+void check_write_waits_for_consumer(ConsumersQueue &consumer, const Memory &memory,
+                                    const HeldQueue &ours) {
     std::string order;
     consumer.submit_unseen([&] { order += 'c'; });
     access(memory, Access::write, ours.queue, [&] { order += 'o'; });
@@ -181,7 +182,7 @@ void check_comes_behind(ConsumersQueue &consumer, const Memory &memory, const He
 
 }  // namespace
 
-TEST_CASE("an access to a consumer's memory waits once for all work in the consumer's queue") {
+TEST_CASE("access to a consumer's memory waits once for all work in the consumer's queue") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
@@ -210,10 +211,10 @@ TEST_CASE("waits for a consumer's queue are tracked per waiting queue") {
     memory.record_consumer(Access::write, consumer.foreign);
     access(memory, Access::read, one.queue);
     one.finish();
-    check_comes_behind(consumer, memory, other);
+    check_write_waits_for_consumer(consumer, memory, other);
 }
 
-TEST_CASE("a consumer's queue is not polled after it releases the memory and finishes") {
+TEST_CASE("consumer's queue is not polled after its release and its work") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
@@ -228,12 +229,12 @@ TEST_CASE("a consumer's queue is not polled after it releases the memory and fin
         return memory.is_ready_for_host(Access::read) && calls().queue_is_idle == questions;
     };
     std::optional<Memory> held = hand_over();
-    SUBCASE("not while the consumer holds it") {
+    SUBCASE("polled while the consumer holds the memory") {
         consumer.finish();
         CHECK(memory.is_ready_for_host(Access::read));
         CHECK_FALSE(is_ready_without_a_question());
     }
-    SUBCASE("not before it is done") {
+    SUBCASE("not polled once the work is done") {
         consumer.submit_unseen([] {});
         held.reset();
         CHECK_FALSE(memory.is_ready_for_host(Access::read));
@@ -241,13 +242,13 @@ TEST_CASE("a consumer's queue is not polled after it releases the memory and fin
         CHECK(memory.is_ready_for_host(Access::read));
         CHECK(is_ready_without_a_question());
     }
-    SUBCASE("nor where the host has waited for it") {
+    SUBCASE("not polled after the host has waited") {
         held.reset();
         consumer.finish();
         memory.wait_for_host(Access::read);
         CHECK(is_ready_without_a_question());
     }
-    SUBCASE("nor if the consumer got it again meanwhile") {
+    SUBCASE("polled if the consumer imports the memory again") {
         held.reset();
         consumer.finish();
         std::optional<Memory> again;
@@ -262,19 +263,19 @@ TEST_CASE("a consumer's queue is not polled after it releases the memory and fin
     }
 }
 
-TEST_CASE("a consumer may continue on its queue after an access there") {
+TEST_CASE("consumer may continue on its queue after an access there") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
-    SUBCASE("who writes") { memory.record_consumer(Access::write, consumer.foreign); }
-    SUBCASE("who reads") { memory.record_consumer(Access::read, consumer.foreign); }
+    SUBCASE("consumer that writes") { memory.record_consumer(Access::write, consumer.foreign); }
+    SUBCASE("consumer that reads") { memory.record_consumer(Access::read, consumer.foreign); }
     access(memory, Access::write, consumer.foreign);
     access(memory, Access::read, consumer.foreign);
     const Event mark = consumer.foreign.record();
-    check_comes_behind(consumer, memory, ours);
+    check_write_waits_for_consumer(consumer, memory, ours);
 }
 
-TEST_CASE("a wait for a consumer's earlier work does not cover its later reads") {
+TEST_CASE("wait for a consumer's earlier work does not cover its later reads") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory read = some_memory(ours.queue), written = some_memory(ours.queue);
@@ -282,10 +283,10 @@ TEST_CASE("a wait for a consumer's earlier work does not cover its later reads")
     written.record_consumer(Access::write, consumer.foreign);
     access(written, Access::write, ours.queue);
     access(read, Access::read, ours.queue);
-    check_comes_behind(consumer, read, ours);
+    check_write_waits_for_consumer(consumer, read, ours);
 }
 
-TEST_CASE("the host waits for a consumer's latest work, even if all was done before") {
+TEST_CASE("host waits for a consumer's latest work, even if all was done before") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
@@ -306,27 +307,27 @@ TEST_CASE("the host waits for a consumer's latest work, even if all was done bef
     later.join();
 }
 
-TEST_CASE("a wait for other memory, or by wait_for, does not cover a consumer's later work") {
+TEST_CASE("wait for other memory, or by wait_for, does not cover a consumer's later work") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
     std::string order;
-    SUBCASE("of a launch that is refused") {
+    SUBCASE("wait of a refused launch") {
         one.record_consumer(Access::write, consumer.foreign);
         other.record_consumer(Access::write, consumer.foreign);
         one.wait_for_conflicts(Access::write, ours.queue);
     }
-    SUBCASE("of an event that was taken before") {
+    SUBCASE("wait for an earlier event") {
         access(one, Access::write, consumer.foreign);
         other.record_consumer(Access::write, consumer.foreign);
         const Event mark = consumer.foreign.record();
         one.wait_for_conflicts(Access::write, ours.queue);
     }
-    SUBCASE("by name") {
+    SUBCASE("wait_for") {
         other.record_consumer(Access::write, consumer.foreign);
         ours.queue.wait_for(consumer.foreign);
     }
-    SUBCASE("by name, of a queue that is given out later") {
+    SUBCASE("wait_for a queue exported later") {
         const HeldQueue theirs;
         other.record_consumer(Access::write, theirs.queue);
         ours.queue.wait_for(theirs.queue);
@@ -344,7 +345,7 @@ TEST_CASE("a wait for other memory, or by wait_for, does not cover a consumer's 
         ours.finish();
         return;
     }
-    check_comes_behind(consumer, other, ours);
+    check_write_waits_for_consumer(consumer, other, ours);
 }
 
 TEST_CASE("queues of idle consumers are dropped eventually") {
@@ -377,7 +378,7 @@ TEST_CASE("completed accesses are dropped without a driver call") {
     CHECK(calls().queue_is_idle == before.queue_is_idle);
 }
 
-TEST_CASE("the host may read once the write is done, and write once the reads are too") {
+TEST_CASE("host may read once the write is done, and write once the reads are too") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     CHECK(memory.is_ready_for_host(Access::write));
@@ -391,7 +392,7 @@ TEST_CASE("the host may read once the write is done, and write once the reads ar
     CHECK(memory.is_ready_for_host(Access::write));
 }
 
-TEST_CASE("the host waits for the write only, or for reads as well") {
+TEST_CASE("host waits for the write only, or for reads as well") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     std::atomic<bool> written{false};
@@ -408,7 +409,7 @@ TEST_CASE("the host waits for the write only, or for reads as well") {
     CHECK(memory.is_ready_for_host(Access::write));
 }
 
-TEST_CASE("an error of the work arrives where the host waits") {
+TEST_CASE("error of the work is raised where the host waits") {
     const HeldQueue queue;
     const Memory memory = some_memory(queue.queue);
     access(memory, Access::write, queue.queue);
@@ -436,7 +437,7 @@ TEST_CASE("concurrent writes are all waited for before the memory is freed") {
     CHECK(!is_allocated(data));
 }
 
-TEST_CASE("an older position noted late does not hide a newer one") {
+TEST_CASE("older position recorded late does not hide a newer one") {
     const HeldQueue queue;
     const Memory memory = some_memory(queue.queue);
     const Queue::Position first = fake::submit(queue.queue);
@@ -451,7 +452,7 @@ TEST_CASE("an older position noted late does not hide a newer one") {
     CHECK(memory.is_ready_for_host(Access::write));
 }
 
-TEST_CASE("a queue that has waited once does not wait again") {
+TEST_CASE("queue waits once for the same access") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     access(memory, Access::write, writer.queue);
@@ -465,7 +466,7 @@ TEST_CASE("a queue that has waited once does not wait again") {
     CHECK(memory.record()->pending_queue == reader.queue.identity()->number);
 }
 
-TEST_CASE("a queue released with its accesses ends outside the ordering's lock") {
+TEST_CASE("queue released with its accesses ends outside the ordering's lock") {
     const Queue next = Queue::create(fake::device());
     const Memory memory = some_memory(next);
     std::future<void> noted;
@@ -492,7 +493,7 @@ TEST_CASE("a queue released with its accesses ends outside the ordering's lock")
     }
 }
 
-TEST_CASE("two views of one memory agree, and a recycled record knows nothing of the last one") {
+TEST_CASE("views share pending accesses, and a recycled record has none") {
     const HeldQueue queue;
     Memory memory = some_memory(queue.queue);
     const Memory view = memory;

@@ -35,7 +35,7 @@ Place host_place(const Queue &queue) { return {queue.context(), queue.device(), 
 
 }  // namespace
 
-TEST_CASE("size classes hold what they are asked to, waste little, and align") {
+TEST_CASE("size classes hold the request, waste little, and are aligned") {
     for (std::size_t bytes = 1; bytes <= size_class::longest; bytes += 1 + bytes / 97) {
         const std::size_t index = size_class::holding(bytes);
         CHECK(size_class::bytes_of(index) >= bytes);
@@ -53,7 +53,7 @@ TEST_CASE("size classes hold what they are asked to, waste little, and align") {
     CHECK(size_class::serving(1, 2 * size_class::page) == size_class::none);
 }
 
-TEST_CASE("small blocks share chunks of the driver's, and come from its cache") {
+TEST_CASE("small blocks share chunks, and are cached") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -69,7 +69,7 @@ TEST_CASE("small blocks share chunks of the driver's, and come from its cache") 
     CHECK(counted.taken().total_count == taken);
 }
 
-TEST_CASE("places do not mix") {
+TEST_CASE("blocks of different places are separate") {
     const CountedPool counted;
     const Queue one = Queue::create(fake::device(0)), other = Queue::create(fake::device(1));
     std::set<void *> seen;
@@ -82,7 +82,7 @@ TEST_CASE("places do not mix") {
         }
 }
 
-TEST_CASE("large blocks come from the shortest piece that is long enough") {
+TEST_CASE("large blocks come from the shortest sufficient piece") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -167,7 +167,7 @@ TEST_CASE("growing requests do not accumulate smaller cached blocks") {
     counted.pool().deallocate(place, longer, {});
 }
 
-TEST_CASE("a queue released with its bound block ends outside the pool's lock") {
+TEST_CASE("queue released with its bound block ends outside the pool's lock") {
     const CountedPool counted;
     const Queue taker = Queue::create(fake::device());
     const Place place{taker.context(), taker.device(), UsmKind::device};
@@ -195,7 +195,7 @@ TEST_CASE("a queue released with its bound block ends outside the pool's lock") 
     }
 }
 
-TEST_CASE("statistics add up") {
+TEST_CASE("statistics are consistent") {
     const CountedPool counted;
     const Queue queue = Queue::create(fake::device());
     const Place place = host_place(queue);
@@ -222,7 +222,7 @@ TEST_CASE("statistics add up") {
     CHECK(counted.taken().current_bytes == 0);
 }
 
-TEST_CASE("the cache respects its limit") {
+TEST_CASE("cache respects its limit") {
     const std::size_t limit = 4 << 20;
     const CountedPool counted(limit);
     const Queue queue = fake::device().default_queue();
@@ -266,7 +266,7 @@ TEST_CASE("one barrier serves many escaped blocks") {
     CHECK(counted.pool().statistics().waiting == 0);
 }
 
-TEST_CASE("a thread's cached blocks are available to all once it ends") {
+TEST_CASE("thread's cached blocks are available to all once it ends") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -277,7 +277,7 @@ TEST_CASE("a thread's cached blocks are available to all once it ends") {
     CHECK(counted.pool().statistics().reserved == 0);
 }
 
-TEST_CASE("a pool may end while threads that used it live on") {
+TEST_CASE("pool may end before the threads that used it") {
     std::atomic<int> stage{0};
     const std::size_t before = allocation_count();
     const Queue queue = fake::device().default_queue();
@@ -302,7 +302,7 @@ TEST_CASE("a pool may end while threads that used it live on") {
     CHECK(allocation_count() == before);
 }
 
-TEST_CASE("threads and pools that end at the same time") {
+TEST_CASE("threads and pools may end at the same time") {
     const std::size_t before = live_pools().size();
     for (int round = 0; round < 200; ++round) {
         auto counted = std::make_unique<CountedPool>();
@@ -333,7 +333,7 @@ TEST_CASE("memory cached for an unreferenced context is freed") {
     CHECK(counted.taken().current_count <= 2);
 }
 
-TEST_CASE("a free block does not keep its context alive after its work") {
+TEST_CASE("free block does not keep its context alive after its work") {
     const CountedPool counted;
     const int contexts = fake::world().alive.contexts;
     const Device device = fake::device();

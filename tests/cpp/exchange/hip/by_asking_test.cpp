@@ -95,7 +95,7 @@ TEST_CASE("DLPack's device type is only a hint: kDLCUDA may be HIP's, and kDLROC
     CHECK(dlpack::device_of(by_dlpack(pinned.data, kDLROCMHost)) == DLDevice{kDLROCMHost, 0});
 }
 
-TEST_CASE("an address belongs to the driver that knows it") {
+TEST_CASE("address belongs to the driver that knows it") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     check_on(by_address(cudas.data), cudas, EP_USM_DEVICE);
@@ -112,7 +112,7 @@ TEST_CASE("memory that both claim is CUDA's by CAI, and the named driver's by DL
     fake::hip_driver.claims_all = false;
 }
 
-TEST_CASE("a pointer that neither knows is refused by both names") {
+TEST_CASE("pointer unknown to both is refused with both names") {
     both();
     alignas(16) float host[16];
     CHECK_REFUSED(ErrorKind::interface, "is unknown to CUDA's driver and to HIP's", by_cai(host));
@@ -120,7 +120,7 @@ TEST_CASE("a pointer that neither knows is refused by both names") {
         CHECK_REFUSED(ErrorKind::exchange, "its driver does not know", by_dlpack(host, named));
 }
 
-TEST_CASE("DLPack asks the other driver even if the named one lacks that device") {
+TEST_CASE("DLPack queries the other driver if the named one lacks the device") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     check_on(by_dlpack(hips.data, kDLCUDA, 7), hips, EP_USM_DEVICE);
@@ -129,7 +129,7 @@ TEST_CASE("DLPack asks the other driver even if the named one lacks that device"
     CHECK_REFUSED(ErrorKind::exchange, "numbered from 0", by_dlpack(hips.data, kDLROCM, 7));
 }
 
-TEST_CASE("a stream belongs to the memory's device, and the default one has a number") {
+TEST_CASE("stream belongs to the memory's device, and the default one has a number") {
     both();
     const fake::Block hips(fake::hip());
     // The legacy default stream, which a producer without a stream uses: the fake has no stream of
@@ -154,7 +154,7 @@ TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("alone");
 
-TEST_CASE("if CUDA lists no device, HIP is asked first") {
+TEST_CASE("HIP is queried first if CUDA lists no device") {
     alone();
     const fake::Block hips(fake::hip());
     const int asked = fake::cuda_driver.asked;
@@ -175,7 +175,7 @@ TEST_SUITE_END();
 
 TEST_SUITE_BEGIN("neither");
 
-TEST_CASE("without devices of either, CAI is refused with the reason") {
+TEST_CASE("CAI without devices is refused with the reason") {
     neither();
     alignas(16) float host[16];
     CHECK_REFUSED(
