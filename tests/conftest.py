@@ -280,7 +280,7 @@ _processes: list[Any] = []
 def pytest_testnodeready(node: Any) -> None:
     _processes.append(node.gateway)
     node.nodemanager.EXIT_TIMEOUT = (
-        60  # seconds; of ten a runtime's end under a sanitizer may take more
+        60  # seconds; a runtime's shutdown under a sanitizer may take more than ten
     )
 
 

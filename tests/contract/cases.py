@@ -80,7 +80,7 @@ _DICTS = {
 
 
 def text_of(value: Any) -> str:
-    """An expression of a value of ``malformed``'s."""
+    """Expression of one of the values of ``malformed``."""
     if isinstance(value, Hostile):
         return "Hostile()"
     if value is MISSING:
@@ -119,7 +119,7 @@ def _index(draw: st.DrawFn, shape: tuple[int, ...]) -> str:
 
 @st.composite
 def _views(draw: st.DrawFn, shape: tuple[int, ...], most: int) -> tuple[list[str], tuple[int, ...]]:
-    """Expressions of views of ``a``, each of the one before, and the shape of the last."""
+    """Expressions of successive views, the first of ``a``, and the shape of the last."""
     twin, texts = np.empty(shape, "V1"), []
     for _ in range(draw(st.integers(0, most))):
         form = draw(st.sampled_from(["index", "index", "index", "transpose", "broadcast"]))
@@ -228,7 +228,7 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     return case
 
 
-# ---------------------------------------------------------------- what NumPy says
+# ---------------------------------------------------------------- expected results
 
 
 def value_of(text: str) -> Any:

@@ -84,7 +84,7 @@ class Protocol:
     name: str  # of asarray(protocol=)
     dtypes: tuple[str, ...] = tuple(TYPESTRS)
     places: tuple[Place, ...] = HOST_ACCESSIBLE  # of what can be exported
-    knows_places: bool = False  # or else everything that comes in is the host's
+    knows_places: bool = False  # otherwise all imports are host memory
     says_read_only: bool = True
 
     def take(self, obj: Any) -> ep.Array:

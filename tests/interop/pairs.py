@@ -336,7 +336,7 @@ def out_at_once(way: Out, place: Place) -> None:
         kind=place.kind,
         queue=ep.Queue(place.selector),
     )
-    way.carry(array)  # what has to be loaded has been
+    way.carry(array)  # everything that must be loaded is loaded
     array.queue.wait()
     done = slow.launch(array)
     seen = way.carry(array)
@@ -406,7 +406,7 @@ def in_producer_first(way: In, place: Place) -> None:
     holds_object = array.owner is obj
     del obj
     gc.collect()
-    others = [way.peer.make(place) for _ in range(8)]  # would take the memory, were it free
+    others = [way.peer.make(place) for _ in range(8)]  # would get the memory if it were free
     junk = [np.full((ROWS, COLUMNS), -1, "int32") for _ in range(8)]
     for other in others:
         assert way.peer.view(other).address != array.data_ptr, "the memory was given away"
@@ -450,7 +450,7 @@ def in_order(way: In, place: Place) -> None:
 
 
 def in_at_once(way: In, place: Place) -> None:
-    way.carry(way.peer.make(place))  # what has to be loaded has been
+    way.carry(way.peer.make(place))  # everything that must be loaded is loaded
     obj = way.peer.make_slowly(place)
     array = way.carry(obj)
     assert not way.peer.is_idle(obj), "the call waited for the peer's kernel"
@@ -482,7 +482,7 @@ def columns(way: Way, place: Place) -> Iterator[tuple[str, Callable[[Any, Place]
     yield "read-only", out_read_only if goes_out else in_read_only
     if place is not HOST:  # the host's work is done when its call returns
         yield "order", out_order if goes_out else in_order
-    if place in SYCL and goes_out:  # what comes in is of dpctl and dpnp, whose tests have it
+    if place in SYCL and goes_out:  # imports are of dpctl and dpnp, whose own tests cover it
         yield "sub-devices", out_sub_devices
     if place in CUDA and way.at_once:
         yield "at once", out_at_once if goes_out else in_at_once

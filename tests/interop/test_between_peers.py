@@ -1,7 +1,8 @@
-"""From every peer to every other through one Array.
+"""Memory of every peer passes to every other peer through one Array.
 
-The address stays the same, and the far end keeps the near end's memory alive. On CUDA, the far end
-reads the result of a kernel of the near end that is still running, without a wait on the host.
+The address stays the same, and the consumer keeps the producer's memory alive. On CUDA, the
+consumer reads the result of a kernel of the producer that is still running, without a wait on the
+host.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def hand_over(way_in: In, way_out: Out, place: Place) -> bool:
         assert way_in.peer.values(source).tobytes()[0] == 77, f"{route}: the write is not seen"
         way_out.peer.write(seen, 0)
     del source, array
-    others = [way_in.peer.make(place) for _ in range(2)]  # would take the memory, were it free
+    others = [way_in.peer.make(place) for _ in range(2)]  # would get the memory if it were free
     expected: Any = way_out.peer.expected(numbers())
     assert way_out.peer.values(seen).tolist() == expected.tolist(), f"{route}: the memory is gone"
     del others
@@ -78,16 +79,21 @@ def hand_over(way_in: In, way_out: Out, place: Place) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("near", "far"),
+    ("producer", "consumer"),
     [
-        pytest.param(near, far, marks=PEERS[near] + PEERS[far], id=f"{near} to {far}")
-        for near, far in itertools.product(PEERS, repeat=2)
+        pytest.param(
+            producer,
+            consumer,
+            marks=PEERS[producer] + PEERS[consumer],
+            id=f"{producer} to {consumer}",
+        )
+        for producer, consumer in itertools.product(PEERS, repeat=2)
     ],
 )
-def test_memory_passes_between_two_peers(near: str, far: str) -> None:
+def test_memory_passes_between_two_peers(producer: str, consumer: str) -> None:
     handed_over = [
         hand_over(way_in, way_out, place)
-        for way_in, way_out in itertools.product(ways(near, In), ways(far, Out))
+        for way_in, way_out in itertools.product(ways(producer, In), ways(consumer, Out))
         for place in way_in.places
         if place in way_out.places and is_here(place)
     ]
@@ -105,7 +111,7 @@ DEVICE = next(place for place in CUDA if place.kind == "device")
 
 
 class HasWaited(AssertionError):
-    """Raised if the far end waits on the host by itself."""
+    """Raised if the consumer waits on the host by itself."""
 
 
 def ordered_ways(peer: str, direction: type[Way]) -> list[Way]:
@@ -128,12 +134,12 @@ def is_refused(way_in: In, way_out: Out) -> bool:
 
 
 def hand_overs() -> Iterator[Any]:
-    for near, far in itertools.product(ON_CUDA, repeat=2):
-        marks = [pytest.mark.cuda, pytest.mark.alone, *PEERS[near], *PEERS[far]]
-        routes = list(itertools.product(ordered_ways(near, In), ordered_ways(far, Out)))
+    for producer, consumer in itertools.product(ON_CUDA, repeat=2):
+        marks = [pytest.mark.cuda, pytest.mark.alone, *PEERS[producer], *PEERS[consumer]]
+        routes = list(itertools.product(ordered_ways(producer, In), ordered_ways(consumer, Out)))
         for way_in, way_out in routes:
-            assert way_in.at_once, f"{near}: {way_in}"
-            assert way_out.at_once, f"{far}: {way_out}"
+            assert way_in.at_once, f"{producer}: {way_in}"
+            assert way_out.at_once, f"{consumer}: {way_out}"
             waits = way_out.cannot.get("at once")
             expected = (
                 [pytest.mark.xfail(reason=waits.reason, raises=HasWaited, strict=True)]
@@ -141,10 +147,13 @@ def hand_overs() -> Iterator[Any]:
                 else []
             )
             yield pytest.param(
-                way_in, way_out, marks=marks + expected, id=f"{near}: {way_in} to {far}: {way_out}"
+                way_in,
+                way_out,
+                marks=marks + expected,
+                id=f"{producer}: {way_in} to {consumer}: {way_out}",
             )
         if not routes:
-            yield pytest.param(None, None, marks=marks, id=f"{near} to {far}")
+            yield pytest.param(None, None, marks=marks, id=f"{producer} to {consumer}")
 
 
 @pytest.mark.parametrize(("way_in", "way_out"), hand_overs())
@@ -158,13 +167,15 @@ def test_second_peer_waits_for_first_on_the_device(way_in: In | None, way_out: O
         with pytest.raises(way_out.cannot["read-only"].how):
             way_out.carry(array)
         return
-    way_out.peer.values(way_out.carry(way_in.carry(first)))  # what has to be loaded has been
+    way_out.peer.values(
+        way_out.carry(way_in.carry(first))
+    )  # everything that must be loaded is loaded
     source = way_in.peer.make_slowly(DEVICE)
     seen = way_out.carry(way_in.carry(source))
     has_waited = way_in.peer.is_idle(source)
     assert way_out.peer.view(seen).address == way_in.peer.view(source).address, "copied"
     assert way_out.peer.values(seen).ravel()[0] == slow.RESULT, (
-        "read before the near end's kernel was done"
+        "read before the producer's kernel was done"
     )
     if has_waited:
-        raise HasWaited("the import or export waited on the host for the near end's kernel")
+        raise HasWaited("the import or export waited on the host for the producer's kernel")

@@ -216,7 +216,7 @@ def test_memory_outlives_the_stream_that_it_was_used_on() -> None:
     gone = weakref.ref(side)
     del side, queue, released
     assert gone() is None
-    others = [peer.stream() for _ in range(8)]  # one of them may well have its handle
+    others = [peer.stream() for _ in range(8)]  # one of them may reuse its handle
     for number, array in enumerate((used, made_for_it, result), start=1):
         ep.fill(array[:1], 7)
         assert np.unique(array.to("host").numpy()).tolist() == [number, 7]

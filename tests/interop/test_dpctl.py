@@ -27,7 +27,7 @@ CLASSES = {
 
 
 class Dpctl(Peer):
-    """Bytes without a shape: dpctl.memory makes of an array the bytes that its elements lie in."""
+    """Bytes without a shape: dpctl.memory wraps the bytes of an array."""
 
     name = "dpctl"
 

@@ -37,7 +37,7 @@ def test_matrix_page_has_a_row_for_each_route(peer: str) -> None:
         pytest.skip(str(absent))
     here = {(way.name, str(place)) for way in ways for place in way.places if place in CUDA}
     there = {(way, place) for library, way, place, *_ in table()[1:] if library == peer}
-    assert there == here, f"print the page anew: {COMMAND}"
+    assert there == here, f"print the page again: {COMMAND}"
 
 
 @pytest.mark.host

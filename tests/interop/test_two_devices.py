@@ -65,7 +65,7 @@ class TestTorch:
         tensor = torch.zeros(12, dtype=torch.int32, device="cuda:1")
         tensor[0].fill_(0)
         ep.asarray(tensor)
-        torch.cuda.synchronize(1)  # what has to be loaded has been
+        torch.cuda.synchronize(1)  # everything that must be loaded is loaded
         with torch.cuda.stream(stream):  # which makes its device the current one
             torch.cuda._sleep(500_000_000)
             tensor[0].fill_(42)

@@ -1,4 +1,4 @@
-"""Effects after the call: errors of work, memory freed while kernels use it, deleters anywhere."""
+"""Effects after the call: errors of work, memory freed while in use, deleters on any thread."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class TestErrors:
         assert statistics.current_bytes == 0
 
 
-# -------------------- memory that goes while a kernel uses it
+# -------------------- memory dropped while a kernel uses it
 
 every_place = pytest.mark.parametrize("place", SYCL, ids=str)
 SOON = 0.05  # seconds; a free that waits takes as long as the kernel

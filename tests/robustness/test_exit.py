@@ -9,7 +9,7 @@ import pytest
 
 from robustness.processes import run
 
-# a machine with much else to do included; a program that waits for something else never ends
+# also on a busy machine; a deadlocked program never ends
 SECONDS = 15
 
 BEGIN = """

@@ -60,7 +60,7 @@ def at_once(*works: Callable[[], Any]) -> list[list[Any]]:
 
 @without_gil
 def test_module_leaves_the_gil_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYTHON_GIL", raising=False)  # by which it is off whatever the module says
+    monkeypatch.delenv("PYTHON_GIL", raising=False)  # it turns the GIL off regardless of the module
     assert run("import sys, entrepot.memory; print(sys._is_gil_enabled())") == "False"
 
 
@@ -88,7 +88,7 @@ class TestCapsules:
 
     @pytest.mark.sycl
     def test_sycl_queue_capsule_is_consumed_once(self) -> None:
-        queues = [ep.Queue("opencl:cpu") for _ in range(12)]  # more than are remembered
+        queues = [ep.Queue("opencl:cpu") for _ in range(12)]  # more than the cache holds
         capsules = [queues[number % 12]._get_capsule() for number in range(ROUNDS)]
         self.serve_one(
             [lambda c=capsule: ep.Queue(c) for capsule in capsules], ep.Queue, ValueError
@@ -159,10 +159,10 @@ def scale(x):
 
 
 def test_kernel_is_counted_while_recompiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Versions of a kernel come and go while its surroundings change."""
+    """Versions of a kernel are made and dropped while its captured values change."""
     end = threading.Event()
 
-    def read_anew() -> None:
+    def recompile() -> None:
         for value in range(ROUNDS):
             monkeypatch.setitem(globals(), "factor", value)
             scale.source("c++", signature="void(int64[::1])", device="host")
@@ -174,7 +174,7 @@ def test_kernel_is_counted_while_recompiled(monkeypatch: pytest.MonkeyPatch) -> 
     counting = threading.Thread(target=count)
     counting.start()
     try:
-        assert at_once(read_anew) == [[None] * THREADS]
+        assert at_once(recompile) == [[None] * THREADS]
     finally:
         end.set()
         counting.join()

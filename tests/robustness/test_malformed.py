@@ -576,7 +576,7 @@ class TestBuffers:
         assert is_right(ep.asarray(Exporter(HOST_MEMORY, ADDRESS)))
 
 
-# ---------------------------------------------------------------- consumers that ask for nonsense
+# ---------------------------------------------------------------- consumers with invalid requests
 
 
 class TestShapes:
@@ -679,7 +679,7 @@ class TestQuestions:
         references_stay(attempt, HOST_MEMORY)
 
 
-# ---------------------------------------------------------------- what refusals cost
+# ---------------------------------------------------------------- leaks of refused imports
 
 
 class Mallinfo(ctypes.Structure):

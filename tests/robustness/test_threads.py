@@ -1,5 +1,7 @@
-"""Eight threads at once, on objects of their own and on shared ones: contents stay right,
-nothing hangs, counts return."""
+"""Eight threads at once, on objects of their own and on shared ones.
+
+Contents stay right, nothing deadlocks, and reference counts return to their values.
+"""
 
 from __future__ import annotations
 

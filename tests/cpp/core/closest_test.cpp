@@ -23,7 +23,7 @@ TEST_CASE("misspelt name has a suggestion") {
 TEST_CASE("distant word has no suggestion, nor has the name itself") {
     const std::vector<std::string> known{"get_global_id", "sqrt", "i", "j"};
     CHECK(closest("barrier", known).empty());
-    CHECK(closest("k", known).empty());  // every other letter would be as near
+    CHECK(closest("k", known).empty());  // any other letter has the same distance
     CHECK(closest("sqrt", known).empty());
     CHECK(closest("", known).empty());
     CHECK(did_you_mean("barrier", known).empty());

@@ -37,7 +37,7 @@ TEST_CASE("interrupted build is reported, other failures are not") {
     CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand",
                   Program("error", fake::device()));
     CHECK(is_interrupted());
-    CHECK_NOTHROW(Program("scale", fake::device()));  // it came too late
+    CHECK_NOTHROW(Program("scale", fake::device()));  // the interrupt came after the build
     CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand",
                   Program("error", fake::device()));
     set_interrupt_check(nullptr);

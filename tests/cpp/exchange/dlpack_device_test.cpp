@@ -104,7 +104,7 @@ TEST_CASE("memory of a non-default context is refused with advice") {
     const Array array = block.array(sub, UsmKind::device);
     CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));
     CHECK_REFUSED(ErrorKind::exchange, "__sycl_usm_array_interface__", to_managed(array));
-    // nothing wrong was remembered
+    // no wrong answer was cached
     CHECK_REFUSED(ErrorKind::exchange, "default context", device_of(array));
 }
 

@@ -190,7 +190,7 @@ TEST_CASE("graph holds the owner of borrowed memory, which a later call releases
     fake::Graph graph = captured.end();
     CHECK_FALSE(is_gone);
     fake::drop(std::move(graph));
-    CHECK_FALSE(is_gone);  // the driver's thread does no more than note it
+    CHECK_FALSE(is_gone);  // the driver's thread only records it
     release_finished();
     CHECK(is_gone);
 }
@@ -217,7 +217,7 @@ TEST_CASE("work submitted before a capture is waited for, or the access is refus
     access(memory, Access::write, stream, [&] { wrote = true; });
     const Event written = stream.record();
     std::uint64_t number = fake::begin_capture(stream);
-    access(memory, Access::write, stream);  // does not take the place of what runs
+    access(memory, Access::write, stream);  // does not replace the pending access
     SUBCASE("event is known") {
         access(memory, Access::read, other, [&] { read = wrote; });
         CHECK_FALSE(is_done(other));
@@ -259,7 +259,7 @@ TEST_CASE("event taken by a beginning capture is not reported as pending work") 
         CHECK(is_refused([&] { static_cast<void>(stream.event_at(position)); }));
     }
     SUBCASE("wait") {
-        fake::submit(stream);  // behind it, or the queue itself would be waited for
+        fake::submit(stream);  // later work, or the wait would be for the whole queue
         CHECK(is_refused([&] { stream.wait_at(position); }));
     }
     SUBCASE("wait by another queue, which would join the graph") {

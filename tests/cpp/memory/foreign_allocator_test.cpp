@@ -167,14 +167,14 @@ TEST_CASE("returned block waits for foreign work in its per-thread stream") {
     on_a_thread([&] {
         fake::make_own(stream.queue);
         void *const lent = allocate_on_stream(bytes, {stream.queue, true});
-        static_cast<void>(stream.queue.record());  // the last that other threads would know
+        static_cast<void>(stream.queue.record());  // the last position that other threads know
         stream.finish();
         fake::hold(stream.queue);
         fake::submit_past_us(stream.queue);
         deallocate_on_stream(lent);
         on_a_thread([&] { CHECK_FALSE(is_given_out(lent, 20)); });
         stream.finish();
-        on_a_thread([&] { CHECK(is_given_out(lent, 60)); });  // more than came back above
+        on_a_thread([&] { CHECK(is_given_out(lent, 60)); });  // more than were returned above
     });
     wait_and_release();
     CHECK(pool.statistics().used == 0);

@@ -94,7 +94,7 @@ TEST_CASE("GIL is released around calls that may block") {
     SUBCASE("poll of a position") {
         const Queue::Position position = fake::submit(busy.queue);
         fake::submit(busy.queue);
-        busy.queue.native();  // from here on it cannot be told by being idle
+        busy.queue.native();  // from now on, an idle queue does not show that it is done
         CHECK(gives_it_up([&] { CHECK_FALSE(busy.queue.is_done(position)); }));
     }
     SUBCASE("lazy event that is recorded") {

@@ -126,8 +126,8 @@ TEST_CASE("memory released during a kernel is reused by the kernel's queue only"
     Memory elsewhere = Memory::allocate(1000, UsmKind::device, other);
     CHECK(elsewhere.data() != data);
     Memory again = Memory::allocate(1000, UsmKind::device, busy.queue);
-    // Reused by the busy queue at once, or not at all, had the other's request moved it. Then
-    // others wait for it.
+    // The other queue's request may have moved the block to another cache. If the busy queue gets
+    // it, other queues wait for the work.
     if (again.data() == data) {
         const int waits = fake::world().calls.event_wait_in_queue;
         again.wait_for_conflicts(Access::read, other);

@@ -164,7 +164,7 @@ struct Trace {
 
 // Counts what costs time in the driver.
 int marks_and_waits() {
-    release_finished();  // what earlier cases have left
+    release_finished();  // entries of earlier test cases
     const fake::Calls &calls = fake::world().calls;
     return calls.event_record + calls.event_wait_in_queue + calls.event_wait + calls.queue_wait +
            calls.queue_is_idle;
@@ -811,9 +811,9 @@ TEST_CASE("operation: ordered with each queue of a consumer") {
     CHECK_FALSE(memory.has_peers());
 }
 
-TEST_CASE("operation: the last sixteen queues of consumers are kept") {
+TEST_CASE("operation: last sixteen queues of consumers are kept") {
     constexpr std::size_t most = 16;
-    wait_and_release();  // what earlier cases have left
+    wait_and_release();  // entries of earlier test cases
     const int alive = fake::world().alive.queues;
     {
         std::vector<std::unique_ptr<fake::Stream>> streams;
@@ -905,7 +905,7 @@ TEST_CASE("release: consumers do not wait for each other") {
     x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
     x.memory.add_consumer_queue(lasting(named), Memory::Consumer::holds_memory);
     named.submit();
-    CHECK_FALSE(x.is_released_now());  // nothing but the host can wait
+    CHECK_FALSE(x.is_released_now());  // only the host can wait
     Trace trace;
     of_library.submit(trace('c'));
     of_library.finish();

@@ -143,7 +143,7 @@ TEST_CASE("Queue::wait_for counts for later accesses") {
     const int waits = calls().event_wait_in_queue;
     access(memory, Access::read, reader.queue, [&] { order += 'r'; });
     CHECK(calls().event_wait_in_queue == waits);
-    // behind the read, and later than what was waited for
+    // after the read and the position that was waited for
     access(memory, Access::write, writer.queue, [&] { order += 'w'; });
     access(memory, Access::read, reader.queue, [&] { order += 'r'; });
     CHECK(calls().event_wait_in_queue == waits + 2);
@@ -338,7 +338,7 @@ TEST_CASE("wait for other memory, or by wait_for, does not cover a consumer's la
         }
         access(other, Access::write, ours.queue, [&] { order += 'o'; });
         ours.finish();
-        fake::step(theirs.queue);  // the mark of wait_for
+        fake::step(theirs.queue);  // the event of wait_for
         CHECK(order == "");
         theirs.finish();
         CHECK(order == "co");

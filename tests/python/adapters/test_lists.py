@@ -1,4 +1,4 @@
-"""ListOf… and PointerTo…: C arrays from lists, range checks, pinned objects, reading back."""
+"""ListOf… and PointerTo…: C arrays from lists, range checks, owned objects, reading elements."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tensors import Versioned, content
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
-class Lender:
+class OwnedMemory:
     """Memory in a place, and a deleter of it that records each call's address and thread."""
 
     def __init__(self, place: Place = HOST, count: int = 16) -> None:
@@ -44,7 +44,7 @@ class Lender:
     def addresses(self) -> list[int]:
         return [address for address, _ in self.calls]
 
-    def lend(self, **options: Any) -> ep.Array:
+    def imported(self, **options: Any) -> ep.Array:
         return ep.from_address(
             self.address, self.block.size, "float32", **{"deleter": self, **options}
         )
@@ -66,16 +66,16 @@ def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return reported
 
 
-# ---------------------------------------------------------------- what is there
+# ---------------------------------------------------------------- place
 
 
 class TestPlace:
     @every_place
     def test_driver_determines_place(self, place: Place) -> None:
-        lender = Lender(place)
-        array = lender.lend()
+        owned = OwnedMemory(place)
+        array = owned.imported()
         assert (array.data_ptr, array.shape, array.strides, str(array.dtype)) == (
-            lender.address,
+            owned.address,
             (16,),
             (1,),
             "float32",
@@ -83,35 +83,35 @@ class TestPlace:
         if (
             place.device.backend == "hip" and array.device.backend == "cuda"
         ):  # HIP over CUDA: both drivers know it
-            array = lender.lend(device=place.device)
+            array = owned.imported(device=place.device)
         assert (array.device, array.kind, array.context) == (
             place.device,
-            lender.block.kind,
-            lender.block.context,
+            owned.block.kind,
+            owned.block.context,
         )
         assert not array.read_only
         ep.fill(array, 7).wait()
-        assert elements(lender.block) == [7] * 16
+        assert elements(owned.block) == [7] * 16
 
     @every_place
     def test_named_device_is_accepted(self, place: Place) -> None:
-        lender = Lender(place)
+        owned = OwnedMemory(place)
         for named in (
             {"device": place.selector},
             {"device": place.device},
             {"queue": ep.Queue(place.device)},
         ):
-            array = lender.lend(**named)
-            assert (array.device, array.kind) == (place.device, lender.block.kind)
+            array = owned.imported(**named)
+            assert (array.device, array.kind) == (place.device, owned.block.kind)
             assert "queue" not in named or array.queue == named["queue"]
 
     @every_host_accessible_place
     def test_host_device_is_accepted_for_host_memory(self, place: Place) -> None:
-        lender = Lender(place)
-        array = lender.lend(device="host")
+        owned = OwnedMemory(place)
+        array = owned.imported(device="host")
         assert (str(array.device), array.kind) == ("host", "host")
         memoryview(array)[3] = 5
-        assert elements(lender.block)[3] == 5
+        assert elements(owned.block)[3] == 5
 
     def test_strides_shape_and_flags(self) -> None:
         data = (ctypes.c_int16 * 12)(*range(12))
@@ -279,44 +279,44 @@ class TestRefused:
 
 @pytest.mark.sycl
 class TestWrongPlace:
-    def refused(self, words: str, lender: Lender, **options: Any) -> None:
+    def refused(self, words: str, owned: OwnedMemory, **options: Any) -> None:
         with pytest.raises(ep.ExchangeError, match=words):
-            lender.lend(**options)
+            owned.imported(**options)
         gc.collect()
-        assert lender.calls == []
+        assert owned.calls == []
 
     def test_device_memory_is_refused_on_host(self) -> None:
         self.refused(
             "is device memory of opencl:cpu.*memory of host was asked for",
-            Lender(SYCL[1]),
+            OwnedMemory(SYCL[1]),
             device="host",
         )
 
     def test_host_memory_is_refused_on_device(self) -> None:
-        lender = Lender()
+        owned = OwnedMemory()
         address = (ctypes.c_float * 64)()
-        lender.address = ctypes.addressof(address)
+        owned.address = ctypes.addressof(address)
         self.refused(
             "unknown in the default context of opencl:cpu.*ordinary host memory",
-            lender,
+            owned,
             device="opencl:cpu",
         )
 
     def test_memory_of_another_device_is_refused(self) -> None:
         (part, *_) = ep.device("opencl:cpu").sub_devices(equally=1)
         words = "is shared memory of opencl:cpu:0, in the default context.*memory of opencl:cpu:0/"
-        self.refused(words, Lender(SYCL[2]), device=part)
-        self.refused(words, Lender(SYCL[2]), queue=ep.Queue(part))
+        self.refused(words, OwnedMemory(SYCL[2]), device=part)
+        self.refused(words, OwnedMemory(SYCL[2]), queue=ep.Queue(part))
 
     def test_allocation_that_is_too_small_is_refused(self) -> None:
-        lender = Lender()
+        owned = OwnedMemory()
         with ep.memory.use_resource(ep.memory.direct()):
             block = ep.memory.MemoryUSMShared(64)
         with pytest.raises(
             ep.ExchangeError, match=r"need the 1048576 bytes.*the allocation there has"
         ):
-            ep.from_address(block._pointer, 1 << 18, "float32", deleter=lender)
-        assert lender.calls == []
+            ep.from_address(block._pointer, 1 << 18, "float32", deleter=owned)
+        assert owned.calls == []
 
 
 # ---------------------------------------------------------------- release
@@ -335,8 +335,8 @@ def drop_without_the_gil(array: ep.Array) -> None:
 class TestDeleter:
     @every_place
     def test_deleter_is_called_once_after_the_last_view_and_export(self, place: Place) -> None:
-        lender = Lender(place)
-        array = lender.lend()
+        owned = OwnedMemory(place)
+        array = owned.imported()
         view = array[3:][::2]
         copied = ep.asarray(array)
         capsule = (
@@ -345,18 +345,18 @@ class TestDeleter:
             else array.__dlpack__()
         )
         del array
-        assert lender.calls == []
+        assert owned.calls == []
         del view
-        assert lender.calls == []
+        assert owned.calls == []
         del copied
-        assert lender.calls == []
+        assert owned.calls == []
         del capsule
-        assert lender.addresses == [lender.address]
+        assert owned.addresses == [owned.address]
         gc.collect()
-        assert len(lender.calls) == 1
+        assert len(owned.calls) == 1
 
     def test_deleter_is_not_the_owner(self) -> None:
-        array = Lender().lend()
+        array = OwnedMemory().imported()
         assert array.owner is None
 
     def test_owner_is_kept_alive(self) -> None:
@@ -454,17 +454,15 @@ class TestDeleter:
         ep.from_address(ADDRESS, 4, "float32", deleter=another)
         assert calls == [ADDRESS] * 1000
 
-    @pytest.mark.parametrize(
-        "wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"]
-    )
+    @pytest.mark.parametrize("wrap", [lambda owned: owned, CALLBACK], ids=["callable", "CFUNCTYPE"])
     def test_deleter_runs_in_a_thread_with_the_gil(self, wrap: Callable[[Any], Any]) -> None:
-        lender = Lender()
-        drop_without_the_gil(lender.lend(deleter=wrap(lender)))
-        assert settles(lambda: lender.calls, [(lender.address, threading.get_ident())])
+        owned = OwnedMemory()
+        drop_without_the_gil(owned.imported(deleter=wrap(owned)))
+        assert settles(lambda: owned.calls, [(owned.address, threading.get_ident())])
 
     def test_deleters_from_many_threads_run_once(self) -> None:
-        lenders = [Lender() for _ in range(400)]
-        arrays = [lender.lend() for lender in lenders]
+        blocks = [OwnedMemory() for _ in range(400)]
+        arrays = [owned.imported() for owned in blocks]
 
         def work(part: list[ep.Array]) -> None:
             while part:
@@ -478,8 +476,8 @@ class TestDeleter:
         for thread in threads:
             thread.join()
         assert settles(
-            lambda: [lender.addresses for lender in lenders],
-            [[lender.address] for lender in lenders],
+            lambda: [owned.addresses for owned in blocks],
+            [[owned.address] for owned in blocks],
         )
 
     def test_owner_in_cycle_is_collected(self) -> None:
@@ -495,13 +493,13 @@ class TestDeleter:
         assert gone() is None
 
     def test_array_in_a_cycle_is_released(self) -> None:
-        lender = Lender()
-        ring: list[Any] = [lender.lend()]
+        owned = OwnedMemory()
+        ring: list[Any] = [owned.imported()]
         ring.append(ring)
         del ring
-        assert lender.calls == []
+        assert owned.calls == []
         gc.collect()
-        assert lender.addresses == [lender.address]
+        assert owned.addresses == [owned.address]
 
     def test_deleter_that_refers_to_the_array_leaks_it(self) -> None:
         """Like weakref.finalize. The collector would clear the function before it is called."""
@@ -509,14 +507,14 @@ class TestDeleter:
         class Ring:
             array: ep.Array | None
 
-        lender, ring = Lender(), Ring()
-        ring.array = lender.lend(deleter=lambda address, ring=ring: lender(address))
+        owned, ring = OwnedMemory(), Ring()
+        ring.array = owned.imported(deleter=lambda address, ring=ring: owned(address))
         there = weakref.ref(ring)
         del ring
         gc.collect()
-        assert lender.calls == []
+        assert owned.calls == []
         there().array = None
-        assert lender.addresses == [lender.address]
+        assert owned.addresses == [owned.address]
         gc.collect()
         assert there() is None
 
@@ -557,41 +555,39 @@ class TestDeleter:
 @pytest.mark.alone
 class TestWork:
     @pytest.mark.parametrize("place", SYCL, ids=str)
-    @pytest.mark.parametrize(
-        "wrap", [lambda lender: lender, CALLBACK], ids=["callable", "CFUNCTYPE"]
-    )
+    @pytest.mark.parametrize("wrap", [lambda owned: owned, CALLBACK], ids=["callable", "CFUNCTYPE"])
     def test_deleter_is_called_after_the_kernel(
         self, place: Place, wrap: Callable[[Any], Any]
     ) -> None:
-        lender = Lender(place)
-        array = lender.lend(deleter=wrap(lender))
+        owned = OwnedMemory(place)
+        array = owned.imported(deleter=wrap(owned))
         done = launch("slow", array, seconds=1, queue=ep.Queue(place.device))
         del array
         assert not done.done, "the release has waited"
-        assert lender.calls == []
+        assert owned.calls == []
         done.wait()
-        assert settles(lambda: lender.addresses, [lender.address])
+        assert settles(lambda: owned.addresses, [owned.address])
 
     def test_deleter_waits_for_device_work_on_host_memory(self) -> None:
-        lender = Lender()
-        array = lender.lend()
+        owned = OwnedMemory()
+        array = owned.imported()
         done = launch("slow", array, seconds=1, queue=ep.Queue("opencl:cpu"))
         del array
         assert not done.done
-        assert lender.calls == []
+        assert owned.calls == []
         done.wait()
-        assert settles(lambda: lender.addresses, [lender.address])
+        assert settles(lambda: owned.addresses, [owned.address])
 
     def test_pending_work_of_the_queue_delays_the_deleter(self) -> None:
         queue = ep.Queue("opencl:cpu")
-        lender, other = Lender(SYCL[2]), SYCL[2].empty(16, "int32")
+        owned, other = OwnedMemory(SYCL[2]), SYCL[2].empty(16, "int32")
         done = launch("slow", other, seconds=1, queue=queue)
-        array = lender.lend(queue=queue)
+        array = owned.imported(queue=queue)
         del array
         assert not done.done
-        assert lender.calls == [], "for all we know the kernel writes there"
+        assert owned.calls == [], "for all we know the kernel writes there"
         done.wait()
-        assert settles(lambda: lender.addresses, [lender.address])
+        assert settles(lambda: owned.addresses, [owned.address])
 
 
 # ---------------------------------------------------------------- for extensions

@@ -139,7 +139,7 @@ class TestOrder:
         assert data.numpy()[0] == 42
 
     def test_event_is_done_when_its_kernel_is(self, program) -> None:
-        """Though it is recorded late, just before the next work."""
+        """Also if its event is recorded late, just before the next work."""
         data = ep.zeros(2, "int32", device="opencl:cpu")
         slow = program.kernel("slow")[1]
         for again in (

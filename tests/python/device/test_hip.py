@@ -1,4 +1,4 @@
-"""HIP devices: memory, copies, programs and the protocols, from a first use to the numbers that
+"""HIP devices: memory, copies, programs and the protocols, from a first use to the results that
 come out.
 
 On a machine with an NVIDIA GPU, ENTREPOT_HIP_LIBRARY names the library of ``tests/hip_over_cuda``.

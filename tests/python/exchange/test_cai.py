@@ -214,7 +214,7 @@ class TestOrder:
         assert values(copied)[0][0] == cuda_kernels.RESULT
         ep.empty(1, "uint8", device="cuda:0")  # releases what is finished
         assert gone() is None
-        others = [Stream() for _ in range(8)]  # one of them may well have its handle
+        others = [Stream() for _ in range(8)]  # one of them may reuse its handle
         ep.fill(copied, 1)
         ep.fill(memory, 1)
         assert values(copied) == values(memory) == [[1] * 3] * 4

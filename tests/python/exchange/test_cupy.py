@@ -36,7 +36,7 @@ def test_namesake_of_cupys_class_is_imported_by_protocol() -> None:
 
 
 def test_stream_attribute_of_another_signature_is_not_called() -> None:
-    """In a process of its own, without an earlier comparison."""
+    """In a separate process, without an earlier comparison."""
     run("""
         import ctypes, sys, types
         import entrepot as ep
@@ -75,7 +75,7 @@ class TestArrays:
         """)
 
     def test_other_ndarray_class_keeps_the_fast_path(self) -> None:
-        """In a process of its own, where it is the first import."""
+        """In a separate process, where it is the first import."""
         run("""
             import cupy
             import entrepot as ep

@@ -544,7 +544,7 @@ class TestExport:
                 view = take(array.__dlpack__())
                 assert view.shape == (2, 3)
                 if len(capsules) > 50:
-                    capsules.clear()  # given back by whichever thread is here
+                    capsules.clear()  # released by either thread
 
         threads = [threading.Thread(target=work) for _ in range(8)]
         for thread in threads:

@@ -278,7 +278,7 @@ def test_group_comment_is_not_a_docstring(goods):
 def test_generated_lines_fit_120_columns(folder, suffix):
     text = (folder / f"goods.{suffix}").read_text()
     assert max(map(len, text.splitlines())) <= 120
-    compile(text, suffix, "exec")  # it is broken where Python lets it be
+    compile(text, suffix, "exec")  # the line breaks are valid Python
 
 
 def test_parameters_without_a_rule_are_reported(folder):

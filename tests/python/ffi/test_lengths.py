@@ -107,7 +107,7 @@ class TestCounts:
             sample.all_doors(doors, count)
         with pytest.raises(ValueError, match="has 2 elements, and 'count' says 3"):
             sample.all_doors(bytearray(16), (ctypes.c_uint64 * 1)(3))
-        assert sample.all_doors(None, [0]) == 0  # what C writes may not be wanted
+        assert sample.all_doors(None, [0]) == 0  # the output is optional
 
     def test_refusal_function_rejects_arguments(self):
         assert sample.total_length([b"quiet"], 1) == 5

@@ -1,4 +1,4 @@
-"""Libraries: search, errors that list the attempts, lazy loading; and a real library to the end."""
+"""Libraries: search, errors that list the attempts, lazy loading; and a complete use of zlib."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
             if wanted != "slow":
                 return declared(wanted)
             begun.set()
-            second.join(0.2)  # it waits for what is made here
+            second.join(0.2)  # it waits for the declaration that this thread makes
             assert not seen
             return c_int
 

@@ -86,7 +86,7 @@ def test_record_offsets_match_c(library, tmp_path):
         record, c_name = getattr(module, each["name"]), each.get("c_name")
         if not c_name or (
             c_name.split()[-1] != each["name"]
-        ):  # nested ones are reached from where they stand
+        ):  # nested records are checked within their parents
             continue
         lines.append(f'printf("{c_name} %zu %zu\\n", sizeof({c_name}), _Alignof({c_name}));')
         expected.append(f"{c_name} {record.c_sizeof()} {each['alignment']}")

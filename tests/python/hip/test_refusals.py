@@ -1,4 +1,4 @@
-"""Calls that would crash in AMD's library are refused: asked, found, and what to do."""
+"""Calls that would crash in AMD's library are refused: the request, the problem, and the remedy."""
 
 from __future__ import annotations
 

@@ -628,7 +628,7 @@ def wraps(out, x):
     out[i, 0] = v + x[0]
     out[i, 1] = v - x[1]
     out[i, 2] = v * 3
-    out[i, 3] = -v // 2  # a compiler that thinks that nothing wraps negates behind the division
+    out[i, 3] = -v // 2  # a compiler that assumes no wrapping negates after the division
     out[i, 4] = v * 2 // 2
     out[i, 5] = (v << 1) // 2
     out[i, 6] = v + 1 > v

@@ -85,7 +85,7 @@ def check_in_local_memory(backend, name: str) -> None:
         ]
         found = sorted(
             zip(mine[0].tolist(), part.tolist(), strict=True)
-        )  # one after the other, what was added so far
+        )  # the partial sums, in the order of the additions
         assert [old for old, _ in found] == [
             50 + sum(each for _, each in found[:k]) for k in range(GROUP)
         ]

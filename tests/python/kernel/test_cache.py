@@ -26,7 +26,7 @@ def times_factor(a):
 
 
 @every_compiler
-def test_changed_global_is_compiled_anew(backend, monkeypatch):
+def test_changed_global_is_recompiled(backend, monkeypatch):
     """Rule 7: captured values are part of the key."""
     assert backend.run(times_factor, 3, None, np.ones(3, "i4"))[0].tolist() == [2, 2, 2]
     monkeypatch.setitem(globals(), "factor", 5)

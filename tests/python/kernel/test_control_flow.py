@@ -84,7 +84,7 @@ def test_ranges(backend):
 def changes_the_variable(out):
     for k in range(4):
         out[k] = k
-        k = 100  # the loop goes on with the next of the range, as Python's does
+        k = 100  # the loop continues with the next number of the range, as in Python
 
 
 @every_backend
@@ -363,7 +363,7 @@ def test_sum_has_the_order_of_its_loop(rounds, more):
     spans = np.array([(3 * i, 3 * i + rounds + more * i) for i in range(11)])
     for _ in range(
         2
-    ):  # shared out one by one, and then all in one call, as they are known to be quick
+    ):  # distributed one by one, then in one call, because they are known to be quick
         sums, *_ = HOST.run(sums_of_spans, 11, None, np.full(11, -1, "f4"), x, spans)
         assert sums.tolist() == [
             np.cumsum(x[a:b], dtype="f4")[-1] if b > a else 0 for a, b in spans

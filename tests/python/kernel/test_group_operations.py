@@ -406,7 +406,7 @@ def of_the_sub_group_before_the_group(of_x, of_y, ids, x, y):
 @pytest.mark.parametrize("of_the_group", ["int8", "int16", "int32", "int64"])
 @pytest.mark.parametrize("of_the_sub_group", ["int8", "int16", "int32", "int64"])
 def test_consecutive_operations_of_other_element_sizes(backend, of_the_sub_group, of_the_group):
-    """A sub-group ahead of the others must not overwrite what they still have to read."""
+    """A sub-group ahead of the others must not overwrite values that they have not read."""
     shape, local = (512,), (256,)
     x, y = values(of_the_sub_group, 512), values(of_the_group, 512)[::-1].copy()
     of_x, of_y, ids, *_ = backend.run(
@@ -455,7 +455,7 @@ def broadcasts_out_of_range(out, ids, x, n):
 @every_compiled_dialect
 @pytest.mark.parametrize("name", ["int16", "int32"])
 def test_broadcast_out_of_range_gives_the_first_value(backend, name):
-    """Returns the first one's value, without a read outside of the group's memory."""
+    """Returns the first work-item's value, without a read outside of the group's memory."""
     for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
         x = np.arange(1, 1 + np.prod(shape)).astype(name)
         out, ids, *_ = backend.run(

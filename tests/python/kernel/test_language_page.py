@@ -1,6 +1,6 @@
 """docs/kernels/language.md lists the functions of the compiler's table, and no others.
 
-``ENTREPOT_UPDATE_GOLDEN=1`` writes the list anew.
+``ENTREPOT_UPDATE_GOLDEN=1`` rewrites the list.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_language_page_lists_the_functions():
     if os.environ.get("ENTREPOT_UPDATE_GOLDEN"):
         PAGE.write_text(f"{before}{begin}{comment}\n{table()}{end}{after}", encoding="utf-8")
     else:
-        assert listed == table(), "write it anew with ENTREPOT_UPDATE_GOLDEN=1"
+        assert listed == table(), "rewrite it with ENTREPOT_UPDATE_GOLDEN=1"
 
 
 def test_table_has_known_functions():

@@ -214,7 +214,7 @@ def test_arrays_on_two_devices_are_refused_after_other_launches():
         with pytest.raises(ep.KernelError, match="compute follows data"):
             fresh[8](first, elsewhere, 1.0)
         fresh[8](first, second, 1.0).wait()
-    fresh[8](first, elsewhere, 1.0, queue=here).wait()  # where it is said
+    fresh[8](first, elsewhere, 1.0, queue=here).wait()  # where the option is given
     with pytest.raises(ep.KernelError, match="compute follows data"):
         fresh[8](first, elsewhere, 1.0)
     assert first.copy_to_host().numpy().tolist() == [1] * 8

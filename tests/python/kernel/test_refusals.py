@@ -1,8 +1,8 @@
 """Refused programs, each with its exact message: refused/NAME.py, and the message in
 refused/NAME.txt.
 
-``ENTREPOT_UPDATE_GOLDEN=1`` writes the messages anew; read the difference before it is
-committed.
+``ENTREPOT_UPDATE_GOLDEN=1`` rewrites the messages. Review the difference before you
+commit it.
 """
 
 from __future__ import annotations

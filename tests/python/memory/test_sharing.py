@@ -313,7 +313,7 @@ def shm() -> set[str]:
 
 @pytest.mark.host
 class TestCrashes:
-    # it measures what the whole machine has in use, where other programs come and go too
+    # measures the whole machine, which runs other programs as well
     @pytest.mark.alone
     def test_killed_owner_leaks_nothing(self) -> None:
         half = shared_memory() + (1 << 27)
@@ -795,7 +795,7 @@ class TestCuda:
         assert watcher.run("_ = free()") - with_array > nbytes * 0.9
         watcher.end()
 
-    @pytest.mark.alone  # it measures what the whole device has in use
+    @pytest.mark.alone  # measures the whole device, which other programs use as well
     @pytest.mark.parametrize("device", [CUDA, SECOND])
     def test_killed_owner_leaks_no_device_memory(self, device: str) -> None:
         nbytes = 1 << 30

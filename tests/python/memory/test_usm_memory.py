@@ -725,7 +725,7 @@ class TestOrder:
             gc.collect()
         assert gone() is None, "it must be released once the kernel is done"
 
-    # a block of device memory may be given again at once, to work behind the kernel
+    # a block of device memory may be reused at once by work ordered after the kernel
     @host_accessible
     def test_memory_is_freed_after_the_kernel(
         self, cls: type[Memory], slow: Callable[[Memory], ep.Event]
