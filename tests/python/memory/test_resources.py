@@ -268,7 +268,7 @@ class TestTrack:
         )
         assert "in make_an_array" in live.stack
         assert __file__ in live.stack
-        assert live.stack.index("in test_every_live") < live.stack.index("in make_an_array"), (
+        assert live.stack.index("in test_track_keeps") < live.stack.index("in make_an_array"), (
             "the most recent call comes last"
         )
         assert "1 allocation, of 100 bytes" in track.report()
