@@ -1,15 +1,11 @@
 #!/usr/bin/env python3
 """Checks the English of comments, docstrings, messages, test names and Markdown.
 
-    tools/check_prose.py              all tracked files, against tools/prose_allowed.txt
-    tools/check_prose.py FILE...      these files, with each finding
-    tools/check_prose.py --update     lower the numbers of tools/prose_allowed.txt
+    tools/check_prose.py              all tracked files
+    tools/check_prose.py FILE...      these files
 
 It flags words that are not the field's standard terms, fragments, sentences of more than 25 words,
-and names of tests that are long, contain such words or begin without a subject.
-
-The list of allowed findings has a number for each file, which only shrinks. More findings are an
-error. Fewer ask for ``--update``, which never raises a number.
+and names of tests that are long or do not begin with their subject.
 """
 
 from __future__ import annotations
@@ -26,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ALLOWED = ROOT / "tools/prose_allowed.txt"
 
 LONGEST_SENTENCE = 25  # words
 LONGEST_TEST_NAME = 60  # characters
@@ -259,9 +254,6 @@ def findings_of(path: Path) -> tuple[list[Finding], int]:
     return sorted(found, key=lambda each: each.line), words
 
 
-# ------------------------------------------------------------------ the list of allowed findings
-
-
 def tracked() -> list[Path]:
     names = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
@@ -273,76 +265,23 @@ def tracked() -> list[Path]:
     ]
 
 
-def read_allowed() -> dict[str, int]:
-    if not ALLOWED.exists():
-        return {}
-    lines = (
-        line.split()
-        for line in ALLOWED.read_text().splitlines()
-        if line and not line.startswith("#")
-    )
-    return {name: int(number) for number, name in lines}
-
-
-def write_allowed(allowed: dict[str, int]) -> None:
-    head = (
-        "# Findings of tools/check_prose.py that each file may still have. "
-        "The numbers only shrink.\n"
-    )
-    ALLOWED.write_text(
-        head + "".join(f"{number} {name}\n" for name, number in sorted(allowed.items()) if number)
-    )
-
-
-def check_all(update: bool) -> int:
-    allowed = read_allowed()
-    is_first = not ALLOWED.exists()
+def main(arguments: list[str] | None = None) -> int:
+    assert __doc__
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     total = flagged = words = 0
-    wrong: list[str] = []
-    now: dict[str, int] = {}
-    for path in tracked():
-        name = path.relative_to(ROOT).as_posix()
+    for path in parser.parse_args(arguments).files or tracked():
         found, read = findings_of(path)
         words += read
         total += len(found)
         flagged += sum(each.is_word for each in found)
-        now[name] = len(found) if is_first else min(len(found), allowed.get(name, 0))
-        if len(found) > allowed.get(name, 0) and not (is_first and update):
-            wrong.append(
-                f"{name}: {len(found)} findings, {allowed.get(name, 0)} are allowed: "
-                f"tools/check_prose.py {name}"
-            )
-        elif len(found) < allowed.get(name, 0) and not update:
-            wrong.append(
-                f"{name}: {len(found)} findings, {allowed.get(name, 0)} are allowed: "
-                "tools/check_prose.py --update"
-            )
-    if update:
-        write_allowed(now)
-    print(*wrong, sep="\n", end="\n" if wrong else "")
+        for finding in found:
+            print(f"{path}:{finding.line}: {finding.what}")
     print(
         f"{total} findings in {words} words; {flagged / max(words, 1) * 10_000:.1f} flagged words "
         "in 10,000"
     )
-    return 1 if wrong else 0
-
-
-def main() -> int:
-    assert __doc__
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
-    parser.add_argument(
-        "--update", action="store_true", help="lower the allowed numbers to what was found"
-    )
-    given = parser.parse_args()
-    if not given.files:
-        return check_all(given.update)
-    count = 0
-    for path in given.files:
-        for finding in findings_of(path)[0]:
-            print(f"{path}:{finding.line}: {finding.what}")
-            count += 1
-    return 1 if count else 0
+    return 1 if total else 0
 
 
 if __name__ == "__main__":

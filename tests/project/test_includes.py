@@ -204,7 +204,7 @@ def test_folders_of_the_bindings_form_no_circle():
         assert set(others) <= set(folders[: folders.index(folder)]), folder
 
 
-def test_every_include_points_down():
+def test_include_points_to_lower_folder():
     assert sources(ROOT), "the test must see the sources, or it can see nothing wrong in them"
     assert refusals(ROOT) == []
 
@@ -254,7 +254,7 @@ def test_every_include_points_down():
         ("python/bind/utils/strings.cpp", "string"),
     ],
 )
-def test_a_wrong_include_is_refused(path, include):
+def test_include_of_higher_folder_is_refused(path, include):
     assert refusal(path, include)
 
 
@@ -289,7 +289,7 @@ def test_allowed_include_passes(path, include):
     assert refusal(path, include) is None
 
 
-def test_a_wrong_include_is_found_in_a_tree(tmp_path):
+def test_include_of_higher_folder_is_found_in_tree(tmp_path):
     bad = tmp_path / "src" / "memory" / "pool.cpp"
     bad.parent.mkdir(parents=True)
     bad.write_text("// The pool.\n#include <vector>\n  #  include <Python.h>\n")
