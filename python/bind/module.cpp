@@ -2,6 +2,7 @@
 #include "array/methods.hpp"
 #include "exchange/routes.hpp"
 #include "init.hpp"
+#include "support/call_errors.hpp"
 #include "support/errors.hpp"
 #include "support/gil.hpp"
 #include "support/interned.hpp"
@@ -118,4 +119,6 @@ NB_MODULE(_core, m) {
     init_usm_memory(m);
     init_adapters(m);
     init_ffi(m);
+    if (!shorten_call_errors(m.ptr()))
+        nb::raise_python_error();
 }

@@ -117,7 +117,8 @@ PyObject *repr(PyObject *self) {
 
 // The view keeps the object and its memory alive until the consumer releases the view.
 int lend_buffer(PyObject *self, Py_buffer *view, int flags) {
-    view->obj = nullptr;  // required by PEP 3118 if the request is refused
+    if (view)
+        view->obj = nullptr;  // required by PEP 3118 if the request is refused
     return guarded([&] {
         const UsmMemory &memory = usm_memory_of(self);
         give_host_its_turn(bytes_of(memory));
