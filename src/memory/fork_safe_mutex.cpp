@@ -9,7 +9,7 @@
 namespace entrepot {
 namespace {
 
-struct Registry {
+struct Mutexes {
     std::mutex mutex;
     // guarded by mutex; as std::mutex, because HeldMutexes has room for a few
     std::vector<std::mutex *> all;
@@ -19,38 +19,38 @@ void lock_all() noexcept;
 void unlock_all() noexcept;
 
 // Never destroyed: threads may release memory until the process exits.
-Registry &registry() {
-    static Registry *const made = [] {
+Mutexes &mutexes() {
+    static Mutexes *const made = [] {
         fork_guard::hold_over_fork({lock_all, unlock_all});
-        return new Registry;
+        return new Mutexes;
     }();
     return *made;
 }
 
 void lock_all() noexcept {
-    registry().mutex.lock();
-    for (std::mutex *mutex : registry().all)
+    mutexes().mutex.lock();
+    for (std::mutex *mutex : mutexes().all)
         mutex->lock();
 }
 
 void unlock_all() noexcept {
-    for (auto mutex = registry().all.rbegin(); mutex != registry().all.rend(); ++mutex)
+    for (auto mutex = mutexes().all.rbegin(); mutex != mutexes().all.rend(); ++mutex)
         (*mutex)->unlock();
-    registry().mutex.unlock();
+    mutexes().mutex.unlock();
 }
 
 }  // namespace
 
 ForkSafeMutex::ForkSafeMutex() {
-    ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // a fork locks the registry first, then all in it
-    const std::lock_guard lock(registry().mutex);
-    registry().all.push_back(this);
+    ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // a fork locks the list first, then all in it
+    const std::lock_guard lock(mutexes().mutex);
+    mutexes().all.push_back(this);
 }
 
 ForkSafeMutex::~ForkSafeMutex() {
     ENTREPOT_ASSERT(!held() && !HeldMutexes::has_leaf());
-    const std::lock_guard lock(registry().mutex);
-    std::erase(registry().all, this);
+    const std::lock_guard lock(mutexes().mutex);
+    std::erase(mutexes().all, this);
 }
 
 }  // namespace entrepot
