@@ -154,8 +154,7 @@ std::uintptr_t ask_current_stream(StreamFunction function) {
     return stream == 0 ? legacy_stream : static_cast<std::uintptr_t>(stream);
 }
 
-// ------------------------------------------------------------------ whether they mean what we
-// think
+// ---------------------------------------------------- meaning of the attributes
 
 enum class Trust { unknown, proved, refuted };
 std::atomic<Trust> trust = Trust::unknown;  // racing threads find the same result

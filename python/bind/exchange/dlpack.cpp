@@ -282,8 +282,7 @@ Array take_answer(PyObject *object, const Reference &answer, const ImportRequest
            ", which is no DLPack capsule");
 }
 
-// ---------------------------------------------------------------- whose streams order later
-// operations
+// ------------------------------------------------------------ whose streams order later operations
 
 const Interned sycl_queue_name = "sycl_queue";
 

@@ -65,8 +65,7 @@ struct Subject {
     const Graphs *graphs = nullptr;  // of a backend whose devices have EP_GRAPH_CAPTURE
 };
 
-// ---------------------------------------------------------------- what the suite lends to a
-// backend
+// --------------------------------------------------------------- what the suite lends to a backend
 
 inline std::string &last_error() {
     static thread_local std::string message;
