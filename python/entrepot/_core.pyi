@@ -94,9 +94,9 @@ class Dtype:
         """
         The equivalent numpy.dtype.
 
-        NumPy reads this attribute, so a Dtype can be passed wherever NumPy expects a dtype. Raises
-        AttributeError if the library that defines the type, NumPy or ml_dtypes, is not installed or
-        lacks it.
+        NumPy reads this attribute, so a Dtype can be passed wherever NumPy
+        expects a dtype. Raises AttributeError if the library that defines the
+        type, NumPy or ml_dtypes, is not installed or lacks it.
         """
 
     @property
@@ -111,8 +111,8 @@ class Dtype:
         """
         Hash of the name: a Dtype and its name are equal dictionary keys.
 
-        Other spellings that compare equal, such as numpy.dtype and '<f4', hash differently. Convert
-        them with ``Dtype()`` before a lookup.
+        Other spellings that compare equal, such as numpy.dtype and '<f4', hash
+        differently. Convert them with ``Dtype()`` before a lookup.
         """
 
     def __str__(self) -> str: ...
@@ -129,8 +129,8 @@ class Device:
 
     ``str(device)`` is the selector that finds the device again.
 
-    ``Device(selector)`` is equivalent to ``entrepot.device(selector)``. It also accepts dpctl's
-    SyclDevice.
+    ``Device(selector)`` is equivalent to ``entrepot.device(selector)``. It also accepts
+    dpctl's SyclDevice.
     """
 
     def __init__(self, device: object) -> None: ...
@@ -276,13 +276,14 @@ class Device:
 
         - ``equally=n``: sub-devices of ``n`` compute units each.
         - ``counts=[…]``: one sub-device for each entry, with that many compute units.
-        - ``affinity=``: one sub-device for each unit of that level: 'numa', 'l4', 'l3', 'l2', 'l1'
-          or 'next'.
+        - ``affinity=``: one sub-device for each unit of that level: 'numa', 'l4', 'l3',
+          'l2', 'l1' or 'next'.
 
         Repeating a division returns the same devices.
 
-        Raises DeviceError if the device does not support the division, ValueError for compute units
-        that it does not have. Raises TypeError unless exactly one way is given.
+        Raises DeviceError if the device does not support the division, ValueError for
+        compute units that it does not have. Raises TypeError unless exactly one way is
+        given.
         """
 
     def create_sub_devices(self, partition: object) -> list[Device]:
@@ -327,9 +328,9 @@ class Context:
 
     Contexts of the same native context are equal, dpctl's included.
 
-    ``Context([device, …])`` makes a new context of these devices. Other arguments are wrapped:
-    dpctl's SyclContext, a capsule 'SyclContextRef', or an object with ``_get_capsule()``. A
-    queue gives its context, a device its default context.
+    ``Context([device, …])`` makes a new context of these devices. Other arguments are
+    wrapped: dpctl's SyclContext, a capsule 'SyclContextRef', or an object with
+    ``_get_capsule()``. A queue gives its context, a device its default context.
     """
 
     def __init__(self, obj: object) -> None: ...
@@ -402,15 +403,17 @@ class Queue:
 
     Within ``with queue:``, it is the current queue: calls that name no device use it.
 
-    ``Queue(device, *, context=None, profiling=False)`` makes a new in-order queue. Without
-    ``device`` it is on the current device, without ``context`` in the device's default context.
+    ``Queue(device, *, context=None, profiling=False)`` makes a new in-order queue.
+    Without ``device`` it is on the current device, without ``context`` in the device's
+    default context.
 
-    ``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's SyclQueue, a
-    capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping a capsule consumes
-    it. A CUDA stream, an object with ``__cuda_stream__()``, can also be wrapped; the Queue
-    holds a reference to it.
+    ``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's
+    SyclQueue, a capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping
+    a capsule consumes it. A CUDA stream, an object with ``__cuda_stream__()``, can also
+    be wrapped; the Queue holds a reference to it.
 
-    Raises DeviceError if the device cannot measure time, ValueError for a consumed capsule.
+    Raises DeviceError if the device cannot measure time, ValueError for a consumed
+    capsule.
     """
 
     def __init__(self, device: object | None = None, *, context: object | None = None, profiling: bool = False) -> None: ...
@@ -429,16 +432,16 @@ class Queue:
         """
         Block until all work of the queue is done.
 
-        Raises DeviceError if earlier work failed, or while the queue is being captured into a
-        graph.
+        Raises DeviceError if earlier work failed, or while the queue is being captured
+        into a graph.
         """
 
     def record(self) -> Event:
         """
         Record an Event that is done when all work that the queue holds now is done.
 
-        Raises DeviceError if the driver cannot record an event, and in a process that was forked
-        from one that used the device.
+        Raises DeviceError if the driver cannot record an event, and in a process that was
+        forked from one that used the device.
         """
 
     @property
@@ -522,13 +525,14 @@ class Program:
     """
     A program that was built for a device.
 
-    ``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or 'c++'
-    (for the host). None is the first dialect that the device can build.
+    ``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco'
+    or 'c++' (for the host). None is the first dialect that the device can build.
 
-    ``context`` is the context of the queues that will run the kernels; None is the device's
-    default context.
+    ``context`` is the context of the queues that will run the kernels; None is the
+    device's default context.
 
-    Raises KernelError with the build log, DeviceError if the device cannot build the dialect.
+    Raises KernelError with the build log, DeviceError if the device cannot build the
+    dialect.
     """
 
     def __init__(self, source: object | None, device: object | None = None, *, dialect: str | None = None, options: str = '', context: object | None = None) -> None: ...
@@ -599,9 +603,10 @@ class Kernel:
         """
         The kernel with a range: kernel[global, local].
 
-        ``global`` is the number of work-items and ``local`` the number of work-items in a
-        work-group. Each is an int or a tuple of 1 to 3 ints, of which the last dimension is the
-        fastest. Without ``local`` the device chooses. kernel[n] means kernel[n, None].
+        ``global`` is the number of work-items and ``local`` the number of work-items in
+        a work-group. Each is an int or a tuple of 1 to 3 ints, of which the last
+        dimension is the fastest. Without ``local`` the device chooses. kernel[n] means
+        kernel[n, None].
         """
 
     def __call__(self, *args: object, **kwargs: object) -> NoReturn:
@@ -621,21 +626,22 @@ def device(selector: object | None = None) -> Device:
     The device that a selector names.
 
     A selector is 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host',
-    'default', or 'opencl:cpu:0/1' for a sub-device. If several devices match, the one with the
-    highest score is chosen, then the one with the lowest number. A Device and dpctl's
-    SyclDevice are also accepted; None is the current device.
+    'default', or 'opencl:cpu:0/1' for a sub-device. If several devices match, the one
+    with the highest score is chosen, then the one with the lowest number. A Device and
+    dpctl's SyclDevice are also accepted; None is the current device.
 
-    Raises ValueError for a malformed selector, DeviceError if no device matches. The message
-    lists the available devices, and why other backends are absent.
+    Raises ValueError for a malformed selector, DeviceError if no device matches. The
+    message lists the available devices, and why other backends are absent.
     """
 
 def device_context(device: object) -> Queue:
     """
-    A queue for a ``with`` statement: the default queue of a device or selector, or the given
-    queue.
+    A queue for a ``with`` statement: the default queue of a device or selector, or the
+    given queue.
 
-    ``with device_context('gpu') as queue:`` makes the queue current in this thread, so that
-    calls that name no device use it. For a dpctl.SyclQueue, ``as`` binds that same object.
+    ``with device_context('gpu') as queue:`` makes the queue current in this thread, so
+    that calls that name no device use it. For a dpctl.SyclQueue, ``as`` binds that same
+    object.
 
     Raises DeviceError if there is no such device, ValueError for a malformed selector,
     TypeError for an object that is neither a device nor a queue.
@@ -809,18 +815,19 @@ class Array:
         """
         An ArrayHandle with which another process opens the array, without a copy.
 
-        The memory must come from ``entrepot.memory.shareable()``, or from cudaMalloc in another
-        library. The call waits for submitted work that writes the memory. The two processes must
-        order later work between them.
+        The memory must come from ``entrepot.memory.shareable()``, or from cudaMalloc in
+        another library. The call waits for submitted work that writes the memory. The two
+        processes must order later work between them.
 
-        Keep the array or the handle until the other process has opened it. After that, each process
-        keeps the memory alive by itself. Memory of cudaMalloc must stay allocated while the other
-        process uses it.
+        Keep the array or the handle until the other process has opened it. After that, each
+        process keeps the memory alive by itself. Memory of cudaMalloc must stay allocated
+        while the other process uses it.
 
-        Pass ``fabric=True`` for processes on other machines, if the device supports fabric handles.
+        Pass ``fabric=True`` for processes on other machines, if the device supports fabric
+        handles.
 
-        Raises ExchangeError for memory that cannot be shared; the message names the resource whose
-        memory can.
+        Raises ExchangeError for memory that cannot be shared; the message names the
+        resource whose memory can.
         """
     def __dlpack__(
         self,
@@ -890,7 +897,8 @@ def asarray(
     protocol: str | None = None,
 ) -> Array:
     """
-    View the memory of ``obj`` as an Array, without a copy, whichever library it belongs to.
+    View the memory of ``obj`` as an Array, without a copy, whichever library it belongs
+    to.
 
     These protocols are tried in order, or only the one that ``protocol`` names:
 
@@ -903,14 +911,14 @@ def asarray(
     - 'buffer': the buffer protocol
     - 'array_struct' and 'array_interface': NumPy's array interface
 
-    With ``device`` or ``kind``, the memory must already be there, unless ``copy=True``, which
-    copies like ``Array.to``. Host memory that was copied may be changed when the call returns.
-    The memory must have the type ``dtype``; elements are never converted. The array's default
-    queue is ``queue``.
+    With ``device`` or ``kind``, the memory must already be there, unless ``copy=True``,
+    which copies like ``Array.to``. Host memory that was copied may be changed when the
+    call returns. The memory must have the type ``dtype``; elements are never converted.
+    The array's default queue is ``queue``.
 
-    Raises ExchangeError if the memory cannot be viewed; the message names the protocol and the
-    reason. Raises TypeError for objects that hold no memory, ValueError for an unknown
-    ``protocol``.
+    Raises ExchangeError if the memory cannot be viewed; the message names the protocol
+    and the reason. Raises TypeError for objects that hold no memory, ValueError for an
+    unknown ``protocol``.
     """
 
 def from_dlpack(
@@ -945,37 +953,39 @@ def from_address(
     deleter: Callable[[int], object] | CapsuleType | int | None = None,
 ) -> Array:
     """
-    An Array of memory that another library allocated, given by its address, without a copy.
+    An Array of memory that another library allocated, given by its address, without a
+    copy.
 
-    ``address`` is the address of the first element, an int. ``shape`` is an int or a sequence
-    of ints. The ``strides`` have as many entries, in elements. No element may lie below the
-    address.
+    ``address`` is the address of the first element, an int. ``shape`` is an int or a
+    sequence of ints. The ``strides`` have as many entries, in elements. No element may
+    lie below the address.
 
-    The drivers are asked for the device and the kind of the memory. Memory that no driver knows
-    is ordinary host memory. With ``device`` or ``queue``, the memory must be on that device, in
-    the queue's context. The device ``'host'`` accepts any memory that the host can access. Work
-    that ``queue`` holds now counts as work on the memory. The array's default queue is
-    ``queue``.
+    The drivers are asked for the device and the kind of the memory. Memory that no
+    driver knows is ordinary host memory. With ``device`` or ``queue``, the memory must
+    be on that device, in the queue's context. The device ``'host'`` accepts any memory
+    that the host can access. Work that ``queue`` holds now counts as work on the
+    memory. The array's default queue is ``queue``.
 
-    The memory is released, on any thread, when its last array, view and export is gone and
-    submitted work on it is done. Until then, ``owner``, any object, is kept alive.
+    The memory is released, on any thread, when its last array, view and export is gone
+    and submitted work on it is done. Until then, ``owner``, any object, is kept alive.
 
-    A ``deleter`` is called once with the address when the memory is released. It is one of
-    these:
+    A ``deleter`` is called once with the address when the memory is released. It is one
+    of these:
 
     - a Python callable. Exceptions go to ``sys.unraisablehook``.
-    - a C function ``void (*)(void *)`` of ctypes, or its address, an int. It is called without
-      the GIL.
-    - a PyCapsule, which is kept alive like an owner, because its destructor is the deleter.
+    - a C function ``void (*)(void *)`` of ctypes, or its address, an int. It is called
+      without the GIL.
+    - a PyCapsule, which is kept alive like an owner, because its destructor is the
+      deleter.
 
     Without ``owner`` and ``deleter``, the memory must outlive the array.
 
     Raises TypeError for an address that is not an int, and for other deleters. Raises
     ValueError for elements at a null or misaligned address, strides that lead below the
-    address, a negative extent, or both ``owner`` and ``deleter``. Raises OverflowError for
-    sizes and addresses beyond 64 bits. Raises ExchangeError if the driver knows the memory as
-    another device's, as smaller than the elements need, or not at all. The deleter is not
-    called if from_address raises: the caller still owns the memory.
+    address, a negative extent, or both ``owner`` and ``deleter``. Raises OverflowError
+    for sizes and addresses beyond 64 bits. Raises ExchangeError if the driver knows the
+    memory as another device's, as smaller than the elements need, or not at all. The
+    deleter is not called if from_address raises: the caller still owns the memory.
     """
 
 def empty(
@@ -989,12 +999,13 @@ def empty(
     """
     An Array of new, uninitialised memory, C-contiguous.
 
-    ``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on the
-    device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.
-    Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.
+    ``device`` is a Device, a selector or a dpctl device. Without it, memory is
+    allocated on the device of the innermost ``device_context``, then of
+    ``ENTREPOT_DEVICE``, then on the host. Valid values of ``kind`` are 'host', 'device'
+    (the default for devices) and 'shared'.
 
-    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does
-    not support the kind.
+    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the
+    device does not support the kind.
     """
 
 def zeros(
@@ -1008,12 +1019,13 @@ def zeros(
     """
     An Array of new memory in which all bits are zero.
 
-    ``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on the
-    device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.
-    Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.
+    ``device`` is a Device, a selector or a dpctl device. Without it, memory is
+    allocated on the device of the innermost ``device_context``, then of
+    ``ENTREPOT_DEVICE``, then on the host. Valid values of ``kind`` are 'host', 'device'
+    (the default for devices) and 'shared'.
 
-    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does
-    not support the kind.
+    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the
+    device does not support the kind.
     """
 
 def full(
@@ -1028,33 +1040,34 @@ def full(
     """
     An Array of new memory in which every element is ``value``.
 
-    ``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on the
-    device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.
-    Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.
+    ``device`` is a Device, a selector or a dpctl device. Without it, memory is
+    allocated on the device of the innermost ``device_context``, then of
+    ``ENTREPOT_DEVICE``, then on the host. Valid values of ``kind`` are 'host', 'device'
+    (the default for devices) and 'shared'.
 
-    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does
-    not support the kind.
+    Raises USMAllocationError if the memory cannot be allocated, DeviceError if the
+    device does not support the kind.
     """
 
 def fill(array: object, value: object, *, queue: object | None = None) -> Event:
     """
     Set every element of ``array`` to ``value``.
 
-    Returns an Event that is done when all elements are set. If ``array`` is not an Array and
-    the host can access its memory, such as a NumPy array, the call waits.
+    Returns an Event that is done when all elements are set. If ``array`` is not an
+    Array and the host can access its memory, such as a NumPy array, the call waits.
 
-    Raises ValueError for a read-only array, OverflowError for a value that does not fit the
-    dtype.
+    Raises ValueError for a read-only array, OverflowError for a value that does not fit
+    the dtype.
     """
 
 def copy(dst: object, src: object, queue: object | None = None) -> Event:
     """
     Copy ``src`` into ``dst``, which may be on another device.
 
-    Both are Arrays or other objects that asarray accepts; ``src`` is broadcast. Returns an
-    Event that is done when the copy is complete. The memory stays alive until then. If an
-    argument is not an Array and the host can access its memory, such as a NumPy array, the call
-    waits.
+    Both are Arrays or other objects that asarray accepts; ``src`` is broadcast. Returns
+    an Event that is done when the copy is complete. The memory stays alive until then.
+    If an argument is not an Array and the host can access its memory, such as a NumPy
+    array, the call waits.
 
     Raises ValueError for a read-only destination, different dtypes, shapes that do not
     broadcast, or overlapping memory.
@@ -1079,13 +1092,13 @@ class ArrayHandle:
         """
         The shared array in this process.
 
-        It is the same memory at another address, and read-only if the array was. May be called any
-        number of times, in any process of the same user, while the process that shared the array
-        holds the memory.
+        It is the same memory at another address, and read-only if the array was. May be
+        called any number of times, in any process of the same user, while the process
+        that shared the array holds the memory.
 
-        Raises ExchangeError if that process has ended or released the memory, ValueError for a
-        handle that contradicts the memory. Raises DeviceError if the device is not available in
-        this process.
+        Raises ExchangeError if that process has ended or released the memory, ValueError
+        for a handle that contradicts the memory. Raises DeviceError if the device is not
+        available in this process.
         """
 
     @property
@@ -1175,7 +1188,8 @@ class KernelLauncher:
 
 class PythonKernel:
     """
-    A Python function that is compiled for the arguments of its launches: ``kernel[global, local](arguments…)``.
+    A Python function that is compiled for the arguments of its launches:
+    ``kernel[global, local](arguments…)``.
     """
 
     def __new__(
@@ -1292,7 +1306,8 @@ class direct(Resource):
 
 class pool(Resource):
     """
-    A resource that caches freed blocks and reuses them, mostly without a lock or a driver call.
+    A resource that caches freed blocks and reuses them, mostly without a lock or a
+    driver call.
 
     Blocks come from ``upstream``; the default is the driver. The pool caches at most
     ``max_cached`` unused bytes, as far as the blocks in use allow.
@@ -1320,9 +1335,9 @@ class shareable(Resource):
     """
     A resource of memory that other processes can open, by ``Array.share``.
 
-    Each block is a separate allocation in whole pages of the device. On the host, it is a file
-    without a name. On CUDA, it is device memory with a file descriptor of the driver. A block
-    is freed when the last process that holds it releases it or dies.
+    Each block is a separate allocation in whole pages of the device. On the host, it is
+    a file without a name. On CUDA, it is device memory with a file descriptor of the
+    driver. A block is freed when the last process that holds it releases it or dies.
 
     Allocating for a device without such memory raises DeviceError.
     """
@@ -1348,10 +1363,11 @@ class limit(Resource):
 
 class log(Resource):
     """
-    A resource that logs each allocation and deallocation of its upstream (the default pool).
+    A resource that logs each allocation and deallocation of its
+    upstream (the default pool).
 
-    The allocating thread calls ``sink`` with each line. Without ``sink``, lines go to standard
-    error.
+    The allocating thread calls ``sink`` with each line. Without
+    ``sink``, lines go to standard error.
     """
 
     def __init__(self, upstream: Resource | None = None, *, sink: Callable[[str], object] | None = None) -> None: ...
@@ -1383,11 +1399,11 @@ class TrackedAllocation:
 
 class track(Resource):
     """
-    A resource that records the Python stack of each allocation of its upstream (the default
-    pool).
+    A resource that records the Python stack of each allocation of its upstream (the
+    default pool).
 
-    Stacks have at most ``frames`` frames. Allocations that are live at interpreter shutdown are
-    reported on standard error.
+    Stacks have at most ``frames`` frames. Allocations that are live at interpreter
+    shutdown are reported on standard error.
     """
 
     def __init__(self, upstream: Resource | None = None, *, frames: int = 16) -> None: ...
@@ -1455,8 +1471,8 @@ def get_resource(device: object) -> Resource:
     """
     The resource that an allocation for ``device`` would use now.
 
-    It is the thread's innermost ``use_resource``, else the resource of ``set_resource``, else
-    the default pool.
+    It is the thread's innermost ``use_resource``, else the resource of
+    ``set_resource``, else the default pool.
     """
 
 def trim() -> int:
@@ -1542,17 +1558,18 @@ class Memory:
         """
         The kind of the memory: 'host', 'device' or 'shared'.
 
-        With a context or a queue ``syclobj``, the kind of the memory in that context, or 'unknown'.
-        Raises TypeError for other objects.
+        With a context or a queue ``syclobj``, the kind of the memory in that context, or
+        'unknown'. Raises TypeError for other objects.
         """
     def get_usm_type_enum(self, syclobj: object | None = None) -> int:
         """The kind of get_usm_type() as a number: 0 unknown, 1 device, 2 shared, 3 host."""
     def copy_to_host(self, obj: Any = None) -> Any:
         """
-        Copy all bytes to the front of ``obj``, a writable C-contiguous buffer, and return ``obj``.
+        Copy all bytes to the front of ``obj``, a writable C-contiguous buffer, and return
+        ``obj``.
 
-        Without ``obj``, the bytes are copied to a new NumPy array of uint8, or to a bytearray if
-        NumPy is not installed. Complete on return.
+        Without ``obj``, the bytes are copied to a new NumPy array of uint8, or to a
+        bytearray if NumPy is not installed. Complete on return.
 
         Raises ValueError if ``obj`` is too small.
         """
@@ -1566,8 +1583,8 @@ class Memory:
         """
         Copy the bytes that another object spans to the front of the memory.
 
-        The object is an Array or has __sycl_usm_array_interface__. If the contexts differ, the copy
-        goes through the host. Complete on return.
+        The object is an Array or has __sycl_usm_array_interface__. If the contexts differ,
+        the copy goes through the host. Complete on return.
 
         Raises ValueError if the memory is too small or read-only, and for other objects.
         """
@@ -1604,14 +1621,14 @@ class MemoryUSMDevice(Memory):
 
 def as_usm_memory(obj: object, /) -> MemoryUSMHost | MemoryUSMShared | MemoryUSMDevice:
     """
-    The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, without a
-    copy.
+    The memory of an object with ``__sycl_usm_array_interface__``, or of an Array,
+    without a copy.
 
     The driver's kind of the memory decides between MemoryUSMHost, MemoryUSMShared and
     MemoryUSMDevice.
 
-    Raises ValueError (InterfaceError) if the object has no such interface, or a malformed or
-    untrue one.
+    Raises ValueError (InterfaceError) if the object has no such interface, or a
+    malformed or untrue one.
     """
 
 class Pointer:
@@ -1665,10 +1682,11 @@ class Pointer:
 
 class CStr(Pointer):
     """
-    A C string, made from a str (as UTF-8), from bytes, or from an object that Pointer accepts.
+    A C string, made from a str (as UTF-8), from bytes, or from an object that Pointer
+    accepts.
 
-    The adapter keeps that object alive. After a C function has written the string, ``str()``
-    reads its new contents.
+    The adapter keeps that object alive. After a C function has written the string,
+    ``str()`` reads its new contents.
     """
 
     def __init__(self, pyobj: object) -> None: ...
@@ -1730,10 +1748,11 @@ class DeviceArray(Pointer):
         - ``itemsize``: may be left out if there is a typestr
         - ``stream``: the stream that consumers synchronize with
 
-        Arguments that are left out keep their values. The number of bytes must not change, unless
-        ``_force=True``. A call that raises has changed nothing.
+        Arguments that are left out keep their values. The number of bytes must not change,
+        unless ``_force=True``. A call that raises has changed nothing.
 
-        Raises ValueError for arguments that contradict each other or the size of the memory.
+        Raises ValueError for arguments that contradict each other or the size of the
+        memory.
         """
     @property
     def shape(self) -> tuple[int, ...]:
@@ -2111,10 +2130,11 @@ class PointerToUInt64(ListOfUInt64):
 
 class HipModuleLaunchKernel_extra(Pointer):
     """
-    The arguments of a kernel in the layout of hipModuleLaunchKernel, made from a list or tuple.
+    The arguments of a kernel in the layout of hipModuleLaunchKernel, made from a list
+    or tuple.
 
-    The items are ctypes data, which are passed by value, and objects that Pointer accepts. They
-    are laid out as the C ABI requires.
+    The items are ctypes data, which are passed by value, and objects that Pointer
+    accepts. They are laid out as the C ABI requires.
 
     Raises TypeError with the index of any other item: wrap numbers in ctypes.
     """

@@ -466,7 +466,8 @@ const Protocol device_array_protocol{"entrepot.adapters", nullptr, is_ours, read
 PyMethodDef device_array_methods[] = {
     {"configure", with_keywords(configure), METH_FASTCALL | METH_KEYWORDS,
      "configure($self, /, *, typestr=…, shape=…, strides=…, itemsize=…, read_only=…, stream=…, "
-     "_force=False)\n--\n\n"
+     "_force=False)\n"
+     "--\n\n"
      "Describe the elements at the address, and return the array itself.\n\n"
      "- ``typestr``: the array interface's type string or NumPy's name of a type ('<f4',\n"
      "  'float32')\n"
@@ -474,9 +475,10 @@ PyMethodDef device_array_methods[] = {
      "- ``strides``: in bytes; None for C-contiguous\n"
      "- ``itemsize``: may be left out if there is a typestr\n"
      "- ``stream``: the stream that consumers synchronize with\n\n"
-     "Arguments that are left out keep their values. The number of bytes must not change, unless\n"
-     "``_force=True``. A call that raises has changed nothing.\n\n"
-     "Raises ValueError for arguments that contradict each other or the size of the memory."},
+     "Arguments that are left out keep their values. The number of bytes must not change,\n"
+     "unless ``_force=True``. A call that raises has changed nothing.\n\n"
+     "Raises ValueError for arguments that contradict each other or the size of the\n"
+     "memory."},
     {"__dlpack__", with_keywords(dlpack), METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
      "A DLPack capsule of the same memory, like that of entrepot.Array.\n\n"

@@ -487,8 +487,9 @@ Py_ssize_t size_of_element(const AdapterRow &row) noexcept {
 
 PyMethodDef list_methods[] = {
     {"allocate", with_keywords(allocate_list), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, /, count)\n--\n\nAn array of ``count`` zeros, which is freed with the "
-     "adapter."},
+     "allocate($type, /, count)\n"
+     "--\n\n"
+     "An array of ``count`` zeros, which is freed with the adapter."},
     {"to_list", to_list, METH_NOARGS,
      "to_list($self, /)\n--\n\n"
      "The current elements, in a list.\n\n"
@@ -502,8 +503,9 @@ PyMethodDef list_methods[] = {
 
 PyMethodDef single_methods[] = {
     {"allocate", with_keywords(allocate_single), METH_FASTCALL | METH_KEYWORDS | METH_CLASS,
-     "allocate($type, /, count=1)\n--\n\nAn array of ``count`` zeros, which is freed with the "
-     "adapter."},
+     "allocate($type, /, count=1)\n"
+     "--\n\n"
+     "An array of ``count`` zeros, which is freed with the adapter."},
     {},
 };
 

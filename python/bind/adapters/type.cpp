@@ -42,11 +42,12 @@ constexpr const char *pointer_doc =
     "Raises TypeError for an object without an address, OverflowError for ints outside of 0 …\n"
     "2**64 - 1, ValueError for strided memory.";
 constexpr const char *c_string_doc =
-    "CStr(pyobj)\n--\n\n"
-    "A C string, made from a str (as UTF-8), from bytes, or from an object that Pointer "
+    "CStr(pyobj)\n"
+    "--\n\n"
+    "A C string, made from a str (as UTF-8), from bytes, or from an object that Pointer\n"
     "accepts.\n\n"
-    "The adapter keeps that object alive. After a C function has written the string, ``str()``\n"
-    "reads its new contents.";
+    "The adapter keeps that object alive. After a C function has written the string,\n"
+    "``str()`` reads its new contents.";
 constexpr const char *strings_doc =
     "ListOfBytes(pyobj)\n--\n\n"
     "An array of C strings, made from a list or tuple of bytes, str or CStr.\n\n"
@@ -66,11 +67,12 @@ constexpr const char *number_doc =
     "It is made from a list of one int, by ``allocate()``, or from an object that Pointer\n"
     "accepts.";
 constexpr const char *launch_doc =
-    "HipModuleLaunchKernel_extra(pyobj)\n--\n\n"
-    "The arguments of a kernel in the layout of hipModuleLaunchKernel, made from a list or "
-    "tuple.\n\n"
-    "The items are ctypes data, which are passed by value, and objects that Pointer accepts. They\n"
-    "are laid out as the C ABI requires.\n\n"
+    "HipModuleLaunchKernel_extra(pyobj)\n"
+    "--\n\n"
+    "The arguments of a kernel in the layout of hipModuleLaunchKernel, made from a list\n"
+    "or tuple.\n\n"
+    "The items are ctypes data, which are passed by value, and objects that Pointer\n"
+    "accepts. They are laid out as the C ABI requires.\n\n"
     "Raises TypeError with the index of any other item: wrap numbers in ctypes.";
 constexpr const char *device_array_doc =
     "DeviceArray(pyobj)\n--\n\n"

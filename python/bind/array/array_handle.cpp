@@ -105,16 +105,12 @@ void init_array_handle(nb::module_ &m) {
              "Raises ValueError for other bytes, and for a handle of another version.")
         .def("open", &open, nb::sig("def open(self) -> Array"),
              "The shared array in this process.\n\n"
-             "It is the same memory at another address, and read-only if the array was. May be "
-             "called any\n"
-             "number of times, in any process of the same user, while the process that shared the "
-             "array\n"
-             "holds the memory.\n\n"
-             "Raises ExchangeError if that process has ended or released the memory, ValueError "
-             "for a\n"
-             "handle that contradicts the memory. Raises DeviceError if the device is not "
-             "available in\n"
-             "this process.")
+             "It is the same memory at another address, and read-only if the array was. May be\n"
+             "called any number of times, in any process of the same user, while the process\n"
+             "that shared the array holds the memory.\n\n"
+             "Raises ExchangeError if that process has ended or released the memory, ValueError\n"
+             "for a handle that contradicts the memory. Raises DeviceError if the device is not\n"
+             "available in this process.")
         .def_prop_ro("shape", &shape_of, nb::sig("def shape(self) -> tuple[int, ...]"),
                      "Extent of each axis, in elements.")
         .def_prop_ro(

@@ -153,12 +153,13 @@ PyObject *copy_arrays(PyObject *, PyObject *const *args, Py_ssize_t nargs, PyObj
 }
 
 constexpr const char *placement_doc =
-    "\n\n``device`` is a Device, a selector or a dpctl device. Without it, memory is allocated on "
-    "the\n"
-    "device of the innermost ``device_context``, then of ``ENTREPOT_DEVICE``, then on the host.\n"
-    "Valid values of ``kind`` are 'host', 'device' (the default for devices) and 'shared'.\n\n"
-    "Raises USMAllocationError if the memory cannot be allocated, DeviceError if the device does\n"
-    "not support the kind.";
+    "\n\n"
+    "``device`` is a Device, a selector or a dpctl device. Without it, memory is\n"
+    "allocated on the device of the innermost ``device_context``, then of\n"
+    "``ENTREPOT_DEVICE``, then on the host. Valid values of ``kind`` are 'host', 'device'\n"
+    "(the default for devices) and 'shared'.\n\n"
+    "Raises USMAllocationError if the memory cannot be allocated, DeviceError if the\n"
+    "device does not support the kind.";
 
 }  // namespace
 
@@ -198,22 +199,21 @@ void init_create(nb::module_ &m) {
         {"zeros", with_keywords(zeros), METH_FASTCALL | METH_KEYWORDS, zeros_doc.c_str()},
         {"full", with_keywords(full), METH_FASTCALL | METH_KEYWORDS, full_doc.c_str()},
         {"fill", with_keywords(fill_array), METH_FASTCALL | METH_KEYWORDS,
-         "fill($module, array, value, *, queue=None)\n--\n\n"
+         "fill($module, array, value, *, queue=None)\n"
+         "--\n\n"
          "Set every element of ``array`` to ``value``.\n\n"
-         "Returns an Event that is done when all elements are set. If ``array`` is not an Array "
-         "and\n"
-         "the host can access its memory, such as a NumPy array, the call waits.\n\n"
-         "Raises ValueError for a read-only array, OverflowError for a value that does not fit "
-         "the\n"
-         "dtype."},
+         "Returns an Event that is done when all elements are set. If ``array`` is not an\n"
+         "Array and the host can access its memory, such as a NumPy array, the call waits.\n\n"
+         "Raises ValueError for a read-only array, OverflowError for a value that does not fit\n"
+         "the dtype."},
         {"copy", with_keywords(copy_arrays), METH_FASTCALL | METH_KEYWORDS,
-         "copy($module, dst, src, queue=None)\n--\n\n"
+         "copy($module, dst, src, queue=None)\n"
+         "--\n\n"
          "Copy ``src`` into ``dst``, which may be on another device.\n\n"
-         "Both are Arrays or other objects that asarray accepts; ``src`` is broadcast. Returns an\n"
-         "Event that is done when the copy is complete. The memory stays alive until then. If an\n"
-         "argument is not an Array and the host can access its memory, such as a NumPy array, the "
-         "call\n"
-         "waits.\n\n"
+         "Both are Arrays or other objects that asarray accepts; ``src`` is broadcast. Returns\n"
+         "an Event that is done when the copy is complete. The memory stays alive until then.\n"
+         "If an argument is not an Array and the host can access its memory, such as a NumPy\n"
+         "array, the call waits.\n\n"
          "Raises ValueError for a read-only destination, different dtypes, shapes that do not\n"
          "broadcast, or overlapping memory."},
         {}};

@@ -245,19 +245,19 @@ PyMethodDef array_methods[] = {
      "Copy the elements of any object that asarray accepts, complete on return.\n\n"
      "Raises ValueError under the same conditions as entrepot.copy."},
     {"share", with_keywords(share), METH_FASTCALL | METH_KEYWORDS,
-     "share($self, *, fabric=False)\n--\n\n"
+     "share($self, *, fabric=False)\n"
+     "--\n\n"
      "An ArrayHandle with which another process opens the array, without a copy.\n\n"
-     "The memory must come from ``entrepot.memory.shareable()``, or from cudaMalloc in another\n"
-     "library. The call waits for submitted work that writes the memory. The two processes must\n"
-     "order later work between them.\n\n"
-     "Keep the array or the handle until the other process has opened it. After that, each "
-     "process\n"
-     "keeps the memory alive by itself. Memory of cudaMalloc must stay allocated while the other\n"
-     "process uses it.\n\n"
-     "Pass ``fabric=True`` for processes on other machines, if the device supports fabric "
+     "The memory must come from ``entrepot.memory.shareable()``, or from cudaMalloc in\n"
+     "another library. The call waits for submitted work that writes the memory. The two\n"
+     "processes must order later work between them.\n\n"
+     "Keep the array or the handle until the other process has opened it. After that, each\n"
+     "process keeps the memory alive by itself. Memory of cudaMalloc must stay allocated\n"
+     "while the other process uses it.\n\n"
+     "Pass ``fabric=True`` for processes on other machines, if the device supports fabric\n"
      "handles.\n\n"
-     "Raises ExchangeError for memory that cannot be shared; the message names the resource whose\n"
-     "memory can."},
+     "Raises ExchangeError for memory that cannot be shared; the message names the\n"
+     "resource whose memory can."},
     {"__dlpack__", with_keywords(dlpack_export), METH_FASTCALL | METH_KEYWORDS,
      "__dlpack__($self, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
      "A DLPack capsule of the same memory (DLPack 1.3, array API).\n\n"

@@ -199,11 +199,9 @@ void init_dtype(nb::module_ &m) {
                      "Format of the buffer protocol; None if the type has no format.")
         .def_prop_ro("dtype", &numpy_dtype_of, nb::sig("def dtype(self) -> typing.Any"),
                      "The equivalent numpy.dtype.\n\n"
-                     "NumPy reads this attribute, so a Dtype can be passed wherever NumPy expects "
-                     "a dtype. Raises\n"
-                     "AttributeError if the library that defines the type, NumPy or ml_dtypes, is "
-                     "not installed or\n"
-                     "lacks it.")
+                     "NumPy reads this attribute, so a Dtype can be passed wherever NumPy\n"
+                     "expects a dtype. Raises AttributeError if the library that defines the\n"
+                     "type, NumPy or ml_dtypes, is not installed or lacks it.")
         .def_prop_ro(
             "__numpy_dtype__", &numpy_dtype_of, nb::sig("def __numpy_dtype__(self) -> typing.Any"),
             "The numpy.dtype, as in ``dtype``. Newer versions of NumPy read this attribute.")
@@ -213,9 +211,8 @@ void init_dtype(nb::module_ &m) {
         .def(
             "__hash__", [](Dtype d) { return nb::hash(nb::str(name_of(d).c_str())); },
             "Hash of the name: a Dtype and its name are equal dictionary keys.\n\n"
-            "Other spellings that compare equal, such as numpy.dtype and '<f4', hash differently. "
-            "Convert\n"
-            "them with ``Dtype()`` before a lookup.")
+            "Other spellings that compare equal, such as numpy.dtype and '<f4', hash\n"
+            "differently. Convert them with ``Dtype()`` before a lookup.")
         .def("__str__", [](Dtype d) { return name_of(d); })
         .def("__repr__", [](Dtype d) { return "Dtype('" + name_of(d) + "')"; })
         .def("__reduce__", [](nb::handle self) {

@@ -154,9 +154,8 @@ void bind_device(nb::module_ &m) {
         m, "Device", nb::is_weak_referenceable(),
         "A device or sub-device. It compares equal to dpctl's SyclDevice of the same device.\n\n"
         "``str(device)`` is the selector that finds the device again.\n\n"
-        "``Device(selector)`` is equivalent to ``entrepot.device(selector)``. It also accepts "
-        "dpctl's\n"
-        "SyclDevice.")
+        "``Device(selector)`` is equivalent to ``entrepot.device(selector)``. It also accepts\n"
+        "dpctl's SyclDevice.")
         .def(
             "__init__",
             [](Device *self, nb::handle device) { new (self) Device(device_from(device.ptr())); },
@@ -255,13 +254,12 @@ void bind_device(nb::module_ &m) {
              "Divide the device in one of three ways.\n\n"
              "- ``equally=n``: sub-devices of ``n`` compute units each.\n"
              "- ``counts=[…]``: one sub-device for each entry, with that many compute units.\n"
-             "- ``affinity=``: one sub-device for each unit of that level: 'numa', 'l4', 'l3', "
-             "'l2', 'l1'\n"
-             "  or 'next'.\n\n"
+             "- ``affinity=``: one sub-device for each unit of that level: 'numa', 'l4', 'l3',\n"
+             "  'l2', 'l1' or 'next'.\n\n"
              "Repeating a division returns the same devices.\n\n"
-             "Raises DeviceError if the device does not support the division, ValueError for "
-             "compute units\n"
-             "that it does not have. Raises TypeError unless exactly one way is given.")
+             "Raises DeviceError if the device does not support the division, ValueError for\n"
+             "compute units that it does not have. Raises TypeError unless exactly one way is\n"
+             "given.")
         .def("create_sub_devices", &create_sub_devices, "partition"_a,
              "Divide the device like ``sub_devices``, with dpctl's argument.\n\n"
              "An int divides equally, a sequence gives counts, and a string names an affinity "
@@ -304,10 +302,9 @@ void bind_context(nb::module_ &m) {
         m, "Context", nb::is_weak_referenceable(),
         "A driver context, which memory is bound to.\n\n"
         "Contexts of the same native context are equal, dpctl's included.\n\n"
-        "``Context([device, …])`` makes a new context of these devices. Other arguments are "
-        "wrapped:\n"
-        "dpctl's SyclContext, a capsule 'SyclContextRef', or an object with ``_get_capsule()``. A\n"
-        "queue gives its context, a device its default context.")
+        "``Context([device, …])`` makes a new context of these devices. Other arguments are\n"
+        "wrapped: dpctl's SyclContext, a capsule 'SyclContextRef', or an object with\n"
+        "``_get_capsule()``. A queue gives its context, a device its default context.")
         .def(
             "__init__",
             [](Context *self, nb::handle object) { new (self) Context(make_context(object)); },
@@ -431,15 +428,15 @@ void bind_queue(nb::module_ &m) {
         m, "Queue", nb::is_weak_referenceable(),
         "A queue of work for a device.\n\n"
         "Within ``with queue:``, it is the current queue: calls that name no device use it.\n\n"
-        "``Queue(device, *, context=None, profiling=False)`` makes a new in-order queue. Without\n"
-        "``device`` it is on the current device, without ``context`` in the device's default "
-        "context.\n\n"
-        "``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's SyclQueue, a\n"
-        "capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping a capsule "
-        "consumes\n"
-        "it. A CUDA stream, an object with ``__cuda_stream__()``, can also be wrapped; the Queue\n"
-        "holds a reference to it.\n\n"
-        "Raises DeviceError if the device cannot measure time, ValueError for a consumed capsule.")
+        "``Queue(device, *, context=None, profiling=False)`` makes a new in-order queue.\n"
+        "Without ``device`` it is on the current device, without ``context`` in the device's\n"
+        "default context.\n\n"
+        "``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's\n"
+        "SyclQueue, a capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping\n"
+        "a capsule consumes it. A CUDA stream, an object with ``__cuda_stream__()``, can also\n"
+        "be wrapped; the Queue holds a reference to it.\n\n"
+        "Raises DeviceError if the device cannot measure time, ValueError for a consumed\n"
+        "capsule.")
         .def(
             "__init__",
             [](Queue *self, nb::handle device, nb::handle context, bool profiling) {
@@ -471,14 +468,12 @@ void bind_queue(nb::module_ &m) {
                     "-> None"))
         .def("wait", &wait,
              "Block until all work of the queue is done.\n\n"
-             "Raises DeviceError if earlier work failed, or while the queue is being captured into "
-             "a\n"
-             "graph.")
+             "Raises DeviceError if earlier work failed, or while the queue is being captured\n"
+             "into a graph.")
         .def("record", &record, nb::sig("def record(self) -> Event"),
              "Record an Event that is done when all work that the queue holds now is done.\n\n"
-             "Raises DeviceError if the driver cannot record an event, and in a process that was "
-             "forked\n"
-             "from one that used the device.")
+             "Raises DeviceError if the driver cannot record an event, and in a process that was\n"
+             "forked from one that used the device.")
         .def_prop_ro(
             "device", [](const Queue &self) { return self.device(); },
             "The device that runs the work.")
@@ -573,12 +568,11 @@ void bind_program(nb::module_ &m) {
     nb::class_<Program>(
         m, "Program", nb::is_weak_referenceable(),
         "A program that was built for a device.\n\n"
-        "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco' or "
-        "'c++'\n"
-        "(for the host). None is the first dialect that the device can build.\n\n"
-        "``context`` is the context of the queues that will run the kernels; None is the device's\n"
-        "default context.\n\n"
-        "Raises KernelError with the build log, DeviceError if the device cannot build the "
+        "``dialect`` is 'opencl-c', 'sycl', 'spirv', 'cuda', 'ptx', 'cubin', 'hip', 'hsaco'\n"
+        "or 'c++' (for the host). None is the first dialect that the device can build.\n\n"
+        "``context`` is the context of the queues that will run the kernels; None is the\n"
+        "device's default context.\n\n"
+        "Raises KernelError with the build log, DeviceError if the device cannot build the\n"
         "dialect.")
         .def(
             "__init__",
@@ -667,24 +661,20 @@ void bind_functions(nb::module_ &m) {
     m.def("device", &find_device, "selector"_a = nb::none(),
           "The device that a selector names.\n\n"
           "A selector is 'opencl:cpu:0', 'gpu', 'level_zero', '0', 'cuda:0', 'hip:1', 'host',\n"
-          "'default', or 'opencl:cpu:0/1' for a sub-device. If several devices match, the one with "
-          "the\n"
-          "highest score is chosen, then the one with the lowest number. A Device and dpctl's\n"
-          "SyclDevice are also accepted; None is the current device.\n\n"
-          "Raises ValueError for a malformed selector, DeviceError if no device matches. The "
-          "message\n"
-          "lists the available devices, and why other backends are absent.");
-    m.def(
-        "device_context", &device_context, "device"_a,
-        nb::sig("def device_context(device: object) -> Queue"),
-        "A queue for a ``with`` statement: the default queue of a device or selector, or the "
-        "given\n"
-        "queue.\n\n"
-        "``with device_context('gpu') as queue:`` makes the queue current in this thread, so that\n"
-        "calls that name no device use it. For a dpctl.SyclQueue, ``as`` binds that same "
-        "object.\n\n"
-        "Raises DeviceError if there is no such device, ValueError for a malformed selector,\n"
-        "TypeError for an object that is neither a device nor a queue.");
+          "'default', or 'opencl:cpu:0/1' for a sub-device. If several devices match, the one\n"
+          "with the highest score is chosen, then the one with the lowest number. A Device and\n"
+          "dpctl's SyclDevice are also accepted; None is the current device.\n\n"
+          "Raises ValueError for a malformed selector, DeviceError if no device matches. The\n"
+          "message lists the available devices, and why other backends are absent.");
+    m.def("device_context", &device_context, "device"_a,
+          nb::sig("def device_context(device: object) -> Queue"),
+          "A queue for a ``with`` statement: the default queue of a device or selector, or the\n"
+          "given queue.\n\n"
+          "``with device_context('gpu') as queue:`` makes the queue current in this thread, so\n"
+          "that calls that name no device use it. For a dpctl.SyclQueue, ``as`` binds that same\n"
+          "object.\n\n"
+          "Raises DeviceError if there is no such device, ValueError for a malformed selector,\n"
+          "TypeError for an object that is neither a device nor a queue.");
     m.def("backends", &shown_reports, nb::sig("def backends() -> list[tuple[str, bool, str]]"),
           "All backends that this version knows.\n\n"
           "A row is the backend's name, True if it is available, and what was loaded or why it is\n"

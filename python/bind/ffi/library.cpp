@@ -94,11 +94,13 @@ PyObject *path(PyObject *self, void *) {
 
 PyMethodDef methods[] = {
     {"find", find, METH_O,
-     "find($self, symbol, /)\n--\n\nThe address of a symbol, or None. Raises LibraryError if the "
-     "library is not found."},
+     "find($self, symbol, /)\n"
+     "--\n\n"
+     "The address of a symbol, or None. Raises LibraryError if the library is not found."},
     {"require", require, METH_O,
-     "require($self, symbol, /)\n--\n\nThe address of a symbol. Raises LibraryError if it is not "
-     "found."},
+     "require($self, symbol, /)\n"
+     "--\n\n"
+     "The address of a symbol. Raises LibraryError if it is not found."},
     {"is_there", is_there, METH_NOARGS,
      "is_there($self, /)\n--\n\nTrue if the library is found and loads."},
     {},

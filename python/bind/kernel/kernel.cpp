@@ -470,7 +470,8 @@ PyMethodDef methods[] = {
      "The arguments of a launch, converted like those of the kernel."},
     {"_translate", with_keywords(translated), METH_FASTCALL | METH_KEYWORDS,
      "_translate($self, dialect=None, signature=None, device=None, dimensions=None, *, "
-     "any_local=False)\n--\n\n"
+     "any_local=False)\n"
+     "--\n\n"
      "The source of the kernel and its parameters, without building it.\n\n"
      "The source is for the local size of the last launch, or for any with ``any_local``."},
     {"_type_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(type_of)),
@@ -499,9 +500,10 @@ PyGetSetDef attributes[] = {
 };
 
 constexpr const char *type_doc =
-    "PythonKernel(function, *, signatures=None, debug=False, fast_math=False, dialect=None)\n--\n\n"
-    "A Python function that is compiled for the arguments of its launches: ``kernel[global, "
-    "local](arguments…)``.";
+    "PythonKernel(function, *, signatures=None, debug=False, fast_math=False, dialect=None)\n"
+    "--\n\n"
+    "A Python function that is compiled for the arguments of its launches:\n"
+    "``kernel[global, local](arguments…)``.";
 
 PyType_Slot slots[] = {
     {Py_tp_doc, const_cast<char *>(type_doc)},

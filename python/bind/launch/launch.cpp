@@ -266,10 +266,10 @@ void init_launch(nb::module_ &m) {
             &launcher_for, nb::name("__getitem__"), nb::scope(nb::type<Kernel>()), nb::is_method(),
             "range"_a, nb::sig("def __getitem__(self, range: object) -> Launcher"),
             "The kernel with a range: kernel[global, local].\n\n"
-            "``global`` is the number of work-items and ``local`` the number of work-items in a\n"
-            "work-group. Each is an int or a tuple of 1 to 3 ints, of which the last dimension is "
-            "the\n"
-            "fastest. Without ``local`` the device chooses. kernel[n] means kernel[n, None]."));
+            "``global`` is the number of work-items and ``local`` the number of work-items in\n"
+            "a work-group. Each is an int or a tuple of 1 to 3 ints, of which the last\n"
+            "dimension is the fastest. Without ``local`` the device chooses. kernel[n] means\n"
+            "kernel[n, None]."));
     nb::setattr(
         nb::type<Kernel>(), "__call__",
         nb::cpp_function(

@@ -211,11 +211,9 @@ void bind_shareable(nb::module_ &m) {
     nb::class_<Shareable, Handle>(
         m, "shareable",
         "A resource of memory that other processes can open, by ``Array.share``.\n\n"
-        "Each block is a separate allocation in whole pages of the device. On the host, it is a "
-        "file\n"
-        "without a name. On CUDA, it is device memory with a file descriptor of the driver. A "
-        "block\n"
-        "is freed when the last process that holds it releases it or dies.\n\n"
+        "Each block is a separate allocation in whole pages of the device. On the host, it is\n"
+        "a file without a name. On CUDA, it is device memory with a file descriptor of the\n"
+        "driver. A block is freed when the last process that holds it releases it or dies.\n\n"
         "Allocating for a device without such memory raises DeviceError.")
         .def("__init__",
              [](Shareable *self) { new (self) Shareable{{ResourceRef(shareable_resource())}}; });
@@ -232,8 +230,8 @@ void bind_direct_and_pool(nb::module_ &m) {
     };
     nb::class_<Pool, Handle>(
         m, "pool",
-        "A resource that caches freed blocks and reuses them, mostly without a lock or a driver "
-        "call.\n\n"
+        "A resource that caches freed blocks and reuses them, mostly without a lock or a\n"
+        "driver call.\n\n"
         "Blocks come from ``upstream``; the default is the driver. The pool caches at most\n"
         "``max_cached`` unused bytes, as far as the blocks in use allow.")
         .def(
@@ -277,11 +275,10 @@ void bind_limit_and_log(nb::module_ &m) {
             "Bytes in use, as requested.");
 
     nb::class_<Log, Handle>(m, "log",
-                            "A resource that logs each allocation and deallocation of its upstream "
-                            "(the default pool).\n\n"
-                            "The allocating thread calls ``sink`` with each line. Without "
-                            "``sink``, lines go to standard\n"
-                            "error.")
+                            "A resource that logs each allocation and deallocation of its\n"
+                            "upstream (the default pool).\n\n"
+                            "The allocating thread calls ``sink`` with each line. Without\n"
+                            "``sink``, lines go to standard error.")
         .def(
             "__init__",
             [](Log *self, nb::handle upstream, nb::object sink) {
@@ -322,11 +319,10 @@ void bind_track(nb::module_ &m) {
         });
     nb::class_<Track, Handle>(
         m, "track",
-        "A resource that records the Python stack of each allocation of its upstream (the default\n"
-        "pool).\n\n"
-        "Stacks have at most ``frames`` frames. Allocations that are live at interpreter shutdown "
-        "are\n"
-        "reported on standard error.")
+        "A resource that records the Python stack of each allocation of its upstream (the\n"
+        "default pool).\n\n"
+        "Stacks have at most ``frames`` frames. Allocations that are live at interpreter\n"
+        "shutdown are reported on standard error.")
         .def(
             "__init__",
             [](Track *self, nb::handle upstream, nb::handle frames) {
@@ -397,9 +393,8 @@ void bind_current(nb::module_ &m) {
         },
         "device"_a, nb::sig("def get_resource(device: object) -> Resource"),
         "The resource that an allocation for ``device`` would use now.\n\n"
-        "It is the thread's innermost ``use_resource``, else the resource of ``set_resource``, "
-        "else\n"
-        "the default pool.");
+        "It is the thread's innermost ``use_resource``, else the resource of\n"
+        "``set_resource``, else the default pool.");
     m.def("trim", &trim_all,
           "Return unused memory of every pool to the driver. Returns the number of bytes.");
 

@@ -339,31 +339,32 @@ PyMethodDef usm_memory_methods[] = {
      "A numpy.ndarray of the bytes.\n\n"
      "Raises ExchangeError for memory that the host cannot access."},
     {"get_usm_type", with_keywords(get_usm_type), METH_FASTCALL | METH_KEYWORDS,
-     "get_usm_type($self, syclobj=None)\n--\n\n"
+     "get_usm_type($self, syclobj=None)\n"
+     "--\n\n"
      "The kind of the memory: 'host', 'device' or 'shared'.\n\n"
-     "With a context or a queue ``syclobj``, the kind of the memory in that context, or "
-     "'unknown'.\n"
-     "Raises TypeError for other objects."},
+     "With a context or a queue ``syclobj``, the kind of the memory in that context, or\n"
+     "'unknown'. Raises TypeError for other objects."},
     {"get_usm_type_enum", with_keywords(get_usm_type_enum), METH_FASTCALL | METH_KEYWORDS,
      "get_usm_type_enum($self, syclobj=None)\n--\n\n"
      "The kind of get_usm_type() as a number: 0 unknown, 1 device, 2 shared, 3 host."},
     {"copy_to_host", with_keywords(copy_to_host), METH_FASTCALL | METH_KEYWORDS,
-     "copy_to_host($self, obj=None)\n--\n\n"
-     "Copy all bytes to the front of ``obj``, a writable C-contiguous buffer, and return "
+     "copy_to_host($self, obj=None)\n"
+     "--\n\n"
+     "Copy all bytes to the front of ``obj``, a writable C-contiguous buffer, and return\n"
      "``obj``.\n\n"
-     "Without ``obj``, the bytes are copied to a new NumPy array of uint8, or to a bytearray if\n"
-     "NumPy is not installed. Complete on return.\n\n"
+     "Without ``obj``, the bytes are copied to a new NumPy array of uint8, or to a\n"
+     "bytearray if NumPy is not installed. Complete on return.\n\n"
      "Raises ValueError if ``obj`` is too small."},
     {"copy_from_host", with_keywords(copy_from_host), METH_FASTCALL | METH_KEYWORDS,
      "copy_from_host($self, obj)\n--\n\n"
      "Copy the bytes of ``obj``, a C-contiguous buffer, to the front of the memory.\n\n"
      "Complete on return. Raises ValueError if the memory is too small or read-only."},
     {"copy_from_device", with_keywords(copy_from_device), METH_FASTCALL | METH_KEYWORDS,
-     "copy_from_device($self, sycl_usm_ary)\n--\n\n"
+     "copy_from_device($self, sycl_usm_ary)\n"
+     "--\n\n"
      "Copy the bytes that another object spans to the front of the memory.\n\n"
-     "The object is an Array or has __sycl_usm_array_interface__. If the contexts differ, the "
-     "copy\n"
-     "goes through the host. Complete on return.\n\n"
+     "The object is an Array or has __sycl_usm_array_interface__. If the contexts differ,\n"
+     "the copy goes through the host. Complete on return.\n\n"
      "Raises ValueError if the memory is too small or read-only, and for other objects."},
     {"memset", with_keywords(memset), METH_FASTCALL | METH_KEYWORDS,
      "memset($self, val=0)\n--\n\n"

@@ -237,15 +237,14 @@ PyObject *wrap(PyTypeObject *type, UsmMemory &&memory) {
 void init_usm_memory(nanobind::module_ &m) {
     static PyMethodDef functions[] = {
         {"as_usm_memory", as_usm_memory, METH_O,
-         "as_usm_memory($module, obj, /)\n--\n\n"
-         "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array, without "
-         "a\n"
-         "copy.\n\n"
+         "as_usm_memory($module, obj, /)\n"
+         "--\n\n"
+         "The memory of an object with ``__sycl_usm_array_interface__``, or of an Array,\n"
+         "without a copy.\n\n"
          "The driver's kind of the memory decides between MemoryUSMHost, MemoryUSMShared and\n"
          "MemoryUSMDevice.\n\n"
-         "Raises ValueError (InterfaceError) if the object has no such interface, or a malformed "
-         "or\n"
-         "untrue one."},
+         "Raises ValueError (InterfaceError) if the object has no such interface, or a\n"
+         "malformed or untrue one."},
         {"_rebuild_usm_memory", usm_memory_rebuild, METH_VARARGS,
          "_rebuild_usm_memory($module, cls, data, usm_type, /)\n--\n\n"
          "Make an object from its pickled state."},
