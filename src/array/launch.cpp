@@ -23,7 +23,7 @@ void release_kept(void *kernel) { delete static_cast<Kernel *>(kernel); }
 // The graph may run after all other owners have released the kernel and the memory.
 void keep_for_graph(const Kernel &kernel, const Queue &queue, std::span<const ArrayUse> uses) {
     auto kept = std::make_unique<Kernel>(kernel);
-    queue.keep(kept.get(), let_go_later<release_kept>);
+    queue.keep(kept.get(), release_in_later_call<release_kept>);
     kept.release();
     for (const ArrayUse &use : uses)
         use.array->memory().keep_for_graph(queue);

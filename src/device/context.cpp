@@ -12,7 +12,7 @@ using Table = LiveTable<Context::Record>;
 
 Table &live() {
     static Table *table = [] {
-        fork_guard::hold_over_fork(
+        fork_guard::lock_over_fork(
             {[]() noexcept { live().mutex.lock(); }, []() noexcept { live().mutex.unlock(); }});
         return new Table;
     }();

@@ -16,28 +16,28 @@ std::atomic<bool> armed{false};
 
 // Filled when the first records are made, read by forks. Never destroyed, because a fork may come
 // at any time.
-struct Holds {
+struct ForkLocks {
     std::mutex mutex;
-    std::vector<Hold> rows;  // guarded by mutex
+    std::vector<ForkLock> rows;  // guarded by mutex
 };
-Holds &holds() {
-    static NoDestructor<Holds> all;
+ForkLocks &fork_locks() {
+    static NoDestructor<ForkLocks> all;
     return *all;
 }
 
 void before_fork() {
     // a mutex that this thread holds could not be taken again
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
-    holds().mutex.lock();
-    for (const Hold &hold : holds().rows)
-        hold.take();
+    fork_locks().mutex.lock();
+    for (const ForkLock &hold : fork_locks().rows)
+        hold.lock();
 }
 
 // Runs on the thread that forked, in the parent and in the child.
 void after_fork() {
-    for (auto hold = holds().rows.rbegin(); hold != holds().rows.rend(); ++hold)
-        hold->let_go();
-    holds().mutex.unlock();
+    for (auto hold = fork_locks().rows.rbegin(); hold != fork_locks().rows.rend(); ++hold)
+        hold->unlock();
+    fork_locks().mutex.unlock();
 }
 
 void after_fork_in_child() {
@@ -84,16 +84,16 @@ void arm() {
     armed.store(true, std::memory_order_relaxed);
 }
 
-void guard_the_end() {
+void install_exit_handler() {
 #ifdef __GLIBC__
     on_exit(end_process, nullptr);
 #endif
 }
 
-void hold_over_fork(Hold hold) {
+void lock_over_fork(ForkLock hold) {
     install();
-    const std::lock_guard locked(holds().mutex);
-    holds().rows.push_back(hold);
+    const std::lock_guard locked(fork_locks().mutex);
+    fork_locks().rows.push_back(hold);
 }
 
 }  // namespace entrepot::fork_guard

@@ -258,7 +258,7 @@ void take_locks() noexcept {
     });
 }
 
-void let_locks_go() noexcept {
+void release_locks() noexcept {
     for_each_of_host([](Queue::Record &record) {
         record.mutex.std::mutex::unlock();
         record.owners_mutex.std::mutex::unlock();
@@ -268,7 +268,7 @@ void let_locks_go() noexcept {
 
 Table &live() {
     static Table *table = [] {
-        fork_guard::hold_over_fork({take_locks, let_locks_go});
+        fork_guard::lock_over_fork({take_locks, release_locks});
         return new Table;
     }();
     return *table;
@@ -607,9 +607,9 @@ std::uint64_t Queue::ask_capture() const {
     return capture;
 }
 
-void Queue::keep(void *user, void (*let_go)(void *user)) const {
-    ENTREPOT_ASSERT(!is_event_queue() && let_go);
-    backend().call(&ep_backend::queue_keep, handle(), user, let_go);
+void Queue::keep(void *user, void (*release)(void *user)) const {
+    ENTREPOT_ASSERT(!is_event_queue() && release);
+    backend().call(&ep_backend::queue_keep, handle(), user, release);
 }
 
 Event Queue::record() const {

@@ -55,14 +55,14 @@ void take_locks() noexcept {
     all().mutex.lock();
 }
 
-void let_locks_go() noexcept {
+void release_locks() noexcept {
     all().mutex.unlock();
     all().host->loading.unlock();
 }
 
 Registry &all() {
     static auto *registry = [] {
-        fork_guard::hold_over_fork({take_locks, let_locks_go});
+        fork_guard::lock_over_fork({take_locks, release_locks});
         return new Registry;
     }();
     return *registry;
@@ -88,12 +88,12 @@ void fill(Row &row, const ep_backend *api, std::string reason) {
     auto backend = std::make_unique<Backend>(api);
     if (!backend->is_host()) {
         fork_guard::arm();
-        fork_guard::guard_the_end();
+        fork_guard::install_exit_handler();
     }
     row.devices = root_devices(*backend);
     if (!backend->is_host())
-        fork_guard::guard_the_end();  // to ask for devices loads more libraries, whose ends come
-                                      // before those of the first
+        fork_guard::install_exit_handler();  // to ask for devices loads more libraries, whose ends
+                                             // come before those of the first
     row.reason = std::move(reason);
     row.backend = std::move(backend);  // not before: one that does not list its devices is absent
 }

@@ -121,7 +121,7 @@ template <class Managed>
 Array take_read(const Managed &managed, std::uint64_t flags, Owner &&owner) {
     if (const Memory *own = own_memory(managed)) {
         Array array = take_own(managed, flags, *own);
-        const Owner let_go = std::move(owner);
+        const Owner released = std::move(owner);
         return array;
     }
     return verify(managed.dl_tensor, flags, std::move(owner));

@@ -73,7 +73,7 @@ Owner &owner() {
         auto *const only = new Owner;
         // A child has the memory, but not the thread: it begins anew, and leaves the parent's
         // offers to the parent.
-        fork_guard::hold_over_fork({[]() noexcept { owner().mutex.lock(); },
+        fork_guard::lock_over_fork({[]() noexcept { owner().mutex.lock(); },
                                     []() noexcept {
                                         if (owner().process != getpid())
                                             owner().forget();

@@ -21,7 +21,7 @@ void unlock_all() noexcept;
 // Never destroyed: threads may release memory until the process exits.
 Mutexes &mutexes() {
     static Mutexes *const made = [] {
-        fork_guard::hold_over_fork({lock_all, unlock_all});
+        fork_guard::lock_over_fork({lock_all, unlock_all});
         return new Mutexes;
     }();
     return *made;

@@ -211,7 +211,7 @@ void release_kept(void *memory) { Memory::attach(memory); }
 void Memory::keep_for_graph(const Queue &queue) const {
     ENTREPOT_ASSERT(queue.capture() != 0);
     Memory kept = *this;
-    queue.keep(kept.record(), let_go_later<release_kept>);
+    queue.keep(kept.record(), release_in_later_call<release_kept>);
     kept.detach();
 }
 
@@ -274,7 +274,7 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
 
 // Like empty_borrowed: the record is recycled before anything is released. Memory that may not be
 // released leaks.
-[[gnu::noinline]] void let_go_after_uses(Memory::Record *record) noexcept {
+[[gnu::noinline]] void release_after_uses(Memory::Record *record) noexcept {
     std::vector<Use> of_consumers =
         may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
     std::vector<Use> uses = take_uses(*record);
@@ -289,13 +289,13 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
         owner.detach();
 }
 
-void let_go(Memory::Record *record) noexcept {
+void release_borrowed(Memory::Record *record) noexcept {
     if (has_uses(*record)) [[unlikely]]
-        return let_go_after_uses(record);
+        return release_after_uses(record);
     const Owner released = empty_borrowed(record, recycle);
 }
 
-void give_back(Memory::Record *record) noexcept {
+void return_block(Memory::Record *record) noexcept {
     ENTREPOT_ASSERT(record->resource && !record->owner.release_function() && !record->owner_queue);
     std::vector<Use> uses = take_uses(*record);
     const Place place{std::move(record->context), record->device,
@@ -343,9 +343,9 @@ void Memory::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs foreign code
     release_finished_owners();
     if (record->resource)
-        give_back(record);
+        return_block(record);
     else
-        let_go(record);
+        release_borrowed(record);
 }
 
 }  // namespace entrepot

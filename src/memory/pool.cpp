@@ -201,7 +201,7 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
 
 void PoolResource::State::add_chunk(const Place &place, std::size_t index, const Queue &queue) {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the upstream is called
-    give_back_abandoned();
+    return_abandoned();
     const Block chunk =
         allocate_either(chunk_size(index), shortest_chunk_size(index), [&](std::size_t bytes) {
             return source().allocate(place, bytes, 0, queue);
@@ -245,7 +245,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
 // longer uses.
 Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes,
                                                std::size_t alignment, const Queue &queue) {
-    give_back_abandoned();
+    return_abandoned();
     ask_about_bindings(every_shelf);
     const std::size_t size = large_size(bytes);
     std::vector<Returned> returned;
@@ -404,7 +404,7 @@ void PoolResource::State::drop_done_queues() {
 
 // Returns cached memory of a context that only its shelves refer to: no allocation can use it any
 // more.
-void PoolResource::State::give_back_abandoned() {
+void PoolResource::State::return_abandoned() {
     drop_done_queues();
     std::vector<std::unique_ptr<CentralFreeList>> abandoned;
     {
@@ -437,7 +437,7 @@ void PoolResource::State::give_back_abandoned() {
 std::size_t PoolResource::trim() {
     take_finished();
     state_->empty_own_magazines();
-    return state_->give_back_free() + upstream()->trim();
+    return state_->return_free() + upstream()->trim();
 }
 
 // Asks if the work is done that free blocks of such shelves are bound to. If the users of a queue
@@ -454,7 +454,7 @@ void PoolResource::State::ask_about_bindings(bool (*of)(const CentralFreeList &s
         is_done_for_sure(use.queue, use.position);
 }
 
-std::size_t PoolResource::State::give_back_free() {
+std::size_t PoolResource::State::return_free() {
     ask_about_bindings(every_shelf);
     struct Load {
         Place place;
@@ -501,7 +501,7 @@ void PoolResource::State::keep_to_limit() {
         if (cached <= max_cached || cached < cached_after_trim + max_cached / 8)
             return;
     }
-    give_back_free();
+    return_free();
 }
 
 // No block is in use. Waiting blocks go to the upstream with all pending accesses, and the upstream

@@ -115,7 +115,7 @@ struct PoolResource::State {
     CentralFreeList *find_shelf(const Place &place) const noexcept;
     CentralFreeList &shelf_that_is_there(const Place &place);
     void drop_done_queues();
-    void give_back_abandoned();
+    void return_abandoned();
 
     Block allocate_small(const Place &place, std::size_t index, const Queue &queue,
                          Magazine *magazine);
@@ -134,7 +134,7 @@ struct PoolResource::State {
     void take_finished(std::vector<Waiting> finished);
 
     void ask_about_bindings(bool (*of)(const CentralFreeList &shelf));
-    std::size_t give_back_free();
+    std::size_t return_free();
     std::size_t return_upstream(const Place &place, std::vector<Returned> returned) noexcept;
     void keep_to_limit();
     void end();

@@ -541,9 +541,9 @@ inline void enter_queues(ep_backend &table) {
             *capture = is_of_this_thread(queue) ? queue->capture : 0;
         });
     };
-    table.queue_keep = [](ep_queue queue, void *user, void (*let_go)(void *)) {
+    table.queue_keep = [](ep_queue queue, void *user, void (*release)(void *)) {
         return guarded(
-            [&](World &w) { w.graphs.at(queue->capture).kept.emplace_back(user, let_go); });
+            [&](World &w) { w.graphs.at(queue->capture).kept.emplace_back(user, release); });
     };
 }
 
@@ -939,8 +939,8 @@ inline Graph end_capture(std::uint64_t capture) {
 
 // Drops the graph's references.
 inline void drop(Graph graph) {
-    for (const auto &[user, let_go] : graph.kept)
-        let_go(user);
+    for (const auto &[user, release] : graph.kept)
+        release(user);
 }
 
 // The next call into the table is refused.

@@ -317,9 +317,9 @@ typedef struct ep_backend {
      * number of the capture, which is the same for all its queues and unique in the process; 0
      * while work runs. */
     ep_status (*queue_capture)(ep_queue queue, uint64_t *capture);
-    /* For a capturing queue: calls `let_go(user)` once, when the graph and everything made from it
+    /* For a capturing queue: calls `release(user)` once, when the graph and everything made from it
      * is destroyed. The call comes on any thread and must not call the runtime. */
-    ep_status (*queue_keep)(ep_queue queue, void *user, void (*let_go)(void *user));
+    ep_status (*queue_keep)(ep_queue queue, void *user, void (*release)(void *user));
 
     /* Events. In an out-of-order queue, event_record and event_wait_in_queue are barriers. Like any
      * submission of "sycl", both block while another thread waits for the queue, if it is one of

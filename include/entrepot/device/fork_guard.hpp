@@ -11,15 +11,15 @@
 //   an armed process is marked (in_child) for good. Handles of devices leak in a marked child.
 //
 // Lock order
-//   Before the fork, the handler takes the locks of all Hold rows in the order of hold_over_fork().
-//   It releases them in reverse order, in parent and child. The thread that forks holds none of
-//   them before.
+//   Before the fork, the handler takes the locks of all ForkLock rows in the order of
+//   lock_over_fork(). It releases them in reverse order, in parent and child. The thread that forks
+//   holds none of them before.
 //
 // Lifetime
 //   A marked child that calls exit() skips the exit handlers and destructors registered before
-//   guard_the_end(). They belong to the runtimes and would wait for inherited work. In any other
-//   process, new driver calls are stopped first, and threads inside a driver get 200 ms to leave
-//   (driver_call.hpp).
+//   install_exit_handler(). They belong to the runtimes and would wait for inherited work. In any
+//   other process, new driver calls are stopped first, and threads inside a driver get 200 ms to
+//   leave (driver_call.hpp).
 #pragma once
 #include <atomic>
 #include <string_view>
@@ -55,16 +55,16 @@ void arm();
 
 // Installs the exit handler described under Lifetime. Called when the libraries of such a backend
 // have been loaded. Without glibc nothing is installed.
-void guard_the_end();
+void install_exit_handler();
 
 // A lock that the child needs. It is taken before the fork and released on both sides, so that no
 // other thread of the parent leaves it locked in the child.
-// Requires: `take` blocks for moments only.
-struct Hold {
-    void (*take)() noexcept;
-    void (*let_go)() noexcept;
+// Requires: `lock` blocks for moments only.
+struct ForkLock {
+    void (*lock)() noexcept;
+    void (*unlock)() noexcept;
 };
-void hold_over_fork(Hold hold);
+void lock_over_fork(ForkLock hold);
 
 }  // namespace fork_guard
 }  // namespace entrepot

@@ -228,10 +228,10 @@ public:
     std::uint64_t capture_of_work() const {
         return is_event_queue() ? record_->capture : capture();
     }
-    // Calls `let_go(user)` once when the captured graph, and everything made from it, is destroyed.
-    // The call may come on any thread, and must not call a runtime.
-    // Requires: the queue is capturing.
-    void keep(void *user, void (*let_go)(void *user)) const;
+    // Calls `release(user)` once when the captured graph, and everything made from it, is
+    // destroyed. The call may come on any thread, and must not call a runtime. Requires: the queue
+    // is capturing.
+    void keep(void *user, void (*release)(void *user)) const;
 
     // Call submitting() before each submission to the driver, and submitted() once after it.
     // Returns (submitted): the position of the submission.

@@ -153,7 +153,7 @@ template <std::uint32_t capacity>
 // Ownership: the caller releases the returned owner. It is empty if the release is deferred or has
 //            happened.
 template <std::uint32_t capacity>
-Owner let_go(RecordList<capacity> &records, Memory &&memory) noexcept {
+Owner release_to(RecordList<capacity> &records, Memory &&memory) noexcept {
     Memory::Record *const record = memory.record();
     if (capacity == 0 || !record || memory.is_shared() || !memory.is_borrowed() ||
         has_uses(*record)) [[unlikely]] {

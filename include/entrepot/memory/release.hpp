@@ -40,7 +40,7 @@ inline void release_finished_owners() noexcept {
 void release_later(Owner owner) noexcept;
 
 // For Queue::keep: calls release(handle) as release_later does.
-template <void (*release)(void *handle)> void let_go_later(void *handle) noexcept {
+template <void (*release)(void *handle)> void release_in_later_call(void *handle) noexcept {
     release_later({handle, release});
 }
 

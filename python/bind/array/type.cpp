@@ -58,7 +58,7 @@ int clear(PyObject *self) {
     object->usm_ndarray.~LazyReference();
     if (Py_ssize_t *const strides = object->byte_strides.load(std::memory_order_relaxed))
         PyMem_Free(strides);
-    Owner owner = let_go(free_records, std::move(object->array()).take_memory());
+    Owner owner = release_to(free_records, std::move(object->array()).take_memory());
     object->array().~Array();
     UnmadeArray::keep_or_free(self);
     release_here(std::move(owner));  // last, because that may run Python code

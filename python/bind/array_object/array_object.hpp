@@ -58,7 +58,7 @@ public:
     UnmadeArray(const UnmadeArray &) = delete;
     UnmadeArray &operator=(const UnmadeArray &) = delete;
     ~UnmadeArray() {
-        if (object_ && may_let_go()) [[unlikely]]
+        if (object_ && may_decref()) [[unlikely]]
             keep_or_free(reinterpret_cast<PyObject *>(object_));
     }
 

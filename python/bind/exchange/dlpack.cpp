@@ -43,9 +43,9 @@ bool is_copied(const DLManagedTensorVersioned &managed) {
 bool is_copied(const DLManagedTensor &) { return false; }  // has no such flag
 
 // Ownership of the tensor after a refusal:
-// - give_back: the caller's capsule owns it again and may be retried.
+// - return_to_caller: the caller's capsule owns it again and may be retried.
 // - free: the capsule was made for this import and stays used; the tensor is freed at once.
-enum class OnRefusal { give_back, free };
+enum class OnRefusal { return_to_caller, free };
 
 [[noreturn]] void refuse_used(const char *name) {
     refuse("the capsule has been taken already (its name is '", name,
@@ -77,7 +77,7 @@ Array take_tensor(PyObject *capsule, CapsuleNames names, const ImportRequest &re
                    "will do");
         return take(*managed, std::move(owner));
     } catch (...) {
-        if (on_refusal == OnRefusal::give_back && owner.release_function()) {
+        if (on_refusal == OnRefusal::return_to_caller && owner.release_function()) {
             owner.detach();
             PyCapsule_SetName(capsule, names.fresh);
         }
@@ -310,7 +310,7 @@ bool probe(PyTypeObject *type) {
 
 std::optional<Array> read_object(PyObject *object, const ImportRequest &request) {
     if (PyCapsule_CheckExact(object))
-        return take_capsule(object, request, OnRefusal::give_back);
+        return take_capsule(object, request, OnRefusal::return_to_caller);
     const Queue queue = queue_for(announced_device(object), request);
     const Answer answer = ask(object, queue, request);
     if (!answer.capsule)

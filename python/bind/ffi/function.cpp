@@ -341,7 +341,7 @@ public:
     }
     ~Frame() {
         for (std::size_t i = plan_.parameters.size(); i-- > 0;)
-            if (held_[i] && may_let_go())
+            if (held_[i] && may_decref())
                 Py_DECREF(held_[i]);
     }
     Frame(const Frame &) = delete;

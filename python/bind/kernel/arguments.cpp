@@ -202,7 +202,7 @@ inline void CallArguments::add_array(const Array &array) {
 // the memory that it needs.
 [[gnu::hot]] CallArguments::~CallArguments() {
     for (Array &array : imported_)
-        release_here(let_go(free_records, std::move(array).take_memory()));
+        release_here(release_to(free_records, std::move(array).take_memory()));
 }
 
 // The first signature that matches the arrays of the call. If none matches, the first one, whose

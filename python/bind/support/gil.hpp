@@ -114,7 +114,7 @@ inline bool holds_gil() noexcept {
 
 // True if this thread may drop references. A thread that is unwound as above has no GIL, and its
 // references leak.
-inline bool may_let_go() noexcept {
+inline bool may_decref() noexcept {
 #if PY_VERSION_HEX < 0x030E0000
     if (is_finalizing()) [[unlikely]]
         return holds_gil();

@@ -23,7 +23,7 @@ public:
         return *this;
     }
     ~Reference() {
-        if (object_ && may_let_go())
+        if (object_ && may_decref())
             Py_DECREF(object_);
     }
 

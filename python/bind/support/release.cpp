@@ -5,14 +5,14 @@
 
 namespace entrepot::python {
 
-struct LetGo {
+struct QueuedRelease {
     void *handle;
     void (*release)(void *);
-    LetGo *next;
+    QueuedRelease *next;
 };
 
 // Any thread pushes. A thread that holds the GIL takes the whole list.
-std::atomic<LetGo *> released_list{nullptr};
+std::atomic<QueuedRelease *> released_list{nullptr};
 
 namespace {
 
@@ -24,8 +24,8 @@ int drain_pending_call(void *) {
 }  // namespace
 
 void enqueue_release(void *handle, void (*release)(void *)) noexcept {
-    LetGo *others = released_list.load(std::memory_order_relaxed);
-    auto *entry = new (std::nothrow) LetGo{handle, release, others};
+    QueuedRelease *others = released_list.load(std::memory_order_relaxed);
+    auto *entry = new (std::nothrow) QueuedRelease{handle, release, others};
     if (!entry)
         return;  // out of memory: leaked, as at interpreter shutdown
     while (!released_list.compare_exchange_weak(others, entry, std::memory_order_release,
@@ -42,9 +42,9 @@ void drop_released() noexcept {
     ENTREPOT_ASSERT(holds_gil());
     ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a release runs any Python code
     const Release inside;
-    while (LetGo *entry = released_list.exchange(nullptr, std::memory_order_acquire))
+    while (QueuedRelease *entry = released_list.exchange(nullptr, std::memory_order_acquire))
         while (entry) {
-            LetGo *const next = entry->next;
+            QueuedRelease *const next = entry->next;
             entry->release(entry->handle);
             delete entry;
             entry = next;

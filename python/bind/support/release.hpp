@@ -26,8 +26,8 @@ namespace entrepot::python {
 
 // Runs the queued releases. Called by the import, export and allocation functions.
 // Requires: this thread holds the GIL and no mutex.
-struct LetGo;
-extern std::atomic<LetGo *> released_list;  // atomic
+struct QueuedRelease;
+extern std::atomic<QueuedRelease *> released_list;  // atomic
 void drop_released() noexcept;
 inline void drain_released() noexcept {
     if (released_list.load(std::memory_order_relaxed)) [[unlikely]]

@@ -78,12 +78,12 @@ private:
 // could not take it.
 struct Kept {
     void *user;
-    void (*let_go)(void *user);  // NULL: the caller still owns `user`
+    void (*release)(void *user);  // NULL: the caller still owns `user`
 
     static void end(void *given) {
         const std::unique_ptr<Kept> mine(static_cast<Kept *>(given));
-        if (mine->let_go != nullptr)
-            mine->let_go(mine->user);
+        if (mine->release != nullptr)
+            mine->release(mine->user);
     }
 };
 
@@ -175,8 +175,8 @@ ep_status queue_capture(ep_queue queue, std::uint64_t *capture) {
     return guarded([&] { *capture = object(queue).capture(); });
 }
 
-ep_status queue_keep(ep_queue queue, void *user, void (*let_go)(void *user)) {
-    return guarded([&] { object(queue).keep(user, let_go); });
+ep_status queue_keep(ep_queue queue, void *user, void (*release)(void *user)) {
+    return guarded([&] { object(queue).keep(user, release); });
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ std::uint64_t Queue::capture() const {
                                                        : invalidated;
 }
 
-void Queue::keep(void *user, void (*let_go)(void *user)) {
+void Queue::keep(void *user, void (*release)(void *user)) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = nullptr;
     const Current current(context->native);
@@ -240,7 +240,7 @@ void Queue::keep(void *user, void (*let_go)(void *user)) {
     if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         refuse(EP_UNSUPPORTED, "the queue is not captured, or its capture has failed: there is no "
                                "graph to keep anything");
-    auto kept = std::make_unique<Kept>(Kept{user, let_go});
+    auto kept = std::make_unique<Kept>(Kept{user, release});
     CUuserObject object = nullptr;
     check(driver().cuUserObjectCreate(&object, kept.get(), Kept::end, 1,
                                       CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
@@ -250,7 +250,7 @@ void Queue::keep(void *user, void (*let_go)(void *user)) {
         driver().cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE);
     if (code == CUDA_SUCCESS)
         return;
-    given.let_go = nullptr;
+    given.release = nullptr;
     driver().cuUserObjectRelease(object, 1);
     fail(code, "cuGraphRetainUserObject");
 }

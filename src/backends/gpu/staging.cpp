@@ -22,7 +22,7 @@ void enqueue(CUstream stream, Turn turn) {
         if (mine->bytes != 0)
             std::memcpy(mine->to, mine->from, mine->bytes);
         if (mine->done_with != nullptr)
-            mine->chunks->give_back(mine->done_with);
+            mine->chunks->recycle(mine->done_with);
     };
     check(driver().cuLaunchHostFunc(stream, take, kept.get()), "cuLaunchHostFunc");
     kept.release();
@@ -68,11 +68,11 @@ void *Chunks::take() {
     void *chunk = nullptr;
     check(driver().cuMemHostAlloc(&chunk, bytes, CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc");
     const std::lock_guard hold(mutex_);
-    free_.reserve(++made_);  // give_back, called in a host callback, cannot fail
+    free_.reserve(++made_);  // recycle, called in a host callback, cannot fail
     return chunk;
 }
 
-void Chunks::give_back(void *chunk) noexcept {
+void Chunks::recycle(void *chunk) noexcept {
     const std::lock_guard hold(mutex_);
     free_.push_back(chunk);
 }

@@ -187,13 +187,13 @@ CUresult call_host_later(CUstream stream, CUhostFn function, void *user) {
 }
 
 // Graphs cannot own objects before HIP 5.3.
-CUresult create_user_object(CUuserObject *made, void *user, CUhostFn let_go, unsigned references,
+CUresult create_user_object(CUuserObject *made, void *user, CUhostFn release, unsigned references,
                             unsigned flags) {
     const Driver &d = driver();
     if (d.hipUserObjectCreate == nullptr || d.hipUserObjectRelease == nullptr ||
         d.hipGraphRetainUserObject == nullptr)
         return CUDA_ERROR_NOT_SUPPORTED;
-    return d.hipUserObjectCreate(made, user, let_go, references, flags);
+    return d.hipUserObjectCreate(made, user, release, references, flags);
 }
 
 CUresult release_user_object(CUuserObject object, unsigned references) {

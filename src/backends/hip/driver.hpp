@@ -318,7 +318,7 @@ inline constexpr int hipMemcpyDefault = 4;
     required(hipEventQuery, (CUevent event)) \
     optional(hipStreamGetDevice, (CUstream stream, CUdevice *device)) \
     optional(hipUserObjectCreate, \
-             (CUuserObject *made, void *user, CUhostFn let_go, unsigned references, \
+             (CUuserObject *made, void *user, CUhostFn release, unsigned references, \
               unsigned flags)) \
     optional(hipUserObjectRelease, (CUuserObject object, unsigned references)) \
     optional(hipGraphRetainUserObject, \
@@ -377,7 +377,7 @@ struct Driver {
     CUresult (*cuMemcpyPeerAsync)(CUdeviceptr to, CUcontext of_to, CUdeviceptr from,
                                   CUcontext of_from, std::size_t bytes, CUstream stream) = nullptr;
     CUresult (*cuLaunchHostFunc)(CUstream stream, CUhostFn function, void *user) = nullptr;
-    CUresult (*cuUserObjectCreate)(CUuserObject *made, void *user, CUhostFn let_go,
+    CUresult (*cuUserObjectCreate)(CUuserObject *made, void *user, CUhostFn release,
                                    unsigned references, unsigned flags) = nullptr;
     CUresult (*cuUserObjectRelease)(CUuserObject object, unsigned references) = nullptr;
     CUresult (*cuGraphRetainUserObject)(CUgraph graph, CUuserObject object, unsigned references,

@@ -72,7 +72,7 @@ public:
 
     // Hold all queues' locks across fork(), so that none is left locked in the child.
     static void take_locks() noexcept;
-    static void let_locks_go() noexcept;
+    static void release_locks() noexcept;
 
     // Runs `work` now if the queue is empty, else appends it.
     template <class W> void submit(W work) {

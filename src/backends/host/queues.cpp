@@ -22,7 +22,7 @@ Live &live() {
 // Registered when the library is loaded, before the core's handlers. Handlers before a fork run
 // last in, first out: the core's locks, which it holds while it calls queues, are taken first.
 [[maybe_unused]] const int watching_queues =
-    pthread_atfork(Queue::take_locks, Queue::let_locks_go, Queue::let_locks_go);
+    pthread_atfork(Queue::take_locks, Queue::release_locks, Queue::release_locks);
 
 std::string reason_of(const std::exception_ptr &error) {
     try {
@@ -52,7 +52,7 @@ void Queue::take_locks() noexcept {
         queue->lock_.lock();
 }
 
-void Queue::let_locks_go() noexcept {
+void Queue::release_locks() noexcept {
     for (Queue *queue : live().queues)
         queue->lock_.unlock();
     live().lock.unlock();

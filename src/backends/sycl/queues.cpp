@@ -154,7 +154,7 @@ public:
             }
             same->since = Clock::now();
         }
-        let_go(queue);
+        destroy(queue);
     }
 
     // Destroys the queues that no longer need to be kept.
@@ -171,10 +171,10 @@ public:
             is_empty_.store(queues_.empty(), std::memory_order_relaxed);
         }
         for (const Kept &kept : gone)
-            let_go(kept.queue);
+            destroy(kept.queue);
     }
 
-    static void let_go(ep_queue queue) {
+    static void destroy(ep_queue queue) {
         if (queue->error)
             log_error(queue);
         const ep_context context = queue->context;
@@ -252,7 +252,7 @@ ep_status queue_from_native(ep_context, void *native, ep_queue *queue) {
         made->shared = true;
         *queue = Known::only().enter(made);
         if (*queue != made)
-            DeferredQueueDestruction::let_go(made);
+            DeferredQueueDestruction::destroy(made);
     });
 }
 
@@ -272,7 +272,7 @@ void queue_release(ep_queue queue) {
         if (DeferredQueueDestruction::needs_deferral(queue))
             DeferredQueueDestruction::only().keep(queue);
         else
-            DeferredQueueDestruction::let_go(queue);
+            DeferredQueueDestruction::destroy(queue);
     });
 }
 

@@ -1153,10 +1153,10 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         const Queue queue = bench.queue(), fork = bench.queue(), other = bench.queue();
-        std::atomic<int> let_go = 0;
+        std::atomic<int> released = 0;
         const auto count = [](void *user) { ++*static_cast<std::atomic<int> *>(user); };
         CHECK(capture_of(bench, queue) == 0);
-        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_keep(queue.get(), &let_go, count));
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_keep(queue.get(), &released, count));
         if (!bench.has(EP_GRAPH_CAPTURE))
             return;
         REQUIRE(bench.subject.graphs != nullptr);
@@ -1178,7 +1178,7 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
         CHECK(number != 0);
         CHECK(capture_of(bench, fork) == 0);
         fill(queue, first, 2);
-        CONTRACT_OK(table.queue_keep(queue.get(), &let_go, count));
+        CONTRACT_OK(table.queue_keep(queue.get(), &released, count));
         wait_behind(bench, fork, queue);
         CHECK_MESSAGE(capture_of(bench, fork) == number,
                       "who waits for what is captured is captured");
@@ -1198,13 +1198,13 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
 
         for (const Queue *each : {&queue, &fork})
             CHECK(capture_of(bench, *each) == 0);
-        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_keep(queue.get(), &let_go, count));
+        CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_keep(queue.get(), &released, count));
         CHECK((content(first) == 1 && content(second) == 1 && content(beside) == 4));
         REQUIRE(graphs.run(graph, stream));
         CHECK((content(first) == 2 && content(second) == 3));
-        CHECK(let_go == 0);
+        CHECK(released == 0);
         REQUIRE(graphs.drop(graph));
-        CHECK(settles_at(let_go, 1));
+        CHECK(settles_at(released, 1));
 
         REQUIRE(graphs.begin(stream));
         CHECK_MESSAGE(capture_of(bench, queue) != number, "no two captures have one number");

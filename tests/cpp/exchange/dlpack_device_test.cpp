@@ -277,7 +277,7 @@ TEST_CASE("trusted producer's memory is not queried, unless its device type is a
         CHECK(array.kind() == UsmKind::device);
         CHECK(array.device().info().number == fake::cuda_device(1).info().number);
         CHECK((fake::world().calls.memory_query == asked) == (type == kDLCUDA));
-        let_go(records, std::move(array).take_memory());
+        release_to(records, std::move(array).take_memory());
     }
     recycle(records.take());
 }

@@ -259,7 +259,7 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
         CHECK(!memory.has_no_pending_access());
         released = 0;
         {
-            const Owner owner = let_go(records, std::move(memory));
+            const Owner owner = release_to(records, std::move(memory));
             CHECK(!memory);
             CHECK(owner.handle() == &released);
             CHECK(released == 0);
@@ -270,21 +270,21 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
     released = 0;
     Memory memory = borrowed(UsmKind::shared, counting(released));
     Memory view = memory;
-    CHECK(!let_go(records, std::move(memory)).release_function());  // still shared by `view`
+    CHECK(!release_to(records, std::move(memory)).release_function());  // still shared by `view`
     CHECK(released == 0);
     {
         const HeldQueue busy;
         view.record_access(Access::write, busy.queue, busy.submit().position);
-        CHECK(!let_go(records, std::move(view)).release_function());  // waits for the work
+        CHECK(!release_to(records, std::move(view)).release_function());  // waits for the work
         CHECK(released == 0);
     }
     wait_and_release();
     CHECK(released == 1);
-    CHECK(!let_go(records, Memory()).release_function());
+    CHECK(!release_to(records, Memory()).release_function());
     Memory owned =
         Memory::allocate(100, UsmKind::host, device.default_queue(), 0, direct_resource());
     void *const data = owned.data();
-    CHECK(!let_go(records, std::move(owned)).release_function());
+    CHECK(!release_to(records, std::move(owned)).release_function());
     wait_and_release();
     CHECK(!is_allocated(data));  // the resource has it
 }
