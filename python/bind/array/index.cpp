@@ -18,6 +18,9 @@ IndexEntry slice_entry(PyObject *slice) {
 }
 
 [[noreturn]] void refuse(PyObject *index) {
+    if (PyUnicode_Check(index))
+        throw Error(ErrorKind::type, "an Array is indexed by ints, slices, ... and None; it has no "
+                                     "fields that a str could name");
     throw Error(ErrorKind::type, "an Array is indexed by ints, slices, ... and None; a ",
                 Py_TYPE(index)->tp_name,
                 " would select elements one by one, which takes a copy: use the library that owns "

@@ -71,6 +71,10 @@ class TestIndexing:
         with pytest.raises(TypeError, match="ints, slices"):
             ep.zeros(3, "float32")[index]
 
+    def test_str_index_is_refused_for_lack_of_fields(self) -> None:
+        with pytest.raises(TypeError, match="no fields that a str could name"):
+            ep.zeros(3, "int8", device="host")["x"]  # type: ignore[index]
+
     def test_step_of_zero(self) -> None:
         with pytest.raises(ValueError, match="zero"):
             ep.zeros(3, "float32")[::0]
