@@ -17,7 +17,8 @@ _hiprtc: Any = None  # set by bind()
 def bind(hiprtc: Any) -> None:
     """Receives ``entrepot.hiprtc``, which imports this module and so cannot be imported here."""
     global _hiprtc
-    _hiprtc = hiprtc
+    if hiprtc.__name__ == "entrepot.hiprtc":  # not a copy of it, for another library
+        _hiprtc = hiprtc
 
 
 # Representation of an option's value: a number of this type, or an address.

@@ -21,7 +21,8 @@ _hip: Any = None  # set by bind()
 def bind(hip: Any) -> None:
     """Receives ``entrepot.hip``, which imports this module and so cannot be imported here."""
     global _hip
-    _hip = hip
+    if hip.__name__ == "entrepot.hip":  # not a copy of it, for another library
+        _hip = hip
 
 
 class HipError(DeviceError, RuntimeError):

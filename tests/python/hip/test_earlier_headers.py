@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from entrepot import hip
+from entrepot.hip import objects
 from hip_records import fields_of
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -163,6 +164,11 @@ def test_records_match_earlier_headers(module, tmp_path):
     ]
     assert vars(module.hipPointerAttribute_t)["type"].offset == type_of_memory
     assert len(found) >= 650
+
+
+def test_copy_of_module_leaves_objects_bound(module):
+    assert module is not hip
+    assert objects._hip is hip
 
 
 def test_enumerators_match_earlier_headers(module, tmp_path):
