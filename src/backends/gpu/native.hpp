@@ -229,7 +229,7 @@ public:
     // default stream is refused while a stream that it waits for is capturing, as by the driver.
     std::uint64_t capture() const;
     // The graph that is being captured takes ownership of `user`.
-    void keep(void *user, void (*release)(void *user));
+    void keep(void *user, void (*release_user)(void *user));
     // Called when the stream may be captured later: its handle was given out, or it waits for a
     // stream that may be capturing.
     void may_be_captured() noexcept { may_be_captured_.store(true, std::memory_order_relaxed); }

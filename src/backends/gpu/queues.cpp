@@ -231,7 +231,7 @@ std::uint64_t Queue::capture() const {
                                                        : invalidated;
 }
 
-void Queue::keep(void *user, void (*release)(void *user)) {
+void Queue::keep(void *user, void (*release_user)(void *user)) {
     CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUgraph graph = nullptr;
     const Current current(context->native);
@@ -240,7 +240,7 @@ void Queue::keep(void *user, void (*release)(void *user)) {
     if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE)
         refuse(EP_UNSUPPORTED, "the queue is not captured, or its capture has failed: there is no "
                                "graph to keep anything");
-    auto kept = std::make_unique<Kept>(Kept{user, release});
+    auto kept = std::make_unique<Kept>(Kept{user, release_user});
     CUuserObject object = nullptr;
     check(driver().cuUserObjectCreate(&object, kept.get(), Kept::end, 1,
                                       CU_USER_OBJECT_NO_DESTRUCTOR_SYNC),
