@@ -1,4 +1,4 @@
-// Lending: the table of lent blocks by address, and blocks that were returned on another thread
+// Foreign allocator: the table of its blocks by address, and blocks returned on another thread
 // than their stream's.
 #include <entrepot/core/no_destructor.hpp>
 #include <entrepot/memory/foreign_allocator.hpp>
@@ -24,15 +24,16 @@ namespace {
 
 class ThreadStream;
 
-// A lent block. Only `end` returns it. If a ForeignBlock is dropped because the progress of its
-// stream is unknown, the block leaks rather than being reused too early.
+// A block that another library uses. Only `end` returns it. If a ForeignBlock is dropped because
+// the progress of its stream is unknown, the block leaks rather than being reused too early.
 struct ForeignBlock {
     Memory memory;
     Queue queue;
     std::shared_ptr<ThreadStream> of_thread;  // set if the stream is a per-thread one
 
-    ForeignBlock(Memory lent, Queue stream, std::shared_ptr<ThreadStream> thread_stream)
-        : memory(std::move(lent)), queue(std::move(stream)), of_thread(std::move(thread_stream)) {}
+    ForeignBlock(Memory allocated, Queue stream, std::shared_ptr<ThreadStream> thread_stream)
+        : memory(std::move(allocated)), queue(std::move(stream)),
+          of_thread(std::move(thread_stream)) {}
     ForeignBlock(ForeignBlock &&) noexcept = default;
     ForeignBlock &operator=(ForeignBlock &&other) noexcept {
         std::swap(memory, other.memory);
@@ -194,7 +195,7 @@ public:
     void enter(void *pointer, ForeignBlock block) {
         Part &part = part_of(pointer);
         const std::lock_guard lock(part.mutex);
-        ENTREPOT_ASSERT(!part.rows.contains(pointer));  // an address is lent once at a time
+        ENTREPOT_ASSERT(!part.rows.contains(pointer));  // an address is in use once at a time
         part.rows.insert_or_assign(pointer, std::move(block));
     }
 
@@ -252,9 +253,9 @@ AllocatorStream cuda_stream(int device, void *stream) {
     const auto number = reinterpret_cast<std::uintptr_t>(stream);
     if (number <= legacy_stream)
         return {legacy_stream_of(on), false};
-    AllocatorStream lent{wrap(on, number), number == thread_stream};
-    lent.queue.declare_never_destroyed();
-    return lent;
+    AllocatorStream wrapped{wrap(on, number), number == thread_stream};
+    wrapped.queue.declare_never_destroyed();
+    return wrapped;
 }
 
 void *allocate_on_stream(std::size_t bytes, const AllocatorStream &stream,

@@ -73,26 +73,26 @@ Magazine *PoolResource::State::magazine_of(const Place &place) {
     own.all.reserve(own.all.size() + 1);
     {
         const std::lock_guard lock(mutex);
-        made->shelf = &shelf_of(place);
+        made->free_list = &free_list_of(place);
         magazines.push_back(made.get());
     }
     own.all.push_back(made.get());
     return latest = made.release();
 }
 
-// Moves the older half to the shelf, so that neither a burst of allocations nor one of frees locks
-// each time.
+// Moves the older half to the free list, so that neither a burst of allocations nor one of frees
+// locks each time.
 void PoolResource::State::empty_bin(Magazine &magazine, std::size_t index) {
     const std::lock_guard lock(mutex);
     magazine.drain(index, magazine.bins[index].size() / 2,
-                   [&](FreeBlock &&block) { magazine.shelf->put(index, std::move(block)); });
+                   [&](FreeBlock &&block) { magazine.free_list->put(index, std::move(block)); });
 }
 
 void PoolResource::State::empty_magazine(Magazine &magazine) {
     const std::lock_guard lock(mutex);
     for (std::size_t index = 0; index < size_class::count; ++index)
-        magazine.drain(index, 0,
-                       [&](FreeBlock &&block) { magazine.shelf->put(index, std::move(block)); });
+        magazine.drain(
+            index, 0, [&](FreeBlock &&block) { magazine.free_list->put(index, std::move(block)); });
 }
 
 void PoolResource::State::empty_own_magazines() {

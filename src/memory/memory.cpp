@@ -279,7 +279,8 @@ inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
         may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
     std::vector<Use> uses = take_uses(*record);
     std::ranges::move(of_consumers, std::back_inserter(uses));
-    const Queue home = std::move(record->prior_queue), owner_queue = std::move(record->owner_queue);
+    const Queue prior_queue = std::move(record->prior_queue);
+    const Queue owner_queue = std::move(record->owner_queue);
     const Context context = std::move(record->context);
     Owner owner = std::move(record->owner);
     recycle(record);

@@ -1,5 +1,5 @@
-// PoolResource: blocks come from the thread's magazine, else from the shelf of the place, else from
-// the upstream.
+// PoolResource: blocks come from the thread's magazine, else from the free list of the place, else
+// from the upstream.
 #include <memory/pool_state.hpp>
 
 #include <entrepot/core/no_destructor.hpp>
@@ -87,9 +87,9 @@ bool is_over(const Queue &queue, Queue::Position position) noexcept {
                                      : is_known_done(queue, position);
 }
 
-bool every_shelf(const CentralFreeList &) noexcept { return true; }
-bool may_end(const CentralFreeList &shelf) noexcept {
-    return !shelf.place.context.record()->is_immortal();
+bool every_free_list(const CentralFreeList &) noexcept { return true; }
+bool may_end(const CentralFreeList &free_list) noexcept {
+    return !free_list.place.context.record()->is_immortal();
 }
 
 struct Registered {
@@ -158,7 +158,7 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
         FreeBlock block = magazine->pop(index);
         if (block.can_access_without_wait(queue)) [[likely]]
             return given(std::move(block), bytes, alignment);
-        state_->defer_free(*magazine->shelf, index, block.data,
+        state_->defer_free(*magazine->free_list, index, block.data,
                            {{Use{block.queue, block.position}}, false});
     }
     Block block = state_->allocate_small(place, index, queue, magazine);
@@ -167,7 +167,7 @@ Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t 
     return block;
 }
 
-// Takes a block from the shelf, and some more for the magazine.
+// Takes a block from the free list, and some more for the magazine.
 Block PoolResource::State::allocate_small(const Place &place, std::size_t index, const Queue &queue,
                                           Magazine *magazine) {
     if (!waiting.is_empty())
@@ -175,12 +175,12 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
     const std::size_t wanted = 1 + (magazine ? Magazine::capacity(index) / 2 : 0);
     for (;; add_chunk(place, index, queue)) {
         std::vector<FreeBlock> found, bound;
-        CentralFreeList *shelf;
+        CentralFreeList *free_list;
         {
             const std::lock_guard lock(mutex);
-            shelf = &shelf_of(place);
+            free_list = &free_list_of(place);
             while (found.size() < wanted) {
-                std::optional<FreeBlock> block = shelf->take(index);
+                std::optional<FreeBlock> block = free_list->take(index);
                 if (!block)
                     break;
                 (block->can_access_without_wait(queue) ? found : bound)
@@ -188,7 +188,7 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
             }
         }
         for (FreeBlock &block : bound)
-            defer_free(*shelf, index, block.data,
+            defer_free(*free_list, index, block.data,
                        {{Use{std::move(block.queue), block.position}}, false});
         if (found.empty())
             continue;
@@ -208,7 +208,7 @@ void PoolResource::State::add_chunk(const Place &place, std::size_t index, const
         });
     ENTREPOT_ASSERT(chunk.data && chunk.bytes >= shortest_chunk_size(index));
     const std::lock_guard lock(mutex);
-    shelf_of(place).add_chunk(index, chunk);
+    free_list_of(place).add_chunk(index, chunk);
 }
 
 Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
@@ -223,7 +223,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
         std::optional<FreeBlock> block;
         {
             const std::lock_guard lock(mutex);
-            Segments &large = shelf_of(place).large;
+            Segments &large = free_list_of(place).large;
             block = large.take(size, alignment, queue, bound);
             if (!block) {
                 large.join(dropped);
@@ -246,16 +246,16 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
 Block PoolResource::State::large_from_upstream(const Place &place, std::size_t bytes,
                                                std::size_t alignment, const Queue &queue) {
     return_abandoned();
-    ask_about_bindings(every_shelf);
+    ask_about_bindings(every_free_list);
     const std::size_t size = large_size(bytes);
     std::vector<Returned> returned;
     std::vector<Queue> dropped;
     std::size_t reserved;
     {
         const std::lock_guard lock(mutex);
-        CentralFreeList &shelf = shelf_of(place);
-        shelf.large.collect(size, true, returned, dropped);
-        reserved = shelf.large.reserved();
+        CentralFreeList &free_list = free_list_of(place);
+        free_list.large.collect(size, true, returned, dropped);
+        reserved = free_list.large.reserved();
     }
     return_upstream(place, std::move(returned));
     const Block segment =
@@ -264,7 +264,7 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
         });
     ENTREPOT_ASSERT(segment.data && segment.bytes >= bytes);
     const std::lock_guard lock(mutex);
-    shelf_of(place).large.add(segment, std::min(size, segment.bytes));
+    free_list_of(place).large.add(segment, std::min(size, segment.bytes));
     return {segment.data, bytes, alignment, segment.available, segment.queue};
 }
 
@@ -287,19 +287,19 @@ void PoolResource::deallocate(const Place &place, Block block, Pending pending) 
             [[likely]]
             state_->push_free(place, index, bound_to(block.data, pending.uses));
         else
-            state_->defer_free(state_->shelf_that_is_there(place), index, block.data,
+            state_->defer_free(state_->existing_free_list(place), index, block.data,
                                std::move(pending));
     } catch (...) {  // no memory for the lists: the block leaks rather than being reused too early
     }
 }
 
-// The shelf of a block in use. `place` holds a reference to its context, so no thread removes the
-// shelf.
-CentralFreeList &PoolResource::State::shelf_that_is_there(const Place &place) {
+// The free list of a block in use. `place` holds a reference to its context, so no thread removes
+// the free list.
+CentralFreeList &PoolResource::State::existing_free_list(const Place &place) {
     const std::lock_guard lock(mutex);
-    CentralFreeList *const shelf = find_shelf(place);
-    ENTREPOT_ASSERT(shelf);
-    return *shelf;
+    CentralFreeList *const free_list = find_free_list(place);
+    ENTREPOT_ASSERT(free_list);
+    return *free_list;
 }
 
 void PoolResource::State::push_free(const Place &place, std::size_t index, FreeBlock block) {
@@ -313,29 +313,29 @@ void PoolResource::State::push_free(const Place &place, std::size_t index, FreeB
     } else {
         std::vector<Queue> dropped;
         const std::lock_guard lock(mutex);
-        ENTREPOT_ASSERT(find_shelf(place));
-        put_on_shelf(*find_shelf(place), index, std::move(block), dropped);
+        ENTREPOT_ASSERT(find_free_list(place));
+        put_on_free_list(*find_free_list(place), index, std::move(block), dropped);
     }
     keep_to_limit();
 }
 
-void PoolResource::State::put_on_shelf(CentralFreeList &shelf, std::size_t index, FreeBlock block,
-                                       std::vector<Queue> &dropped) {
+void PoolResource::State::put_on_free_list(CentralFreeList &free_list, std::size_t index,
+                                           FreeBlock block, std::vector<Queue> &dropped) {
     ENTREPOT_ASSERT(mutex.held());
     if (index == size_class::none)
-        shelf.large.put(std::move(block), dropped);
+        free_list.large.put(std::move(block), dropped);
     else
-        shelf.put(index, std::move(block));
+        free_list.put(index, std::move(block));
 }
 
-void PoolResource::State::defer_free(CentralFreeList &shelf, std::size_t index, void *data,
+void PoolResource::State::defer_free(CentralFreeList &free_list, std::size_t index, void *data,
                                      Pending pending) {
     {
         const std::lock_guard lock(mutex);
-        shelf.waiting +=
-            index == size_class::none ? shelf.large.size_of(data) : size_class::bytes_of(index);
+        free_list.waiting +=
+            index == size_class::none ? free_list.large.size_of(data) : size_class::bytes_of(index);
     }
-    waiting.add(shelf.place.context, std::move(pending), Waiting{&shelf, index, data});
+    waiting.add(free_list.place.context, std::move(pending), Waiting{&free_list, index, data});
     if (deferrals.fetch_add(1, std::memory_order_relaxed) % deferrals_of_a_poll ==
         deferrals_of_a_poll - 1)
         take_finished(waiting.take_finished());
@@ -349,11 +349,11 @@ void PoolResource::State::take_finished(std::vector<Waiting> finished) {
         const std::lock_guard lock(mutex);
         for (const Waiting &each : finished) {
             const std::size_t bytes = each.index == size_class::none
-                                          ? each.shelf->large.size_of(each.data)
+                                          ? each.free_list->large.size_of(each.data)
                                           : size_class::bytes_of(each.index);
-            ENTREPOT_ASSERT(each.shelf->waiting >= bytes);
-            each.shelf->waiting -= bytes;
-            put_on_shelf(*each.shelf, each.index, {each.data, {}, 0}, dropped);
+            ENTREPOT_ASSERT(each.free_list->waiting >= bytes);
+            each.free_list->waiting -= bytes;
+            put_on_free_list(*each.free_list, each.index, {each.data, {}, 0}, dropped);
         }
     }
     keep_to_limit();
@@ -376,19 +376,20 @@ void PoolResource::wait_for_all() noexcept {
     }
 }
 
-// -------------------------------------------------------------------- shelves
+// -------------------------------------------------------------------- free lists
 
-CentralFreeList *PoolResource::State::find_shelf(const Place &place) const noexcept {
+CentralFreeList *PoolResource::State::find_free_list(const Place &place) const noexcept {
     ENTREPOT_ASSERT(mutex.held());
-    const auto found = std::find_if(shelves.begin(), shelves.end(),
-                                    [&](const auto &shelf) { return shelf->place == place; });
-    return found == shelves.end() ? nullptr : found->get();
+    const auto found =
+        std::find_if(free_lists.begin(), free_lists.end(),
+                     [&](const auto &free_list) { return free_list->place == place; });
+    return found == free_lists.end() ? nullptr : found->get();
 }
 
-CentralFreeList &PoolResource::State::shelf_of(const Place &place) {
-    if (CentralFreeList *const shelf = find_shelf(place))
-        return *shelf;
-    return *shelves.emplace_back(std::make_unique<CentralFreeList>(place));
+CentralFreeList &PoolResource::State::free_list_of(const Place &place) {
+    if (CentralFreeList *const free_list = find_free_list(place))
+        return *free_list;
+    return *free_lists.emplace_back(std::make_unique<CentralFreeList>(place));
 }
 
 // A queue that only free blocks refer to keeps its context alive. It is dropped when its work is
@@ -397,38 +398,38 @@ void PoolResource::State::drop_done_queues() {
     ask_about_bindings(may_end);
     std::vector<Queue> dropped;  // after the mutex
     const std::lock_guard lock(mutex);
-    for (const auto &shelf : shelves)
-        if (may_end(*shelf))
-            shelf->unbind_done(dropped);
+    for (const auto &free_list : free_lists)
+        if (may_end(*free_list))
+            free_list->unbind_done(dropped);
 }
 
-// Returns cached memory of a context that only its shelves refer to: no allocation can use it any
-// more.
+// Returns cached memory of a context that only its free lists refer to: no allocation can use it
+// any more.
 void PoolResource::State::return_abandoned() {
     drop_done_queues();
     std::vector<std::unique_ptr<CentralFreeList>> abandoned;
     {
         const std::lock_guard lock(mutex);
         const auto holders = [&](const Context &context) {
-            return std::count_if(shelves.begin(), shelves.end(), [&](const auto &shelf) {
-                return shelf->place.context == context;
+            return std::count_if(free_lists.begin(), free_lists.end(), [&](const auto &free_list) {
+                return free_list->place.context == context;
             });
         };
-        for (auto shelf = shelves.begin(); shelf != shelves.end();) {
-            const Context &context = (*shelf)->place.context;
-            if (may_end(**shelf) && (*shelf)->waiting == 0 &&
+        for (auto free_list = free_lists.begin(); free_list != free_lists.end();) {
+            const Context &context = (*free_list)->place.context;
+            if (may_end(**free_list) && (*free_list)->waiting == 0 &&
                 context.record()->count() == holders(context)) {
-                abandoned.push_back(std::move(*shelf));
-                shelf = shelves.erase(shelf);
+                abandoned.push_back(std::move(*free_list));
+                free_list = free_lists.erase(free_list);
             } else {
-                ++shelf;
+                ++free_list;
             }
         }
     }
-    for (const auto &shelf : abandoned) {
+    for (const auto &free_list : abandoned) {
         std::vector<Returned> returned;
-        shelf->collect_all({}, returned);
-        return_upstream(shelf->place, std::move(returned));
+        free_list->collect_all({}, returned);
+        return_upstream(free_list->place, std::move(returned));
     }
 }
 
@@ -440,22 +441,22 @@ std::size_t PoolResource::trim() {
     return state_->return_free() + upstream()->trim();
 }
 
-// Asks if the work is done that free blocks of such shelves are bound to. If the users of a queue
-// have dropped it, no other code asks.
-void PoolResource::State::ask_about_bindings(bool (*of)(const CentralFreeList &shelf)) {
+// Asks if the work is done that free blocks of such free lists are bound to. If the users of a
+// queue have dropped it, no other code asks.
+void PoolResource::State::ask_about_bindings(bool (*of)(const CentralFreeList &free_list)) {
     std::vector<Use> bindings;
     {
         const std::lock_guard lock(mutex);
-        for (const auto &shelf : shelves)
-            if (of(*shelf))
-                shelf->add_bindings(bindings);
+        for (const auto &free_list : free_lists)
+            if (of(*free_list))
+                free_list->add_bindings(bindings);
     }
     for (const Use &use : bindings)
         is_done_for_sure(use.queue, use.position);
 }
 
 std::size_t PoolResource::State::return_free() {
-    ask_about_bindings(every_shelf);
+    ask_about_bindings(every_free_list);
     struct Load {
         Place place;
         std::vector<Returned> returned;
@@ -465,10 +466,10 @@ std::size_t PoolResource::State::return_free() {
     {
         const std::lock_guard lock(mutex);
         cached_after_trim = 0;
-        for (const auto &shelf : shelves) {
-            loads.push_back({shelf->place, {}});
-            shelf->collect_free(loads.back().returned, dropped);
-            cached_after_trim += shelf->cached();
+        for (const auto &free_list : free_lists) {
+            loads.push_back({free_list->place, {}});
+            free_list->collect_free(loads.back().returned, dropped);
+            cached_after_trim += free_list->cached();
         }
     }
     std::size_t bytes = 0;
@@ -496,8 +497,8 @@ void PoolResource::State::keep_to_limit() {
     {
         const std::lock_guard lock(mutex);
         std::size_t cached = 0;
-        for (const auto &shelf : shelves)
-            cached += shelf->cached();
+        for (const auto &free_list : free_lists)
+            cached += free_list->cached();
         if (cached <= max_cached || cached < cached_after_trim + max_cached / 8)
             return;
     }
@@ -510,12 +511,12 @@ void PoolResource::State::end() {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     take_from_all_magazines();
     Pending pending = waiting.outstanding();
-    for (const auto &shelf : shelves)
-        shelf->add_bindings(pending.uses);
-    for (const auto &shelf : shelves) {
+    for (const auto &free_list : free_lists)
+        free_list->add_bindings(pending.uses);
+    for (const auto &free_list : free_lists) {
         std::vector<Returned> returned;
-        shelf->collect_all(pending, returned);
-        return_upstream(shelf->place, std::move(returned));
+        free_list->collect_all(pending, returned);
+        return_upstream(free_list->place, std::move(returned));
     }
 }
 
@@ -525,11 +526,11 @@ PoolResource::Statistics PoolResource::statistics() const {
     Statistics sum;
     std::size_t waste = 0;
     const std::lock_guard lock(state_->mutex);
-    for (const auto &shelf : state_->shelves) {
-        sum.reserved += shelf->reserved();
-        sum.cached += shelf->cached();
-        sum.waiting += shelf->waiting;
-        waste += shelf->waste;
+    for (const auto &free_list : state_->free_lists) {
+        sum.reserved += free_list->reserved();
+        sum.cached += free_list->cached();
+        sum.waiting += free_list->waiting;
+        waste += free_list->waste;
     }
     for (const Magazine *magazine : state_->magazines)
         sum.cached += magazine->cached.load(std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// State of a pool: shelves that all threads share, and magazines, one for each thread and place.
+// State of a pool: free lists that all threads share, and magazines, one for each thread and place.
 #pragma once
 #include <entrepot/memory/pool.hpp>
 #include <memory/central_free_list.hpp>
@@ -19,8 +19,9 @@ namespace entrepot {
 struct Magazine {
     PoolResource *pool;          // guarded by magazine_mutex; nullptr once the pool has ended
     PoolResource::State *state;  // constant
-    CentralFreeList *shelf;      // constant; shelves of immortal contexts live as long as the pool
-    std::uint64_t pool_number;   // constant
+    // constant; those of immortal contexts live as long as the pool
+    CentralFreeList *free_list;
+    std::uint64_t pool_number;  // constant
     // constant; of an immortal context, so the address is not reused
     const Context::Record *context;
     Device device;                       // constant
@@ -78,7 +79,7 @@ ForkSafeMutex &magazine_mutex();
 
 struct PoolResource::State {
     struct Waiting {
-        CentralFreeList *shelf;
+        CentralFreeList *free_list;
         std::size_t index;  // size_class::none: a large block
         void *data;
     };
@@ -93,8 +94,8 @@ struct PoolResource::State {
     const std::uint64_t number;        // unique in the process
 
     mutable ForkSafeMutex mutex;
-    std::vector<std::unique_ptr<CentralFreeList>>
-        shelves;                            // the list and the shelves are guarded by mutex
+    // the vector and the lists are guarded by mutex
+    std::vector<std::unique_ptr<CentralFreeList>> free_lists;
     std::vector<Magazine *> magazines;      // guarded by mutex
     std::size_t cached_after_trim = 0;      // guarded by mutex
     Deferred<Waiting> waiting{mutex};       // locks mutex itself
@@ -110,10 +111,10 @@ struct PoolResource::State {
     void absorb(Magazine &magazine);  // of a thread that ends
     void take_from_all_magazines();   // when the pool ends
 
-    // Requires (shelf_of, find_shelf): the caller holds the mutex.
-    CentralFreeList &shelf_of(const Place &place);
-    CentralFreeList *find_shelf(const Place &place) const noexcept;
-    CentralFreeList &shelf_that_is_there(const Place &place);
+    // Requires (free_list_of, find_free_list): the caller holds the mutex.
+    CentralFreeList &free_list_of(const Place &place);
+    CentralFreeList *find_free_list(const Place &place) const noexcept;
+    CentralFreeList &existing_free_list(const Place &place);
     void drop_done_queues();
     void return_abandoned();
 
@@ -128,12 +129,12 @@ struct PoolResource::State {
     void push_free(const Place &place, std::size_t index, FreeBlock block);
     // Queues of bindings go to `dropped`. The caller drops them without the mutex.
     // Requires: the caller holds the mutex.
-    void put_on_shelf(CentralFreeList &shelf, std::size_t index, FreeBlock block,
-                      std::vector<Queue> &dropped);
-    void defer_free(CentralFreeList &shelf, std::size_t index, void *data, Pending pending);
+    void put_on_free_list(CentralFreeList &free_list, std::size_t index, FreeBlock block,
+                          std::vector<Queue> &dropped);
+    void defer_free(CentralFreeList &free_list, std::size_t index, void *data, Pending pending);
     void take_finished(std::vector<Waiting> finished);
 
-    void ask_about_bindings(bool (*of)(const CentralFreeList &shelf));
+    void ask_about_bindings(bool (*of)(const CentralFreeList &free_list));
     std::size_t return_free();
     std::size_t return_upstream(const Place &place, std::vector<Returned> returned) noexcept;
     void keep_to_limit();

@@ -1,5 +1,5 @@
-// Lending: Entrepot's resources as the allocator of another library, which names blocks by address
-// and streams by handle.
+// Foreign allocator: Entrepot's resources as the allocator of another library, which names blocks
+// by address and streams by handle.
 //
 // Overview
 //   allocate_on_stream() allocates a block for a CUDA stream. deallocate_on_stream() returns it:
@@ -33,8 +33,8 @@ struct AllocatorStream {
 //
 // Throws: Error(device) if the device does not exist, Error(value) if the stream belongs to another
 //         device.
-// Lifetime: the stream must live as long as its blocks are lent or cached. Those of PyTorch do, and
-//           those that the queue keeps alive (Queue::keep_alive).
+// Lifetime: the stream must live as long as its blocks are in use or cached. Streams of PyTorch do,
+//           and those that the queue keeps alive (Queue::keep_alive).
 AllocatorStream cuda_stream(int device, void *stream);
 
 // Returns: device memory of the device's current resource, ready for work of the stream; nullptr
@@ -45,8 +45,8 @@ void *allocate_on_stream(std::size_t bytes, const AllocatorStream &stream,
 
 // Returns a block to its resource. Its next use waits for all work that the stream of
 // allocate_on_stream() holds now. Work on the block in another stream must be waited for by the
-// stream of allocate_on_stream(), as for the pools of CuPy and PyTorch. Never blocks. An address
-// that was not lent is ignored.
+// stream of allocate_on_stream(), as for the pools of CuPy and PyTorch. Never waits for work of a
+// device. An address that was not allocated here is ignored.
 void deallocate_on_stream(void *pointer) noexcept;
 
 }  // namespace entrepot

@@ -49,8 +49,8 @@ public:
     Block allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                    const Queue &queue) override;
     void deallocate(const Place &place, Block block, Pending pending) noexcept override;
-    // Frees blocks of the shelves and of the calling thread's magazines. Magazines of other threads
-    // stay.
+    // Frees blocks of the free lists and of the calling thread's magazines. Magazines of other
+    // threads stay.
     std::size_t trim() override;
     std::string name() const override { return "pool"; }
     std::string report() const override;
