@@ -111,10 +111,6 @@ void Memory::Ordering::take_over_prior(Record &record, Lock &lock) {
     ENTREPOT_ASSERT(!record.prior_queue);
 }
 
-inline bool Memory::Ordering::Entry::is_already_waited_by(const Queue &by) const noexcept {
-    return consumer == Consumer::none && !by.is_foreign() && by.has_waited_for(queue, position);
-}
-
 inline bool Memory::Ordering::Entry::is_superseded_by(Access later, const Queue &by,
                                                       std::uint64_t in_capture) const noexcept {
     // work outside the graph still waits for what runs, and not for what is captured
@@ -122,7 +118,7 @@ inline bool Memory::Ordering::Entry::is_superseded_by(Access later, const Queue 
         return false;
     const bool is_same = queue == by || by.follows_in_captures(queue);
     if (later == Access::write)  // ordered after all that the queue has done or waited for
-        return is_same || waited_by == by.identity()->number || by.has_waited_for(queue, position);
+        return is_same || waited_by == by.identity()->number;
     return is_same && access == Access::read;
 }
 
@@ -201,22 +197,14 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
 
 [[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue,
                                                   Blockers &uses, const PeerStreams *waited_for) {
-    ENTREPOT_ASSERT(uses.size() == 0);
     Lock lock(mutex);
     begin(record, lock);
-    uses.reserve(entries.size());
-    bool is_marked = false;
-    for (Entry &entry : entries) {
+    for (const Entry &entry : entries) {
         if ((access == Access::read && entry.access == Access::read) ||
             (queue && (entry.queue == queue || entry.waited_by == queue.identity()->number)))
             continue;
         if (waited_for && entry.capture == 0 && waited_for->is_waited_for(entry.queue))
             continue;
-        if (queue && entry.is_already_waited_by(queue)) {
-            entry.waited_by = queue.identity()->number;
-            is_marked = true;
-            continue;
-        }
         const auto known = std::ranges::find_if(uses, [&](const Blocker &use) {
             return use.queue == entry.queue && use.capture == entry.capture;
         });
@@ -225,8 +213,12 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
         else
             known->join(entry);
     }
-    if (is_marked)
-        publish(record, *this);
+}
+
+void Memory::Ordering::find_blocking_host(Record &record, Access access, Blockers &uses) {
+    ENTREPOT_ASSERT(uses.size() == 0);
+    find_blocking(record, access, {}, uses);
+    // read before the consumers' queues are waited for
     const bool is_held_by_us_alone = record.count() == 1;
     for (Blocker &use : uses)
         use.is_released_by_consumer = is_held_by_us_alone && use.consumer == Consumer::holds_memory;
@@ -285,33 +277,40 @@ bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std:
 
 }  // namespace
 
-[[gnu::hot]] void Memory::wait_for_conflicts(Access access, const Queue &queue,
-                                             const PeerStreams *waited_for) const {
+void Memory::wait_for_conflicts(Access access, const Queue &queue,
+                                const PeerStreams *waited_for) const {
     if (has_no_pending_access())
         return;
     fork_guard::require_usable(queue.backend());
     if (can_access_without_wait(queue))
         return;
-    Ordering *const ordering = &Ordering::of(*record_);
-    Ordering::Blockers uses;
-    ordering->find_blocking(*record_, access, queue, uses, waited_for);
-    if (uses.size() == 0)
+    const MemoryUse use{access, this};
+    wait_for_conflicts({&use, 1}, queue, waited_for);
+}
+
+[[gnu::hot]] void Memory::wait_for_conflicts(std::span<const MemoryUse> uses, const Queue &queue,
+                                             const PeerStreams *waited_for) {
+    fork_guard::require_usable(queue.backend());
+    Ordering::Blockers blockers;
+    for (const auto &[access, memory] : uses) {
+        Record &record = *memory->record();
+        Ordering::of(record).find_blocking(record, access, queue, blockers, waited_for);
+    }
+    if (blockers.size() == 0)
         return;
     {
-        const InterpreterLock::Released released;  // once for all uses
+        const InterpreterLock::Released released;  // once for all blockers
         const std::uint64_t capture = queue.capture();
-        for (Ordering::Blocker &use : uses)
-            use.is_waited_for = enqueue_wait(use, queue, capture);
+        for (Ordering::Blocker &blocker : blockers)
+            blocker.is_waited_for = enqueue_wait(blocker, queue, capture);
     }
-    // The write replaces the entry when it is logged, because add() asks has_waited_for as well.
-    // If the queue has waited for another one by then, the entry stays in the log, and later work
-    // waits for it once more.
-    if (access == Access::write && uses.size() == 1 &&
-        queue.has_waited_for(uses[0].queue, uses[0].position)) [[likely]]
-        return;
-    const std::lock_guard lock(ordering->mutex);
-    ordering->mark_waited(uses, queue);
-    publish(*record_, *ordering);
+    for (const auto &[access, memory] : uses) {
+        Record &record = *memory->record();
+        Ordering &ordering = Ordering::of(record);
+        const std::lock_guard lock(ordering.mutex);
+        ordering.mark_waited(blockers, queue);
+        publish(record, ordering);
+    }
 }
 
 [[gnu::hot, gnu::noinline]] void Memory::AccessRecorder::lock(Ordering &ordering) {
@@ -417,7 +416,7 @@ void Memory::wait_for_host(Access access) const {
     if (!ordering)
         return;
     Ordering::Blockers uses;
-    ordering->find_blocking(*record_, access, {}, uses);
+    ordering->find_blocking_host(*record_, access, uses);
     for (Ordering::Blocker &use : uses)
         if (use.consumer != Consumer::none && use.queue.capture() == 0) {
             use.queue.wait();  // also for work of foreign code
@@ -443,7 +442,7 @@ bool Memory::has_done_for_host(Access access, bool with_consumers) const {
     if (!ordering)
         return true;
     Ordering::Blockers uses;
-    ordering->find_blocking(*record_, access, {}, uses);
+    ordering->find_blocking_host(*record_, access, uses);
     for (const Ordering::Blocker &use : uses)
         if (use.consumer != Consumer::none ? !is_empty(use.queue)
                                            : !use.queue.is_done(use.position))

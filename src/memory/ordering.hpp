@@ -23,9 +23,8 @@
 //
 // Fast paths
 //   Memory::wait_for_conflicts does nothing if Record::pending_queue is 0 or the number of the
-//   queue. It does not lock again to mark its waits if the coming write replaces the only entry
-//   (has_waited_for) anyway. Memory::AccessRecorder updates the newest entry in place if the queue
-//   repeats its last access (repeat).
+//   queue. Memory::AccessRecorder updates the newest entry in place if the queue repeats its last
+//   access (repeat). That a queue waits for an access already is remembered in `waited_by` alone.
 //
 // Lifetime
 //   Made when it is first needed, kept by the recycled record, deleted with it.
@@ -63,14 +62,10 @@ struct Memory::Ordering {
         // graph `in_capture` (0: none).
         bool is_superseded_by(Access later, const Queue &by,
                               std::uint64_t in_capture) const noexcept;
-        // True if `by` (not capturing) waits for this entry already, because it waited for the same
-        // queue on behalf of another memory. False for a consumer's entry, which may stand for
-        // later work.
-        bool is_already_waited_by(const Queue &by) const noexcept;
     };
 
-    // Something that an access has to wait for: the entries of one queue that run, or are in one
-    // graph.
+    // Something that an operation has to wait for: the entries of one queue that run, or are in one
+    // graph. They may be of several memories.
     struct Blocker {
         Queue queue;
         Queue::Position position;
@@ -128,9 +123,12 @@ struct Memory::Ordering {
     // Adds to `uses` what an access of `queue` has to wait for. Without a queue: an access of the
     // host.
     // Requires: the caller does not hold `mutex`, which is locked here, and drops `uses` without
-    //           it. `uses` is empty.
+    //           it.
     void find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses,
                        const PeerStreams *waited_for = nullptr);
+    // As find_blocking(), for the host. It also tells which consumers have dropped their last
+    // reference.
+    void find_blocking_host(Record &record, Access access, Blockers &uses);
     // Marks the entries that `queue` waits for now.
     // Requires: the caller holds `mutex`.
     void mark_waited(const Blockers &uses, const Queue &queue);

@@ -1,36 +1,35 @@
-// SmallVector: a vector with a maximum size that is set before its first element. Small ones need
-// no allocation.
+// SmallVector: a vector whose first elements need no allocation.
 #pragma once
-#include <cassert>
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace entrepot {
 
-// Holds up to `most` elements, of which `N` fit in the object itself.
+// The first `N` elements are in the object itself. Elements move when the vector grows beyond its
+// capacity.
 template <class T, std::size_t N> class SmallVector {
     static_assert(alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+    static_assert(std::is_nothrow_move_constructible_v<T>);
 
 public:
-    SmallVector() noexcept : most_(N) {}
-    explicit SmallVector(std::size_t most)
-        : heap_(most > N ? new std::byte[most * sizeof(T)] : nullptr), most_(most) {}
+    SmallVector() noexcept = default;
+    explicit SmallVector(std::size_t capacity) { reserve(capacity); }
     SmallVector(const SmallVector &) = delete;
     SmallVector &operator=(const SmallVector &) = delete;
     ~SmallVector() { std::destroy_n(data(), size_); }
 
-    // Sets the maximum size. Requires: the vector is empty.
-    void reserve(std::size_t most) {
-        assert(size_ == 0);
-        if (most <= most_)
-            return;
-        heap_.reset(new std::byte[most * sizeof(T)]);
-        most_ = most;
+    // Elements up to `capacity` do not move.
+    void reserve(std::size_t capacity) {
+        if (capacity > capacity_)
+            grow_to(capacity);
     }
+    // Requires: no part refers to an element of the vector.
     template <class... Parts> T &emplace_back(Parts &&...parts) {
-        assert(size_ < most_);
+        if (size_ == capacity_) [[unlikely]]
+            grow_to(2 * capacity_);
         T &added = *new (data() + size_) T{std::forward<Parts>(parts)...};
         ++size_;
         return added;
@@ -49,8 +48,16 @@ public:
     const T &operator[](std::size_t i) const noexcept { return data()[i]; }
 
 private:
+    [[gnu::noinline]] void grow_to(std::size_t capacity) {
+        std::unique_ptr<std::byte[]> larger(new std::byte[capacity * sizeof(T)]);
+        std::uninitialized_move_n(data(), size_, reinterpret_cast<T *>(larger.get()));
+        std::destroy_n(data(), size_);
+        heap_ = std::move(larger);
+        capacity_ = capacity;
+    }
+
     std::unique_ptr<std::byte[]> heap_;
-    std::size_t most_, size_ = 0;
+    std::size_t capacity_ = N, size_ = 0;
     alignas(T) std::byte inline_[N * sizeof(T)];
 };
 

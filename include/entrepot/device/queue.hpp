@@ -38,8 +38,8 @@
 // Fast paths
 //   is_done: `position <= completed`, no lock. submitting: `lazy_event` is null, no lock.
 //
-//   wait_for(other, position): skipped if `other` has completed the position or `waited_for` covers
-//   it (has_waited_for).
+//   wait_for(other, position): skipped if `other` has completed the position. Which positions a
+//   queue waits for already is remembered with the memory that needs them (memory.hpp).
 //
 // Lifetime
 //   Queues are counted. The last reference destroys the record, unless the table of live queues has
@@ -201,15 +201,8 @@ public:
     // Overload for all work that `other` holds now. It is not asked first if it is idle, which is
     // rare so soon.
     void wait_for(const Queue &other) const;
-    // Overload for the work of `other` up to a position. A no-op if that is done, or this queue
-    // waits for it already.
+    // Overload for the work of `other` up to a position. A no-op if that is done.
     void wait_for(const Queue &other, Position position) const;
-    // True if this queue is known to wait for that position. Only its latest wait is remembered.
-    // No wait is added while this queue is foreign.
-    bool has_waited_for(const Queue &other, Position position) const noexcept {
-        const std::uint64_t last = record_->waited_for.load(std::memory_order_acquire);
-        return last >> 32 == other.record_->number && position <= static_cast<std::uint32_t>(last);
-    }
 
     // Graph capture: work submitted to a capturing queue is written down, and runs when the graph
     // is launched.
@@ -305,10 +298,6 @@ public:
         Position covered = 0;
         std::atomic<Position> submitted{0};  // atomic, never decreases
         std::atomic<Position> completed{0};  // atomic, never decreases
-        // Atomic. The latest wait_for(other, position): the number of `other` in the upper half,
-        // the position in the lower half. It is 0 if there was none, or if either needs more than
-        // 32 bits.
-        std::atomic<std::uint64_t> waited_for{0};
         // Atomic. The newest lazy event. A thread that takes another event out of this slot holds
         // `mutex` and records that event.
         std::atomic<Event::Lazy *> lazy_event{nullptr};
@@ -335,7 +324,6 @@ private:
     std::uint64_t ask_capture() const;
     void wait_until(Position position) const;
     void enqueue_wait_on(const Queue &other) const;
-    void remember_wait_for(const Queue &other, Position position) const noexcept;
     // Returns: the event that serves the position, if one has been recorded; else the done event.
     Event known_event_at(Position position) const;
     bool is_known_idle() const noexcept;  // is_known(), and every position is completed

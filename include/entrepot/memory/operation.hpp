@@ -34,6 +34,7 @@
 // Clause: DLPack, "Python Specification", and CUDA Array Interface version 3, "Synchronization",
 // order one exchange. The rule above extends that order to all later operations on the memory.
 #pragma once
+#include <entrepot/core/small_vector.hpp>
 #include <entrepot/memory/memory.hpp>
 
 #include <cstddef>
@@ -134,11 +135,14 @@ public:
         });
         if (!streams_.empty()) [[unlikely]]
             wait_for_peers();
-        if (is_any_pending) [[unlikely]]
+        if (is_any_pending) [[unlikely]] {
+            SmallVector<Memory::MemoryUse, 4> pending;
             for_each_use([&](Access access, const Memory &memory) {
                 if (!memory.can_access_without_wait(queue_))
-                    memory.wait_for_conflicts(access, queue_, &streams_);
+                    pending.emplace_back(access, &memory);
             });
+            Memory::wait_for_conflicts({pending.data(), pending.size()}, queue_, &streams_);
+        }
     }
     void wait_for_conflicts(Access access, const Memory &memory) {
         wait_for_conflicts([&](auto &&add) { add(access, memory); });

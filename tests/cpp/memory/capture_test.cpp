@@ -104,7 +104,7 @@ TEST_CASE("host waits for work that a graph needs") {
     later.join();
 }
 
-TEST_CASE("waits recorded for other memory are discarded by a capture") {
+TEST_CASE("a captured access waits for work that other memory was ordered after") {
     const Queue before = Queue::create(fake::device()), queue = Queue::create(fake::device());
     const Memory memory = some_memory(before), other = some_memory(before);
     fake::hold(before);
@@ -112,7 +112,6 @@ TEST_CASE("waits recorded for other memory are discarded by a capture") {
     access(memory, Access::write, before, [&] { written = true; });
     access(other, Access::write, before);
     access(other, Access::read, queue);
-    CHECK(queue.has_waited_for(before, before.position()));
     const std::uint64_t capture = fake::begin_capture(queue);
     std::thread later([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -1,5 +1,6 @@
 // Ordering: which queue waits for which, which does not, and what is recorded about it.
 #include <entrepot/memory/direct.hpp>
+#include <entrepot/memory/operation.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -21,7 +22,7 @@ Memory some_memory(const Queue &queue, UsmKind kind = UsmKind::shared) {
     return Memory::allocate(1000, kind, queue);
 }
 
-// An access like those of the layers above: before(), the work, after().
+// An access like those of the layers above: wait_for_conflicts(), the work, record_access().
 void access(const Memory &memory, Access how, const Queue &queue, std::function<void()> run = {}) {
     memory.wait_for_conflicts(how, queue);
     memory.record_access(how, queue, fake::submit(queue, std::move(run)));
@@ -80,30 +81,33 @@ TEST_CASE("queue waits once for the same write") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("one wait covers several allocations of a queue, and later work needs another") {
+TEST_CASE("an operation waits once for a queue that wrote several of its memories") {
     const HeldQueue writer, reader;
     const Memory memories[] = {some_memory(writer.queue), some_memory(writer.queue),
                                some_memory(writer.queue)};
     std::string order;
     for (const Memory &memory : memories)
         access(memory, Access::write, writer.queue, [&] { order += 'w'; });
+    const auto each_read = [&](auto &&use) {
+        for (const Memory &memory : memories)
+            use(Access::read, memory);
+    };
     const fake::Calls before = calls();
-    for (const Memory &memory : memories) {
-        memory.wait_for_conflicts(Access::read, reader.queue);
+    Operation operation(reader.queue);
+    operation.wait_for_conflicts(each_read);
+    for (const Memory &memory : memories)
         CHECK(memory.can_access_without_wait(reader.queue));
-        memory.record_access(Access::read, reader.queue,
-                             fake::submit(reader.queue, [&] { order += 'r'; }));
-    }
+    operation.submitted(fake::submit(reader.queue, [&] { order += 'r'; }), 0, each_read);
     CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 1);
     CHECK(calls().event_is_done == before.event_is_done);
     access(memories[1], Access::write, writer.queue, [&] { order += 'w'; });
     access(memories[1], Access::read, reader.queue, [&] { order += 'r'; });
-    // the writer for the reads, the reader for the write
+    // the writer for the read, the reader for the write
     CHECK(calls().event_wait_in_queue == before.event_wait_in_queue + 3);
     reader.finish();
     CHECK(order == "");
     writer.finish();
-    CHECK(order == "wwwrrrwr");
+    CHECK(order == "wwwrwr");
 }
 
 TEST_CASE("waiting for an existing event ignores later submissions") {
@@ -132,25 +136,6 @@ TEST_CASE("released queue's waits do not count for a queue at the same address")
                                   reader);  // and nothing after it, as where a launch is refused
         CHECK(calls().event_wait_in_queue == waits + 1);
     }
-}
-
-TEST_CASE("Queue::wait_for counts for later accesses") {
-    const HeldQueue writer, reader;
-    const Memory memory = some_memory(writer.queue);
-    std::string order;
-    access(memory, Access::write, writer.queue, [&] { order += 'w'; });
-    reader.queue.wait_for(writer.queue);
-    const int waits = calls().event_wait_in_queue;
-    access(memory, Access::read, reader.queue, [&] { order += 'r'; });
-    CHECK(calls().event_wait_in_queue == waits);
-    // after the read and the position that was waited for
-    access(memory, Access::write, writer.queue, [&] { order += 'w'; });
-    access(memory, Access::read, reader.queue, [&] { order += 'r'; });
-    CHECK(calls().event_wait_in_queue == waits + 2);
-    reader.finish();
-    CHECK(order == "");
-    writer.finish();
-    CHECK(order == "wrwr");
 }
 
 namespace {
