@@ -104,6 +104,16 @@ test: TESTS := ON
 test: system-test install $(if $(filter all,$(PEERS)),bindgen) $(call group,test $(peers))
 	ctest --test-dir build/wheel --output-on-failure -j $(JOBS)
 	$(if $(FREE_THREADED),PYTHON_GIL=0) $(PYTEST) $(PYTEST_ARGS)
+	$(if $(PYTEST_ARGS),,$(test_by_protocols))
+
+# The exchange without the fast imports (python/bind/exchange/fast_import.hpp). The first line shows
+# that the package has none.
+define test_by_protocols
+	$(call package_of_tree,wheel)
+	cp build/wheel/python/by_protocols/_core.* build/wheel/package/entrepot/
+	$(PY) -c "import entrepot, numpy, pytest; pytest.raises(entrepot.ExchangeError, entrepot.asarray, numpy.zeros(1), protocol='numpy')"
+	$(PYTEST) tests/contract tests/python/exchange tests/python/array tests/interop/test_numpy.py tests/interop/test_torch.py
+endef
 
 .PHONY: system-test
 system-test:
@@ -190,18 +200,23 @@ tree-address tree-thread: tree-%: $(call group,build)
 sanitize-address sanitize-thread: sanitize-%: tree-%
 	ctest --preset $* -j $(JOBS)
 
-# Installs the package that a sanitizer's tree has built, with what its tests need. The interpreter
-# is not compiled with the sanitizer, so the sanitizer's library is preloaded. An editable install
-# would precede PYTHONPATH, so its finder is removed in each process. Under the sanitizer the
-# RUNPATH of dlopen's caller is ignored, so the SYCL runtime's folder is named.
-define sanitized_package
+# Installs the package that the tree build/$(1) has built into build/$(1)/package, and lets Python find
+# it there. An editable install would precede PYTHONPATH, so its finder is removed in each process.
+define package_of_tree
 	rm -rf build/$(1)/package
 	mkdir build/$(1)/package
 	cp -r python/entrepot build/$(1)/package
 	cmake --install build/$(1) --prefix build/$(1)/package > build/$(1)/install.log
 	echo "import sys; sys.meta_path[:] = [each for each in sys.meta_path if 'ScikitBuild' not in type(each).__name__]" \
 		> build/$(1)/package/sitecustomize.py
-	export PYTHONPATH=build/$(1)/package PYTHONMALLOC=malloc
+	export PYTHONPATH=build/$(1)/package
+endef
+
+# Under the sanitizer the RUNPATH of dlopen's caller is ignored, so the SYCL runtime's folder is
+# named. The interpreter is not compiled with the sanitizer, so the sanitizer's library is preloaded.
+define sanitized_package
+	$(call package_of_tree,$(1))
+	export PYTHONMALLOC=malloc
 	export LD_LIBRARY_PATH="$$($(PY) cmake/sycl_prefix.py)/lib" ENTREPOT_REQUIRE="$${ENTREPOT_REQUIRE:-host,sycl}"
 endef
 

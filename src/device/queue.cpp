@@ -1,8 +1,8 @@
 #include <entrepot/device/queue.hpp>
 
-#include "core/thread_blocks.hpp"
 #include "device/capture_release.hpp"
 #include "device/live_table.hpp"
+#include <entrepot/core/free_list.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/stream.hpp>
@@ -810,15 +810,9 @@ void Queue::wait_for(const Event &event) const {
         return;
     if (&other.backend() != &backend() || other.capture() != 0 || capture() != 0)
         return wait_for(other.record());
-    const Position covered = other.position();
     enqueue_wait_on(other);
-    if (!is_foreign() && !other.is_foreign())
-        remember_wait_for(other, covered);
 }
 
-// If this queue is foreign, nothing is remembered: its stream may be destroyed, and a new one at
-// its address has waited for nothing. If `other` is foreign, the wait is known to cover the
-// requested position only.
 [[gnu::hot]] void Queue::wait_for(const Queue &other, Position position) const {
     ENTREPOT_ASSERT(!is_event_queue());
     fork_guard::require_usable(backend());
@@ -828,18 +822,11 @@ void Queue::wait_for(const Event &event) const {
     if (is_foreign() || other.is_event_queue() || &other.backend() != &backend() ||
         !backend().hands_over_quickly())
         return wait_for(other.event_at(position));
-    if (has_waited_for(other, position))
-        return;
-    Position covered = position;
-    if (const Event known = other.known_event_at(position)) {
-        wait_for(known);
-    } else if (other.capture() != 0) {
-        wait_for(other.event_at(position));
-    } else {
-        covered = other.is_foreign() ? position : other.position();
-        enqueue_wait_on(other);
-    }
-    remember_wait_for(other, covered);
+    if (const Event known = other.known_event_at(position))
+        return wait_for(known);
+    if (other.capture() != 0)
+        return wait_for(other.event_at(position));
+    enqueue_wait_on(other);
 }
 
 // Makes this queue wait for all that `other` holds now, in one driver call.
@@ -855,15 +842,6 @@ void Queue::wait_for(const Event &event) const {
         refuse_captured();
     backend().check(status);
     submitted();
-}
-
-void Queue::remember_wait_for(const Queue &other, Position position) const noexcept {
-    ENTREPOT_ASSERT(!is_foreign());
-    ENTREPOT_ASSERT(!may_be_destroyed());  // the stream at its address may become another one,
-                                           // which has waited for nothing
-    const std::uint64_t number = other.record_->number;
-    const bool has_room = number >> 32 == 0 && position >> 32 == 0;
-    record_->waited_for.store(has_room ? number << 32 | position : 0, std::memory_order_release);
 }
 
 Event Queue::known_event_at(Position position) const {

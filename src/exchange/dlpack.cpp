@@ -1,6 +1,6 @@
 // DLPack: checks the fields of a tensor, asks the runtime about its memory, and exports in pooled
 // blocks that are freed without Python.
-#include <core/thread_blocks.hpp>
+#include <entrepot/core/free_list.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <algorithm>
@@ -43,12 +43,10 @@ struct Exported {
     explicit Exported(const Array &array) : memory(array.memory()), layout(array.layout()) {}
 };
 
-constinit thread_local ThreadBlocks<Exported> pool;
-
 template <class Managed> void delete_exported(Managed *self) {
     auto *const exported = static_cast<Exported *>(self->manager_ctx);
     exported->~Exported();
-    pool.give(exported);
+    ThreadBlocks<Exported>::give(exported);
 }
 
 // Bytes that negative strides reach below the first element. dpnp assumes that memory begins at
@@ -93,11 +91,11 @@ void require_no_flags(const Array &array, const char *kind) {
 
 // Returns the block to the pool if the constructor throws.
 Exported *new_exported(const Array &array) {
-    void *const block = pool.take();
+    void *const block = ThreadBlocks<Exported>::take();
     try {
         return new (block) Exported(array);
     } catch (...) {
-        pool.give(block);
+        ThreadBlocks<Exported>::give(block);
         throw;
     }
 }

@@ -2,11 +2,12 @@
 #include <entrepot/memory/memory.hpp>
 #include <entrepot/memory/operation.hpp>
 
+#include <entrepot/core/free_list.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/current.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <entrepot/memory/records.hpp>
+#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/statistics.hpp>
 #include <memory/ordering.hpp>
 #include <memory/owners.hpp>
@@ -18,52 +19,22 @@
 namespace entrepot {
 namespace {
 
-// Free list of this thread.
-struct Recycled {
-    RecordList<256> list;
-    enum class State : std::uint8_t { unused, open, closed } state = State::unused;
-};
-
-constinit thread_local Recycled recycled;
-
 void delete_record(Memory::Record *record) noexcept {
     ENTREPOT_ASSERT(!record->prior_queue && !record->owner.release_function());
     delete record->ordering.load(std::memory_order_relaxed);
     delete record;
 }
 
-// Drains the free list when the thread ends. Later records of the thread are deleted at once.
-struct RecycledEnd {
-    ~RecycledEnd() {
-        recycled.state = Recycled::State::closed;
-        while (Memory::Record *const record = recycled.list.take())
-            delete_record(record);
-    }
-    void arm() noexcept { recycled.state = Recycled::State::open; }
-};
+constinit thread_local ThreadFreeList<Memory::Record, delete_record, 256> free_records;
 
-thread_local RecycledEnd recycled_end;
-
-[[gnu::noinline]] void recycle_or_delete(Memory::Record *record) noexcept {
-    if (recycled.state == Recycled::State::unused)
-        recycled_end.arm();
-    if (recycled.state == Recycled::State::closed || !recycled.list.give(record))
-        delete_record(record);
+// Returns: a record with one reference and no logged access. It may have a log already.
+Memory::Record *new_record() {
+    Memory::Record *const record = free_records.take();
+    if (!record) [[unlikely]]
+        return new Memory::Record;
+    record->reuse();
+    return record;
 }
-
-}  // namespace
-
-void recycle(Memory::Record *record) noexcept {
-    if (recycled.state != Recycled::State::open || !recycled.list.give(record)) [[unlikely]]
-        recycle_or_delete(record);
-}
-
-Memory::Record *recycled_record() {
-    Memory::Record *const record = recycled.list.take();
-    return record ? record : new Memory::Record;
-}
-
-namespace {
 
 std::uint8_t packed_alignment(std::size_t alignment) noexcept {
     return static_cast<std::uint8_t>(std::bit_width(alignment));
@@ -148,7 +119,7 @@ struct RecordGuard {
     Memory::Record *record;
     ~RecordGuard() {
         if (record)
-            recycle(record);
+            Memory::recycle(record);
     }
     Memory::Record *detach() noexcept { return std::exchange(record, nullptr); }
 };
@@ -165,7 +136,7 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
     release_finished_owners();
 
     ResourceRef source = resource ? ResourceRef(resource) : current_resource(device);
-    RecordGuard made{recycled_record()};
+    RecordGuard made{new_record()};
     Memory::Record &record = *made.record;
     Place place{queue.context(), device, kind};
     Block block = allocate_from(*source, place, block_bytes(bytes), alignment, queue);
@@ -207,6 +178,8 @@ inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std
 void release_kept(void *memory) { Memory::attach(memory); }
 
 }  // namespace
+
+void Memory::recycle(Record *record) noexcept { free_records.give(record); }
 
 void Memory::keep_for_graph(const Queue &queue) const {
     ENTREPOT_ASSERT(queue.capture() != 0);
@@ -252,7 +225,7 @@ Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
 }
 
 Memory Memory::of_block(Resource *resource, const Place &place, const Block &block) {
-    Record &record = *recycled_record();
+    Record &record = *new_record();
     record.kind = place.kind;
     record.alignment = packed_alignment(block.alignment);
     record.data = block.data;
@@ -265,35 +238,28 @@ Memory Memory::of_block(Resource *resource, const Place &place, const Block &blo
 
 namespace {
 
-inline std::vector<Use> take_uses(Memory::Record &record) noexcept {
+std::vector<Use> take_uses(Memory::Record &record) noexcept {
     Memory::Ordering *const ordering =
-        has_uses(record) ? record.ordering.load(std::memory_order_acquire) : nullptr;
+        record.has_uses() ? record.ordering.load(std::memory_order_acquire) : nullptr;
     record.pending_queue.store(0, std::memory_order_relaxed);
     return ordering ? ordering->take_all() : std::vector<Use>();
 }
 
-// Like empty_borrowed: the record is recycled before anything is released. Memory that may not be
-// released leaks.
 [[gnu::noinline]] void release_after_uses(Memory::Record *record) noexcept {
     std::vector<Use> of_consumers =
         may_call(record->context.backend()) ? order_release(record) : std::vector<Use>();
     std::vector<Use> uses = take_uses(*record);
     std::ranges::move(of_consumers, std::back_inserter(uses));
-    const Queue prior_queue = std::move(record->prior_queue);
-    const Queue owner_queue = std::move(record->owner_queue);
-    const Context context = std::move(record->context);
-    Owner owner = std::move(record->owner);
-    recycle(record);
-    if (may_call(context.backend())) [[likely]]
-        release_after(context, std::move(uses), std::move(owner));
-    else
-        owner.detach();
+    Memory::Record::Contents contents = record->take_contents();
+    Memory::recycle(record);
+    release_after(contents.context, std::move(uses), std::move(contents.owner));
 }
 
 void release_borrowed(Memory::Record *record) noexcept {
-    if (has_uses(*record)) [[unlikely]]
+    if (record->has_uses()) [[unlikely]]
         return release_after_uses(record);
-    const Owner released = empty_borrowed(record, recycle);
+    const Memory::Record::Contents released = record->take_contents();
+    Memory::recycle(record);
 }
 
 void return_block(Memory::Record *record) noexcept {
@@ -308,7 +274,7 @@ void return_block(Memory::Record *record) noexcept {
     }
     const bool escaped = record->escaped.load(std::memory_order_relaxed);
     const ResourceRef resource = ResourceRef::adopt(record->resource);
-    recycle(record);
+    Memory::recycle(record);
     if (may_call(place.context.backend())) [[likely]]
         resource->deallocate(place, std::move(block), {std::move(uses), escaped});
 }
@@ -318,13 +284,13 @@ void return_block(Memory::Record *record) noexcept {
 Memory Memory::borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device,
                       const Context &context, Owner owner) {
     release_finished_owners();
-    Record *const record = recycled_record();
-    set_borrowed(*record, data, bytes, kind, device, context, std::move(owner));
+    Record *const record = new_record();
+    record->set_borrowed(data, bytes, kind, device, context, std::move(owner));
     return Memory(record);
 }
 
 Memory Memory::borrow_host(void *data, std::size_t bytes, Owner owner) {
-    const HostPlace &host = host_place();
+    const registry::HostPlace &host = registry::host_place();
     return borrow(data, bytes, UsmKind::host, host.device, host.context, std::move(owner));
 }
 

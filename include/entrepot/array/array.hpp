@@ -6,9 +6,7 @@
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/memory.hpp>
 
-#include <concepts>
 #include <cstddef>
-#include <new>
 #include <utility>
 
 namespace entrepot {
@@ -30,16 +28,6 @@ public:
     Array(Memory memory, void *data, Dtype dtype, const Layout &layout, bool read_only = false,
           Queue queue = {})
         : Array(std::move(memory), data, dtype, Layout(layout), read_only, std::move(queue)) {}
-
-    // Makes the layout in place, then the memory that fits it. Both functions may throw.
-    template <std::invocable MakeLayout, std::invocable<const Layout &> FindMemory>
-    Array(MakeLayout &&make_layout, FindMemory &&find_memory, void *data, Dtype dtype,
-          bool read_only)
-        : data_(static_cast<std::byte *>(data)), dtype_(dtype), read_only_(read_only),
-          layout_(make_layout()) {
-        // The member is empty, so nothing has to be released.
-        new (&memory_) Memory(find_memory(std::as_const(layout_)));
-    }
 
     // New memory, C-contiguous and uninitialized. Throws as Memory::allocate does, and
     // OverflowError for too many bytes.

@@ -1,6 +1,8 @@
 // The registry: which backends there are, which of them are absent and why, and the selector
 // grammar that names devices.
 #pragma once
+#include <entrepot/core/no_destructor.hpp>
+#include <entrepot/device/context.hpp>
 #include <entrepot/device/device.hpp>
 
 #include <string>
@@ -46,6 +48,16 @@ Device current_device();
 
 // The host; always there.
 const Device &host() noexcept;
+// The host with its default context, where ordinary host memory is. Neither is ever destroyed,
+// because memory is released until the process exits.
+struct HostPlace {
+    Device device = host();
+    Context context = device.default_context();
+};
+inline const HostPlace &host_place() {
+    static NoDestructor<HostPlace> made;
+    return *made;
+}
 
 // SYCL's default device: what its default selector finds. Throws: DeviceError if no device
 // qualifies.

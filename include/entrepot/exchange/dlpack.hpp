@@ -8,7 +8,6 @@
 #include <entrepot/exchange/dlpack_abi.hpp>
 #include <entrepot/exchange/dlpack_device.hpp>
 #include <entrepot/exchange/foreign_layout.hpp>
-#include <entrepot/memory/records.hpp>
 
 namespace entrepot::dlpack {
 
@@ -59,17 +58,14 @@ inline exchange::Reach reach_of(const DLTensor &tensor, const Layout &layout, vo
 }
 
 // The Array described by the tensor, in the memory that `find_memory(reach)` returns. The flags are
-// those of a versioned tensor; 0 for a legacy or borrowed one. The result is an Array, or a
-// std::optional of it with std::in_place as `in_place`.
-template <class Made = Array, class FindMemory, class... InPlace>
-Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory,
-          InPlace... in_place) {
+// those of a versioned tensor; 0 for a legacy or borrowed one.
+template <class FindMemory>
+Array read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory) {
     void *const first = first_element(tensor);
     const Dtype dtype = dtype_of(tensor.dtype, flags);
-    return Made(
-        in_place..., [&] { return layout_of(tensor); },
-        [&](const Layout &layout) { return find_memory(reach_of(tensor, layout, first, dtype)); },
-        first, dtype, (flags & flag_read_only) != 0);
+    Layout layout = layout_of(tensor);
+    Memory memory = find_memory(reach_of(tensor, layout, first, dtype));
+    return Array(std::move(memory), first, dtype, std::move(layout), (flags & flag_read_only) != 0);
 }
 
 // The described memory, with `owner` as its owner. The runtime is asked about the pointer, except
@@ -80,26 +76,6 @@ Made read(const DLTensor &tensor, std::uint64_t flags, FindMemory &&find_memory,
 Memory borrow(exchange::Reach reach, DLDevice device, Owner &&owner);
 // The Array in memory from `borrow`. Throws as read and borrow do.
 Array verify(const DLTensor &tensor, std::uint64_t flags, Owner &&owner);
-
-// Calls borrow() with a record from `records`, for a known producer whose device is trusted. The
-// runtime is asked only if the device does not name the kind of memory (kDLOneAPI).
-//
-// Ownership: takes `owner`, which is released if this throws.
-template <std::uint32_t capacity>
-[[gnu::always_inline]] inline Memory borrow_believed(RecordList<capacity> &records,
-                                                     exchange::Reach reach, DLDevice device,
-                                                     Owner &&owner) {
-    if (device.device_type == kDLCPU)
-        return borrow_host(records, reach.lowest, reach.bytes, std::move(owner));
-    const NamedDevice &named = named_device(device);
-    if (named.kind == UsmKind::unknown || reach.bytes == 0) [[unlikely]] {
-        // its own address is taken nowhere, so that it may stay in registers
-        Owner moved = std::move(owner);
-        return borrow(reach, device, std::move(moved));
-    }
-    return entrepot::borrow(records, reach.lowest, reach.bytes, named.kind, named.device,
-                            named.device.default_context(), std::move(owner));
-}
 
 // Imports a managed tensor and checks its version. A tensor that Entrepot exported yields the
 // Memory of its export, so both views share their ordering, and `owner` is released at once.

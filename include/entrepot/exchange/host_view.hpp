@@ -9,13 +9,14 @@
 namespace entrepot::exchange {
 
 // `first` is the first element. No driver can be asked about host memory, so a consistent
-// description is trusted. `borrow(lowest, bytes, owner)` returns the Memory that holds `owner`.
+// description is trusted. `borrow` is Memory::borrow_host, or a function that does the same.
 //
 // Ownership: if view_host throws, `owner` is released.
 // Throws: the protocol's error: misaligned, NULL with elements, or outside the address space.
-template <class Borrow>
+template <class Borrow = Memory (&)(void *, std::size_t, Owner)>
 inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout,
-                       bool read_only, Owner &&owner, const Queue &queue, Borrow &&borrow) {
+                       bool read_only, Owner &&owner, const Queue &queue,
+                       Borrow &&borrow = Memory::borrow_host) {
     if (layout.size() == 0)
         return Array(borrow(first, 0, std::move(owner)), first, dtype, std::move(layout), read_only,
                      queue);
@@ -25,11 +26,6 @@ inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout 
     const Reach reach = reach_of(speaker, layout, first, dtype.itemsize());
     return Array(borrow(reach.lowest, reach.bytes, std::move(owner)), first, dtype,
                  std::move(layout), read_only, queue);
-}
-inline Array view_host(const Speaker &speaker, void *first, Dtype dtype, Layout &&layout,
-                       bool read_only, Owner &&owner, const Queue &queue) {
-    return view_host(speaker, first, dtype, std::move(layout), read_only, std::move(owner), queue,
-                     Memory::borrow_host);
 }
 
 }  // namespace entrepot::exchange

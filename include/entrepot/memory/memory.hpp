@@ -55,6 +55,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -169,6 +170,15 @@ public:
     //         outside of the capture.
     void wait_for_conflicts(Access access, const Queue &queue,
                             const PeerStreams *waited_for = nullptr) const;
+    // One use of a memory by an operation.
+    struct MemoryUse {
+        Access access;
+        const Memory *memory;
+    };
+    // Overload for the uses of one operation: the queue waits for each other queue once. Uses for
+    // which can_access_without_wait() is true only make the call slower.
+    static void wait_for_conflicts(std::span<const MemoryUse> uses, const Queue &queue,
+                                   const PeerStreams *waited_for = nullptr);
     // Logs an access that was submitted at `position`. It was captured into the graph `capture` (0:
     // none).
     //
@@ -344,9 +354,34 @@ public:
         Queue owner_queue;                 // constant
         // atomic; set once, stays with a recycled record
         std::atomic<Ordering *> ordering{nullptr};
-        Record *next = nullptr;  // used by the owner of the free list alone
+
+        // The life of a record that is recycled: reuse(), set_borrowed() or an allocation, use,
+        // take_contents(), and then into a free list.
+        //
+        // Requires: the record is empty (no owner, context, queue or logged access).
+        void reuse() noexcept;
+        // Requires: the record is new or reused.
+        void set_borrowed(void *memory, std::size_t size, UsmKind of_kind, const Device &of_device,
+                          const Context &of_context, Owner &&of_owner) noexcept;
+        // True if the release has to look at the log: it has accesses since the memory was
+        // allocated or borrowed, or the memory has had consumers.
+        // Requires: nothing else refers to the record.
+        bool has_uses() const noexcept;
+        // What a record of borrowed memory holds. It is destroyed after the record is in a free
+        // list, because releasing the owner may reenter.
+        struct Contents {
+            Queue prior_queue, owner_queue;
+            Context context;
+            Owner owner;  // empty, and leaks, if the backend may not be called any more
+        };
+        // Requires: the memory is borrowed, and nothing else refers to the record.
+        Contents take_contents() noexcept;
     };
     Record *record() const noexcept { return record_.get(); }
+
+    // Keeps the record for a later Memory of this thread, or deletes it.
+    // Requires: it is empty, and nothing refers to it.
+    static void recycle(Record *record) noexcept;
 
     // A reference as a plain pointer, for C tables and Python objects.
     // Ownership: detach() passes the reference to the caller, and attach() takes it over.
@@ -410,5 +445,33 @@ private:
     LeftQueues left_;  // before lock_, so that the queues are dropped after it is unlocked
     std::unique_lock<LeafMutex> lock_;
 };
+
+inline void Memory::Record::reuse() noexcept {
+    ENTREPOT_ASSERT(pending_queue.load(std::memory_order_relaxed) == 0);
+    ENTREPOT_ASSERT(!prior_queue && !owner_queue && !context && !owner.release_function());
+    revive();
+    escaped.store(false, std::memory_order_relaxed);
+    peers.store(0, std::memory_order_relaxed);
+}
+
+inline void Memory::Record::set_borrowed(void *memory, std::size_t size, UsmKind of_kind,
+                                         const Device &of_device, const Context &of_context,
+                                         Owner &&of_owner) noexcept {
+    ENTREPOT_ASSERT(!context && !owner.release_function() && !prior_queue && !owner_queue);
+    ENTREPOT_ASSERT(count() == 1);
+    kind.store(of_kind, std::memory_order_relaxed);
+    data = memory;
+    bytes = size;
+    device = of_device;
+    new (&context) Context(of_context);  // both are empty, so nothing has to be released
+    resource = nullptr;
+    new (&owner) Owner(std::move(of_owner));
+}
+
+inline bool Memory::Record::has_uses() const noexcept {
+    ENTREPOT_ASSERT(count() <= 1);
+    return (pending_queue.load(std::memory_order_acquire) != 0 && !prior_queue) ||
+           (peers.load(std::memory_order_relaxed) & PeerBits::consumers) != 0;
+}
 
 }  // namespace entrepot

@@ -60,4 +60,16 @@ inline bool may_call(const Backend &backend) noexcept {
            !(process_ends.load(std::memory_order_relaxed) || fork_guard::is_child());
 }
 
+// The producer's queue is dropped unused: the release does not wait for the producer.
+[[gnu::always_inline]] inline Memory::Record::Contents Memory::Record::take_contents() noexcept {
+    ENTREPOT_ASSERT(!resource && count() <= 1);
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
+    pending_queue.store(0, std::memory_order_relaxed);
+    Contents contents{std::move(prior_queue), std::move(owner_queue), std::move(context),
+                      std::move(owner)};
+    if (!may_call(contents.context.backend())) [[unlikely]]
+        contents.owner.detach();
+    return contents;
+}
+
 }  // namespace entrepot

@@ -142,7 +142,7 @@ std::size_t number_of(const PyTypeObject *type) noexcept {
 
 // ---------------------------------------------------------------- objects
 
-FreeList free_list;  // for all types but DeviceArray, whose objects are larger
+ObjectFreeList free_list;  // for all types but DeviceArray, whose objects are larger
 
 bool is_plain(PyTypeObject *type) noexcept {
     return is_adapter_type(type) && type != device_array_type;

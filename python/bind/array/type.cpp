@@ -5,12 +5,12 @@
 #include "../core/dtype.hpp"
 #include "../device/device.hpp"
 #include "../exchange/exports.hpp"
+#include "../exchange/fast_import.hpp"
 #include "../exchange/host_turn.hpp"
 #include "../exchange/interface_dict.hpp"
 #include "../memory/owner.hpp"
 #include "../support/errors.hpp"
 #include "../support/foreign_error.hpp"
-#include "../support/free_list.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
 #include "../support/reference.hpp"
@@ -58,10 +58,10 @@ int clear(PyObject *self) {
     object->usm_ndarray.~LazyReference();
     if (Py_ssize_t *const strides = object->byte_strides.load(std::memory_order_relaxed))
         PyMem_Free(strides);
-    Owner owner = release_to(free_records, std::move(object->array()).take_memory());
+    Memory memory = std::move(object->array()).take_memory();
     object->array().~Array();
     UnmadeArray::keep_or_free(self);
-    release_here(std::move(owner));  // last, because that may run Python code
+    fast_import::release(std::move(memory));  // last, because that may run Python code
 }
 
 template <class Get> PyObject *guarded_get(PyObject *self, Get get) noexcept {

@@ -3,8 +3,7 @@
 namespace entrepot::python {
 
 PyTypeObject *array_type = nullptr;
-FreeList free_arrays;
-RecordList<has_gil ? 64 : 0> free_records;
+ObjectFreeList free_arrays;
 
 const Py_ssize_t *byte_strides_of(PyObject *self) {
     auto *object = reinterpret_cast<ArrayObject *>(self);

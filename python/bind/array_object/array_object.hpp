@@ -7,7 +7,6 @@
 #include "../support/reference.hpp"
 
 #include <entrepot/array/array.hpp>
-#include <entrepot/memory/records.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -25,7 +24,7 @@ struct ArrayObject {
     PyObject_HEAD PyObject *weak_references;
     LazyReference usm_ndarray;               // dpnp's array of the same memory, once dpnp has asked
     std::atomic<Py_ssize_t *> byte_strides;  // computed on first use; nullptr before
-    // Never empty. An optional, because imports return one and construct it here, without a move.
+    // Never empty. An optional, because imports return one, which is made here without a move.
     alignas(std::optional<Array>) std::byte storage[sizeof(std::optional<Array>)];
 
     Array &array() noexcept {
@@ -35,13 +34,7 @@ struct ArrayObject {
 
 // Memory of destroyed arrays, for reuse. Protected by the GIL; always empty in free-threaded
 // builds. Objects in the list keep their reference to the type.
-extern FreeList free_arrays;
-extern RecordList<has_gil ? 64 : 0> free_records;
-
-// Memory::borrow_host with a record of the free list.
-inline Memory borrow_host_here(void *data, std::size_t bytes, Owner &&owner) {
-    return borrow_host(free_records, data, bytes, std::move(owner));
-}
+extern ObjectFreeList free_arrays;
 
 // An object whose Array is not constructed yet and that no other code has seen. Unless made() is
 // called, the destructor frees the object.
@@ -88,8 +81,8 @@ private:
     ArrayObject *object_;
 };
 
-// Constructs an object from the result of `make`, a std::optional<Array> that is not empty. Returns
-// a new reference; nullptr with MemoryError set.
+// Makes an object that holds the result of `make`, a std::optional<Array> that is not empty.
+// Returns: a new reference; nullptr with MemoryError set.
 template <class Make> PyObject *wrap_made(Make &&make) {
     UnmadeArray object;
     if (!object) [[unlikely]]

@@ -26,7 +26,7 @@ struct EventObject {
 
 PyTypeObject *event_type = nullptr;
 
-FreeList free_list;  // of events
+ObjectFreeList free_list;  // of events
 
 Event &held(PyObject *self) noexcept { return reinterpret_cast<EventObject *>(self)->event(); }
 

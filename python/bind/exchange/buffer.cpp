@@ -9,6 +9,7 @@
 #include "../support/errors.hpp"
 #include "../support/guarded.hpp"
 #include "exports.hpp"
+#include "fast_import.hpp"
 #include "host_turn.hpp"
 #include "protocol.hpp"
 
@@ -51,7 +52,7 @@ Array read_bytes(PyObject *object, const ImportRequest &request) {
     const std::int64_t length = PyBytes_GET_SIZE(object);
     return exchange::view_host(buffer::speaker, PyBytes_AS_STRING(object), dtypes::uint8,
                                Layout(Extents(&length, 1)), true, keep(object), request.queue,
-                               borrow_host_here);
+                               fast_import::borrow_host);
 }
 
 // One request also tells whether the memory is writable: an exporter must report the same to all

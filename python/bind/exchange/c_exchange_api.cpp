@@ -5,6 +5,7 @@
 #include "../support/foreign_error.hpp"
 #include "../support/gil.hpp"
 #include "../support/reference.hpp"
+#include "fast_import.hpp"
 #include "managed_tensor.hpp"
 #include "protocol.hpp"
 #include "stream.hpp"
@@ -192,7 +193,8 @@ const ProducerLibrary &make_library(PyTypeObject *type, const DLPackExchangeAPI 
 
 const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
     const KnownProducer *const known = find_known(type);
-    const bool lends = known && known->always_writable && api->dltensor_from_py_object_no_sync;
+    const bool lends = fast_import::is_on && known && known->always_writable &&
+                       api->dltensor_from_py_object_no_sync;
     const ProducerLibrary *streams = find_library(api, known);
     if (!streams)
         streams = &make_library(type, api, known);
@@ -255,18 +257,18 @@ inline void check_status(int status, PyObject *object) {
         exchange::wait_for_producer_stream(array, reinterpret_cast<std::uintptr_t>(stream));
 }
 
-// Fast path: constructs the Array in the return value and calls nothing but the producer.
+// The fast import of PyTorch's tensors (fast_import.hpp). Calls nothing but the producer.
 [[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer,
                                             const ImportRequest &request) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
     producer.known->require_plain(object, static_cast<TypeCode>(tensor.dtype.code));
     const auto borrow = [&](exchange::Reach reach) {
-        return borrow_believed(free_records, reach, tensor.device, keep(object));
+        return fast_import::borrow_unverified(reach, tensor.device, keep(object));
     };
-    auto array = read<std::optional<Array>>(tensor, 0, borrow, std::in_place);
+    Array array = read(tensor, 0, borrow);
     if (tensor.device.device_type != kDLCPU)
-        order_behind_current_work(object, producer, tensor.device, *array, request);
+        order_behind_current_work(object, producer, tensor.device, array, request);
     return array;
 }
 

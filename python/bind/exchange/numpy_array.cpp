@@ -14,6 +14,7 @@
 #include "../support/gil.hpp"
 #include "../support/interned.hpp"
 #include "../support/key_caches.hpp"
+#include "fast_import.hpp"
 #include "interface_dict.hpp"
 #include "numpy_dtype.hpp"
 #include "protocol.hpp"
@@ -144,7 +145,7 @@ std::optional<Array> read(PyObject *object, const ImportRequest &request) {
     return exchange::view_host(speaker, array.data, dtype,
                                exchange::layout_of_bytes(speaker, shape, strides, dtype.itemsize()),
                                !is_writable(array.flags), keep(object), request.queue,
-                               borrow_host_here);
+                               fast_import::borrow_host);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include "../array_object/array_object.hpp"
 #include "../core/dtype.hpp"
 #include "../device/convert.hpp"
+#include "../exchange/fast_import.hpp"
 #include "../exchange/routes.hpp"
-#include "../memory/owner.hpp"
 #include "../support/bound.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
@@ -202,7 +202,7 @@ inline void CallArguments::add_array(const Array &array) {
 // the memory that it needs.
 [[gnu::hot]] CallArguments::~CallArguments() {
     for (Array &array : imported_)
-        release_here(release_to(free_records, std::move(array).take_memory()));
+        fast_import::release(std::move(array).take_memory());
 }
 
 // The first signature that matches the arrays of the call. If none matches, the first one, whose

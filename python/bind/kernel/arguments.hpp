@@ -43,9 +43,9 @@ public:
     //   object has no memory, or no signature matches.
     CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
                   std::span<const Signature> signatures);
-    ~CallArguments();  // with the GIL
     CallArguments(const CallArguments &) = delete;
     CallArguments &operator=(const CallArguments &) = delete;
+    ~CallArguments();  // with the GIL
 
     std::span<const kernel::Argument> all() const noexcept { return all_; }
     // all() with `apart` set for arrays that share no element with another one.

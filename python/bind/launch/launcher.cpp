@@ -10,7 +10,7 @@
 namespace entrepot::python {
 namespace {
 
-FreeList free_list;  // for all launcher types, whose objects have the same layout
+ObjectFreeList free_list;  // for all launcher types, whose objects have the same layout
 
 Launcher &mutable_launcher_of(PyObject *self) noexcept {
     return *reinterpret_cast<Launcher *>(self);

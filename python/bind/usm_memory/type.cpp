@@ -64,7 +64,7 @@ bool is_exact(PyTypeObject *type) noexcept {
     return type == classes[0].type || type == classes[1].type || type == classes[2].type;
 }
 
-FreeList free_list;  // for objects of all three classes
+ObjectFreeList free_list;  // for objects of all three classes
 
 // A new object of zeros, which are a valid UsmMemory. Objects of subclasses are already tracked by
 // the garbage collector; others are not.

@@ -264,24 +264,6 @@ TEST_CASE("CUDA's driver decides device and kind, not the tensor's number") {
     CHECK(nowhere.deleted == 1);
 }
 
-TEST_CASE("trusted producer's memory is not queried, unless its device type is ambiguous") {
-    const fake::Claimed block(EP_USM_DEVICE, 1);
-    RecordList<1> records;
-    for (const DLDeviceType type : {kDLCUDA, kDLOneAPI, kDLCUDA}) {
-        Tensor tensor(block.data, 1);
-        tensor.managed.dl_tensor.device.device_type = type;
-        const int asked = fake::world().calls.memory_query;
-        Array array = read(tensor.managed.dl_tensor, 0, [&](const exchange::Reach &reach) {
-            return borrow_believed(records, reach, tensor.managed.dl_tensor.device, Owner());
-        });
-        CHECK(array.kind() == UsmKind::device);
-        CHECK(array.device().info().number == fake::cuda_device(1).info().number);
-        CHECK((fake::world().calls.memory_query == asked) == (type == kDLCUDA));
-        release_to(records, std::move(array).take_memory());
-    }
-    recycle(records.take());
-}
-
 TEST_CASE("allocation has the kind of the prototype's device") {
     for (const auto &[type, kind] :
          {std::pair{kDLCUDA, UsmKind::device}, std::pair{kDLCUDAHost, UsmKind::host},

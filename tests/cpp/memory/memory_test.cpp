@@ -4,7 +4,7 @@
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/limit.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <entrepot/memory/records.hpp>
+#include <entrepot/memory/release.hpp>
 #include <entrepot/memory/statistics.hpp>
 
 #include <sys/wait.h>
@@ -233,19 +233,15 @@ TEST_CASE("records move between threads") {
     CHECK(released == 1000);
 }
 
-TEST_CASE("RecordList borrows as Memory does, and returns the owner with the last use") {
+TEST_CASE("a record is reused without anything of its earlier memory") {
     int released = 0;
-    RecordList<2> records;
     char bytes[16];
     const Device &device = fake::device();
-    const auto borrowed = [&](UsmKind kind, Owner owner) {
-        return borrow(records, bytes, sizeof bytes, kind, device, device.default_context(),
-                      std::move(owner));
-    };
     const void *first = nullptr;
     for (const UsmKind kind : {UsmKind::shared, UsmKind::device}) {
-        Memory memory = borrowed(kind, counting(released));
-        CHECK((!first || memory.record() == first));  // the released block
+        Memory memory = Memory::borrow(bytes, sizeof bytes, kind, device, device.default_context(),
+                                       counting(released));
+        CHECK((!first || memory.record() == first));
         first = memory.record();
         CHECK(memory.is_borrowed());
         CHECK(memory.kind() == kind);
@@ -254,39 +250,34 @@ TEST_CASE("RecordList borrows as Memory does, and returns the owner with the las
         CHECK(memory.context() == device.default_context());
         CHECK(memory.has_no_pending_access());
         CHECK(!memory.has_escaped());
+        CHECK(!memory.has_peers());
         memory.mark_escaped();
+        memory.set_owner_queue(device.default_queue());
         memory.record_producer(device.default_queue());
         CHECK(!memory.has_no_pending_access());
         released = 0;
-        {
-            const Owner owner = release_to(records, std::move(memory));
-            CHECK(!memory);
-            CHECK(owner.handle() == &released);
-            CHECK(released == 0);
-        }
+        memory = {};
         CHECK(released == 1);
     }
+}
 
-    released = 0;
-    Memory memory = borrowed(UsmKind::shared, counting(released));
+TEST_CASE("the owner is released with the last view, once pending work is done") {
+    int released = 0;
+    char bytes[16];
+    const Device &device = fake::device();
+    Memory memory = Memory::borrow(bytes, sizeof bytes, UsmKind::shared, device,
+                                   device.default_context(), counting(released));
     Memory view = memory;
-    CHECK(!release_to(records, std::move(memory)).release_function());  // still shared by `view`
+    memory = {};
     CHECK(released == 0);
     {
         const HeldQueue busy;
         view.record_access(Access::write, busy.queue, busy.submit().position);
-        CHECK(!release_to(records, std::move(view)).release_function());  // waits for the work
+        view = {};
         CHECK(released == 0);
     }
     wait_and_release();
     CHECK(released == 1);
-    CHECK(!release_to(records, Memory()).release_function());
-    Memory owned =
-        Memory::allocate(100, UsmKind::host, device.default_queue(), 0, direct_resource());
-    void *const data = owned.data();
-    CHECK(!release_to(records, std::move(owned)).release_function());
-    wait_and_release();
-    CHECK(!is_allocated(data));  // the resource has it
 }
 
 TEST_CASE("forked child leaks device memory, and host memory works") {

@@ -1,0 +1,110 @@
+// Fast imports: arrays of libraries that Entrepot knows by name, read without their protocols, and
+// memory borrowed and released without a call into the library.
+//
+// Overview
+//   - NumPy: the fields of the C struct (numpy_array.cpp).
+//   - CuPy: the attributes that its interface dict is made of (cupy_array.cpp).
+//   - PyTorch: a borrowed DLTensor instead of a managed one, whose device is trusted
+//     (c_exchange_api.cpp).
+//   The first two are compared with the protocol that they replace, once in a process. If the
+//   answers differ, the protocol is used.
+//
+//   The records of the memory come from a list that the GIL guards. That saves the access to a
+//   thread-local list, a call, and the question for the GIL when the owner is released. The Array
+//   is made where it stays (wrap_made).
+//
+//   A build with ENTREPOT_FAST_IMPORT=0 imports the same objects by their protocols. That is slower
+//   and gives the same results. The tests run such a build as well (python/CMakeLists.txt).
+//
+// Rows of benchmarks/exchange.py that pay for it: without the list, "asarray(NumPy), against
+// memoryview" and "asarray(bytes), in empty calls" get more than 30 % slower, and "asarray(torch
+// CPU), against np.asarray" more than 10 %.
+#pragma once
+#include "../memory/owner.hpp"
+#include "../support/gil.hpp"
+
+#include <entrepot/core/free_list.hpp>
+#include <entrepot/device/registry.hpp>
+#include <entrepot/exchange/dlpack.hpp>
+#include <entrepot/memory/release.hpp>
+
+#include <utility>
+
+#ifndef ENTREPOT_FAST_IMPORT
+#define ENTREPOT_FAST_IMPORT 1
+#endif
+
+namespace entrepot::python::fast_import {
+
+inline constexpr bool is_on = ENTREPOT_FAST_IMPORT != 0;
+
+#if ENTREPOT_FAST_IMPORT
+
+// Protected by the GIL. Without a GIL it is always empty.
+inline FreeList<Memory::Record, has_gil ? 64 : 0> free_records;
+
+// As Memory::borrow, which makes the memory if the list is empty.
+[[gnu::always_inline]] inline Memory borrow(void *data, std::size_t bytes, UsmKind kind,
+                                            const Device &device, const Context &context,
+                                            Owner &&owner) {
+    Memory::Record *const record = free_records.take();
+    if (!record) [[unlikely]]
+        return Memory::borrow(data, bytes, kind, device, context, std::move(owner));
+    record->reuse();
+    release_finished_owners();
+    record->set_borrowed(data, bytes, kind, device, context, std::move(owner));
+    return Memory::attach(record);
+}
+
+// As ~Memory.
+// Requires: this thread holds the GIL and no mutex. Python code may run.
+inline void release(Memory &&memory) noexcept {
+    Memory::Record *const record = memory.record();
+    if (!has_gil || !record || memory.is_shared() || !memory.is_borrowed() || record->has_uses())
+        [[unlikely]] {
+        const Memory last = std::move(memory);
+        return;
+    }
+    (void)memory.detach();
+    release_finished_owners();
+    Memory::Record::Contents contents = record->take_contents();
+    if (!free_records.give(record)) [[unlikely]]
+        Memory::recycle(record);
+    release_here(std::move(contents.owner));
+}
+
+#else
+
+inline Memory borrow(void *data, std::size_t bytes, UsmKind kind, const Device &device,
+                     const Context &context, Owner &&owner) {
+    return Memory::borrow(data, bytes, kind, device, context, std::move(owner));
+}
+inline void release(Memory &&memory) noexcept { const Memory last = std::move(memory); }
+
+#endif
+
+// As Memory::borrow_host.
+[[gnu::always_inline]] inline Memory borrow_host(void *data, std::size_t bytes, Owner &&owner) {
+    const registry::HostPlace &host = registry::host_place();
+    return borrow(data, bytes, UsmKind::host, host.device, host.context, std::move(owner));
+}
+
+// As dlpack::borrow, for a known producer whose device is trusted. The runtime is asked only if the
+// device does not name the kind of memory (kDLOneAPI).
+//
+// Ownership: takes `owner`, which is released if this throws.
+[[gnu::always_inline]] inline Memory borrow_unverified(exchange::Reach reach,
+                                                       dlpack::DLDevice device, Owner &&owner) {
+    if (device.device_type == dlpack::kDLCPU)
+        return borrow_host(reach.lowest, reach.bytes, std::move(owner));
+    const dlpack::NamedDevice &named = dlpack::named_device(device);
+    if (named.kind == UsmKind::unknown || reach.bytes == 0) [[unlikely]] {
+        // its own address is taken nowhere, so that it may stay in registers
+        Owner moved = std::move(owner);
+        return dlpack::borrow(reach, device, std::move(moved));
+    }
+    return borrow(reach.lowest, reach.bytes, named.kind, named.device,
+                  named.device.default_context(), std::move(owner));
+}
+
+}  // namespace entrepot::python::fast_import
