@@ -3,8 +3,6 @@
 #include <entrepot/core/interrupt.hpp>
 #include <entrepot/device/registry.hpp>
 
-#include "backends/cuda/table.hpp"
-#include "backends/hip/table.hpp"
 #include "backends/host/table.hpp"
 #include "device/mapped.hpp"
 
@@ -65,6 +63,48 @@ void cache_unwritable(const char *message) {
 constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION,      set_error,       log,
                          find_library,      registry::foreign_queue, cache_unwritable};
 
+// ------------------------------------------------------------------- plugins
+
+std::string what_dlopen_said() {
+    const char *sentence = dlerror();
+    return sentence ? sentence : "no reason given";
+}
+
+std::string plugin_path(const std::string &file) {
+    const char *chosen = std::getenv("ENTREPOT_PLUGIN_PATH");
+    return (chosen ? std::string(chosen) : own_directory()) + "/" + file;
+}
+
+// The reason is the path of the driver, if the plugin has a function that returns it.
+Loaded open_plugin(const std::string &path) {
+    void *library = dlopen(path.c_str(), RTLD_NOW);
+    if (!library)
+        return {nullptr, "the plugin does not load: " + what_dlopen_said()};
+    const auto entry = reinterpret_cast<ep_backend_entry>(dlsym(library, EP_BACKEND_ENTRY));
+    if (!entry)
+        return {nullptr, path + " is no backend: it exports no " EP_BACKEND_ENTRY};
+    const ep_backend *api = nullptr;
+    if (entry(&lent, &api) != EP_OK)
+        return {nullptr, error_sentence};
+    if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
+        return {
+            nullptr,
+            path +
+                " was built for another version of Entrepot: install both from the same release"};
+    const auto driver_path =
+        reinterpret_cast<const char *(*)()>(dlsym(library, "entrepot_driver_path"));
+    return {api, driver_path ? driver_path() : std::string()};
+}
+
+// A plugin that loads its driver itself.
+Loaded load_gpu(const char *file, const char *option) {
+    const std::string path = plugin_path(file);
+    if (!exists(path))
+        return {nullptr, "not part of this build (" + path + " is not there): build it with " +
+                             option + "=ON"};
+    return open_plugin(path);
+}
+
 // ---------------------------------------------------------- the SYCL runtime
 
 // The libraries of the plugin's generation. The wheels of one generation are named for the year:
@@ -78,11 +118,6 @@ bool same_directory(const std::string &a, const std::string &b) {
     struct stat of_a, of_b;
     return stat(a.c_str(), &of_a) == 0 && stat(b.c_str(), &of_b) == 0 &&
            of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
-}
-
-std::string what_dlopen_said() {
-    const char *sentence = dlerror();
-    return sentence ? sentence : "no reason given";
 }
 
 // Two generations in one process would each have their own devices, contexts and allocations.
@@ -109,29 +144,6 @@ std::string map_sycl_runtime(const std::vector<std::string> &directories) {
         return std::string("the SYCL runtime (") + sycl_soname +
                ") is not installed: " + sycl_packages;
     return "the SYCL runtime is installed but does not load: " + said;
-}
-
-std::string plugin_path(const std::string &file) {
-    const char *chosen = std::getenv("ENTREPOT_PLUGIN_PATH");
-    return (chosen ? std::string(chosen) : own_directory()) + "/" + file;
-}
-
-Loaded open_plugin(const std::string &path) {
-    void *library = dlopen(path.c_str(), RTLD_NOW);
-    if (!library)
-        return {nullptr, "the plugin does not load: " + what_dlopen_said()};
-    const auto entry = reinterpret_cast<ep_backend_entry>(dlsym(library, EP_BACKEND_ENTRY));
-    if (!entry)
-        return {nullptr, path + " is no backend: it exports no " EP_BACKEND_ENTRY};
-    const ep_backend *api = nullptr;
-    if (entry(&lent, &api) != EP_OK)
-        return {nullptr, error_sentence};
-    if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
-        return {
-            nullptr,
-            path +
-                " was built for another version of Entrepot: install both from the same release"};
-    return {api, {}};
 }
 
 // ------------------------------------------------ why there may be no device
@@ -195,20 +207,9 @@ Loaded load_host() {
     return {api, "built in"};
 }
 
-Loaded load_cuda() {
-    const ep_backend *api = nullptr;
-    if (entrepot_cuda_backend(&lent, &api) != EP_OK)
-        return {nullptr, error_sentence};
-    const std::optional<MappedLibrary> driver = mapped_library("libcuda.so.1");
-    return {api, driver ? driver->path : "libcuda.so.1"};
-}
+Loaded load_cuda() { return load_gpu("libentrepot_cuda.so", "ENTREPOT_CUDA"); }
 
-Loaded load_hip() {
-    const ep_backend *api = nullptr;
-    if (entrepot_hip_backend(&lent, &api) != EP_OK)
-        return {nullptr, error_sentence};
-    return {api, entrepot_hip_library()};
-}
+Loaded load_hip() { return load_gpu("libentrepot_hip.so", "ENTREPOT_HIP"); }
 
 Loaded load_sycl(const std::vector<std::string> &library_directories) {
     if (std::string why = other_generation(); !why.empty())

@@ -48,12 +48,19 @@ CONTRACT = (
     "src/backends/processor.hpp",
     "src/backends/walk.hpp",
 )
-# Backends that are not plugins have their entry functions in headers.
-BUILT_IN = [
-    ("src/device/loader.cpp", f"src/backends/{name}/table.hpp") for name in ("host", "cuda", "hip")
-]
-# Code that backends of one kind share; no other part includes it.
-SHARED = {"cuda": "src/backends/gpu/", "hip": "src/backends/gpu/"}
+# The host backend is no plugin: its entry function is in a header.
+BUILT_IN = [("src/device/loader.cpp", "src/backends/host/table.hpp")]
+# Code that backends of one kind share, and the drivers that it is compiled for; no other part
+# includes it.
+SHARED = {
+    "cuda": ("src/backends/gpu/",),
+    "hip": ("src/backends/gpu/",),
+    "gpu": tuple(
+        f"src/backends/{name}/{header}.hpp"
+        for name in ("cuda", "hip")
+        for header in ("driver", "rtc")
+    ),
+}
 
 # Folder of python/bind → the folders whose headers it may include besides its own. A row names
 # folders of earlier rows only. Every folder may include init.hpp, and the files at the top may
@@ -153,7 +160,7 @@ def refusal(path: str, include: str) -> str | None:
         return refusal_in_bindings(path, target)
     if path.startswith("src/backends/"):
         name = path.split("/")[2]
-        own = tuple(folder for folder in (f"src/backends/{name}/", SHARED.get(name)) if folder)
+        own = (f"src/backends/{name}/", *SHARED.get(name, ()))
         ours = target.startswith(("include/entrepot/", "src/", "python/"))
         if ours and not (target in CONTRACT or room_of(target) == "core" or target.startswith(own)):
             return f"{path}: a backend sees {', '.join(CONTRACT)} and core, not <{include}>"
@@ -238,6 +245,7 @@ def test_include_points_to_lower_folder():
         ("src/backends/sycl/memory.cpp", "entrepot/memory/memory.hpp"),
         ("src/backends/sycl/memory.cpp", "entrepot/device/device.hpp"),
         ("src/backends/cuda/memory.cpp", "backends/hip/driver.hpp"),
+        ("src/backends/gpu/memory.cpp", "backends/hip/table.hpp"),
         ("src/backends/cuda/memory.cpp", "hip/hip_runtime_api.h"),
         ("src/backends/host/memory.cpp", "Python.h"),
         ("include/entrepot/python/array.hpp", "entrepot/array/array.hpp"),

@@ -1,6 +1,6 @@
 #include "backends/gpu/code.hpp"
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends::gpu {
 namespace {
 
 bool is_code(std::string_view image) {
@@ -48,4 +48,4 @@ const char *reason_to_refuse(CUresult code) {
     return nullptr;
 }
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends::gpu

@@ -5,7 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends::gpu {
 namespace {
 
 constexpr const char *library_name = "libcuda.so.1";
@@ -141,4 +141,4 @@ void fail(CUresult code, const char *function) {
                           : "");
 }
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends::gpu

@@ -50,7 +50,7 @@
     required(cuLaunchKernel) required(cuLaunchKernelEx)
 // clang-format on
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends::gpu {
 
 // Words for messages and selectors of this backend, used by the shared sources (backends/gpu).
 inline constexpr const char *selector_word = "cuda", *maker = "NVIDIA", *maker_api = "CUDA",
@@ -119,4 +119,4 @@ private:
     bool is_pushed_ = false;
 };
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends::gpu

@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends::gpu {
 
 PointerAttributes attributes_of(const void *pointer) {
     PointerAttributes found;
@@ -19,4 +19,4 @@ PointerAttributes attributes_of(const void *pointer) {
     return found;
 }
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends::gpu

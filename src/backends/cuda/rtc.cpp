@@ -9,7 +9,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends::gpu {
 namespace {
 
 // Newest first. Each compiles for drivers of its own major version and later.
@@ -172,4 +172,4 @@ std::string image_of(const Rtc &rtc, nvrtcProgram program) {
     return image;
 }
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends::gpu

@@ -18,7 +18,7 @@
     function(nvrtcGetCUBIN) function(nvrtcGetPTXSize) function(nvrtcGetPTX)
 // clang-format on
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends::gpu {
 
 // The target of a compilation.
 struct Target {
@@ -45,4 +45,4 @@ struct Rtc {
 
 inline constexpr const char *source_name = "kernel.cu";
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends::gpu

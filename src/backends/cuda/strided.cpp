@@ -1,7 +1,7 @@
 // CUDA-specific parts of strided copies: the driver's copies of rows, and the kernels as PTX.
 #include "backends/gpu/strided.hpp"
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends::gpu {
 
 extern const char walk_ptx[];  // generated from walk.cu
 
@@ -33,4 +33,4 @@ void copy_rows(CUstream stream, const Rows &rows) {
 
 std::string walk_code(const Device &) { return walk_ptx; }
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends::gpu

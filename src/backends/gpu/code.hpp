@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 
 extern const std::uint32_t dialects;     // bits 1 << ep_dialect
 extern const ep_dialect source_dialect;  // of the run-time compiler
@@ -17,4 +17,4 @@ const char *wrong_form(ep_dialect dialect, std::string_view image);
 // The reason why the driver refused to load code; NULL if the code is not at fault.
 const char *reason_to_refuse(CUresult code);
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -6,7 +6,7 @@
 #include <optional>
 #include <sstream>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 std::string key_of(const Rtc &rtc, const Request &request, const Words &options) {
@@ -113,4 +113,4 @@ Words words_in(const char *options) {
     return words;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 
 // Result of a compilation: code for the device. NVRTC yields PTX instead if it does not know the
 // device or the options ask for it.
@@ -27,4 +27,4 @@ Code compile(const Request &request, std::string &log);
 // Words between blanks.
 Words words_in(const char *options);
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

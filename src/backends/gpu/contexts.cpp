@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 // Contexts with a handle. A handle without references stays here until the thread that released it
@@ -253,4 +253,4 @@ void fill_contexts_functions(ep_backend &table) {
     table.context_devices = context_devices;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

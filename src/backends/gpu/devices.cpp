@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 std::string name_of(CUdevice device) {
@@ -171,4 +171,4 @@ void fill_devices_functions(ep_backend &table) {
     table.device_default_context = device_default_context;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -1,19 +1,23 @@
-// The driver of this compilation: CMake defines ENTREPOT_GPU as cuda or hip, which also names the
-// namespace.
+// The driver of this compilation: HIP's if ENTREPOT_HIP_DRIVER is defined, else CUDA's.
 //
 // The code shared by CUDA and HIP, which is nearly all, is in this folder and is compiled for each
 // of the two. HIP follows CUDA's driver API function by function. The sources use CUDA's names,
 // which backends/hip/driver.hpp maps to HIP's.
+//
+// Both compilations define the namespace entrepot::backends::gpu, with different types behind equal
+// names. The one definition rule therefore forbids linking them together. Each is a plugin, whose
+// names are local except the entry point (backends/exports.map). Alternatives considered: a macro
+// as the namespace hides names from grep and editors, and templates over the driver would move all
+// of this folder to headers.
 #pragma once
 
-#define ENTREPOT_QUOTED(path) #path
-#define ENTREPOT_OF_MAKER(path) ENTREPOT_QUOTED(path)
+#ifdef ENTREPOT_HIP_DRIVER
+#include "backends/hip/driver.hpp"
+#else
+#include "backends/cuda/driver.hpp"
+#endif
 
-// clang-format off: a path has no blanks
-#include ENTREPOT_OF_MAKER(backends/ENTREPOT_GPU/driver.hpp)
-// clang-format on
-
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 
 constexpr ep_status status_of(CUresult code) {
     switch (code) {
@@ -34,4 +38,4 @@ inline CUmemLocation location_on(CUdevice device) {
     return location;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

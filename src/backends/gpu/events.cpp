@@ -1,7 +1,7 @@
 // Events: recorded in a stream; other streams or the host wait for them.
 #include "backends/gpu/native.hpp"
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 ep_status event_record(ep_queue queue, std::uint32_t, ep_event *event) {
@@ -171,4 +171,4 @@ void fill_events_functions(ep_backend &table) {
     table.event_release = event_release;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <map>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 static_assert(sizeof(ep_ipc_handle::name) == sizeof(CUipcMemHandle) &&
@@ -272,7 +272,7 @@ ep_status ipc_device(const ep_ipc_handle *handle, ep_device *device) {
             name_device(*each, own);
             if (std::equal(std::begin(own.device), std::end(own.device),
                            std::begin(handle->device))) {
-                *device = entrepot::backends::ENTREPOT_GPU::handle(each);
+                *device = entrepot::backends::gpu::handle(each);
                 return;
             }
         }
@@ -404,4 +404,4 @@ void fill_ipc_functions(ep_backend &table) {
     table.ipc_close = ipc_close;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -6,7 +6,7 @@
 #include <bit>
 #include <unordered_map>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 // --------------------------------------------------------------- allocation
@@ -333,4 +333,4 @@ void fill_memory_functions(ep_backend &table) {
     table.memory_trim = memory_trim;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

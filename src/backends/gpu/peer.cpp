@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 bool can_access(const Device &device, const Device &peer) {
@@ -53,4 +53,4 @@ void fill_peer_functions(ep_backend &table) {
     table.peer_enable_access = peer_enable_access;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <span>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 // Dynamic shared memory that a kernel may use without opting in.
@@ -613,4 +613,4 @@ void fill_programs_functions(ep_backend &table) {
     table.kernel_launch = kernel_launch;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -9,7 +9,7 @@
 #include <map>
 #include <tuple>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 std::uint64_t thread_of(CUstream stream) noexcept {
@@ -343,4 +343,4 @@ void fill_queues_functions(ep_backend &table) {
     table.queue_keep = queue_keep;
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

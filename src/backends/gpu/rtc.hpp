@@ -2,14 +2,16 @@
 #pragma once
 #include "backends/gpu/driver.hpp"
 
-// clang-format off: a path has no blanks
-#include ENTREPOT_OF_MAKER(backends/ENTREPOT_GPU/rtc.hpp)
-// clang-format on
+#ifdef ENTREPOT_HIP_DRIVER
+#include "backends/hip/rtc.hpp"
+#else
+#include "backends/cuda/rtc.hpp"
+#endif
 
 #include <string>
 #include <vector>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 
 using Words = std::vector<std::string>;
 
@@ -44,4 +46,4 @@ std::string identity(const Rtc &rtc);
 // NVRTC: a cubin for a real architecture, else PTX. hipRTC: a code object, or a bundle of them.
 std::string image_of(const Rtc &rtc, nvrtcProgram program);
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

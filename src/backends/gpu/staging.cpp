@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 namespace {
 
 // Work of one host callback (cuLaunchHostFunc), which must not call the driver.
@@ -97,4 +97,4 @@ void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const 
     });
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -2,7 +2,7 @@
 #pragma once
 #include "backends/gpu/native.hpp"
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 
 // Copies between pageable memory and the device in parts, through pinned memory. Host callbacks in
 // the stream copy between pageable and pinned memory. At least one side is host memory.
@@ -11,4 +11,4 @@ namespace entrepot::backends::ENTREPOT_GPU {
 void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const void *from,
                   const PointerAttributes &of_from, std::size_t bytes);
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <optional>
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 
 using namespace walks;
 
@@ -256,4 +256,4 @@ void submit_fill(Queue &queue, CUstream stream, const Walk &walk, const Fill::Va
         walk, [&](const Walk &part) { walk_by_kernel(queue, stream, "fill", part, unit.data()); });
 }
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

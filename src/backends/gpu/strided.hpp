@@ -3,7 +3,7 @@
 #pragma once
 #include "backends/gpu/native.hpp"
 
-namespace entrepot::backends::ENTREPOT_GPU {
+namespace entrepot::backends::gpu {
 
 // Rows of bytes in one or two outer loops: the drivers' 2D and 3D copies support nothing else.
 struct Rows {
@@ -23,4 +23,4 @@ std::string walk_code(const Device &device);
 void submit_copy(Queue &queue, CUstream stream, const Walk &walk);
 void submit_fill(Queue &queue, CUstream stream, const Walk &walk, const Fill::Value &value);
 
-}  // namespace entrepot::backends::ENTREPOT_GPU
+}  // namespace entrepot::backends::gpu

@@ -1,6 +1,6 @@
 #include "backends/gpu/code.hpp"
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 namespace {
 
 constexpr std::string_view elf = "\x7f"
@@ -35,4 +35,4 @@ const char *reason_to_refuse(CUresult code) {
     }
 }
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu

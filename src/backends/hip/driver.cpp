@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 namespace {
 
 // Newest first.
@@ -377,4 +377,4 @@ void fail(CUresult code, const char *function) {
                           : "");
 }
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu

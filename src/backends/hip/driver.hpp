@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <string>
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 
 // Words for messages and selectors of this backend, used by the shared sources (backends/gpu).
 inline constexpr const char *selector_word = "hip", *maker = "AMD", *maker_api = "HIP",
@@ -457,4 +457,4 @@ private:
     CUdevice before_ = 0, now_ = 0;
 };
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu

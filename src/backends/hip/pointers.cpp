@@ -1,7 +1,7 @@
 // Pointer attributes of HIP, in the form of version 5 and that of later ones.
 #include "backends/gpu/native.hpp"
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 namespace {
 
 // HIP 5 numbers host, device, array, unified and managed memory from 0. HIP 6 numbers them from 1,
@@ -54,4 +54,4 @@ PointerAttributes attributes_of(const void *pointer) {
     return attributes;
 }
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu

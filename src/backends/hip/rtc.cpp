@@ -12,7 +12,7 @@
 #include <cstring>
 #include <memory>
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 namespace {
 
 // ------------------------------------------------------------------ library
@@ -233,4 +233,4 @@ std::string image_of(const Rtc &rtc, nvrtcProgram program) {
     return image;
 }
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu

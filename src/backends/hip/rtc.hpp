@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 
 using nvrtcProgram = struct _hiprtcProgram *;
 
@@ -62,4 +62,4 @@ struct Rtc {
 
 inline constexpr const char *source_name = "kernel.hip";
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu

@@ -4,7 +4,7 @@
 
 #include "backends/gpu/compiler.hpp"
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 
 extern const char walk_text[];  // generated from walk.cu
 
@@ -29,4 +29,4 @@ std::string walk_code(const Device &device) {
     return compile({walk_text, {"-std=c++17"}, "", device.target}, log).image;
 }
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu

@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     try {
-        std::fprintf(stderr, "NVRTC %s\n", entrepot::backends::cuda::compiler_version().c_str());
+        std::fprintf(stderr, "NVRTC %s\n", entrepot::backends::gpu::compiler_version().c_str());
     } catch (const entrepot::backends::Refusal &refusal) {
         std::fprintf(stderr, "skipped: %s\n", refusal.what());
         return skipped;

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace entrepot::backends::cuda {
+namespace entrepot::backends::gpu {
 namespace {
 
 const std::string source = R"(
@@ -167,4 +167,4 @@ TEST_CASE("the architecture may be the user's choice") {
               .image.find(".target sm_80") != std::string::npos);
 }
 
-}  // namespace entrepot::backends::cuda
+}  // namespace entrepot::backends::gpu

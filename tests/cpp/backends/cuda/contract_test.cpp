@@ -9,10 +9,10 @@ namespace {
 // With the stream's context current, which the runtime's users have and the driver's may not.
 void inside(void *stream, const std::function<void()> &body) {
     CUcontext native = nullptr;
-    backends::cuda::check(
-        backends::cuda::driver().cuStreamGetCtx(static_cast<CUstream>(stream), &native),
+    backends::gpu::check(
+        backends::gpu::driver().cuStreamGetCtx(static_cast<CUstream>(stream), &native),
         "cuStreamGetCtx");
-    const backends::cuda::Current current(native);
+    const backends::gpu::Current current(native);
     body();
 }
 

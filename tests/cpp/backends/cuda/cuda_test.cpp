@@ -7,8 +7,8 @@
 namespace entrepot::contract {
 namespace {
 
-using backends::cuda::check;
-using backends::cuda::driver;
+using backends::gpu::check;
+using backends::gpu::driver;
 
 const char *const spin =
     R"(extern "C" __global__ void spin(long long *out, long long steps, long long value) {
@@ -201,7 +201,7 @@ TEST_CASE("a foreign stream is used as it is, recognized again, and never destro
     const Bench bench = first_device();
     CUstream stream = nullptr;
     {
-        const backends::cuda::Current current(native_context(bench, bench.context));
+        const backends::gpu::Current current(native_context(bench, bench.context));
         check(driver().cuStreamCreate(&stream, CU_STREAM_DEFAULT), "cuStreamCreate");
     }
     {
@@ -220,7 +220,7 @@ TEST_CASE("a foreign stream is used as it is, recognized again, and never destro
 
 TEST_CASE("created streams do not wait for the legacy default stream") {
     const Bench bench = first_device();
-    const backends::cuda::Current current(native_context(bench, bench.context));
+    const backends::gpu::Current current(native_context(bench, bench.context));
     const Slow slow(bench);
     const Queue legacy = wrap(bench, CU_STREAM_LEGACY), null = wrap(bench, nullptr),
                 own = bench.queue();
@@ -235,13 +235,13 @@ TEST_CASE("created streams do not wait for the legacy default stream") {
 
 TEST_CASE("the per-thread default stream differs in every thread") {
     const Bench bench = first_device();
-    const backends::cuda::Current current(native_context(bench, bench.context));
+    const backends::gpu::Current current(native_context(bench, bench.context));
     const Slow slow(bench);
     const Queue mine = wrap(bench, CU_STREAM_PER_THREAD);
     CHECK(mine.get() == wrap(bench, CU_STREAM_PER_THREAD).get());
     slow.submit(mine, 21);
     std::thread([&] {
-        const backends::cuda::Current there(native_context(bench, bench.context));
+        const backends::gpu::Current there(native_context(bench, bench.context));
         const Queue theirs = wrap(bench, CU_STREAM_PER_THREAD);
         CHECK(theirs.get() != mine.get());
         std::int32_t idle = 0;
@@ -302,7 +302,7 @@ TEST_CASE("kinds are the driver's: pinned, device and managed memory") {
 
 TEST_CASE("memory of the driver's other allocators is recognised") {
     const Bench bench = first_device();
-    const backends::cuda::Current current(native_context(bench, bench.context));
+    const backends::gpu::Current current(native_context(bench, bench.context));
     CUdeviceptr plain = 0;
     check(driver().cuMemAlloc(&plain, 1000), "cuMemAlloc");
     const ep_allocation of_plain = query(bench, reinterpret_cast<void *>(plain + 10), 990);
@@ -326,7 +326,7 @@ TEST_CASE("virtual memory has no context, and is recognised all the same") {
     const Bench bench = first_device();
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    properties.location = backends::cuda::location_on(ordinal_of(bench));
+    properties.location = backends::gpu::location_on(ordinal_of(bench));
     const std::size_t bytes = std::size_t{2} << 20;
     CUmemGenericAllocationHandle block = 0;
     CUdeviceptr place = 0;
@@ -522,8 +522,8 @@ TEST_CASE("PTX and cubins are programs too") {
                                         ordinal_of(bench)),
           "attribute");
     std::string log;
-    const backends::cuda::Code cubin =
-        backends::cuda::compile({spin, {}, "", {10 * major + minor, driver().version}}, log);
+    const backends::gpu::Code cubin =
+        backends::gpu::compile({spin, {}, "", {10 * major + minor, driver().version}}, log);
     REQUIRE(cubin.image.starts_with("\x7f"));
     const std::string ptx = R"(
         .version 7.0
@@ -570,7 +570,7 @@ TEST_CASE("a program released during a capture is unloaded after it") {
     const Bench bench = first_device();
     const Queue queue = bench.queue();
     const auto free_bytes = [&] {
-        const backends::cuda::Current current(native_context(bench, bench.context));
+        const backends::gpu::Current current(native_context(bench, bench.context));
         std::size_t free = 0, all = 0;
         check(driver().cuMemGetInfo(&free, &all), "cuMemGetInfo");
         return free;

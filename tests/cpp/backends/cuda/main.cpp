@@ -1,7 +1,7 @@
 // Runs the CUDA backend's tests; without a device they are skipped with the reason, or fail if
 // ENTREPOT_REQUIRE names cuda.
 #define DOCTEST_CONFIG_IMPLEMENT
-#include "backends/cuda/table.hpp"
+#include "backends/gpu/native.hpp"
 
 #include "functions.hpp"
 #include "required.hpp"
@@ -19,7 +19,7 @@ const ep_backend &gpu_table() { return *opened; }
 int main(int argc, char **argv) {
     constexpr int skipped = 77;
     using entrepot::contract::loader, entrepot::contract::opened;
-    if (entrepot_cuda_backend(&loader, &opened) != EP_OK) {
+    if (entrepot::backends::gpu::open_backend(&loader, &opened) != EP_OK) {
         std::fprintf(stderr, "skipped: %s\n", entrepot::contract::last_error().c_str());
         return entrepot::contract::is_required("cuda") ? 1 : skipped;
     }

@@ -13,7 +13,7 @@ namespace entrepot::contract {
 namespace {
 
 const Subject &subject() {
-    static const Subject only{&gpu_table(), backends::ENTREPOT_GPU::source_dialect, "",
+    static const Subject only{&gpu_table(), backends::gpu::source_dialect, "",
                               gpu_kernels::spin, ""};
     return only;
 }
@@ -129,7 +129,7 @@ TEST_CASE("each device works while the other's context is current") {
         void *native = nullptr;
         CONTRACT_OK(first.table.context_native(first.context.get(), &native));
         using Native = decltype(current_context());
-        const backends::ENTREPOT_GPU::Current current(static_cast<Native>(native));
+        const backends::gpu::Current current(static_cast<Native>(native));
         const Memory there(second, EP_USM_DEVICE, 4000), shared(second, EP_USM_SHARED, 4000),
             pinned(second, EP_USM_HOST, 4000);
         for (const Memory *memory : {&there, &shared, &pinned}) {

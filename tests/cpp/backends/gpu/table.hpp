@@ -1,4 +1,4 @@
-// The table under test, CUDA's or HIP's. ENTREPOT_GPU selects it, as in the sources.
+// The table under test, CUDA's or HIP's.
 #pragma once
 #include "backends/gpu/driver.hpp"
 
@@ -10,7 +10,7 @@ namespace entrepot::contract {
 const ep_backend &gpu_table();
 
 inline auto current_context() {
-    using namespace backends::ENTREPOT_GPU;
+    using namespace backends::gpu;
     CUcontext now = nullptr;
     check(driver().cuCtxGetCurrent(&now), "cuCtxGetCurrent");
     return now;

@@ -17,7 +17,7 @@ int main(int argc, char **argv) {
     }
     doctest::Context context(argc, argv);
     try {
-        std::fprintf(stderr, "hipRTC %s\n", entrepot::backends::hip::compiler_version().c_str());
+        std::fprintf(stderr, "hipRTC %s\n", entrepot::backends::gpu::compiler_version().c_str());
     } catch (const entrepot::backends::Refusal &refusal) {
         std::fprintf(stderr, "the tests of hipRTC are left out: %s\n", refusal.what());
         context.addFilter("test-suite-exclude", "hipRTC");

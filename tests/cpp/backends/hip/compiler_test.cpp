@@ -7,7 +7,7 @@
 
 #include "../gpu/kernels.hpp"
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 
 extern const char walk_text[];  // generated from walk.cu
 
@@ -138,4 +138,4 @@ TEST_CASE("the kernels of the contract compile, and our own") {
 
 TEST_SUITE_END();
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu

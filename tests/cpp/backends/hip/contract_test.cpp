@@ -10,7 +10,7 @@ namespace {
 
 const Graphs &graphs() {
     static const Graphs only = graphs_of(
-        [](const std::string &name) { return dlsym(backends::hip::hip_library(), name.c_str()); },
+        [](const std::string &name) { return dlsym(backends::gpu::hip_library(), name.c_str()); },
         "hip", "StreamBeginCapture", [](void *, const std::function<void()> &body) { body(); });
     return only;
 }

@@ -8,7 +8,7 @@
 namespace entrepot::contract {
 namespace {
 
-using backends::hip::driver;
+using backends::gpu::driver;
 
 const Subject &subject() {
     static const Subject only{&gpu_table(), EP_HIP_CPP, "", gpu_kernels::spin, ""};
@@ -44,7 +44,7 @@ TEST_CASE("the default stream is NULL and usable") {
 
 TEST_CASE("another program's stream has its own device") {
     const Bench bench = first_device();
-    backends::hip::CUstream stream = nullptr;
+    backends::gpu::CUstream stream = nullptr;
     REQUIRE(driver().hipSetDevice(0) == 0);
     REQUIRE(driver().cuStreamCreate(&stream, 1) == 0);
     {
@@ -78,7 +78,7 @@ TEST_CASE(
     const Bench bench = first_device();
     std::string log;
     const std::string image =
-        backends::hip::compile({gpu_kernels::spin, {}, "", backends::hip::target_of(0)}, log).image;
+        backends::gpu::compile({gpu_kernels::spin, {}, "", backends::gpu::target_of(0)}, log).image;
     ep_program program = nullptr;
     CONTRACT_OK(bench.table.program_build(bench.context.get(), bench.device, EP_HSACO, image.data(),
                                           image.size(), "", nullptr, &program));

@@ -9,7 +9,7 @@
 
 #include "backends/hip/driver.hpp"
 
-namespace ours = entrepot::backends::hip;
+namespace ours = entrepot::backends::gpu;
 
 CHECK_SAME(ours::CUDA_ERROR_INVALID_VALUE, hipErrorInvalidValue);
 CHECK_SAME(ours::CUDA_ERROR_OUT_OF_MEMORY, hipErrorOutOfMemory);

@@ -3,7 +3,7 @@
 
 #include <doctest/doctest.h>
 
-namespace entrepot::backends::hip {
+namespace entrepot::backends::gpu {
 namespace {
 
 // A runtime of that version, which answers in this way; it is the backend's while it lives.
@@ -106,4 +106,4 @@ TEST_CASE("versions of HIP read as people write them") {
     CHECK(version_text(version_7) == "7.1");
 }
 
-}  // namespace entrepot::backends::hip
+}  // namespace entrepot::backends::gpu
