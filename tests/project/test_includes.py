@@ -46,7 +46,7 @@ CONTRACT = (
     "src/backends/cache.hpp",
     "src/backends/hash.hpp",
     "src/backends/processor.hpp",
-    "src/backends/walk.hpp",
+    "src/backends/loop_nest.hpp",
 )
 # The host backend is no plugin: its entry function is in a header.
 BUILT_IN = [("src/device/loader.cpp", "src/backends/host/table.hpp")]

@@ -3,7 +3,7 @@
 
 namespace entrepot::backends::gpu {
 
-extern const char walk_ptx[];  // generated from walk.cu
+extern const char loop_nest_ptx[];  // generated from loop_nest.cu
 
 void copy_rows(CUstream stream, const Rows &rows) {
     if (rows.depth == 1) {
@@ -31,6 +31,6 @@ void copy_rows(CUstream stream, const Rows &rows) {
     check(driver().cuMemcpy3DAsync(&plan, stream), "cuMemcpy3DAsync");
 }
 
-std::string walk_code(const Device &) { return walk_ptx; }
+std::string strided_code(const Device &) { return loop_nest_ptx; }
 
 }  // namespace entrepot::backends::gpu

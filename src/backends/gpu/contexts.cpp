@@ -243,7 +243,7 @@ IntrusivePtr<Context> intern(CUcontext native) {
     return enter(all, device, native, retain_if_primary(device, native));
 }
 
-void fill_contexts_functions(ep_backend &table) {
+void fill_context_functions(ep_backend &table) {
     table.context_create = context_create;
     table.context_from_native = context_from_native;
     table.context_native = context_native;

@@ -159,7 +159,7 @@ Device &device_of(CUdevice ordinal) {
            devices().size());
 }
 
-void fill_devices_functions(ep_backend &table) {
+void fill_device_functions(ep_backend &table) {
     table.device_count = device_count;
     table.device_at = device_at;
     table.device_info = device_info;

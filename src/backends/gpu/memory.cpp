@@ -270,12 +270,12 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
                               const std::int64_t *to_strides, const void *from,
                               const std::int64_t *from_strides) {
     return guarded([&] {
-        const Walk walk = plan_copy(*box, to, to_strides, from, from_strides);
-        if (walk.is_empty)
+        const LoopNest nest = plan_copy(*box, to, to_strides, from, from_strides);
+        if (nest.is_empty)
             return;
-        if (walk.is_contiguous())
-            return copy_bytes(object(queue), walk.to, walk.from, walk.bytes());
-        object(queue).submit([&](CUstream stream) { submit_copy(object(queue), stream, walk); });
+        if (nest.is_contiguous())
+            return copy_bytes(object(queue), nest.to, nest.from, nest.bytes());
+        object(queue).submit([&](CUstream stream) { submit_copy(object(queue), stream, nest); });
     });
 }
 
@@ -283,8 +283,8 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
 
 void submit(Queue &queue, const Fill &fill) {
     queue.submit([&](CUstream stream) {
-        for (std::size_t i = 0; i < fill.walks.size(); ++i)
-            submit_fill(queue, stream, fill.walks[i], fill.values[i]);
+        for (std::size_t i = 0; i < fill.nests.size(); ++i)
+            submit_fill(queue, stream, fill.nests[i], fill.values[i]);
     });
 }
 
@@ -303,7 +303,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
                               const std::int64_t *to_strides, const void *item) {
     return guarded([&] {
         const Fill fill = plan_fill(*box, to, to_strides, item);
-        if (!fill.walks.front().is_empty)
+        if (!fill.nests.front().is_empty)
             submit(object(queue), fill);
     });
 }

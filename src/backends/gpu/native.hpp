@@ -7,7 +7,7 @@
 #pragma once
 #include "backends/gpu/rtc.hpp"
 #include "backends/hash.hpp"
-#include "backends/walk.hpp"
+#include "backends/loop_nest.hpp"
 #include <entrepot/core/counted.hpp>
 
 #include <array>
@@ -291,12 +291,12 @@ inline CUdeviceptr address(const void *pointer) noexcept {
 ep_status open_backend(const ep_loader *lent, const ep_backend **backend);
 
 // Each file of the backend enters its functions into the table.
-void fill_devices_functions(ep_backend &table);
-void fill_contexts_functions(ep_backend &table);
-void fill_queues_functions(ep_backend &table);
-void fill_events_functions(ep_backend &table);
+void fill_device_functions(ep_backend &table);
+void fill_context_functions(ep_backend &table);
+void fill_queue_functions(ep_backend &table);
+void fill_event_functions(ep_backend &table);
 void fill_memory_functions(ep_backend &table);
-void fill_programs_functions(ep_backend &table);
+void fill_program_functions(ep_backend &table);
 void fill_peer_functions(ep_backend &table);
 void fill_ipc_functions(ep_backend &table);
 

@@ -603,7 +603,7 @@ void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
 }  // namespace
 
-void fill_programs_functions(ep_backend &table) {
+void fill_program_functions(ep_backend &table) {
     table.program_dialects = program_dialects;
     table.program_build = program_build;
     table.program_release = program_release;

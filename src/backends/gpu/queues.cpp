@@ -327,7 +327,7 @@ bool Queue::is_idle() {
     return code == CUDA_SUCCESS;
 }
 
-void fill_queues_functions(ep_backend &table) {
+void fill_queue_functions(ep_backend &table) {
     table.queue_create = queue_create;
     table.queue_from_native = queue_from_native;
     table.queue_native = queue_native;

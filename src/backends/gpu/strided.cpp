@@ -1,6 +1,6 @@
 #include "backends/gpu/strided.hpp"
 
-#include "backends/gpu/path.hpp"
+#include "backends/gpu/device_loop_nest.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -9,11 +9,11 @@
 
 namespace entrepot::backends::gpu {
 
-using namespace walks;
+using namespace loop_nests;
 
 namespace {
 
-// Most items of one launch; a longer walk is split into several.
+// Most items of one launch; a longer nest is split into several.
 constexpr std::int64_t most_items = (std::int64_t{1} << 31) - 1;
 constexpr unsigned threads_of_block = 256;
 
@@ -22,26 +22,26 @@ constexpr unsigned threads_of_block = 256;
 // For shorter rows, a kernel that accesses pinned memory itself is faster.
 constexpr std::size_t shortest_row = 2048;
 
-std::size_t loops_outside_rows(const Walk &walk) {
-    const auto unit = static_cast<std::int64_t>(walk.unit);
-    const bool in_rows = !walk.loops.empty() && walk.loops.back().to_step == unit &&
-                         walk.loops.back().from_step == unit;
-    return walk.loops.size() - (in_rows ? 1 : 0);
+std::size_t loops_outside_rows(const LoopNest &nest) {
+    const auto unit = static_cast<std::int64_t>(nest.unit);
+    const bool in_rows = !nest.loops.empty() && nest.loops.back().to_step == unit &&
+                         nest.loops.back().from_step == unit;
+    return nest.loops.size() - (in_rows ? 1 : 0);
 }
 
-std::optional<Rows> rows_of(const Walk &walk, std::size_t longest_pitch) {
-    const std::size_t outside = loops_outside_rows(walk);
+std::optional<Rows> rows_of(const LoopNest &nest, std::size_t longest_pitch) {
+    const std::size_t outside = loops_outside_rows(nest);
     if (outside < 1 || outside > 2)
         return std::nullopt;
-    const bool has_rows = outside < walk.loops.size();
+    const bool has_rows = outside < nest.loops.size();
     const auto width =
-        static_cast<std::int64_t>(walk.unit) * (has_rows ? walk.loops.back().count : 1);
-    const Loop &row = walk.loops[outside - 1];
+        static_cast<std::int64_t>(nest.unit) * (has_rows ? nest.loops.back().count : 1);
+    const Loop &row = nest.loops[outside - 1];
     if (width < static_cast<std::int64_t>(shortest_row) || row.to_step < width ||
         row.from_step < width)
         return std::nullopt;
-    Rows rows{walk.to,
-              walk.from,
+    Rows rows{nest.to,
+              nest.from,
               static_cast<std::size_t>(width),
               static_cast<std::size_t>(row.count),
               1,
@@ -52,7 +52,7 @@ std::optional<Rows> rows_of(const Walk &walk, std::size_t longest_pitch) {
     if (rows.to_pitch > longest_pitch || rows.from_pitch > longest_pitch)
         return std::nullopt;
     if (outside == 2) {
-        const Loop &slice = walk.loops[0];
+        const Loop &slice = nest.loops[0];
         if (slice.from_step < 0 || slice.to_step % row.to_step != 0 ||
             slice.from_step % row.from_step != 0)
             return std::nullopt;
@@ -78,15 +78,16 @@ Step step_of(const Loop &loop) {
     return {count, static_cast<unsigned>(multiplier), shift, loop.to_step, loop.from_step};
 }
 
-template <unsigned Depth> Path<Depth> path_of(const Loop *loops, std::size_t depth) {
-    Path<Depth> path;
-    path.items = 1;
-    path.depth = static_cast<unsigned>(depth);
+template <unsigned Depth>
+DeviceLoopNest<Depth> device_nest_of(const Loop *loops, std::size_t depth) {
+    DeviceLoopNest<Depth> device_nest;
+    device_nest.items = 1;
+    device_nest.depth = static_cast<unsigned>(depth);
     for (std::size_t i = 0; i < depth; ++i) {
-        path.steps[i] = step_of(loops[i]);
-        path.items *= path.steps[i].count;
+        device_nest.steps[i] = step_of(loops[i]);
+        device_nest.items *= device_nest.steps[i].count;
     }
-    return path;
+    return device_nest;
 }
 
 void launch(Context &context, CUstream stream, const std::string &name, unsigned blocks, unsigned x,
@@ -104,42 +105,42 @@ unsigned blocks_for(const Device &device, unsigned items) {
 
 // The parameter `second` points to the source pointer, or to the value.
 template <unsigned Depth>
-void walk_by_path(Queue &queue, CUstream stream, const std::string &verb, const Walk &walk,
-                  void *second) {
-    Path<Depth> path = path_of<Depth>(walk.loops.data(), walk.loops.size());
-    char *to = walk.to;
-    void *parameters[] = {&to, second, &path};
-    launch(*queue.context, stream, verb + "_" + std::to_string(walk.unit),
-           blocks_for(queue.device(), path.items), threads_of_block, 1, parameters);
+void launch_nest_of(Queue &queue, CUstream stream, const std::string &verb, const LoopNest &nest,
+                    void *second) {
+    DeviceLoopNest<Depth> device_nest = device_nest_of<Depth>(nest.loops.data(), nest.loops.size());
+    char *to = nest.to;
+    void *parameters[] = {&to, second, &device_nest};
+    launch(*queue.context, stream, verb + "_" + std::to_string(nest.unit),
+           blocks_for(queue.device(), device_nest.items), threads_of_block, 1, parameters);
 }
 
-void walk_by_kernel(Queue &queue, CUstream stream, const char *verb, const Walk &walk,
-                    void *second) {
-    if (walk.loops.size() <= usual_depth)
-        walk_by_path<usual_depth>(queue, stream, verb, walk, second);
+void launch_nest(Queue &queue, CUstream stream, const char *verb, const LoopNest &nest,
+                 void *second) {
+    if (nest.loops.size() <= usual_depth)
+        launch_nest_of<usual_depth>(queue, stream, verb, nest, second);
     else
-        walk_by_path<greatest_depth>(queue, stream, std::string("deep_") + verb, walk, second);
+        launch_nest_of<greatest_depth>(queue, stream, std::string("deep_") + verb, nest, second);
 }
 
 // The loop that is contiguous in `from`; none if that is the innermost, or too short to fill tiles.
-std::optional<std::size_t> row_loop(const Walk &walk) {
-    const auto unit = static_cast<std::int64_t>(walk.unit);
-    const Loop &inner = walk.loops.back();
-    if (walk.loops.size() < 2 || walk.loops.size() > usual_depth + 2 || inner.to_step != unit ||
+std::optional<std::size_t> row_loop(const LoopNest &nest) {
+    const auto unit = static_cast<std::int64_t>(nest.unit);
+    const Loop &inner = nest.loops.back();
+    if (nest.loops.size() < 2 || nest.loops.size() > usual_depth + 2 || inner.to_step != unit ||
         std::abs(inner.from_step) <= unit || inner.count < tile / 2)
         return std::nullopt;
-    for (std::size_t i = 0; i + 1 < walk.loops.size(); ++i)
-        if (std::abs(walk.loops[i].from_step) == unit && walk.loops[i].count >= tile / 2)
+    for (std::size_t i = 0; i + 1 < nest.loops.size(); ++i)
+        if (std::abs(nest.loops[i].from_step) == unit && nest.loops[i].count >= tile / 2)
             return i;
     return std::nullopt;
 }
 
-bool transpose_by_kernel(Queue &queue, CUstream stream, const Walk &walk) {
-    const std::optional<std::size_t> row = row_loop(walk);
+bool transpose_by_kernel(Queue &queue, CUstream stream, const LoopNest &nest) {
+    const std::optional<std::size_t> row = row_loop(nest);
     if (!row)
         return false;
-    const Loop &columns = walk.loops.back(), &rows = walk.loops[*row];
-    std::vector<Loop> batch(walk.loops.begin(), walk.loops.end() - 1);
+    const Loop &columns = nest.loops.back(), &rows = nest.loops[*row];
+    std::vector<Loop> batch(nest.loops.begin(), nest.loops.end() - 1);
     batch.erase(batch.begin() + static_cast<std::ptrdiff_t>(*row));
     const auto tiles = [](const Loop &loop) {
         return static_cast<unsigned>((loop.count + tile - 1) / tile);
@@ -151,33 +152,33 @@ bool transpose_by_kernel(Queue &queue, CUstream stream, const Walk &walk) {
                        rows.to_step,
                        rows.from_step,
                        columns.from_step,
-                       path_of<usual_depth>(batch.data(), batch.size())};
-    char *to = walk.to;
-    const char *from = walk.from;
+                       device_nest_of<usual_depth>(batch.data(), batch.size())};
+    char *to = nest.to;
+    const char *from = nest.from;
     void *parameters[] = {&to, &from, &plan};
-    launch(*queue.context, stream, "transpose_" + std::to_string(walk.unit),
+    launch(*queue.context, stream, "transpose_" + std::to_string(nest.unit),
            plan.batch.items * plan.row_tiles * plan.column_tiles, tile, tile_rows, parameters);
     return true;
 }
 
-std::int64_t items_of(const Walk &walk) {
+std::int64_t items_of(const LoopNest &nest) {
     std::int64_t items = 1;
-    for (const Loop &loop : walk.loops)
+    for (const Loop &loop : nest.loops)
         if (__builtin_mul_overflow(items, loop.count, &items))
             return INT64_MAX;
     return items;
 }
 
-// Calls submit(walk) for each part that fits one launch.
-template <class Submit> void for_each_part(const Walk &walk, Submit &&submit) {
-    if (items_of(walk) <= most_items)
-        return submit(walk);
+// Calls submit(nest) for each part that fits one launch.
+template <class Submit> void for_each_part(const LoopNest &nest, Submit &&submit) {
+    if (items_of(nest) <= most_items)
+        return submit(nest);
     const auto longest =
-        std::max_element(walk.loops.begin(), walk.loops.end(),
+        std::max_element(nest.loops.begin(), nest.loops.end(),
                          [](const Loop &a, const Loop &b) { return a.count < b.count; });
     const std::int64_t half = longest->count / 2;
-    Walk first = walk, second = walk;
-    const auto at = longest - walk.loops.begin();
+    LoopNest first = nest, second = nest;
+    const auto at = longest - nest.loops.begin();
     first.loops[at].count = half;
     second.loops[at].count -= half;
     second.to += half * longest->to_step;
@@ -200,17 +201,17 @@ template <class Unit> Unit unit_of(const Fill::Value &value) {
 }
 
 // Fills by the driver, which supports units of 1, 2 and 4 bytes.
-bool fill_contiguous(CUstream stream, const Walk &walk, const Fill::Value &value) {
-    const CUdeviceptr to = address(walk.to);
-    if (all_same(value, walk.unit))
-        check(driver().cuMemsetD8Async(to, value[0], walk.bytes(), stream), "cuMemsetD8Async");
-    else if (walk.unit == 2)
+bool fill_contiguous(CUstream stream, const LoopNest &nest, const Fill::Value &value) {
+    const CUdeviceptr to = address(nest.to);
+    if (all_same(value, nest.unit))
+        check(driver().cuMemsetD8Async(to, value[0], nest.bytes(), stream), "cuMemsetD8Async");
+    else if (nest.unit == 2)
         check(
-            driver().cuMemsetD16Async(to, unit_of<unsigned short>(value), walk.bytes() / 2, stream),
+            driver().cuMemsetD16Async(to, unit_of<unsigned short>(value), nest.bytes() / 2, stream),
             "cuMemsetD16Async");
     // repeats its first four bytes
-    else if (std::memcmp(value.data(), value.data() + 4, walk.unit - 4) == 0)
-        check(driver().cuMemsetD32Async(to, unit_of<unsigned>(value), walk.bytes() / 4, stream),
+    else if (std::memcmp(value.data(), value.data() + 4, nest.unit - 4) == 0)
+        check(driver().cuMemsetD32Async(to, unit_of<unsigned>(value), nest.bytes() / 4, stream),
               "cuMemsetD32Async");
     else
         return false;
@@ -225,35 +226,35 @@ CUfunction Context::strided_kernel(const std::string &name) {
     if (kernel != nullptr)
         return kernel;
     if (strided_module_ == nullptr)
-        check(driver().cuModuleLoadDataEx(&strided_module_, walk_code(device).c_str(), 0, nullptr,
-                                          nullptr),
+        check(driver().cuModuleLoadDataEx(&strided_module_, strided_code(device).c_str(), 0,
+                                          nullptr, nullptr),
               "cuModuleLoadDataEx");
     check(driver().cuModuleGetFunction(&kernel, strided_module_, name.c_str()),
           "cuModuleGetFunction");
     return kernel;
 }
 
-void submit_copy(Queue &queue, CUstream stream, const Walk &walk) {
+void submit_copy(Queue &queue, CUstream stream, const LoopNest &nest) {
     const auto longest_pitch =
         static_cast<std::size_t>(queue.device().attribute(CU_DEVICE_ATTRIBUTE_MAX_PITCH));
     // The driver copies rows only between the device and pinned memory. Within the device, kernels
     // are twice as fast; within the host, the driver would block the caller.
-    const std::optional<Rows> rows = rows_of(walk, longest_pitch);
-    if (rows && crosses_over(attributes_of(walk.to), attributes_of(walk.from)))
+    const std::optional<Rows> rows = rows_of(nest, longest_pitch);
+    if (rows && crosses_over(attributes_of(nest.to), attributes_of(nest.from)))
         return copy_rows(stream, *rows);
-    for_each_part(walk, [&](const Walk &part) {
+    for_each_part(nest, [&](const LoopNest &part) {
         const char *from = part.from;
         if (!transpose_by_kernel(queue, stream, part))
-            walk_by_kernel(queue, stream, "copy", part, &from);
+            launch_nest(queue, stream, "copy", part, &from);
     });
 }
 
-void submit_fill(Queue &queue, CUstream stream, const Walk &walk, const Fill::Value &value) {
-    if (walk.is_contiguous() && fill_contiguous(stream, walk, value))
+void submit_fill(Queue &queue, CUstream stream, const LoopNest &nest, const Fill::Value &value) {
+    if (nest.is_contiguous() && fill_contiguous(stream, nest, value))
         return;
     alignas(16) Fill::Value unit = value;
     for_each_part(
-        walk, [&](const Walk &part) { walk_by_kernel(queue, stream, "fill", part, unit.data()); });
+        nest, [&](const LoopNest &part) { launch_nest(queue, stream, "fill", part, unit.data()); });
 }
 
 }  // namespace entrepot::backends::gpu

@@ -1,5 +1,5 @@
-// Strided copies and fills. A planned box (backends/walk.hpp) is copied in rows by the driver or
-// walked by a kernel.
+// Strided copies and fills. A planned box (backends/loop_nest.hpp) is copied in rows by the driver,
+// or copied or filled by a kernel.
 #pragma once
 #include "backends/gpu/native.hpp"
 
@@ -16,11 +16,11 @@ struct Rows {
 };
 void copy_rows(CUstream stream, const Rows &rows);
 
-// The kernels of walk.cu, as the driver loads them for the device.
-std::string walk_code(const Device &device);
+// The kernels of loop_nest.cu, as the driver loads them for the device.
+std::string strided_code(const Device &device);
 
-// Submit a walk. Requires: the stream's context is current; a copy is not contiguous.
-void submit_copy(Queue &queue, CUstream stream, const Walk &walk);
-void submit_fill(Queue &queue, CUstream stream, const Walk &walk, const Fill::Value &value);
+// Submit a loop nest. Requires: the stream's context is current; a copy is not contiguous.
+void submit_copy(Queue &queue, CUstream stream, const LoopNest &nest);
+void submit_fill(Queue &queue, CUstream stream, const LoopNest &nest, const Fill::Value &value);
 
 }  // namespace entrepot::backends::gpu

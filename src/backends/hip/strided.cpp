@@ -6,7 +6,7 @@
 
 namespace entrepot::backends::gpu {
 
-extern const char walk_text[];  // generated from walk.cu
+extern const char loop_nest_text[];  // generated from loop_nest.cu
 
 void copy_rows(CUstream stream, const Rows &rows) {
     if (rows.depth == 1)
@@ -24,9 +24,9 @@ void copy_rows(CUstream stream, const Rows &rows) {
     check(driver().hipMemcpy3DAsync(&plan, stream), "hipMemcpy3DAsync");
 }
 
-std::string walk_code(const Device &device) {
+std::string strided_code(const Device &device) {
     std::string log;
-    return compile({walk_text, {"-std=c++17"}, "", device.target}, log).image;
+    return compile({loop_nest_text, {"-std=c++17"}, "", device.target}, log).image;
 }
 
 }  // namespace entrepot::backends::gpu

@@ -61,7 +61,7 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 
 }  // namespace
 
-void fill_contexts_functions(ep_backend &table) {
+void fill_context_functions(ep_backend &table) {
     table.context_create = context_create;
     table.context_from_native = context_from_native;
     table.context_native = context_native;

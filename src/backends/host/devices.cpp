@@ -134,7 +134,7 @@ ep_status device_default_context(ep_device device, ep_context *context) {
 
 }  // namespace
 
-void fill_devices_functions(ep_backend &table) {
+void fill_device_functions(ep_backend &table) {
     table.device_count = device_count;
     table.device_at = device_at;
     table.device_info = device_info;

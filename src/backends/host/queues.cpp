@@ -248,7 +248,7 @@ ep_status queue_keep(ep_queue, void *, void (*)(void *)) {
 
 }  // namespace
 
-void fill_queues_functions(ep_backend &table) {
+void fill_queue_functions(ep_backend &table) {
     table.queue_create = queue_create;
     table.queue_from_native = queue_from_native;
     table.queue_native = queue_native;

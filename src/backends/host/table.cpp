@@ -20,12 +20,12 @@ static ep_backend make_table() {
     table.size = sizeof table;
     table.version = EP_BACKEND_VERSION;
     table.name = "host";
-    fill_devices_functions(table);
-    fill_contexts_functions(table);
-    fill_queues_functions(table);
-    fill_events_functions(table);
+    fill_device_functions(table);
+    fill_context_functions(table);
+    fill_queue_functions(table);
+    fill_event_functions(table);
     fill_memory_functions(table);
-    fill_programs_functions(table);
+    fill_program_functions(table);
     fill_peer_functions(table);
     fill_ipc_functions(table);
     return table;

@@ -102,7 +102,7 @@ void release(ep_context context) noexcept {
     delete context;
 }
 
-void fill_contexts_functions(ep_backend &table) {
+void fill_context_functions(ep_backend &table) {
     table.context_create = context_create;
     table.context_from_native = context_from_native;
     table.context_native = context_native;

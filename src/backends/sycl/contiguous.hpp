@@ -1,6 +1,6 @@
 // Contiguous copies and fills on the cores of a CPU.
 #pragma once
-#include "../walk.hpp"
+#include "../loop_nest.hpp"
 #include "native.hpp"
 
 #include <optional>

@@ -346,7 +346,7 @@ std::string selector(ep_device device) {
            std::to_string(device->info.number);
 }
 
-void fill_devices_functions(ep_backend &table) {
+void fill_device_functions(ep_backend &table) {
     table.device_count = device_count;
     table.device_at = device_at;
     table.device_info = device_info;

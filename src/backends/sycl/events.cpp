@@ -181,7 +181,7 @@ void event_release(ep_event event) {
 
 }  // namespace
 
-void fill_events_functions(ep_backend &table) {
+void fill_event_functions(ep_backend &table) {
     table.event_record = event_record;
     table.event_record_context = event_record_context;
     table.event_wait_in_queue = event_wait_in_queue;

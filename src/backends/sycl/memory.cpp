@@ -219,57 +219,58 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
                               const std::int64_t *to_strides, const void *from,
                               const std::int64_t *from_strides) {
     return guarded([&] {
-        const Walk walk = plan_copy(*box, to, to_strides, from, from_strides);
-        if (walk.is_empty)
+        const LoopNest nest = plan_copy(*box, to, to_strides, from, from_strides);
+        if (nest.is_empty)
             return;
-        const auto kernel = walk.is_contiguous() ? block_copy(queue) : std::nullopt;
+        const auto kernel = nest.is_contiguous() ? block_copy(queue) : std::nullopt;
         in_order(queue, [&](::sycl::queue &native) {
-            if (!walk.is_contiguous())
-                submit_copy(queue, native, walk);
+            if (!nest.is_contiguous())
+                submit_copy(queue, native, nest);
             else if (kernel)
-                submit_block_copy(native, *kernel, walk.to, walk.from, walk.bytes());
+                submit_block_copy(native, *kernel, nest.to, nest.from, nest.bytes());
             else
-                syclex::memcpy(native, walk.to, walk.from, walk.bytes());
+                syclex::memcpy(native, nest.to, nest.from, nest.bytes());
         });
     });
 }
 
 template <std::size_t Bytes>
-void fill_units(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+void fill_units(::sycl::queue &native, const LoopNest &nest, const Fill::Value &value) {
     std::array<unsigned char, Bytes> unit;
     std::memcpy(unit.data(), value.data(), Bytes);
-    syclex::fill(native, reinterpret_cast<std::array<unsigned char, Bytes> *>(walk.to), unit,
-                 walk.bytes() / Bytes);
+    syclex::fill(native, reinterpret_cast<std::array<unsigned char, Bytes> *>(nest.to), unit,
+                 nest.bytes() / Bytes);
 }
 
-void fill_contiguous(::sycl::queue &native, const Walk &walk, const Fill::Value &value) {
+void fill_contiguous(::sycl::queue &native, const LoopNest &nest, const Fill::Value &value) {
     if (std::all_of(value.begin(), value.end(),
                     [&](unsigned char byte) { return byte == value[0]; }))
-        return syclex::memset(native, walk.to, value[0], walk.bytes());
-    switch (walk.unit) {
+        return syclex::memset(native, nest.to, value[0], nest.bytes());
+    switch (nest.unit) {
     case 2:
-        return fill_units<2>(native, walk, value);
+        return fill_units<2>(native, nest, value);
     case 4:
-        return fill_units<4>(native, walk, value);
+        return fill_units<4>(native, nest, value);
     case 8:
-        return fill_units<8>(native, walk, value);
+        return fill_units<8>(native, nest, value);
     default:
-        return fill_units<16>(native, walk, value);
+        return fill_units<16>(native, nest, value);
     }
 }
 
 void submit(ep_queue queue, const Fill &fill) {
-    const auto kernel =
-        std::ranges::any_of(fill.walks, &Walk::is_contiguous) ? block_fill(queue) : std::nullopt;
+    const auto kernel = std::ranges::any_of(fill.nests, &LoopNest::is_contiguous)
+                            ? block_fill(queue)
+                            : std::nullopt;
     in_order(queue, [&](::sycl::queue &native) {
-        for (std::size_t i = 0; i < fill.walks.size(); ++i) {
-            const Walk &walk = fill.walks[i];
-            if (!walk.is_contiguous())
-                submit_fill(queue, native, walk, fill.values[i]);
+        for (std::size_t i = 0; i < fill.nests.size(); ++i) {
+            const LoopNest &nest = fill.nests[i];
+            if (!nest.is_contiguous())
+                submit_fill(queue, native, nest, fill.values[i]);
             else if (kernel)
-                submit_block_fill(native, *kernel, walk.to, fill.values[i], walk.bytes());
+                submit_block_fill(native, *kernel, nest.to, fill.values[i], nest.bytes());
             else
-                fill_contiguous(native, walk, fill.values[i]);
+                fill_contiguous(native, nest, fill.values[i]);
         }
     });
 }
@@ -289,7 +290,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
                               const std::int64_t *to_strides, const void *item) {
     return guarded([&] {
         const Fill fill = plan_fill(*box, to, to_strides, item);
-        if (!fill.walks.front().is_empty)
+        if (!fill.nests.front().is_empty)
             submit(queue, fill);
     });
 }

@@ -335,12 +335,12 @@ template <class Source>
 // -------------------------------------------------------------------- files
 
 // Each file of the backend enters its functions into the table.
-void fill_devices_functions(ep_backend &table);
-void fill_contexts_functions(ep_backend &table);
-void fill_queues_functions(ep_backend &table);
-void fill_events_functions(ep_backend &table);
+void fill_device_functions(ep_backend &table);
+void fill_context_functions(ep_backend &table);
+void fill_queue_functions(ep_backend &table);
+void fill_event_functions(ep_backend &table);
 void fill_memory_functions(ep_backend &table);
-void fill_programs_functions(ep_backend &table);
+void fill_program_functions(ep_backend &table);
 void fill_peer_functions(ep_backend &table);
 void fill_ipc_functions(ep_backend &table);
 

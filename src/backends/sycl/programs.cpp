@@ -573,7 +573,7 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
     }
 }
 
-void fill_programs_functions(ep_backend &table) {
+void fill_program_functions(ep_backend &table) {
     table.program_dialects = program_dialects;
     table.program_build = program_build;
     table.program_release = program_release;

@@ -1,4 +1,4 @@
-// Kernels that walk a box, in both languages that kernels are built from.
+// Kernels that run the loops of a box, in both languages that kernels are built from.
 #include "strided.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 // A kernel's parameters: `depth` outer loops flattened to `rows`, and the innermost loop, whose
 // columns are divided among the work-items of a row. Each work-item begins at `first` times its
 // number, takes every `step`th column, and stops after `reach`.
-template <std::size_t Depth> struct Path {
+template <std::size_t Depth> struct DeviceLoopNest {
     std::int64_t count[Depth], to[Depth], from[Depth];
     std::int64_t depth, rows, columns, to_step, from_step, first, reach, step;
 };
@@ -53,32 +53,32 @@ struct alignas(16) Unit16 { unsigned long low, high; };
 // The source prepended to this text defines DEPTH, UNIT, ARGUMENT and VALUE. A separate loop
 // handles columns that are contiguous on both sides, which compilers vectorize.
 constexpr const char *kernel_text = R"(
-struct Path {
+struct DeviceLoopNest {
     long count[DEPTH], to[DEPTH], from[DEPTH];
     long depth, rows, columns, to_step, from_step, first, reach, step;
 };
 
-KERNEL void walk(GLOBAL char *to, ARGUMENT, struct Path path) {
+KERNEL void run_loop_nest(GLOBAL char *to, ARGUMENT, struct DeviceLoopNest nest) {
     long row = ROW;
-    if (row >= path.rows)
+    if (row >= nest.rows)
         return;
     long from_offset = 0;
-    for (long loop = path.depth - 1; loop >= 0; --loop) {
-        const long outer = row / path.count[loop];
-        const long index = row - outer * path.count[loop];
+    for (long loop = nest.depth - 1; loop >= 0; --loop) {
+        const long outer = row / nest.count[loop];
+        const long index = row - outer * nest.count[loop];
         row = outer;
-        to += index * path.to[loop];
-        from_offset += index * path.from[loop];
+        to += index * nest.to[loop];
+        from_offset += index * nest.from[loop];
     }
-    const long begin = COLUMN * path.first;
-    const long end = begin + path.reach < path.columns ? begin + path.reach : path.columns;
-    if (path.to_step == sizeof(UNIT) && path.from_step == sizeof(UNIT) && path.step == 1) {
+    const long begin = COLUMN * nest.first;
+    const long end = begin + nest.reach < nest.columns ? begin + nest.reach : nest.columns;
+    if (nest.to_step == sizeof(UNIT) && nest.from_step == sizeof(UNIT) && nest.step == 1) {
         for (long column = begin; column < end; ++column)
             *(GLOBAL UNIT *)(to + column * sizeof(UNIT)) = VALUE(column * sizeof(UNIT));
         return;
     }
-    for (long column = begin; column < end; column += path.step)
-        *(GLOBAL UNIT *)(to + column * path.to_step) = VALUE(column * path.from_step);
+    for (long column = begin; column < end; column += nest.step)
+        *(GLOBAL UNIT *)(to + column * nest.to_step) = VALUE(column * nest.from_step);
 }
 )";
 
@@ -102,7 +102,7 @@ struct Geometry {
     std::int64_t local_rows;
 };
 
-// A core of a CPU walks columns one after the other, to stay within its cache lines. Rows are split
+// A core of a CPU goes through columns in order, to stay within its cache lines. Rows are split
 // only to have enough pieces for all cores. If columns are not contiguous on both sides, as in a
 // transposition, rows may be. Then a group's work is a tile, small enough that the next row finds
 // the cache lines of the last. Data that fits the cache as a whole is faster without tiles.
@@ -131,10 +131,10 @@ Geometry deal_to_lanes(const ep_device_info &device, std::int64_t columns) {
 
 // The outer loops may be in any order: the one with the smallest steps of `from` becomes the
 // innermost.
-void put_nearest_rows_together(Walk &walk) {
-    const auto outer_end = walk.loops.end() - 1;
+void put_nearest_rows_together(LoopNest &nest) {
+    const auto outer_end = nest.loops.end() - 1;
     const auto nearest =
-        std::min_element(walk.loops.begin(), outer_end, [](const Loop &a, const Loop &b) {
+        std::min_element(nest.loops.begin(), outer_end, [](const Loop &a, const Loop &b) {
             return std::abs(a.from_step) < std::abs(b.from_step);
         });
     if (nearest != outer_end)
@@ -142,59 +142,60 @@ void put_nearest_rows_together(Walk &walk) {
 }
 
 template <std::size_t Depth, class SetArgument>
-void submit_path(ep_queue queue, ::sycl::queue &native, const Verb &verb, Walk walk,
-                 SetArgument &&set_argument) {
-    const Loop inner = walk.loops.back();
-    put_nearest_rows_together(walk);
-    Path<Depth> path{};
-    path.depth = static_cast<std::int64_t>(walk.loops.size()) - 1;
-    path.rows = 1;
-    for (std::int64_t i = 0; i < path.depth; ++i) {
-        path.count[i] = walk.loops[i].count;
-        path.to[i] = walk.loops[i].to_step;
-        path.from[i] = walk.loops[i].from_step;
-        path.rows *= walk.loops[i].count;
+void launch_nest_of(ep_queue queue, ::sycl::queue &native, const Verb &verb, LoopNest nest,
+                    SetArgument &&set_argument) {
+    const Loop inner = nest.loops.back();
+    put_nearest_rows_together(nest);
+    DeviceLoopNest<Depth> device_nest{};
+    device_nest.depth = static_cast<std::int64_t>(nest.loops.size()) - 1;
+    device_nest.rows = 1;
+    for (std::int64_t i = 0; i < device_nest.depth; ++i) {
+        device_nest.count[i] = nest.loops[i].count;
+        device_nest.to[i] = nest.loops[i].to_step;
+        device_nest.from[i] = nest.loops[i].from_step;
+        device_nest.rows *= nest.loops[i].count;
     }
-    path.columns = inner.count;
-    path.to_step = inner.to_step;
-    path.from_step = inner.from_step;
+    device_nest.columns = inner.count;
+    device_nest.to_step = inner.to_step;
+    device_nest.from_step = inner.from_step;
 
     const ep_device_info &device = queue->device->info;
-    const auto unit = static_cast<std::int64_t>(walk.unit);
+    const auto unit = static_cast<std::int64_t>(nest.unit);
     const bool are_neighbours = inner.to_step == unit && inner.from_step == unit;
-    const bool in_tiles = !are_neighbours && path.rows * path.columns * unit > std::int64_t{4}
-                                                                                   << 20;
+    const bool in_tiles =
+        !are_neighbours && device_nest.rows * device_nest.columns * unit > std::int64_t{4} << 20;
     const bool is_cpu = device.type == EP_CPU;
-    Geometry geometry = is_cpu ? deal_to_cores(device, path.rows, path.columns, in_tiles)
-                               : deal_to_lanes(device, path.columns);
-    geometry.local_rows = std::min(geometry.local_rows, path.rows);
+    Geometry geometry = is_cpu
+                            ? deal_to_cores(device, device_nest.rows, device_nest.columns, in_tiles)
+                            : deal_to_lanes(device, device_nest.columns);
+    geometry.local_rows = std::min(geometry.local_rows, device_nest.rows);
     const std::int64_t rows =
-        (path.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;
-    path.first = geometry.first;
-    path.reach = geometry.reach;
-    path.step = geometry.step;
+        (device_nest.rows + geometry.local_rows - 1) / geometry.local_rows * geometry.local_rows;
+    device_nest.first = geometry.first;
+    device_nest.reach = geometry.reach;
+    device_nest.step = geometry.step;
 
     const ::sycl::range<2> global(rows, geometry.columns_at_once);
     const ::sycl::range<2> local(geometry.local_rows, is_cpu ? 1 : geometry.columns_at_once);
     const auto source = [&](ep_dialect dialect) {
-        return source_of(verb, walk.unit, Depth, dialect);
+        return source_of(verb, nest.unit, Depth, dialect);
     };
-    const std::string form = verb.name + std::to_string(walk.unit) + "x" + std::to_string(Depth);
-    const ::sycl::kernel kernel = kept_kernel(queue, form, "walk", source);
+    const std::string form = verb.name + std::to_string(nest.unit) + "x" + std::to_string(Depth);
+    const ::sycl::kernel kernel = kept_kernel(queue, form, "run_loop_nest", source);
     native.submit([&](::sycl::handler &handler) {
-        handler.set_arg(0, static_cast<void *>(walk.to));
+        handler.set_arg(0, static_cast<void *>(nest.to));
         set_argument(handler);
-        handler.set_arg(2, syclex::raw_kernel_arg(&path, sizeof path));
+        handler.set_arg(2, syclex::raw_kernel_arg(&device_nest, sizeof device_nest));
         handler.parallel_for(::sycl::nd_range<2>(global, local), kernel);
     });
 }
 
-// Calls `submit(walk)` for each part of the walk that a kernel supports.
-template <class Submit> void cut_to_depth(const Walk &walk, Submit &&submit) {
-    if (walk.loops.size() <= greatest_depth + 1)
-        return submit(walk);
-    const Loop outermost = walk.loops.front();
-    Walk part = walk;
+// Calls submit(nest) for each part that a kernel supports.
+template <class Submit> void cut_to_depth(const LoopNest &nest, Submit &&submit) {
+    if (nest.loops.size() <= greatest_depth + 1)
+        return submit(nest);
+    const Loop outermost = nest.loops.front();
+    LoopNest part = nest;
     part.loops.erase(part.loops.begin());
     for (std::int64_t i = 0; i < outermost.count; ++i) {
         cut_to_depth(part, submit);
@@ -204,30 +205,31 @@ template <class Submit> void cut_to_depth(const Walk &walk, Submit &&submit) {
 }
 
 template <class SetArgument>
-void submit_walk(ep_queue queue, ::sycl::queue &native, const Verb &verb, const Walk &whole,
+void launch_nest(ep_queue queue, ::sycl::queue &native, const Verb &verb, const LoopNest &whole,
                  SetArgument &&set_argument) {
-    cut_to_depth(whole, [&](const Walk &walk) {
-        const auto set = [&](::sycl::handler &handler) { set_argument(handler, walk); };
-        if (walk.loops.size() <= usual_depth + 1)
-            submit_path<usual_depth>(queue, native, verb, walk, set);
+    cut_to_depth(whole, [&](const LoopNest &nest) {
+        const auto set = [&](::sycl::handler &handler) { set_argument(handler, nest); };
+        if (nest.loops.size() <= usual_depth + 1)
+            launch_nest_of<usual_depth>(queue, native, verb, nest, set);
         else
-            submit_path<greatest_depth>(queue, native, verb, walk, set);
+            launch_nest_of<greatest_depth>(queue, native, verb, nest, set);
     });
 }
 
 }  // namespace
 
-void submit_copy(ep_queue queue, ::sycl::queue &native, const Walk &walk) {
-    submit_walk(queue, native, copy_verb, walk, [](::sycl::handler &handler, const Walk &part) {
+void submit_copy(ep_queue queue, ::sycl::queue &native, const LoopNest &nest) {
+    launch_nest(queue, native, copy_verb, nest, [](::sycl::handler &handler, const LoopNest &part) {
         handler.set_arg(1, const_cast<void *>(static_cast<const void *>(part.from)));
     });
 }
 
-void submit_fill(ep_queue queue, ::sycl::queue &native, const Walk &walk,
+void submit_fill(ep_queue queue, ::sycl::queue &native, const LoopNest &nest,
                  const Fill::Value &value) {
-    submit_walk(queue, native, fill_verb, walk, [&](::sycl::handler &handler, const Walk &part) {
-        handler.set_arg(1, syclex::raw_kernel_arg(value.data(), part.unit));
-    });
+    launch_nest(queue, native, fill_verb, nest,
+                [&](::sycl::handler &handler, const LoopNest &part) {
+                    handler.set_arg(1, syclex::raw_kernel_arg(value.data(), part.unit));
+                });
 }
 
 }  // namespace entrepot::backends::sycl

@@ -13,8 +13,8 @@ namespace entrepot::contract {
 namespace {
 
 const Subject &subject() {
-    static const Subject only{&gpu_table(), backends::gpu::source_dialect, "",
-                              gpu_kernels::spin, ""};
+    static const Subject only{&gpu_table(), backends::gpu::source_dialect, "", gpu_kernels::spin,
+                              ""};
     return only;
 }
 

@@ -9,7 +9,7 @@
 
 namespace entrepot::backends::gpu {
 
-extern const char walk_text[];  // generated from walk.cu
+extern const char loop_nest_text[];  // generated from loop_nest.cu
 
 namespace {
 
@@ -130,10 +130,10 @@ TEST_CASE("the kernels of the contract compile, and our own") {
                                      std::pair(contract::gpu_kernels::spin, "spin"),
                                      std::pair(contract::gpu_kernels::reverse, "reverse")})
         CHECK(holds(compile(request(text), log), name));
-    const Code walks = compile(request(walk_text, {"-std=c++17"}), log);
+    const Code kernels = compile(request(loop_nest_text, {"-std=c++17"}), log);
     for (const char *verb : {"copy_", "deep_copy_", "fill_", "deep_fill_", "transpose_"})
         for (const char *unit : {"1", "2", "4", "8", "16"})
-            CHECK(holds(walks, std::string(verb) + unit));
+            CHECK(holds(kernels, std::string(verb) + unit));
 }
 
 TEST_SUITE_END();

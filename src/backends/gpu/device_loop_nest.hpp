@@ -1,10 +1,10 @@
-// Parameters of the kernels in walk.cu. Compiled for the host and for the device, by compilers that
-// may include nothing else.
+// Parameters of the kernels in loop_nest.cu. Compiled for the host and for the device, by compilers
+// that may include nothing else.
 #pragma once
 
-namespace entrepot::backends::walks {
+namespace entrepot::backends::loop_nests {
 
-// A loop of a walk. Division by its count is a multiplication, exact for dividends below 2^31.
+// One loop. Division by its count is a multiplication, exact for dividends below 2^31.
 struct Step {
     unsigned count, multiplier, shift;
     long long to, from;  // bytes
@@ -16,7 +16,7 @@ constexpr unsigned usual_depth = 6;
 constexpr unsigned greatest_depth = 65;
 
 // Fewer than 2^31 items, numbered through nested loops, the innermost last.
-template <unsigned Depth> struct Path {
+template <unsigned Depth> struct DeviceLoopNest {
     unsigned items, depth;
     Step steps[Depth];
 };
@@ -28,10 +28,10 @@ struct Transposition {
     unsigned column_tiles, row_tiles;
     long long row_to, row_from;  // bytes; row_from is the unit or its negative
     long long column_from;       // bytes
-    Path<usual_depth> batch;
+    DeviceLoopNest<usual_depth> batch;
 };
 
 constexpr unsigned tile = 32;      // items on each side
 constexpr unsigned tile_rows = 8;  // of a thread block
 
-}  // namespace entrepot::backends::walks
+}  // namespace entrepot::backends::loop_nests

@@ -12,7 +12,7 @@
 
 namespace entrepot::backends {
 
-// One loop of a walk; steps are in bytes.
+// One loop of a nest; steps are in bytes.
 struct Loop {
     std::int64_t count;
     std::int64_t to_step, from_step;
@@ -20,7 +20,7 @@ struct Loop {
 
 // Units of 1, 2, 4, 8 or 16 bytes in nested loops, the outermost first. In a fill, `from` moves
 // with `to` and is never read.
-struct Walk {
+struct LoopNest {
     char *to;
     const char *from;
     std::size_t unit = 1;
@@ -33,18 +33,18 @@ struct Walk {
 };
 
 // Refuses a box that the contract does not allow.
-Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
-               const std::int64_t *from_steps);
+LoopNest plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
+                   const std::int64_t *from_steps);
 
-// A fill has one walk for each distinct unit of the item: `values[i]` is written along `walks[i]`.
+// A fill has one nest for each distinct unit of the item: `values[i]` is written along `nests[i]`.
 struct Fill {
     using Value = std::array<unsigned char, 16>;
-    std::vector<Walk> walks;
+    std::vector<LoopNest> nests;
     std::vector<Value> values;
 };
 Fill plan_fill(const ep_box &box, void *to, const std::int64_t *to_steps, const void *item);
 
-namespace walks {
+namespace loop_nests {
 
 constexpr std::size_t widest_unit = 16;
 
@@ -61,33 +61,33 @@ inline void require_box(const ep_box &box) {
 }
 
 // Loops over whole items, sorted by the steps of `to`, all forward and of more than one round.
-inline Walk walk_of_items(const ep_box &box, void *to, const std::int64_t *to_steps,
-                          const void *from, const std::int64_t *from_steps) {
+inline LoopNest nest_of_items(const ep_box &box, void *to, const std::int64_t *to_steps,
+                              const void *from, const std::int64_t *from_steps) {
     require_box(box);
-    Walk walk{static_cast<char *>(to), static_cast<const char *>(from), 1, {}};
+    LoopNest nest{static_cast<char *>(to), static_cast<const char *>(from), 1, {}};
     for (std::size_t i = 0; i < box.ndim; ++i) {
         Loop loop{box.shape[i], to_steps[i], from_steps[i]};
-        walk.is_empty |= loop.count == 0;
+        nest.is_empty |= loop.count == 0;
         if (loop.count <= 1)
             continue;
         if (loop.to_step < 0) {
-            walk.to += (loop.count - 1) * loop.to_step;
-            walk.from += (loop.count - 1) * loop.from_step;
+            nest.to += (loop.count - 1) * loop.to_step;
+            nest.from += (loop.count - 1) * loop.from_step;
             loop.to_step = -loop.to_step;
             loop.from_step = -loop.from_step;
         }
-        walk.loops.push_back(loop);
+        nest.loops.push_back(loop);
     }
-    std::stable_sort(walk.loops.begin(), walk.loops.end(),
+    std::stable_sort(nest.loops.begin(), nest.loops.end(),
                      [](const Loop &a, const Loop &b) { return a.to_step > b.to_step; });
-    return walk;
+    return nest;
 }
 
 // Joins an outer loop with the one inside it if the outer step equals the whole extent of the inner
 // loop.
-inline void join_loops(Walk &walk) {
+inline void join_loops(LoopNest &nest) {
     std::vector<Loop> joined;
-    for (const Loop &inner : walk.loops) {
+    for (const Loop &inner : nest.loops) {
         if (!joined.empty()) {
             Loop &outer = joined.back();
             if (outer.to_step == inner.to_step * inner.count &&
@@ -98,31 +98,31 @@ inline void join_loops(Walk &walk) {
         }
         joined.push_back(inner);
     }
-    walk.loops = std::move(joined);
+    nest.loops = std::move(joined);
 }
 
-inline bool is_multiple(const Walk &walk, std::size_t bytes) {
+inline bool is_multiple(const LoopNest &nest, std::size_t bytes) {
     std::uint64_t all =
-        reinterpret_cast<std::uintptr_t>(walk.to) | reinterpret_cast<std::uintptr_t>(walk.from);
-    for (std::size_t i = 0; i + 1 < walk.loops.size(); ++i)
-        all |= static_cast<std::uint64_t>(walk.loops[i].to_step) |
-               static_cast<std::uint64_t>(walk.loops[i].from_step);
+        reinterpret_cast<std::uintptr_t>(nest.to) | reinterpret_cast<std::uintptr_t>(nest.from);
+    for (std::size_t i = 0; i + 1 < nest.loops.size(); ++i)
+        all |= static_cast<std::uint64_t>(nest.loops[i].to_step) |
+               static_cast<std::uint64_t>(nest.loops[i].from_step);
     return all % bytes == 0;
 }
 
 // Doubles the unit once if the innermost loop is contiguous and all addresses stay aligned.
-inline bool widen_unit(Walk &walk) {
-    if (walk.unit == widest_unit || walk.loops.empty())
+inline bool widen_unit(LoopNest &nest) {
+    if (nest.unit == widest_unit || nest.loops.empty())
         return false;
-    Loop &inner = walk.loops.back();
-    const auto unit = static_cast<std::int64_t>(walk.unit);
+    Loop &inner = nest.loops.back();
+    const auto unit = static_cast<std::int64_t>(nest.unit);
     if (inner.to_step != unit || inner.from_step != unit || inner.count % 2 != 0 ||
-        !is_multiple(walk, 2 * walk.unit))
+        !is_multiple(nest, 2 * nest.unit))
         return false;
-    walk.unit *= 2;
+    nest.unit *= 2;
     inner = {inner.count / 2, 2 * unit, 2 * unit};
     if (inner.count == 1)
-        walk.loops.pop_back();
+        nest.loops.pop_back();
     return true;
 }
 
@@ -134,61 +134,61 @@ inline std::size_t period_of(const unsigned char *item, std::size_t itemsize) {
     return period;
 }
 
-}  // namespace walks
+}  // namespace loop_nests
 
-inline bool Walk::is_contiguous() const noexcept {
+inline bool LoopNest::is_contiguous() const noexcept {
     const auto step = static_cast<std::int64_t>(unit);
     return loops.empty() ||
            (loops.size() == 1 && loops[0].to_step == step && loops[0].from_step == step);
 }
 
-inline std::size_t Walk::bytes() const noexcept {
+inline std::size_t LoopNest::bytes() const noexcept {
     std::size_t all = unit;
     for (const Loop &loop : loops)
         all *= static_cast<std::size_t>(loop.count);
     return all;
 }
 
-inline Walk plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps, const void *from,
-                      const std::int64_t *from_steps) {
-    Walk walk = walks::walk_of_items(box, to, to_steps, from, from_steps);
+inline LoopNest plan_copy(const ep_box &box, void *to, const std::int64_t *to_steps,
+                          const void *from, const std::int64_t *from_steps) {
+    LoopNest nest = loop_nests::nest_of_items(box, to, to_steps, from, from_steps);
     if (box.itemsize > 1)
-        walk.loops.push_back({static_cast<std::int64_t>(box.itemsize), 1, 1});
-    walks::join_loops(walk);
-    while (walks::widen_unit(walk)) {
+        nest.loops.push_back({static_cast<std::int64_t>(box.itemsize), 1, 1});
+    loop_nests::join_loops(nest);
+    while (loop_nests::widen_unit(nest)) {
     }
-    return walk;
+    return nest;
 }
 
 inline Fill plan_fill(const ep_box &box, void *to, const std::int64_t *to_steps, const void *item) {
     const auto *bytes = static_cast<const unsigned char *>(item);
-    const std::size_t period = walks::period_of(bytes, box.itemsize);
-    Walk items = walks::walk_of_items(box, to, to_steps, to, to_steps);
+    const std::size_t period = loop_nests::period_of(bytes, box.itemsize);
+    LoopNest items = loop_nests::nest_of_items(box, to, to_steps, to, to_steps);
     if (box.itemsize > period) {
         const auto step = static_cast<std::int64_t>(period);
         items.loops.push_back({static_cast<std::int64_t>(box.itemsize / period), step, step});
     }
-    walks::join_loops(items);
+    loop_nests::join_loops(items);
 
     std::size_t unit = 1;
     std::uint64_t aligned = reinterpret_cast<std::uintptr_t>(items.to) | period;
     for (const Loop &loop : items.loops)
         aligned |= static_cast<std::uint64_t>(loop.to_step);
-    while (unit < walks::widest_unit && aligned % (2 * unit) == 0)
+    while (unit < loop_nests::widest_unit && aligned % (2 * unit) == 0)
         unit *= 2;
 
     Fill fill;
     for (std::size_t offset = 0; offset < period; offset += unit) {
-        Walk walk = items;
-        walk.unit = unit;
-        walk.to += offset;
-        walk.from = walk.to;
-        while (walks::widen_unit(walk)) {
+        LoopNest nest = items;
+        nest.unit = unit;
+        nest.to += offset;
+        nest.from = nest.to;
+        while (loop_nests::widen_unit(nest)) {
         }
         Fill::Value value;
         for (std::size_t i = 0; i < value.size(); ++i)
             value[i] = bytes[offset + i % unit];
-        fill.walks.push_back(std::move(walk));
+        fill.nests.push_back(std::move(nest));
         fill.values.push_back(value);
     }
     return fill;
