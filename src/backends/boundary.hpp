@@ -4,6 +4,7 @@
 #include <entrepot/core/text.hpp>
 #include <entrepot/device/backend.h>
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -42,6 +43,15 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
         loader->set_error("the runtime threw something that is not a std::exception");
         return EP_DEVICE_ERROR;
     }
+}
+
+// For queue_create. Refuses bits that ep_queue_flag lacks.
+inline void require_known_flags(std::uint32_t flags) {
+    if (const std::uint32_t unknown =
+            flags & ~std::uint32_t{EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER})
+        refuse(EP_INVALID, "unknown queue flags ", unknown, ": the known ones are ",
+               std::uint32_t{EP_QUEUE_PROFILING}, " (EP_QUEUE_PROFILING) and ",
+               std::uint32_t{EP_QUEUE_OUT_OF_ORDER}, " (EP_QUEUE_OUT_OF_ORDER)");
 }
 
 // Implements queue_wait_queue by three other functions, for runtimes without a faster way.

@@ -113,8 +113,7 @@ CUstream create_stream(Context &context) {
 
 ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
     return guarded([&] {
-        if ((flags & ~std::uint32_t{EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER}) != 0)
-            refuse(EP_INVALID, "queue flags ", flags, " hold one that ep_queue_flag has not");
+        require_known_flags(flags);
         Context &in = object(context);
         if (&in.device != &object(device))
             refuse(EP_INVALID, object(device).selector(),

@@ -191,8 +191,7 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
     return guarded([&] {
         check_context(context);
         check_device(device);
-        if ((flags & ~std::uint32_t{EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER}) != 0)
-            refuse(EP_INVALID, "queue flags ", flags, " hold one that ep_queue_flag has not");
+        require_known_flags(flags);
         *queue = handle(new Queue(flags & EP_QUEUE_PROFILING));
     });
 }

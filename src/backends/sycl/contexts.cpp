@@ -1,19 +1,25 @@
 // Contexts: one handle for each sycl::context in use, with cached properties for the fast paths.
-#include "native.hpp"
+#include "backends/sycl/native.hpp"
 #include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 #include <unordered_map>
 
 namespace entrepot::backends::sycl {
-
 namespace {
 
 // Contexts with a handle. A handle without references stays here until the thread that released it
 // has the lock.
 struct Interned {
     std::mutex mutex;
-    std::unordered_map<::sycl::context, ep_context> handles;
+    std::unordered_map<::sycl::context, Context *> handles;
+
+    // Returns: one reference; NULL if there is no handle.
+    // Requires: the caller holds `mutex`.
+    Context *find(const ::sycl::context &native) const {
+        const auto found = handles.find(native);
+        return found != handles.end() && found->second->retain_if_alive() ? found->second : nullptr;
+    }
 };
 
 Interned &interned() {
@@ -36,70 +42,84 @@ QueryAllocation find_query(const ::sycl::context &context) {
         opencl().extension_function(platform, "clGetMemAllocInfoINTEL"));
 }
 
-ep_status context_create(const ep_device *devices, size_t count, ep_context *context) {
+ep_status context_create(const ep_device *devices, std::size_t count, ep_context *context) {
     return guarded([&] {
         if (count == 0)
-            refuse(EP_INVALID, "a context of no devices was asked for");
+            refuse(EP_INVALID, "a context needs at least one device, and was given none");
+        const Device &first = object(devices[0]);
         std::vector<::sycl::device> natives;
-        for (size_t i = 0; i < count; ++i) {
-            if (devices[i]->native.get_platform() != devices[0]->native.get_platform())
-                refuse(EP_INVALID, selector(devices[0]), " and ", selector(devices[i]),
+        for (std::size_t i = 0; i < count; ++i) {
+            const Device &device = object(devices[i]);
+            if (device.native.get_platform() != first.native.get_platform())
+                refuse(EP_INVALID, first.selector(), " and ", device.selector(),
                        " are of different platforms, and a SYCL context has one: make a context "
                        "for each");
-            natives.push_back(devices[i]->native);
+            natives.push_back(device.native);
         }
-        *context = intern(::sycl::context(natives));
+        *context = handle(intern(::sycl::context(natives)).detach());
     });
 }
 
 ep_status context_from_native(void *native, ep_context *context) {
-    return guarded([&] { *context = intern(*static_cast<const ::sycl::context *>(native)); });
+    return guarded(
+        [&] { *context = handle(intern(*static_cast<const ::sycl::context *>(native)).detach()); });
 }
 
 ep_status context_native(ep_context context, void **native) {
-    return guarded([&] { *native = &context->native; });
+    return guarded([&] { *native = &object(context).native; });
 }
 
-void context_release(ep_context context) { release(context); }
+void context_release(ep_context context) { object(context).release(); }
 
 ep_status context_is_default(ep_context context, std::int32_t *is_default) {
-    return guarded([&] { *is_default = context->is_default; });
+    return guarded([&] { *is_default = object(context).is_default; });
 }
 
-ep_status context_devices(ep_context context, ep_device *devices, size_t *count) {
+ep_status context_devices(ep_context context, ep_device *devices, std::size_t *count) {
     return guarded([&] {
-        if (devices)
-            std::copy_n(context->devices.begin(), std::min(context->devices.size(), *count),
-                        devices);
-        *count = context->devices.size();
+        const std::vector<Device *> &all = object(context).devices;
+        for (std::size_t i = 0; devices != nullptr && i < std::min(all.size(), *count); ++i)
+            devices[i] = handle(all[i]);
+        *count = all.size();
     });
 }
 
 }  // namespace
 
-ep_context intern(const ::sycl::context &native) {
-    Interned &all = interned();
-    std::lock_guard lock(all.mutex);
-    const auto found = all.handles.find(native);
-    if (found != all.handles.end() && found->second->retain_if_alive())
-        return found->second;
-    auto context = std::make_unique<ep_context_s>(native);
-    all.handles.insert_or_assign(native, context.get());
-    return context.release();
+Context::Context(const ::sycl::context &context)
+    : native(context), is_default(is_default_of_platform(context)) {
+    for (const ::sycl::device &device : native.get_devices())
+        devices.push_back(&device_of(device));
+    if (native.get_backend() == ::sycl::backend::opencl) {
+        query = find_query(native);
+        cl = ::sycl::get_native<::sycl::backend::opencl>(native);
+    }
 }
 
-void release(ep_context context) noexcept {
-    if (!context || !context->drop())
-        return;
+Context::~Context() {
+    if (cl != nullptr)
+        opencl().release_context(cl);
+}
+
+void Context::end(Context *self) noexcept {
     {
         Interned &all = interned();
-        std::lock_guard lock(all.mutex);
-        const auto found = all.handles.find(context->native);
-        // Another thread may have replaced it.
-        if (found != all.handles.end() && found->second == context)
+        const std::lock_guard hold(all.mutex);
+        const auto found = all.handles.find(self->native);
+        if (found != all.handles.end() && found->second == self)  // else replaced by another thread
             all.handles.erase(found);
     }
-    delete context;
+    delete self;
+}
+
+IntrusivePtr<Context> intern(const ::sycl::context &native) {
+    Interned &all = interned();
+    const std::lock_guard hold(all.mutex);
+    if (Context *const known = all.find(native))
+        return IntrusivePtr<Context>::adopt(known);
+    auto made = std::make_unique<Context>(native);
+    all.handles.insert_or_assign(native, made.get());
+    return IntrusivePtr<Context>::adopt(made.release());
 }
 
 void fill_context_functions(ep_backend &table) {
@@ -113,19 +133,3 @@ void fill_context_functions(ep_backend &table) {
 }
 
 }  // namespace entrepot::backends::sycl
-
-ep_context_s::ep_context_s(const ::sycl::context &context) : native(context) {
-    using namespace entrepot::backends::sycl;
-    for (const ::sycl::device &device : native.get_devices())
-        devices.push_back(device_of(device));
-    is_default = is_default_of_platform(native);
-    if (native.get_backend() == ::sycl::backend::opencl) {
-        query = find_query(native);
-        cl = ::sycl::get_native<::sycl::backend::opencl>(native);
-    }
-}
-
-ep_context_s::~ep_context_s() {
-    if (cl)
-        entrepot::backends::sycl::opencl().release_context(cl);
-}

@@ -6,12 +6,11 @@
 // - Fills with items of more than a byte take 25 times as long as memory needs.
 // - Copies take three times as long if one side is aligned to 64 bytes and the other is not.
 //   NumPy's arrays are often 1 or 16 bytes past a multiple of 64.
-#include "contiguous.hpp"
+#include "backends/sycl/contiguous.hpp"
 
 #include <cstdint>
 
 namespace entrepot::backends::sycl {
-
 namespace {
 
 // Bytes that a work-item, and so a core, processes at a time: a multiple of 64.
@@ -44,10 +43,10 @@ constexpr BlockVerb copies = {"copy_block", "global const uchar *from", "vload16
 constexpr BlockVerb fills = {"fill_block", "uchar16 value", "value",
                              "((const uchar *)&value)[(at) % 16]"};
 
-std::optional<::sycl::kernel> kernel_of(ep_queue queue, const BlockVerb &verb) {
-    const ep_device_info &device = queue->device->info;
-    if (!queue->context->cl || device.type != EP_CPU || !(device.aspects & EP_READS_HOST_MEMORY) ||
-        queue->context->builds_no_blocks.load(std::memory_order_relaxed))
+std::optional<::sycl::kernel> kernel_of(Queue &queue, const BlockVerb &verb) {
+    const ep_device_info &device = queue.device.info;
+    if (!queue.context->cl || device.type != EP_CPU || !(device.aspects & EP_READS_HOST_MEMORY) ||
+        queue.context->builds_no_blocks.load(std::memory_order_relaxed))
         return std::nullopt;
     const auto source = [&](ep_dialect) {
         return sentence_of("#define NAME ", verb.name, "\n#define PIECE ", piece,
@@ -55,9 +54,9 @@ std::optional<::sycl::kernel> kernel_of(ep_queue queue, const BlockVerb &verb) {
                            "\n#define BYTE(at) ", verb.byte, block_text);
     };
     try {
-        return kept_kernel(queue, verb.name, verb.name, source);
+        return queue.context->built_in_kernel(queue.device, verb.name, verb.name, source);
     } catch (...) {  // a driver without a compiler can still copy
-        queue->context->builds_no_blocks.store(true, std::memory_order_relaxed);
+        queue.context->builds_no_blocks.store(true, std::memory_order_relaxed);
         return std::nullopt;
     }
 }
@@ -75,8 +74,8 @@ void submit_block(::sycl::queue &native, const ::sycl::kernel &kernel, void *to,
 
 }  // namespace
 
-std::optional<::sycl::kernel> block_copy(ep_queue queue) { return kernel_of(queue, copies); }
-std::optional<::sycl::kernel> block_fill(ep_queue queue) { return kernel_of(queue, fills); }
+std::optional<::sycl::kernel> block_copy(Queue &queue) { return kernel_of(queue, copies); }
+std::optional<::sycl::kernel> block_fill(Queue &queue) { return kernel_of(queue, fills); }
 
 void submit_block_copy(::sycl::queue &native, const ::sycl::kernel &kernel, void *to,
                        const void *from, std::size_t bytes) {

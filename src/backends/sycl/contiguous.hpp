@@ -1,7 +1,7 @@
 // Contiguous copies and fills on the cores of a CPU.
 #pragma once
-#include "../loop_nest.hpp"
-#include "native.hpp"
+#include "backends/loop_nest.hpp"
+#include "backends/sycl/native.hpp"
 
 #include <optional>
 
@@ -11,8 +11,8 @@ namespace entrepot::backends::sycl {
 // device is not an OpenCL CPU, cannot read ordinary host memory, or fails to build the kernels.
 //
 // Requires: the caller does not hold the right to submit, since the first call builds the kernels.
-std::optional<::sycl::kernel> block_copy(ep_queue queue);
-std::optional<::sycl::kernel> block_fill(ep_queue queue);
+std::optional<::sycl::kernel> block_copy(Queue &queue);
+std::optional<::sycl::kernel> block_fill(Queue &queue);
 
 void submit_block_copy(::sycl::queue &native, const ::sycl::kernel &kernel, void *to,
                        const void *from, std::size_t bytes);

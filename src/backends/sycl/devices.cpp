@@ -1,5 +1,5 @@
-// Devices: enumerated once in the runtime's order, and interned forever, sub-devices included.
-#include "native.hpp"
+// Devices: listed once, in the runtime's order, and interned forever, sub-devices included.
+#include "backends/sycl/native.hpp"
 #include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <unordered_map>
 
 namespace entrepot::backends::sycl {
-
 namespace {
 
 using ::sycl::aspect;
@@ -22,8 +21,8 @@ struct Registry {
     Registry();
 
     std::shared_mutex mutex;
-    std::unordered_map<::sycl::device, ep_device> known;
-    std::vector<ep_device> roots;
+    std::unordered_map<::sycl::device, Device *> known;
+    std::vector<Device *> roots;
 };
 
 Registry &registry() {
@@ -104,38 +103,6 @@ std::uint32_t aspects_of(const ::sycl::device &device) {
     return aspects & ~hidden_aspects();
 }
 
-ep_device describe(const ::sycl::device &native) {
-    auto device = std::make_unique<ep_device_s>();
-    device->native = native;
-    device->name = native.get_info<of_device::name>();
-    device->vendor = native.get_info<of_device::vendor>();
-    device->driver = native.get_info<of_device::driver_version>();
-    if (native.get_backend() == ::sycl::backend::opencl)
-        device->cl = ::sycl::get_native<::sycl::backend::opencl>(native);
-    device->builds_sycl_source = device->native.ext_oneapi_can_build(syclex::source_language::sycl);
-    device->builds_spirv = device->native.ext_oneapi_can_build(syclex::source_language::spirv);
-
-    ep_device_info &info = device->info;
-    // The name is a string literal.
-    info.backend = ::sycl::detail::get_backend_name_no_vendor(native.get_backend()).data();
-    info.type = type_of(native);
-    info.name = device->name.c_str();
-    info.vendor = device->vendor.c_str();
-    info.driver = device->driver.c_str();
-    info.global_memory = native.get_info<of_device::global_mem_size>();
-    info.local_memory = native.get_info<of_device::local_mem_size>();
-    info.max_allocation = native.get_info<of_device::max_mem_alloc_size>();
-    info.max_work_group = native.get_info<of_device::max_work_group_size>();
-    const ::sycl::id<3> items = native.get_info<of_device::max_work_item_sizes<3>>();
-    for (int dimension = 0; dimension < 3; ++dimension)
-        info.max_work_items[dimension] = items[dimension];
-    info.compute_units = native.get_info<of_device::max_compute_units>();
-    info.max_sub_devices = native.get_info<of_device::partition_max_sub_devices>();
-    info.aspects = aspects_of(native);
-    info.score = ::sycl::default_selector_v(native);
-    return device.release();
-}
-
 bool is_sub_device(const ::sycl::device &native) {
     return native.get_info<of_device::partition_type_property>() !=
            partition_property::no_partition;
@@ -143,50 +110,50 @@ bool is_sub_device(const ::sycl::device &native) {
 
 // Enters a device that is not in `known`. Requires: the caller holds the registry's lock
 // exclusively.
-ep_device enter(Registry &registry, const ::sycl::device &native);
+Device &enter(Registry &registry, const ::sycl::device &native);
 
-ep_device find_or_enter(Registry &registry, const ::sycl::device &native) {
+Device &find_or_enter(Registry &registry, const ::sycl::device &native) {
     const auto found = registry.known.find(native);
-    return found != registry.known.end() ? found->second : enter(registry, native);
+    return found != registry.known.end() ? *found->second : enter(registry, native);
 }
 
 // The runtime may have made a second object for a known sub-device; both have the same driver
 // handle.
-ep_device same_sub_device(const Registry &registry, ep_device parent,
-                          const ::sycl::device &native) {
+Device *same_sub_device(const Registry &registry, const Device &parent,
+                        const ::sycl::device &native) {
     if (native.get_backend() != ::sycl::backend::opencl)
         return nullptr;
     const cl_device_id cl = ::sycl::get_native<::sycl::backend::opencl>(native);
     for (const auto &[object, device] : registry.known)
-        if (device->parent == parent && device->cl == cl)
+        if (device->parent == &parent && device->cl == cl)
             return device;
     return nullptr;
 }
 
-ep_device enter(Registry &registry, const ::sycl::device &native) {
+Device &enter(Registry &registry, const ::sycl::device &native) {
     if (!is_sub_device(native)) {
-        ep_device device = describe(native);
+        auto *const device = new Device(native);
         for (const auto &[object, other] : registry.known)
             if (!other->parent && object.get_backend() == native.get_backend() &&
                 other->info.type == device->info.type)
                 ++device->info.number;
         registry.known.emplace(native, device);
-        return device;
+        return *device;
     }
-    const ep_device parent = find_or_enter(registry, native.get_info<of_device::parent_device>());
-    ep_device device = same_sub_device(registry, parent, native);
-    if (!device) {
-        device = describe(native);
-        device->parent = parent;
-        device->info.number = parent->sub_device_count++;
+    Device &parent = find_or_enter(registry, native.get_info<of_device::parent_device>());
+    Device *device = same_sub_device(registry, parent, native);
+    if (device == nullptr) {
+        device = new Device(native);
+        device->parent = &parent;
+        device->info.number = parent.sub_device_count++;
     }
     registry.known.emplace(native, device);
-    return device;
+    return *device;
 }
 
 Registry::Registry() {
     for (const ::sycl::device &native : ::sycl::device::get_devices())
-        roots.push_back(enter(*this, native));
+        roots.push_back(&enter(*this, native));
 }
 
 // ---------------------------------------------------------------- partition
@@ -210,19 +177,19 @@ constexpr PartitionWords partition_words[] = {
     {EP_PARTITION_BY_AFFINITY, "by affinity"},
 };
 
-void require_offered(ep_device device, ep_partition how) {
+void require_offered(const Device &device, ep_partition how) {
     const PartitionWords &asked = partition_words[how];
-    if (device->info.aspects & asked.aspect)
+    if (device.info.aspects & asked.aspect)
         return;
     std::string offered;
     for (const PartitionWords &one : partition_words)
-        if (device->info.aspects & one.aspect)
+        if (device.info.aspects & one.aspect)
             offered += (offered.empty() ? "" : ", ") + std::string(one.words);
-    refuse(EP_UNSUPPORTED, selector(device), " cannot be partitioned ", asked.words,
+    refuse(EP_UNSUPPORTED, device.selector(), " cannot be partitioned ", asked.words,
            "; what it offers: ", offered.empty() ? "no partition at all" : offered);
 }
 
-void require_counts(ep_device device, const ep_device_s::Partition &partition) {
+void require_counts(const Device &device, const Device::Partition &partition) {
     const auto &[how, counts] = partition;
     if (counts.empty() || (how != EP_BY_COUNTS && counts.size() != 1))
         refuse(EP_INVALID, "a partition ", partition_words[how].words, " takes ",
@@ -240,13 +207,13 @@ void require_counts(ep_device device, const ep_device_s::Partition &partition) {
             refuse(EP_INVALID, "a sub-device of 0 compute units was asked for");
         units += count;
     }
-    if (units > device->info.compute_units)
-        refuse(EP_INVALID, units, " compute units were asked for, and ", selector(device), " has ",
-               device->info.compute_units);
+    if (units > device.info.compute_units)
+        refuse(EP_INVALID, units, " compute units were asked for, and ", device.selector(), " has ",
+               device.info.compute_units);
 }
 
 std::vector<::sycl::device> create_sub_devices(const ::sycl::device &device,
-                                               const ep_device_s::Partition &partition) {
+                                               const Device::Partition &partition) {
     const auto &[how, counts] = partition;
     switch (how) {
     case EP_EQUALLY:
@@ -260,18 +227,6 @@ std::vector<::sycl::device> create_sub_devices(const ::sycl::device &device,
     }
 }
 
-// Sub-devices of a partition, created at most once.
-const std::vector<ep_device> &sub_devices(ep_device device, ep_device_s::Partition partition) {
-    std::lock_guard lock(device->mutex);
-    const auto known = device->partitions.find(partition);
-    if (known != device->partitions.end())
-        return known->second;
-    std::vector<ep_device> handles;
-    for (const ::sycl::device &native : create_sub_devices(device->native, partition))
-        handles.push_back(device_of(native));
-    return device->partitions.emplace(std::move(partition), std::move(handles)).first->second;
-}
-
 // ---------------------------------------------------------------- functions
 
 ep_status device_count(std::uint32_t *count) {
@@ -280,20 +235,20 @@ ep_status device_count(std::uint32_t *count) {
 
 ep_status device_at(std::uint32_t index, ep_device *device) {
     return guarded([&] {
-        const std::vector<ep_device> &roots = registry().roots;
+        const std::vector<Device *> &roots = registry().roots;
         if (index >= roots.size())
             refuse(EP_INVALID, "device ", index, " was asked for, and the SYCL runtime lists ",
                    roots.size());
-        *device = roots[index];
+        *device = handle(roots[index]);
     });
 }
 
 ep_status device_info(ep_device device, ep_device_info *info) {
-    return guarded([&] { *info = device->info; });
+    return guarded([&] { *info = object(device).info; });
 }
 
 ep_status device_parent(ep_device device, ep_device *parent) {
-    return guarded([&] { *parent = device->parent; });
+    return guarded([&] { *parent = handle(object(device).parent); });
 }
 
 ep_status device_partition(ep_device device, ep_partition how, const std::uint32_t *counts,
@@ -301,49 +256,90 @@ ep_status device_partition(ep_device device, ep_partition how, const std::uint32
     return guarded([&] {
         if (how < EP_EQUALLY || how > EP_BY_AFFINITY)
             refuse(EP_INVALID, "partition ", static_cast<int>(how), " is not one of ep_partition");
-        const ep_device_s::Partition partition{how, {counts, counts + count}};
-        require_offered(device, how);
-        require_counts(device, partition);
-        const std::vector<ep_device> &made = sub_devices(device, partition);
-        if (sub)
-            std::copy_n(made.begin(), std::min(made.size(), *sub_count), sub);
+        const Device::Partition partition{how, {counts, counts + count}};
+        require_offered(object(device), how);
+        require_counts(object(device), partition);
+        const std::vector<Device *> &made = object(device).sub_devices(partition);
+        for (size_t i = 0; sub != nullptr && i < std::min(made.size(), *sub_count); ++i)
+            sub[i] = handle(made[i]);
         *sub_count = made.size();
     });
 }
 
 ep_status device_from_native(void *native, ep_device *device) {
-    return guarded([&] { *device = device_of(*static_cast<const ::sycl::device *>(native)); });
+    return guarded(
+        [&] { *device = handle(&device_of(*static_cast<const ::sycl::device *>(native))); });
 }
 
 ep_status device_native(ep_device device, void **native) {
-    return guarded([&] { *native = &device->native; });
+    return guarded([&] { *native = &object(device).native; });
 }
 
 ep_status device_default_context(ep_device device, ep_context *context) {
-    return guarded(
-        [&] { *context = intern(device->native.get_platform().ext_oneapi_get_default_context()); });
+    return guarded([&] {
+        const ::sycl::platform platform = object(device).native.get_platform();
+        *context = handle(intern(platform.ext_oneapi_get_default_context()).detach());
+    });
 }
 
 }  // namespace
 
-ep_device device_of(const ::sycl::device &native) {
-    Registry &all = registry();
-    {
-        std::shared_lock lock(all.mutex);
-        const auto found = all.known.find(native);
-        if (found != all.known.end())
-            return found->second;
-    }
-    std::unique_lock lock(all.mutex);
-    return find_or_enter(all, native);
+Device::Device(const ::sycl::device &device)
+    : native(device), name(native.get_info<of_device::name>()),
+      vendor(native.get_info<of_device::vendor>()),
+      driver_version(native.get_info<of_device::driver_version>()),
+      builds_sycl_source(native.ext_oneapi_can_build(syclex::source_language::sycl)),
+      builds_spirv(native.ext_oneapi_can_build(syclex::source_language::spirv)) {
+    if (native.get_backend() == ::sycl::backend::opencl)
+        cl = ::sycl::get_native<::sycl::backend::opencl>(native);
+
+    // The name is a string literal.
+    info.backend = ::sycl::detail::get_backend_name_no_vendor(native.get_backend()).data();
+    info.type = type_of(native);
+    info.name = name.c_str();
+    info.vendor = vendor.c_str();
+    info.driver = driver_version.c_str();
+    info.global_memory = native.get_info<of_device::global_mem_size>();
+    info.local_memory = native.get_info<of_device::local_mem_size>();
+    info.max_allocation = native.get_info<of_device::max_mem_alloc_size>();
+    info.max_work_group = native.get_info<of_device::max_work_group_size>();
+    const ::sycl::id<3> items = native.get_info<of_device::max_work_item_sizes<3>>();
+    for (int dimension = 0; dimension < 3; ++dimension)
+        info.max_work_items[dimension] = items[dimension];
+    info.compute_units = native.get_info<of_device::max_compute_units>();
+    info.max_sub_devices = native.get_info<of_device::partition_max_sub_devices>();
+    info.aspects = aspects_of(native);
+    info.score = ::sycl::default_selector_v(native);
 }
 
-std::string selector(ep_device device) {
-    if (device->parent)
-        return selector(device->parent) + "/" + std::to_string(device->info.number);
+std::string Device::selector() const {
+    if (parent != nullptr)
+        return parent->selector() + "/" + std::to_string(info.number);
     static constexpr const char *types[] = {"cpu", "gpu", "accelerator"};
-    return device->info.backend + std::string(":") + types[device->info.type] + ":" +
-           std::to_string(device->info.number);
+    return info.backend + std::string(":") + types[info.type] + ":" + std::to_string(info.number);
+}
+
+const std::vector<Device *> &Device::sub_devices(const Partition &partition) {
+    const std::lock_guard hold(mutex_);
+    const auto known = partitions_.find(partition);
+    if (known != partitions_.end())
+        return known->second;
+    std::vector<Device *> made;
+    for (const ::sycl::device &sub : create_sub_devices(native, partition))
+        made.push_back(&device_of(sub));
+    return partitions_.emplace(partition, std::move(made)).first->second;
+}
+
+Device &device_of(const ::sycl::device &native) {
+    Registry &all = registry();
+    {
+        const std::shared_lock hold(all.mutex);
+        const auto found = all.known.find(native);
+        if (found != all.known.end())
+            return *found->second;
+    }
+    const std::unique_lock hold(all.mutex);
+    return find_or_enter(all, native);
 }
 
 void fill_device_functions(ep_backend &table) {

@@ -1,43 +1,8 @@
 // Events: recorded in a queue; other queues or the host wait for them.
-#include "native.hpp"
+#include "backends/sycl/native.hpp"
 
 namespace entrepot::backends::sycl {
-
 namespace {
-
-using ::sycl::info::event_command_status;
-
-bool is_done(const ::sycl::event &event) {
-    return event.get_info<::sycl::info::event::command_execution_status>() ==
-           event_command_status::complete;
-}
-
-// The last event of an in-order queue costs less than a barrier. It is not exact: with Intel's CPU
-// driver (2026.2) a wait for it also waits for later work. With profiling, its time would be the
-// end of the last work, not the time of recording. So those cases use a barrier.
-::sycl::event mark(ep_queue queue, std::uint32_t flags, const std::unique_lock<std::mutex> &) {
-    if (!queue->is_in_order() || (queue->flags & EP_QUEUE_PROFILING) || (flags & EP_EVENT_EXACT))
-        return queue->native.ext_oneapi_submit_barrier();
-    const auto last = queue->native.ext_oneapi_get_last_event();
-    return last ? *last : ::sycl::event{};  // a queue without work is done
-}
-
-ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
-    return guarded([&] {
-        *event = nullptr;
-        const std::unique_lock lock = flags & EP_EVENT_PROMPT
-                                          ? try_submit_lock(queue)
-                                          : std::unique_lock(queue->locks->mutex);
-        if (!lock)
-            return;
-        ::sycl::event marked = mark(queue, flags, lock);
-        *event = new ep_event_s{{},
-                                std::move(marked),
-                                retained(queue->context),
-                                queue->error,
-                                queue->requires_exclusive_wait() ? queue->locks : nullptr};
-    });
-}
 
 // True if the driver has the command. The runtime holds back commands that wait for another context
 // or a host task. Such an event has no native handle: requesting it would crash, and a barrier on
@@ -66,29 +31,52 @@ NativeEvent relay(cl_event source, cl_context context) {
     return relayed;
 }
 
-void submit_relayed_barrier(ep_queue queue, const ::sycl::event &event) {
+void submit_relayed_barrier(Queue &queue, const ::sycl::event &event) {
     std::vector<::sycl::event> relayed;
     for (const cl_event native : ::sycl::get_native<::sycl::backend::opencl>(event)) {
         const NativeEvent source(native, opencl().release_event);
-        const NativeEvent ours = relay(native, queue->context->cl);
+        const NativeEvent ours = relay(native, queue.context->cl);
         relayed.push_back(
-            ::sycl::make_event<::sycl::backend::opencl>({ours.get()}, queue->context->native));
+            ::sycl::make_event<::sycl::backend::opencl>({ours.get()}, queue.context->native));
     }
-    const SubmitLock turn(queue);
-    queue->native.ext_oneapi_submit_barrier(relayed);
+    const SubmitLock lock(queue);
+    queue.native.ext_oneapi_submit_barrier(relayed);
 }
 
-void submit_barrier(ep_queue queue, const ::sycl::event &event) {
-    const SubmitLock turn(queue);
-    queue->native.ext_oneapi_submit_barrier({event});
+void submit_barrier(Queue &queue, const ::sycl::event &event) {
+    const SubmitLock lock(queue);
+    queue.native.ext_oneapi_submit_barrier({event});
 }
 
-void submit_dependent_barrier(ep_queue queue, const ::sycl::event &event) {
-    const SubmitLock turn(queue);
-    syclex::submit(queue->native, [&](::sycl::handler &handler) {
+void submit_dependent_barrier(Queue &queue, const ::sycl::event &event) {
+    const SubmitLock lock(queue);
+    syclex::submit(queue.native, [&](::sycl::handler &handler) {
         handler.depends_on(event);
         handler.ext_oneapi_barrier();
     });
+}
+
+// Within a context the driver orders by itself. Across contexts the runtime holds back a barrier
+// that depends on the event and, in an in-order queue, all later work. In an out-of-order queue
+// later work would overtake that barrier, so the driver gets an event of its own context instead.
+// Otherwise the host blocks.
+void wait_in_queue(Queue &queue, Event &event) {
+    if (event.is_done())
+        return;
+    const bool enqueued = is_enqueued(event.native);
+    if (enqueued && event.context == queue.context)
+        submit_barrier(queue, event.native);
+    else if (queue.is_in_order())
+        submit_dependent_barrier(queue, event.native);
+    else if (enqueued && queue.context->cl != nullptr &&
+             event.native.get_backend() == ::sycl::backend::opencl)
+        submit_relayed_barrier(queue, event.native);
+    else
+        event.wait_without_report();
+}
+
+ep_status event_record(ep_queue queue, std::uint32_t flags, ep_event *event) {
+    return guarded([&] { *event = handle(object(queue).record(flags).detach()); });
 }
 
 ep_status event_record_context(ep_context, ep_event *) {
@@ -97,58 +85,29 @@ ep_status event_record_context(ep_context, ep_event *) {
     });
 }
 
-// Calls `wait`, serialized with other waits if the event's queue requires that (see QueueLocks).
-template <class Wait> void in_turn(ep_event event, Wait &&wait) {
-    std::optional<ExclusiveWaitLock> turn;
-    if (event->locks)
-        turn.emplace(*event->locks, [event] { return is_done(event->native); });
-    wait(event->native);
-}
-
-// Within a context the driver orders by itself. Across contexts the runtime holds back a barrier
-// that depends on the event and, in an in-order queue, all later work. In an out-of-order queue
-// later work would overtake that barrier, so the driver gets an event of its own context instead.
-// Otherwise the host blocks.
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
-    return guarded([&] {
-        if (is_done(event->native))
-            return;
-        const bool enqueued = is_enqueued(event->native);
-        if (enqueued && event->context == queue->context)
-            submit_barrier(queue, event->native);
-        else if (queue->is_in_order())
-            submit_dependent_barrier(queue, event->native);
-        else if (enqueued && queue->context->cl &&
-                 event->native.get_backend() == ::sycl::backend::opencl)
-            submit_relayed_barrier(queue, event->native);
-        else
-            in_turn(event, [](::sycl::event &native) { native.wait(); });
-    });
+    return guarded([&] { wait_in_queue(object(queue), object(event)); });
 }
 
 ep_status event_wait(ep_event event) {
-    return guarded([&] {
-        if (!event->error)  // see queue_wait
-            return in_turn(event, [](::sycl::event &native) { native.wait(); });
-        in_turn(event, [](::sycl::event &native) { native.wait_and_throw(); });
-        event->error->report();
-    });
+    return guarded([&] { object(event).wait(); });
 }
 
 ep_status event_is_done(ep_event event, std::int32_t *done) {
-    return guarded([&] { *done = is_done(event->native); });
+    return guarded([&] { *done = object(event).is_done(); });
 }
 
 ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
     return guarded([&] {
-        if (!is_done(from->native) || !is_done(to->native))
+        const Event &first = object(from), &second = object(to);
+        if (!first.is_done() || !second.is_done())
             refuse(EP_INVALID, "the time between two events was asked for, and ",
-                   is_done(from->native) ? "the later" : "the earlier",
+                   first.is_done() ? "the later" : "the earlier",
                    " is not done: wait for it first");
-        const auto ended = [](const ep_event event) {
+        const auto ended = [](const Event &event) {
             try {
                 return static_cast<std::int64_t>(
-                    event->native.get_profiling_info<::sycl::info::event_profiling::command_end>());
+                    event.native.get_profiling_info<::sycl::info::event_profiling::command_end>());
             } catch (const ::sycl::exception &error) {
                 refuse(EP_INVALID,
                        "the event has no time: it must be recorded in a queue that was created for "
@@ -156,30 +115,68 @@ ep_status event_seconds(ep_event from, ep_event to, double *seconds) {
                        error.what(), ")");
             }
         };
-        *seconds = static_cast<double>(ended(to) - ended(from)) * 1e-9;
+        *seconds = static_cast<double>(ended(second) - ended(first)) * 1e-9;
     });
 }
 
 ep_status event_native(ep_event event, void **native) {
-    return guarded([&] { *native = &event->native; });
+    return guarded([&] { *native = &object(event).native; });
 }
 
 ep_status event_from_native(void *native, ep_event *event) {
-    return guarded([&] {
-        *event = new ep_event_s{
-            {}, *static_cast<const ::sycl::event *>(native), nullptr, nullptr, nullptr};
-    });
+    return guarded(
+        [&] { *event = handle(new Event(*static_cast<const ::sycl::event *>(native))); });
 }
 
-void event_release(ep_event event) {
-    if (!event || !event->drop())
-        return;
-    const ep_context context = event->context;
-    delete event;
-    release(context);
-}
+void event_release(ep_event event) { object(event).release(); }
 
 }  // namespace
+
+Event::Event(const Queue &of, ::sycl::event event)
+    : context(of.context), native(std::move(event)), error_(of.error),
+      locks_(of.requires_exclusive_wait() ? of.locks : nullptr) {}
+
+bool Event::is_done() const {
+    return native.get_info<::sycl::info::event::command_execution_status>() ==
+           ::sycl::info::event_command_status::complete;
+}
+
+// Calls wait(native), serialized with other waits if the event's queue requires that (see
+// QueueLocks).
+template <class Wait> void Event::in_turn(Wait &&wait) {
+    std::optional<ExclusiveWaitLock> turn;
+    if (locks_)
+        turn.emplace(*locks_, [this] { return is_done(); });
+    wait(native);
+}
+
+void Event::wait() {
+    if (!error_)  // see Queue::wait_for
+        return wait_without_report();
+    in_turn([](::sycl::event &event) { event.wait_and_throw(); });
+    error_->report();
+}
+
+void Event::wait_without_report() {
+    in_turn([](::sycl::event &event) { event.wait(); });
+}
+
+// The last event of an in-order queue costs less than a barrier. It is not exact: with Intel's CPU
+// driver (2026.2) a wait for it also waits for later work. With profiling, its time would be the
+// end of the last work, not the time of recording. So those cases use a barrier.
+IntrusivePtr<Event> Queue::record(std::uint32_t event_flags) {
+    const std::unique_lock lock =
+        (event_flags & EP_EVENT_PROMPT) != 0 ? try_submit_lock() : std::unique_lock(locks->mutex);
+    if (!lock)
+        return {};
+    const auto made = [this](::sycl::event event) {
+        return IntrusivePtr<Event>::adopt(new Event(*this, std::move(event)));
+    };
+    if (!is_in_order() || is_profiling() || (event_flags & EP_EVENT_EXACT) != 0)
+        return made(native.ext_oneapi_submit_barrier());
+    const std::optional<::sycl::event> last = native.ext_oneapi_get_last_event();
+    return made(last ? *last : ::sycl::event{});  // a queue without work is done
+}
 
 void fill_event_functions(ep_backend &table) {
     table.event_record = event_record;

@@ -1,6 +1,6 @@
 // IPC: not supported. Neither SYCL 2020 nor the OpenCL CPU device has memory handles for other
 // processes.
-#include "native.hpp"
+#include "backends/sycl/native.hpp"
 
 namespace entrepot::backends::sycl {
 namespace {

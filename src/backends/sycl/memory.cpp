@@ -1,6 +1,6 @@
 // Memory: allocation, pointer queries, copies and fills.
-#include "contiguous.hpp"
-#include "strided.hpp"
+#include "backends/sycl/contiguous.hpp"
+#include "backends/sycl/strided.hpp"
 
 #include <CL/cl_ext.h>
 
@@ -9,7 +9,6 @@
 #include <cstring>
 
 namespace entrepot::backends::sycl {
-
 namespace {
 
 struct KindWords {
@@ -39,67 +38,68 @@ const KindWords &words_of(ep_usm_kind kind) {
 
 // --------------------------------------------------------------- allocation
 
-void *allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
+void *allocate(const Context &context, const Device &device, ep_usm_kind kind, std::size_t bytes,
                std::size_t alignment) {
     switch (kind) {
     case EP_USM_HOST:
-        return alignment ? ::sycl::aligned_alloc_host(alignment, bytes, context->native)
-                         : ::sycl::malloc_host(bytes, context->native);
+        return alignment ? ::sycl::aligned_alloc_host(alignment, bytes, context.native)
+                         : ::sycl::malloc_host(bytes, context.native);
     case EP_USM_DEVICE:
         return alignment
-                   ? ::sycl::aligned_alloc_device(alignment, bytes, device->native, context->native)
-                   : ::sycl::malloc_device(bytes, device->native, context->native);
+                   ? ::sycl::aligned_alloc_device(alignment, bytes, device.native, context.native)
+                   : ::sycl::malloc_device(bytes, device.native, context.native);
     default:
         return alignment
-                   ? ::sycl::aligned_alloc_shared(alignment, bytes, device->native, context->native)
-                   : ::sycl::malloc_shared(bytes, device->native, context->native);
+                   ? ::sycl::aligned_alloc_shared(alignment, bytes, device.native, context.native)
+                   : ::sycl::malloc_shared(bytes, device.native, context.native);
     }
 }
 
 // Reports why an allocation failed, which the runtime does not.
-[[noreturn]] void explain(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
-                          std::size_t alignment) {
+[[noreturn]] void explain(const Context &context, const Device &device, ep_usm_kind kind,
+                          std::size_t bytes, std::size_t alignment) {
     const KindWords &words = words_of(kind);
-    if (!(device->info.aspects & words.aspect))
-        refuse(EP_UNSUPPORTED, selector(device), " has no ", words.words, " memory (USM)");
+    if (!(device.info.aspects & words.aspect))
+        refuse(EP_UNSUPPORTED, device.selector(), " has no ", words.words, " memory (USM)");
     if (alignment) {
         if (void *const loose = allocate(context, device, kind, bytes, 0)) {
-            ::sycl::free(loose, context->native);
-            refuse(EP_UNSUPPORTED, selector(device), " cannot align ", words.words, " memory to ",
+            ::sycl::free(loose, context.native);
+            refuse(EP_UNSUPPORTED, device.selector(), " cannot align ", words.words, " memory to ",
                    alignment, " bytes: ask for a smaller alignment");
         }
     }
-    if (bytes > device->info.max_allocation)
+    if (bytes > device.info.max_allocation)
         refuse(EP_OUT_OF_MEMORY, bytes, " bytes of ", words.words, " memory were asked for, and ",
-               selector(device), " allows ", device->info.max_allocation, " in one allocation");
-    refuse(EP_OUT_OF_MEMORY, selector(device), " has no ", bytes, " bytes of ", words.words,
+               device.selector(), " allows ", device.info.max_allocation, " in one allocation");
+    refuse(EP_OUT_OF_MEMORY, device.selector(), " has no ", bytes, " bytes of ", words.words,
            " memory left");
 }
 
 ep_status memory_allocate(ep_context context, ep_device device, ep_usm_kind kind, std::size_t bytes,
                           std::size_t alignment, ep_queue, void **pointer) {
     return guarded([&] {
+        const Context &in = object(context);
+        const Device &on = object(device);
         words_of(kind);
         if (alignment & (alignment - 1))
             refuse(EP_INVALID, "alignment ", alignment, " is not a power of two");
         // The runtime returns NULL for zero bytes; callers need a pointer that they can free.
-        void *const block =
-            allocate(context, device, kind, std::max<std::size_t>(bytes, 1), alignment);
-        if (!block)
-            explain(context, device, kind, bytes, alignment);
+        void *const block = allocate(in, on, kind, std::max<std::size_t>(bytes, 1), alignment);
+        if (block == nullptr)
+            explain(in, on, kind, bytes, alignment);
         *pointer = block;
     });
 }
 
 ep_status memory_free(ep_context context, void *pointer, ep_queue) {
-    return guarded([&] { ::sycl::free(pointer, context->native); });
+    return guarded([&] { ::sycl::free(pointer, object(context).native); });
 }
 
 // -------------------------------------------------------------------- query
 
-template <class Answer> Answer ask(ep_context context, const void *pointer, cl_uint what) {
+template <class Answer> Answer ask(const Context &context, const void *pointer, cl_uint what) {
     Answer answer{};
-    check(context->query(context->cl, pointer, what, sizeof answer, &answer, nullptr),
+    check(context.query(context.cl, pointer, what, sizeof answer, &answer, nullptr),
           "clGetMemAllocInfoINTEL");
     return answer;
 }
@@ -130,10 +130,10 @@ ep_usm_kind kind_of(::sycl::usm::alloc type) {
     }
 }
 
-ep_device member_of(ep_context context, cl_device_id cl) {
-    for (const ep_device device : context->devices)
+ep_device member_of(const Context &context, cl_device_id cl) {
+    for (Device *const device : context.devices)
         if (device->cl == cl)
-            return device;
+            return handle(device);
     return nullptr;
 }
 
@@ -142,7 +142,7 @@ ep_device member_of(ep_context context, cl_device_id cl) {
 // past the end is often in a neighbouring allocation, so it is not asked about. If the kind is
 // asked for later (EP_QUERY_KIND_LATER), the second question suffices: memory without a base is not
 // the context's.
-ep_allocation query_opencl(ep_context context, const char *first, std::size_t bytes,
+ep_allocation query_opencl(const Context &context, const char *first, std::size_t bytes,
                            std::uint32_t flags) {
     ep_allocation found{};
     const char *const last = bytes > 1 ? first + (bytes - 1) : first;
@@ -173,19 +173,19 @@ ep_allocation query_opencl(ep_context context, const char *first, std::size_t by
 }
 
 // SYCL itself reports kind and device, but not the extent.
-ep_allocation query_runtime(ep_context context, const char *first, std::size_t bytes,
+ep_allocation query_runtime(const Context &context, const char *first, std::size_t bytes,
                             std::uint32_t flags) {
     ep_allocation found{};
-    found.kind = kind_of(::sycl::get_pointer_type(first, context->native));
+    found.kind = kind_of(::sycl::get_pointer_type(first, context.native));
     if (found.kind == EP_USM_UNKNOWN)
         return found;
     found.contained = bytes <= 1 ? 1 : -1;
     if (bytes > 1 &&
-        kind_of(::sycl::get_pointer_type(first + (bytes - 1), context->native)) != found.kind)
+        kind_of(::sycl::get_pointer_type(first + (bytes - 1), context.native)) != found.kind)
         found.contained = 0;
     if (flags & EP_QUERY_DEVICE && found.kind != EP_USM_HOST) {
-        const ::sycl::device device = ::sycl::get_pointer_device(first, context->native);
-        found.device = device_of(device);
+        const ::sycl::device device = ::sycl::get_pointer_device(first, context.native);
+        found.device = handle(&device_of(device));
     }
     return found;
 }
@@ -194,24 +194,27 @@ ep_status memory_query(ep_context context, const void *pointer, std::size_t byte
                        std::uint32_t flags, ep_allocation *found) {
     return guarded([&] {
         const auto first = static_cast<const char *>(pointer);
-        *found = context->query ? query_opencl(context, first, bytes, flags)
-                                : query_runtime(context, first, bytes, flags);
+        const Context &in = object(context);
+        *found = in.query != nullptr ? query_opencl(in, first, bytes, flags)
+                                     : query_runtime(in, first, bytes, flags);
     });
 }
 
 // --------------------------------------------------------- copies and fills
 
+void copy_bytes(Queue &queue, void *to, const void *from, std::size_t bytes) {
+    if (const auto kernel = block_copy(queue))
+        queue.submit(
+            [&](::sycl::queue &native) { submit_block_copy(native, *kernel, to, from, bytes); });
+    else
+        queue.submit_with_event(
+            [&](::sycl::queue &native) { return native.memcpy(to, from, bytes); });
+}
+
 ep_status memory_copy(ep_queue queue, void *to, const void *from, std::size_t bytes) {
     return guarded([&] {
-        if (bytes == 0)
-            return;
-        if (const auto kernel = block_copy(queue))
-            in_order(queue, [&](::sycl::queue &native) {
-                submit_block_copy(native, *kernel, to, from, bytes);
-            });
-        else
-            in_order_with_event(
-                queue, [&](::sycl::queue &native) { return native.memcpy(to, from, bytes); });
+        if (bytes != 0)
+            copy_bytes(object(queue), to, from, bytes);
     });
 }
 
@@ -222,10 +225,11 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
         const LoopNest nest = plan_copy(*box, to, to_strides, from, from_strides);
         if (nest.is_empty)
             return;
-        const auto kernel = nest.is_contiguous() ? block_copy(queue) : std::nullopt;
-        in_order(queue, [&](::sycl::queue &native) {
+        Queue &in = object(queue);
+        const auto kernel = nest.is_contiguous() ? block_copy(in) : std::nullopt;
+        in.submit([&](::sycl::queue &native) {
             if (!nest.is_contiguous())
-                submit_copy(queue, native, nest);
+                submit_copy(in, native, nest);
             else if (kernel)
                 submit_block_copy(native, *kernel, nest.to, nest.from, nest.bytes());
             else
@@ -258,11 +262,11 @@ void fill_contiguous(::sycl::queue &native, const LoopNest &nest, const Fill::Va
     }
 }
 
-void submit(ep_queue queue, const Fill &fill) {
+void submit(Queue &queue, const Fill &fill) {
     const auto kernel = std::ranges::any_of(fill.nests, &LoopNest::is_contiguous)
                             ? block_fill(queue)
                             : std::nullopt;
-    in_order(queue, [&](::sycl::queue &native) {
+    queue.submit([&](::sycl::queue &native) {
         for (std::size_t i = 0; i < fill.nests.size(); ++i) {
             const LoopNest &nest = fill.nests[i];
             if (!nest.is_contiguous())
@@ -282,7 +286,7 @@ ep_status memory_fill(ep_queue queue, void *to, const void *item, std::size_t it
                    step = static_cast<std::int64_t>(itemsize);
         const Fill fill = plan_fill({1, itemsize, &extent}, to, &step, item);
         if (count != 0)
-            submit(queue, fill);
+            submit(object(queue), fill);
     });
 }
 
@@ -291,7 +295,7 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
     return guarded([&] {
         const Fill fill = plan_fill(*box, to, to_strides, item);
         if (!fill.nests.front().is_empty)
-            submit(queue, fill);
+            submit(object(queue), fill);
     });
 }
 

@@ -1,21 +1,9 @@
-// Shared by the files of the SYCL backend: the structs behind its handles with their caches, and
-// the conversion of the runtime's errors.
+// The objects behind the handles of the SYCL backend: devices, contexts, events and queues.
 //
 // Nothing here is destroyed at process exit: the runtime's own statics may be gone by then.
 #pragma once
-#include "../boundary.hpp"
+#include "backends/sycl/driver.hpp"
 #include <entrepot/core/counted.hpp>
-
-// Included one by one: GCC 16 rejects unused parts of <sycl/sycl.hpp> (2026.2).
-#include <sycl/backend.hpp>
-#include <sycl/context.hpp>
-#include <sycl/device.hpp>
-#include <sycl/event.hpp>
-#include <sycl/ext/oneapi/experimental/enqueue_functions.hpp>
-#include <sycl/kernel_bundle.hpp>
-#include <sycl/properties/all_properties.hpp>
-#include <sycl/queue.hpp>
-#include <sycl/usm.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -30,115 +18,124 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace entrepot::backends::sycl {
 
-namespace syclex = ::sycl::ext::oneapi::experimental;
+class Device;
+class Context;
+class Queue;
+class Event;
+class Program;
+class Kernel;
 
-ep_status status_of(const ::sycl::exception &error);
+// Converts handles of the C contract to objects.
+inline Device &object(ep_device handle) noexcept { return *reinterpret_cast<Device *>(handle); }
+inline Context &object(ep_context handle) noexcept { return *reinterpret_cast<Context *>(handle); }
+inline Queue &object(ep_queue handle) noexcept { return *reinterpret_cast<Queue *>(handle); }
+inline Event &object(ep_event handle) noexcept { return *reinterpret_cast<Event *>(handle); }
+inline Program &object(ep_program handle) noexcept { return *reinterpret_cast<Program *>(handle); }
+inline Kernel &object(ep_kernel handle) noexcept { return *reinterpret_cast<Kernel *>(handle); }
+inline ep_device handle(Device *object) noexcept { return reinterpret_cast<ep_device>(object); }
+inline ep_context handle(Context *object) noexcept { return reinterpret_cast<ep_context>(object); }
+inline ep_queue handle(Queue *object) noexcept { return reinterpret_cast<ep_queue>(object); }
+inline ep_event handle(Event *object) noexcept { return reinterpret_cast<ep_event>(object); }
+inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_program>(object); }
+inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
 
-// The boundary of this backend: backends::guarded, plus conversion of the runtime's error codes to
-// statuses.
-template <class Body> ep_status guarded(Body &&body) noexcept {
-    return backends::guarded([&] {
-        try {
-            body();
-        } catch (const ::sycl::exception &error) {
-            throw Refusal(status_of(error), error.what());
-        }
-    });
+// The runtime's hash of the native object.
+template <class Handle> std::uint64_t hash_of(Handle handle) noexcept {
+    const auto &native = object(handle).native;
+    return std::hash<std::remove_cvref_t<decltype(native)>>{}(native);
 }
-
-// ------------------------------------------------------------------ OpenCL
-
-using QueryAllocation = cl_int(CL_API_CALL *)(cl_context, const void *, cl_uint, size_t, void *,
-                                              size_t *);
-
-// OpenCL functions without an equivalent in SYCL. They are looked up in the library that the
-// runtime mapped. Linking the wheel's libOpenCL would load it before the runtime has prepared what
-// it needs.
-struct OpenCl {
-    decltype(&::clGetExtensionFunctionAddressForPlatform) extension_function = nullptr;
-    decltype(&::clReleaseContext) release_context = nullptr;
-    decltype(&::clCreateProgramWithSource) create_program_with_source = nullptr;
-    decltype(&::clCreateProgramWithBinary) create_program_with_binary = nullptr;
-    decltype(&::clBuildProgram) build_program = nullptr;
-    decltype(&::clGetProgramInfo) program_info = nullptr;
-    decltype(&::clGetProgramBuildInfo) program_build_info = nullptr;
-    decltype(&::clReleaseProgram) release_program = nullptr;
-    decltype(&::clCreateKernel) create_kernel = nullptr;
-    decltype(&::clGetKernelWorkGroupInfo) kernel_work_group_info = nullptr;
-    decltype(&::clReleaseKernel) release_kernel = nullptr;
-    decltype(&::clCreateUserEvent) create_user_event = nullptr;
-    decltype(&::clSetUserEventStatus) set_user_event_status = nullptr;
-    decltype(&::clSetEventCallback) set_event_callback = nullptr;
-    decltype(&::clRetainEvent) retain_event = nullptr;
-    decltype(&::clReleaseEvent) release_event = nullptr;
-};
-
-// Refuses with EP_UNSUPPORTED if no OpenCL loader is mapped.
-const OpenCl &opencl();
-
-// Refuses with EP_DEVICE_ERROR unless `code` is CL_SUCCESS.
-void check(cl_int code, const char *function);
-
-}  // namespace entrepot::backends::sycl
 
 // ----------------------------------------------------------------- devices
 
 // Immortal and interned: sub-devices of the runtime do not compare equal when they are created
 // again.
-struct ep_device_s {
-    ::sycl::device native;
-    ep_device_s *parent = nullptr;
-    std::string name, vendor, driver;
-    ep_device_info info{};
-    cl_device_id cl = nullptr;  // of OpenCL devices
-    bool builds_sycl_source = false, builds_spirv = false;
-
+class Device {
+public:
     using Partition = std::pair<ep_partition, std::vector<std::uint32_t>>;
-    std::mutex mutex;                                            // guards the three below
-    std::map<Partition, std::vector<ep_device_s *>> partitions;  // created so far
-    // Devices whose memory is accessible.
-    std::set<ep_device_s *> peers;
-    // Sub-devices are numbered in order of creation.
-    std::uint32_t sub_device_count = 0;
+
+    explicit Device(const ::sycl::device &device);
+
+    ::sycl::device native;
+    const std::string name, vendor, driver_version;
+    ep_device_info info{};
+    Device *parent = nullptr;
+    std::uint32_t sub_device_count = 0;  // sub-devices are numbered in order of creation
+    cl_device_id cl = nullptr;           // of OpenCL devices
+    bool builds_sycl_source, builds_spirv;
+
+    // For messages: "opencl:cpu:0", "opencl:cpu:0/1".
+    std::string selector() const;
+
+    // Sub-devices of a partition, created at most once.
+    const std::vector<Device *> &sub_devices(const Partition &partition);
+
+    // Enables access to the other device's memory. Refuses if the hardware has no peer access.
+    void enable_peer(Device &peer);
+
+private:
+    std::mutex mutex_;  // guards what follows
+    std::map<Partition, std::vector<Device *>> partitions_;
+    std::set<Device *> peers_;
 };
 
-namespace entrepot::backends::sycl {
+Device &device_of(const ::sycl::device &native);
 
-ep_device device_of(const ::sycl::device &native);
-// The device's selector, for messages: "opencl:cpu:0", "opencl:cpu:0/1".
-std::string selector(ep_device device);
-
-}  // namespace entrepot::backends::sycl
+// ---------------------------------------------------------------- contexts
 
 // Interned: while a handle lives, its sycl::context has no other handle, so equal handles mean
 // equal contexts.
-struct ep_context_s : entrepot::Counted<ep_context_s> {
-    explicit ep_context_s(const ::sycl::context &context);
-    ~ep_context_s();
+class Context : public Counted<Context> {
+public:
+    explicit Context(const ::sycl::context &context);
+    ~Context();
+    static void end(Context *self) noexcept;
 
     ::sycl::context native;
-    std::vector<ep_device> devices;
-    bool is_default = false;
-    // Set for OpenCL contexts; owns one reference.
-    cl_context cl = nullptr;
-    // of OpenCL contexts whose platform has it
-    entrepot::backends::sycl::QueryAllocation query = nullptr;
+    std::vector<Device *> devices;
+    bool is_default;
+    cl_context cl = nullptr;          // of OpenCL contexts; owns one reference
+    QueryAllocation query = nullptr;  // of OpenCL contexts whose platform has it
 
-    // Kernels of copies and fills, built on demand; see kept_kernel.
-    std::mutex mutex;
-    std::map<std::tuple<ep_device, std::string>, ::sycl::kernel> kernels;
+    // One of Entrepot's kernels for the device, built at the first call and cached under `form`.
+    // The first call asks `source(dialect)` for the source.
+    template <class Source>
+    ::sycl::kernel built_in_kernel(Device &device, std::string form, const char *name,
+                                   const Source &source);
+
     std::atomic<bool> builds_no_blocks = false;  // see contiguous.hpp
+
+private:
+    std::mutex mutex_;  // guards what follows
+    std::map<std::tuple<Device *, std::string>, ::sycl::kernel> kernels_;
 };
 
-namespace entrepot::backends::sycl {
+// One reference to the handle of the runtime's context.
+IntrusivePtr<Context> intern(const ::sycl::context &native);
 
-// Returns: one reference to the handle of `native`, created if necessary.
-ep_context intern(const ::sycl::context &native);
+// Builds one of Entrepot's kernels for a device.
+::sycl::kernel build_kernel(Context &context, Device &device, ep_dialect dialect,
+                            const std::string &source, const char *name);
+
+template <class Source>
+::sycl::kernel Context::built_in_kernel(Device &device, std::string form, const char *name,
+                                        const Source &source) {
+    const std::lock_guard hold(mutex_);
+    auto key = std::make_tuple(&device, std::move(form));
+    const auto known = kernels_.find(key);
+    if (known != kernels_.end())
+        return known->second;
+    const ep_dialect dialect = cl ? EP_OPENCL_C : EP_SYCL_SOURCE;
+    ::sycl::kernel built = build_kernel(*this, device, dialect, source(dialect), name);
+    return kernels_.emplace(std::move(key), std::move(built)).first->second;
+}
+
+// ------------------------------------------------------- parts of queues
 
 // The first error of a queue's asynchronous work, kept until a wait reports it. The runtime's
 // default handler would terminate the process.
@@ -197,139 +194,116 @@ private:
     std::unique_lock<std::mutex> lock_;
 };
 
-}  // namespace entrepot::backends::sycl
+// ------------------------------------------------------------------ events
 
-struct ep_queue_s : entrepot::Counted<ep_queue_s> {
-    ::sycl::queue native;
-    ep_context context;  // one reference
-    ep_device device;
-    std::uint32_t flags;
-    std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of queues created here
-    std::shared_ptr<entrepot::backends::sycl::QueueLocks> locks =
-        std::make_shared<entrepot::backends::sycl::QueueLocks>();
-    std::optional<::sycl::event> last = {};  // of the last submission here, if it has an event
-    // True if foreign code has the native queue, and may submit to it.
-    std::atomic<bool> shared = false;
+class Event : public Counted<Event> {
+public:
+    // An event recorded in `of`.
+    Event(const Queue &of, ::sycl::event event);
+    // An event of other code.
+    explicit Event(const ::sycl::event &event) : native(event) {}
 
-    bool is_in_order() const noexcept { return !(flags & EP_QUEUE_OUT_OF_ORDER); }
-    bool requires_exclusive_wait() const noexcept {
-        return !is_in_order() && context->cl;
-    }  // see QueueLocks
-};
-
-struct ep_event_s : entrepot::Counted<ep_event_s> {
+    const IntrusivePtr<Context> context;  // empty for events of other code
     ::sycl::event native;
-    ep_context context;  // one reference; NULL of wrapped events
-    std::shared_ptr<entrepot::backends::sycl::AsyncError> error;  // of its queue, if created here
-    // QueueLocks of its queue, if waits are serialized.
-    std::shared_ptr<entrepot::backends::sycl::QueueLocks> locks;
+
+    bool is_done() const;
+    void wait();
+    // Waits like wait(), and leaves an asynchronous error of the queue to later waits.
+    void wait_without_report();
+
+private:
+    template <class Wait> void in_turn(Wait &&wait);
+
+    const std::shared_ptr<AsyncError> error_;  // of its queue, if created here
+    const std::shared_ptr<QueueLocks> locks_;  // of its queue, if waits are serialized
 };
 
-struct ep_program_s : entrepot::Counted<ep_program_s> {
-    ep_context context;  // one reference
-    ep_device device;
-    ep_dialect dialect;
-    cl_program cl = nullptr;  // of EP_OPENCL_C
-    // of the others
-    std::unique_ptr<::sycl::kernel_bundle<::sycl::bundle_state::executable>> bundle;
+// ------------------------------------------------------------------ queues
+
+// Interned, as contexts are.
+class Queue : public Counted<Queue> {
+public:
+    // `errors`: of queues created here.
+    Queue(IntrusivePtr<Context> in, Device &on, const ::sycl::queue &queue, std::uint32_t granted,
+          std::shared_ptr<AsyncError> errors)
+        : context(std::move(in)), device(on), native(queue), flags(granted),
+          error(std::move(errors)), is_shared_(!error) {}
+    static void end(Queue *self) noexcept;
+
+    const IntrusivePtr<Context> context;
+    Device &device;
+    ::sycl::queue native;
+    const std::uint32_t flags;
+    const std::shared_ptr<AsyncError> error;
+    const std::shared_ptr<QueueLocks> locks = std::make_shared<QueueLocks>();
+
+    bool is_in_order() const noexcept { return (flags & EP_QUEUE_OUT_OF_ORDER) == 0; }
+    bool is_profiling() const noexcept { return (flags & EP_QUEUE_PROFILING) != 0; }
+    // See QueueLocks.
+    bool requires_exclusive_wait() const noexcept { return !is_in_order() && context->cl; }
+
+    // Returns: empty if EP_EVENT_PROMPT is set and another thread waits for the queue.
+    IntrusivePtr<Event> record(std::uint32_t event_flags);
+    void wait();
+    void wait_submitted();
+    // False while another thread waits for the queue.
+    //
+    // Requires: no foreign code submits to the queue meanwhile; see submit.
+    bool is_idle();
+
+    // Called when foreign code gets the native queue, and may submit to it.
+    void may_be_shared() noexcept { is_shared_ = true; }
+
+    // Calls submit(native) as if the queue were in order. An out-of-order queue (dpctl's default,
+    // for one) gets a barrier before it, which orders the work after earlier work. A barrier after
+    // it orders later submissions by other libraries.
+    //
+    // Fills are submitted without an event, which costs twice as much as the fill. A kernel's event
+    // is dropped at once: without an event the runtime (2026.2) takes 0.7 µs longer.
+    // ExclusiveWaitLock for the event takes twice as long as waiting for the queue.
+    //
+    // Submissions are serialized because the runtime's OpenCL adapter (2026.2) keeps a queue's last
+    // event without a lock. One thread may use an event that another has just released, if both
+    // submit to an out-of-order queue, or one asks whether it is empty. The result is
+    // UR_RESULT_ERROR_INVALID_EVENT, or a crash.
+    template <class Submit> void submit(Submit &&submit);
+    // Variant for a submission that returns an event. The event of a copy costs 0.2 µs.
+    // ExclusiveWaitLock for it takes 0.4 µs less than waiting for the queue.
+    template <class Submit> void submit_with_event(Submit &&submit);
+
+private:
+    friend class SubmitLock;
+
+    std::unique_lock<std::mutex> try_submit_lock();
+    template <class Waitable> void wait_for(Waitable &&waitable);
+
+    std::atomic<bool> is_shared_;
+    std::optional<::sycl::event> last_;  // of the last submission here, if it has an event
 };
 
-struct ep_kernel_s : entrepot::Counted<ep_kernel_s> {
-    ep_program program;  // one reference
-    std::string name;
-    ::sycl::kernel native;
-    ep_kernel_info info{};
-};
-
-namespace entrepot::backends::sycl {
-
-template <class Handle> std::uint64_t hash_of(Handle handle) noexcept {
-    return std::hash<decltype(handle->native)>{}(handle->native);
-}
-
-// Ownership: the caller gets a further reference.
-template <class Handle> Handle retained(Handle handle) noexcept {
-    if (handle)
-        handle->retain();
-    return handle;
-}
-
-void release(ep_context context) noexcept;
-
-// Scope of a submission to the queue.
+// Scope of a submission to the queue that leaves no event.
 class SubmitLock {
 public:
-    explicit SubmitLock(ep_queue queue) : lock_(queue->locks->mutex) { queue->last.reset(); }
+    explicit SubmitLock(Queue &queue) : lock_(queue.locks->mutex) { queue.last_.reset(); }
 
 private:
     std::lock_guard<std::mutex> lock_;
 };
 
-// Submits work as if the queue were in order. An out-of-order queue (dpctl's default, for one) gets
-// a barrier before it, which orders the work after earlier work. A barrier after it orders later
-// submissions by other libraries.
-//
-// Fills are submitted without an event, which costs twice as much as the fill. A kernel's event is
-// dropped at once: without an event the runtime (2026.2) takes 0.7 µs longer. ExclusiveWaitLock for
-// the event takes twice as long as waiting for the queue.
-//
-// Submissions are serialized because the runtime's OpenCL adapter (2026.2) keeps a queue's last
-// event without a lock. One thread may use an event that another has just released, if both submit
-// to an out-of-order queue, or one asks whether it is empty. The result is
-// UR_RESULT_ERROR_INVALID_EVENT, or a crash.
-template <class Submit> void in_order(ep_queue queue, Submit &&submit) {
-    const SubmitLock turn(queue);
-    if (queue->is_in_order())
-        return submit(queue->native);
-    queue->native.ext_oneapi_submit_barrier();
-    submit(queue->native);
-    queue->native.ext_oneapi_submit_barrier();
+template <class Submit> void Queue::submit(Submit &&submit) {
+    const SubmitLock lock(*this);
+    if (is_in_order())
+        return submit(native);
+    native.ext_oneapi_submit_barrier();
+    submit(native);
+    native.ext_oneapi_submit_barrier();
 }
 
-// Variant for a submission that returns an event. The event of a copy costs 0.2 µs.
-// ExclusiveWaitLock for it takes 0.4 µs less than waiting for the queue.
-template <class Submit> void in_order_with_event(ep_queue queue, Submit &&submit) {
-    if (!queue->is_in_order())
-        return in_order(queue, [&](::sycl::queue &native) { submit(native); });
-    const std::lock_guard lock(queue->locks->mutex);
-    queue->last = submit(queue->native);
-}
-
-// Locks the queue for a query or for recording an event. Returns no lock if another thread waits
-// for the queue, rather than block until that wait ends.
-inline std::unique_lock<std::mutex> try_submit_lock(ep_queue queue) {
-    std::unique_lock lock(queue->locks->mutex, std::defer_lock);
-    while (!lock.try_lock() && queue->locks->waiting.load() == 0)
-        std::this_thread::yield();
-    return lock;
-}
-
-// True if all work of the queue is done; false while another thread waits for the queue.
-//
-// Requires: no foreign code submits to the queue meanwhile; see in_order.
-inline bool is_idle(ep_queue queue) {
-    const std::unique_lock lock = try_submit_lock(queue);
-    return lock && queue->native.ext_oneapi_empty();
-}
-
-// Builds one of Entrepot's kernels for a device.
-::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect,
-                            const std::string &source, const char *name);
-
-// Builds a kernel for the queue's device, cached in its context under `form`. The first call asks
-// `source(dialect)` for the source.
-template <class Source>
-::sycl::kernel kept_kernel(ep_queue queue, std::string form, const char *name,
-                           const Source &source) {
-    ep_context context = queue->context;
-    const std::lock_guard lock(context->mutex);
-    auto key = std::make_tuple(queue->device, std::move(form));
-    const auto known = context->kernels.find(key);
-    if (known != context->kernels.end())
-        return known->second;
-    const ep_dialect dialect = context->cl ? EP_OPENCL_C : EP_SYCL_SOURCE;
-    ::sycl::kernel built = build_kernel(context, queue->device, dialect, source(dialect), name);
-    return context->kernels.emplace(std::move(key), std::move(built)).first->second;
+template <class Submit> void Queue::submit_with_event(Submit &&submit) {
+    if (!is_in_order())
+        return this->submit([&](::sycl::queue &queue) { submit(queue); });
+    const std::lock_guard hold(locks->mutex);
+    last_ = submit(native);
 }
 
 // -------------------------------------------------------------------- files

@@ -1,53 +1,59 @@
 // Peers: access of one device's kernels to the memory of another.
-#include "native.hpp"
+#include "backends/sycl/native.hpp"
 
 namespace entrepot::backends::sycl {
-
 namespace {
 
-ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
-    return guarded([&] {
-        if (device == peer) {
-            *can = 1;
-            return;
-        }
-        // The runtime throws for devices of different platforms, which have no access.
-        *can = device->native.get_platform() == peer->native.get_platform() &&
-               device->native.ext_oneapi_can_access_peer(peer->native);
-    });
+bool can_access(Device &device, const Device &peer) {
+    if (&device == &peer)
+        return true;
+    // The runtime throws for devices of different platforms, which have no access.
+    return device.native.get_platform() == peer.native.get_platform() &&
+           device.native.ext_oneapi_can_access_peer(peer.native);
 }
 
-// Succeeds if other code in the process has enabled access before. The runtime cannot be asked
-// about that, and reports it as invalid.
-void enable(::sycl::device &device, const ::sycl::device &peer) {
+// As can_access, and false if the runtime cannot be asked.
+bool is_known_to_access(Device &device, const Device &peer) noexcept {
     try {
-        device.ext_oneapi_enable_peer_access(peer);
-    } catch (const ::sycl::exception &error) {
-        if (error.code() != ::sycl::errc::invalid)
-            throw;
+        return can_access(device, peer);
+    } catch (const ::sycl::exception &) {
+        return false;
     }
 }
 
-// The runtime enables access between devices, not contexts. Enabling it twice is an error.
+ep_status peer_can_access(ep_device device, ep_device peer, std::int32_t *can) {
+    return guarded([&] { *can = can_access(object(device), object(peer)); });
+}
+
+// The runtime enables access between devices, not contexts.
 ep_status peer_enable_access(ep_context context, ep_device peer) {
     return guarded([&] {
-        for (const ep_device device : context->devices) {
-            std::int32_t can = 0;
-            if (device == peer)
-                continue;
-            if (peer_can_access(device, peer, &can) != EP_OK || !can)
-                refuse(EP_UNSUPPORTED, selector(device), " cannot reach the memory of ",
-                       selector(peer), ": copy through the host");
-            std::lock_guard lock(device->mutex);
-            if (device->peers.contains(peer))
-                continue;
-            enable(device->native, peer->native);
-            device->peers.insert(peer);  // only after success: a failure is retried
-        }
+        for (Device *const device : object(context).devices)
+            device->enable_peer(object(peer));
     });
 }
 
 }  // namespace
+
+void Device::enable_peer(Device &peer) {
+    if (&peer == this)
+        return;
+    if (!is_known_to_access(*this, peer))
+        refuse(EP_UNSUPPORTED, selector(), " cannot reach the memory of ", peer.selector(),
+               ": copy through the host");
+    const std::lock_guard hold(mutex_);
+    if (peers_.contains(&peer))
+        return;
+    try {
+        native.ext_oneapi_enable_peer_access(peer.native);
+    } catch (const ::sycl::exception &error) {
+        // Other code in the process has enabled access before. The runtime cannot be asked about
+        // that, and reports it as invalid.
+        if (error.code() != ::sycl::errc::invalid)
+            throw;
+    }
+    peers_.insert(&peer);  // only after success: a failure is retried
+}
 
 void fill_peer_functions(ep_backend &table) {
     table.peer_can_access = peer_can_access;

@@ -8,10 +8,9 @@
 // SYCL source declares its kernels extern "C", since mangled names cannot be spelled at run time.
 // Its local memory is a parameter of type work_group_memory<T[]>. A local_accessor, which counts
 // elements, cannot be given a number of bytes.
-#include "native.hpp"
-
 #include "backends/cache.hpp"
 #include "backends/processor.hpp"
+#include "backends/sycl/native.hpp"
 
 #include <unistd.h>
 
@@ -22,6 +21,32 @@
 #include <string_view>
 
 namespace entrepot::backends::sycl {
+
+class Program : public Counted<Program> {
+public:
+    Program(Context &in, Device &on, ep_dialect of) : context(&in), device(on), dialect(of) {}
+    ~Program() {
+        if (cl != nullptr)
+            opencl().release_program(cl);
+    }
+
+    const IntrusivePtr<Context> context;
+    Device &device;
+    const ep_dialect dialect;
+    cl_program cl = nullptr;  // of EP_OPENCL_C
+    // of the others
+    std::unique_ptr<::sycl::kernel_bundle<::sycl::bundle_state::executable>> bundle;
+};
+
+class Kernel : public Counted<Kernel> {
+public:
+    Kernel(Program &of, std::string named, ::sycl::kernel found);
+
+    const IntrusivePtr<Program> program;
+    const std::string name;
+    const ::sycl::kernel native;
+    const ep_kernel_info info;
+};
 
 namespace {
 
@@ -39,13 +64,13 @@ const char *words_of(ep_dialect dialect) {
     return "that dialect";
 }
 
-std::uint32_t dialects_of(ep_device device) {
-    return (device->cl ? 1u << EP_OPENCL_C : 0u) |
-           (device->builds_sycl_source ? 1u << EP_SYCL_SOURCE : 0u) |
-           (device->builds_spirv ? 1u << EP_SPIRV : 0u);
+std::uint32_t dialects_of(const Device &device) {
+    return (device.cl ? 1u << EP_OPENCL_C : 0u) |
+           (device.builds_sycl_source ? 1u << EP_SYCL_SOURCE : 0u) |
+           (device.builds_spirv ? 1u << EP_SPIRV : 0u);
 }
 
-void require_dialect(ep_device device, ep_dialect dialect) {
+void require_dialect(const Device &device, ep_dialect dialect) {
     const std::uint32_t offered = dialects_of(device);
     if (dialect >= 0 && dialect < EP_DIALECT_COUNT && offered & (1u << dialect))
         return;
@@ -53,7 +78,7 @@ void require_dialect(ep_device device, ep_dialect dialect) {
     for (const DialectWords &known : dialect_words)
         if (offered & (1u << known.dialect))
             names += (names.empty() ? "" : ", ") + std::string(known.words);
-    refuse(EP_UNSUPPORTED, selector(device), " builds no programs of ", words_of(dialect),
+    refuse(EP_UNSUPPORTED, device.selector(), " builds no programs of ", words_of(dialect),
            "; what it builds: ", names.empty() ? "nothing" : names);
 }
 
@@ -62,8 +87,8 @@ void tell(const ep_sink *log, std::string_view text) {
         log->write(log->user, text.data(), text.size());
 }
 
-[[noreturn]] void refuse_build(ep_device device, ep_dialect dialect) {
-    refuse(EP_BUILD_FAILED, selector(device), " refused the program in ", words_of(dialect),
+[[noreturn]] void refuse_build(const Device &device, ep_dialect dialect) {
+    refuse(EP_BUILD_FAILED, device.selector(), " refused the program in ", words_of(dialect),
            ": the build log says why");
 }
 
@@ -112,8 +137,8 @@ std::string settings_of_the_driver() {
     return settings;
 }
 
-std::string key_of(ep_program program, std::string_view source, const char *options) {
-    const ep_device_info &info = program->device->info;
+std::string key_of(Program &program, std::string_view source, const char *options) {
+    const ep_device_info &info = program.device.info;
     return cache_key(info.name, info.vendor, info.driver, processor_identity(),
                      settings_of_the_driver(), options ? options : "", source);
 }
@@ -133,16 +158,16 @@ std::string binary_of(cl_program program) {
 }
 
 // True if the driver accepts its earlier binary; otherwise the source is compiled again.
-bool build_binary(ep_program program, const std::string &binary, const char *options) {
+bool build_binary(Program &program, const std::string &binary, const char *options) {
     const auto *bytes = reinterpret_cast<const unsigned char *>(binary.data());
     const std::size_t size = binary.size();
     cl_int code = CL_SUCCESS, taken = CL_SUCCESS;
     const cl_program made = opencl().create_program_with_binary(
-        program->context->cl, 1, &program->device->cl, &size, &bytes, &taken, &code);
+        program.context->cl, 1, &program.device.cl, &size, &bytes, &taken, &code);
     if (code == CL_SUCCESS && taken == CL_SUCCESS &&
-        opencl().build_program(made, 1, &program->device->cl, options, nullptr, nullptr) ==
+        opencl().build_program(made, 1, &program.device.cl, options, nullptr, nullptr) ==
             CL_SUCCESS) {
-        program->cl = made;
+        program.cl = made;
         return true;
     }
     if (made)
@@ -150,26 +175,25 @@ bool build_binary(ep_program program, const std::string &binary, const char *opt
     return false;
 }
 
-void build_source(ep_program program, std::string_view source, const char *options,
+void build_source(Program &program, std::string_view source, const char *options,
                   const ep_sink *log) {
     cl_int code = CL_SUCCESS;
     const char *text = source.data();
     const std::size_t length = source.size();
-    program->cl =
-        opencl().create_program_with_source(program->context->cl, 1, &text, &length, &code);
+    program.cl = opencl().create_program_with_source(program.context->cl, 1, &text, &length, &code);
     check(code, "clCreateProgramWithSource");
-    code = opencl().build_program(program->cl, 1, &program->device->cl, options, nullptr, nullptr);
+    code = opencl().build_program(program.cl, 1, &program.device.cl, options, nullptr, nullptr);
     if (code == CL_SUCCESS || code == CL_BUILD_PROGRAM_FAILURE)
-        tell(log, build_log(program->cl, program->device->cl));
+        tell(log, build_log(program.cl, program.device.cl));
     if (code == CL_BUILD_PROGRAM_FAILURE)
-        refuse_build(program->device, EP_OPENCL_C);
+        refuse_build(program.device, EP_OPENCL_C);
     if (code == CL_INVALID_BUILD_OPTIONS)
         refuse(EP_INVALID, "the OpenCL compiler does not know the options \"", options, "\"");
     check(code, "clBuildProgram");
 }
 
 // Programs for a context of several devices, and source that includes files, are not cached.
-void build_opencl_c(ep_program program, std::string_view source, const char *options,
+void build_opencl_c(Program &program, std::string_view source, const char *options,
                     const ep_sink *log) {
     constexpr std::string_view own_options[] = {"-cl-"};
     const bool is_kept = !names_files(source, Angled::anywhere) &&
@@ -179,15 +203,15 @@ void build_opencl_c(ep_program program, std::string_view source, const char *opt
     if (known && build_binary(program, *known, options))
         return;
     build_source(program, source, options, log);
-    if (const std::string binary = is_kept ? binary_of(program->cl) : ""; !binary.empty())
+    if (const std::string binary = is_kept ? binary_of(program.cl) : ""; !binary.empty())
         keep_cached("opencl", key, binary);
 }
 
-::sycl::kernel opencl_kernel(ep_program program, const char *name) {
+::sycl::kernel opencl_kernel(Program &program, const char *name) {
     cl_int code = CL_SUCCESS;
-    const cl_kernel kernel = opencl().create_kernel(program->cl, name, &code);
+    const cl_kernel kernel = opencl().create_kernel(program.cl, name, &code);
     if (code == CL_INVALID_KERNEL_NAME || code == CL_INVALID_PROGRAM_EXECUTABLE) {
-        const std::string names = kernel_names(program->cl);
+        const std::string names = kernel_names(program.cl);
         refuse(EP_INVALID, "the program has no kernel \"", name, "\"; ",
                names.empty() ? "it has none: 'kernel' stands before a function that is one"
                              : "it has: " + names);
@@ -196,7 +220,7 @@ void build_opencl_c(ep_program program, std::string_view source, const char *opt
     const std::unique_ptr<std::remove_pointer_t<cl_kernel>, cl_int (*)(cl_kernel)> ours(
         kernel, opencl().release_kernel);
     // The SYCL kernel holds its own reference.
-    return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program->context->native);
+    return ::sycl::make_kernel<::sycl::backend::opencl>(kernel, program.context->native);
 }
 
 // ------------------------------------------------------ SYCL source, SPIR-V
@@ -240,7 +264,7 @@ template <class Visit> void for_each_identifier(std::string_view source, Visit &
 }
 
 // The runtime's compiler (2026.2) terminates the process over these, so they are refused first.
-void require_survivable(ep_device device, std::string_view source, const ep_sink *log) {
+void require_survivable(const Device &device, std::string_view source, const ep_sink *log) {
     static constexpr std::string_view deadly[] = {
         "group_local_memory", "group_local_memory_for_overwrite", "get_work_group_scratch_memory",
         "work_group_scratch_size"};
@@ -255,34 +279,32 @@ void require_survivable(ep_device device, std::string_view source, const ep_sink
 
 using SourceBundle = ::sycl::kernel_bundle<::sycl::bundle_state::ext_oneapi_source>;
 
-void build_bundle(ep_program program, SourceBundle source, const char *options,
-                  const ep_sink *log) {
+void build_bundle(Program &program, SourceBundle source, const char *options, const ep_sink *log) {
     std::string text;
     try {
         const syclex::properties properties{syclex::build_options{words_in(options)},
                                             syclex::save_log{&text}};
-        program->bundle =
-            std::make_unique<::sycl::kernel_bundle<::sycl::bundle_state::executable>>(syclex::build(
-                source, std::vector<::sycl::device>{program->device->native}, properties));
+        program.bundle = std::make_unique<::sycl::kernel_bundle<::sycl::bundle_state::executable>>(
+            syclex::build(source, std::vector<::sycl::device>{program.device.native}, properties));
     } catch (const ::sycl::exception &error) {
         if (error.code() != ::sycl::errc::build)
             throw;
         tell(log, text.empty() ? error.what() : text);
-        refuse_build(program->device, program->dialect);
+        refuse_build(program.device, program.dialect);
     }
     tell(log, text);
 }
 
-void build_sycl_source(ep_program program, std::string_view source, const char *options,
+void build_sycl_source(Program &program, std::string_view source, const char *options,
                        const ep_sink *log) {
-    require_survivable(program->device, source, log);
+    require_survivable(program.device, source, log);
     build_bundle(program,
                  syclex::create_kernel_bundle_from_source(
-                     program->context->native, syclex::source_language::sycl, std::string(source)),
+                     program.context->native, syclex::source_language::sycl, std::string(source)),
                  options, log);
 }
 
-void build_spirv(ep_program program, std::string_view module, const char *options,
+void build_spirv(Program &program, std::string_view module, const char *options,
                  const ep_sink *log) {
     constexpr unsigned char magic[] = {0x03, 0x02, 0x23, 0x07};
     if (module.size() < 20 || module.size() % 4 != 0 ||
@@ -294,96 +316,83 @@ void build_spirv(ep_program program, std::string_view module, const char *option
     const auto *bytes = reinterpret_cast<const std::byte *>(module.data());
     build_bundle(program,
                  syclex::create_kernel_bundle_from_source(
-                     program->context->native, syclex::source_language::spirv,
+                     program.context->native, syclex::source_language::spirv,
                      std::vector<std::byte>(bytes, bytes + module.size())),
                  options, log);
 }
 
-::sycl::kernel bundle_kernel(ep_program program, const char *name) {
-    if (!program->bundle->ext_oneapi_has_kernel(name))
+::sycl::kernel bundle_kernel(Program &program, const char *name) {
+    if (!program.bundle->ext_oneapi_has_kernel(name))
         refuse(EP_INVALID, "the program has no kernel \"", name, "\"",
-               program->dialect == EP_SYCL_SOURCE
+               program.dialect == EP_SYCL_SOURCE
                    ? ": is it an extern \"C\" function with the property nd_range_kernel or "
                      "single_task_kernel?"
                    : "");
-    return program->bundle->ext_oneapi_get_kernel(name);
+    return program.bundle->ext_oneapi_get_kernel(name);
 }
 
 // ----------------------------------------------------------------- programs
 
-void release(ep_program program) noexcept {
-    if (!program || !program->drop())
-        return;
-    if (program->cl)
-        opencl().release_program(program->cl);
-    sycl::release(program->context);
-    delete program;
-}
-
-struct ReleaseProgram {
-    void operator()(ep_program program) const noexcept { release(program); }
-};
-using OwnedProgram = std::unique_ptr<ep_program_s, ReleaseProgram>;
-
-OwnedProgram build(ep_context context, ep_device device, ep_dialect dialect,
-                   std::string_view source, const char *options, const ep_sink *log) {
+IntrusivePtr<Program> build(Context &context, Device &device, ep_dialect dialect,
+                            std::string_view source, const char *options, const ep_sink *log) {
     require_dialect(device, dialect);
-    OwnedProgram program(
-        new ep_program_s{{}, retained(context), device, dialect, nullptr, nullptr});
+    const auto program = IntrusivePtr<Program>::adopt(new Program(context, device, dialect));
     switch (dialect) {
     case EP_OPENCL_C:
-        build_opencl_c(program.get(), source, options, log);
+        build_opencl_c(*program, source, options, log);
         break;
     case EP_SYCL_SOURCE:
-        build_sycl_source(program.get(), source, options, log);
+        build_sycl_source(*program, source, options, log);
         break;
     default:
-        build_spirv(program.get(), source, options, log);
+        build_spirv(*program, source, options, log);
         break;
     }
     return program;
 }
 
-::sycl::kernel kernel_of(ep_program program, const char *name) {
-    return program->cl ? opencl_kernel(program, name) : bundle_kernel(program, name);
+::sycl::kernel kernel_of(Program &program, const char *name) {
+    return program.cl != nullptr ? opencl_kernel(program, name) : bundle_kernel(program, name);
 }
 
 ep_status program_dialects(ep_device device, std::uint32_t *mask) {
-    return guarded([&] { *mask = dialects_of(device); });
+    return guarded([&] { *mask = dialects_of(object(device)); });
 }
 
 ep_status program_build(ep_context context, ep_device device, ep_dialect dialect,
                         const char *source, std::size_t length, const char *options,
                         const ep_sink *log, ep_program *program) {
     return guarded([&] {
-        *program = build(context, device, dialect, {source, length}, options, log).release();
+        *program =
+            handle(build(object(context), object(device), dialect, {source, length}, options, log)
+                       .detach());
     });
 }
 
-void program_release(ep_program program) { release(program); }
+void program_release(ep_program program) { object(program).release(); }
 
 // ------------------------------------------------------------------ kernels
 
-std::uint64_t local_memory_of(const ::sycl::kernel &kernel, ep_device device) {
-    if (!device->cl)
+std::uint64_t local_memory_of(const ::sycl::kernel &kernel, const Device &device) {
+    if (device.cl == nullptr)
         return 0;
     const cl_kernel native = ::sycl::get_native<::sycl::backend::opencl>(kernel);
     cl_ulong bytes = 0;
-    const cl_int code = opencl().kernel_work_group_info(
-        native, device->cl, CL_KERNEL_LOCAL_MEM_SIZE, sizeof bytes, &bytes, nullptr);
+    const cl_int code = opencl().kernel_work_group_info(native, device.cl, CL_KERNEL_LOCAL_MEM_SIZE,
+                                                        sizeof bytes, &bytes, nullptr);
     opencl().release_kernel(native);
     check(code, "clGetKernelWorkGroupInfo");
     return bytes;
 }
 
-ep_kernel_info describe(const ::sycl::kernel &kernel, ep_device device) {
+ep_kernel_info describe(const ::sycl::kernel &kernel, const Device &device) {
     namespace on_device = ::sycl::info::kernel_device_specific;
     ep_kernel_info info{};
-    info.max_work_group = kernel.get_info<on_device::work_group_size>(device->native);
+    info.max_work_group = kernel.get_info<on_device::work_group_size>(device.native);
     info.preferred_multiple =
-        kernel.get_info<on_device::preferred_work_group_size_multiple>(device->native);
+        kernel.get_info<on_device::preferred_work_group_size_multiple>(device.native);
     info.local_memory = local_memory_of(kernel, device);
-    info.private_memory = kernel.get_info<on_device::private_mem_size>(device->native);
+    info.private_memory = kernel.get_info<on_device::private_mem_size>(device.native);
     info.argument_count =
         static_cast<std::int32_t>(kernel.get_info<::sycl::info::kernel::num_args>());
     return info;
@@ -391,25 +400,20 @@ ep_kernel_info describe(const ::sycl::kernel &kernel, ep_device device) {
 
 ep_status program_kernel(ep_program program, const char *name, ep_kernel *kernel) {
     return guarded([&] {
-        ::sycl::kernel native = kernel_of(program, name);
-        const ep_kernel_info info = describe(native, program->device);
-        *kernel = new ep_kernel_s{{}, retained(program), name, std::move(native), info};
+        ::sycl::kernel found = kernel_of(object(program), name);
+        *kernel = handle(new Kernel(object(program), name, std::move(found)));
     });
 }
 
 ep_status kernel_info(ep_kernel kernel, ep_device device, ep_kernel_info *info) {
     return guarded([&] {
-        *info = device == kernel->program->device ? kernel->info : describe(kernel->native, device);
+        const Kernel &of = object(kernel);
+        const Device &on = object(device);
+        *info = &on == &of.program->device ? of.info : describe(of.native, on);
     });
 }
 
-void kernel_release(ep_kernel kernel) {
-    if (!kernel || !kernel->drop())
-        return;
-    const ep_program program = kernel->program;
-    delete kernel;
-    release(program);
-}
+void kernel_release(ep_kernel kernel) { object(kernel).release(); }
 
 // ------------------------------------------------------------------- launch
 
@@ -418,31 +422,31 @@ bool is_local_chosen_by_runtime(const ep_range &range) {
                        [](std::uint64_t items) { return items == 0; });
 }
 
-void require_place(ep_queue queue, ep_kernel kernel) {
-    const ep_program program = kernel->program;
-    if (program->context != queue->context)
-        refuse(EP_INVALID, "kernel \"", kernel->name,
+void require_place(const Queue &queue, const Kernel &kernel) {
+    const Program &program = *kernel.program;
+    if (program.context != queue.context)
+        refuse(EP_INVALID, "kernel \"", kernel.name,
                "\" was built for another context than the queue's: build it for the context of the "
                "queue");
-    if (program->device != queue->device)
-        refuse(EP_INVALID, "kernel \"", kernel->name, "\" was built for ",
-               selector(program->device), ", and the queue is on ", selector(queue->device));
+    if (&program.device != &queue.device)
+        refuse(EP_INVALID, "kernel \"", kernel.name, "\" was built for ", program.device.selector(),
+               ", and the queue is on ", queue.device.selector());
 }
 
-void require_arguments(ep_kernel kernel, const ep_argument *arguments, std::size_t count) {
-    if (count != static_cast<std::size_t>(kernel->info.argument_count))
-        refuse(EP_INVALID, "kernel \"", kernel->name, "\" takes ", kernel->info.argument_count,
+void require_arguments(const Kernel &kernel, const ep_argument *arguments, std::size_t count) {
+    if (count != static_cast<std::size_t>(kernel.info.argument_count))
+        refuse(EP_INVALID, "kernel \"", kernel.name, "\" takes ", kernel.info.argument_count,
                " arguments, and ", count, " were given",
-               kernel->program->dialect == EP_SYCL_SOURCE
+               kernel.program->dialect == EP_SYCL_SOURCE
                    ? " (a local_accessor counts as four: use work_group_memory)"
                    : "");
     for (std::size_t i = 0; i < count; ++i)
         if (arguments[i].kind != EP_ARG_POINTER && arguments[i].size == 0)
-            refuse(EP_INVALID, "argument ", i, " of kernel \"", kernel->name,
+            refuse(EP_INVALID, "argument ", i, " of kernel \"", kernel.name,
                    "\" has a size of 0 bytes");
 }
 
-void require_groups(ep_kernel kernel, const ep_device_info &device, const ep_range &range) {
+void require_groups(const Kernel &kernel, const ep_device_info &device, const ep_range &range) {
     std::uint64_t group = 1;
     for (std::uint32_t i = 0; i < range.ndim; ++i) {
         const std::uint64_t local = range.local[i],
@@ -458,9 +462,9 @@ void require_groups(ep_kernel kernel, const ep_device_info &device, const ep_ran
                    " work-items, and the device allows ", most);
         group *= local;
     }
-    if (group > kernel->info.max_work_group)
+    if (group > kernel.info.max_work_group)
         refuse(EP_INVALID, "a work-group of ", group, " work-items was asked for, and kernel \"",
-               kernel->name, "\" allows ", kernel->info.max_work_group);
+               kernel.name, "\" allows ", kernel.info.max_work_group);
 }
 
 void require_range(const ep_range &range) {
@@ -494,29 +498,30 @@ template <int Dimensions>::sycl::range<Dimensions> native_range(const std::uint6
 }
 
 template <int Dimensions>
-void submit(::sycl::queue &native, ep_kernel kernel, const ep_range &range,
+void submit(::sycl::queue &native, const Kernel &kernel, const ep_range &range,
             const ep_argument *arguments, std::size_t count) {
     native.submit([&](::sycl::handler &handler) {
         for (std::size_t i = 0; i < count; ++i)
             set_argument(handler, static_cast<int>(i), arguments[i]);
         const auto global = native_range<Dimensions>(range.global);
         if (is_local_chosen_by_runtime(range))
-            handler.parallel_for(global, kernel->native);
+            handler.parallel_for(global, kernel.native);
         else
             handler.parallel_for(
                 ::sycl::nd_range<Dimensions>(global, native_range<Dimensions>(range.local)),
-                kernel->native);
+                kernel.native);
     });
 }
 
 // The runtime detects a value of a wrong size only at submission, and does not say which.
-[[noreturn]] void refuse_sizes(ep_kernel kernel, const ep_argument *arguments, std::size_t count) {
+[[noreturn]] void refuse_sizes(const Kernel &kernel, const ep_argument *arguments,
+                               std::size_t count) {
     std::string given;
     for (std::size_t i = 0; i < count; ++i)
         if (arguments[i].kind == EP_ARG_BYTES)
             given += (given.empty() ? "" : ", ") + std::to_string(arguments[i].size) +
                      " (argument " + std::to_string(i) + ")";
-    refuse(EP_INVALID, "kernel \"", kernel->name,
+    refuse(EP_INVALID, "kernel \"", kernel.name,
            "\" takes values of other sizes than these, in bytes: ", given,
            "; give each the type of its parameter, as ep.Scalar(value, dtype) does");
 }
@@ -525,33 +530,35 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
                         const ep_cooperation *cooperation, const ep_argument *arguments,
                         std::size_t count) {
     return guarded([&] {
-        if (cooperation)
-            refuse(EP_UNSUPPORTED, selector(queue->device), " runs the groups of kernel \"",
-                   kernel->name,
+        Queue &in = object(queue);
+        const Kernel &launched = object(kernel);
+        if (cooperation != nullptr)
+            refuse(EP_UNSUPPORTED, in.device.selector(), " runs the groups of kernel \"",
+                   launched.name,
                    "\" without regard to each other: the SYCL backend launches neither "
                    "cooperatively nor in clusters");
-        require_place(queue, kernel);
-        require_arguments(kernel, arguments, count);
+        require_place(in, launched);
+        require_arguments(launched, arguments, count);
         require_range(*range);
         if (!is_local_chosen_by_runtime(*range))
-            require_groups(kernel, queue->device->info, *range);
+            require_groups(launched, in.device.info, *range);
         if (std::any_of(range->global, range->global + range->ndim,
                         [](std::uint64_t items) { return items == 0; }))
             return;  // no work-items, no work
         try {
-            in_order(queue, [&](::sycl::queue &native) {
+            in.submit([&](::sycl::queue &native) {
                 switch (range->ndim) {
                 case 1:
-                    return submit<1>(native, kernel, *range, arguments, count);
+                    return submit<1>(native, launched, *range, arguments, count);
                 case 2:
-                    return submit<2>(native, kernel, *range, arguments, count);
+                    return submit<2>(native, launched, *range, arguments, count);
                 default:
-                    return submit<3>(native, kernel, *range, arguments, count);
+                    return submit<3>(native, launched, *range, arguments, count);
                 }
             });
         } catch (const ::sycl::exception &error) {
             if (std::strstr(error.what(), "INVALID_KERNEL_ARGUMENT_SIZE"))
-                refuse_sizes(kernel, arguments, count);
+                refuse_sizes(launched, arguments, count);
             throw;
         }
     });
@@ -559,14 +566,18 @@ ep_status kernel_launch(ep_queue queue, ep_kernel kernel, const ep_range *range,
 
 }  // namespace
 
-::sycl::kernel build_kernel(ep_context context, ep_device device, ep_dialect dialect,
+Kernel::Kernel(Program &of, std::string named, ::sycl::kernel found)
+    : program(&of), name(std::move(named)), native(std::move(found)),
+      info(describe(native, of.device)) {}
+
+::sycl::kernel build_kernel(Context &context, Device &device, ep_dialect dialect,
                             const std::string &source, const char *name) {
     std::string log;
     const ep_sink sink{&log, [](void *user, const char *text, std::size_t length) {
                            static_cast<std::string *>(user)->append(text, length);
                        }};
     try {
-        return kernel_of(build(context, device, dialect, source, "", &sink).get(), name);
+        return kernel_of(*build(context, device, dialect, source, "", &sink), name);
     } catch (const Refusal &) {
         loader->log(log.c_str());  // the only place that shows the compiler's messages
         throw;

@@ -1,6 +1,6 @@
-// Queues: those created here are in order, and keep errors of asynchronous work until a wait
-// reports them.
-#include "native.hpp"
+// Queues: those created here are in order unless asked otherwise, and keep errors of asynchronous
+// work until a wait reports them.
+#include "backends/sycl/native.hpp"
 #include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
@@ -8,67 +8,9 @@
 #include <unordered_map>
 
 namespace entrepot::backends::sycl {
-
-void AsyncError::keep(const ::sycl::exception_list &errors) noexcept {
-    for (const std::exception_ptr &error : errors) {
-        try {
-            std::rethrow_exception(error);
-        } catch (const std::exception &known) {
-            std::lock_guard lock(mutex_);
-            if (!pending_.load(std::memory_order_relaxed))
-                message_ = known.what();
-        } catch (...) {
-            std::lock_guard lock(mutex_);
-            if (!pending_.load(std::memory_order_relaxed))
-                message_ = "something that is not a std::exception";
-        }
-        pending_.store(true, std::memory_order_release);
-    }
-}
-
-void AsyncError::report() {
-    if (!pending_.load(std::memory_order_acquire))
-        return;
-    std::lock_guard lock(mutex_);
-    if (pending_.exchange(false))
-        refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", message_);
-}
-
 namespace {
 
 namespace property = ::sycl::property::queue;
-
-constexpr std::uint32_t every_flag = EP_QUEUE_PROFILING | EP_QUEUE_OUT_OF_ORDER;
-
-::sycl::queue create(ep_context context, ep_device device, std::uint32_t flags,
-                     const ::sycl::async_handler &handler) {
-    switch (flags) {
-    case 0:
-        return {context->native, device->native, handler, {property::in_order{}}};
-    case EP_QUEUE_PROFILING:
-        return {context->native,
-                device->native,
-                handler,
-                {property::in_order{}, property::enable_profiling{}}};
-    case EP_QUEUE_OUT_OF_ORDER:
-        return {context->native, device->native, handler};
-    default:
-        return {context->native, device->native, handler, {property::enable_profiling{}}};
-    }
-}
-
-void require_usable(ep_context context, ep_device device, std::uint32_t flags) {
-    if (flags & ~every_flag)
-        refuse(EP_INVALID, "queue flags ", flags, " hold one that ep_queue_flag has not");
-    if ((flags & EP_QUEUE_PROFILING) && !(device->info.aspects & EP_PROFILING))
-        refuse(EP_UNSUPPORTED, selector(device),
-               " cannot measure time: create the queue without profiling");
-    if (std::find(context->devices.begin(), context->devices.end(), device) ==
-        context->devices.end())
-        refuse(EP_INVALID, selector(device), " is not a device of the context",
-               device->parent ? " (the default context has root devices only)" : "",
-               ": create a context of this device for the queue");
-}
 
 std::uint32_t flags_of(const ::sycl::queue &queue) {
     return (queue.is_in_order() ? 0u : static_cast<std::uint32_t>(EP_QUEUE_OUT_OF_ORDER)) |
@@ -87,28 +29,25 @@ public:
         return *all;
     }
 
-    // Returns: one reference; nullptr if the queue has no handle.
-    ep_queue find(const ::sycl::queue &native) {
-        std::lock_guard lock(mutex_);
-        const auto found = handles_.find(identity(native));
-        return found != handles_.end() && found->second->retain_if_alive() ? found->second
-                                                                           : nullptr;
+    // The handle of the native queue, created if necessary.
+    IntrusivePtr<Queue> intern(const ::sycl::queue &native) {
+        const std::lock_guard hold(mutex_);
+        Queue *&entered = handles_[identity(native)];
+        if (entered == nullptr || !entered->retain_if_alive())
+            entered = new Queue(sycl::intern(native.get_context()), device_of(native.get_device()),
+                                native, flags_of(native), nullptr);
+        return IntrusivePtr<Queue>::adopt(entered);
     }
 
-    // Returns: the handle that another thread has entered meanwhile, with a reference; else `queue`
-    //          itself, which is entered.
-    ep_queue enter(ep_queue queue) {
-        std::lock_guard lock(mutex_);
-        ep_queue &entered = handles_[identity(queue->native)];
-        if (entered && entered->retain_if_alive())
-            return entered;
-        return entered = queue;
+    void enter(Queue &queue) {
+        const std::lock_guard hold(mutex_);
+        handles_[identity(queue.native)] = &queue;
     }
 
-    void forget(ep_queue queue) {
-        std::lock_guard lock(mutex_);
-        const auto found = handles_.find(identity(queue->native));
-        if (found != handles_.end() && found->second == queue)  // else replaced by another thread
+    void forget(Queue &queue) {
+        const std::lock_guard hold(mutex_);
+        const auto found = handles_.find(identity(queue.native));
+        if (found != handles_.end() && found->second == &queue)  // else replaced by another thread
             handles_.erase(found);
     }
 
@@ -119,7 +58,7 @@ private:
     }
 
     std::mutex mutex_;
-    std::unordered_map<const void *, ep_queue> handles_;
+    std::unordered_map<const void *, Queue *> handles_;
 };
 
 // Queues without references whose destruction must be delayed, for one of two reasons:
@@ -136,19 +75,19 @@ public:
         return *all;
     }
 
-    static bool needs_deferral(ep_queue queue) {
-        return !queue->is_in_order() || (queue->error && !is_idle_for_sure(queue));
+    static bool needs_deferral(Queue &queue) {
+        return !queue.is_in_order() || (queue.error && !is_idle_for_sure(queue));
     }
 
     // One copy of a queue suffices; two would wait for each other.
-    void keep(ep_queue queue) {
+    void keep(Queue &queue) {
         {
-            std::lock_guard lock(mutex_);
+            const std::lock_guard hold(mutex_);
             const auto same = std::find_if(queues_.begin(), queues_.end(), [&](const Kept &kept) {
-                return kept.queue->native == queue->native;
+                return kept.queue->native == queue.native;
             });
             if (same == queues_.end()) {
-                queues_.push_back({queue, Clock::now()});
+                queues_.push_back({&queue, Clock::now()});
                 is_empty_.store(false, std::memory_order_relaxed);
                 return;
             }
@@ -163,7 +102,7 @@ public:
             return;
         std::vector<Kept> gone;
         {
-            std::lock_guard lock(mutex_);
+            const std::lock_guard hold(mutex_);
             const auto first = std::partition(queues_.begin(), queues_.end(),
                                               [](Kept &kept) { return !is_safe_to_destroy(kept); });
             gone.assign(first, queues_.end());
@@ -171,37 +110,35 @@ public:
             is_empty_.store(queues_.empty(), std::memory_order_relaxed);
         }
         for (const Kept &kept : gone)
-            destroy(kept.queue);
+            destroy(*kept.queue);
     }
 
-    static void destroy(ep_queue queue) {
-        if (queue->error)
+    static void destroy(Queue &queue) {
+        if (queue.error)
             log_error(queue);
-        const ep_context context = queue->context;
-        delete queue;
-        release(context);
+        delete &queue;
     }
 
 private:
     using Clock = std::chrono::steady_clock;
     struct Kept {
-        ep_queue queue;
+        Queue *queue;
         Clock::time_point since;
     };
 
     static bool is_safe_to_destroy(Kept &kept) {
         constexpr auto moment = std::chrono::milliseconds(500);
         if (kept.queue->is_in_order())
-            return is_idle_for_sure(kept.queue);
+            return is_idle_for_sure(*kept.queue);
         if (others_have(kept.queue->native))
             kept.since = Clock::now();
-        return Clock::now() - kept.since > moment && is_idle_for_sure(kept.queue);
+        return Clock::now() - kept.since > moment && is_idle_for_sure(*kept.queue);
     }
 
     // A queue of a lost device cannot be asked: it stays, and the error is ignored.
-    static bool is_idle_for_sure(ep_queue queue) noexcept {
+    static bool is_idle_for_sure(Queue &queue) noexcept {
         try {
-            return is_idle(queue);
+            return queue.is_idle();
         } catch (...) {
             return false;
         }
@@ -211,10 +148,10 @@ private:
         return ::sycl::detail::getSyclObjImpl(queue).use_count() > 1;
     }
 
-    static void log_error(ep_queue queue) {
+    static void log_error(Queue &queue) {
         try {
-            queue->native.throw_asynchronous();
-            queue->error->report();
+            queue.native.throw_asynchronous();
+            queue.error->report();
         } catch (const std::exception &error) {
             loader->log(
                 (std::string("a queue was destroyed with an unreported error: ") + error.what())
@@ -227,101 +164,90 @@ private:
     std::atomic<bool> is_empty_{true};
 };
 
+void require_usable(const Context &context, const Device &device, std::uint32_t flags) {
+    if ((flags & EP_QUEUE_PROFILING) && !(device.info.aspects & EP_PROFILING))
+        refuse(EP_UNSUPPORTED, device.selector(),
+               " cannot measure time: create the queue without profiling");
+    if (std::find(context.devices.begin(), context.devices.end(), &device) == context.devices.end())
+        refuse(EP_INVALID, device.selector(), " is not a device of the context",
+               device.parent ? " (the default context has root devices only)" : "",
+               ": create a context of this device for the queue");
+}
+
+::sycl::queue create_queue(const Context &context, const Device &device, std::uint32_t flags,
+                           const ::sycl::async_handler &handler) {
+    switch (flags) {
+    case 0:
+        return {context.native, device.native, handler, {property::in_order{}}};
+    case EP_QUEUE_PROFILING:
+        return {context.native,
+                device.native,
+                handler,
+                {property::in_order{}, property::enable_profiling{}}};
+    case EP_QUEUE_OUT_OF_ORDER:
+        return {context.native, device.native, handler};
+    default:
+        return {context.native, device.native, handler, {property::enable_profiling{}}};
+    }
+}
+
 ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags, ep_queue *queue) {
     return guarded([&] {
-        require_usable(context, device, flags);
+        require_known_flags(flags);
+        Context &in = object(context);
+        require_usable(in, object(device), flags);
         DeferredQueueDestruction::only().sweep();
         auto error = std::make_shared<AsyncError>();
         const ::sycl::queue native =
-            create(context, device, flags,
-                   [error](::sycl::exception_list errors) { error->keep(errors); });
-        *queue = new ep_queue_s{{}, native, retained(context), device, flags, std::move(error)};
-        Known::only().enter(*queue);
+            create_queue(in, object(device), flags,
+                         [error](::sycl::exception_list errors) { error->keep(errors); });
+        auto *const made =
+            new Queue(IntrusivePtr<Context>(&in), object(device), native, flags, std::move(error));
+        Known::only().enter(*made);
+        *queue = handle(made);
     });
 }
 
 ep_status queue_from_native(ep_context, void *native, ep_queue *queue) {
     return guarded([&] {
-        const auto &theirs = *static_cast<const ::sycl::queue *>(native);
-        if ((*queue = Known::only().find(theirs)))
-            return;
-        const ep_device device = device_of(theirs.get_device());
-        const std::uint32_t flags = flags_of(theirs);
-        const ep_queue made =
-            new ep_queue_s{{}, theirs, intern(theirs.get_context()), device, flags, nullptr};
-        made->shared = true;
-        *queue = Known::only().enter(made);
-        if (*queue != made)
-            DeferredQueueDestruction::destroy(made);
+        *queue = handle(Known::only().intern(*static_cast<const ::sycl::queue *>(native)).detach());
     });
 }
 
 ep_status queue_native(ep_queue queue, void **native) {
     return guarded([&] {
-        queue->shared = true;
-        *native = &queue->native;
+        object(queue).may_be_shared();
+        *native = &object(queue).native;
     });
 }
 
-void queue_release(ep_queue queue) {
-    if (!queue || !queue->drop())
-        return;
-    guarded([&] {
-        Known::only().forget(queue);
-        DeferredQueueDestruction::only().sweep();
-        if (DeferredQueueDestruction::needs_deferral(queue))
-            DeferredQueueDestruction::only().keep(queue);
-        else
-            DeferredQueueDestruction::destroy(queue);
-    });
-}
+void queue_release(ep_queue queue) { object(queue).release(); }
 
 ep_status queue_context(ep_queue queue, ep_context *context) {
-    return guarded([&] { *context = retained(queue->context); });
+    return guarded([&] {
+        object(queue).context->retain();
+        *context = handle(&*object(queue).context);
+    });
 }
 
 ep_status queue_device(ep_queue queue, ep_device *device) {
-    return guarded([&] { *device = queue->device; });
+    return guarded([&] { *device = handle(&object(queue).device); });
 }
 
 ep_status queue_flags(ep_queue queue, std::uint32_t *flags) {
-    return guarded([&] { *flags = queue->flags; });
-}
-
-std::optional<::sycl::event> last_of(ep_queue queue) {
-    const std::lock_guard lock(queue->locks->mutex);
-    return queue->last;
-}
-
-// The handler of a wrapped queue is not called: the default one would terminate the process, and
-// any other belongs to its owner.
-template <class Waitable> void wait(ep_queue queue, Waitable &&waitable) {
-    std::optional<ExclusiveWaitLock> turn;
-    if (queue->requires_exclusive_wait())
-        turn.emplace(*queue->locks);
-    if (!queue->error)
-        return waitable.wait();
-    waitable.wait_and_throw();
-    queue->error->report();
-}
-
-ep_status queue_wait_submitted(ep_queue queue) {
-    return guarded([&] {
-        if (std::optional<::sycl::event> last = last_of(queue))
-            wait(queue, *last);
-        else
-            wait(queue, queue->native);
-    });
+    return guarded([&] { *flags = object(queue).flags; });
 }
 
 ep_status queue_wait(ep_queue queue) {
-    if (!queue->shared)
-        return queue_wait_submitted(queue);
-    return guarded([&] { wait(queue, queue->native); });
+    return guarded([&] { object(queue).wait(); });
+}
+
+ep_status queue_wait_submitted(ep_queue queue) {
+    return guarded([&] { object(queue).wait_submitted(); });
 }
 
 ep_status queue_is_idle(ep_queue queue, std::int32_t *idle) {
-    return guarded([&] { *idle = is_idle(queue); });
+    return guarded([&] { *idle = object(queue).is_idle(); });
 }
 
 // Capture is not supported.
@@ -337,6 +263,87 @@ ep_status queue_keep(ep_queue, void *, void (*)(void *)) {
 }
 
 }  // namespace
+
+void AsyncError::keep(const ::sycl::exception_list &errors) noexcept {
+    for (const std::exception_ptr &error : errors) {
+        try {
+            std::rethrow_exception(error);
+        } catch (const std::exception &known) {
+            const std::lock_guard hold(mutex_);
+            if (!pending_.load(std::memory_order_relaxed))
+                message_ = known.what();
+        } catch (...) {
+            const std::lock_guard hold(mutex_);
+            if (!pending_.load(std::memory_order_relaxed))
+                message_ = "something that is not a std::exception";
+        }
+        pending_.store(true, std::memory_order_release);
+    }
+}
+
+void AsyncError::report() {
+    if (!pending_.load(std::memory_order_acquire))
+        return;
+    const std::lock_guard hold(mutex_);
+    if (pending_.exchange(false))
+        refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", message_);
+}
+
+void Queue::end(Queue *self) noexcept {
+    guarded([&] {
+        Known::only().forget(*self);
+        DeferredQueueDestruction::only().sweep();
+        if (DeferredQueueDestruction::needs_deferral(*self))
+            DeferredQueueDestruction::only().keep(*self);
+        else
+            DeferredQueueDestruction::destroy(*self);
+    });
+}
+
+// The handler of a wrapped queue is not called: the default one would terminate the process, and
+// any other belongs to its owner.
+template <class Waitable> void Queue::wait_for(Waitable &&waitable) {
+    std::optional<ExclusiveWaitLock> turn;
+    if (requires_exclusive_wait())
+        turn.emplace(*locks);
+    if (!error)
+        return waitable.wait();
+    waitable.wait_and_throw();
+    error->report();
+}
+
+void Queue::wait() {
+    if (is_shared_)
+        wait_for(native);
+    else
+        wait_submitted();
+}
+
+void Queue::wait_submitted() {
+    std::optional<::sycl::event> last;
+    {
+        const std::lock_guard hold(locks->mutex);
+        last = last_;
+    }
+    if (last)
+        wait_for(*last);
+    else
+        wait_for(native);
+}
+
+bool Queue::is_idle() {
+    const std::unique_lock lock = try_submit_lock();
+    return lock && native.ext_oneapi_empty();
+}
+
+// Locks the queue for a query or for recording an event. Returns no lock if another thread waits
+// for the queue, rather than block until that wait ends.
+std::unique_lock<std::mutex> Queue::try_submit_lock() {
+    std::unique_lock lock(locks->mutex, std::defer_lock);
+    while (!lock.try_lock() && locks->waiting.load() == 0)
+        std::this_thread::yield();
+    return lock;
+}
 
 void fill_queue_functions(ep_backend &table) {
     table.queue_create = queue_create;

@@ -1,12 +1,11 @@
 // Kernels that run the loops of a box, in both languages that kernels are built from.
-#include "strided.hpp"
+#include "backends/sycl/strided.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 
 namespace entrepot::backends::sycl {
-
 namespace {
 
 // ------------------------------------------------------------------ kernels
@@ -142,7 +141,7 @@ void put_nearest_rows_together(LoopNest &nest) {
 }
 
 template <std::size_t Depth, class SetArgument>
-void launch_nest_of(ep_queue queue, ::sycl::queue &native, const Verb &verb, LoopNest nest,
+void launch_nest_of(Queue &queue, ::sycl::queue &native, const Verb &verb, LoopNest nest,
                     SetArgument &&set_argument) {
     const Loop inner = nest.loops.back();
     put_nearest_rows_together(nest);
@@ -159,7 +158,7 @@ void launch_nest_of(ep_queue queue, ::sycl::queue &native, const Verb &verb, Loo
     device_nest.to_step = inner.to_step;
     device_nest.from_step = inner.from_step;
 
-    const ep_device_info &device = queue->device->info;
+    const ep_device_info &device = queue.device.info;
     const auto unit = static_cast<std::int64_t>(nest.unit);
     const bool are_neighbours = inner.to_step == unit && inner.from_step == unit;
     const bool in_tiles =
@@ -181,7 +180,8 @@ void launch_nest_of(ep_queue queue, ::sycl::queue &native, const Verb &verb, Loo
         return source_of(verb, nest.unit, Depth, dialect);
     };
     const std::string form = verb.name + std::to_string(nest.unit) + "x" + std::to_string(Depth);
-    const ::sycl::kernel kernel = kept_kernel(queue, form, "run_loop_nest", source);
+    const ::sycl::kernel kernel =
+        queue.context->built_in_kernel(queue.device, form, "run_loop_nest", source);
     native.submit([&](::sycl::handler &handler) {
         handler.set_arg(0, static_cast<void *>(nest.to));
         set_argument(handler);
@@ -205,7 +205,7 @@ template <class Submit> void cut_to_depth(const LoopNest &nest, Submit &&submit)
 }
 
 template <class SetArgument>
-void launch_nest(ep_queue queue, ::sycl::queue &native, const Verb &verb, const LoopNest &whole,
+void launch_nest(Queue &queue, ::sycl::queue &native, const Verb &verb, const LoopNest &whole,
                  SetArgument &&set_argument) {
     cut_to_depth(whole, [&](const LoopNest &nest) {
         const auto set = [&](::sycl::handler &handler) { set_argument(handler, nest); };
@@ -218,13 +218,13 @@ void launch_nest(ep_queue queue, ::sycl::queue &native, const Verb &verb, const 
 
 }  // namespace
 
-void submit_copy(ep_queue queue, ::sycl::queue &native, const LoopNest &nest) {
+void submit_copy(Queue &queue, ::sycl::queue &native, const LoopNest &nest) {
     launch_nest(queue, native, copy_verb, nest, [](::sycl::handler &handler, const LoopNest &part) {
         handler.set_arg(1, const_cast<void *>(static_cast<const void *>(part.from)));
     });
 }
 
-void submit_fill(ep_queue queue, ::sycl::queue &native, const LoopNest &nest,
+void submit_fill(Queue &queue, ::sycl::queue &native, const LoopNest &nest,
                  const Fill::Value &value) {
     launch_nest(queue, native, fill_verb, nest,
                 [&](::sycl::handler &handler, const LoopNest &part) {
