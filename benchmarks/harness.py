@@ -191,7 +191,12 @@ def runtime_ns(program: str, *arguments: str | Path) -> dict[str, float]:
     path = built() / program
     if not path.exists():
         return {}
-    printed = subprocess.run([path, *arguments], capture_output=True, text=True, check=True).stdout
+    environment = os.environ | {
+        "ENTREPOT_PLUGIN_PATH": str(built().resolve().parents[1] / "plugins")
+    }
+    printed = subprocess.run(
+        [path, *arguments], capture_output=True, text=True, check=True, env=environment
+    ).stdout
     return {
         row: float(ns)
         for row, ns in re.findall(r"^(.*?) +ours.*?runtime +(\d+)", printed, re.MULTILINE)

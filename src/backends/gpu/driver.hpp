@@ -1,14 +1,14 @@
 // The driver of this compilation: HIP's if ENTREPOT_HIP_DRIVER is defined, else CUDA's.
 //
 // The code shared by CUDA and HIP, which is nearly all, is in this folder and is compiled for each
-// of the two. HIP follows CUDA's driver API function by function. The sources use CUDA's names,
-// which backends/hip/driver.hpp maps to HIP's.
+// of the two. HIP follows CUDA's driver API function by function. The sources use CUDA's names.
+// The header of backends/hip maps them to HIP's.
 //
 // Both compilations define the namespace entrepot::backends::gpu, with different types behind equal
-// names. The one definition rule therefore forbids linking them together. Each is a plugin, whose
-// names are local except the entry point (backends/exports.map). Alternatives considered: a macro
-// as the namespace hides names from grep and editors, and templates over the driver would move all
-// of this folder to headers.
+// names. By the one definition rule they cannot be linked together. So each is a plugin that
+// exports its entry point only (backends/exports.map). The alternatives are worse. A macro as the
+// namespace hides the names from grep and editors. Templates over the driver would move this
+// folder to headers. Internal linkage would make one file of it, also for the tests.
 #pragma once
 
 #ifdef ENTREPOT_HIP_DRIVER

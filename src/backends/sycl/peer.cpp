@@ -12,7 +12,7 @@ bool can_access(Device &device, const Device &peer) {
            device.native.ext_oneapi_can_access_peer(peer.native);
 }
 
-// As can_access, and false if the runtime cannot be asked.
+// Like can_access, but false if the runtime cannot be asked.
 bool is_known_to_access(Device &device, const Device &peer) noexcept {
     try {
         return can_access(device, peer);

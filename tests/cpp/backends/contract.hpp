@@ -443,8 +443,8 @@ inline void queues_know_who_they_are(const Subject &subject) {
             CHECK(flags == EP_QUEUE_PROFILING);
         }
         ep_queue none = nullptr;
-        CONTRACT_REFUSED_AS(EP_INVALID, table.queue_create(bench.context.get(), bench.device,
-                                                           1u << 31, &none));
+        CONTRACT_REFUSED_AS(EP_INVALID,
+                            table.queue_create(bench.context.get(), bench.device, 1u << 31, &none));
         CHECK(last_error().find("unknown queue flags 2147483648") != std::string::npos);
 
         CHECK(queue.get() != other.get());
