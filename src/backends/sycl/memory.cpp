@@ -200,7 +200,7 @@ ep_status memory_query(ep_context context, const void *pointer, std::size_t byte
     });
 }
 
-// --------------------------------------------------------- copies and fills
+// ------------------------------------------------------------------- copies
 
 void copy_bytes(Queue &queue, void *to, const void *from, std::size_t bytes) {
     if (const auto kernel = block_copy(queue))
@@ -237,6 +237,8 @@ ep_status memory_copy_strided(ep_queue queue, const ep_box *box, void *to,
         });
     });
 }
+
+// -------------------------------------------------------------------- fills
 
 template <std::size_t Bytes>
 void fill_units(::sycl::queue &native, const LoopNest &nest, const Fill::Value &value) {
@@ -298,6 +300,8 @@ ep_status memory_fill_strided(ep_queue queue, const ep_box *box, void *to,
             submit(object(queue), fill);
     });
 }
+
+// --------------------------------------------------------------------- trim
 
 // A no-op: the runtime caches no memory.
 ep_status memory_trim(ep_device) {
