@@ -104,17 +104,29 @@ def test_import_alone_brings_no_array_library():
     assert not {"numpy", "dpctl", "dpnp", "torch", "jax", "cupy", "rich"} & set(loaded)
 
 
+def exported_names(library: str | Path) -> set[str]:
+    rows = run("nm", "--dynamic", "--defined-only", "--format=posix", library).splitlines()
+    return {row.split()[0] for row in rows}
+
+
 def test_extension_exports_its_own_symbols_only():
     """Symbols of the C++ library shared with another module's copy once made numbers unprintable
     beside NumPy."""
     import entrepot._core
 
-    rows = run(
-        "nm", "--dynamic", "--defined-only", "--format=posix", entrepot._core.__file__
-    ).splitlines()
-    names = {row.split()[0] for row in rows}
+    names = exported_names(entrepot._core.__file__)
     assert "PyInit__core" in names
     assert [name for name in names if not name.startswith(("PyInit_", "entrepot_"))] == []
+
+
+def test_plugins_export_their_entry_points_only():
+    """The plugins of CUDA and HIP define different things under equal names."""
+    import entrepot
+
+    for plugin in Path(entrepot.__file__).parent.glob("libentrepot_*.so"):
+        names = exported_names(plugin)
+        assert "entrepot_backend" in names, plugin
+        assert names <= {"entrepot_backend", "entrepot_driver_path"}, plugin
 
 
 def test_libraries_need_only_the_cpp_runtime_and_the_plugin_sycl():
