@@ -28,8 +28,8 @@ class Event;
 class Program;
 class Kernel;
 
-// Converts handles of the C contract to objects. The classes have their own names because another
-// backend in the same library gives the handle types another meaning.
+// Converts handles of the C contract to objects. The contract leaves the types of handles
+// incomplete: each backend has its own classes behind them.
 inline Device &object(ep_device handle) noexcept { return *reinterpret_cast<Device *>(handle); }
 inline Context &object(ep_context handle) noexcept { return *reinterpret_cast<Context *>(handle); }
 inline Queue &object(ep_queue handle) noexcept { return *reinterpret_cast<Queue *>(handle); }

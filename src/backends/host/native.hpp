@@ -25,8 +25,8 @@ class Event;
 class Program;
 class Kernel;
 
-// Converts handles of the C contract to objects. The classes have their own names because another
-// backend in the same library gives the handle types another meaning.
+// Converts handles of the C contract to objects. The contract leaves the types of handles
+// incomplete: each backend has its own classes behind them.
 inline Queue &object(ep_queue handle) noexcept { return *reinterpret_cast<Queue *>(handle); }
 inline Event &object(ep_event handle) noexcept { return *reinterpret_cast<Event *>(handle); }
 inline Program &object(ep_program handle) noexcept { return *reinterpret_cast<Program *>(handle); }
