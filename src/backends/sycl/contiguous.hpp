@@ -10,7 +10,7 @@ namespace entrepot::backends::sycl {
 // Kernels that copy and fill a block in the queue's device. None if the runtime does so itself: the
 // device is not an OpenCL CPU, cannot read ordinary host memory, or fails to build the kernels.
 //
-// Requires: the caller does not hold the right to submit, since the first call builds the kernels.
+// Requires: the caller does not hold a SubmitLock, since the first call builds the kernels.
 std::optional<::sycl::kernel> block_copy(Queue &queue);
 std::optional<::sycl::kernel> block_fill(Queue &queue);
 

@@ -65,10 +65,11 @@ public:
     ::sycl::device native;
     const std::string name, vendor, driver_version;
     ep_device_info info{};
-    Device *parent = nullptr;
-    std::uint32_t sub_device_count = 0;  // sub-devices are numbered in order of creation
-    cl_device_id cl = nullptr;           // of OpenCL devices
+    cl_device_id cl = nullptr;  // of OpenCL devices
     bool builds_sycl_source, builds_spirv;
+    // Set while the list of devices is locked. Sub-devices are numbered in order of creation.
+    Device *parent = nullptr;
+    std::uint32_t sub_device_count = 0;
 
     // For messages: "opencl:cpu:0", "opencl:cpu:0/1".
     std::string selector() const;
