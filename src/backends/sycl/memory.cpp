@@ -137,6 +137,13 @@ ep_device member_of(const Context &context, cl_device_id cl) {
     return nullptr;
 }
 
+// Lies before `first` if the extent wraps around. Numbers, because such a sum of a pointer is
+// undefined behaviour.
+const char *last_byte(const char *first, std::size_t bytes) {
+    const auto address = reinterpret_cast<std::uintptr_t>(first);
+    return reinterpret_cast<const char *>(address + std::max<std::size_t>(bytes, 1) - 1);
+}
+
 // Two questions usually suffice: the kind of the first byte, and the base of the last byte's
 // allocation. Both bytes are in one allocation if that base is not after the first byte. The byte
 // past the end is often in a neighbouring allocation, so it is not asked about. If the kind is
@@ -145,7 +152,7 @@ ep_device member_of(const Context &context, cl_device_id cl) {
 ep_allocation query_opencl(const Context &context, const char *first, std::size_t bytes,
                            std::uint32_t flags) {
     ep_allocation found{};
-    const char *const last = bytes > 1 ? first + (bytes - 1) : first;
+    const char *const last = last_byte(first, bytes);
     const auto base_of_last = [&] {
         return last < first ? nullptr : ask<char *>(context, last, CL_MEM_ALLOC_BASE_PTR_INTEL);
     };
@@ -181,7 +188,7 @@ ep_allocation query_runtime(const Context &context, const char *first, std::size
         return found;
     found.contained = bytes <= 1 ? 1 : -1;
     if (bytes > 1 &&
-        kind_of(::sycl::get_pointer_type(first + (bytes - 1), context.native)) != found.kind)
+        kind_of(::sycl::get_pointer_type(last_byte(first, bytes), context.native)) != found.kind)
         found.contained = 0;
     if (flags & EP_QUERY_DEVICE && found.kind != EP_USM_HOST) {
         const ::sycl::device device = ::sycl::get_pointer_device(first, context.native);
