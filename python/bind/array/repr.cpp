@@ -2,7 +2,7 @@
 #include "methods.hpp"
 
 #include "../array_object/array_object.hpp"
-#include "../support/element.hpp"
+#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"

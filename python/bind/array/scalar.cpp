@@ -3,8 +3,8 @@
 #include "../core/dtype.hpp"
 #include "../exchange/numpy_dtype.hpp"
 #include "../init.hpp"
-#include "../support/bound.hpp"
-#include "../support/element.hpp"
+#include "../support/nb_cast.hpp"
+#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/foreign_error.hpp"
 #include "../support/interned.hpp"
@@ -144,7 +144,7 @@ double floating_number(const std::byte *item, int bits) {
 }  // namespace
 
 Scalar scalar_from(PyObject *value, Dtype dtype) {
-    if (const auto *const typed = ours<TypedScalar>(value)) {
+    if (const auto *const typed = try_cast<TypedScalar>(value)) {
         if (typed->dtype != dtype)
             throw Error(ErrorKind::type, "a Scalar of ", typed->dtype,
                         " was given for an element of ", dtype);
@@ -207,7 +207,7 @@ bool is_numpy_scalar(PyObject *object) {
 }
 
 [[gnu::hot]] std::optional<TypedScalar> typed_scalar_from(PyObject *value) {
-    if (const auto *const typed = ours<TypedScalar>(value))
+    if (const auto *const typed = try_cast<TypedScalar>(value))
         return *typed;
     if (!is_numpy_scalar(value))
         return std::nullopt;

@@ -1,7 +1,7 @@
 #include "convert.hpp"
 
 #include "../support/attribute.hpp"
-#include "../support/bound.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/foreign_error.hpp"
 #include "../support/gil.hpp"
 #include "../support/interned.hpp"
@@ -196,7 +196,7 @@ Queue queue_from_sycl(void *native) {
 }
 
 Device known_device(PyObject *object) {
-    if (const Device *device = ours<Device>(object))
+    if (const Device *device = try_cast<Device>(object))
         return *device;
     void *const native = dpctl_device(object);
     if (!native)
@@ -209,7 +209,7 @@ Device known_device(PyObject *object) {
 Queue known_queue(PyObject *object) {
     if (Queue queue = RecentQueues::only().find(object))
         return queue;
-    if (const Queue *queue = ours<Queue>(object))
+    if (const Queue *queue = try_cast<Queue>(object))
         return *queue;
     void *const native = dpctl_queue(object);
     if (!native)
@@ -220,7 +220,7 @@ Queue known_queue(PyObject *object) {
 }
 
 Context known_context(PyObject *object) {
-    if (const Context *context = ours<Context>(object))
+    if (const Context *context = try_cast<Context>(object))
         return *context;
     void *const native = dpctl_context(object);
     return native ? Context::from_native(sycl(), native) : Context();

@@ -6,7 +6,7 @@
 #include "device.hpp"
 
 #include "../init.hpp"
-#include "../support/bound.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
@@ -371,7 +371,7 @@ Queue make_queue(nb::handle object, nb::handle context, bool profiling) {
 nb::object record(const Queue &queue) { return nb::steal(wrap_event(queue.record())); }
 
 void wait_for(const Queue &queue, PyObject *other) {
-    if (const Queue *const given = ours<Queue>(other))
+    if (const Queue *const given = try_cast<Queue>(other))
         return queue.wait_for(*given);
     queue.wait_for(event_from(
         other, "an event or a queue was expected (an Event, dpctl's SyclEvent, or a Queue)"));

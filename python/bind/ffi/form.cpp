@@ -4,7 +4,7 @@
 
 #include "../adapters/object.hpp"
 #include "../support/attribute.hpp"
-#include "../support/element.hpp"
+#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/guarded.hpp"
 #include "../support/interned.hpp"

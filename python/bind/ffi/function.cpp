@@ -7,7 +7,7 @@
 
 #include "../adapters/object.hpp"
 #include "../memory/owner.hpp"
-#include "../support/element.hpp"
+#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"

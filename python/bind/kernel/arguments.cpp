@@ -7,7 +7,7 @@
 #include "../device/convert.hpp"
 #include "../exchange/fast_import.hpp"
 #include "../exchange/routes.hpp"
-#include "../support/bound.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/interned.hpp"
@@ -216,7 +216,7 @@ const Signature *CallArguments::chosen(std::span<PyObject *const> given,
         for (std::size_t i = 0; fit && i < given.size(); ++i) {
             if (is_array(given[i]))
                 fit = fits(signature[i], array_of(given[i]));
-            else if (ours<LocalAccessor>(given[i]))
+            else if (try_cast<LocalAccessor>(given[i]))
                 fit = signature[i].kind == Argument::Kind::local;
             else if (signature[i].kind == Argument::Kind::array && signatures.size() > 1)
                 fit = !dtype_of_number(given[i]) && fits(signature[i], imported(given[i], i));
@@ -260,7 +260,7 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
         if (declared)
             refuse(object, *declared);
         add_number(object, *dtype);
-    } else if (const auto *const local = ours<LocalAccessor>(object)) {
+    } else if (const auto *const local = try_cast<LocalAccessor>(object)) {
         if (declared &&
             (declared->kind != Argument::Kind::local || declared->dtype != local->dtype))
             refuse(object, *declared);
@@ -279,7 +279,7 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
 }
 
 void CallArguments::refuse_local_memory(PyObject *object) const {
-    if (ours<LocalMemory>(object))
+    if (try_cast<LocalMemory>(object))
         throw Error(ErrorKind::type, named(all_.size()),
                     " is an entrepot.LocalMemory, which does not know its elements' type: give "
                     "entrepot.kernel.LocalAccessor(shape, "

@@ -3,7 +3,7 @@
 #include "../array_object/array_object.hpp"
 #include "../core/dtype.hpp"
 #include "../exchange/routes.hpp"
-#include "../support/bound.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/errors.hpp"
 #include "../support/interned.hpp"
 #include "../support/reference.hpp"
@@ -63,7 +63,7 @@ bool is_numba_type(PyObject *object) {
 // Classes that denote an element type. Python's own int and float are excluded, since they are also
 // functions of the language.
 bool is_dtype(PyObject *object) {
-    if (ours<Dtype>(object) || has_base(Py_TYPE(object), "numpy.dtype") ||
+    if (try_cast<Dtype>(object) || has_base(Py_TYPE(object), "numpy.dtype") ||
         std::string_view(Py_TYPE(object)->tp_name) == "torch.dtype" || is_numba_type(object))
         return true;
     return PyType_Check(object) &&

@@ -6,7 +6,7 @@
 #include "../core/dtype.hpp"
 #include "../device/convert.hpp"
 #include "../init.hpp"
-#include "../support/bound.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/foreign_error.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"

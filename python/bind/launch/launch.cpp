@@ -8,7 +8,7 @@
 #include "../device/event.hpp"
 #include "../exchange/routes.hpp"
 #include "../init.hpp"
-#include "../support/bound.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
@@ -110,7 +110,7 @@ private:
             all_.add(array_of(argument));
         else if (const std::optional<TypedScalar> number = typed_scalar_from(argument))
             all_.add(number->scalar);
-        else if (const auto *const local = ours<LocalMemory>(argument))
+        else if (const auto *const local = try_cast<LocalMemory>(argument))
             all_.add(*local);
         else if (is_ctypes(argument))
             add_bytes(argument);

@@ -6,7 +6,7 @@
 #include "../support/foreign_error.hpp"
 #include "../support/gil.hpp"
 #include "../support/reference.hpp"
-#include "../support/size.hpp"
+#include "../support/size_arg.hpp"
 #include "owner.hpp"
 
 #include <entrepot/memory/current.hpp>
@@ -108,9 +108,9 @@ LogResource::Sink sink_of(nb::object callable) {
         auto *const sink = static_cast<PyObject *>(kept->handle());
         const Reference text(PyUnicode_DecodeUTF8(line.data(), static_cast<Py_ssize_t>(line.size()),
                                                   "backslashreplace"));
-        RestAfterTheEnd rest;
+        HangOnThreadExit hang;
         const Reference answer(text ? PyObject_CallOneArg(sink, text.get()) : nullptr);
-        rest.came_back();
+        hang.dismiss();
         if (!answer)
             PyErr_WriteUnraisable(sink);
     };

@@ -117,7 +117,7 @@ __attribute__((no_sanitize("null"))) int raise_current() noexcept {
         throw;
     } catch (const PythonError &) {
     } catch (const abi::__forced_unwind &) {
-        rest_for_ever();
+        hang_thread();
     } catch (const Error &error) {
         set_exception(error);
     } catch (nb::python_error &error) {

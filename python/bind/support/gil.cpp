@@ -7,7 +7,7 @@ namespace {
 
 void *release() noexcept { return holds_gil() ? PyEval_SaveThread() : nullptr; }
 
-void acquire(void *released) { take_gil_again(static_cast<PyThreadState *>(released)); }
+void acquire(void *released) { reacquire_gil(static_cast<PyThreadState *>(released)); }
 
 constexpr InterpreterLock::Functions functions{release, acquire};
 

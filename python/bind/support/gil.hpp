@@ -13,7 +13,7 @@
 //
 // Lifetime
 //   Before 3.14, CPython unwinds the stack of a thread that acquires the GIL after interpreter
-//   shutdown. The process would die at the first noexcept function. Such a thread rests until
+//   shutdown, and the first noexcept frame then terminates the process. Such a thread hangs until
 //   process exit instead, as in CPython itself from 3.14 on. At interpreter shutdown, references
 //   that a thread without the GIL holds leak.
 #pragma once
@@ -83,8 +83,8 @@ struct Exclusive {
 
 namespace entrepot::python {
 
-// For a thread that asks for the GIL after interpreter shutdown: see Lifetime.
-[[noreturn]] inline void rest_for_ever() noexcept {
+// Blocks this thread until process exit, as CPython's PyThread_hang_thread() does: see Lifetime.
+[[noreturn]] inline void hang_thread() noexcept {
     for (;;)
         pause();
 }
@@ -112,8 +112,8 @@ inline bool holds_gil() noexcept {
 #endif
 }
 
-// True if this thread may drop references. A thread that is unwound as above has no GIL, and its
-// references leak.
+// True if this thread may drop references. A thread that CPython unwinds does not hold the GIL, and
+// its references leak: see Lifetime.
 inline bool may_decref() noexcept {
 #if PY_VERSION_HEX < 0x030E0000
     if (is_finalizing()) [[unlikely]]
@@ -122,49 +122,55 @@ inline bool may_decref() noexcept {
     return true;
 }
 
-// Put around CPython functions that may acquire the GIL and throw no exception. If they unwind the
-// stack, the thread rests.
-class RestAfterTheEnd {
+// Scope of CPython functions that may acquire the GIL and throw no exception. If CPython ends the
+// thread inside such a function, the forced unwind stops here and the thread hangs: see Lifetime.
+// Requires: dismiss() is called once the functions have returned.
+class HangOnThreadExit {
 public:
-    RestAfterTheEnd() noexcept = default;
-    ~RestAfterTheEnd() {
-        if (!came_back_) [[unlikely]]
-            rest_for_ever();
+    HangOnThreadExit() noexcept = default;
+    ~HangOnThreadExit() {
+        if (!dismissed_) [[unlikely]]
+            hang_thread();
     }
-    RestAfterTheEnd(const RestAfterTheEnd &) = delete;
-    RestAfterTheEnd &operator=(const RestAfterTheEnd &) = delete;
-    void came_back() noexcept { came_back_ = true; }
+    HangOnThreadExit(const HangOnThreadExit &) = delete;
+    HangOnThreadExit &operator=(const HangOnThreadExit &) = delete;
+    void dismiss() noexcept { dismissed_ = true; }
 
 private:
-    bool came_back_ = false;
+    bool dismissed_ = false;
 };
 
-// Put around calls that run Python code and may throw C++ exceptions. If they unwind without one,
-// the thread rests.
-class RestUnlessThrown {
+// The same for calls that run Python code and may throw C++ exceptions. An exception leaves the
+// scope; an unwind without one is CPython's, and the thread hangs.
+class HangOnForcedUnwind {
 public:
-    RestUnlessThrown() noexcept = default;
-    ~RestUnlessThrown() {
-        // no exception unwinds the stack: CPython ends the thread
-        if (!came_back_ && std::uncaught_exceptions() == exceptions_)
-            rest_for_ever();
+    HangOnForcedUnwind() noexcept = default;
+    ~HangOnForcedUnwind() {
+        if (!dismissed_ && std::uncaught_exceptions() == exceptions_)
+            hang_thread();
     }
-    RestUnlessThrown(const RestUnlessThrown &) = delete;
-    RestUnlessThrown &operator=(const RestUnlessThrown &) = delete;
-    void came_back() noexcept { came_back_ = true; }
+    HangOnForcedUnwind(const HangOnForcedUnwind &) = delete;
+    HangOnForcedUnwind &operator=(const HangOnForcedUnwind &) = delete;
+    void dismiss() noexcept { dismissed_ = true; }
 
 private:
-    bool came_back_ = false;
+    bool dismissed_ = false;
     int exceptions_ = std::uncaught_exceptions();
 };
 
+// Older name, used in python/bind/exchange.
+struct RestUnlessThrown : HangOnForcedUnwind {
+    void came_back() noexcept { dismiss(); }
+};
+
+// Reacquires the GIL that PyEval_SaveThread() released.
 // Requires: this thread holds no mutex and does not hold the GIL.
-inline void take_gil_again(PyThreadState *state) {
+inline void reacquire_gil(PyThreadState *state) {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     ENTREPOT_ASSERT(!has_gil || !holds_gil());
-    RestAfterTheEnd rest;
+    HangOnThreadExit hang;
     PyEval_RestoreThread(state);
-    rest.came_back();
+    hang.dismiss();
 }
 
 class ReleaseGil {
@@ -173,7 +179,7 @@ public:
     ReleaseGil() noexcept : state_(PyEval_SaveThread()) {
         ENTREPOT_ASSERT(HeldMutexes::is_empty());
     }
-    ~ReleaseGil() noexcept(false) { take_gil_again(state_); }
+    ~ReleaseGil() noexcept(false) { reacquire_gil(state_); }
     ReleaseGil(const ReleaseGil &) = delete;
     ReleaseGil &operator=(const ReleaseGil &) = delete;
 
@@ -187,9 +193,9 @@ class AcquireGil {
 public:
     AcquireGil() {
         ENTREPOT_ASSERT(HeldMutexes::is_empty() || holds_gil());
-        RestAfterTheEnd rest;
+        HangOnThreadExit hang;
         state_ = PyGILState_Ensure();
-        rest.came_back();
+        hang.dismiss();
     }
     ~AcquireGil() { PyGILState_Release(state_); }
     AcquireGil(const AcquireGil &) = delete;

@@ -1,4 +1,4 @@
-#include "size.hpp"
+#include "size_arg.hpp"
 
 #include "errors.hpp"
 #include "foreign_error.hpp"

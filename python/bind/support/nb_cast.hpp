@@ -6,6 +6,11 @@
 
 namespace entrepot::python {
 
+// The Python type of T. Borrowed and immortal.
+//
+// Requires: T has been bound with nanobind.
+// Thread safety: thread-safe; threads that race store the same pointer.
+// GIL: required.
 template <class T> PyTypeObject *bound_type() {
     static std::atomic<PyTypeObject *> found{nullptr};
     PyTypeObject *type = found.load(std::memory_order_relaxed);
@@ -16,8 +21,12 @@ template <class T> PyTypeObject *bound_type() {
     return type;
 }
 
-// The C++ object inside; nullptr if the object is not a T or its __init__ has not run.
-template <class T> T *ours(PyObject *object) {
+// Like nanobind::try_cast, without its look-up of the type.
+//
+// Returns: the C++ object inside, which `object` owns; nullptr if `object` is not a T or its
+//          __init__ has not run.
+// GIL: required.
+template <class T> T *try_cast(PyObject *object) {
     PyTypeObject *const type = bound_type<T>();
     const bool is_one = Py_TYPE(object) == type || PyType_IsSubtype(Py_TYPE(object), type);
     return is_one && nanobind::inst_ready(object) ? nanobind::inst_ptr<T>(object) : nullptr;
