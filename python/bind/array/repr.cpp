@@ -2,10 +2,10 @@
 #include "methods.hpp"
 
 #include "../array_object/array_object.hpp"
-#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
+#include "../support/load_number.hpp"
 
 #include <entrepot/core/small_float.hpp>
 

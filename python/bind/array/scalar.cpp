@@ -3,11 +3,11 @@
 #include "../core/dtype.hpp"
 #include "../exchange/numpy_dtype.hpp"
 #include "../init.hpp"
-#include "../support/nb_cast.hpp"
-#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/foreign_error.hpp"
 #include "../support/interned.hpp"
+#include "../support/load_number.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/reference.hpp"
 
 #include <entrepot/core/error.hpp>

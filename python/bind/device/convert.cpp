@@ -1,10 +1,10 @@
 #include "convert.hpp"
 
 #include "../support/attribute.hpp"
-#include "../support/nb_cast.hpp"
 #include "../support/foreign_error.hpp"
 #include "../support/gil.hpp"
 #include "../support/interned.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/release.hpp"
 #include "dpctl.hpp"
 #include "event.hpp"

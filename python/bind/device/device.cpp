@@ -6,10 +6,10 @@
 #include "device.hpp"
 
 #include "../init.hpp"
-#include "../support/nb_cast.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
+#include "../support/nb_cast.hpp"
 #include "convert.hpp"
 #include "dpctl.hpp"
 #include "event.hpp"

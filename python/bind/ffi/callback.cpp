@@ -19,7 +19,7 @@ PyTypeObject *const function_pointer_type = reinterpret_cast<PyTypeObject *>(&po
 
 // The context of a closure. C may call the closure on any thread.
 struct Target {
-    const CallbackForm *form;
+    const CallbackType *callback;
     PyObject *callable;
 };
 
@@ -32,8 +32,8 @@ FunctionPointerObject &object_of(PyObject *self) noexcept {
     return *reinterpret_cast<FunctionPointerObject *>(self);
 }
 
-const CallbackForm &form_of_class(PyTypeObject *type) {
-    if (const CallbackForm *found = callback_of(reinterpret_cast<PyObject *>(type)))
+const CallbackType &callback_of_class(PyTypeObject *type) {
+    if (const CallbackType *found = callback_of(reinterpret_cast<PyObject *>(type)))
         return *found;
     throw Error(ErrorKind::type, type->tp_name,
                 " is the pointer to no function itself; its subclasses are");
@@ -42,12 +42,12 @@ const CallbackForm &form_of_class(PyTypeObject *type) {
 // ---------------------------------------------------------------- C calls Python
 
 Reference result_of(const Target &target, void **arguments) {
-    const auto count = static_cast<Py_ssize_t>(target.form->parameters.size());
+    const auto count = static_cast<Py_ssize_t>(target.callback->parameters.size());
     Reference values = checked(PyTuple_New(count));
     for (Py_ssize_t i = 0; i < count; ++i)
         PyTuple_SET_ITEM(
             values.get(), i,
-            load(*target.form->parameters[static_cast<std::size_t>(i)], arguments[i], nullptr)
+            load(*target.callback->parameters[static_cast<std::size_t>(i)], arguments[i], nullptr)
                 .release());
     return checked(PyObject_CallObject(target.callable, values.get()));
 }
@@ -55,11 +55,11 @@ Reference result_of(const Target &target, void **arguments) {
 // A returned address must stay valid after the call. The callable must ensure
 // that; it cannot be checked here.
 void store_result(const Target &target, PyObject *value, void *result) {
-    const FormObject &form = *target.form->result;
-    if (form.how == How::none)
+    const CTypeObject &ctype = *target.callback->result;
+    if (ctype.c_kind == CKind::none)
         return;
     Reference held;
-    store(form, value, result, {target.form->name.c_str(), "return"}, held);
+    store(ctype, value, result, {target.callback->name.c_str(), "return"}, held);
 }
 
 // The result was zeroed before. C gets zero if Python raised or has been finalized.
@@ -80,9 +80,9 @@ void enter(void *context, void *result, void **arguments) noexcept {
     }
 }
 
-void set_callable(PyObject *self, const CallbackForm &form, PyObject *callable) {
-    auto target = std::make_unique<Target>(Target{&form, callable});
-    auto closure = std::make_unique<ffi::Closure>(*form.signature, enter, target.get());
+void set_callable(PyObject *self, const CallbackType &callback, PyObject *callable) {
+    auto target = std::make_unique<Target>(Target{&callback, callable});
+    auto closure = std::make_unique<ffi::Closure>(*callback.signature, enter, target.get());
     FunctionPointerObject &object = object_of(self);
     object.pointer.address = closure->address();
     Py_INCREF(callable);
@@ -92,39 +92,40 @@ void set_callable(PyObject *self, const CallbackForm &form, PyObject *callable) 
 
 // ---------------------------------------------------------------- Python calls C
 
-constexpr std::size_t word = 16;  // size and alignment for any scalar
+constexpr std::size_t cell_size = 16;  // size and alignment for any scalar
 
 PyObject *call(PyObject *self, PyObject *args, PyObject *kwargs) {
     return guarded([&] {
-        const CallbackForm &form = form_of_class(Py_TYPE(self));
+        const CallbackType &callback = callback_of_class(Py_TYPE(self));
         void *const address = object_of(self).pointer.address;
-        const std::size_t count = form.parameters.size();
+        const std::size_t count = callback.parameters.size();
         if (!address)
-            throw Error(ErrorKind::value, form.name, " is NULL, and cannot be called");
+            throw Error(ErrorKind::value, callback.name, " is NULL, and cannot be called");
         if ((kwargs && PyDict_GET_SIZE(kwargs)) ||
             static_cast<std::size_t>(PyTuple_GET_SIZE(args)) != count)
-            throw Error(ErrorKind::type, form.name, "() takes ", count,
+            throw Error(ErrorKind::type, callback.name, "() takes ", count,
                         " arguments by position, not ", PyTuple_GET_SIZE(args),
                         kwargs && PyDict_GET_SIZE(kwargs) ? " and some by name" : "");
         std::size_t bytes = 0;
         std::vector<std::size_t> offsets;
-        for (const FormObject *parameter : form.parameters) {
+        for (const CTypeObject *parameter : callback.parameters) {
             offsets.push_back(bytes);
-            bytes += (std::max<std::size_t>(size_of(*parameter), 1) + word - 1) / word * word;
+            bytes += (std::max<std::size_t>(size_of(*parameter), 1) + cell_size - 1) / cell_size *
+                     cell_size;
         }
         std::vector<std::max_align_t> memory(bytes / sizeof(std::max_align_t) + 1);
         std::vector<void *> values(count);
         std::vector<Reference> held(count);
         for (std::size_t i = 0; i < count; ++i) {
             values[i] = reinterpret_cast<std::byte *>(memory.data()) + offsets[i];
-            store(*form.parameters[i], PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i)),
-                  values[i], {form.name.c_str(), form.names[i].c_str()}, held[i]);
+            store(*callback.parameters[i], PyTuple_GET_ITEM(args, static_cast<Py_ssize_t>(i)),
+                  values[i], {callback.name.c_str(), callback.names[i].c_str()}, held[i]);
         }
         std::vector<std::max_align_t> result(
-            form.signature->result_size() / sizeof(std::max_align_t) + 1);
+            callback.signature->result_size() / sizeof(std::max_align_t) + 1);
         const Reference alive = Reference::borrow(self);
-        without_gil([&] { form.signature->call(address, result.data(), values.data()); });
-        return load(*form.result, result.data(), nullptr).release();
+        without_gil([&] { callback.signature->call(address, result.data(), values.data()); });
+        return load(*callback.result, result.data(), nullptr).release();
     });
 }
 
@@ -139,12 +140,12 @@ PyObject *pointer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (!PyArg_UnpackTuple(args, type->tp_name, 1, 1, &given))
         return nullptr;
     return guarded([&] {
-        const CallbackForm &form = form_of_class(type);
+        const CallbackType &callback = callback_of_class(type);
         Reference made = checked(type->tp_alloc(type, 0));
         object_of(made.get()).pointer.length = -1;
         // not ctypes functions
         if (PyCallable_Check(given) && !is_adapter(given) && !PyObject_CheckBuffer(given))
-            set_callable(made.get(), form, given);
+            set_callable(made.get(), callback, given);
         else
             become_function(made.get(), given);
         return made.release();
@@ -199,31 +200,31 @@ constexpr const char *pointer_doc =
     "zero.\n\n"
     "Call the object to call the C function from Python.";
 
-// make_callback(name, result, parameters, dict): a parameter is (name, form).
+// make_callback(name, result, parameters, dict): a parameter is (name, ctype).
 PyObject *make_callback(PyObject *, PyObject *args) {
     PyObject *name = nullptr, *result = nullptr, *parameters = nullptr, *dict = nullptr;
     if (!PyArg_ParseTuple(args, "UOO!O!", &name, &result, &PyTuple_Type, &parameters, &PyDict_Type,
                           &dict))
         return nullptr;
     return guarded([&] {
-        auto made = std::make_unique<CallbackForm>();
+        auto made = std::make_unique<CallbackType>();
         made->name = PyUnicode_AsUTF8(name);
-        std::vector<Reference> kept;
+        std::vector<Reference> references;
         std::vector<ffi::Type> types;
-        const auto add = [&](PyObject *form) {
-            const FormObject &known = form_of(form);
-            kept.push_back(Reference::borrow(form));
+        const auto add = [&](PyObject *ctype) {
+            const CTypeObject &known = ctype_of(ctype);
+            references.push_back(Reference::borrow(ctype));
             return &known;
         };
         made->result = add(result);
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
             const char *parameter = nullptr;
-            PyObject *form = nullptr;
-            if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "sO", &parameter, &form))
+            PyObject *ctype = nullptr;
+            if (!PyArg_ParseTuple(PyTuple_GET_ITEM(parameters, i), "sO", &parameter, &ctype))
                 throw PythonError{};
             made->names.emplace_back(parameter);
-            made->parameters.push_back(add(form));
-            if (made->parameters.back()->how == How::array)
+            made->parameters.push_back(add(ctype));
+            if (made->parameters.back()->c_kind == CKind::array)
                 throw Error(ErrorKind::type, made->name, "() parameter '", parameter,
                             "': C passes no arrays; declare a Pointer");
             types.push_back(ffi_type_of(*made->parameters.back()));
@@ -231,8 +232,8 @@ PyObject *make_callback(PyObject *, PyObject *args) {
         made->signature.emplace(ffi_type_of(*made->result), types);
         Reference type = make_declared(pointer_base, made.get(), name, dict);
         (void)made.release();
-        for (Reference &form : kept)
-            (void)form.release();  // owned by the class
+        for (Reference &each : references)
+            (void)each.release();  // owned by the class
         return type.release();
     });
 }
@@ -245,10 +246,10 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-const CallbackForm *callback_of(PyObject *type) noexcept {
+const CallbackType *callback_of(PyObject *type) noexcept {
     auto *class_ = reinterpret_cast<PyTypeObject *>(type);
     return PyType_IsSubtype(class_, function_pointer_type)
-               ? static_cast<const CallbackForm *>(declared_of(class_))
+               ? static_cast<const CallbackType *>(declared_of(class_))
                : nullptr;
 }
 

@@ -4,7 +4,7 @@
 #include <Python.h>
 
 #include "../support/reference.hpp"
-#include "form.hpp"
+#include "ctype.hpp"
 
 #include <entrepot/ffi/signature.hpp>
 #include <entrepot/python/adapters.h>
@@ -16,19 +16,19 @@
 
 namespace entrepot::python {
 
-// The description of such a class. Never freed, because the classes are not.
+// Description of a class made from a C declaration. Never freed, because the classes are not.
 struct Declared {
     std::string name;
 };
 
 struct FieldObject {
-    PyObject_HEAD const FormObject *form;
+    PyObject_HEAD const CTypeObject *ctype;
     PyObject *name;
-    const char *text;  // UTF-8 of the name
-    const char *owner;
-    std::size_t offset;
+    const char *text;     // UTF-8 of the name
+    const char *owner;    // name of the record class; never freed
+    std::size_t offset;   // in bytes, from the record's start
     int first_bit, bits;  // bits is 0 unless the field is a bit-field
-    bool is_inside;       // inside an anonymous member: an attribute, but not counted as a field
+    bool in_anonymous;    // inside an anonymous member: an attribute, but not counted as a field
 };
 
 struct RecordLayout : Declared {
@@ -42,51 +42,67 @@ struct RecordLayout : Declared {
 struct RecordObject {
     entrepot_pointer pointer;
     PyObject *root;  // views only: the record that owns the memory
-    PyObject *kept;  // roots only: dict of the address of a field to the object that it points to
+    // Roots only: dict from the address of a field to the object that the field points to. Guarded
+    // by Exclusive of the root.
+    PyObject *referents;
 };
 
-struct CallbackForm : Declared {
-    std::vector<const FormObject *> parameters;
+struct CallbackType : Declared {
+    std::vector<const CTypeObject *> parameters;
     std::vector<std::string> names;
-    const FormObject *result = nullptr;
+    const CTypeObject *result = nullptr;
     std::optional<ffi::Signature> signature;
 };
 
-// The description of a class with this metaclass; nullptr for the base classes themselves.
+// Description of a class with this metaclass; nullptr for other classes and for the base classes.
 const Declared *declared_of(PyTypeObject *type) noexcept;
-const RecordLayout *layout_of(PyObject *type) noexcept;  // nullptr if it is not a record class
-const CallbackForm *callback_of(PyObject *type) noexcept;
+const RecordLayout *layout_of(PyObject *type) noexcept;    // nullptr if it is not a record class
+const CallbackType *callback_of(PyObject *type) noexcept;  // nullptr if it is not a callback class
+// Requires: `object` is an instance of a record class.
 inline RecordObject *record_of(PyObject *object) noexcept {
     return reinterpret_cast<RecordObject *>(object);
 }
 
-// A base class with this metaclass.
+// A base class with this metaclass. The layout is that of each class that derives from it.
 struct DeclaredBase {
     PyHeapTypeObject type;
     const Declared *declared;
 };
 bool init_declared(PyObject *module);
+// Finishes `base` as a subclass of `of`. Returns: false with a Python exception set.
 bool ready_declared_base(DeclaredBase &base, PyTypeObject *of);
 // A new class derived from `base`.
+//
+// Lifetime: `declared` outlives the class.
+// Throws: PythonError
 Reference make_declared(DeclaredBase &base, const Declared *declared, PyObject *name,
                         PyObject *dict);
 
 // ---------------------------------------------------------------- records
 
 bool is_record(PyObject *object) noexcept;
-// The object that was assigned to the record's field at `place`, if the field still has the
-// object's address. Otherwise empty: the target of the field is unknown.
-Reference kept_at(PyObject *record, const void *place, const void *address);
-// Throws ValueError if a field points to a freed DeviceArray, or to a list with an address in one.
+// The object that was assigned to the record's field at `place`.
+//
+// Requires: is_record(record)
+// Returns: empty if the field no longer has the object's address `address`, because C has written
+//          it: what it points to is unknown.
+Reference referent_at(PyObject *record, const void *place, const void *address);
+// Requires: is_record(record)
+// Throws: ValueError if a field points to a freed DeviceArray, or to a list with an address in one.
 void check_fields_not_freed(PyObject *record, const Subject &subject);
 // Bytes of host memory at the object's address; -1 if unknown.
 Py_ssize_t known_bytes(PyObject *object);
 // Same as extent_of() for `Argument::held`; also handles records.
 Py_ssize_t extent_of_held(PyObject *held);
-// A view that keeps `owner` alive, which is a record or another adapter. With nullptr, the memory
-// is not kept alive and its length is unknown.
+// A record of class `type` at the address.
+//
+// Ownership: holds a reference to `owner`, a record or another adapter. If it is nullptr, the
+// memory
+//            is borrowed and its length is unknown.
+// Throws: PythonError
 Reference record_view(PyTypeObject *type, void *address, PyObject *owner);
-// A new record with default values; fields without a default are zero.
+// New memory for `count` records. Fields have their defaults; those without a default are zero.
+// Throws: PythonError
 Reference new_record(PyTypeObject *type, std::size_t count = 1);
 bool init_record(PyObject *module);
 
@@ -99,7 +115,8 @@ bool init_handle(PyObject *module);
 // ---------------------------------------------------------------- pointers to functions
 
 bool init_callback(PyObject *module);
-// A wrapper of class `type` for a Python callable.
+// A function pointer of class `type` that calls a Python callable.
+// Throws: PythonError, DeviceError if the system provides no executable memory.
 Reference wrap_callable(PyTypeObject *type, PyObject *callable);
 
 }  // namespace entrepot::python

@@ -2,16 +2,16 @@
 // declaration and opens the library.
 #include "library.hpp"
 
+#include "ctype.hpp"
 #include "declared.hpp"
-#include "form.hpp"
 
 #include "../adapters/object.hpp"
 #include "../memory/owner.hpp"
-#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
 #include "../support/interned.hpp"
+#include "../support/load_number.hpp"
 
 #include <entrepot/core/error.hpp>
 
@@ -28,7 +28,7 @@
 namespace entrepot::python {
 namespace {
 
-enum class Passed : std::uint8_t {
+enum class PassMode : std::uint8_t {
     value,     // by value; includes addresses that C may read or write
     in,        // an address that C reads from
     out,       // an address that C writes to
@@ -38,37 +38,37 @@ enum class Passed : std::uint8_t {
     returned,  // C writes to memory of the call, and its value is returned
 };
 
-struct PassedRow {
+struct PassModeRow {
     const char *name;
-    Passed passed;
+    PassMode mode;
 };
-constexpr PassedRow passed_table[] = {{"value", Passed::value},      {"in", Passed::in},
-                                      {"out", Passed::out},          {"inout", Passed::inout},
-                                      {"freed", Passed::freed},      {"sync", Passed::sync},
-                                      {"returned", Passed::returned}};
+constexpr PassModeRow pass_mode_table[] = {
+    {"value", PassMode::value},      {"in", PassMode::in},       {"out", PassMode::out},
+    {"inout", PassMode::inout},      {"freed", PassMode::freed}, {"sync", PassMode::sync},
+    {"returned", PassMode::returned}};
 
 using adapters::Integer;
 
-constexpr std::size_t nothing = static_cast<std::size_t>(-1);
+constexpr std::size_t no_parameter = static_cast<std::size_t>(-1);
 
 struct Parameter {
     PyObject *name;
     const char *text;
-    Passed passed;
-    const FormObject *form;
+    PassMode mode;
+    const CTypeObject *ctype;
     // of a returned DeviceArray or CStr: the parameter with its size
-    std::size_t bytes_of = nothing;
+    std::size_t bytes_of = no_parameter;
     bool is_text = false;  // a CStr, whose memory the call allocates
     std::size_t cell;      // offset of its value in the frame
     std::size_t target;    // of a returned value: offset of the memory that C writes to
 };
 
-// A parameter with memory of the caller, whose size is checked before the call.
-struct Measured {
-    std::size_t index;         // of the parameter
-    std::size_t by = nothing;  // the parameter with the size that C expects
-    std::size_t unit = 1;      // bytes per unit of that size
-    bool is_counted = false;   // the size counts elements
+// A check before the call: the caller's memory for a parameter is as large as C expects.
+struct SizeCheck {
+    std::size_t index;                          // of the parameter with the memory
+    std::size_t size_parameter = no_parameter;  // the parameter with the size that C expects
+    std::size_t unit = 1;                       // bytes per unit of that size
+    bool counts_elements = false;               // the size counts elements
     // function that returns a reason to refuse the argument, or nullptr
     PyObject *refusal = nullptr;
 };
@@ -78,11 +78,11 @@ struct Plan {
     const char *name;
     void *address;
     std::vector<Parameter> parameters;
-    std::vector<std::size_t> taken;  // parameters that callers pass
-    std::vector<Measured> measured;
+    std::vector<std::size_t> inputs;  // parameters without PassMode::returned
+    std::vector<SizeCheck> size_checks;
     std::size_t returned_count = 0;
     bool is_freeing = false;
-    const FormObject *result;
+    const CTypeObject *result;
     std::size_t result_cell, frame_size;
     std::optional<ffi::Signature> signature;
     PyObject *success;  // the success status; nullptr if the library has no statuses
@@ -102,99 +102,99 @@ FunctionObject &function_of(PyObject *self) noexcept {
     return *reinterpret_cast<FunctionObject *>(self);
 }
 
-constexpr std::size_t most_parameters = 32;
+constexpr std::size_t max_parameters = 32;
 constexpr std::size_t inline_frame = 512;
-constexpr std::size_t word = 16;
+constexpr std::size_t cell_size = 16;
 
 std::size_t padded(std::size_t bytes) {
-    return (std::max<std::size_t>(bytes, 1) + word - 1) / word * word;
+    return (std::max<std::size_t>(bytes, 1) + cell_size - 1) / cell_size * cell_size;
 }
 
 // ---------------------------------------------------------------- plans
 
-Passed passed_named(const char *name) {
-    for (const PassedRow &row : passed_table)
+PassMode pass_mode_named(const char *name) {
+    for (const PassModeRow &row : pass_mode_table)
         if (std::strcmp(row.name, name) == 0)
-            return row.passed;
+            return row.mode;
     throw Error(ErrorKind::value, "nothing is passed '", name, "'");
 }
 
-const FormObject *kept_form(PyObject *form) {
-    (void)form_of(form);
-    return reinterpret_cast<const FormObject *>(Py_NewRef(form));
+const CTypeObject *retained_ctype(PyObject *ctype) {
+    (void)ctype_of(ctype);
+    return reinterpret_cast<const CTypeObject *>(Py_NewRef(ctype));
 }
 
 // Bytes of an element if the address is that of an array; 0 if the element type is unknown.
-std::size_t element_size_of(const FormObject &form) {
-    if (const RecordLayout *const layout = layout_of(form.type))
+std::size_t element_size_of(const CTypeObject &ctype) {
+    if (const RecordLayout *const layout = layout_of(ctype.type))
         return layout->size;
     return static_cast<std::size_t>(
-        size_of_element(row_of(reinterpret_cast<PyTypeObject *>(form.type))));
+        size_of_element(row_of(reinterpret_cast<PyTypeObject *>(ctype.type))));
 }
 
-// Registers a parameter whose memory the caller passes, or may pass instead of the returned text.
-void add_measured(Plan &plan, const Parameter &parameter, Py_ssize_t by, Py_ssize_t unit,
-                  PyObject *refusal) {
-    Measured measured{plan.parameters.size()};
-    if (by >= 0 && (parameter.passed != Passed::returned || parameter.is_text)) {
-        measured.by = static_cast<std::size_t>(by);
-        measured.is_counted = unit == 0;
-        measured.unit =
-            unit == 0 ? element_size_of(*parameter.form) : static_cast<std::size_t>(unit);
-        if (measured.unit == 0)
+// Adds the check of a parameter whose memory the caller passes, or may pass instead of the returned
+// text.
+void add_size_check(Plan &plan, const Parameter &parameter, Py_ssize_t by, Py_ssize_t unit,
+                    PyObject *refusal) {
+    SizeCheck check{plan.parameters.size()};
+    if (by >= 0 && (parameter.mode != PassMode::returned || parameter.is_text)) {
+        check.size_parameter = static_cast<std::size_t>(by);
+        check.counts_elements = unit == 0;
+        check.unit = unit == 0 ? element_size_of(*parameter.ctype) : static_cast<std::size_t>(unit);
+        if (check.unit == 0)
             throw Error(
                 ErrorKind::type, plan.name, "(), ", parameter.text,
                 ": the size of its elements is unknown; count those of a list or of records, as "
                 "In[ListOfInt](count=\"n\"), else bytes, as In[Pointer](bytes=\"4 * n\")");
     }
-    measured.refusal = refusal == Py_None ? nullptr : Py_NewRef(refusal);
-    if (measured.by != nothing || measured.refusal)
-        plan.measured.push_back(measured);
+    check.refusal = refusal == Py_None ? nullptr : Py_NewRef(refusal);
+    if (check.size_parameter != no_parameter || check.refusal)
+        plan.size_checks.push_back(check);
 }
 
 // Format of the tuple:
-// - name, passed, form;
+// - name, mode, ctype;
 // - index of the size parameter, or -1;
-// - bytes per unit of that size, or 0 for elements of the form;
+// - bytes per unit of that size, or 0 for elements of the ctype;
 // - refusal function, or None.
 void add_parameter(Plan &plan, PyObject *tuple) {
-    PyObject *name = nullptr, *form = nullptr, *refusal = nullptr;
-    const char *passed = nullptr;
+    PyObject *name = nullptr, *ctype = nullptr, *refusal = nullptr;
+    const char *mode = nullptr;
     Py_ssize_t by = -1, unit = 1;
-    if (!PyArg_ParseTuple(tuple, "UsOnnO", &name, &passed, &form, &by, &unit, &refusal))
+    if (!PyArg_ParseTuple(tuple, "UsOnnO", &name, &mode, &ctype, &by, &unit, &refusal))
         throw PythonError{};
     Parameter parameter{};
     parameter.name = Py_NewRef(name);
     PyUnicode_InternInPlace(&parameter.name);
     parameter.text = PyUnicode_AsUTF8(parameter.name);
-    parameter.passed = passed_named(passed);
-    parameter.form = kept_form(form);
-    if (parameter.form->how == How::array && parameter.passed != Passed::returned)
+    parameter.mode = pass_mode_named(mode);
+    parameter.ctype = retained_ctype(ctype);
+    if (parameter.ctype->c_kind == CKind::array && parameter.mode != PassMode::returned)
         throw Error(ErrorKind::type, parameter.text,
                     ": C passes no arrays, but the address of the first element: declare a "
                     "pointer, as In[ListOfInt] or In[CStr]");
     parameter.bytes_of =
-        parameter.passed == Passed::returned ? static_cast<std::size_t>(by) : nothing;
-    if (parameter.bytes_of != nothing && unit != 1)
+        parameter.mode == PassMode::returned ? static_cast<std::size_t>(by) : no_parameter;
+    if (parameter.bytes_of != no_parameter && unit != 1)
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
                     ": a returned value takes bytes=\"n\", without a factor or count=");
-    if (parameter.form->how != How::address && (by >= 0 || refusal != Py_None))
+    if (parameter.ctype->c_kind != CKind::address && (by >= 0 || refusal != Py_None))
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
                     ": is not an address, and bytes=, count= and refusal= are for addresses, such "
                     "as In[ListOfInt]");
-    if (parameter.passed == Passed::returned && refusal != Py_None)
+    if (parameter.mode == PassMode::returned && refusal != Py_None)
         throw Error(ErrorKind::type, plan.name, "(), ", parameter.text,
                     ": refusal= checks an argument of the caller, and this is returned; declare "
                     "In[…], Out[…] or InOut[…]");
-    parameter.is_text = parameter.bytes_of != nothing &&
-                        parameter.form->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
-    add_measured(plan, parameter, by, unit, refusal);
+    parameter.is_text = parameter.bytes_of != no_parameter &&
+                        parameter.ctype->type == reinterpret_cast<PyObject *>(adapter_type("CStr"));
+    add_size_check(plan, parameter, by, unit, refusal);
     plan.parameters.push_back(parameter);
 }
 
 // If the function returns a value, it must be known which value means that the memory was freed.
 void check_freeing(const Plan &plan) {
-    if (plan.is_freeing && plan.result->how != How::none && !(plan.success && plan.has_status))
+    if (plan.is_freeing && plan.result->c_kind != CKind::none && !(plan.success && plan.has_status))
         throw Error(ErrorKind::type, plan.name,
                     "(): it is unknown which returned value means that the memory of a Freed[…] is "
                     "freed; let it return an "
@@ -202,14 +202,14 @@ void check_freeing(const Plan &plan) {
 }
 
 // The size must be a number that is available before the call.
-void check_measure(const Plan &plan, std::size_t index, std::size_t by) {
+void check_size_parameter(const Plan &plan, std::size_t index, std::size_t by) {
     const Parameter &measure = plan.parameters[by];
-    const FormObject &form = *measure.form;
-    const bool is_address = form.how == How::address &&
-                            plan.parameters[index].bytes_of == nothing &&
-                            row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
-    const bool is_number = form.how == How::number && !ffi::is_floating(form.kind);
-    if (measure.passed == Passed::returned || !(is_number || is_address))
+    const CTypeObject &ctype = *measure.ctype;
+    const bool is_address = ctype.c_kind == CKind::address &&
+                            plan.parameters[index].bytes_of == no_parameter &&
+                            row_of(reinterpret_cast<PyTypeObject *>(ctype.type)).element;
+    const bool is_number = ctype.c_kind == CKind::number && !ffi::is_floating(ctype.kind);
+    if (measure.mode == PassMode::returned || !(is_number || is_address))
         throw Error(ErrorKind::type, plan.name, "(), ", plan.parameters[index].text, ": '",
                     measure.text,
                     "' is not a length; use an integer argument, or the address of an integer, as "
@@ -217,8 +217,8 @@ void check_measure(const Plan &plan, std::size_t index, std::size_t by) {
 }
 
 ffi::Type type_of(const Parameter &parameter) {
-    return parameter.passed == Passed::returned ? ffi::Type(ffi::Kind::pointer)
-                                                : ffi_type_of(*parameter.form);
+    return parameter.mode == PassMode::returned ? ffi::Type(ffi::Kind::pointer)
+                                                : ffi_type_of(*parameter.ctype);
 }
 
 void lay_out(Plan &plan) {
@@ -226,12 +226,13 @@ void lay_out(Plan &plan) {
     const auto place = [&](std::size_t bytes) { return std::exchange(size, size + padded(bytes)); };
     plan.result_cell = place(std::max<std::size_t>(plan.signature->result_size(), 8));
     for (Parameter &parameter : plan.parameters) {
-        const bool is_returned = parameter.passed == Passed::returned;
+        const bool is_returned = parameter.mode == PassMode::returned;
         parameter.cell = place(is_returned ? sizeof(void *)
-                                           : std::max<std::size_t>(size_of(*parameter.form), 8));
+                                           : std::max<std::size_t>(size_of(*parameter.ctype), 8));
         // A record that is returned allocates its own memory.
-        parameter.target =
-            is_returned && parameter.form->how != How::record ? place(size_of(*parameter.form)) : 0;
+        parameter.target = is_returned && parameter.ctype->c_kind != CKind::record
+                               ? place(size_of(*parameter.ctype))
+                               : 0;
     }
     plan.frame_size = size;
 }
@@ -254,26 +255,26 @@ std::unique_ptr<Plan> new_plan(FunctionObject &function) {
     plan->address = PyLong_AsVoidPtr(address);
     if (PyErr_Occurred())
         throw PythonError{};
-    if (PyTuple_GET_SIZE(parameters) > static_cast<Py_ssize_t>(most_parameters))
-        throw Error(ErrorKind::value, plan->name, "(): has more than ", most_parameters,
+    if (PyTuple_GET_SIZE(parameters) > static_cast<Py_ssize_t>(max_parameters))
+        throw Error(ErrorKind::value, plan->name, "(): has more than ", max_parameters,
                     " parameters");
     std::vector<ffi::Type> types;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(parameters); ++i) {
         add_parameter(*plan, PyTuple_GET_ITEM(parameters, i));
         types.push_back(type_of(plan->parameters.back()));
-        if (plan->parameters.back().passed == Passed::returned)
+        if (plan->parameters.back().mode == PassMode::returned)
             ++plan->returned_count;
         else
-            plan->taken.push_back(static_cast<std::size_t>(i));
-        plan->is_freeing |= plan->parameters.back().passed == Passed::freed;
+            plan->inputs.push_back(static_cast<std::size_t>(i));
+        plan->is_freeing |= plan->parameters.back().mode == PassMode::freed;
     }
     for (std::size_t i = 0; i < plan->parameters.size(); ++i)
-        if (plan->parameters[i].bytes_of != nothing)
-            check_measure(*plan, i, plan->parameters[i].bytes_of);
-    for (const Measured &measured : plan->measured)
-        if (measured.by != nothing)
-            check_measure(*plan, measured.index, measured.by);
-    plan->result = kept_form(result);
+        if (plan->parameters[i].bytes_of != no_parameter)
+            check_size_parameter(*plan, i, plan->parameters[i].bytes_of);
+    for (const SizeCheck &check : plan->size_checks)
+        if (check.size_parameter != no_parameter)
+            check_size_parameter(*plan, check.index, check.size_parameter);
+    plan->result = retained_ctype(result);
     plan->signature.emplace(ffi_type_of(*plan->result), types);
     plan->success = success == Py_None ? nullptr : Py_NewRef(success);
     plan->has_status = has_status != 0;
@@ -303,26 +304,25 @@ Integer integer_at(ffi::Kind kind, const std::byte *from) {
 }
 
 // `bytes` is the size of the argument's memory; -1 if the argument is NULL.
-[[noreturn, gnu::noinline]] void refuse_length(const Plan &plan, const Measured &measured,
+[[noreturn, gnu::noinline]] void refuse_length(const Plan &plan, const SizeCheck &check,
                                                const Integer &count, Py_ssize_t bytes) {
-    const char *const name = plan.parameters[measured.index].text, *const measure =
-                                                                       plan.parameters[measured.by]
-                                                                           .text;
+    const char *const name = plan.parameters[check.index].text;
+    const char *const measure = plan.parameters[check.size_parameter].text;
     const std::string said = (count.is_negative ? "-" : "") +
                              std::to_string(count.is_negative ? 0 - count.bits : count.bits);
     if (count.is_negative)
         throw Error(ErrorKind::value, Subject{plan.name, measure}, ": ", said, " is no number of ",
-                    measured.is_counted ? "elements" : "bytes", " for '", name, "'");
+                    check.counts_elements ? "elements" : "bytes", " for '", name, "'");
     const Subject subject{plan.name, name};
     if (bytes < 0)
         throw Error(ErrorKind::value, subject, ": is NULL, and '", measure, "' says ", said,
                     "; pass as many, or 0 for ", measure);
-    const auto there = static_cast<std::size_t>(bytes) / (measured.is_counted ? measured.unit : 1);
-    const std::string each = measured.is_counted || measured.unit == 1
+    const auto there = static_cast<std::size_t>(bytes) / (check.counts_elements ? check.unit : 1);
+    const std::string each = check.counts_elements || check.unit == 1
                                  ? ""
-                                 : " of " + std::to_string(measured.unit) + " bytes";
+                                 : " of " + std::to_string(check.unit) + " bytes";
     throw Error(ErrorKind::value, subject, ": has ", there,
-                measured.is_counted ? " element" : " byte", there == 1 ? "" : "s", ", and '",
+                check.counts_elements ? " element" : " byte", there == 1 ? "" : "s", ", and '",
                 measure, "' says ", said, each, "; pass as many, or a smaller ", measure);
 }
 
@@ -351,42 +351,42 @@ public:
         const Parameter &parameter = plan_.parameters[index];
         Reference held;
         const Subject subject{plan_.name, parameter.text};
-        if (parameter.passed == Passed::returned)
-            set_given(parameter, value, values_[index], subject, held);
-        else if (parameter.passed == Passed::sync && PyCallable_Check(value) && !is_adapter(value))
-            set_called(parameter, value, values_[index], held);
+        if (parameter.mode == PassMode::returned)
+            set_output(parameter, value, values_[index], subject, held);
+        else if (parameter.mode == PassMode::sync && PyCallable_Check(value) && !is_adapter(value))
+            set_callback(parameter, value, values_[index], held);
         else
-            store(*parameter.form, value, values_[index], subject, held, use_of(parameter));
+            store(*parameter.ctype, value, values_[index], subject, held, use_of(parameter));
         held_[index] = held.release();
     }
 
     // Prepares the memory that C writes a returned value to.
-    void prepare(std::size_t index) {
+    void allocate_output(std::size_t index) {
         const Parameter &parameter = plan_.parameters[index];
         void *target = memory_ + parameter.target;
         if (parameter.is_text) {
             held_[index] = new_text(parameter).release();
             target = pointer_of(held_[index])->address;
-        } else if (parameter.form->how == How::record) {
+        } else if (parameter.ctype->c_kind == CKind::record) {
             held_[index] =
-                new_record(reinterpret_cast<PyTypeObject *>(parameter.form->type)).release();
+                new_record(reinterpret_cast<PyTypeObject *>(parameter.ctype->type)).release();
             target = pointer_of(held_[index])->address;
         } else {
-            std::memset(target, 0, size_of(*parameter.form));
+            std::memset(target, 0, size_of(*parameter.ctype));
         }
         std::memcpy(values_[index], &target, sizeof target);
     }
 
     // Checks that the arguments' memory is as large as the size parameters say.
-    void check_measured() const {
-        if (!plan_.measured.empty())
-            check_all_measured();
+    void check_sizes() const {
+        if (!plan_.size_checks.empty())
+            check_all_sizes();
     }
 
     // Marks the objects whose memory C has freed.
-    void tell_freed() const {
+    void mark_freed_arguments() const {
         for (std::size_t i = 0; i < plan_.parameters.size(); ++i)
-            if (plan_.parameters[i].passed == Passed::freed && held_[i])
+            if (plan_.parameters[i].mode == PassMode::freed && held_[i])
                 mark_freed(held_[i]);
     }
 
@@ -402,11 +402,11 @@ public:
 
     Reference returned(std::size_t index) {
         const Parameter &parameter = plan_.parameters[index];
-        if (parameter.form->how == How::record || parameter.is_text)
+        if (parameter.ctype->c_kind == CKind::record || parameter.is_text)
             return Reference(std::exchange(held_[index], nullptr));
         const std::byte *const target = memory_ + parameter.target;
-        if (parameter.bytes_of == nothing)
-            return load(*parameter.form, target, nullptr);
+        if (parameter.bytes_of == no_parameter)
+            return load(*parameter.ctype, target, nullptr);
         void *address = nullptr;
         std::memcpy(&address, target, sizeof address);
         return address ? device_array(address, count_at(parameter.bytes_of)->bits)
@@ -417,87 +417,88 @@ private:
     // A CStr with as many zeros as the caller allows C to write.
     Reference new_text(const Parameter &parameter) const {
         const Reference bytes =
-            load(*plan_.parameters[parameter.bytes_of].form, values_[parameter.bytes_of], nullptr);
+            load(*plan_.parameters[parameter.bytes_of].ctype, values_[parameter.bytes_of], nullptr);
         const Reference zeros = checked(
             PyObject_CallOneArg(reinterpret_cast<PyObject *>(&PyByteArray_Type), bytes.get()));
-        return checked(PyObject_CallOneArg(parameter.form->type, zeros.get()));
+        return checked(PyObject_CallOneArg(parameter.ctype->type, zeros.get()));
     }
 
     // The value of a size parameter, or the host integer that it points to; empty if that is
     // unknown. Not inlined, to keep calls without size parameters small.
     [[gnu::noinline]] std::optional<Integer> count_at(std::size_t index) const {
-        const FormObject &form = *plan_.parameters[index].form;
-        if (form.how != How::address)
-            return integer_at(form.kind, static_cast<const std::byte *>(values_[index]));
+        const CTypeObject &ctype = *plan_.parameters[index].ctype;
+        if (ctype.c_kind != CKind::address)
+            return integer_at(ctype.kind, static_cast<const std::byte *>(values_[index]));
         const adapters::ElementType *const element =
-            row_of(reinterpret_cast<PyTypeObject *>(form.type)).element;
+            row_of(reinterpret_cast<PyTypeObject *>(ctype.type)).element;
         PyObject *const held = held_[index];
         if (!element || !held || bytes_of(held) < element->size)
             return std::nullopt;
         return element->load(pointer_of(held)->address);
     }
 
-    [[gnu::noinline]] void check_all_measured() const {
-        for (const Measured &measured : plan_.measured) {
-            const std::optional<Integer> count =
-                measured.by == nothing ? std::nullopt : count_at(measured.by);
+    [[gnu::noinline]] void check_all_sizes() const {
+        for (const SizeCheck &check : plan_.size_checks) {
+            const std::optional<Integer> count = check.size_parameter == no_parameter
+                                                     ? std::nullopt
+                                                     : count_at(check.size_parameter);
             if (count)
-                check_length(measured, *count);
-            if (measured.refusal)
-                ask_for_refusal(measured, count);
+                check_length(check, *count);
+            if (check.refusal)
+                call_refusal(check, count);
         }
     }
 
     // NULL is an array of 0 elements. For an output it may mean that the value is not wanted.
-    void check_length(const Measured &measured, const Integer &count) const {
+    void check_length(const SizeCheck &check, const Integer &count) const {
         if (count.is_negative)
-            refuse_length(plan_, measured, count, 0);
+            refuse_length(plan_, check, count, 0);
         const void *address = nullptr;
-        std::memcpy(&address, values_[measured.index], sizeof address);
+        std::memcpy(&address, values_[check.index], sizeof address);
         if (!address) {
-            if (count.bits && measured.is_counted &&
-                plan_.parameters[measured.index].passed == Passed::in)
-                refuse_length(plan_, measured, count, -1);
+            if (count.bits && check.counts_elements &&
+                plan_.parameters[check.index].mode == PassMode::in)
+                refuse_length(plan_, check, count, -1);
             return;
         }
-        PyObject *const held = held_[measured.index];
+        PyObject *const held = held_[check.index];
         if (!held)
             return;
         std::size_t asked = 0;
-        if (__builtin_mul_overflow(count.bits, measured.unit, &asked))
+        if (__builtin_mul_overflow(count.bits, check.unit, &asked))
             asked = std::numeric_limits<std::size_t>::max();
         const Py_ssize_t plain = Py_IS_TYPE(held, pointer_type) ? pointer_of(held)->length : -1;
         if (plain >= 0 && static_cast<std::size_t>(plain) >= asked) [[likely]]
             return;
         const Py_ssize_t bytes = extent_of_held(held);
         if (bytes >= 0 && static_cast<std::size_t>(bytes) < asked)
-            refuse_length(plan_, measured, count, bytes);
+            refuse_length(plan_, check, count, bytes);
     }
 
     // Number of elements that the size stands for; -1 if an adapter cannot have as many.
-    static Py_ssize_t length_of(const FormObject &form, const Measured &measured,
+    static Py_ssize_t length_of(const CTypeObject &ctype, const SizeCheck &check,
                                 const Integer &count) {
         Py_ssize_t bytes = 0;
-        if (__builtin_mul_overflow(count.bits, measured.unit, &bytes))
+        if (__builtin_mul_overflow(count.bits, check.unit, &bytes))
             return -1;
-        return bytes / static_cast<Py_ssize_t>(std::max<std::size_t>(element_size_of(form), 1));
+        return bytes / static_cast<Py_ssize_t>(std::max<std::size_t>(element_size_of(ctype), 1));
     }
 
     // Refuses arguments that would make the library abort the process. The refusal function gets
     // the value as C will see it, not the caller's object.
-    void ask_for_refusal(const Measured &measured, const std::optional<Integer> &count) const {
-        const Parameter &parameter = plan_.parameters[measured.index];
+    void call_refusal(const SizeCheck &check, const std::optional<Integer> &count) const {
+        const Parameter &parameter = plan_.parameters[check.index];
         Target target;
-        std::memcpy(&target.address, values_[measured.index], sizeof target.address);
+        std::memcpy(&target.address, values_[check.index], sizeof target.address);
         Reference found = Reference::borrow(Py_None);
         if (target.address) {
-            PyObject *const held = held_[measured.index];
+            PyObject *const held = held_[check.index];
             target.owner = held ? keep(held) : Owner();
-            found = blank(reinterpret_cast<PyTypeObject *>(parameter.form->type));
+            found = blank(reinterpret_cast<PyTypeObject *>(parameter.ctype->type));
             python::set(found.get(), std::move(target),
-                        count ? length_of(*parameter.form, measured, *count) : -1);
+                        count ? length_of(*parameter.ctype, check, *count) : -1);
         }
-        const Reference why = checked(PyObject_CallOneArg(measured.refusal, found.get()));
+        const Reference why = checked(PyObject_CallOneArg(check.refusal, found.get()));
         if (why.get() == Py_None)
             return;
         const char *const text = PyUnicode_AsUTF8(why.get());
@@ -507,44 +508,44 @@ private:
     }
 
     static Use use_of(const Parameter &parameter) {
-        if (parameter.passed == Passed::freed)
+        if (parameter.mode == PassMode::freed)
             return Use::free;
-        return parameter.passed == Passed::out || parameter.passed == Passed::inout ? Use::write
+        return parameter.mode == PassMode::out || parameter.mode == PassMode::inout ? Use::write
                                                                                     : Use::read;
     }
 
     // An output parameter whose memory the caller passes.
-    static void set_given(const Parameter &parameter, PyObject *value, void *cell,
-                          const Subject &subject, Reference &held) {
+    static void set_output(const Parameter &parameter, PyObject *value, void *cell,
+                           const Subject &subject, Reference &held) {
         check_no_handle(value, subject);
         if (!parameter.is_text)
-            check_room(value, size_of(*parameter.form), subject);
+            check_room(value, size_of(*parameter.ctype), subject);
         Argument taken =
             argument(value, adapter_type("Pointer"), Use::write, subject.owner, subject.name);
         std::memcpy(cell, &taken.address, sizeof taken.address);
         held = std::move(taken.held);
     }
 
-    static void set_called(const Parameter &parameter, PyObject *callable, void *cell,
-                           Reference &held) {
-        held = wrap_callable(reinterpret_cast<PyTypeObject *>(parameter.form->type), callable);
+    static void set_callback(const Parameter &parameter, PyObject *callable, void *cell,
+                             Reference &held) {
+        held = wrap_callable(reinterpret_cast<PyTypeObject *>(parameter.ctype->type), callable);
         std::memcpy(cell, &pointer_of(held.get())->address, sizeof(void *));
     }
 
     const Plan &plan_;
     std::byte *memory_;
-    void *values_[most_parameters];
-    PyObject *held_[most_parameters];
+    void *values_[max_parameters];
+    PyObject *held_[max_parameters];
     std::vector<std::max_align_t> large_;
     alignas(16) std::byte inline_[inline_frame];
 };
 
 [[noreturn, gnu::noinline]] void refuse_count(const Plan &plan, std::size_t count) {
     std::string names;
-    for (const std::size_t index : plan.taken)
+    for (const std::size_t index : plan.inputs)
         names += std::string(names.empty() ? "" : ", ") + plan.parameters[index].text;
-    throw Error(ErrorKind::type, plan.name, "() takes ", plan.taken.size(), " argument",
-                plan.taken.size() == 1 ? "" : "s", names.empty() ? "" : " (", names,
+    throw Error(ErrorKind::type, plan.name, "() takes ", plan.inputs.size(), " argument",
+                plan.inputs.size() == 1 ? "" : "s", names.empty() ? "" : " (", names,
                 names.empty() ? "" : ")", " but ", count, " were given",
                 plan.returned_count ? "; or, with the out-parameters, all that C takes" : "");
 }
@@ -566,20 +567,21 @@ std::size_t index_named(const Plan &plan, PyObject *name) {
                 "'; it takes ", names);
 }
 
-using Given = std::array<PyObject *, most_parameters>;  // by parameter; nullptr if not given
+using ArgumentValues =
+    std::array<PyObject *, max_parameters>;  // by parameter; nullptr if not given
 
 // Positional arguments are the parameters that callers pass, or all parameters of the C function.
 // Any parameter can be given by name.
-void sort(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *kwnames,
-          Given &given) {
+void assign_arguments(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *kwnames,
+                      ArgumentValues &given) {
     const std::size_t total = plan.parameters.size(),
                       named = kwnames ? static_cast<std::size_t>(PyTuple_GET_SIZE(kwnames)) : 0;
     std::fill_n(given.begin(), total, nullptr);
     const bool is_all = count == total;
-    if (count > plan.taken.size() && !is_all)
+    if (count > plan.inputs.size() && !is_all)
         refuse_count(plan, count);
     for (std::size_t i = 0; i < count; ++i)
-        given[is_all ? i : plan.taken[i]] = args[i];
+        given[is_all ? i : plan.inputs[i]] = args[i];
     for (std::size_t i = 0; i < named; ++i) {
         const std::size_t index =
             index_named(plan, PyTuple_GET_ITEM(kwnames, static_cast<Py_ssize_t>(i)));
@@ -588,7 +590,7 @@ void sort(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *
                         "' by position and by name");
         given[index] = args[count + i];
     }
-    for (const std::size_t index : plan.taken)
+    for (const std::size_t index : plan.inputs)
         if (!given[index])
             throw Error(ErrorKind::type, plan.name, "() is missing its argument '",
                         plan.parameters[index].text, "'");
@@ -596,15 +598,15 @@ void sort(const Plan &plan, PyObject *const *args, std::size_t count, PyObject *
 
 // Order: the status, the result if it is not a status, the values that C wrote. Libraries without
 // statuses return a single value alone.
-PyObject *results(const Plan &plan, Frame &frame, const Given *given) {
-    const bool has_result = plan.result->how != How::none;
+PyObject *results(const Plan &plan, Frame &frame, const ArgumentValues *given) {
+    const bool has_result = plan.result->c_kind != CKind::none;
     const bool has_own = has_result && !(plan.success && plan.has_status);
     std::size_t written = 0;
     if (plan.returned_count)
         for (std::size_t i = 0; i < plan.parameters.size(); ++i)
-            written += plan.parameters[i].passed == Passed::returned && !(given && (*given)[i]);
+            written += plan.parameters[i].mode == PassMode::returned && !(given && (*given)[i]);
     if (plan.is_freeing && !plan.success)
-        frame.tell_freed();
+        frame.mark_freed_arguments();
     if (!plan.success && written == 0)
         return frame.result().release();
     Reference tuple = checked(
@@ -613,45 +615,45 @@ PyObject *results(const Plan &plan, Frame &frame, const Given *given) {
     if (plan.success) {
         Reference status = plan.has_status ? frame.result() : Reference::borrow(plan.success);
         if (plan.is_freeing && status.get() == plan.success)
-            frame.tell_freed();
+            frame.mark_freed_arguments();
         PyTuple_SET_ITEM(tuple.get(), at++, status.release());
     }
     if (has_own)
         PyTuple_SET_ITEM(tuple.get(), at++, frame.result().release());
     if (written)
         for (std::size_t i = 0; i < plan.parameters.size(); ++i)
-            if (plan.parameters[i].passed == Passed::returned && !(given && (*given)[i]))
+            if (plan.parameters[i].mode == PassMode::returned && !(given && (*given)[i]))
                 PyTuple_SET_ITEM(tuple.get(), at++, frame.returned(i).release());
     return tuple.release();
 }
 
-PyObject *call_simply(const Plan &plan, PyObject *const *args) {
+PyObject *call_positional(const Plan &plan, PyObject *const *args) {
     Frame frame(plan);
-    for (std::size_t next = 0; next < plan.taken.size(); ++next)
-        frame.set(plan.taken[next], args[next]);
+    for (std::size_t next = 0; next < plan.inputs.size(); ++next)
+        frame.set(plan.inputs[next], args[next]);
     // After the other parameters, because they may contain the sizes.
     for (std::size_t i = 0, left = plan.returned_count; left; ++i)
-        if (plan.parameters[i].passed == Passed::returned) {
-            frame.prepare(i);
+        if (plan.parameters[i].mode == PassMode::returned) {
+            frame.allocate_output(i);
             --left;
         }
-    frame.check_measured();
+    frame.check_sizes();
     frame.call();
     return results(plan, frame, nullptr);
 }
 
-PyObject *call_with_names(const Plan &plan, PyObject *const *args, std::size_t count,
-                          PyObject *kwnames) {
-    Given given;
-    sort(plan, args, count, kwnames, given);
+PyObject *call_with_keywords(const Plan &plan, PyObject *const *args, std::size_t count,
+                             PyObject *kwnames) {
+    ArgumentValues given;
+    assign_arguments(plan, args, count, kwnames, given);
     Frame frame(plan);
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
         if (given[i])
             frame.set(i, given[i]);
     for (std::size_t i = 0; i < plan.parameters.size(); ++i)
         if (!given[i])
-            frame.prepare(i);
-    frame.check_measured();
+            frame.allocate_output(i);
+    frame.check_sizes();
     frame.call();
     return results(plan, frame, &given);
 }
@@ -660,9 +662,9 @@ PyObject *call(PyObject *self, PyObject *const *args, std::size_t nargsf, PyObje
     return guarded([&] {
         const Plan &plan = plan_of(function_of(self));
         const auto count = static_cast<std::size_t>(PyVectorcall_NARGS(nargsf));
-        if (!kwnames && count == plan.taken.size()) [[likely]]
-            return call_simply(plan, args);
-        return call_with_names(plan, args, count, kwnames);
+        if (!kwnames && count == plan.inputs.size()) [[likely]]
+            return call_positional(plan, args);
+        return call_with_keywords(plan, args, count, kwnames);
     });
 }
 

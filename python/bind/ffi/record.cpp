@@ -2,10 +2,10 @@
 #include "declared.hpp"
 
 #include "../adapters/object.hpp"
-#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
+#include "../support/load_number.hpp"
 
 #include <entrepot/core/closest.hpp>
 #include <entrepot/core/error.hpp>
@@ -40,13 +40,13 @@ std::byte *place_of(const FieldObject &field, PyObject *self) {
 }
 
 std::uint64_t load_unit(const FieldObject &field, const std::byte *place) {
-    return load_unsigned(place, 8 * static_cast<int>(ffi::size_of(field.form->kind)));
+    return load_unsigned(place, 8 * static_cast<int>(ffi::size_of(field.ctype->kind)));
 }
 
 Reference load_bits(const FieldObject &field, const std::byte *place) {
     const std::uint64_t mask = ~std::uint64_t{0} >> (64 - field.bits);
     std::uint64_t value = load_unit(field, place) >> field.first_bit & mask;
-    const ffi::Kind kind = field.form->kind;
+    const ffi::Kind kind = field.ctype->kind;
     const bool is_signed = kind == ffi::Kind::int8 || kind == ffi::Kind::int16 ||
                            kind == ffi::Kind::int32 || kind == ffi::Kind::int64;
     if (is_signed && value >> (field.bits - 1) & 1)
@@ -57,7 +57,7 @@ Reference load_bits(const FieldObject &field, const std::byte *place) {
 void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     Reference held;
     std::uint64_t given = 0;
-    store(*field.form, value, &given, {field.owner, field.text, true}, held);
+    store(*field.ctype, value, &given, {field.owner, field.text, true}, held);
     const std::uint64_t mask = ~std::uint64_t{0} >> (64 - field.bits);
     const std::uint64_t unit = load_unit(field, place);
     const std::uint64_t changed = (unit & ~(mask << field.first_bit)) | (given & mask)
@@ -66,7 +66,7 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     std::memcpy(written, &changed, sizeof changed);
     // A number that is too wide reads back as a different one.
     std::byte copy[sizeof changed] = {};
-    std::memcpy(copy, written, ffi::size_of(field.form->kind));
+    std::memcpy(copy, written, ffi::size_of(field.ctype->kind));
     const Reference back = load_bits(field, copy);
     const Reference number = checked(PyNumber_Index(value));
     const int is_same = PyObject_RichCompareBool(back.get(), number.get(), Py_EQ);
@@ -75,7 +75,7 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
     if (!is_same)
         throw Error(ErrorKind::overflow, Subject{field.owner, field.text, true},
                     ": the number does not fit ", field.bits, " bits");
-    std::memcpy(place, written, ffi::size_of(field.form->kind));
+    std::memcpy(place, written, ffi::size_of(field.ctype->kind));
 }
 
 // The name of the field that contains the byte; inside a nested record, that
@@ -83,7 +83,7 @@ void store_bits(const FieldObject &field, PyObject *value, std::byte *place) {
 const char *field_at(const RecordLayout &layout, std::size_t offset) {
     for (const FieldObject *field : layout.fields)
         // wraps around for bytes before the field
-        if (offset - field->offset < size_of(*field->form))
+        if (offset - field->offset < size_of(*field->ctype))
             return field->text;
     return "";
 }
@@ -92,16 +92,17 @@ PyObject *root_of_record(PyObject *self) {
     return record_of(self)->root ? record_of(self)->root : self;
 }
 
-struct Kept {
+struct Referent {
     std::size_t offset;  // from the place of the query
     Reference object;
 };
 
-std::vector<Kept> kept_within(PyObject *self, const void *place, std::size_t size) {
-    std::vector<Kept> found;
-    PyObject *const kept = record_of(root_of_record(self))->kept, *key = nullptr, *object = nullptr;
+std::vector<Referent> referents_within(PyObject *self, const void *place, std::size_t size) {
+    std::vector<Referent> found;
+    PyObject *const referents = record_of(root_of_record(self))->referents, *key = nullptr,
+                    *object = nullptr;
     const auto first = reinterpret_cast<std::size_t>(place);
-    for (Py_ssize_t position = 0; kept && PyDict_Next(kept, &position, &key, &object);) {
+    for (Py_ssize_t position = 0; referents && PyDict_Next(referents, &position, &key, &object);) {
         const std::size_t at = PyLong_AsSize_t(key);
         if (at >= first && at - first < size)
             found.push_back({at - first, Reference::borrow(object)});
@@ -111,17 +112,17 @@ std::vector<Kept> kept_within(PyObject *self, const void *place, std::size_t siz
 
 // Collects the objects that the fields of a stored value point to, with the offsets of these
 // fields. `held` is the result of store().
-void add_kept(const FormObject &form, std::size_t offset, PyObject *held,
-              std::vector<Kept> &found) {
+void add_referents(const CTypeObject &ctype, std::size_t offset, PyObject *held,
+                   std::vector<Referent> &found) {
     if (!held || held == Py_None)
         return;
-    if (form.how == How::array) {
-        const std::size_t size = size_of(*form.element);
+    if (ctype.c_kind == CKind::array) {
+        const std::size_t size = size_of(*ctype.element);
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held); ++i)
-            add_kept(*form.element, offset + static_cast<std::size_t>(i) * size,
-                     PyTuple_GET_ITEM(held, i), found);
-    } else if (form.how == How::record) {
-        for (Kept &each : kept_within(held, pointer_of(held)->address, size_of(form)))
+            add_referents(*ctype.element, offset + static_cast<std::size_t>(i) * size,
+                          PyTuple_GET_ITEM(held, i), found);
+    } else if (ctype.c_kind == CKind::record) {
+        for (Referent &each : referents_within(held, pointer_of(held)->address, size_of(ctype)))
             found.push_back({offset + each.offset, std::move(each.object)});
     } else {
         found.push_back({offset, Reference::borrow(held)});
@@ -134,31 +135,32 @@ Reference key_of(const std::byte *place) {
 
 // Keeps the objects that a field points to alive until the field is assigned again or the record
 // that owns the memory is destroyed.
-void keep_for(PyObject *self, const FormObject &form, const std::byte *place,
-              const Reference &held) {
-    std::vector<Kept> added, removed;  // released after the lock
+void set_referents(PyObject *self, const CTypeObject &ctype, const std::byte *place,
+                   const Reference &held) {
+    std::vector<Referent> added, removed;  // released after the lock
     auto *const root = record_of(root_of_record(self));
     const Exclusive exclusive(reinterpret_cast<PyObject *>(root));
     // Before removing the old ones, because a record may be assigned to itself.
-    add_kept(form, 0, held.get(), added);
-    removed = kept_within(self, place, size_of(form));
-    for (const Kept &each : removed)
-        if (PyDict_DelItem(root->kept, key_of(place + each.offset).get()) < 0)
+    add_referents(ctype, 0, held.get(), added);
+    removed = referents_within(self, place, size_of(ctype));
+    for (const Referent &each : removed)
+        if (PyDict_DelItem(root->referents, key_of(place + each.offset).get()) < 0)
             throw PythonError{};
-    if (!added.empty() && !root->kept)
-        root->kept = checked(PyDict_New()).release();
-    for (const Kept &each : added)
-        if (PyDict_SetItem(root->kept, key_of(place + each.offset).get(), each.object.get()) < 0)
+    if (!added.empty() && !root->referents)
+        root->referents = checked(PyDict_New()).release();
+    for (const Referent &each : added)
+        if (PyDict_SetItem(root->referents, key_of(place + each.offset).get(), each.object.get()) <
+            0)
             throw PythonError{};
 }
 
-bool can_point(const FormObject &form) {
-    if (form.how == How::array)
-        return can_point(*form.element);
-    if (form.how != How::record)
-        return form.how == How::address || form.how == How::pointed;
-    for (const FieldObject *field : layout_of(form.type)->fields)
-        if (can_point(*field->form))
+bool can_point(const CTypeObject &ctype) {
+    if (ctype.c_kind == CKind::array)
+        return can_point(*ctype.element);
+    if (ctype.c_kind != CKind::record)
+        return ctype.c_kind == CKind::address || ctype.c_kind == CKind::pointed;
+    for (const FieldObject *field : layout_of(ctype.type)->fields)
+        if (can_point(*field->ctype))
             return true;
     return false;
 }
@@ -175,9 +177,9 @@ void set_field(const FieldObject &field, PyObject *self, PyObject *value) {
     if (field.bits)
         return store_bits(field, value, place);
     Reference held;
-    store(*field.form, value, place, {field.owner, field.text, true}, held);
-    if (can_point(*field.form))
-        keep_for(self, *field.form, place, held);
+    store(*field.ctype, value, place, {field.owner, field.text, true}, held);
+    if (can_point(*field.ctype))
+        set_referents(self, *field.ctype, place, held);
 }
 
 PyObject *field_get(PyObject *descriptor, PyObject *self, PyObject *) {
@@ -191,7 +193,7 @@ PyObject *field_get(PyObject *descriptor, PyObject *self, PyObject *) {
         const std::byte *const place = place_of(field, self);
         if (field.bits)
             return load_bits(field, place).release();
-        return load(*field.form, place, self).release();
+        return load(*field.ctype, place, self).release();
     });
 }
 
@@ -212,7 +214,7 @@ int field_set(PyObject *descriptor, PyObject *self, PyObject *value) {
 void field_dealloc(PyObject *self) {
     auto &field = *reinterpret_cast<FieldObject *>(self);
     PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(reinterpret_cast<PyObject *>(const_cast<FormObject *>(field.form)));
+    Py_XDECREF(reinterpret_cast<PyObject *>(const_cast<CTypeObject *>(field.ctype)));
     Py_XDECREF(field.name);
     type->tp_free(self);
     Py_DECREF(type);
@@ -230,7 +232,7 @@ PyMemberDef field_members[] = {
 };
 
 PyObject *field_size(PyObject *self, void *) {
-    return PyLong_FromSize_t(size_of(*reinterpret_cast<FieldObject *>(self)->form));
+    return PyLong_FromSize_t(size_of(*reinterpret_cast<FieldObject *>(self)->ctype));
 }
 
 PyGetSetDef field_attributes[] = {
@@ -383,41 +385,41 @@ PyObject *record_vectorcall(PyObject *type, PyObject *const *args, std::size_t n
 
 int record_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(record_of(self)->root);
-    Py_VISIT(record_of(self)->kept);
+    Py_VISIT(record_of(self)->referents);
     const traverseproc base = record_type->tp_base->tp_traverse;
     return base ? base(self, visit, arg) : 0;
 }
 
 int record_clear(PyObject *self) {
-    Py_CLEAR(record_of(self)->kept);  // a view keeps its memory until dealloc
+    Py_CLEAR(record_of(self)->referents);  // a view keeps its memory until dealloc
     const inquiry base = record_type->tp_base->tp_clear;
     return base ? base(self) : 0;
 }
 
 void record_dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
-    Py_CLEAR(record_of(self)->kept);
+    Py_CLEAR(record_of(self)->referents);
     PyObject *const root = std::exchange(record_of(self)->root, nullptr);
     record_type->tp_base->tp_dealloc(self);
     Py_XDECREF(root);
 }
 
 // Does not follow pointers: the addresses in a record need not be valid.
-Reference text_of(const FormObject &form, const std::byte *place, PyObject *self) {
-    if (form.how == How::address || form.how == How::pointed) {
+Reference text_of(const CTypeObject &ctype, const std::byte *place, PyObject *self) {
+    if (ctype.c_kind == CKind::address || ctype.c_kind == CKind::pointed) {
         void *address = nullptr;
         std::memcpy(&address, place, sizeof address);
         return checked(address ? PyUnicode_FromFormat("%p", address)
                                : PyUnicode_FromString("None"));
     }
-    if (form.how != How::array || form.element->how == How::character ||
-        form.element->how == How::raw)
-        return checked(PyObject_Repr(load(form, place, self).get()));
+    if (ctype.c_kind != CKind::array || ctype.element->c_kind == CKind::character ||
+        ctype.element->c_kind == CKind::raw)
+        return checked(PyObject_Repr(load(ctype, place, self).get()));
     Reference text = checked(PyUnicode_FromString("["));
-    const std::size_t size = size_of(*form.element);
-    for (Py_ssize_t i = 0; i < form.count; ++i) {
+    const std::size_t size = size_of(*ctype.element);
+    for (Py_ssize_t i = 0; i < ctype.count; ++i) {
         const Reference element =
-            text_of(*form.element, place + static_cast<std::size_t>(i) * size, self);
+            text_of(*ctype.element, place + static_cast<std::size_t>(i) * size, self);
         text = checked(PyUnicode_FromFormat("%U%s%U", text.get(), i ? ", " : "", element.get()));
     }
     return checked(PyUnicode_FromFormat("%U]", text.get()));
@@ -438,7 +440,7 @@ PyObject *record_repr(PyObject *self) {
             const std::byte *const place = place_of(field, self);
             const Reference value = field.bits
                                         ? checked(PyObject_Repr(load_bits(field, place).get()))
-                                        : text_of(*field.form, place, self);
+                                        : text_of(*field.ctype, place, self);
             text = checked(PyUnicode_FromFormat("%U %s=%U", text.get(), field.text, value.get()));
         }
         return PyUnicode_FromFormat("%U%s>", text.get(), fields.fields.size() > most ? " …" : "");
@@ -532,7 +534,7 @@ Py_ssize_t bytes_of(const Target &target, PyObject *object) {
 
 // Points the new object to `object`'s memory, which must hold one record at
 // least if its size is known.
-void stand_for(PyObject *self, const RecordLayout &layout, PyObject *object) {
+void point_to(PyObject *self, const RecordLayout &layout, PyObject *object) {
     Target target = target_of(object);
     const Py_ssize_t bytes = bytes_of(target, object);
     if (bytes >= 0 && target.address && static_cast<std::size_t>(bytes) < layout.size)
@@ -552,7 +554,7 @@ PyObject *from_object(PyObject *type, PyObject *object) {
             return Py_NewRef(object);
         Reference made =
             checked(record_new(reinterpret_cast<PyTypeObject *>(type), nullptr, nullptr));
-        stand_for(made.get(), fields, object);
+        point_to(made.get(), fields, object);
         return made.release();
     });
 }
@@ -607,26 +609,26 @@ constexpr const char *record_doc =
 // ---------------------------------------------------------------- classes
 
 struct FieldArguments {
-    PyObject *name, *form;
+    PyObject *name, *ctype;
     Py_ssize_t offset;
     int first_bit, bits;
     PyObject *value;  // the default; None means zero
-    int is_inside;
+    int in_anonymous;
 };
 
 Reference make_field(const RecordLayout &owner, const FieldArguments &arguments) {
-    const FormObject &form = form_of(arguments.form);
-    const std::size_t size = size_of(form);
+    const CTypeObject &ctype = ctype_of(arguments.ctype);
+    const std::size_t size = size_of(ctype);
     if (arguments.offset < 0 || static_cast<std::size_t>(arguments.offset) + size > owner.size)
         throw Error(ErrorKind::value, owner.name, ": a field at ", arguments.offset,
                     " lies outside of the ", owner.size, " bytes");
     if (arguments.bits &&
-        (form.how != How::number || arguments.first_bit < 0 || arguments.bits < 1 ||
+        (ctype.c_kind != CKind::number || arguments.first_bit < 0 || arguments.bits < 1 ||
          static_cast<std::size_t>(arguments.first_bit + arguments.bits) > 8 * size))
         throw Error(ErrorKind::value, owner.name, ": a bit-field lies outside of its unit");
     Reference made = checked(field_type->tp_alloc(field_type, 0));
     auto &field = *reinterpret_cast<FieldObject *>(made.get());
-    field.form = reinterpret_cast<const FormObject *>(Py_NewRef(arguments.form));
+    field.ctype = reinterpret_cast<const CTypeObject *>(Py_NewRef(arguments.ctype));
     PyObject *name = Py_NewRef(arguments.name);
     PyUnicode_InternInPlace(&name);
     field.name = name;
@@ -635,19 +637,19 @@ Reference make_field(const RecordLayout &owner, const FieldArguments &arguments)
     field.offset = static_cast<std::size_t>(arguments.offset);
     field.first_bit = arguments.first_bit;
     field.bits = arguments.bits;
-    field.is_inside = arguments.is_inside != 0;
+    field.in_anonymous = arguments.in_anonymous != 0;
     return made;
 }
 
 void set_default(RecordLayout &made, const FieldObject &field, PyObject *value) {
     made.initial.resize(made.size);
     Reference held;
-    store(*field.form, value, made.initial.data() + field.offset, {field.owner, field.text, true},
+    store(*field.ctype, value, made.initial.data() + field.offset, {field.owner, field.text, true},
           held);
 }
 
 // make_record(name, size, alignment, is_union, fields, dict): a field is
-// (name, form, offset, first bit, bits, default, inside).
+// (name, ctype, offset, first bit, bits, default, in_anonymous).
 PyObject *make_record(PyObject *, PyObject *args) {
     PyObject *name = nullptr, *fields = nullptr, *dict = nullptr;
     Py_ssize_t size = 0, alignment = 0;
@@ -664,15 +666,15 @@ PyObject *make_record(PyObject *, PyObject *args) {
         for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fields); ++i) {
             FieldArguments arguments{};
             if (!PyArg_ParseTuple(PyTuple_GET_ITEM(fields, i), "UOniiOp", &arguments.name,
-                                  &arguments.form, &arguments.offset, &arguments.first_bit,
-                                  &arguments.bits, &arguments.value, &arguments.is_inside))
+                                  &arguments.ctype, &arguments.offset, &arguments.first_bit,
+                                  &arguments.bits, &arguments.value, &arguments.in_anonymous))
                 throw PythonError{};
             Reference field = make_field(*made, arguments);
             auto &object = *reinterpret_cast<FieldObject *>(field.get());
             if (arguments.value != Py_None)
                 set_default(*made, object, arguments.value);
-            if (!object.is_inside) {
-                add_scalars(*object.form, object.offset, made->scalars);
+            if (!object.in_anonymous) {
+                add_scalars(*object.ctype, object.offset, made->scalars);
                 made->fields.push_back(&object);
             }
             if (PyDict_SetItem(dict, arguments.name, field.get()) < 0)
@@ -721,9 +723,9 @@ Reference record_view(PyTypeObject *type, void *address, PyObject *owner) {
     return made;
 }
 
-Reference kept_at(PyObject *record, const void *place, const void *address) {
+Reference referent_at(PyObject *record, const void *place, const void *address) {
     const Exclusive exclusive(root_of_record(record));
-    for (Kept &each : kept_within(record, place, 1))
+    for (Referent &each : referents_within(record, place, 1))
         if (pointer_of(each.object.get())->address == address)
             return std::move(each.object);
     return {};
@@ -732,17 +734,17 @@ Reference kept_at(PyObject *record, const void *place, const void *address) {
 void check_fields_not_freed(PyObject *record, const Subject &subject) {
     PyObject *const root = root_of_record(record);
     const RecordLayout &of = layout(record);
-    std::vector<Kept> kept;
+    std::vector<Referent> referents;
     {
         const Exclusive exclusive(root);
-        if (!record_of(root)->kept) [[likely]]
+        if (!record_of(root)->referents) [[likely]]
             return;
         const std::size_t count =
             static_cast<std::size_t>(std::max<Py_ssize_t>(pointer_of(record)->length, 1));
-        kept = kept_within(record, pointer_of(record)->address, of.size * count);
+        referents = referents_within(record, pointer_of(record)->address, of.size * count);
     }
     const auto *const first = static_cast<const std::byte *>(pointer_of(record)->address);
-    for (const Kept &each : kept)
+    for (const Referent &each : referents)
         // Otherwise C has overwritten the field.
         if (load<void *>(first + each.offset) == pointer_of(each.object.get())->address)
             with_subject([&] { check_nothing_freed(each.object.get()); }, subject, ": ", of.name,

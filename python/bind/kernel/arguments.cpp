@@ -7,10 +7,10 @@
 #include "../device/convert.hpp"
 #include "../exchange/fast_import.hpp"
 #include "../exchange/routes.hpp"
-#include "../support/nb_cast.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/interned.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/reference.hpp"
 
 #include <entrepot/array/copy.hpp>

@@ -3,9 +3,9 @@
 #include "../array_object/array_object.hpp"
 #include "../core/dtype.hpp"
 #include "../exchange/routes.hpp"
-#include "../support/nb_cast.hpp"
 #include "../support/errors.hpp"
 #include "../support/interned.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/reference.hpp"
 #include "language.hpp"
 

@@ -6,11 +6,11 @@
 #include "../core/dtype.hpp"
 #include "../device/convert.hpp"
 #include "../init.hpp"
-#include "../support/nb_cast.hpp"
 #include "../support/foreign_error.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
 #include "../support/interned.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/parameters.hpp"
 #include "ranges.hpp"
 

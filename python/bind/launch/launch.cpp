@@ -8,10 +8,10 @@
 #include "../device/event.hpp"
 #include "../exchange/routes.hpp"
 #include "../init.hpp"
-#include "../support/nb_cast.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
+#include "../support/nb_cast.hpp"
 #include "../support/parameters.hpp"
 #include "launcher.hpp"
 

@@ -1,14 +1,15 @@
-#include "form.hpp"
+#include "ctype.hpp"
 
 #include "declared.hpp"
 
 #include "../adapters/object.hpp"
 #include "../support/attribute.hpp"
-#include "../support/load_number.hpp"
 #include "../support/errors.hpp"
 #include "../support/guarded.hpp"
 #include "../support/interned.hpp"
+#include "../support/load_number.hpp"
 
+#include <entrepot/core/assert.hpp>
 #include <entrepot/core/error.hpp>
 
 #include <algorithm>
@@ -20,14 +21,14 @@
 namespace entrepot::python {
 namespace {
 
-struct HowRow {
+struct CKindRow {
     const char *name;
-    How how;
+    CKind kind;
 };
-constexpr HowRow how_table[] = {
-    {"none", How::none},     {"number", How::number},    {"character", How::character},
-    {"raw", How::raw},       {"enum", How::enumeration}, {"address", How::address},
-    {"record", How::record}, {"pointed", How::pointed},  {"array", How::array},
+constexpr CKindRow c_kind_table[] = {
+    {"none", CKind::none},     {"number", CKind::number},    {"character", CKind::character},
+    {"raw", CKind::raw},       {"enum", CKind::enumeration}, {"address", CKind::address},
+    {"record", CKind::record}, {"pointed", CKind::pointed},  {"array", CKind::array},
 };
 
 template <class Table>
@@ -143,9 +144,10 @@ const Interned unknown_member("_unknown");
 
 // Accepts a member of the enum or an int. Members of other enums are refused,
 // although C allows them.
-void store_enumeration(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
-    if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != form.type && !PyLong_CheckExact(value)) {
-        const char *const expected = reinterpret_cast<PyTypeObject *>(form.type)->tp_name;
+void store_enumeration(const CTypeObject &ctype, PyObject *value, void *to,
+                       const Subject &subject) {
+    if (reinterpret_cast<PyObject *>(Py_TYPE(value)) != ctype.type && !PyLong_CheckExact(value)) {
+        const char *const expected = reinterpret_cast<PyTypeObject *>(ctype.type)->tp_name;
         const bool is_other_enum =
             PyObject_HasAttr(reinterpret_cast<PyObject *>(Py_TYPE(value)), enum_class_name) == 1 &&
             std::strcmp(Py_TYPE(value)->tp_name, expected) != 0;  // declared by two modules
@@ -153,18 +155,18 @@ void store_enumeration(const FormObject &form, PyObject *value, void *to, const 
             throw Error(ErrorKind::type, subject, ": a member of ", expected,
                         " was expected, not a ", Py_TYPE(value)->tp_name);
     }
-    store_integer(form.kind, value, to, subject);
+    store_integer(ctype.kind, value, to, subject);
 }
 
-Reference load_enumeration(const FormObject &form, const void *from) {
-    Reference number = load_number(form.kind, from);
-    Reference member = item_of(form.members, number.get());
+Reference load_enumeration(const CTypeObject &ctype, const void *from) {
+    Reference number = load_number(ctype.kind, from);
+    Reference member = item_of(ctype.members, number.get());
     if (!member && PyErr_Occurred())
         throw PythonError{};
     // A library newer than the headers may return unknown values. They become pseudo-members, not
     // ints, because programs test whether a status is of the enum before they compare it.
     return member ? std::move(member)
-                  : checked(PyObject_CallMethodOneArg(form.type, unknown_member, number.get()));
+                  : checked(PyObject_CallMethodOneArg(ctype.type, unknown_member, number.get()));
 }
 
 // ---------------------------------------------------------------- addresses
@@ -172,7 +174,7 @@ Reference load_enumeration(const FormObject &form, const void *from) {
 const Interned handle_name("handle");
 
 // The handle that a Python object owns, as entrepot.hip.Stream does; otherwise empty.
-Reference handle_kept_by(PyObject *value) {
+Reference owned_handle(PyObject *value) {
     if (value == Py_None || PyLong_Check(value) || is_adapter(value))
         return {};
     Reference found = find_attribute(value, handle_name);
@@ -192,15 +194,15 @@ void check_handle(PyTypeObject *asked, PyTypeObject *found, const Subject &subje
                     given->name, "; to pass its address anyway, write Pointer(…) of it");
 }
 
-void store_address(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+void store_address(const CTypeObject &ctype, PyObject *value, void *to, const Subject &subject,
                    Reference &held, Use use) {
-    auto *type = reinterpret_cast<PyTypeObject *>(form.type);
-    const Reference handle = type && is_handle_class(type) ? handle_kept_by(value) : Reference();
+    auto *type = reinterpret_cast<PyTypeObject *>(ctype.type);
+    const Reference handle = type && is_handle_class(type) ? owned_handle(value) : Reference();
     if (handle)
         value = handle.get();
     if (!type)
         throw Error(ErrorKind::type, subject, ": the record that it points to is still being made");
-    if (callback_of(form.type) && PyCallable_Check(value) && !is_adapter(value))
+    if (callback_of(ctype.type) && PyCallable_Check(value) && !is_adapter(value))
         throw Error(ErrorKind::type, subject, ": wrap the function in ", type->tp_name,
                     "() and keep that for as long as C may call it");
     check_handle(type, Py_TYPE(value), subject);
@@ -212,7 +214,7 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
                     " is memory; to pass its address anyway, write Pointer(…) of it");
     if (type == pointer_list_type)  // a handle is not an array of addresses
         check_no_handle(value, subject);
-    if (callback_of(form.type)) {
+    if (callback_of(ctype.type)) {
         Argument taken = function_argument(value, subject.owner, subject.name);
         put(to, taken.address);
         held = std::move(taken.held);
@@ -223,22 +225,22 @@ void store_address(const FormObject &form, PyObject *value, void *to, const Subj
     Argument taken = argument(
         value, PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) ? adapter_type("Pointer") : type, use,
         subject.owner, subject.name);
-    if (layout_of(form.type) && !PyObject_TypeCheck(value, type))
-        check_room(value, layout_of(form.type)->size, subject);
-    else if (layout_of(form.type) && use == Use::read)
+    if (layout_of(ctype.type) && !PyObject_TypeCheck(value, type))
+        check_room(value, layout_of(ctype.type)->size, subject);
+    else if (layout_of(ctype.type) && use == Use::read)
         check_fields_not_freed(value, subject);
     put(to, taken.address);
     held = std::move(taken.held);
 }
 
 // `held` becomes the source record, which owns the objects that its fields point to.
-void store_record(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+void store_record(const CTypeObject &ctype, PyObject *value, void *to, const Subject &subject,
                   Reference &held) {
-    auto *type = reinterpret_cast<PyTypeObject *>(form.type);
+    auto *type = reinterpret_cast<PyTypeObject *>(ctype.type);
     Reference made;
     if (PyTuple_Check(value) || PyList_Check(value)) {  // its fields
         const Reference fields = checked(PySequence_Tuple(value));
-        made = checked(PyObject_CallObject(form.type, fields.get()));
+        made = checked(PyObject_CallObject(ctype.type, fields.get()));
         value = made.get();
     }
     if (!PyObject_TypeCheck(value, type))
@@ -249,18 +251,18 @@ void store_record(const FormObject &form, PyObject *value, void *to, const Subje
         throw Error(ErrorKind::value, subject, ": the ", type->tp_name,
                     " is NULL, and is passed by value");
     check_fields_not_freed(value, subject);
-    std::memmove(to, address, layout_of(form.type)->size);
+    std::memmove(to, address, layout_of(ctype.type)->size);
     held = Reference::borrow(value);
 }
 
 // ---------------------------------------------------------------- arrays
 
-bool is_text(const FormObject &array) { return array.element->how == How::character; }
-bool is_bytes(const FormObject &array) {
-    return array.element->how == How::character || array.element->how == How::raw;
+bool is_text(const CTypeObject &array) { return array.element->c_kind == CKind::character; }
+bool is_bytes(const CTypeObject &array) {
+    return array.element->c_kind == CKind::character || array.element->c_kind == CKind::raw;
 }
 
-void store_bytes(const FormObject &form, PyObject *value, void *to, const Subject &subject) {
+void store_bytes(const CTypeObject &ctype, PyObject *value, void *to, const Subject &subject) {
     Py_ssize_t length = 0;
     const char *data = nullptr;
     if (PyUnicode_Check(value)) {
@@ -278,38 +280,38 @@ void store_bytes(const FormObject &form, PyObject *value, void *to, const Subjec
         data = static_cast<const char *>(view.buf);
         length = view.len;
     }
-    if (length <= form.count) {
+    if (length <= ctype.count) {
         std::memmove(to, data, static_cast<std::size_t>(length));
         std::memset(static_cast<char *>(to) + length, 0,
-                    static_cast<std::size_t>(form.count - length));
+                    static_cast<std::size_t>(ctype.count - length));
     }
     if (view.obj)
         PyBuffer_Release(&view);
-    if (length > form.count)
-        throw Error(ErrorKind::value, subject, ": ", length, " bytes do not fit the ", form.count,
+    if (length > ctype.count)
+        throw Error(ErrorKind::value, subject, ": ", length, " bytes do not fit the ", ctype.count,
                     " that there are");
 }
 
-void store_array(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+void store_array(const CTypeObject &ctype, PyObject *value, void *to, const Subject &subject,
                  Reference &held) {
-    if (is_bytes(form))
-        return store_bytes(form, value, to, subject);
+    if (is_bytes(ctype))
+        return store_bytes(ctype, value, to, subject);
     const Reference items(PySequence_Check(value) ? PySequence_Tuple(value) : nullptr);
     if (!items) {
         clear_answer(PyExc_TypeError);
-        throw Error(ErrorKind::type, subject, ": a list of ", form.count, " was expected, not a ",
+        throw Error(ErrorKind::type, subject, ": a list of ", ctype.count, " was expected, not a ",
                     Py_TYPE(value)->tp_name);
     }
-    if (PyTuple_GET_SIZE(items.get()) != form.count)
-        throw Error(ErrorKind::value, subject, ": has ", form.count, " elements, not ",
+    if (PyTuple_GET_SIZE(items.get()) != ctype.count)
+        throw Error(ErrorKind::value, subject, ": has ", ctype.count, " elements, not ",
                     PyTuple_GET_SIZE(items.get()));
-    const std::size_t size = size_of(*form.element);
+    const std::size_t size = size_of(*ctype.element);
     // commit all or nothing
-    std::vector<std::byte> elements(size * static_cast<std::size_t>(form.count));
-    Reference all = checked(PyTuple_New(form.count));
-    for (Py_ssize_t i = 0; i < form.count; ++i) {
+    std::vector<std::byte> elements(size * static_cast<std::size_t>(ctype.count));
+    Reference all = checked(PyTuple_New(ctype.count));
+    for (Py_ssize_t i = 0; i < ctype.count; ++i) {
         Reference one;
-        store(*form.element, PyTuple_GET_ITEM(items.get(), i),
+        store(*ctype.element, PyTuple_GET_ITEM(items.get(), i),
               elements.data() + static_cast<std::size_t>(i) * size, subject, one);
         PyTuple_SET_ITEM(all.get(), i, one ? one.release() : Py_NewRef(Py_None));
     }
@@ -317,21 +319,21 @@ void store_array(const FormObject &form, PyObject *value, void *to, const Subjec
     held = std::move(all);
 }
 
-Reference load_array(const FormObject &form, const void *from, PyObject *owner) {
+Reference load_array(const CTypeObject &ctype, const void *from, PyObject *owner) {
     const auto *const bytes = static_cast<const char *>(from);
-    if (is_bytes(form)) {
+    if (is_bytes(ctype)) {
         const Py_ssize_t length =
-            is_text(form)
-                ? static_cast<Py_ssize_t>(strnlen(bytes, static_cast<std::size_t>(form.count)))
-                : form.count;
+            is_text(ctype)
+                ? static_cast<Py_ssize_t>(strnlen(bytes, static_cast<std::size_t>(ctype.count)))
+                : ctype.count;
         return checked(PyBytes_FromStringAndSize(bytes, length));
     }
-    Reference tuple = checked(PyTuple_New(form.count));  // a tuple, because these are copies
-    const std::size_t size = size_of(*form.element);
-    for (Py_ssize_t i = 0; i < form.count; ++i)
+    Reference tuple = checked(PyTuple_New(ctype.count));  // a tuple, because these are copies
+    const std::size_t size = size_of(*ctype.element);
+    for (Py_ssize_t i = 0; i < ctype.count; ++i)
         PyTuple_SET_ITEM(
             tuple.get(), i,
-            load(*form.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
+            load(*ctype.element, bytes + static_cast<std::size_t>(i) * size, owner).release());
     return tuple;
 }
 
@@ -339,7 +341,7 @@ Reference load_array(const FormObject &form, const void *from, PyObject *owner) 
 
 const Interned value_to_member_name("_value2member_map_");
 
-PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+PyObject *ctype_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static const char *const names[] = {"how", "kind", "type", "element", "count", nullptr};
     const char *how = nullptr, *kind = nullptr;
     PyObject *of = Py_None, *element = Py_None;
@@ -348,130 +350,130 @@ PyObject *form_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
                                      &kind, &of, &element, &count))
         return nullptr;
     return guarded([&] {
-        const How chosen_how = row_named(how_table, "how", how).how;
-        const ffi::Kind chosen_kind = static_cast<ffi::Kind>(
+        const CKind c_kind = row_named(c_kind_table, "how", how).kind;
+        const ffi::Kind ffi_kind = static_cast<ffi::Kind>(
             &row_named(ffi::kind_table, "kind", kind) - ffi::kind_table.data());
-        const FormObject *inner = element == Py_None ? nullptr : &form_of(element);
-        if (chosen_how == How::array && (!inner || count < 0))
+        const CTypeObject *inner = element == Py_None ? nullptr : &ctype_of(element);
+        if (c_kind == CKind::array && (!inner || count < 0))
             throw Error(ErrorKind::value,
                         "Form(): an array has an element, and a count that is not negative");
-        const bool is_of_class = chosen_how == How::enumeration || chosen_how == How::address ||
-                                 chosen_how == How::record || chosen_how == How::pointed;
+        const bool is_of_class = c_kind == CKind::enumeration || c_kind == CKind::address ||
+                                 c_kind == CKind::record || c_kind == CKind::pointed;
         // A self-referential record calls complete() later.
-        const bool is_later = chosen_how == How::pointed && of == Py_None;
+        const bool is_later = c_kind == CKind::pointed && of == Py_None;
         if (is_of_class && !is_later && !PyType_Check(of))
             throw Error(ErrorKind::type, "Form(): '", how, "' is of a class");
-        if (chosen_how == How::address &&
+        if (c_kind == CKind::address &&
             !PyType_IsSubtype(reinterpret_cast<PyTypeObject *>(of), adapter_type("Pointer")))
             throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name,
                         " is no subclass of Pointer");
-        if ((chosen_how == How::record || chosen_how == How::pointed) && !is_later &&
-            !layout_of(of))
+        if ((c_kind == CKind::record || c_kind == CKind::pointed) && !is_later && !layout_of(of))
             throw Error(ErrorKind::type, "Form(): ", reinterpret_cast<PyTypeObject *>(of)->tp_name,
                         " is no record");
         Reference members;
-        if (chosen_how == How::enumeration)
+        if (c_kind == CKind::enumeration)
             members = checked(PyObject_GetAttr(of, value_to_member_name));
         Reference made = checked(type->tp_alloc(type, 0));
-        auto &form = *reinterpret_cast<FormObject *>(made.get());
-        form.how = chosen_how;
-        form.kind = chosen_kind;
-        form.type = of == Py_None ? nullptr : Py_NewRef(of);
-        form.members = members.release();
-        form.element = inner ? reinterpret_cast<FormObject *>(Py_NewRef(element)) : nullptr;
-        form.count = count;
+        auto &ctype = *reinterpret_cast<CTypeObject *>(made.get());
+        ctype.c_kind = c_kind;
+        ctype.kind = ffi_kind;
+        ctype.type = of == Py_None ? nullptr : Py_NewRef(of);
+        ctype.members = members.release();
+        ctype.element = inner ? reinterpret_cast<CTypeObject *>(Py_NewRef(element)) : nullptr;
+        ctype.count = count;
         return made.release();
     });
 }
 
-PyObject *form_complete(PyObject *self, PyObject *type) {
-    auto &form = *reinterpret_cast<FormObject *>(self);
-    if (form.how != How::pointed || form.type || !PyType_Check(type) || !layout_of(type)) {
+PyObject *ctype_complete(PyObject *self, PyObject *type) {
+    auto &ctype = *reinterpret_cast<CTypeObject *>(self);
+    if (ctype.c_kind != CKind::pointed || ctype.type || !PyType_Check(type) || !layout_of(type)) {
         PyErr_SetString(
             PyExc_TypeError,
             "Form.complete(): a pointer form without a record, and a record class were expected");
         return nullptr;
     }
-    form.type = Py_NewRef(type);
+    ctype.type = Py_NewRef(type);
     Py_RETURN_NONE;
 }
 
-void form_dealloc(PyObject *self) {
-    auto &form = *reinterpret_cast<FormObject *>(self);
+void ctype_dealloc(PyObject *self) {
+    auto &ctype = *reinterpret_cast<CTypeObject *>(self);
     PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(form.type);
-    Py_XDECREF(form.members);
-    Py_XDECREF(reinterpret_cast<PyObject *>(form.element));
+    Py_XDECREF(ctype.type);
+    Py_XDECREF(ctype.members);
+    Py_XDECREF(reinterpret_cast<PyObject *>(ctype.element));
     type->tp_free(self);
     Py_DECREF(type);
 }
 
-PyObject *form_size(PyObject *self, void *) {
-    return PyLong_FromSize_t(size_of(*reinterpret_cast<FormObject *>(self)));
+PyObject *ctype_size(PyObject *self, void *) {
+    return PyLong_FromSize_t(size_of(*reinterpret_cast<CTypeObject *>(self)));
 }
 
-PyGetSetDef form_attributes[] = {
-    {"size", form_size, nullptr, "Size of the C type, in bytes.", nullptr},
+PyGetSetDef ctype_attributes[] = {
+    {"size", ctype_size, nullptr, "Size of the C type, in bytes.", nullptr},
     {},
 };
 
-PyMethodDef form_methods[] = {
-    {"complete", form_complete, METH_O,
+PyMethodDef ctype_methods[] = {
+    {"complete", ctype_complete, METH_O,
      "complete($self, type, /)\n--\n\n"
      "Set the record class of a pointer form that was made before the record."},
     {},
 };
 
-PyType_Slot form_slots[] = {
+PyType_Slot ctype_slots[] = {
     {Py_tp_doc, const_cast<char *>("A C type and its conversion to Python. Made by entrepot.ffi.")},
-    {Py_tp_new, reinterpret_cast<void *>(form_new)},
-    {Py_tp_dealloc, reinterpret_cast<void *>(form_dealloc)},
-    {Py_tp_getset, form_attributes},
-    {Py_tp_methods, form_methods},
+    {Py_tp_new, reinterpret_cast<void *>(ctype_new)},
+    {Py_tp_dealloc, reinterpret_cast<void *>(ctype_dealloc)},
+    {Py_tp_getset, ctype_attributes},
+    {Py_tp_methods, ctype_methods},
     {},
 };
-PyType_Spec form_spec{"entrepot._core.Form", sizeof(FormObject), 0, Py_TPFLAGS_DEFAULT, form_slots};
+PyType_Spec ctype_spec{"entrepot._core.Form", sizeof(CTypeObject), 0, Py_TPFLAGS_DEFAULT,
+                       ctype_slots};
 
 }  // namespace
 
-PyTypeObject *form_type = nullptr;
+PyTypeObject *ctype_type = nullptr;
 
-const FormObject &form_of(PyObject *object) {
-    if (!PyObject_TypeCheck(object, form_type))
+const CTypeObject &ctype_of(PyObject *object) {
+    if (!PyObject_TypeCheck(object, ctype_type))
         throw Error(ErrorKind::type, "a Form was expected, not a ", Py_TYPE(object)->tp_name);
-    return *reinterpret_cast<const FormObject *>(object);
+    return *reinterpret_cast<const CTypeObject *>(object);
 }
 
-std::size_t size_of(const FormObject &form) {
-    switch (form.how) {
-    case How::record:
-        return layout_of(form.type)->size;
-    case How::array:
-        return size_of(*form.element) * static_cast<std::size_t>(form.count);
+std::size_t size_of(const CTypeObject &ctype) {
+    switch (ctype.c_kind) {
+    case CKind::record:
+        return layout_of(ctype.type)->size;
+    case CKind::array:
+        return size_of(*ctype.element) * static_cast<std::size_t>(ctype.count);
     default:
-        return ffi::size_of(form.kind);
+        return ffi::size_of(ctype.kind);
     }
 }
 
-ffi::Type ffi_type_of(const FormObject &form) {
-    if (form.how == How::array)  // as a parameter
+ffi::Type ffi_type_of(const CTypeObject &ctype) {
+    if (ctype.c_kind == CKind::array)  // as a parameter
         return ffi::Kind::pointer;
-    if (form.how != How::record)
-        return form.kind;
-    const RecordLayout &layout = *layout_of(form.type);
+    if (ctype.c_kind != CKind::record)
+        return ctype.kind;
+    const RecordLayout &layout = *layout_of(ctype.type);
     return ffi::Type::record(layout.size, layout.alignment, layout.scalars);
 }
 
-void add_scalars(const FormObject &form, std::size_t offset, std::vector<ffi::Scalar> &scalars) {
-    if (form.how == How::record) {
-        for (const ffi::Scalar &scalar : layout_of(form.type)->scalars)
+void add_scalars(const CTypeObject &ctype, std::size_t offset, std::vector<ffi::Scalar> &scalars) {
+    if (ctype.c_kind == CKind::record) {
+        for (const ffi::Scalar &scalar : layout_of(ctype.type)->scalars)
             scalars.push_back({offset + scalar.offset, scalar.kind});
-    } else if (form.how == How::array) {
-        const std::size_t size = size_of(*form.element);
-        for (Py_ssize_t i = 0; i < form.count; ++i)
-            add_scalars(*form.element, offset + static_cast<std::size_t>(i) * size, scalars);
+    } else if (ctype.c_kind == CKind::array) {
+        const std::size_t size = size_of(*ctype.element);
+        for (Py_ssize_t i = 0; i < ctype.count; ++i)
+            add_scalars(*ctype.element, offset + static_cast<std::size_t>(i) * size, scalars);
     } else {
-        scalars.push_back({offset, form.kind});
+        scalars.push_back({offset, ctype.kind});
     }
 }
 
@@ -484,77 +486,79 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject) {
 [[gnu::noinline]] void check_no_handle(PyObject *object, const Subject &subject) {
     if (PyList_Check(object) || PyTuple_Check(object))
         return;
-    const Reference kept = handle_kept_by(object);
-    PyObject *const handle = kept ? kept.get() : object;
+    const Reference owned = owned_handle(object);
+    PyObject *const handle = owned ? owned.get() : object;
     if (!is_handle(handle)) [[likely]]
         return;
     throw Error(ErrorKind::type, subject, ": C takes the address of a handle there, and a ",
                 declared_of(Py_TYPE(handle))->name, " is the handle itself; pass ", subject.name,
-                kept ? ".handle.createRef()" : ".createRef()",
+                owned ? ".handle.createRef()" : ".createRef()",
                 ", or a list of handles where C takes many");
 }
 
-void store(const FormObject &form, PyObject *value, void *to, const Subject &subject,
+void store(const CTypeObject &ctype, PyObject *value, void *to, const Subject &subject,
            Reference &held, Use use) {
-    switch (form.how) {
-    case How::number:
-    case How::raw:
-        return store_number(form.kind, value, to, subject);
-    case How::character:
+    ENTREPOT_ASSERT(holds_gil());
+    switch (ctype.c_kind) {
+    case CKind::number:
+    case CKind::raw:
+        return store_number(ctype.kind, value, to, subject);
+    case CKind::character:
         if (PyBytes_Check(value) && PyBytes_GET_SIZE(value) == 1)
             return put(to, PyBytes_AS_STRING(value)[0]);
-        return store_number(form.kind, value, to, subject);
-    case How::enumeration:
-        return store_enumeration(form, value, to, subject);
-    case How::address:
-    case How::pointed:
-        return store_address(form, value, to, subject, held, use);
-    case How::record:
-        return store_record(form, value, to, subject, held);
-    case How::array:
-        return store_array(form, value, to, subject, held);
-    case How::none:
+        return store_number(ctype.kind, value, to, subject);
+    case CKind::enumeration:
+        return store_enumeration(ctype, value, to, subject);
+    case CKind::address:
+    case CKind::pointed:
+        return store_address(ctype, value, to, subject, held, use);
+    case CKind::record:
+        return store_record(ctype, value, to, subject, held);
+    case CKind::array:
+        return store_array(ctype, value, to, subject, held);
+    case CKind::none:
         break;
     }
     throw Error(ErrorKind::type, subject, ": C has no value there");
 }
 
-Reference load(const FormObject &form, const void *from, PyObject *owner) {
-    void *const place = const_cast<void *>(from);
-    switch (form.how) {
-    case How::number:
-    case How::raw:
-    case How::character:
-        return load_number(form.kind, from);
-    case How::enumeration:
-        return load_enumeration(form, from);
-    case How::address:
-        return adapter_at(reinterpret_cast<PyTypeObject *>(form.type),
-                          *static_cast<void **>(place));
-    case How::pointed: {
-        void *const address = *static_cast<void **>(place);
-        if (!address || !form.type)
+Reference load(const CTypeObject &ctype, const void *from, PyObject *owner) {
+    ENTREPOT_ASSERT(holds_gil());
+    const auto *const bytes = static_cast<const std::byte *>(from);
+    switch (ctype.c_kind) {
+    case CKind::number:
+    case CKind::raw:
+    case CKind::character:
+        return load_number(ctype.kind, from);
+    case CKind::enumeration:
+        return load_enumeration(ctype, from);
+    case CKind::address:
+        return adapter_at(reinterpret_cast<PyTypeObject *>(ctype.type), load<void *>(bytes));
+    case CKind::pointed: {
+        void *const address = load<void *>(bytes);
+        if (!address || !ctype.type)
             return Reference::borrow(Py_None);
-        const Reference kept = owner ? kept_at(owner, place, address) : Reference();
-        return record_view(reinterpret_cast<PyTypeObject *>(form.type), address, kept.get());
+        const Reference referent = owner ? referent_at(owner, from, address) : Reference();
+        return record_view(reinterpret_cast<PyTypeObject *>(ctype.type), address, referent.get());
     }
-    case How::record: {
-        auto *type = reinterpret_cast<PyTypeObject *>(form.type);
+    case CKind::record: {
+        auto *type = reinterpret_cast<PyTypeObject *>(ctype.type);
         if (owner)
-            return record_view(type, place, owner);
+            return record_view(type, const_cast<void *>(from), owner);
         Reference copy = new_record(type);
-        std::memcpy(pointer_of(copy.get())->address, from, layout_of(form.type)->size);
+        std::memcpy(pointer_of(copy.get())->address, from, layout_of(ctype.type)->size);
         return copy;
     }
-    case How::array:
-        return load_array(form, from, owner);
-    case How::none:
+    case CKind::array:
+        return load_array(ctype, from, owner);
+    case CKind::none:
         break;
     }
     return Reference::borrow(Py_None);
 }
 
 Reference adapter_at(PyTypeObject *type, void *address) {
+    ENTREPOT_ASSERT(PyType_IsSubtype(type, adapter_type("Pointer")));
     if (!address)
         return Reference::borrow(Py_None);
     if (PyType_IsSubtype(type, adapter_type("DeviceArray")))
@@ -566,10 +570,10 @@ Reference adapter_at(PyTypeObject *type, void *address) {
     return made;
 }
 
-bool init_form(PyObject *module) {
-    form_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&form_spec));
-    return form_type &&
-           PyModule_AddObjectRef(module, "Form", reinterpret_cast<PyObject *>(form_type)) == 0;
+bool init_ctype(PyObject *module) {
+    ctype_type = reinterpret_cast<PyTypeObject *>(PyType_FromSpec(&ctype_spec));
+    return ctype_type &&
+           PyModule_AddObjectRef(module, "Form", reinterpret_cast<PyObject *>(ctype_type)) == 0;
 }
 
 }  // namespace entrepot::python
