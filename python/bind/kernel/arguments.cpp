@@ -151,7 +151,7 @@ std::vector<Argument> arguments_of(const Signature &signature) {
         argument.kind = each.kind;
         argument.ndim = each.ndim;
         argument.declared_contiguous = each.contiguous || each.kind == Argument::Kind::local;
-        argument.apart = each.kind != Argument::Kind::scalar;
+        argument.no_alias = each.kind != Argument::Kind::scalar;
         arguments.push_back(argument);
     }
     return arguments;
@@ -190,7 +190,7 @@ inline void CallArguments::add_array(const Array &array) {
                     function.parameters.size(), " arguments", names, names.empty() ? "" : ")",
                     ", and ", given.size(), " were given");
     }
-    const Signature *const signature = chosen(given, signatures);
+    const Signature *const signature = matching_signature(given, signatures);
     for (std::size_t i = 0; i < given.size(); ++i)
         if (!signature && is_array(given[i])) [[likely]]
             add_array(array_of(given[i]));
@@ -207,7 +207,7 @@ inline void CallArguments::add_array(const Array &array) {
 
 // The first signature that matches the arrays of the call. If none matches, the first one, whose
 // mismatch is then reported.
-const Signature *CallArguments::chosen(std::span<PyObject *const> given,
+const Signature *CallArguments::matching_signature(std::span<PyObject *const> given,
                                        std::span<const Signature> signatures) const {
     if (signatures.empty()) [[likely]]
         return nullptr;
@@ -230,14 +230,14 @@ const Signature *CallArguments::chosen(std::span<PyObject *const> given,
     return &signatures.front();
 }
 
-std::string CallArguments::named(std::size_t position) const {
+std::string CallArguments::argument_name(std::size_t position) const {
     return sentence_of("kernel '", function_.name, "': argument ", position, " (",
                        function_.parameters[position].name, ")");
 }
 
 void CallArguments::refuse(PyObject *object, const DeclaredParameter &declared) const {
     const std::size_t position = all_.size();
-    throw Error(ErrorKind::type, named(position), " is ",
+    throw Error(ErrorKind::type, argument_name(position), " is ",
                 is_array(object) ? text_of(array_of(object))
                                  : sentence_of("a ", Py_TYPE(object)->tp_name),
                 ", and the signature says ", text_of(Signature{declared}));
@@ -280,7 +280,7 @@ void CallArguments::add(PyObject *object, const DeclaredParameter *declared) {
 
 void CallArguments::refuse_local_memory(PyObject *object) const {
     if (try_cast<LocalMemory>(object))
-        throw Error(ErrorKind::type, named(all_.size()),
+        throw Error(ErrorKind::type, argument_name(all_.size()),
                     " is an entrepot.LocalMemory, which does not know its elements' type: give "
                     "entrepot.kernel.LocalAccessor(shape, "
                     "dtype)");
@@ -294,7 +294,7 @@ void CallArguments::add_declared(PyObject *object, Dtype dtype) {
         all_.emplace_back(dtype, typed && typed->dtype == dtype ? typed->scalar
                                                                 : scalar_from(object, dtype));
     } catch (const Error &error) {
-        throw Error(error.kind(), named(all_.size()), ", which the signature says is ", dtype, ": ",
+        throw Error(error.kind(), argument_name(all_.size()), ", which the signature says is ", dtype, ": ",
                     error.what());
     }
 }
@@ -304,7 +304,7 @@ void CallArguments::add_number(PyObject *object, Dtype dtype) {
     if (dtype == dtypes::int64)
         PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow != 0)
-        throw Error(ErrorKind::overflow, named(all_.size()),
+        throw Error(ErrorKind::overflow, argument_name(all_.size()),
                     " is an integer that does not fit int64; entrepot.Scalar(value, 'uint64') is "
                     "one of another type");
     has_floats_ |= dtype == dtypes::float64 || dtype == dtypes::complex128;
@@ -314,7 +314,7 @@ void CallArguments::add_number(PyObject *object, Dtype dtype) {
 void CallArguments::refuse_sequence(PyObject *object, std::size_t position) const {
     if (!PyList_Check(object) && !PyTuple_Check(object))
         return;
-    throw Error(ErrorKind::type, named(position), " is a ", Py_TYPE(object)->tp_name,
+    throw Error(ErrorKind::type, argument_name(position), " is a ", Py_TYPE(object)->tp_name,
                 ", and a kernel takes arrays and numbers: make an array of it, as in numpy.array(",
                 function_.parameters[position].name, ", 'float32')");
 }
@@ -325,7 +325,7 @@ Array CallArguments::imported(PyObject *object, std::size_t position) const {
     try {
         return import_array(object, for_an_operand);
     } catch (const Error &error) {
-        throw Error(error.kind(), named(position), ": ", error.what());
+        throw Error(error.kind(), argument_name(position), ": ", error.what());
     }
 }
 
@@ -334,7 +334,7 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
         imported_.reserve(function_.parameters.size());
     const Array &array = imported_.emplace_back(imported(object, all_.size()));
     if (declared && !fits(*declared, array))
-        throw Error(ErrorKind::type, named(all_.size()), " is ", text_of(array),
+        throw Error(ErrorKind::type, argument_name(all_.size()), " is ", text_of(array),
                     ", and the signature says ", text_of(Signature{*declared}));
     watched_ |= python::is_watched(array);
     add_array(array);
@@ -344,11 +344,11 @@ void CallArguments::add_imported(PyObject *object, const DeclaredParameter *decl
 
 [[gnu::hot]] Queue CallArguments::queue() const {
     if (has_host_memory_ || has_other_devices_)
-        require_one_place();
+        require_one_context();
     return first_on_device_ ? first_on_device_->array->queue() : registry::current_queue();
 }
 
-void CallArguments::require_one_place() const {
+void CallArguments::require_one_context() const {
     if (!first_on_device_)
         return;
     const Array &first = *first_on_device_->array;
@@ -371,7 +371,7 @@ void CallArguments::require_one_place() const {
                 "queue=");
 }
 
-[[gnu::hot]] void CallArguments::place_on(const Queue &queue) {
+[[gnu::hot]] void CallArguments::allocate_copies(const Queue &queue) {
     if (has_floats_ && !queue.device().has(EP_FP64)) [[unlikely]]
         for (Argument &argument : all_)
             if (argument.kind == Argument::Kind::scalar &&
@@ -387,20 +387,20 @@ void CallArguments::require_one_place() const {
             copies_.push_back({i, argument.array, nullptr});
     }
     for (Copy &copy : copies_) {
-        if (copy.there)
+        if (copy.on_device)
             continue;
         const std::vector<Copy *> together = overlapping(copy);
         const bool is_one_array = std::ranges::all_of(
             together, [&](const Copy *each) { return is_same(*each->host, *copy.host); });
         if (is_one_array && !repeats_elements(*copy.host))
-            place_alone(together, queue);
+            allocate_one(together, queue);
         else
-            place_together(together, queue);
+            allocate_overlapping(together, queue);
     }
     for (const Copy &copy : copies_) {
         Argument &argument = all_[copy.position];
         const bool read_only = argument.read_only;
-        argument = Argument(*copy.there);
+        argument = Argument(*copy.on_device);
         argument.read_only = read_only;
     }
 }
@@ -417,18 +417,18 @@ std::vector<CallArguments::Copy *> CallArguments::overlapping(Copy &first) {
 }
 
 // Allocates one array, even if it was passed several times.
-void CallArguments::place_alone(std::span<Copy *const> copies, const Queue &queue) {
+void CallArguments::allocate_one(std::span<Copy *const> copies, const Queue &queue) {
     const Array &host = *copies.front()->host;
-    const Array there = without_gil(
+    const Array on_device = without_gil(
         [&] { return Array::empty(host.shape(), host.dtype(), UsmKind::device, queue); });
     for (Copy *const each : copies)
-        each->there = std::make_unique<Array>(there);
-    transfers_.push_back({host, there});
+        each->on_device = std::make_unique<Array>(on_device);
+    transfers_.push_back({host, on_device});
 }
 
 // Allocates the bytes from the first to the last element, and makes views with the strides of the
 // host arrays. Each element has the same offset from an aligned address as on the host.
-void CallArguments::place_together(std::span<Copy *const> copies, const Queue &queue) {
+void CallArguments::allocate_overlapping(std::span<Copy *const> copies, const Queue &queue) {
     constexpr std::uintptr_t alignment = 64;
     std::byte *begin = nullptr, *end = nullptr;
     for (const Copy *const each : copies) {
@@ -446,7 +446,7 @@ void CallArguments::place_together(std::span<Copy *const> copies, const Queue &q
     std::byte *const start = static_cast<std::byte *>(block.data()) + skipped;
     for (Copy *const each : copies) {
         const Array &host = *each->host;
-        each->there = std::make_unique<Array>(
+        each->on_device = std::make_unique<Array>(
             block.memory(), start + (static_cast<std::byte *>(host.data()) - begin), host.dtype(),
             host.layout(), false, queue);
     }
@@ -455,7 +455,7 @@ void CallArguments::place_together(std::span<Copy *const> copies, const Queue &q
          Array(block.memory(), start, dtypes::uint8, Layout(shape), false, queue)});
 }
 
-void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queue) const {
+void CallArguments::copy_to_device(const kernel::Compiled &compiled, const Queue &queue) const {
     if (copies_.empty()) [[likely]]
         return;
     const auto is_untracked = [](const Copy &each) {
@@ -478,13 +478,13 @@ void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queu
     if (waits)
         queue.wait();
     for (const Transfer &each : transfers_) {
-        const Submitted done = copy(each.there, each.host, queue);
+        const Submitted done = copy(each.on_device, each.host, queue);
         if (waits)
             done.wait();
     }
 }
 
-[[gnu::hot]] void CallArguments::bring_back(const kernel::Compiled &compiled,
+[[gnu::hot]] void CallArguments::copy_back(const kernel::Compiled &compiled,
                                             const Queue &queue) const {
     for (std::size_t i = 0; i < copies_.size(); ++i) {
         const Copy &each = copies_[i];
@@ -493,7 +493,7 @@ void CallArguments::bring_to(const kernel::Compiled &compiled, const Queue &queu
         };
         if (compiled.written[each.position] &&
             std::none_of(copies_.begin(), copies_.begin() + i, is_back))
-            copy(*each.host, *each.there, queue);
+            copy(*each.host, *each.on_device, queue);
     }
 }
 

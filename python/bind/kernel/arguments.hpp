@@ -48,9 +48,9 @@ public:
     ~CallArguments();  // with the GIL
 
     std::span<const kernel::Argument> all() const noexcept { return all_; }
-    // all() with `apart` set for arrays that share no element with another one.
-    std::span<const kernel::Argument> with_overlaps() noexcept {
-        kernel::find_overlaps(all_);
+    // all() with `no_alias` set for arrays that share no element with another one.
+    std::span<const kernel::Argument> with_aliases() noexcept {
+        kernel::find_aliases(all_);
         return all_;
     }
     // True if the caller may access an argument's memory without synchronizing through Entrepot.
@@ -58,22 +58,22 @@ public:
 
     // Queue to launch on: a queue of the arrays' device, or of the current device if there are no
     // arrays. Contexts are checked here only if host memory must be copied, else by
-    // require_one_place().
+    // require_one_context().
     // Throws: KernelError if the arrays are on several devices, or checked contexts differ.
     Queue queue() const;
     // Throws: KernelError if the arrays are on several devices or in several contexts.
-    void require_one_place() const;
+    void require_one_context() const;
     // Allocates device memory for arrays in host memory that the queue's device cannot read, and
     // substitutes it in the arguments. Arrays that share elements share them on the device, too.
-    void place_on(const Queue &queue);
+    void allocate_copies(const Queue &queue);
     // Copies the elements to that device memory.
     //
     // Throws: KernelError for a written array that has several elements at one address.
     // Blocks: for all work in the queue if other code may write the host memory, since the copy has
     //   to follow that work.
-    void bring_to(const kernel::Compiled &compiled, const Queue &queue) const;
+    void copy_to_device(const kernel::Compiled &compiled, const Queue &queue) const;
     // Copies arrays that the kernel has written back to the host.
-    void bring_back(const kernel::Compiled &compiled, const Queue &queue) const;
+    void copy_back(const kernel::Compiled &compiled, const Queue &queue) const;
 
 private:
     void add_array(const Array &array);
@@ -84,24 +84,24 @@ private:
     void refuse_local_memory(PyObject *object) const;
     void refuse_sequence(PyObject *object, std::size_t position) const;
     Array imported(PyObject *object, std::size_t position) const;
-    std::string named(std::size_t position) const;  // name of an argument for messages
+    std::string argument_name(std::size_t position) const;  // name of an argument for messages
     [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
-    const Signature *chosen(std::span<PyObject *const> given,
+    const Signature *matching_signature(std::span<PyObject *const> given,
                             std::span<const Signature> signatures) const;
 
     // An argument in host memory, and its copy on the device.
     struct Copy {
         std::size_t position;
         const Array *host;
-        std::unique_ptr<Array> there;
+        std::unique_ptr<Array> on_device;
     };
     // One transfer to the device: an array, or the bytes of several arrays that overlap.
     struct Transfer {
-        Array host, there;
+        Array host, on_device;
     };
     std::vector<Copy *> overlapping(Copy &first);
-    void place_alone(std::span<Copy *const> copies, const Queue &queue);
-    void place_together(std::span<Copy *const> copies, const Queue &queue);
+    void allocate_one(std::span<Copy *const> copies, const Queue &queue);
+    void allocate_overlapping(std::span<Copy *const> copies, const Queue &queue);
 
     const kernel::syntax::Function &function_;
     SmallVector<kernel::Argument, 10> all_;

@@ -38,7 +38,7 @@ PyTypeObject *python_kernel_type = nullptr;
 
 // Limit on versions per kernel: a program whose captured values keep changing compiles each time,
 // and only some versions are kept.
-constexpr std::size_t most_versions = 64;
+constexpr std::size_t max_versions = 64;
 
 [[gnu::hot]] VersionPtr current_version(PythonKernel *kernel) {
     const Exclusive alone(reinterpret_cast<PyObject *>(kernel));
@@ -58,7 +58,7 @@ constexpr std::size_t most_versions = 64;
             : std::make_shared<kernel::Specialisations>(std::move(read.function), kernel->options);
     VersionPtr current(Version{std::move(read.guards), std::move(read.captured), std::move(code)});
     VersionPtr dropped;  // released once the list is consistent again
-    if (known != versions.end() || versions.size() == most_versions) {
+    if (known != versions.end() || versions.size() == max_versions) {
         const auto place = known != versions.end() ? known : versions.begin();
         dropped = std::move(*place);
         versions.erase(place);
@@ -85,16 +85,16 @@ const Interned simulated_name = "_simulated";
 
 // ------------------------------------------------------------------------ life
 
-std::optional<ep_dialect> dialect_asked(PyObject *name) {
+std::optional<ep_dialect> dialect_arg(PyObject *name) {
     if (!name)
         return std::nullopt;
     if (!PyUnicode_Check(name))
-        throw Error(ErrorKind::type, "dialect: one of ", names_of(kernel::dialects_of_kernels()),
+        throw Error(ErrorKind::type, "dialect: one of ", names_of(kernel::kernel_dialects()),
                     " was expected, not ", shown(name));
     const char *const text = PyUnicode_AsUTF8(name);
     if (!text)
         throw PythonError{};
-    return dialect_from(text, kernel::dialects_of_kernels());
+    return dialect_from(text, kernel::kernel_dialects());
 }
 
 std::vector<Signature> signatures_from(PyObject *tuple) {
@@ -114,7 +114,7 @@ PyObject *create(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
             throw Error(ErrorKind::type, "a kernel is made of a Python function, not of a ",
                         Py_TYPE(function)->tp_name);
         const kernel::Options options{is_true(debug), is_true(fast_math),
-                                      dialect_asked(unless_none(dialect))};
+                                      dialect_arg(unless_none(dialect))};
         std::vector<Signature> given = signatures_from(unless_none(signatures));
         PyObject *const self = type->tp_alloc(type, 0);
         if (!self)
@@ -202,7 +202,7 @@ std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version,
                              ep_dialect dialect, PyObject *given) {
     const auto &function = version.code->function();
     const std::uint32_t least = without_gil([&] {
-        return kernel::dimensions_asked(function, types, device, dialect, kernel->options);
+        return kernel::required_dimensions(function, types, device, dialect, kernel->options);
     });
     if (!unless_none(given))
         return least;
@@ -218,7 +218,7 @@ std::uint32_t dimensions_for(const PythonKernel *kernel, const Version &version,
 Request request_from(PythonKernel *kernel, const Version &version, PyObject *signature,
                      PyObject *dimensions, PyObject *device, PyObject *dialect, bool any_local) {
     Request request;
-    request.dialect = dialect_asked(unless_none(dialect));
+    request.dialect = dialect_arg(unless_none(dialect));
     request.device = unless_none(device) ? device_from(device) : registry::current_device();
     const kernel::Specialisation *const newest = version.code->newest();
     const bool is_of_launch = newest && !unless_none(signature);
@@ -309,7 +309,7 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
         const kernel::ir::Module module = without_gil([&] {
             return kernel::lower(version->code->function(), types,
                                  kernel::target_for(device,
-                                                    kernel::usual_dialect(device).value_or(EP_CPP),
+                                                    kernel::default_dialect(device).value_or(EP_CPP),
                                                     1, kernel->options));
         });
         for (const kernel::ir::Variable &variable : module.kernel().variables)

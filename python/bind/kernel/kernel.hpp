@@ -35,7 +35,7 @@ public:
     explicit VersionPtr(Version &&made) : shared_(new Shared{std::move(made)}) {}
     VersionPtr(const VersionPtr &other) noexcept : shared_(other.shared_) {
         if (shared_)
-            ++shared_->holders;
+            ++shared_->references;
     }
     VersionPtr(VersionPtr &&other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
     VersionPtr &operator=(VersionPtr other) noexcept {
@@ -43,7 +43,7 @@ public:
         return *this;
     }
     ~VersionPtr() {
-        if (shared_ && --shared_->holders == 0) [[unlikely]]
+        if (shared_ && --shared_->references == 0) [[unlikely]]
             delete shared_;
     }
 
@@ -53,7 +53,7 @@ public:
 private:
     struct Shared {
         const Version version;
-        std::conditional_t<has_gil, std::size_t, std::atomic<std::size_t>> holders{1};
+        std::conditional_t<has_gil, std::size_t, std::atomic<std::size_t>> references{1};
     };
 
     Shared *shared_ = nullptr;

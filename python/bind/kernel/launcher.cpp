@@ -70,27 +70,27 @@ void wait_for_events(const Queue &queue, PyObject *events) {
     CallArguments arguments(given, function, kernel->signatures);
     const bool follows_data = unless_none(queue_given) == nullptr;
     const Queue queue = follows_data ? arguments.queue() : queue_from(queue_given);
-    arguments.place_on(queue);
+    arguments.allocate_copies(queue);
     if (unless_none(depends_on))
         wait_for_events(queue, depends_on);
-    kernel::Plans &plans = version->code->plans();
+    kernel::PlanCache &plans = version->code->plans();
     // Its arrays are on one device.
-    kernel::Plans::Use plan = plans.find(queue, launcher.range, arguments.all());
+    kernel::PlanCache::Lease plan = plans.find(queue, launcher.range, arguments.all());
     if (!plan && follows_data)
-        arguments.require_one_place();
+        arguments.require_one_context();
     const kernel::Specialisation &made =
         plan ? plan->made()
-             : specialisation_for(*version, arguments.with_overlaps(), launcher.range, queue);
+             : specialisation_for(*version, arguments.with_aliases(), launcher.range, queue);
     const bool waits = unless_none(wait) ? is_true(wait) : arguments.is_watched();
     const ReleaseGil released;  // the host may run the kernel at once
-    arguments.bring_to(made.compiled, queue);
+    arguments.copy_to_device(made.compiled, queue);
     if (plan) {
         plan->launch(queue, arguments.all());
         plan.release();
     } else {
         kernel::launch(made, function, queue, launcher.range, arguments.all(), &plans);
     }
-    arguments.bring_back(made.compiled, queue);
+    arguments.copy_back(made.compiled, queue);
     if (!waits)
         return queue.lazy_event();
     queue.wait_at(queue.position());

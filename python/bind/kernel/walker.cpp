@@ -5,8 +5,8 @@
 #include "constant.hpp"
 #include "kernel.hpp"
 #include "language.hpp"
-#include "objects.hpp"
-#include "surroundings.hpp"
+#include "dpex_objects.hpp"
+#include "free_variables.hpp"
 
 #include <entrepot/core/closest.hpp>
 #include <entrepot/kernel/frontend/functions.hpp>
@@ -100,7 +100,7 @@ bool is_used_as_item(PyObject *function, const std::string &name) {
         const Reference value = child(each, value_name);
         found |= kind_of(value.get()) == "Name" &&
                  text_of_name(child(value.get(), id_name).get()) == name &&
-                 Objects::is_item_method(text_of_name(child(each, attr_name).get()));
+                 DpexObjects::is_item_method(text_of_name(child(each, attr_name).get()));
     });
     return found;
 }
@@ -178,11 +178,11 @@ std::shared_ptr<const Function> translate_into(Translation &translation, PyObjec
 class Walker {
 public:
     Walker(Translation &translation, PyObject *function, const Function &described, PyObject *node)
-        : translation_(translation), surroundings_(function, translation.made.guards),
+        : translation_(translation), free_variables_(function, translation.made.guards),
           function_(described) {
         for (const Parameter &parameter : parameters_of(node))
-            own_.insert(parameter.name);
-        find_own_names(node);
+            local_names_.insert(parameter.name);
+        find_local_names(node);
     }
 
     std::vector<Parameter> parameters_of(PyObject *node) const;
@@ -196,15 +196,15 @@ private:
     [[noreturn]] void refuse(PyObject *node, const std::string &message) const {
         throw CompileError(function_, position_of(node), message);
     }
-    void find_own_names(PyObject *node);
-    bool is_own(PyObject *name) const { return own_.contains(text_of_name(name)); }
+    void find_local_names(PyObject *node);
+    bool is_local_name(PyObject *name) const { return local_names_.contains(text_of_name(name)); }
 
     Reference object_of(PyObject *expression);
     std::optional<Constant> constant_of(PyObject *object);
     NodePtr captured(PyObject *node, PyObject *object, const std::string &text);
     NodePtr captured_function(PyObject *node, PyObject *object, const std::string &text);
     std::string cycle_to(PyObject *function) const;
-    std::string meant_by(const std::string &text) const;
+    std::string suggestion_for(const std::string &text) const;
 
     NodePtr walk(PyObject *node);
     NodePtr walk_if_any(PyObject *node) { return node == Py_None ? nullptr : walk(node); }
@@ -241,7 +241,7 @@ private:
     NodePtr joined_text(PyObject *node);
     NodePtr formatted_value(PyObject *node);
     NodePtr assign(PyObject *node);
-    NodePtr assign_object(PyObject *node, PyObject *target, PyObject *call);
+    NodePtr assign_dpex_object(PyObject *node, PyObject *target, PyObject *call);
     NodePtr assign_atomic(PyObject *node, PyObject *target, PyObject *call);
     NodePtr augment(PyObject *node);
     NodePtr annotate(PyObject *node);
@@ -253,21 +253,21 @@ private:
     NodePtr returned(PyObject *node);
     template <Kind kind> NodePtr word(PyObject *node) { return make(kind, node); }
 
-    NodePtr call_of_object(PyObject *node, PyObject *callee);
+    NodePtr call_of_dpex_object(PyObject *node, PyObject *callee);
     std::vector<NodePtr> arguments_by_place(PyObject *call);
-    Objects::Atomic atomic_of(PyObject *call);
-    NodePtr call_of_atomic(PyObject *node, const Objects::Atomic &atomic, const std::string &method,
+    DpexObjects::Atomic atomic_of(PyObject *call);
+    NodePtr call_of_atomic(PyObject *node, const DpexObjects::Atomic &atomic, const std::string &method,
                            std::vector<NodePtr> arguments);
     bool makes_atomic(PyObject *expression);
-    NodePtr linear(PyObject *node, const Objects::Method &method);
-    bool is_object(PyObject *expression) const;
+    NodePtr linear(PyObject *node, const DpexObjects::Method &method);
+    bool is_dpex_object(PyObject *expression) const;
     bool is_group(PyObject *expression) const;
 
     Translation &translation_;
-    Surroundings surroundings_;
+    FreeVariables free_variables_;
     const Function &function_;
-    std::unordered_set<std::string> own_;  // parameters and variables
-    Objects objects_;  // names of numba-dpex's objects, which do not exist at run time
+    std::unordered_set<std::string> local_names_;  // parameters and variables
+    DpexObjects dpex_objects_;  // names of numba-dpex's objects, which do not exist at run time
 };
 
 const std::unordered_map<std::string_view, Walker::Method> &Walker::methods() {
@@ -379,20 +379,20 @@ void Walker::drop_item(PyObject *node, std::vector<Parameter> &parameters) {
         annotation.get() == Py_None ? Reference() : object_of(annotation.get());
     if (object.get() != language().item && !is_used_as_item(node, name))
         return;
-    objects_.add_item(name);
-    own_.erase(name);
+    dpex_objects_.add_item(name);
+    local_names_.erase(name);
     parameters.erase(parameters.begin());
 }
 
 // Names that are assigned anywhere in the function are local, as in Python.
-void Walker::find_own_names(PyObject *node) {
+void Walker::find_local_names(PyObject *node) {
     for_each_node(node, [&](PyObject *each) {
         const std::string_view kind = kind_of(each);
         if (kind == "Name" && kind_of(child(each, ctx_name).get()) != "Load")
-            own_.insert(text_of_name(child(each, id_name).get()));
+            local_names_.insert(text_of_name(child(each, id_name).get()));
         // refused at their own place
         if ((kind == "FunctionDef" || kind == "ClassDef" || kind == "alias") && each != node)
-            own_.insert(text_of_name(child(each, name_name).get()));
+            local_names_.insert(text_of_name(child(each, name_name).get()));
     });
 }
 
@@ -403,9 +403,9 @@ Reference Walker::object_of(PyObject *expression) {
     const std::string_view kind = kind_of(expression);
     if (kind == "Name") {
         const Reference id = child(expression, id_name);
-        return is_own(id.get()) || objects_.has(text_of_name(id.get()))
+        return is_local_name(id.get()) || dpex_objects_.has(text_of_name(id.get()))
                    ? Reference()
-                   : surroundings_.find(id.get());
+                   : free_variables_.find(id.get());
     }
     if (kind != "Attribute")
         return {};
@@ -413,7 +413,7 @@ Reference Walker::object_of(PyObject *expression) {
     const Reference object = object_of(value.get());
     if (!object)
         return {};
-    Reference found = surroundings_.attribute_of(object.get(), attribute.get());
+    Reference found = free_variables_.attribute_of(object.get(), attribute.get());
     if (!found)
         refuse(
             expression,
@@ -525,30 +525,30 @@ NodePtr Walker::constant(PyObject *node) {
 NodePtr Walker::name(PyObject *node) {
     const Reference id = child(node, id_name);
     const std::string text = text_of_name(id.get());
-    if (objects_.has(text))
-        refuse(node, sentence_of("'", text, "' stands for ", objects_.what(text),
+    if (dpex_objects_.has(text))
+        refuse(node, sentence_of("'", text, "' stands for ", dpex_objects_.what(text),
                                  ": only its methods can be used"));
-    if (is_own(id.get()))
+    if (is_local_name(id.get()))
         return make(Kind::name, node, text);
-    const Reference object = surroundings_.find(id.get());
+    const Reference object = free_variables_.find(id.get());
     if (!object)
         refuse(node, sentence_of("the name '", text,
                                  "' is not defined: it is no variable or parameter of ",
-                                 function_.name, ", and no global", meant_by(text)));
+                                 function_.name, ", and no global", suggestion_for(text)));
     return captured(node, object.get(), text);
 }
 
 // Suggestion for an undefined name.
-std::string Walker::meant_by(const std::string &text) const {
+std::string Walker::suggestion_for(const std::string &text) const {
     for (const std::string module : {"math.", "numpy."})
         if (kernel::find_function(module + text))
             return "; did you mean `" + module + text + "`?";
     if (kernel::find_function(text))
         return "; import it, as in `from entrepot.kernel import " + text + "`";
-    std::vector<std::string> known(own_.begin(), own_.end());
+    std::vector<std::string> known(local_names_.begin(), local_names_.end());
     // Sorted, so that the choice between equally close names is deterministic.
     std::ranges::sort(known);
-    add_names(surroundings_.globals(), known);
+    add_names(free_variables_.globals(), known);
     for (const kernel::FunctionRow &row : kernel::functions())
         if (row.name.find('.') == row.name.npos)
             known.emplace_back(row.name);
@@ -632,12 +632,12 @@ NodePtr Walker::conditional(PyObject *node) {
 
 NodePtr Walker::call(PyObject *node) {
     const Reference callee = child(node, func_name);
-    if (is_object(callee.get()))
-        return call_of_object(node, callee.get());
+    if (is_dpex_object(callee.get()))
+        return call_of_dpex_object(node, callee.get());
     if (const Reference object =
             kind_of(callee.get()) == "Attribute" ? child(callee.get(), value_name) : Reference();
         object && makes_atomic(object.get())) {
-        const Objects::Atomic atomic = atomic_of(object.get());
+        const DpexObjects::Atomic atomic = atomic_of(object.get());
         return call_of_atomic(node, atomic, text_of_name(child(callee.get(), attr_name).get()),
                               arguments_by_place(node));
     }
@@ -691,7 +691,7 @@ NodePtr Walker::assign(PyObject *node) {
     const std::vector<Reference> targets = children(node, targets_name);
     if (kind_of(value.get()) == "Call" && targets.size() == 1 &&
         kind_of(targets.front().get()) == "Name")
-        if (NodePtr made = assign_object(node, targets.front().get(), value.get()))
+        if (NodePtr made = assign_dpex_object(node, targets.front().get(), value.get()))
             return made;
     auto made = make(Kind::assign, node);
     made->operands.push_back(walk(value.get()));
@@ -701,10 +701,10 @@ NodePtr Walker::assign(PyObject *node) {
 }
 
 // Registers a name for an object of numba-dpex's; nullptr if the call creates no such object.
-NodePtr Walker::assign_object(PyObject *node, PyObject *target, PyObject *call) {
+NodePtr Walker::assign_dpex_object(PyObject *node, PyObject *target, PyObject *call) {
     const std::string name = text_of_name(child(target, id_name).get());
     if (is_group(call)) {
-        objects_.add_group(name);
+        dpex_objects_.add_group(name);
         return make(Kind::pass, node);
     }
     return makes_atomic(call) ? assign_atomic(node, target, call) : nullptr;
@@ -718,7 +718,7 @@ bool Walker::makes_atomic(PyObject *expression) {
     return object && builtin_name_of(object.get()) == "AtomicRef";
 }
 
-Objects::Atomic Walker::atomic_of(PyObject *call) {
+DpexObjects::Atomic Walker::atomic_of(PyObject *call) {
     constexpr std::string_view known[] = {"ref", "index", "memory_order", "memory_scope",
                                           "address_space"};
     const NodePtr walked = walk(call);
@@ -746,12 +746,12 @@ Objects::Atomic Walker::atomic_of(PyObject *call) {
 // The index is evaluated once, here, and stored in a variable.
 NodePtr Walker::assign_atomic(PyObject *node, PyObject *target, PyObject *call) {
     const std::string name = text_of_name(child(target, id_name).get()), variable = name + "_index";
-    Objects::Atomic atomic = atomic_of(call);
-    own_.insert(variable);
+    DpexObjects::Atomic atomic = atomic_of(call);
+    local_names_.insert(variable);
     auto made = make(Kind::assign, node);
     made->operands = {std::exchange(atomic.index, make(Kind::name, target, variable)),
                       make(Kind::name, target, variable)};
-    objects_.add_atomic(name, std::move(atomic));
+    dpex_objects_.add_atomic(name, std::move(atomic));
     return made;
 }
 
@@ -820,21 +820,21 @@ std::shared_ptr<Node> Walker::builtin_call(PyObject *at, const char *name,
 // to the work-group anyway.
 bool Walker::is_group(PyObject *expression) const {
     if (kind_of(expression) == "Name")
-        return objects_.is_group(text_of_name(child(expression, id_name).get()));
+        return dpex_objects_.is_group(text_of_name(child(expression, id_name).get()));
     if (kind_of(expression) != "Call")
         return false;
     const Reference callee = child(expression, func_name);
-    return is_object(callee.get()) &&
-           Objects::names_group(text_of_name(child(callee.get(), attr_name).get()));
+    return is_dpex_object(callee.get()) &&
+           DpexObjects::returns_group(text_of_name(child(callee.get(), attr_name).get()));
 }
 
-// True for `item.method`, where item is a name in objects_ or a call that returns a work-group.
-bool Walker::is_object(PyObject *expression) const {
+// True for `item.method`, where item is a name in dpex_objects_ or a call that returns a work-group.
+bool Walker::is_dpex_object(PyObject *expression) const {
     if (kind_of(expression) != "Attribute")
         return false;
     const Reference value = child(expression, value_name);
     return is_group(value.get()) || (kind_of(value.get()) == "Name" &&
-                                     objects_.has(text_of_name(child(value.get(), id_name).get())));
+                                     dpex_objects_.has(text_of_name(child(value.get(), id_name).get())));
 }
 
 // Arguments of a method, which must be positional.
@@ -851,18 +851,18 @@ std::vector<NodePtr> Walker::arguments_by_place(PyObject *call) {
     return walk_all(children(call, args_name));
 }
 
-NodePtr Walker::call_of_object(PyObject *node, PyObject *callee) {
+NodePtr Walker::call_of_dpex_object(PyObject *node, PyObject *callee) {
     const Reference value = child(callee, value_name);
     const std::string method = text_of_name(child(callee, attr_name).get());
     const bool is_group_call = kind_of(value.get()) == "Call";
     const std::string object = is_group_call ? "" : text_of_name(child(value.get(), id_name).get());
     std::vector<NodePtr> arguments = arguments_by_place(node);
-    if (const Objects::Atomic *atomic = objects_.atomic(object))
+    if (const DpexObjects::Atomic *atomic = dpex_objects_.atomic(object))
         return call_of_atomic(node, *atomic, method, std::move(arguments));
-    const Objects::Method *const found =
-        is_group_call ? Objects::group_method(method) : objects_.method(object, method);
+    const DpexObjects::Method *const found =
+        is_group_call ? DpexObjects::group_method(method) : dpex_objects_.method(object, method);
     if (!found)
-        refuse(callee, sentence_of(is_group_call ? "a work-group" : objects_.what(object),
+        refuse(callee, sentence_of(is_group_call ? "a work-group" : dpex_objects_.what(object),
                                    " has no method '", method, "'"));
     if (found->linear_sizes && !arguments.empty())
         refuse(callee,
@@ -871,12 +871,12 @@ NodePtr Walker::call_of_object(PyObject *node, PyObject *callee) {
                                : builtin_call(node, found->builtin, std::move(arguments));
 }
 
-NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic,
+NodePtr Walker::call_of_atomic(PyObject *node, const DpexObjects::Atomic &atomic,
                                const std::string &method, std::vector<NodePtr> arguments) {
-    const char *const name = Objects::atomic_function(method);
+    const char *const name = DpexObjects::atomic_function(method);
     if (!name)
         refuse(node, sentence_of("an AtomicRef has no method '", method, "'",
-                                 did_you_mean(method, Objects::atomic_methods())));
+                                 did_you_mean(method, DpexObjects::atomic_methods())));
     arguments.insert(arguments.begin(), {atomic.array, atomic.index});
     const std::shared_ptr<Node> made = builtin_call(node, name, std::move(arguments));
     const auto add_named = [&](const char *keyword, const NodePtr &given) {
@@ -892,7 +892,7 @@ NodePtr Walker::call_of_atomic(PyObject *node, const Objects::Atomic &atomic,
 
 // (id(0) * size(1) + id(1)) * size(2) + id(2). If the method returns the product of the sizes, that
 // product.
-NodePtr Walker::linear(PyObject *node, const Objects::Method &method) {
+NodePtr Walker::linear(PyObject *node, const DpexObjects::Method &method) {
     const auto at = [&](const char *name, std::int64_t dimension) {
         auto made = builtin_call(node, name, {number(node, dimension)});
         made->text = "linear";

@@ -1,6 +1,6 @@
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
-#include <kernel/runtime/bytes.hpp>
+#include <kernel/runtime/address_range.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +13,7 @@ Argument Argument::local(Dtype dtype, Extents shape) {
                     " dimensions was asked for: it has up to ", max_local_ndim);
     Argument argument(dtype, {});
     argument.kind = Kind::local;
-    argument.declared_contiguous = argument.apart = true;
+    argument.declared_contiguous = argument.no_alias = true;
     argument.ndim = static_cast<std::uint32_t>(shape.size());
     std::int64_t bytes = dtype.itemsize();
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -38,7 +38,7 @@ ArgumentType Argument::type() const {
     type.ndim = ndim;
     type.contiguous = is_contiguous();
     type.read_only = read_only;
-    return {std::move(type), apart};
+    return {std::move(type), no_alias};
 }
 
 std::size_t Argument::local_bytes() const noexcept {
@@ -48,10 +48,10 @@ std::size_t Argument::local_bytes() const noexcept {
     return static_cast<std::size_t>(std::max<std::int64_t>(elements, 1) * dtype.itemsize());
 }
 
-void find_overlaps(std::span<Argument> arguments) noexcept {
+void find_aliases(std::span<Argument> arguments) noexcept {
     constexpr std::size_t most = 16;  // for more arrays the code makes no assumption about overlap
     Argument *arrays[most];
-    SmallVector<Bytes, most> bytes(most);
+    SmallVector<AddressRange, most> bytes(most);
     std::size_t count = 0;
     for (Argument &argument : arguments) {
         if (argument.kind != Argument::Kind::array)
@@ -62,10 +62,10 @@ void find_overlaps(std::span<Argument> arguments) noexcept {
         bytes.emplace_back(*argument.array);
     }
     for (std::size_t i = 0; i < count; ++i) {
-        arrays[i]->apart = true;
+        arrays[i]->no_alias = true;
         for (std::size_t j = 0; j < i; ++j)
-            if (bytes[i].meet(bytes[j])) [[unlikely]]
-                arrays[i]->apart = arrays[j]->apart = false;
+            if (bytes[i].overlaps(bytes[j])) [[unlikely]]
+                arrays[i]->no_alias = arrays[j]->no_alias = false;
     }
 }
 

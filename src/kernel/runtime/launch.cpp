@@ -3,7 +3,7 @@
 #include <entrepot/core/text.hpp>
 #include <entrepot/kernel/runtime/launch.hpp>
 #include <kernel/ir/walk.hpp>
-#include <kernel/runtime/calculation.hpp>
+#include <kernel/runtime/evaluator.hpp>
 #include <kernel/runtime/lost_updates.hpp>
 #include <kernel/runtime/value_of.hpp>
 
@@ -18,7 +18,7 @@
 namespace entrepot::kernel {
 namespace {
 
-bool is_given(const ep_range &range) noexcept {
+bool has_local_range(const ep_range &range) noexcept {
     return std::any_of(range.local, range.local + range.ndim,
                        [](std::uint64_t extent) { return extent != 0; });
 }
@@ -34,7 +34,7 @@ std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) noexcept
 
 // Maximum number of work-items of a group along an axis of the launch, at most `most`. A device
 // limit of 0 means none.
-std::uint64_t most_along(std::uint32_t axis, const ep_range &range, std::uint64_t most,
+std::uint64_t max_along(std::uint32_t axis, const ep_range &range, std::uint64_t most,
                          const std::uint64_t (&most_items)[3]) noexcept {
     const std::uint64_t most_here = most_items[3 - range.ndim + axis];
     return most_here ? std::min(most, most_here) : most;
@@ -46,24 +46,24 @@ void choose_group(ep_range &range, std::uint64_t most,
                   const std::uint64_t (&most_items)[3]) noexcept {
     for (std::uint32_t axis = range.ndim; axis-- > 0;) {
         range.local[axis] =
-            largest_divisor(range.global[axis], most_along(axis, range, most, most_items));
+            largest_divisor(range.global[axis], max_along(axis, range, most, most_items));
         most /= range.local[axis];
     }
 }
 
 // Default group size for kernels that do not tell groups apart: a few warps.
-constexpr std::uint64_t usual_group = 256;
+constexpr std::uint64_t default_group_size = 256;
 // Limit of CUDA and HIP for the number of groups in any dimension but the last.
-constexpr std::uint64_t most_groups = 65535;
+constexpr std::uint64_t max_groups = 65535;
 
 void choose_rounded_group(ep_range &range, std::uint64_t most,
                           const std::uint64_t (&most_items)[3]) noexcept {
     std::uint64_t &last = range.local[range.ndim - 1];
     std::fill(range.local, range.local + range.ndim, 1);
-    last = std::min(usual_group, most ? most : usual_group);
+    last = std::min(default_group_size, most ? most : default_group_size);
     for (std::uint32_t axis = 0; axis + 1 < range.ndim; ++axis) {
-        const std::uint64_t most_here = most_along(axis, range, usual_group, most_items);
-        for (; range.global[axis] > most_groups * range.local[axis] && last > 1 &&
+        const std::uint64_t most_here = max_along(axis, range, default_group_size, most_items);
+        for (; range.global[axis] > max_groups * range.local[axis] && last > 1 &&
                range.local[axis] * 2 <= most_here;
              last /= 2)
             range.local[axis] *= 2;
@@ -72,7 +72,7 @@ void choose_rounded_group(ep_range &range, std::uint64_t most,
 
 // For kernels whose work-items beyond the requested range do nothing.
 void round_up(ep_range &range, std::uint64_t most, const std::uint64_t (&most_items)[3]) noexcept {
-    if (!is_given(range))
+    if (!has_local_range(range))
         choose_rounded_group(range, most, most_items);
     for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
         range.global[axis] =
@@ -197,7 +197,7 @@ Dependence dependence_of(const ir::Expression &index) {
 std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_range &chosen) {
     if (dependence_of(access.index).on_groups)
         return sentence_of(", in groups of ", text_of(chosen.local, chosen.ndim),
-                           is_given(asked)
+                           has_local_range(asked)
                                ? ", makes this access: give a smaller local range"
                                : " that the runtime chose, makes this access: give a local range",
                            ", make the array larger");
@@ -222,9 +222,9 @@ std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_
 // Ids along an axis at which ids of the range, and ids within groups, are least or greatest.
 class Corners {
 public:
-    Corners(const Calculation &calculation, std::uint32_t axis, const Dependence &dependence) {
-        const std::int64_t size = calculation.global_size(axis),
-                           local = calculation.local_size(axis);
+    Corners(const Evaluator &evaluator, std::uint32_t axis, const Dependence &dependence) {
+        const std::int64_t size = evaluator.global_size(axis),
+                           local = evaluator.local_size(axis);
         if (!dependence.on_axis[axis] || size == 1)
             return;
         ids_[count_++] = size - 1;
@@ -248,7 +248,7 @@ private:
 [[gnu::cold]] void check_accesses(const Specialisation &made, const ep_range &asked,
                                   const ep_range &chosen, std::span<const Argument> arguments) {
     ENTREPOT_ASSERT(!is_empty(asked));
-    const Calculation calculation(asked, chosen, arguments);
+    const Evaluator evaluator(asked, chosen, arguments);
     for (const CertainAccess &access : made.compiled.accesses) {
         const auto &[name, space, argument, shape] = access.array;
         const Layout layout = argument ? layout_of(arguments[*argument]) : Layout(shape);
@@ -258,12 +258,12 @@ private:
             valid = {access.counts_from_end ? -extent : 0, extent};
         }
         const Dependence dependence = dependence_of(access.index);
-        const Corners seconds(calculation, 1, dependence), thirds(calculation, 2, dependence);
-        for (const std::int64_t first : Corners(calculation, 0, dependence))
+        const Corners seconds(evaluator, 1, dependence), thirds(evaluator, 2, dependence);
+        for (const std::int64_t first : Corners(evaluator, 0, dependence))
             for (const std::int64_t second : seconds)
                 for (const std::int64_t third : thirds) {
-                    const Calculation::Id item{first, second, third};
-                    const Calculation::Known value = calculation(access.index, &item);
+                    const Evaluator::Id item{first, second, third};
+                    const Evaluator::Known value = evaluator(access.index, &item);
                     if (value && (*value < valid.begin || *value >= valid.end))
                         refuse(access, *value, layout, asked, chosen);
                 }
@@ -295,8 +295,8 @@ private:
 
 }  // namespace
 
-ep_range fitted(const Specialisation &made, ep_range range, const Device &device) {
-    if (is_given(range)) {
+ep_range choose_local_range(const Specialisation &made, ep_range range, const Device &device) {
+    if (has_local_range(range)) {
         for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
             if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
                 throw Error(
@@ -316,9 +316,9 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
 
 Queue::Position launch(const Specialisation &made, const syntax::Function &function,
                        const Queue &queue, const ep_range &range,
-                       std::span<const Argument> arguments, Plans *plans) {
-    const ep_range chosen = fitted(made, range, queue.device());
-    const std::uint64_t group = group_of(chosen);
+                       std::span<const Argument> arguments, PlanCache *plans) {
+    const ep_range chosen = choose_local_range(made, range, queue.device());
+    const std::uint64_t group = group_size(chosen);
     check_reach(made, function, range, arguments);
     if (!made.compiled.accesses.empty() && !is_empty(range)) [[unlikely]]
         check_accesses(made, range, chosen, arguments);
@@ -329,7 +329,7 @@ Queue::Position launch(const Specialisation &made, const syntax::Function &funct
         const Queue::Position position =
             launch(made.kernel, queue, chosen, parameters.given(), parameters.uses());
         if (plans)
-            plans->keep(made, queue, range, chosen, arguments);
+            plans->insert(made, queue, range, chosen, arguments);
         return position;
     }
     const Report report(queue);

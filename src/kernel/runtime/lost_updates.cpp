@@ -1,5 +1,5 @@
 #include <kernel/ir/walk.hpp>
-#include <kernel/runtime/calculation.hpp>
+#include <kernel/runtime/evaluator.hpp>
 #include <kernel/runtime/lost_updates.hpp>
 
 #include <algorithm>
@@ -14,15 +14,15 @@ namespace {
 
 using ir::Expression;
 using ir::Op;
-using Known = Calculation::Known;
-using Id = Calculation::Id;
+using Known = Evaluator::Known;
+using Id = Evaluator::Id;
 
 // Looks for two work-items that pass all guards of an update. Candidates are those at the ends of
 // the range and next to values in the guards. The search has no false positives but may miss some.
 class Search {
 public:
-    Search(const Calculation &calculation, const LostUpdate &update)
-        : calculation_(calculation), update_(update) {}
+    Search(const Evaluator &evaluator, const LostUpdate &update)
+        : evaluator_(evaluator), update_(update) {}
 
     bool finds_two() {
         for (const LostUpdate::Guard &guard : update_.guards)
@@ -51,7 +51,7 @@ private:
     void collect(const Expression &expression) {
         const bool is_number = (expression.type.dtype.code == TypeCode::integer ||
                                 expression.type.dtype.code == TypeCode::unsigned_integer);
-        if (const Known value = is_number ? calculation_(expression, nullptr) : std::nullopt) {
+        if (const Known value = is_number ? evaluator_(expression, nullptr) : std::nullopt) {
             if (values_.size() < most_values)
                 values_.insert(*value);
             return;
@@ -63,8 +63,8 @@ private:
     }
 
     std::vector<std::int64_t> candidates(std::uint32_t axis) const {
-        const std::int64_t size = calculation_.global_size(axis),
-                           local = calculation_.local_size(axis);
+        const std::int64_t size = evaluator_.global_size(axis),
+                           local = evaluator_.local_size(axis);
         std::set<std::int64_t> found;
         const auto add = [&](std::int64_t id) {
             if (id >= 0 && id < size)
@@ -96,7 +96,7 @@ private:
 
     bool passes(const Id &id) const {
         return std::ranges::all_of(update_.guards, [&](const LostUpdate::Guard &guard) {
-            const Known holds = calculation_(guard.condition, &id);
+            const Known holds = evaluator_(guard.condition, &id);
             return holds ? *holds != 0 : guard.if_unknown;
         });
     }
@@ -106,11 +106,11 @@ private:
         Id group{};
         if (update_.in_group)
             for (std::uint32_t axis = 0; axis < group.size(); ++axis)
-                group[axis] = id[axis] / std::max<std::int64_t>(calculation_.local_size(axis), 1);
+                group[axis] = id[axis] / std::max<std::int64_t>(evaluator_.local_size(axis), 1);
         return group;
     }
 
-    const Calculation &calculation_;
+    const Evaluator &evaluator_;
     const LostUpdate &update_;
     std::set<std::int64_t> values_;
     std::array<bool, 3> asked_{};  // which axes of ids the guards ask about
@@ -120,9 +120,9 @@ private:
 
 void refuse_lost_updates(std::span<const LostUpdate> updates, const ep_range &asked,
                          const ep_range &chosen, std::span<const Argument> arguments) {
-    const Calculation calculation(asked, chosen, arguments);
+    const Evaluator evaluator(asked, chosen, arguments);
     for (const LostUpdate &update : updates)
-        if (Search(calculation, update).finds_two())
+        if (Search(evaluator, update).finds_two())
             throw Error(ErrorKind::kernel, update.message);
 }
 

@@ -1,6 +1,6 @@
 #include <entrepot/core/small_vector.hpp>
 #include <entrepot/kernel/runtime/plan.hpp>
-#include <kernel/runtime/bytes.hpp>
+#include <kernel/runtime/address_range.hpp>
 #include <kernel/runtime/lost_updates.hpp>
 #include <kernel/runtime/value_of.hpp>
 
@@ -19,7 +19,7 @@ using Kind = Argument::Kind;
 bool can_be_planned(const Specialisation &made, const Queue &queue, const ep_range &range,
                     std::span<const Argument> arguments) noexcept {
     const auto is_plain = [&](const Argument &each) {
-        return each.kind != Kind::array || (each.apart && each.array->context() == queue.context());
+        return each.kind != Kind::array || (each.no_alias && each.array->context() == queue.context());
     };
     return !made.reports && !depends_on_scalars(made.compiled.lost_updates) &&
            std::ranges::all_of(arguments, is_plain) && !is_empty(range);
@@ -43,23 +43,23 @@ Plan::Plan(const Specialisation &made, const Queue &queue, const ep_range &asked
         const bool is_array = each.kind == Kind::array;
         const ByteRange bytes =
             is_array ? each.array->layout().byte_range(each.dtype.itemsize()) : ByteRange{};
-        alike_.push_back({each.kind, each.read_only, each.dtype, layout_of(each), bytes});
+        argument_keys_.push_back({each.kind, each.read_only, each.dtype, layout_of(each), bytes});
         if (is_array)
             uses_.push_back({nullptr, made.accesses[i], i});
     }
     for (const CompiledParameter &parameter : made.compiled.parameters) {
-        ep_argument value = value_of(parameter, arguments, asked_, group_of(chosen), nullptr);
+        ep_argument value = value_of(parameter, arguments, asked_, group_size(chosen), nullptr);
         if (parameter.what == What::extent)
-            value.value = alike_[parameter.argument].layout.shape().data() + parameter.dimension;
+            value.value = argument_keys_[parameter.argument].layout.shape().data() + parameter.dimension;
         else if (parameter.what == What::stride)
-            value.value = alike_[parameter.argument].layout.strides().data() + parameter.dimension;
+            value.value = argument_keys_[parameter.argument].layout.strides().data() + parameter.dimension;
         else if (value.kind == EP_ARG_POINTER || parameter.what == What::value)
-            given_.push_back({static_cast<std::uint32_t>(parameters_.size()), parameter.argument});
+            per_launch_.push_back({static_cast<std::uint32_t>(parameters_.size()), parameter.argument});
         parameters_.push_back(value);
     }
 }
 
-bool Plan::is_alike(const Alike &expected, const Argument &argument,
+bool Plan::matches_key(const ArgumentKey &expected, const Argument &argument,
                     const Context &context) noexcept {
     if (argument.kind != expected.kind || argument.dtype != expected.dtype)
         return false;
@@ -70,12 +70,12 @@ bool Plan::is_alike(const Alike &expected, const Argument &argument,
            std::ranges::equal(Extents(argument.extents, argument.ndim), expected.layout.shape());
 }
 
-bool Plan::are_apart(std::span<const Argument> arguments) const noexcept {
-    SmallVector<Bytes, 16> seen(uses_.size());
+bool Plan::no_alias(std::span<const Argument> arguments) const noexcept {
+    SmallVector<AddressRange, 16> seen(uses_.size());
     for (const ArrayUse &use : uses_) {
-        const Bytes own(*arguments[use.position].array, alike_[use.position].bytes);
-        for (const Bytes &other : seen)
-            if (own.meet(other))
+        const AddressRange own(*arguments[use.position].array, argument_keys_[use.position].bytes);
+        for (const AddressRange &other : seen)
+            if (own.overlaps(other))
                 return false;
         seen.emplace_back(own);
     }
@@ -83,27 +83,27 @@ bool Plan::are_apart(std::span<const Argument> arguments) const noexcept {
 }
 
 // True if the arrays start at the same addresses as in the last launch.
-bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept {
-    for (const Given &each : given_)
+bool Plan::same_buffers_as_last(std::span<const Argument> arguments) const noexcept {
+    for (const PerLaunchParameter &each : per_launch_)
         if (arguments[each.argument].kind == Kind::array &&
             arguments[each.argument].array->data() != parameters_[each.parameter].value)
             return false;
     return true;
 }
 
-[[gnu::hot]] bool Plan::serves(const Queue &queue, const ep_range &asked,
+[[gnu::hot]] bool Plan::matches(const Queue &queue, const ep_range &asked,
                                std::span<const Argument> arguments) const noexcept {
-    if (arguments.size() != alike_.size() || queue.context() != context_ ||
+    if (arguments.size() != argument_keys_.size() || queue.context() != context_ ||
         queue.device() != device_ || !is_same(asked, asked_))
         return false;
     for (std::size_t i = 0; i < arguments.size(); ++i)
-        if (!is_alike(alike_[i], arguments[i], context_))
+        if (!matches_key(argument_keys_[i], arguments[i], context_))
             return false;
-    return are_those_of_last(arguments) || are_apart(arguments);
+    return same_buffers_as_last(arguments) || no_alias(arguments);
 }
 
 [[gnu::hot]] Queue::Position Plan::launch(const Queue &queue, std::span<const Argument> arguments) {
-    for (const Given &each : given_) {
+    for (const PerLaunchParameter &each : per_launch_) {
         const Argument &argument = arguments[each.argument];
         parameters_[each.parameter].value =
             argument.kind == Kind::array ? argument.array->data() : argument.scalar.bytes.data();
@@ -116,7 +116,7 @@ bool Plan::are_those_of_last(std::span<const Argument> arguments) const noexcept
 // ------------------------------------------------------------------------ plans
 
 // Hashes the launch to its only possible slot and locks it; nullptr if another thread holds it.
-Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> arguments) noexcept {
+PlanCache::Slot *PlanCache::lock_slot(const ep_range &asked, std::span<const Argument> arguments) noexcept {
     std::uint64_t mixed = asked.global[0] + 3 * asked.local[0];
     for (const Argument &each : arguments)
         mixed = 5 * mixed + each.dtype.bits +
@@ -124,34 +124,34 @@ Plans::Slot *Plans::take(const ep_range &asked, std::span<const Argument> argume
     constexpr std::uint64_t golden = 0x9E37'79B9'7F4A'7C15;  // 2**64 over the golden ratio: its
                                                              // products differ in their high bits
     Slot &slot = slots_[(mixed * golden) >> (64 - slot_bits)];
-    return slot.is_taken.exchange(true, std::memory_order_acquire) ? nullptr : &slot;
+    return slot.is_locked.exchange(true, std::memory_order_acquire) ? nullptr : &slot;
 }
 
-[[gnu::hot]] Plans::Use Plans::find(const Queue &queue, const ep_range &asked,
+[[gnu::hot]] PlanCache::Lease PlanCache::find(const Queue &queue, const ep_range &asked,
                                     std::span<const Argument> arguments) noexcept {
-    Use use(take(asked, arguments));
-    if (!use.slot_ || !use.slot_->plan || !use.slot_->plan->serves(queue, asked, arguments))
-        return Use(nullptr);
-    use.slot_->launches_without = 0;
-    return use;
+    Lease lease(lock_slot(asked, arguments));
+    if (!lease.slot_ || !lease.slot_->plan || !lease.slot_->plan->matches(queue, asked, arguments))
+        return Lease(nullptr);
+    lease.slot_->misses = 0;
+    return lease;
 }
 
-void Plans::keep(const Specialisation &made, const Queue &queue, const ep_range &asked,
+void PlanCache::insert(const Specialisation &made, const Queue &queue, const ep_range &asked,
                  const ep_range &chosen, std::span<const Argument> arguments) noexcept {
-    constexpr std::uint8_t most_without = 2;  // consecutive misses that replace an unused plan
+    constexpr std::uint8_t max_misses = 2;  // consecutive misses that replace an unused plan
     if (!can_be_planned(made, queue, chosen, arguments))
         return;
-    const Use use(take(asked, arguments));
-    if (!use.slot_)
+    const Lease lease(lock_slot(asked, arguments));
+    if (!lease.slot_)
         return;
     // another thread had it
-    const bool is_in_use = use.slot_->plan && (use.slot_->plan->serves(queue, asked, arguments) ||
-                                               ++use.slot_->launches_without < most_without);
+    const bool is_in_use = lease.slot_->plan && (lease.slot_->plan->matches(queue, asked, arguments) ||
+                                               ++lease.slot_->misses < max_misses);
     if (is_in_use)
         return;
     try {
-        use.slot_->plan = std::make_unique<Plan>(made, queue, asked, chosen, arguments);
-        use.slot_->launches_without = 0;
+        lease.slot_->plan = std::make_unique<Plan>(made, queue, asked, chosen, arguments);
+        lease.slot_->misses = 0;
     } catch (...) {
         // The launch itself succeeded, and the next one can try again.
     }

@@ -42,7 +42,7 @@ bool divides(const ep_range &range) noexcept {
 
 }  // namespace
 
-DialectMask dialects_of_kernels() noexcept {
+DialectMask kernel_dialects() noexcept {
     DialectMask dialects_written = 0;
     for (const DialectPair &pair : dialects)
         dialects_written |= DialectMask{1} << pair.of_backend;
@@ -54,10 +54,10 @@ Dialect dialect_of(ep_dialect dialect) {
         if (pair.of_backend == dialect)
             return pair.dialect;
     throw Error(ErrorKind::value, "dialect: kernels are written in one of ",
-                names_of(dialects_of_kernels()), ", not in '", entrepot::name_of(dialect), "'");
+                names_of(kernel_dialects()), ", not in '", entrepot::name_of(dialect), "'");
 }
 
-std::optional<ep_dialect> usual_dialect(const Device &device) {
+std::optional<ep_dialect> default_dialect(const Device &device) {
     std::uint32_t mask = 0;
     device.backend().call(&ep_backend::program_dialects, device.handle(), &mask);
     for (const DialectPair &pair : dialects)
@@ -68,7 +68,7 @@ std::optional<ep_dialect> usual_dialect(const Device &device) {
 
 ep_dialect dialect_for(const Device &device, const Options &options) {
     const std::optional<ep_dialect> dialect =
-        options.dialect ? options.dialect : usual_dialect(device);
+        options.dialect ? options.dialect : default_dialect(device);
     if (!dialect)
         const Program refused("", device);  // throws, with the reason
     return *dialect;
@@ -101,7 +101,7 @@ Compiled translate(const std::shared_ptr<const syntax::Function> &function,
     return compile(function, {types.begin(), types.end()}, target);
 }
 
-std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function,
+std::uint32_t required_dimensions(const std::shared_ptr<const syntax::Function> &function,
                                std::span<const ArgumentType> types, const Device &device,
                                ep_dialect dialect, const Options &options) {
     return lower(function, {types.begin(), types.end()}, target_for(device, dialect, 1, options))
@@ -111,7 +111,7 @@ std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &fu
 Key::Key(std::span<const Argument> arguments, std::uint32_t dimensions, const Device &device,
          const Context &context)
     : count_(arguments.size() + 3) {
-    if (count_ > usual)
+    if (count_ > inline_words)
         many_.resize(count_);
     std::uint64_t *word = many_.empty() ? few_.data() : many_.data();
     *word++ = reinterpret_cast<std::uintptr_t>(device.record());
@@ -141,7 +141,7 @@ const Specialisation *Specialisations::find(const Key &key, const ep_range &rang
         else
             general = &made;
     }
-    return sizes >= most_local_sizes || !divides(range) ? general : nullptr;
+    return sizes >= max_local_sizes || !divides(range) ? general : nullptr;
 }
 
 std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
@@ -155,7 +155,7 @@ std::size_t Specialisations::local_sizes(const Key &key) const noexcept {
 const Specialisation &Specialisations::make(const Key &key, std::span<const Argument> arguments,
                                             const ep_range &range, const Device &device,
                                             const Context &context) {
-    const std::unique_lock alone = making_.lock();
+    const std::unique_lock alone = make_mutex_.lock();
     if (const Specialisation *made = find(key, range))
         return *made;
     auto node = std::make_unique<Node>();
@@ -165,7 +165,7 @@ const Specialisation &Specialisations::make(const Key &key, std::span<const Argu
         made.types.push_back(argument.type());
     const ep_dialect dialect = dialect_for(device, options_);
     made.dimensions = range.ndim;
-    if (dialect == EP_CPP && divides(range) && local_sizes(key) < most_local_sizes)
+    if (dialect == EP_CPP && divides(range) && local_sizes(key) < max_local_sizes)
         std::ranges::copy(range.local, made.local_size.begin());
     made.compiled =
         translate(function_, made.types, range.ndim, device, dialect, options_, made.local_size);

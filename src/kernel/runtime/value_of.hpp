@@ -28,7 +28,7 @@ inline Layout layout_of(const Argument &argument) {
 }
 
 // Work-items of a group; 0 if the device chooses.
-inline std::uint64_t group_of(const ep_range &range) noexcept {
+inline std::uint64_t group_size(const ep_range &range) noexcept {
     return std::accumulate(range.local, range.local + range.ndim, std::uint64_t{1},
                            std::multiplies<>());
 }

@@ -28,7 +28,7 @@ struct Argument {
     Kind kind = Kind::scalar;
     bool declared_contiguous = false;  // for a parameter of a signature, which has no Array
     bool read_only = false;
-    bool apart = false;  // no other array of the launch shares an element with it
+    bool no_alias = false;  // no other array of the launch shares an element with it
     Dtype dtype{};
     std::uint32_t ndim = 0;
     const Array *array = nullptr;  // borrowed: the caller keeps it alive
@@ -41,7 +41,7 @@ struct Argument {
     // Equal for two arguments that the same code can serve.
     std::uint64_t key() const noexcept {
         return static_cast<std::uint64_t>(kind) | std::uint64_t{is_contiguous()} << 2 |
-               std::uint64_t{read_only} << 3 | std::uint64_t{apart} << 4 |
+               std::uint64_t{read_only} << 3 | std::uint64_t{no_alias} << 4 |
                std::uint64_t{static_cast<std::uint8_t>(dtype.code)} << 8 |
                std::uint64_t{dtype.bits} << 16 | std::uint64_t{dtype.lanes} << 24 |
                std::uint64_t{ndim} << 40;
@@ -51,7 +51,7 @@ struct Argument {
     std::size_t local_bytes() const noexcept;
 };
 
-// Sets `apart` for the arrays that share no element with another array of the launch.
-void find_overlaps(std::span<Argument> arguments) noexcept;
+// Sets `no_alias` for the arrays that share no element with another array of the launch.
+void find_aliases(std::span<Argument> arguments) noexcept;
 
 }  // namespace entrepot::kernel

@@ -14,7 +14,7 @@ namespace entrepot::kernel {
 // group for the whole range. If the device does not support groups of that size, it gets the
 // largest one that divides the range. For other kernels the device chooses.
 // Throws: KernelError if a given range does not divide the global range.
-ep_range fitted(const Specialisation &made, ep_range range, const Device &device);
+ep_range choose_local_range(const Specialisation &made, ep_range range, const Device &device);
 
 // Submits the kernel to the queue. Arrays that the kernel does not write count as read. With debug
 // checks the call waits for the kernel. `plans` may cache state for later launches of the same
@@ -26,6 +26,6 @@ ep_range fitted(const Specialisation &made, ep_range range, const Device &device
 //   an array.
 Queue::Position launch(const Specialisation &made, const syntax::Function &function,
                        const Queue &queue, const ep_range &range,
-                       std::span<const Argument> arguments, Plans *plans = nullptr);
+                       std::span<const Argument> arguments, PlanCache *plans = nullptr);
 
 }  // namespace entrepot::kernel

@@ -30,13 +30,13 @@ struct Options {
 };
 
 // Dialects supported for kernels.
-DialectMask dialects_of_kernels() noexcept;
+DialectMask kernel_dialects() noexcept;
 // Maps a backend's dialect to the compiler's.
 // Throws: ValueError if kernels do not support it.
 Dialect dialect_of(ep_dialect dialect);
 // Default dialect of a device's kernels; nullopt if the device builds none of the supported
 // dialects.
-std::optional<ep_dialect> usual_dialect(const Device &device);
+std::optional<ep_dialect> default_dialect(const Device &device);
 // The dialect in `options`, else the device's default.
 // Throws: DeviceError if the device builds no supported dialect; the message says what is missing.
 ep_dialect dialect_for(const Device &device, const Options &options);
@@ -52,7 +52,7 @@ Compiled translate(const std::shared_ptr<const syntax::Function> &function,
 // Fewest dimensions of a launch that cover all ids and sizes that the function queries by
 // constants.
 // Throws: CompileError
-std::uint32_t dimensions_asked(const std::shared_ptr<const syntax::Function> &function,
+std::uint32_t required_dimensions(const std::shared_ptr<const syntax::Function> &function,
                                std::span<const ArgumentType> types, const Device &device,
                                ep_dialect dialect, const Options &options);
 
@@ -81,15 +81,15 @@ public:
     }
 
 private:
-    static constexpr std::size_t usual = 19;
+    static constexpr std::size_t inline_words = 19;
     std::size_t count_;
-    std::array<std::uint64_t, usual> few_;
+    std::array<std::uint64_t, inline_words> few_;
     std::vector<std::uint64_t> many_;
 };
 
 // Maximum number of local sizes with specialised code, for the same arguments. The first launches
 // that give a local size get it. All others share code that reads the size at run time.
-inline constexpr std::size_t most_local_sizes = 4;
+inline constexpr std::size_t max_local_sizes = 4;
 
 // All specialisations of one function. They are only added, never removed.
 // Thread safety: thread-safe.
@@ -103,7 +103,7 @@ public:
 
     const std::shared_ptr<const syntax::Function> &function() const noexcept { return function_; }
     const Options &options() const noexcept { return options_; }
-    Plans &plans() noexcept { return plans_; }  // of launches of these specialisations
+    PlanCache &plans() noexcept { return plans_; }  // of launches of these specialisations
 
     // Code for a launch of that range; nullptr if it has not been compiled.
     const Specialisation *find(const Key &key, const ep_range &range) const noexcept;
@@ -129,8 +129,8 @@ private:
     std::shared_ptr<const syntax::Function> function_;
     Options options_;
     std::atomic<Node *> first_{nullptr};
-    RenewedMutex making_;  // threads that need the same code compile it once
-    Plans plans_;
+    RenewedMutex make_mutex_;  // threads that need the same code compile it once
+    PlanCache plans_;
 };
 
 }  // namespace entrepot::kernel

@@ -334,14 +334,14 @@ TEST_CASE("barriers in divergent control flow") {
 TEST_CASE("a read may alias another argument's write, unless known to be apart") {
     const std::vector<NodePtr> body{assign(at("a", gid()), 0),
                                     if_(compare(at("k", 0), "==", 0), {evaluate(call("barrier"))})};
-    const auto apart = [](ArgumentType argument) {
+    const auto no_alias = [](ArgumentType argument) {
         argument.restrict_ = true;
         return argument;
     };
     CHECK_REFUSED(ErrorKind::kernel, "this barrier",
                   lowered({"a", "k"}, {array(f32), array(i32)}, body));
-    CHECK_NOTHROW(lowered({"a", "k"}, {array(f32), apart(array(i32))}, body));
-    CHECK_NOTHROW(lowered({"a", "k"}, {apart(array(f32)), array(i32)}, body));
+    CHECK_NOTHROW(lowered({"a", "k"}, {array(f32), no_alias(array(i32))}, body));
+    CHECK_NOTHROW(lowered({"a", "k"}, {no_alias(array(f32)), array(i32)}, body));
 }
 
 TEST_CASE("barriers in a device function are checked at its calls, and reported there") {

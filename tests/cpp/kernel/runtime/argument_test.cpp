@@ -37,14 +37,14 @@ TEST_CASE("arrays without a common element are apart") {
     const Array first = floats(memory, 0, 8), last = floats(memory, 8, 8),
                 middle = floats(memory, 7, 2), far = floats(other, 0, 16);
     std::array arguments{Argument(first), Argument(last), Argument(far)};
-    find_overlaps(arguments);
+    find_aliases(arguments);
     for (const Argument &argument : arguments)
-        CHECK(argument.apart);
+        CHECK(argument.no_alias);
     std::array meeting{Argument(first), Argument(middle), Argument(far)};
-    find_overlaps(meeting);
-    CHECK_FALSE(meeting[0].apart);
-    CHECK_FALSE(meeting[1].apart);
-    CHECK(meeting[2].apart);
+    find_aliases(meeting);
+    CHECK_FALSE(meeting[0].no_alias);
+    CHECK_FALSE(meeting[1].no_alias);
+    CHECK(meeting[2].no_alias);
 }
 
 TEST_CASE("local memory has a size, and one that fits 64 bits") {
@@ -65,7 +65,7 @@ TEST_CASE("every dialect of a device is supported by kernels, or refused by name
             CHECK_NOTHROW((void)dialect_of(row.dialect));
         else
             CHECK_THROWS_AS((void)dialect_of(row.dialect), Error);
-        CHECK(is_source == ((dialects_of_kernels() & (1u << row.dialect)) != 0));
+        CHECK(is_source == ((kernel_dialects() & (1u << row.dialect)) != 0));
     }
 }
 

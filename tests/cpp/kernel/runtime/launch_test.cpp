@@ -24,7 +24,7 @@ Extents rounded(const Device &device, const Extents &global) {
     ep_range range{};
     range.ndim = 3;
     std::ranges::copy(global, range.global);
-    return std::to_array(fitted(made, range, device).local);
+    return std::to_array(choose_local_range(made, range, device).local);
 }
 
 // Sets what kernels do until the scope ends, also by a failure.
@@ -55,7 +55,7 @@ TEST_CASE("kernels use the best dialect that the device builds: OpenCL C, else S
     const auto chosen = [](std::uint32_t mask) {
         fake::world().dialects = mask;
         const Device device = fake::device();
-        return std::pair(usual_dialect(device), dialect_for(device, {}));
+        return std::pair(default_dialect(device), dialect_for(device, {}));
     };
     const auto bit = [](ep_dialect dialect) { return 1u << dialect; };
     CHECK(chosen(bit(EP_OPENCL_C) | bit(EP_SYCL_SOURCE) | bit(EP_SPIRV)) ==
@@ -65,7 +65,7 @@ TEST_CASE("kernels use the best dialect that the device builds: OpenCL C, else S
     CHECK(chosen(bit(EP_CUDA_CPP) | bit(EP_PTX)) ==
           std::pair(std::optional(EP_CUDA_CPP), EP_CUDA_CPP));
     fake::world().dialects = bit(EP_SPIRV);
-    CHECK(usual_dialect(fake::device()) == std::nullopt);
+    CHECK(default_dialect(fake::device()) == std::nullopt);
     fake::world().dialects = 0;
     CHECK_THROWS_AS((void)dialect_for(fake::device(), {}), Error);
     Options asked;

@@ -27,7 +27,7 @@ struct Launches {
     std::int64_t local_extent = 4;
     ep_range range{1, {8, 1, 1}, {0, 0, 0}};
     Specialisation made;
-    Plans plans;
+    PlanCache plans;
     std::vector<const void *> pointers;  // of the last launch that ran
     std::vector<double> numbers;
     std::vector<std::int64_t> extents;
@@ -71,7 +71,7 @@ struct Launches {
         std::vector<Argument> all{Argument(first), Argument(second),
                                   Argument(dtypes::float64, scalar),
                                   Argument::local(dtypes::float32, std::array{local_extent})};
-        find_overlaps(all);
+        find_aliases(all);
         return all;
     }
 
@@ -85,7 +85,7 @@ struct Launches {
     // Launches as Python does. Returns: true if there was a plan.
     bool launch() {
         const std::vector<Argument> all = arguments();
-        const Plans::Use plan = plans.find(queue, range, all);
+        const PlanCache::Lease plan = plans.find(queue, range, all);
         if (plan)
             plan->launch(queue, all);
         else
@@ -178,11 +178,11 @@ TEST_CASE("a launch with memory of another context has no plan") {
     const Array own = launches.second;
     launches.second = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32, UsmKind::host,
                                    launches.elsewhere());
-    launches.plans.keep(launches.made, launches.queue, launches.range, launches.range,
+    launches.plans.insert(launches.made, launches.queue, launches.range, launches.range,
                         launches.arguments());
     launches.second = own;
     CHECK_FALSE(launches.is_planned());
-    launches.plans.keep(launches.made, launches.queue, launches.range, launches.range,
+    launches.plans.insert(launches.made, launches.queue, launches.range, launches.range,
                         launches.arguments());
     CHECK(launches.is_planned());
 }
@@ -191,7 +191,7 @@ TEST_CASE("a plan serves one launch at a time, and an unused one is replaced") {
     Launches launches;
     launches.launch();
     {
-        const Plans::Use used =
+        const PlanCache::Lease used =
             launches.plans.find(launches.queue, launches.range, launches.arguments());
         REQUIRE(used);
         CHECK_FALSE(launches.is_planned());
@@ -217,13 +217,13 @@ TEST_CASE("concurrent equal launches share one plan, and the others go without")
     std::atomic<int> having{0}, together{0}, served{0};
     const auto work = [&] {
         for (int round = 0; round < 2'000; ++round) {
-            const Plans::Use use = launches.plans.find(launches.queue, launches.range, arguments);
-            if (use) {
+            const PlanCache::Lease lease = launches.plans.find(launches.queue, launches.range, arguments);
+            if (lease) {
                 together += ++having != 1;
                 ++served;
                 --having;
             } else {
-                launches.plans.keep(launches.made, launches.queue, launches.range, launches.range,
+                launches.plans.insert(launches.made, launches.queue, launches.range, launches.range,
                                     arguments);
             }
         }

@@ -1,4 +1,4 @@
-#include "objects.hpp"
+#include "dpex_objects.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -6,7 +6,7 @@
 namespace entrepot::python {
 namespace {
 
-constexpr Objects::Method of_items[] = {
+constexpr DpexObjects::Method item_methods[] = {
     {"get_id", "get_global_id", nullptr},
     {"get_linear_id", "get_global_id", "get_global_size"},
     {"get_range", "get_global_size", nullptr},
@@ -21,7 +21,7 @@ constexpr Objects::Method of_items[] = {
     {"get_local_linear_range", "get_local_size", "get_local_size"},
 };
 
-constexpr Objects::Method of_groups[] = {
+constexpr DpexObjects::Method group_methods[] = {
     {"get_group_id", "get_group_id", nullptr},
     {"get_group_linear_id", "get_group_id", "get_num_groups"},
     {"get_group_range", "get_num_groups", nullptr},
@@ -34,7 +34,7 @@ struct AtomicRow {
     std::string_view method;
     const char *function;
 };
-constexpr AtomicRow of_atomics[] = {
+constexpr AtomicRow atomic_rows[] = {
     {"fetch_add", "atomic.add"},
     {"fetch_sub", "atomic.sub"},
     {"fetch_min", "atomic.min"},
@@ -50,7 +50,7 @@ constexpr AtomicRow of_atomics[] = {
 
 }  // namespace
 
-const char *Objects::what(const std::string &name) const {
+const char *DpexObjects::what(const std::string &name) const {
     switch (classes_.at(name)) {
     case Class::item:
         return "a work-item";
@@ -61,37 +61,37 @@ const char *Objects::what(const std::string &name) const {
     }
 }
 
-const Objects::Method *Objects::group_method(std::string_view method) {
-    const Method *const found = std::ranges::find(of_groups, method, &Method::name);
-    return found == std::end(of_groups) ? nullptr : found;
+const DpexObjects::Method *DpexObjects::group_method(std::string_view method) {
+    const Method *const found = std::ranges::find(group_methods, method, &Method::name);
+    return found == std::end(group_methods) ? nullptr : found;
 }
 
-const Objects::Method *Objects::method(const std::string &name, std::string_view method) const {
+const DpexObjects::Method *DpexObjects::method(const std::string &name, std::string_view method) const {
     if (classes_.at(name) != Class::item)
         return group_method(method);
-    const Method *const found = std::ranges::find(of_items, method, &Method::name);
-    return found == std::end(of_items) ? nullptr : found;
+    const Method *const found = std::ranges::find(item_methods, method, &Method::name);
+    return found == std::end(item_methods) ? nullptr : found;
 }
 
-bool Objects::is_item_method(std::string_view method) {
-    return names_group(method) ||
-           std::ranges::find(of_items, method, &Method::name) != std::end(of_items);
+bool DpexObjects::is_item_method(std::string_view method) {
+    return returns_group(method) ||
+           std::ranges::find(item_methods, method, &Method::name) != std::end(item_methods);
 }
 
-const Objects::Atomic *Objects::atomic(const std::string &name) const {
+const DpexObjects::Atomic *DpexObjects::atomic(const std::string &name) const {
     const auto found = atomics_.find(name);
     return found == atomics_.end() ? nullptr : &found->second;
 }
 
-std::vector<std::string> Objects::atomic_methods() {
+std::vector<std::string> DpexObjects::atomic_methods() {
     std::vector<std::string> methods;
-    for (const AtomicRow &row : of_atomics)
+    for (const AtomicRow &row : atomic_rows)
         methods.emplace_back(row.method);
     return methods;
 }
 
-const char *Objects::atomic_function(std::string_view method) {
-    for (const AtomicRow &row : of_atomics)
+const char *DpexObjects::atomic_function(std::string_view method) {
+    for (const AtomicRow &row : atomic_rows)
         if (row.method == method)
             return row.function;
     return nullptr;

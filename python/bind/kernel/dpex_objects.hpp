@@ -11,7 +11,7 @@
 
 namespace entrepot::python {
 
-class Objects {
+class DpexObjects {
 public:
     // Maps a method to a function of the language. If linear_sizes is set, the method returns a
     // linear id: the ids of three dimensions combined with the sizes that it names.
@@ -44,7 +44,7 @@ public:
     const Atomic *atomic(const std::string &name) const;         // nullptr: not an atomic reference
 
     // True if this method of an item returns its group.
-    static bool names_group(std::string_view method) { return method == "get_group"; }
+    static bool returns_group(std::string_view method) { return method == "get_group"; }
     static bool is_item_method(std::string_view method);
     // Function for a method of an atomic reference; nullptr if unknown.
     static const char *atomic_function(std::string_view method);

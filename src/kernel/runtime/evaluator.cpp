@@ -1,4 +1,4 @@
-#include <kernel/runtime/calculation.hpp>
+#include <kernel/runtime/evaluator.hpp>
 
 #include <algorithm>
 #include <cstring>
@@ -9,7 +9,7 @@ namespace {
 
 using ir::Expression;
 using ir::Op;
-using Known = Calculation::Known;
+using Known = Evaluator::Known;
 
 bool is_boolean(Dtype dtype) { return dtype.code == TypeCode::boolean; }
 bool is_unsigned(Dtype dtype) { return dtype.code == TypeCode::unsigned_integer; }
@@ -117,7 +117,7 @@ Known constant(const Expression &expression) {
 
 }  // namespace
 
-Calculation::Known Calculation::operator()(const Expression &expression, const Id *id) const {
+Evaluator::Known Evaluator::operator()(const Expression &expression, const Id *id) const {
     const Dtype dtype = expression.type.dtype;
     if (!is_boolean(dtype) && !is_integer(dtype))
         return std::nullopt;
@@ -125,7 +125,7 @@ Calculation::Known Calculation::operator()(const Expression &expression, const I
     return value && holds(dtype, *value) ? value : std::nullopt;
 }
 
-Calculation::Known Calculation::calculated(const Expression &expression, const Id *id) const {
+Evaluator::Known Evaluator::calculated(const Expression &expression, const Id *id) const {
     const auto operand = [&](std::size_t i) { return (*this)(expression.operands[i], id); };
     switch (expression.op) {
     case Op::constant:
@@ -188,7 +188,7 @@ Calculation::Known Calculation::calculated(const Expression &expression, const I
     }
 }
 
-Calculation::Known Calculation::index(const Expression &expression, const Id *id) const {
+Evaluator::Known Evaluator::index(const Expression &expression, const Id *id) const {
     const std::string &text = expression.text;
     const std::uint32_t axis = expression.number;
     if (text == LostUpdate::argument)

@@ -1,4 +1,4 @@
-#include "surroundings.hpp"
+#include "free_variables.hpp"
 
 #include "../support/errors.hpp"
 #include "../support/interned.hpp"
@@ -28,14 +28,14 @@ bool is_fixed_module(PyObject *object) {
 
 }  // namespace
 
-Surroundings::Surroundings(PyObject *function, Guards &guards)
+FreeVariables::FreeVariables(PyObject *function, Guards &guards)
     : globals_(Reference::borrow(PyFunction_GetGlobals(function))),
       builtins_(checked(PyObject_GetAttr(function, builtins_name))),
       closure_(Reference::borrow(PyFunction_GetClosure(function))),
       free_names_(checked(PyObject_GetAttr(PyFunction_GetCode(function), free_name))),
       guards_(guards) {}
 
-Reference Surroundings::find_in_closure(PyObject *name, bool &is_free) {
+Reference FreeVariables::find_in_closure(PyObject *name, bool &is_free) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(free_names_.get()); ++i) {
         if (PyUnicode_Compare(PyTuple_GET_ITEM(free_names_.get(), i), name) != 0)
             continue;
@@ -48,7 +48,7 @@ Reference Surroundings::find_in_closure(PyObject *name, bool &is_free) {
     return {};
 }
 
-Reference Surroundings::find(PyObject *name) {
+Reference FreeVariables::find(PyObject *name) {
     bool is_free = false;
     Reference found = find_in_closure(name, is_free);
     if (is_free)
@@ -64,7 +64,7 @@ Reference Surroundings::find(PyObject *name) {
     return found;
 }
 
-Reference Surroundings::attribute_of(PyObject *object, PyObject *name) {
+Reference FreeVariables::attribute_of(PyObject *object, PyObject *name) {
     Reference found(PyObject_GetAttr(object, name));
     if (!found) {
         if (!PyErr_ExceptionMatches(PyExc_AttributeError))

@@ -6,17 +6,17 @@
 
 namespace entrepot::kernel {
 
-struct Bytes {
+struct AddressRange {
     const std::byte *begin, *end;
 
     // `range` is the byte range of the layout. Requires: the array's extent in bytes fits 64 bits.
-    Bytes(const Array &array, const ByteRange &range) noexcept
+    AddressRange(const Array &array, const ByteRange &range) noexcept
         : begin(static_cast<const std::byte *>(array.data()) + range.begin),
           end(begin + range.size()) {}
-    explicit Bytes(const Array &array)
-        : Bytes(array, array.layout().byte_range(array.itemsize())) {}
+    explicit AddressRange(const Array &array)
+        : AddressRange(array, array.layout().byte_range(array.itemsize())) {}
 
-    bool meet(const Bytes &other) const noexcept { return begin < other.end && other.begin < end; }
+    bool overlaps(const AddressRange &other) const noexcept { return begin < other.end && other.begin < end; }
 };
 
 }  // namespace entrepot::kernel

@@ -13,14 +13,14 @@ namespace entrepot::kernel {
 // Evaluates expressions of constants, sizes, ids, extents, strides and scalar arguments, in which
 // `id` of an extent or stride is the argument's place. Integers only: anything else, and overflow,
 // is unknown.
-class Calculation {
+class Evaluator {
 public:
     using Known = std::optional<std::int64_t>;
     using Id = std::array<std::int64_t, 3>;
 
     // `asked` is the range of the launch; `chosen` is the same with the size of groups where the
     // kernel depends on it. Lifetime: the calculation borrows all of them.
-    Calculation(const ep_range &asked, const ep_range &chosen, std::span<const Argument> arguments)
+    Evaluator(const ep_range &asked, const ep_range &chosen, std::span<const Argument> arguments)
         : asked_(asked), chosen_(chosen), arguments_(arguments) {}
 
     // `id`: of the work-item; nullptr: unknown.

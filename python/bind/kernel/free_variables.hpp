@@ -7,9 +7,9 @@
 
 namespace entrepot::python {
 
-class Surroundings {
+class FreeVariables {
 public:
-    Surroundings(PyObject *function, Guards &guards);
+    FreeVariables(PyObject *function, Guards &guards);
 
     // Current object of the name; empty if the name is undefined. Adds a guard for the result.
     Reference find(PyObject *name);
