@@ -16,7 +16,7 @@ ir::Module lower(const std::shared_ptr<const syntax::Function> &kernel,
                  const std::vector<ArgumentType> &arguments, const Target &target) {
     ir::Module module = typed(kernel, arguments, target);
     check_target(module, target);
-    inline_for_groups(module);
+    inline_barrier_functions(module);
     ir::drop_uncalled(module);
     ir::make_names_unique(module);
     summarise(module);

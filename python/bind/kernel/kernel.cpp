@@ -307,10 +307,10 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
         const std::vector<kernel::ArgumentType> types = types_of(signature_from(args[1]));
         const Device device = device_from(args[2]);
         const kernel::ir::Module module = without_gil([&] {
-            return kernel::lower(version->code->function(), types,
-                                 kernel::target_for(device,
-                                                    kernel::default_dialect(device).value_or(EP_CPP),
-                                                    1, kernel->options));
+            return kernel::lower(
+                version->code->function(), types,
+                kernel::target_for(device, kernel::default_dialect(device).value_or(EP_CPP), 1,
+                                   kernel->options));
         });
         for (const kernel::ir::Variable &variable : module.kernel().variables)
             if (variable.name == name)
@@ -321,11 +321,11 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
 
 // Type for the simulator. NumPy types become a Dtype, and numbers made of literals only become
 // Python's own classes. A tuple becomes a tuple of these, and an array None.
-nb::object type_held(const kernel::ir::Held &held) {
+nb::object inferred_type_object(const kernel::ir::InferredType &held) {
     if (!held.items.empty()) {
         nb::list items;
-        for (const kernel::ir::Held &item : held.items)
-            items.append(type_held(item));
+        for (const kernel::ir::InferredType &item : held.items)
+            items.append(inferred_type_object(item));
         return nb::tuple(items);
     }
     if (held.dtype.bits == 0)
@@ -362,10 +362,10 @@ PyObject *types_for(PyObject *self, PyObject *arguments) {
         for (const kernel::ir::Function &function : module.functions) {
             nb::dict names, choices;
             for (const auto &[name, held] : function.names)
-                names[name.c_str()] = type_held(held);
+                names[name.c_str()] = inferred_type_object(held);
             for (const auto &[at, held] : function.choices)
                 choices[nb::make_tuple(at.line, at.column, at.end_line, at.end_column)] =
-                    type_held(held);
+                    inferred_type_object(held);
             functions.append(
                 nb::make_tuple(nb::make_tuple(function.source->file, function.source->first_line,
                                               function.source->name),

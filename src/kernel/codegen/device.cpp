@@ -13,7 +13,7 @@ namespace {
 
 // Limit of the shared memory that a CUDA kernel may declare statically. Dynamic shared memory may
 // be larger.
-constexpr std::uint64_t most_declared_local = std::uint64_t{48} << 10;
+constexpr std::uint64_t max_declared_local = std::uint64_t{48} << 10;
 
 // NVRTC 12 lacks this builtin of the other compilers.
 constexpr std::string_view bit_cast = "__builtin_bit_cast(";
@@ -170,9 +170,9 @@ std::vector<std::string> DeviceEmitter::parameters_of(const ir::Function &kernel
             if (variable.parameter != place || !used.contains(i))
                 continue;
             parameters_.push_back({CompiledParameter::What::value, place, 0, variable.type.dtype});
-            const bool carried = words(variable.type.dtype).carried();
+            const bool is_promoted = words(variable.type.dtype).is_promoted();
             parameters.push_back(storage_type(variable.type.dtype) + " " + variables_[i] +
-                                 (carried ? "_bits" : ""));
+                                 (is_promoted ? "_bits" : ""));
         }
     }
     for (std::uint32_t i = 0; i < target_.dimensions && is_guarded(); ++i) {
@@ -248,8 +248,8 @@ std::uint64_t DeviceEmitter::own_local_bytes(const ir::Function &kernel) const {
 // private arrays in vectorised code. This happens if the work-items in the lanes of a vector store
 // to different elements. See "Known problems of compilers" in docs/kernels/errors.md. The code is
 // correct without vectorisation, and with volatile arrays.
-bool DeviceEmitter::merges_places() const {
-    return target_.vectorises_items && !is_cuda_like() && stores_apart(module_);
+bool DeviceEmitter::miscompiles_private_stores() const {
+    return target_.vectorises_items && !is_cuda_like() && has_divergent_private_store(module_);
 }
 
 // Intel's OpenCL compiler for the CPU (2026.2, driver 2026.22.10) treats LLVM's `fneg` as uniform.
@@ -260,72 +260,72 @@ bool DeviceEmitter::merges_places() const {
 // fused multiply-add of a * b - x and a - x * b, too. It moves these out of loops and reuses them.
 // The workaround combines the mask of the sign bit, or the factor -1, with a zero that is unknown
 // to the compiler. See "Known problems of compilers" in docs/kernels/errors.md.
-bool DeviceEmitter::mixes_negated() const {
+bool DeviceEmitter::miscompiles_negation() const {
     return target_.vectorises_items && !is_cuda_like() && module_.has_barriers;
 }
 
-std::string DeviceEmitter::negating(Dtype dtype) {
-    if (!mixes_negated() || !is_float(dtype))
+std::string DeviceEmitter::negation_helper(Dtype dtype) {
+    if (!miscompiles_negation() || !is_float(dtype))
         return "";
-    return carry_with_unknown_zero("negate", dtype, "bits ^ (BITS)((BITS)1 << SIGN >> ZERO)");
+    return add_with_opaque_zero("negate", dtype, "bits ^ (BITS)((BITS)1 << SIGN >> ZERO)");
 }
 
-std::string DeviceEmitter::hiding(const ir::Expression &factor) {
-    if (!mixes_negated() || !is_float(factor.type.dtype))
+std::string DeviceEmitter::opaque_factor_helper(const ir::Expression &factor) {
+    if (!miscompiles_negation() || !is_float(factor.type.dtype))
         return "";
-    const auto signs = signs_.try_emplace(function_, module_, *function_).first;
-    return signs->second.may_be_minus_one(factor)
-               ? carry_with_unknown_zero("hide", factor.type.dtype, "bits | (BITS)ZERO")
+    const auto minus_one = minus_one_.try_emplace(function_, module_, *function_).first;
+    return minus_one->second.may_be_minus_one(factor)
+               ? add_with_opaque_zero("hide", factor.type.dtype, "bits | (BITS)ZERO")
                : "";
 }
 
-std::string DeviceEmitter::keeping_products() const {
-    if (!mixes_negated())
+std::string DeviceEmitter::no_contraction_line() const {
+    if (!miscompiles_negation())
         return "";
     return is(Dialect::opencl_c) ? "#pragma OPENCL FP_CONTRACT OFF"
                                  : "#pragma clang fp contract(off)";
 }
 
 // Defines a function from float to float by a formula for its bits.
-std::string DeviceEmitter::carry_with_unknown_zero(const char *name, Dtype dtype,
-                                                   const std::string &bits) {
-    const Dtype kept = words(dtype).carried() ? dtypes::float32 : dtype;
+std::string DeviceEmitter::add_with_opaque_zero(const char *name, Dtype dtype,
+                                                const std::string &bits) {
+    const Dtype kept = words(dtype).is_promoted() ? dtypes::float32 : dtype;
     const std::string called = std::string(name) + "_" + name_of(kept);
     const std::string T = value_type(kept), B(words({TypeCode::unsigned_integer, kept.bits}).value);
     const auto as = [&](const std::string &to, const std::string &value) {
         return is(Dialect::opencl_c) ? "as_" + to + "(" + value + ")"
                                      : "__builtin_bit_cast(" + to + ", " + value + ")";
     };
-    const std::string zero = unknown_zero();
-    carry_along(called,
-                with(std::string(dialect_.function) + T + " " + called + "(" + T +
-                         " x) {\n    const BITS bits = " + as(B, "x") + ";\n    return " +
-                         as(T, "(BITS)(" + bits + ")") + ";\n}",
-                     {{"SIGN", std::to_string(kept.bits - 1)}, {"ZERO", zero}, {"BITS", B}}));
+    const std::string zero = opaque_zero();
+    add_once(called,
+             substituted(std::string(dialect_.function) + T + " " + called + "(" + T +
+                             " x) {\n    const BITS bits = " + as(B, "x") + ";\n    return " +
+                             as(T, "(BITS)(" + bits + ")") + ";\n}",
+                         {{"SIGN", std::to_string(kept.bits - 1)}, {"ZERO", zero}, {"BITS", B}}));
     return called;
 }
 
 // For processors with AVX-512, Intel's OpenCL compiler (driver 2026.22.10) miscompiles some `~x`.
 // If the value goes to an atomic of local memory, it emits an invalid instruction. Others near a
 // barrier get wrong values. An xor with a mask that is not a known constant is compiled correctly.
-bool DeviceEmitter::hides_inversions() const {
+bool DeviceEmitter::miscompiles_inversion() const {
     return target_.vectorises_items && !is_cuda_like() && module_.uses_groups;
 }
 
-std::string DeviceEmitter::inverting(Dtype dtype) {
-    if (!hides_inversions())
+std::string DeviceEmitter::inversion_helper(Dtype dtype) {
+    if (!miscompiles_inversion())
         return "";
     const std::string called = "invert_" + name_of(dtype), T = value_type(dtype),
-                      zero = unknown_zero();
-    carry_along(called, std::string(dialect_.function) + T + " " + called + "(" + T +
-                            " x) {\n    return (" + T + ")(x ^ (" + T + ")((" + T + ")" + zero +
-                            " - 1));\n}");
+                      zero = opaque_zero();
+    add_once(called, std::string(dialect_.function) + T + " " + called + "(" + T +
+                         " x) {\n    return (" + T + ")(x ^ (" + T + ")((" + T + ")" + zero +
+                         " - 1));\n}");
     return called;
 }
 
 // Expression for a 0 that compilers cannot fold: no group has 2^30 work-items. With 2^31, SYCL's
 // compiler could fold it, because it is told that sizes fit an int.
-std::string DeviceEmitter::unknown_zero() {
+std::string DeviceEmitter::opaque_zero() {
     ir::Expression size;
     size.op = ir::Op::index;
     size.text = "local_size";
@@ -346,13 +346,14 @@ bool DeviceEmitter::uses_sub_groups() const {
     return found;
 }
 
-// Workaround for merges_places(). OpenCL C without sub-groups disables vectorisation instead, by an
-// attribute that SYCL lacks. With sub-groups it would leave one work-item in each.
+// Workaround for miscompiles_private_stores(). OpenCL C without sub-groups disables vectorisation
+// instead, by an attribute that SYCL lacks. With sub-groups it would leave one work-item in each.
 std::string DeviceEmitter::private_qualifier(const ir::Root &root) const {
     const bool is_class =
         is(Dialect::sycl) && (is_complex(root.type.dtype) || root.type.dtype == dtypes::float16);
-    return !is_class && merges_places() && (is(Dialect::sycl) || uses_sub_groups()) ? "volatile "
-                                                                                    : "";
+    return !is_class && miscompiles_private_stores() && (is(Dialect::sycl) || uses_sub_groups())
+               ? "volatile "
+               : "";
 }
 
 void DeviceEmitter::write_kernel(const ir::Function &kernel) {
@@ -380,12 +381,12 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
                       "range_kernel<" +
                       std::to_string(target_.dimensions) + ">))");
         }
-        if (is(Dialect::opencl_c) && merges_places() && !uses_sub_groups())
+        if (is(Dialect::opencl_c) && miscompiles_private_stores() && !uses_sub_groups())
             out_.line("__attribute__((intel_vec_len_hint(1)))");
         out_.open(head);
         for (ir::VariableId i = 0; i < kernel.variables.size(); ++i) {
             const ir::Variable &variable = kernel.variables[i];
-            if (variable.parameter && words(variable.type.dtype).carried())
+            if (variable.parameter && words(variable.type.dtype).is_promoted())
                 out_.line("float " + variables_[i] + " = " +
                           loaded(variables_[i] + "_bits", variable.type.dtype) + ";");
         }
@@ -406,7 +407,7 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
     write_all();
     const std::uint64_t arrays = own_local_bytes(kernel);
     launches_arrays_ =
-        is_cuda_like() && arrays != 0 && arrays + group_functions_bytes_ > most_declared_local;
+        is_cuda_like() && arrays != 0 && arrays + group_functions_bytes_ > max_declared_local;
     if (scratch_.empty() && !launches_arrays_)
         return;
     // The body has now determined which further parameters it needs: write everything again.
@@ -462,15 +463,15 @@ std::string DeviceEmitter::dimension(std::uint32_t number) const {
                : std::string(dialect_.dimensions[target_.dimensions - 1 - number]);
 }
 
-void DeviceEmitter::carry_this_item() {
-    carry_along("this_item", "static inline auto this_item() {\n    return "
-                             "sycl::ext::oneapi::this_work_item::get_nd_item<" +
-                                 std::to_string(target_.dimensions) + ">();\n}");
+void DeviceEmitter::add_this_item() {
+    add_once("this_item", "static inline auto this_item() {\n    return "
+                          "sycl::ext::oneapi::this_work_item::get_nd_item<" +
+                              std::to_string(target_.dimensions) + ">();\n}");
 }
 
-void DeviceEmitter::carry_linear_ids() {
+void DeviceEmitter::add_linear_ids() {
     const std::string head(dialect_.function);
-    carry_along(
+    add_once(
         "group_thread",
         head +
             "unsigned group_thread() {\n"
@@ -499,9 +500,9 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
     if (is_guarded() && expression.text == "global_size")
         return {"global_size" + std::to_string(expression.number)};
     if (is(Dialect::sycl))
-        carry_this_item();
+        add_this_item();
     if (is_sub_group && is_cuda_like())
-        carry_linear_ids();
+        add_linear_ids();
     if (is_sub_group && is(Dialect::opencl_c))
         pragmas_.insert("cl_khr_subgroups");
     std::string text(row->text);
@@ -515,7 +516,7 @@ Spelled DeviceEmitter::index(const ir::Expression &expression) {
 
 void DeviceEmitter::write_barrier(const ir::Statement &statement) {
     if (is(Dialect::sycl))
-        carry_this_item();
+        add_this_item();
     if (statement.scope == ir::Scope::sub_group) {
         if (is(Dialect::opencl_c))
             pragmas_.insert("cl_khr_subgroups");
@@ -578,8 +579,9 @@ void DeviceEmitter::write(const ir::Statement &statement) {
 
 // A compare-and-swap loop on the bits. Comparing floats would not do: equal floats may have
 // different bits, and NaN equals nothing.
-std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std::string &at,
-                                     const std::vector<std::string> &values) {
+std::string DeviceEmitter::compare_exchange_loop(const ir::Expression &expression,
+                                                 const std::string &at,
+                                                 const std::vector<std::string> &values) {
     const ir::Root &root = function_->roots[expression.id];
     const Dtype dtype = root.type.dtype, bits = dtype.bits == 64 ? dtypes::uint64 : dtypes::uint32;
     const std::string &name = expression.text;
@@ -620,16 +622,16 @@ std::string DeviceEmitter::swap_loop(const ir::Expression &expression, const std
                "    return " +
                as(T, "found") + ";\n}";
     }
-    carry_along(called, std::string(dialect_.function) + body);
+    add_once(called, std::string(dialect_.function) + body);
     return called + "(" + at + (values.empty() ? "" : ", ") + joined(values) + ")";
 }
 
 std::string DeviceEmitter::volatile_load(const ir::Root &root, const std::string &at) const {
-    return "*(const volatile " + pointer_to_changing(root) + ")" + at;
+    return "*(const volatile " + pointer_without_const(root) + ")" + at;
 }
 
 // Like `pointer_to`, for elements that the kernel only reads but other code may change.
-std::string DeviceEmitter::pointer_to_changing(const ir::Root &root) const {
+std::string DeviceEmitter::pointer_without_const(const ir::Root &root) const {
     return std::string(dialect_.spaces[static_cast<std::size_t>(root.type.space)]) +
            std::string(words(root.type.dtype).storage) + " *";
 }
@@ -647,11 +649,11 @@ std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const
         if (name == "min" || name == "max" || name == "and" || name == "or" || name == "xor")
             pragmas_.insert("cl_khr_int64_extended_atomics");
     }
-    const std::string at = root.written ? given : "(" + pointer_to_changing(root) + ")" + given;
+    const std::string at = root.written ? given : "(" + pointer_without_const(root) + ")" + given;
     // cl_ext_float_atomics is not used: Intel's CPU device reports it but defines none of its
     // features, and its functions are as slow.
     if (!is_integer(dtype))
-        return swap_loop(expression, at, values);
+        return compare_exchange_loop(expression, at, values);
     const std::string prefix = dtype.bits == 64 ? "atom_" : "atomic_";
     if (name == "load")
         return prefix + "add(" + at + ", 0)";
@@ -679,12 +681,11 @@ std::string DeviceEmitter::sycl_atomic(const ir::Expression &expression,
     if (name == "load" || name == "store" || name == "exchange")
         return reference + "." + name + with_order(joined(values));
     if (name == "compare_exchange") {
-        carry_along(
-            "compare_exchange",
-            "template <class Reference, class T> static inline T compare_exchange(Reference "
-            "reference, T expected, T desired, sycl::memory_order order) {\n"
-            "    reference.compare_exchange_strong(expected, desired, order);\n"
-            "    return expected;\n}");
+        add_once("compare_exchange",
+                 "template <class Reference, class T> static inline T compare_exchange(Reference "
+                 "reference, T expected, T desired, sycl::memory_order order) {\n"
+                 "    reference.compare_exchange_strong(expected, desired, order);\n"
+                 "    return expected;\n}");
         return "compare_exchange(" + reference + ", (" + T + ")(" + values[0] + "), (" + T + ")(" +
                values[1] + "), " + sycl_order(expression.order) + ")";
     }
@@ -710,11 +711,11 @@ std::string DeviceEmitter::cuda_atomic(const ir::Expression &expression, const s
             return "atomicAdd" + scope + "(" + at + ", " + values[0] + ")";
         if (name == "sub")
             return "atomicAdd" + scope + "(" + at + ", -(" + values[0] + "))";
-        return swap_loop(expression, at, values);
+        return compare_exchange_loop(expression, at, values);
     }
     if (name == "min" || name == "max") {
         if (wide && is_signed && is(Dialect::hip))  // HIP 5.2 lacks them
-            return swap_loop(expression, at, values);
+            return compare_exchange_loop(expression, at, values);
         return std::string("atomicM") + name.substr(1) + scope + "(" + at + ", " + values[0] + ")";
     }
     // The other operations do not depend on the sign and have no signed 64-bit form.
@@ -750,14 +751,14 @@ std::string DeviceEmitter::atomic(const ir::Expression &expression) {
         refuse_here(expression.at, "the device has no atomics of 64 bits, and this one is of " +
                                        name_of(dtype) + "; use a type of 32 bits");
     // The compiler also inverts for `-1 - x`, `-x - 1` and `-(x + 1)`.
-    const bool hides = is_integer(dtype) && hides_inversions() &&
+    const bool hides = is_integer(dtype) && miscompiles_inversion() &&
                        function_->roots[expression.id].type.space == Space::local;
     std::vector<std::string> values;
     for (std::size_t i = 1; i < expression.operands.size(); ++i) {
         const std::string value = text(expression.operands[i]);
         const bool is_plain = !hides || expression.operands[i].op == ir::Op::constant;
         values.push_back(
-            is_plain ? value : "(" + value + ") + (" + value_type(dtype) + ")" + unknown_zero());
+            is_plain ? value : "(" + value + ") + (" + value_type(dtype) + ")" + opaque_zero());
     }
     const std::string at = "&" + element(expression.id, expression.operands[0]);
     if (is(Dialect::opencl_c))
@@ -768,7 +769,7 @@ std::string DeviceEmitter::atomic(const ir::Expression &expression) {
 
 // ---------------------------------------------------------------- bounds
 
-std::string DeviceEmitter::first_report() const {
+std::string DeviceEmitter::claims_report() const {
     if (is(Dialect::opencl_c))
         return "atomic_cmpxchg((volatile global int *)report, 0, 1) == 0";
     if (is(Dialect::sycl))

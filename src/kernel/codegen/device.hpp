@@ -2,7 +2,7 @@
 // runs.
 #pragma once
 #include "kernel/codegen/emitter.hpp"
-#include "kernel/passes/signs.hpp"
+#include "kernel/passes/minus_one.hpp"
 
 namespace entrepot::kernel {
 
@@ -20,12 +20,12 @@ protected:
     Spelled index(const ir::Expression &expression) override;
     std::string atomic(const ir::Expression &expression) override;
     std::string private_qualifier(const ir::Root &root) const override;
-    std::string first_report() const override;
-    bool mixes_negated() const override;
-    std::string negating(Dtype dtype) override;
-    std::string hiding(const ir::Expression &factor) override;
-    std::string keeping_products() const override;
-    std::string inverting(Dtype dtype) override;
+    std::string claims_report() const override;
+    bool miscompiles_negation() const override;
+    std::string negation_helper(Dtype dtype) override;
+    std::string opaque_factor_helper(const ir::Expression &factor) override;
+    std::string no_contraction_line() const override;
+    std::string inversion_helper(Dtype dtype) override;
     void write_group_function(const ir::Statement &statement) override;
     void write_barrier(const ir::Statement &statement) override;
     void write_fence(const ir::Statement &statement) override;
@@ -46,21 +46,21 @@ private:
     std::uint64_t own_local_bytes(const ir::Function &kernel) const;
     std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
 
-    bool merges_places() const;
-    std::string carry_with_unknown_zero(const char *name, Dtype dtype, const std::string &bits);
-    bool hides_inversions() const;
-    std::string unknown_zero();
+    bool miscompiles_private_stores() const;
+    std::string add_with_opaque_zero(const char *name, Dtype dtype, const std::string &bits);
+    bool miscompiles_inversion() const;
+    std::string opaque_zero();
     bool uses_sub_groups() const;
     std::string volatile_load(const ir::Root &root, const std::string &at) const;
-    std::string pointer_to_changing(const ir::Root &root) const;
+    std::string pointer_without_const(const ir::Root &root) const;
     std::string opencl_atomic(const ir::Expression &expression, const std::string &given,
                               const std::vector<std::string> &values);
     std::string sycl_atomic(const ir::Expression &expression,
                             const std::vector<std::string> &values);
     std::string cuda_atomic(const ir::Expression &expression, const std::string &at,
                             const std::vector<std::string> &values);
-    std::string swap_loop(const ir::Expression &expression, const std::string &at,
-                          const std::vector<std::string> &values);
+    std::string compare_exchange_loop(const ir::Expression &expression, const std::string &at,
+                                      const std::vector<std::string> &values);
 
     static bool has_few_blocks(const ir::Function &kernel);
     std::string group_call(const ir::Statement &statement);
@@ -68,17 +68,17 @@ private:
     std::string cuda_group(const ir::Expression &call, const std::vector<std::string> &values);
     std::string opencl_group(const ir::Expression &call, const std::vector<std::string> &values);
     std::string lane_of(const std::string &place);
-    void carry_this_item();
-    void carry_linear_ids();
-    std::string carry_warp_function(const std::string &name, const std::string &operation,
+    void add_this_item();
+    void add_linear_ids();
+    std::string add_warp_function(const std::string &name, const std::string &operation,
+                                  Dtype dtype);
+    std::string add_block_function(const std::string &name, const std::string &operation,
+                                   Dtype dtype);
+    std::string add_nan_propagation(const std::string &called, const std::string &group,
+                                    const std::string &unordered, const std::string &found,
                                     Dtype dtype);
-    std::string carry_block_function(const std::string &name, const std::string &operation,
-                                     Dtype dtype);
-    std::string carry_nan_beside(const std::string &called, const std::string &group,
-                                 const std::string &unordered, const std::string &found,
-                                 Dtype dtype);
-    std::string carry_scratch_function(const std::string &name, const std::string &operation,
-                                       Dtype dtype, bool in_sub_group);
+    std::string add_scratch_function(const std::string &name, const std::string &operation,
+                                     Dtype dtype, bool in_sub_group);
 
     // True if a launch may round up the number of work-items to fill its blocks. Surplus work-items
     // do nothing.
@@ -86,7 +86,7 @@ private:
     bool passes_global_sizes() const;
 
     const bool inlines_group_functions_ = has_few_blocks(module_.kernel());
-    std::map<const ir::Function *, Signs> signs_;
+    std::map<const ir::Function *, MinusOneAnalysis> minus_one_;
     std::set<std::string> pragmas_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;

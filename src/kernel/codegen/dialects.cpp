@@ -539,7 +539,7 @@ std::string math_words(const DialectRow &dialect, std::string_view name, Dtype d
             return "";
     }
     const bool is_predicate = name.starts_with("is");
-    const bool is_single = dtype.bits == 32 || type_words(dialect, dtype).carried();
+    const bool is_single = dtype.bits == 32 || type_words(dialect, dtype).is_promoted();
     return std::string(dialect.math_prefix) + std::string(word) +
            (is_single && !is_predicate && !dialect.overloads ? "f" : "");
 }

@@ -22,7 +22,7 @@ struct TypeWords {
     Dtype dtype;
     std::string_view value, storage;
     std::string_view suffix;  // gives a literal exactly this type
-    bool carried() const noexcept { return dtype.bits == 16 && value == "float"; }
+    bool is_promoted() const noexcept { return dtype.bits == 16 && value == "float"; }
 };
 
 // `@` is the dimension in the dialect's order, `$` the number of dimensions of the launch.

@@ -49,7 +49,7 @@ template <class Number> Number element_at(const std::vector<std::byte> &bytes, s
     return value;
 }
 
-void replace(std::string &text, std::string_view what, std::string_view with) {
+void replace(std::string &text, std::string_view what, std::string_view substituted) {
     const auto is_word = [](char c) {
         return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
     };
@@ -60,8 +60,8 @@ void replace(std::string &text, std::string_view what, std::string_view with) {
             at += what.size();
             continue;
         }
-        text.replace(at, what.size(), with);
-        at += with.size();
+        text.replace(at, what.size(), substituted);
+        at += substituted.size();
     }
 }
 
@@ -84,8 +84,9 @@ std::string joined(const std::vector<std::string> &parts, std::string_view betwe
     return text;
 }
 
-std::string with(std::string text,
-                 std::initializer_list<std::pair<std::string_view, std::string>> replacements) {
+std::string
+substituted(std::string text,
+            std::initializer_list<std::pair<std::string_view, std::string>> replacements) {
     for (const auto &[what, by] : replacements)
         for (std::size_t at = 0; (at = text.find(what, at)) != text.npos; at += by.size())
             text.replace(at, what.size(), by);
@@ -135,7 +136,7 @@ Emitter::Emitter(const ir::Module &module, const Target &target)
 
 Compiled Emitter::run(const std::vector<ArgumentType> &arguments) {
     for (const ir::Function &function : module_.functions) {
-        enter(function);
+        begin_function(function);
         if (&function == &module_.kernel())
             write_kernel(function);
         else
@@ -188,7 +189,7 @@ std::string Emitter::pointer_to(const ir::Root &root, bool restricted) const {
 
 std::string Emitter::unique(const std::string &wanted) { return ir::unique_name(wanted, names_); }
 
-void Emitter::enter(const ir::Function &function) {
+void Emitter::begin_function(const ir::Function &function) {
     function_ = &function;
     ranges_.emplace(function);
     names_.clear();
@@ -248,7 +249,7 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
                        math_words(dialect_, filled.substr(open + 1, close - open - 1), part));
     }
     std::ranges::replace(filled, '\1', '{');
-    if (const std::string line = keeping_products();
+    if (const std::string line = no_contraction_line();
         !line.empty() && complex && filled.find(" * ") != filled.npos)
         filled.insert(filled.find(") {\n") + 4, line + "\n");
     for (std::size_t at; (at = filled.find("FUNCTION ")) != filled.npos;)
@@ -263,7 +264,7 @@ std::string Emitter::filled(std::string_view text, Dtype dtype) {
                            "__builtin_bit_cast(" + (to == "UINT" ? "unsigned" : to) + ", ");
     }
     for (std::size_t at; (at = filled.find("NEGATE(")) != filled.npos;) {
-        if (const std::string name = negating(part); !name.empty()) {
+        if (const std::string name = negation_helper(part); !name.empty()) {
             filled.replace(at, 6, name);
             continue;
         }
@@ -297,11 +298,11 @@ std::string Emitter::helper(std::string_view name, Dtype dtype) {
         helper(needs.substr(0, space), dtype);
         needs.remove_prefix(std::min(space + 1, needs.size()));
     }
-    carry_along(called, filled(row->text, dtype));
+    add_once(called, filled(row->text, dtype));
     return called;
 }
 
-bool Emitter::carry_along(const std::string &key, const std::string &text) {
+bool Emitter::add_once(const std::string &key, const std::string &text) {
     const bool is_new = helper_keys_.insert(key).second;
     if (is_new)
         helpers_ += text + "\n\n";
@@ -322,7 +323,7 @@ std::string Emitter::constant_array(const ir::Function &function, ir::RootId roo
     ir::Expression item;
     item.type.kind = Type::Kind::scalar;
     item.type.dtype = array.dtype;
-    const bool bits = words(array.dtype).carried();
+    const bool bits = words(array.dtype).is_promoted();
     for (std::size_t at = 0; at + size <= array.bytes.size(); at += size) {
         if (bits) {
             items.push_back(std::to_string(element_at<std::uint16_t>(array.bytes, at)));
@@ -399,11 +400,11 @@ void Emitter::write_constant_arrays(const ir::Function &function) {
         const bool in_constant_memory = fits_constant_memory(root.values->bytes.size());
         const auto count =
             root.values->bytes.size() / static_cast<std::size_t>(root.values->dtype.itemsize());
-        carry_along(roots_[i], std::string(in_constant_memory ? dialect_.constant_array
-                                                              : "static __device__ const ") +
-                                   storage_type(root.type.dtype) + " " + roots_[i] + "[" +
-                                   std::to_string(std::max<std::size_t>(count, 1)) + "] = {" +
-                                   constant_array(function, i) + "};");
+        add_once(roots_[i], std::string(in_constant_memory ? dialect_.constant_array
+                                                           : "static __device__ const ") +
+                                storage_type(root.type.dtype) + " " + roots_[i] + "[" +
+                                std::to_string(std::max<std::size_t>(count, 1)) + "] = {" +
+                                constant_array(function, i) + "};");
     }
 }
 

@@ -24,8 +24,9 @@ namespace entrepot::kernel {
 
 std::string joined(const std::vector<std::string> &parts, std::string_view between = ", ");
 // Replaces the first string of each pair by the second.
-std::string with(std::string text,
-                 std::initializer_list<std::pair<std::string_view, std::string>> replacements);
+std::string
+substituted(std::string text,
+            std::initializer_list<std::pair<std::string_view, std::string>> replacements);
 // Shortest text that reads back as the value, with a decimal point or an exponent.
 std::string digits_of(double value, bool single);
 
@@ -97,7 +98,7 @@ protected:
     virtual Spelled index(const ir::Expression &expression) = 0;
     virtual std::string atomic(const ir::Expression &expression) = 0;
     // Condition that is true for exactly one work-item, which may write the block `report`.
-    virtual std::string first_report() const = 0;
+    virtual std::string claims_report() const = 0;
     // Statements that call a group function, barriers, fences.
     virtual void write_group_function(const ir::Statement &statement) = 0;
     virtual void write_barrier(const ir::Statement &statement) = 0;
@@ -108,18 +109,18 @@ protected:
     virtual std::string root_argument(ir::RootId root) { return roots_[root]; }
     // True if the compiler is known to confuse the negated floats of different work-items.
     // Expressions are then written so that it cannot negate.
-    virtual bool mixes_negated() const { return false; }
-    // Name of a function that negates floats of the type if mixes_negated(); else empty.
-    virtual std::string negating(Dtype) { return ""; }
+    virtual bool miscompiles_negation() const { return false; }
+    // Name of a function that negates floats of the type if miscompiles_negation(); else empty.
+    virtual std::string negation_helper(Dtype) { return ""; }
     // Name of a function that returns the factor but hides from the compiler that it is -1; empty
     // if not needed.
-    virtual std::string hiding(const ir::Expression &) { return ""; }
+    virtual std::string opaque_factor_helper(const ir::Expression &) { return ""; }
     // Name of a function that inverts the bits of integers of the type if C's operator is unusable;
     // else empty.
-    virtual std::string inverting(Dtype) { return ""; }
+    virtual std::string inversion_helper(Dtype) { return ""; }
     // Line that prevents contraction of a function's products and sums; empty if they may be
     // contracted.
-    virtual std::string keeping_products() const { return ""; }
+    virtual std::string no_contraction_line() const { return ""; }
     // Parameters that every function gets in addition to its own: in its definition, and in a call.
     virtual void add_hidden_parameters(std::vector<std::string> &) {}
     virtual void add_hidden_arguments(std::vector<std::string> &, const ir::Function &) {}
@@ -131,13 +132,13 @@ protected:
     std::string pointer_to(const ir::Root &root, bool restricted) const;
     std::string unique(const std::string &wanted);
     // Chooses names for the variables and roots of the function.
-    void enter(const ir::Function &function);
+    void begin_function(const ir::Function &function);
     std::string function_name(const ir::Function &function) const;
     // Name of a helper function for `dtype`; adds the helper to the program.
     std::string helper(std::string_view name, Dtype dtype);
     // Adds text that is not in the table to the program, once per key. False if the key was
     // present.
-    bool carry_along(const std::string &key, const std::string &text);
+    bool add_once(const std::string &key, const std::string &text);
     std::string filled(std::string_view text, Dtype dtype);
 
     // ------------------------------------------------------------ expressions
@@ -157,7 +158,7 @@ protected:
     virtual void write(const ir::Statement &statement);
     void write_function(const ir::Function &function);
     void declare_before(const ir::Statement &statement);
-    void stand_at(const ir::Statement &statement);
+    void map_to_source(const ir::Statement &statement);
     // Refuses part of the current statement.
     [[noreturn]] void refuse_here(Position at, const std::string &message) const;
     // `name = value;`, preceded by the type if the variable is declared here.
@@ -170,7 +171,7 @@ protected:
     ForHead for_head(const ir::Statement &statement);
     void write_for(const ir::Statement &statement);
     // Writes code at the start of a loop's body.
-    virtual void begin_round(const ir::Statement &) {}
+    virtual void begin_iteration(const ir::Statement &) {}
     void write_private_arrays(const ir::Function &function, const std::set<ir::RootId> &wanted);
     // Qualifier for the element type of a private array.
     virtual std::string private_qualifier(const ir::Root &) const { return ""; }
@@ -203,7 +204,7 @@ protected:
     std::set<ir::RootId> used_roots_;
     std::set<std::tuple<ir::Op, ir::RootId, std::uint32_t>> used_dimensions_;
     Declarations declarations_;
-    std::optional<Ranges> ranges_;
+    std::optional<RangeAnalysis> ranges_;
     const ir::Inlined *inlined_ = nullptr;  // of the statement that is being written
 
 private:
@@ -212,7 +213,7 @@ private:
     Spelled spell_binary(const ir::Expression &expression, std::string_view sign, int binding);
     bool needs_unsigned(Dtype dtype, bool multiplies) const;
     bool needs_unsigned(const ir::Expression &value) const {
-        return !value.fits && needs_unsigned(value.type.dtype, value.op == ir::Op::multiply);
+        return !value.no_overflow && needs_unsigned(value.type.dtype, value.op == ir::Op::multiply);
     }
     std::string unsigned_cast(Dtype dtype) const;
     Spelled spell_unsigned(const ir::Expression &expression, std::string_view sign);

@@ -1,7 +1,7 @@
 // Emitter: expressions, common to all dialects.
 #include "kernel/codegen/emitter.hpp"
 #include "kernel/ir/numbers.hpp"
-#include "kernel/passes/signs.hpp"
+#include "kernel/passes/minus_one.hpp"
 
 #include <cmath>
 #include <map>
@@ -44,14 +44,14 @@ std::string Emitter::exact_text(const ir::Expression &expression, int binding) {
 }
 
 std::string Emitter::loaded(const std::string &element, Dtype dtype) {
-    if (words(dtype).carried())
+    if (words(dtype).is_promoted())
         return helper("load_" + name_of(dtype), dtype) + "(" + element + ")";
     return element;
 }
 
 std::string Emitter::stored(const ir::Expression &value) {
     const Dtype dtype = value.type.dtype;
-    if (words(dtype).carried())
+    if (words(dtype).is_promoted())
         return helper("bits_" + name_of(dtype), dtype) + "(" + text(value) + ")";
     return text(value);
 }
@@ -60,7 +60,7 @@ std::string Emitter::float_constant(double value, Dtype dtype) const {
     const bool single = dtype.bits != 64;
     const TypeWords &row = words(dtype);
     const std::string half =
-        dtype.bits == 16 && !row.carried() ? "(" + std::string(row.value) + ")" : "";
+        dtype.bits == 16 && !row.is_promoted() ? "(" + std::string(row.value) + ")" : "";
     if (std::isnan(value))
         return half + std::string(single ? dialect_.nan32 : dialect_.nan64);
     if (std::isinf(value))
@@ -126,7 +126,7 @@ Spelled Emitter::spell_constant(const ir::Expression &expression, bool exact) {
 }
 
 Spelled Emitter::narrowed(Spelled spelled, Dtype dtype) {
-    if (words(dtype).carried())
+    if (words(dtype).is_promoted())
         return {helper("round_" + name_of(dtype), dtype) + "(" + spelled.text + ")"};
     if (!is_small_integer(dtype))
         return spelled;
@@ -154,7 +154,7 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
 }
 
 std::string Emitter::factor_text(const ir::Expression &factor, int binding) {
-    const std::string name = hiding(factor);
+    const std::string name = opaque_factor_helper(factor);
     return name.empty() ? text(factor, binding) : name + "(" + exact_text(factor, binds_any) + ")";
 }
 
@@ -165,11 +165,11 @@ std::optional<Spelled> Emitter::spell_sum_with_negated(const ir::Expression &dif
     const auto is_product = [](const ir::Expression &each) { return each.op == ir::Op::multiply; };
     const ir::Expression &negated = is_product(right) ? right.operands[0] : right;
     const bool is_negative_zero =
-        number_of(left) == 0 && (std::signbit(number_of(left)) || target_.fast_math);
+        constant_value(left) == 0 && (std::signbit(constant_value(left)) || target_.fast_math);
     if (!is_negative_zero &&
         ((!is_product(left) && !is_product(right)) || negated.op == ir::Op::constant))
         return std::nullopt;
-    const std::string name = negating(difference.type.dtype);
+    const std::string name = negation_helper(difference.type.dtype);
     if (name.empty())
         return std::nullopt;
     if (is_negative_zero)
@@ -219,7 +219,7 @@ Spelled Emitter::spell_shift(const ir::Expression &expression) {
                                                         : -1;
         if (value >= 0 && value < dtype.bits) {
             const ir::Expression &shifted = expression.operands[0];
-            if (left && is_signed(dtype) && !dialect_.integers.wraps && !expression.fits)
+            if (left && is_signed(dtype) && !dialect_.integers.wraps && !expression.no_overflow)
                 return {"(" + std::string(words(dtype).value) + ")(" + unsigned_cast(dtype) +
                             text(shifted, binds_unary) + " << " + std::to_string(value) + ")",
                         binds_unary};
@@ -244,7 +244,7 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
         Spelled spelled{
             helper(expression.op == ir::Op::floor_divide ? "floor_divide" : "floor_modulo", dtype) +
             "(" + text(expression.operands[0]) + ", " + text(expression.operands[1]) + ")"};
-        return words(dtype).carried() ? narrowed(std::move(spelled), dtype) : spelled;
+        return words(dtype).is_promoted() ? narrowed(std::move(spelled), dtype) : spelled;
     }
 }
 
@@ -281,9 +281,9 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
         helper("type", from);
         const std::string name = name_of(to) + "_of_" + name_of(from);
         const std::string part(words(part_of(to)).value);
-        carry_along(name, std::string(dialect_.function) + name_of(to) + " " + name + "(" +
-                              name_of(from) + " z) {\n    return " + make + "((" + part +
-                              ")z.x, (" + part + ")z.y);\n}");
+        add_once(name, std::string(dialect_.function) + name_of(to) + " " + name + "(" +
+                           name_of(from) + " z) {\n    return " + make + "((" + part + ")z.x, (" +
+                           part + ")z.y);\n}");
         return {name + "(" + text(operand) + ")"};
     }
     const bool is_twice_narrower = from == dtypes::float64 && is_float(to) && to.bits == 16;
@@ -291,11 +291,11 @@ Spelled Emitter::spell_convert(const ir::Expression &expression) {
         is_twice_narrower              ? helper("to_odd", from) + "(" + text(operand) + ")"
         : words(from).value == "float" ? text(operand)
                                        : converted(operand, dtypes::float32).text;
-    if (words(to).carried())
+    if (words(to).is_promoted())
         return {helper("round_" + name_of(to), to) + "(" + in_32_bits + ")"};
     if (is_twice_narrower)
         return {"(" + std::string(words(to).value) + ")" + in_32_bits, binds_unary};
-    if (words(from).carried() && to.bits == 32 && to.code == TypeCode::floating)
+    if (words(from).is_promoted() && to.bits == 32 && to.code == TypeCode::floating)
         return spell(operand);
     return converted(operand, to);
 }
@@ -326,7 +326,7 @@ Spelled Emitter::spell_math(const ir::Expression &expression) {
         return spell(first);
     if ((name == "abs" || name == "fmod") && is_integer(dtype))
         return {helper(name, dtype) + listed};
-    if (name == "nextafter" && words(dtype).carried())
+    if (name == "nextafter" && words(dtype).is_promoted())
         return {helper("nextafter_" + name_of(dtype), dtype) + listed};
     const std::string word = math_words(dialect_, name, dtype);
     if (word.empty())
@@ -382,7 +382,7 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::negate:
         if (needs_unsigned(expression))
             return spell_unsigned(expression, "-");
-        if (const std::string name = negating(dtype); !name.empty())
+        if (const std::string name = negation_helper(dtype); !name.empty())
             return {name + "(" + exact_text(operands[0], binds_any) + ")"};
         return is_complex(dtype)
                    ? by_helper("negate", dtype)
@@ -418,11 +418,12 @@ Spelled Emitter::spell(const ir::Expression &expression) {
     case ir::Op::bit_xor:
         for (const std::size_t side : {0, 1})
             if (has_all_bits_set(operands[side]))
-                if (const std::string name = inverting(dtype); !name.empty())
+                if (const std::string name = inversion_helper(dtype); !name.empty())
                     return {name + "(" + text(operands[1 - side]) + ")"};
         return spell_binary(expression, "^", binds_bit_xor);
     case ir::Op::bit_not:
-        if (const std::string name = is_boolean(dtype) ? "" : inverting(dtype); !name.empty())
+        if (const std::string name = is_boolean(dtype) ? "" : inversion_helper(dtype);
+            !name.empty())
             return {name + "(" + text(operands[0]) + ")"};
         return is_boolean(dtype)
                    ? Spelled{"!" + text(operands[0], binds_primary), binds_unary}
@@ -463,9 +464,9 @@ Spelled Emitter::spell(const ir::Expression &expression) {
         return spell_convert(expression);
     case ir::Op::bit_cast: {
         const Dtype from = operands[0].type.dtype;
-        if (words(from).carried())
+        if (words(from).is_promoted())
             return {helper("bits_" + name_of(from), from) + "(" + text(operands[0]) + ")"};
-        if (words(dtype).carried())
+        if (words(dtype).is_promoted())
             return {helper("load_" + name_of(dtype), dtype) + "(" + text(operands[0]) + ")"};
         if (dialect_.dialect == Dialect::opencl_c)
             return {"as_" + std::string(words(dtype).value) + "(" + text(operands[0]) + ")"};
@@ -504,14 +505,13 @@ std::string Emitter::element(ir::RootId root, const ir::Expression &offset) {
 // value.
 std::string Emitter::checked_index(const ir::Expression &expression) {
     const std::string number(words(dtypes::int64).value);
-    carry_along("checked_index", std::string(dialect_.function) + number + " checked_index(" +
-                                     std::string(dialect_.spaces[0]) + number + " *report, " +
-                                     number + " index, " + number +
-                                     " extent, int line, int column, " + number + " id0, " +
-                                     number + " id1, " + number + R"( id2) {
+    add_once("checked_index", std::string(dialect_.function) + number + " checked_index(" +
+                                  std::string(dialect_.spaces[0]) + number + " *report, " + number +
+                                  " index, " + number + " extent, int line, int column, " + number +
+                                  " id0, " + number + " id1, " + number + R"( id2) {
     if (index >= 0 && index < extent)
         return index;
-    if ()" + first_report() + R"() {
+    if ()" + claims_report() + R"() {
         report[1] = line;
         report[2] = column;
         report[3] = index < 0 ? index - extent : index;
@@ -577,7 +577,7 @@ std::string Emitter::combined(const std::string &operation, const std::string &a
         return "(" + value_type(dtype) + ")(" + cast + a + " " + sign + " " + cast + b + ")";
     }
     const std::string text = a + " " + sign + " " + b;
-    if (words(dtype).carried())
+    if (words(dtype).is_promoted())
         return helper("round_" + name_of(dtype), dtype) + "(" + text + ")";
     return dtype.bits < 32 && dtype.code != TypeCode::boolean
                ? "(" + value_type(dtype) + ")(" + text + ")"

@@ -19,9 +19,9 @@ namespace {
 // to 7 such blocks, a barrier with its loop 2. The rest is left to other branches. A called
 // function has a table of its own, but takes up to twice as long. tools/intel_opencl_compiler.py
 // reproduces the bug.
-constexpr std::size_t blocks_of_group_function = 7, blocks_of_barrier = 2, most_blocks_inlined = 28;
+constexpr std::size_t blocks_of_group_function = 7, blocks_of_barrier = 2, max_inlined_blocks = 28;
 
-bool may_leave_out_nan(const ir::Expression &call) {
+bool may_drop_nan(const ir::Expression &call) {
     return is_float(call.operands[0].type.dtype) &&
            (call.operation == "min" || call.operation == "max");
 }
@@ -37,7 +37,7 @@ bool DeviceEmitter::has_few_blocks(const ir::Function &kernel) {
                  statement.expressions[0].scope == ir::Scope::work_group)
             blocks += blocks_of_group_function;
     });
-    return blocks <= most_blocks_inlined;
+    return blocks <= max_inlined_blocks;
 }
 
 void DeviceEmitter::write_group_function(const ir::Statement &statement) {
@@ -73,25 +73,24 @@ std::string DeviceEmitter::lane_of(const std::string &place) {
         return place;
     const bool opencl = is(Dialect::opencl_c);
     if (!opencl)
-        carry_linear_ids();
+        add_linear_ids();
     const std::string count = opencl ? "get_sub_group_size()" : "sub_group_threads()";
-    carry_along("sub_group_lane",
-                std::string(opencl ? "" : dialect_.function) + (opencl ? "uint" : "int") +
-                    " sub_group_lane(" + (opencl ? "ulong" : "unsigned long long") +
-                    " place) {\n    return place < " + count + " ? place : 0;\n}");
+    add_once("sub_group_lane", std::string(opencl ? "" : dialect_.function) +
+                                   (opencl ? "uint" : "int") + " sub_group_lane(" +
+                                   (opencl ? "ulong" : "unsigned long long") +
+                                   " place) {\n    return place < " + count + " ? place : 0;\n}");
     return "sub_group_lane(" + place + ")";
 }
 
 // The device's min and max may ignore NaN, so that NaN is detected separately.
-std::string DeviceEmitter::carry_nan_beside(const std::string &called, const std::string &group,
-                                            const std::string &unordered, const std::string &found,
-                                            Dtype dtype) {
+std::string DeviceEmitter::add_nan_propagation(const std::string &called, const std::string &group,
+                                               const std::string &unordered,
+                                               const std::string &found, Dtype dtype) {
     const std::string T = value_type(dtype);
-    carry_along(called, group + T + " value) {\n    const int unordered = " + unordered +
-                            ";\n    const " + T + " found = " + found +
-                            ";\n    return unordered > 0 ? " +
-                            float_constant(std::numeric_limits<double>::quiet_NaN(), dtype) +
-                            " : found;\n}");
+    add_once(called,
+             group + T + " value) {\n    const int unordered = " + unordered + ";\n    const " + T +
+                 " found = " + found + ";\n    return unordered > 0 ? " +
+                 float_constant(std::numeric_limits<double>::quiet_NaN(), dtype) + " : found;\n}");
     return called;
 }
 
@@ -115,7 +114,7 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call,
     constexpr Words operations[] = {{"add", "plus"},    {"mul", "multiplies"}, {"min", "minimum"},
                                     {"max", "maximum"}, {"and", "bit_and"},    {"or", "bit_or"},
                                     {"xor", "bit_xor"}};
-    carry_this_item();
+    add_this_item();
     const Dtype dtype = call.operands[0].type.dtype;
     const std::string T = value_type(dtype);
     const std::string group =
@@ -129,13 +128,13 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call,
             ? "sycl::" +
                   std::string(std::ranges::find(operations, call.operation, &Words::name)->sycl)
             : "";
-    if (may_leave_out_nan(call)) {
+    if (may_drop_nan(call)) {
         const std::string called = call.text + "_" + call.operation + "_" + name_of(dtype);
-        return carry_nan_beside(called,
-                                "template <class Group> static inline " + T + " " + called +
-                                    "(Group group, ",
-                                function + "group, (int)(value != value), sycl::maximum<int>())",
-                                function + "group, value, " + operation + "<" + T + ">())", dtype) +
+        return add_nan_propagation(
+                   called,
+                   "template <class Group> static inline " + T + " " + called + "(Group group, ",
+                   function + "group, (int)(value != value), sycl::maximum<int>())",
+                   function + "group, value, " + operation + "<" + T + ">())", dtype) +
                "(" + group + ", " + values[0] + ")";
     }
     std::string text = function + group + ", (" + T + ")(" + values[0] + ")";
@@ -146,7 +145,7 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call,
     else if (call.text.starts_with("shuffle_"))
         text += ", (unsigned)(" + values[1] + ")";
     else if (call.text == "broadcast" && values[1] != "0") {
-        carry_along(
+        add_once(
             "group_place",
             "template <class Group> static inline size_t group_place(Group group, size_t place) {\n"
             "    return place < group.get_local_linear_range() ? place : 0;\n}");
@@ -162,9 +161,9 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call,
 // wait for each other. Missing lanes in the last warp of a group count as exited.
 constexpr const char *whole_warp = "0xffffffffu, ";
 
-std::string DeviceEmitter::carry_warp_function(const std::string &name,
-                                               const std::string &operation, Dtype dtype) {
-    carry_linear_ids();
+std::string DeviceEmitter::add_warp_function(const std::string &name, const std::string &operation,
+                                             Dtype dtype) {
+    add_linear_ids();
     const std::string called =
         "sub_group_" + name + (operation.empty() ? "" : "_" + operation) + "_" + name_of(dtype);
     const bool hip = is(Dialect::hip);
@@ -192,19 +191,19 @@ std::string DeviceEmitter::carry_warp_function(const std::string &name,
                                         ? ""
                                         : combined(operation, name == "reduce" ? "value" : "other",
                                                    name == "reduce" ? "other" : "value", dtype);
-    body = with(body, {{"$", suffix + mask}, {"COMBINED", combination}});
+    body = substituted(body, {{"$", suffix + mask}, {"COMBINED", combination}});
     if (name == "exclusive_scan")
-        body = with(body, {{"IDENTITY", identity(operation, dtype)}});
+        body = substituted(body, {{"IDENTITY", identity(operation, dtype)}});
     const std::string T = value_type(dtype);
-    carry_along(called,
-                with(std::string(dialect_.function) + "T " + called + "(T value) {\n" + body + "}",
-                     {{"T ", T + " "}, {"(T)", "(" + T + ")"}}));
+    add_once(called, substituted(std::string(dialect_.function) + "T " + called + "(T value) {\n" +
+                                     body + "}",
+                                 {{"T ", T + " "}, {"(T)", "(" + T + ")"}}));
     return called;
 }
 
-std::string DeviceEmitter::carry_block_function(const std::string &name,
-                                                const std::string &operation, Dtype dtype) {
-    carry_linear_ids();
+std::string DeviceEmitter::add_block_function(const std::string &name, const std::string &operation,
+                                              Dtype dtype) {
+    add_linear_ids();
     const std::string called =
         "work_group_" + name + (operation.empty() ? "" : "_" + operation) + "_" + name_of(dtype);
     const std::string T = value_type(dtype);
@@ -218,7 +217,7 @@ std::string DeviceEmitter::carry_block_function(const std::string &name,
                "    return one;\n";
     } else {
         const std::string warp =
-            carry_warp_function(name == "reduce" ? "reduce" : "inclusive_scan", operation, dtype);
+            add_warp_function(name == "reduce" ? "reduce" : "inclusive_scan", operation, dtype);
         body = "    __shared__ T parts[32];\n"
                "    const unsigned lane = group_thread() % warpSize, warp = group_thread() / "
                "warpSize;\n"
@@ -244,24 +243,25 @@ std::string DeviceEmitter::carry_block_function(const std::string &name,
                     "        result = (T)(RESULT_PART);\n"
                     "    const T before = (T)SHUFFLE;\n"
                     "    return lane == 0 ? result : (T)(RESULT_BEFORE);\n";
-        body = with(body, {{"WARP", warp},
-                           {"RESULT_PART", combined(operation, "result", "parts[i]", dtype)},
-                           {"RESULT_ALL", combined(operation, "result", "all", dtype)},
-                           {"RESULT_BEFORE", combined(operation, "result", "before", dtype)},
-                           {"SHUFFLE", is(Dialect::hip) ? "__shfl_up(all, 1)"
-                                                        : "__shfl_up_sync(" +
-                                                              std::string(whole_warp) + "all, 1)"},
-                           {"IDENTITY", identity(operation, dtype)}});
+        body = substituted(
+            body, {{"WARP", warp},
+                   {"RESULT_PART", combined(operation, "result", "parts[i]", dtype)},
+                   {"RESULT_ALL", combined(operation, "result", "all", dtype)},
+                   {"RESULT_BEFORE", combined(operation, "result", "before", dtype)},
+                   {"SHUFFLE", is(Dialect::hip)
+                                   ? "__shfl_up(all, 1)"
+                                   : "__shfl_up_sync(" + std::string(whole_warp) + "all, 1)"},
+                   {"IDENTITY", identity(operation, dtype)}});
     }
     const std::string parameters =
         name == "broadcast" ? "(T value, unsigned long long source)" : "(T value)";
     const std::uint64_t declared =
         static_cast<std::uint64_t>(dtype.itemsize()) * (name == "broadcast" ? 1 : 32);
-    if (carry_along(called, with(std::string(dialect_.function) + "T " + called + parameters +
-                                     " {\n" + body + "}",
-                                 {{"(T value", "(" + T + " value"},
-                                  {" T ", " " + T + " "},
-                                  {"(T)", "(" + T + ")"}})))
+    if (add_once(called, substituted(std::string(dialect_.function) + "T " + called + parameters +
+                                         " {\n" + body + "}",
+                                     {{"(T value", "(" + T + " value"},
+                                      {" T ", " " + T + " "},
+                                      {"(T)", "(" + T + ")"}})))
         group_functions_bytes_ += aligned_to_16(declared);
     return called;
 }
@@ -279,14 +279,14 @@ std::string DeviceEmitter::cuda_group(const ir::Expression &call,
                ")";
     }
     if (name == "broadcast" && !in_sub_group)
-        return carry_block_function(name, "", dtype) + "(" + values[0] + ", " + values[1] + ")";
+        return add_block_function(name, "", dtype) + "(" + values[0] + ", " + values[1] + ")";
     if (name == "broadcast" || name.starts_with("shuffle")) {
         const std::string word = name == "broadcast" ? "__shfl" : "__shfl" + name.substr(7);
         return "(" + T + ")" + word + begin + "(" + T + ")(" + values[0] + "), " +
                (name == "broadcast" ? lane_of(values[1]) : "(int)(" + values[1] + ")") + ")";
     }
-    return (in_sub_group ? carry_warp_function(name, call.operation, dtype)
-                         : carry_block_function(name, call.operation, dtype)) +
+    return (in_sub_group ? add_warp_function(name, call.operation, dtype)
+                         : add_block_function(name, call.operation, dtype)) +
            "(" + values[0] + ")";
 }
 
@@ -296,9 +296,9 @@ std::string DeviceEmitter::cuda_group(const ir::Expression &call,
 // sub-group function uses only the slots of its own work-items, whatever the element size. Each
 // function ends with a barrier, so that the scratch memory can be reused. A work-group function
 // also begins with one, because other sub-groups may still be reading.
-std::string DeviceEmitter::carry_scratch_function(const std::string &name,
-                                                  const std::string &operation, Dtype dtype,
-                                                  bool in_sub_group) {
+std::string DeviceEmitter::add_scratch_function(const std::string &name,
+                                                const std::string &operation, Dtype dtype,
+                                                bool in_sub_group) {
     scratch_ = "scratch";
     scratch_bytes_ = 8;
     const std::string called = std::string(in_sub_group ? "sub_group_" : "work_group_") + name +
@@ -366,20 +366,20 @@ std::string DeviceEmitter::carry_scratch_function(const std::string &name,
                 "    return found;\n";
     }
     if (!operation.empty())
-        body =
-            with(body, {{"HERE_THERE", combined(operation, "place[id]", "place[id + step]", dtype)},
-                        {"OTHER_HERE", combined(operation, "other", "place[id]", dtype)},
-                        {"FOUND_PART", combined(operation, "found", "place[i]", dtype)},
-                        {"IDENTITY", "(" + T + ")" + identity(operation, dtype)}});
+        body = substituted(
+            body, {{"HERE_THERE", combined(operation, "place[id]", "place[id + step]", dtype)},
+                   {"OTHER_HERE", combined(operation, "other", "place[id]", dtype)},
+                   {"FOUND_PART", combined(operation, "found", "place[i]", dtype)},
+                   {"IDENTITY", "(" + T + ")" + identity(operation, dtype)}});
     const std::string by = name == "broadcast" || name.starts_with("shuffle") ? ", long by" : "";
     const std::string outlined =
         in_sub_group || inlines_group_functions_ ? "" : "__attribute__((noinline)) ";
-    carry_along(called, with(outlined + "T " + called + "(T value" + by +
-                                 ", local ulong *scratch) {\n" + body + "}",
-                             {{"(T value", "(" + T + " value"},
-                              {" T ", " " + T + " "},
-                              {"T work", T + " work"},
-                              {"T sub", T + " sub"}}));
+    add_once(called, substituted(outlined + "T " + called + "(T value" + by +
+                                     ", local ulong *scratch) {\n" + body + "}",
+                                 {{"(T value", "(" + T + " value"},
+                                  {" T ", " " + T + " "},
+                                  {"T work", T + " work"},
+                                  {"T sub", T + " sub"}}));
     return called;
 }
 
@@ -393,16 +393,15 @@ std::string DeviceEmitter::opencl_group(const ir::Expression &call,
             pragmas_.insert("cl_khr_subgroups");
             return "sub_group_" + name + "(" + values[0] + ") != 0";
         }
-        return carry_scratch_function("reduce", name == "any" ? "or" : "and", dtypes::int32,
-                                      false) +
+        return add_scratch_function("reduce", name == "any" ? "or" : "and", dtypes::int32, false) +
                "(" + values[0] + ", scratch) != 0";
     }
-    const bool native = in_sub_group && dtype.bits >= 32 && !words(dtype).carried() &&
+    const bool native = in_sub_group && dtype.bits >= 32 && !words(dtype).is_promoted() &&
                         (name == "broadcast" || call.operation == "add" ||
                          call.operation == "min" || call.operation == "max") &&
                         !name.starts_with("shuffle");
     if (!native)
-        return carry_scratch_function(name, call.operation, dtype, in_sub_group) + "(" +
+        return add_scratch_function(name, call.operation, dtype, in_sub_group) + "(" +
                joined(values) + ", scratch)";
     pragmas_.insert("cl_khr_subgroups");
     if (name == "broadcast")
@@ -410,11 +409,11 @@ std::string DeviceEmitter::opencl_group(const ir::Expression &call,
     const std::string word = name == "reduce"           ? "reduce_"
                              : name == "inclusive_scan" ? "scan_inclusive_"
                                                         : "scan_exclusive_";
-    if (may_leave_out_nan(call)) {
+    if (may_drop_nan(call)) {
         const std::string called = name + "_" + call.operation + "_" + name_of(dtype);
-        return carry_nan_beside(called, value_type(dtype) + " " + called + "(",
-                                "sub_group_" + word + "max((int)(value != value))",
-                                "sub_group_" + word + call.operation + "(value)", dtype) +
+        return add_nan_propagation(called, value_type(dtype) + " " + called + "(",
+                                   "sub_group_" + word + "max((int)(value != value))",
+                                   "sub_group_" + word + call.operation + "(value)", dtype) +
                "(" + values[0] + ")";
     }
     return "sub_group_" + word + call.operation + "((" + value_type(dtype) + ")(" + values[0] +

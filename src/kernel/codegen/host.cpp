@@ -5,7 +5,7 @@
 #include "kernel/codegen/host.hpp"
 #include "kernel/ir/build.hpp"
 #include "kernel/ir/walk.hpp"
-#include "kernel/passes/carried.hpp"
+#include "kernel/passes/loop_carried.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -86,7 +86,7 @@ ir::Module prepared(const ir::Module &given) {
                 if (!ir::is_group_function(list[i]))
                     continue;
                 const Position at = list[i].at;
-                const std::size_t operands = ir::own_operands(list[i].expressions[0]);
+                const std::size_t operands = ir::per_item_operands(list[i].expressions[0]);
                 for (std::size_t place = 0; place < operands; ++place) {
                     ir::Expression operand = list[i].expressions[0].operands[place];
                     const auto id = static_cast<ir::VariableId>(kernel.variables.size());
@@ -111,20 +111,20 @@ ir::Module prepared(const ir::Module &given) {
 // invariant to several values each round. If the values fill two vectors or more, all vectors step
 // by the invariants of one. Found with 11.3, 12.2, 12.4, 13.3 and 14.2; 15.3 and 16.2 are correct.
 // GCC does not vectorise a loop that contains an asm statement. Clang defines __GNUC__ as 4.
-void HostEmitter::keep_from_vectors() {
-    carry_along("NO_VECTORS", "#if __GNUC__ >= 11 && 100 * __GNUC__ + __GNUC_MINOR__ < 1503\n"
-                              "#define NO_VECTORS asm(\"\");\n"
-                              "#else\n"
-                              "#define NO_VECTORS\n"
-                              "#endif");
+void HostEmitter::suppress_vectorisation() {
+    add_once("NO_VECTORS", "#if __GNUC__ >= 11 && 100 * __GNUC__ + __GNUC_MINOR__ < 1503\n"
+                           "#define NO_VECTORS asm(\"\");\n"
+                           "#else\n"
+                           "#define NO_VECTORS\n"
+                           "#endif");
     out_.line("NO_VECTORS");
 }
 
-void HostEmitter::begin_round(const ir::Statement &loop) {
+void HostEmitter::begin_iteration(const ir::Statement &loop) {
     const bool of_group = split_ && function_ == &module_.kernel() && by_group_;
-    if (carries_vectors(module_, *function_, loop, target_.fast_math,
-                        of_group ? usual_sub_group : 1))
-        keep_from_vectors();
+    if (carries_several_vectors(module_, *function_, loop, target_.fast_math,
+                                of_group ? default_sub_group_size : 1))
+        suppress_vectorisation();
 }
 
 std::string HostEmitter::prologue() {
@@ -135,7 +135,7 @@ std::string HostEmitter::prologue() {
 std::string HostEmitter::options() const {
     // GCC could contract different products in the two versions of an interleaved kernel.
     return std::string("-fwrapv -fno-trapping-math") +
-           (goes_in_step() ? " -ffp-contract=off" : "") +
+           (is_interleaved() ? " -ffp-contract=off" : "") +
            (target_.fast_math ? " -fno-signed-zeros -fassociative-math -freciprocal-math" : "");
 }
 
@@ -177,9 +177,10 @@ std::vector<std::string> HostEmitter::parameters_of(const ir::Function &kernel,
             const ir::Variable &variable = kernel.variables[i];
             if (variable.parameter != place || !used.contains(i))
                 continue;
-            const bool carried = words(variable.type.dtype).carried();
+            const bool is_promoted = words(variable.type.dtype).is_promoted();
             add({CompiledParameter::What::value, place, 0, variable.type.dtype},
-                storage_type(variable.type.dtype), variables_[i] + (carried ? "_bits" : ""), true);
+                storage_type(variable.type.dtype), variables_[i] + (is_promoted ? "_bits" : ""),
+                true);
         }
     }
     if (module_.checks_bounds)
@@ -197,7 +198,7 @@ void HostEmitter::write_kernel(const ir::Function &kernel) {
         unique(function_name(kernel) + (module_.uses_groups ? "_groups" : "_items"));
     if (module_.uses_groups) {
         split_.emplace(kernel);
-        plan_kept(kernel);
+        plan_context(kernel);
         if (private_bytes_ != 0) {
             parameters.push_back("char *kept");
             arguments.push_back("(char *)arguments[" + std::to_string(arguments.size() - 1) + "]");
@@ -205,7 +206,7 @@ void HostEmitter::write_kernel(const ir::Function &kernel) {
     }
     out_.open(std::string(dialect_.kernel) + called + "(" + joined(parameters) + ")");
     for (ir::VariableId i = 0; i < kernel.variables.size(); ++i)
-        if (kernel.variables[i].parameter && words(kernel.variables[i].type.dtype).carried())
+        if (kernel.variables[i].parameter && words(kernel.variables[i].type.dtype).is_promoted())
             out_.line("const float " + variables_[i] + " = " +
                       loaded(variables_[i] + "_bits", kernel.variables[i].type.dtype) + ";");
     module_.uses_groups ? write_groups(kernel) : write_items(kernel);
@@ -218,7 +219,7 @@ void HostEmitter::write_wrapper(const ir::Function &kernel,
                                 const std::vector<std::string> &arguments,
                                 const std::string &called) {
     const std::string name = function_name(kernel);
-    out_.stands_at("what the host calls", 1);
+    out_.set_source_line("what the host calls", 1);
     out_.line("extern \"C\" const int " + name +
               "_arguments = " + std::to_string(parameters_.size()) + ";");
     if (private_bytes_ != 0)
@@ -266,7 +267,7 @@ void HostEmitter::collect_indices(const ir::Expression &expression, std::set<Ind
             found.insert(of_callee.begin(), of_callee.end());
         }
         if (each.op == ir::Op::variable && split_ && function_ == &module_.kernel() &&
-            split_->is_recomputed(each.id))
+            split_->is_rematerialised(each.id))
             collect_indices(split_->definition(each.id), found);
     });
 }
@@ -336,9 +337,9 @@ std::string HostEmitter::product(const char *name, std::uint32_t from) const {
 
 // ---------------------------------------------------------------- loops without groups
 
-void HostEmitter::body_of_item(const ir::Row &row, const Declarations::Variables &local,
-                               std::set<ir::RootId> private_arrays) {
-    for (const auto &[root, each] : kept_arrays_)
+void HostEmitter::write_item_body(const ir::Row &row, const Declarations::Variables &local,
+                                  std::set<ir::RootId> private_arrays) {
+    for (const auto &[root, each] : context_arrays_)
         private_arrays.erase(root);
     declarations_.clear();
     declarations_.plan(row, local);
@@ -363,11 +364,11 @@ void HostEmitter::write_items(const ir::Function &kernel) {
         if (i > 0 || used.contains({"global_size", i}))
             out_.line("const long long global_size" + std::to_string(i) + " = range[" +
                       std::to_string(1 + i) + "];");
-    const std::string in_step = goes_in_step() ? unique("in_step") : "";
-    if (!in_step.empty())
-        out_.line("bool " + in_step + " = true;");
+    const std::string flag = is_interleaved() ? unique("interleave") : "";
+    if (!flag.empty())
+        out_.line("bool " + flag + " = true;");
     if (dimensions() == 1)
-        return write_innermost_items(kernel, in_step, "range[10]", "range[11]");
+        return write_innermost_items(kernel, flag, "range[10]", "range[11]");
     const std::string fastest = "global_size" + std::to_string(dimensions() - 1);
     out_.open("for (long long item = range[10]; item < range[11];)");
     out_.line("const long long first = item % " + fastest + ", left = range[11] - item;");
@@ -379,48 +380,49 @@ void HostEmitter::write_items(const ir::Function &kernel) {
         out_.line("const long long global_id0 = item / (global_size1 * global_size2);");
         out_.line("const long long global_id1 = item / global_size2 % global_size1;");
     }
-    write_innermost_items(kernel, in_step, "first", "last");
+    write_innermost_items(kernel, flag, "first", "last");
     out_.line("item += last - first;");
     out_.close();
 }
 
-void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::string &in_step,
+void HostEmitter::write_innermost_items(const ir::Function &kernel, const std::string &flag,
                                         const std::string &first, const std::string &last) {
     Declarations::Variables local;
     for (ir::VariableId i = 0; i < kernel.variables.size(); ++i)
         if (!kernel.variables[i].parameter)
             local.insert(i);
     const std::string inner = "global_id" + std::to_string(dimensions() - 1);
-    const std::string from = in_step.empty() ? first : write_in_step(in_step, inner, first, last);
+    const std::string from = flag.empty() ? first : write_interleaved(flag, inner, first, last);
     out_.open("for (long long " + inner + " = " + from + "; " + inner + " < " + last + "; ++" +
               inner + ")");
-    body_of_item(ir::row_of(kernel.body), local, used_roots_);
+    write_item_body(ir::row_of(kernel.body), local, used_roots_);
     out_.close();
 }
 
 // ---------------------------------------------------------------- groups
 
-void HostEmitter::plan_kept(const ir::Function &kernel) {
-    std::vector<Kept *> all;
-    for (const ir::VariableId id : split_->kept()) {
+void HostEmitter::plan_context(const ir::Function &kernel) {
+    std::vector<ContextArray *> all;
+    for (const ir::VariableId id : split_->context_saved()) {
         const Dtype dtype = kernel.variables[id].type.dtype;
         const std::string type = value_type(dtype);
         const std::uint64_t size =
-            words(dtype).carried() ? 4 : static_cast<std::uint64_t>(dtype.itemsize());
-        all.push_back(&(kept_variables_[id] = {unique(variables_[id] + "_kept"), type, size, 1}));
+            words(dtype).is_promoted() ? 4 : static_cast<std::uint64_t>(dtype.itemsize());
+        all.push_back(
+            &(context_variables_[id] = {unique(variables_[id] + "_kept"), type, size, 1}));
     }
     for (ir::RootId id = 0; id < kernel.roots.size(); ++id) {
         const ir::Root &root = kernel.roots[id];
-        if (!split_->is_array_kept(id))
+        if (!split_->is_array_context_saved(id))
             continue;
         std::uint64_t count = 1;
         for (const std::int64_t extent : root.type.shape)
             count *= static_cast<std::uint64_t>(extent);
-        all.push_back(
-            &(kept_arrays_[id] = {roots_[id], storage_type(root.type.dtype),
-                                  static_cast<std::uint64_t>(root.type.dtype.itemsize()), count}));
+        all.push_back(&(
+            context_arrays_[id] = {roots_[id], storage_type(root.type.dtype),
+                                   static_cast<std::uint64_t>(root.type.dtype.itemsize()), count}));
     }
-    for (const Kept *each : all)
+    for (const ContextArray *each : all)
         private_bytes_ += each->size * each->count;
     if (split_->returns_early())
         private_bytes_ += 1;
@@ -441,7 +443,7 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
             out_.line("const long long num_groups" + d + " = range[" + std::to_string(7 + i) +
                       "];");
     }
-    bool counts_items = kept_variables_.size() > 1 || !kept_arrays_.empty() ||
+    bool counts_items = context_variables_.size() > 1 || !context_arrays_.empty() ||
                         split_->returns_early() ||
                         std::ranges::any_of(used, [](const Index &index) {
                             return index.first.find("sub_group") != std::string::npos;
@@ -455,15 +457,15 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         out_.line("const long long num_sub_groups = (items + " + std::to_string(sub_group() - 1) +
                   ") / " + std::to_string(sub_group()) + ";");
 
-    std::vector<const Kept *> all;  // largest elements first: aligned for any group size
-    for (const auto &[id, each] : kept_variables_)
+    std::vector<const ContextArray *> all;  // largest elements first: aligned for any group size
+    for (const auto &[id, each] : context_variables_)
         all.push_back(&each);
-    for (const auto &[id, each] : kept_arrays_)
+    for (const auto &[id, each] : context_arrays_)
         all.push_back(&each);
     std::ranges::stable_sort(all, std::ranges::greater{},
-                             [](const Kept *each) { return each->size; });
+                             [](const ContextArray *each) { return each->size; });
     std::uint64_t offset = 0;
-    for (const Kept *each : all) {
+    for (const ContextArray *each : all) {
         out_.line(each->type + " *__restrict " + each->name + " = (" + each->type + " *)" +
                   (offset == 0 ? "kept" : "(kept + " + std::to_string(offset) + " * items)") + ";");
         offset += each->size * each->count;
@@ -496,7 +498,7 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         out_.close();
     }
     std::vector<const ir::Statement *> of_group;
-    for (const Split::Piece &piece : split_->pieces(kernel.body))
+    for (const BarrierSplit::Piece &piece : split_->pieces(kernel.body))
         if (piece.statement != nullptr)
             of_group.push_back(piece.statement);
     const bool labelled = returns_within_loop(of_group);
@@ -505,9 +507,9 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         out_.open("");
     for (const ir::VariableId id : split_->shared()) {
         const auto &definition = kernel.variables[id];
-        bool at_once = assigned_once(id);
-        if (at_once)
-            at_once = std::ranges::any_of(of_group, [&](const ir::Statement *statement) {
+        bool is_definition = assigned_once(id);
+        if (is_definition)
+            is_definition = std::ranges::any_of(of_group, [&](const ir::Statement *statement) {
                 return statement->act == ir::Act::assign && statement->id == id &&
                        statement->expressions[0].op != ir::Op::group;
             });
@@ -515,7 +517,7 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
         ir::for_each_statement(kernel.body, [&](const ir::Statement &statement) {
             is_counter |= statement.act == ir::Act::for_ && statement.id == id;
         });
-        if (!at_once && !(is_counter && assigned_once(id)))
+        if (!is_definition && !(is_counter && assigned_once(id)))
             out_.line(value_type(definition.type.dtype) + " " + variables_[id] + ";");
     }
     group_return_ = labelled ? "goto " + end + ";" : "continue;";
@@ -530,11 +532,11 @@ void HostEmitter::write_groups(const ir::Function &kernel) {
 void HostEmitter::write_pieces(const std::vector<ir::Statement> &list) {
     if (list.empty())
         return;
-    for (const Split::Piece &piece : split_->pieces(list)) {
+    for (const BarrierSplit::Piece &piece : split_->pieces(list)) {
         by_group_ = piece.statement != nullptr;
         if (by_group_) {
             declarations_.clear();
-            write_of_group(*piece.statement);
+            write_group_statement(*piece.statement);
         } else {
             write_region(split_->region(piece.region));
         }
@@ -580,64 +582,66 @@ void HostEmitter::close_items() {
         out_.close();
 }
 
-void HostEmitter::collect_recomputed(ir::VariableId id, std::vector<ir::VariableId> &order) const {
-    if (!split_->is_recomputed(id) || std::ranges::find(order, id) != order.end())
+void HostEmitter::collect_rematerialised(ir::VariableId id,
+                                         std::vector<ir::VariableId> &order) const {
+    if (!split_->is_rematerialised(id) || std::ranges::find(order, id) != order.end())
         return;
     ir::for_each_within(split_->definition(id), [&](const ir::Expression &each) {
         if (each.op == ir::Op::variable)
-            collect_recomputed(each.id, order);
+            collect_rematerialised(each.id, order);
     });
     order.push_back(id);
 }
 
-void HostEmitter::write_recomputed(const Split::Region &region) {
+void HostEmitter::write_rematerialised(const BarrierSplit::Region &region) {
     std::vector<ir::VariableId> order;
-    for (const ir::VariableId id : region.exposed)
-        collect_recomputed(id, order);
+    for (const ir::VariableId id : region.upward_exposed)
+        collect_rematerialised(id, order);
     for (const ir::VariableId id : order)
         out_.line("const " + value_type(function_->variables[id].type.dtype) + " " +
                   variables_[id] + " = " + text(split_->definition(id)) + ";");
 }
 
-void HostEmitter::write_region(const Split::Region &region) {
-    std::vector<ir::VariableId> recomputed;
-    for (const ir::VariableId id : region.exposed)
-        collect_recomputed(id, recomputed);
-    std::vector<ir::VariableId> kept;
+void HostEmitter::write_region(const BarrierSplit::Region &region) {
+    std::vector<ir::VariableId> rematerialised;
+    for (const ir::VariableId id : region.upward_exposed)
+        collect_rematerialised(id, rematerialised);
+    std::vector<ir::VariableId> context_saved;
     Declarations::Variables local;
-    for (const ir::VariableId id : region.touched) {
-        if (split_->is_kept(id)) {
-            kept.push_back(id);
-            if (!region.exposed.contains(id) && !region.partly.contains(id) &&
+    for (const ir::VariableId id : region.used) {
+        if (split_->is_context_saved(id)) {
+            context_saved.push_back(id);
+            if (!region.upward_exposed.contains(id) && !region.partially_assigned.contains(id) &&
                 begins_with_assignment(region.row, id))
                 local.insert(id);
         } else if (!split_->is_shared(id) && !function_->variables[id].parameter &&
-                   std::ranges::find(recomputed, id) == recomputed.end())
+                   std::ranges::find(rematerialised, id) == rematerialised.end())
             local.insert(id);
     }
     open_items(indices_of(region.row),
-               !kept.empty() || !kept_arrays_.empty() || split_->returns_early());
+               !context_saved.empty() || !context_arrays_.empty() || split_->returns_early());
     if (split_->returns_early())
         out_.line("if (returned[item]) continue;");
-    write_recomputed(region);
-    for (const ir::VariableId id : kept) {
-        const Kept &memory = kept_variables_.at(id);
-        const bool reads = region.exposed.contains(id) || region.partly.contains(id);
+    write_rematerialised(region);
+    for (const ir::VariableId id : context_saved) {
+        const ContextArray &memory = context_variables_.at(id);
+        const bool reads =
+            region.upward_exposed.contains(id) || region.partially_assigned.contains(id);
         const bool writes = region.written.contains(id);
         if (local.contains(id))
             continue;
         out_.line((writes ? "" : "const ") + memory.type + " " + variables_[id] +
                   (reads ? " = " + memory.name + "[item]" : "") + ";");
     }
-    body_of_item(region.row, local, region.private_arrays);
-    for (const ir::VariableId id : kept)
+    write_item_body(region.row, local, region.private_arrays);
+    for (const ir::VariableId id : context_saved)
         if (region.written.contains(id))
-            out_.line(kept_variables_.at(id).name + "[item] = " + variables_[id] + ";");
+            out_.line(context_variables_.at(id).name + "[item] = " + variables_[id] + ";");
     close_items();
 }
 
-void HostEmitter::write_of_group(const ir::Statement &statement) {
-    stand_at(statement);
+void HostEmitter::write_group_statement(const ir::Statement &statement) {
+    map_to_source(statement);
     switch (statement.act) {
     case ir::Act::barrier:
         return;
@@ -645,12 +649,12 @@ void HostEmitter::write_of_group(const ir::Statement &statement) {
         if (statement.expressions[0].op == ir::Op::group)
             return write_group_function(statement);
         {
-            bool at_once = false;
+            bool is_definition = false;
             if (assigned_once(statement.id))
-                for (const Split::Piece &piece : split_->pieces(function_->body))
-                    at_once |= piece.statement == &statement;
+                for (const BarrierSplit::Piece &piece : split_->pieces(function_->body))
+                    is_definition |= piece.statement == &statement;
             return out_.line(
-                (at_once
+                (is_definition
                      ? "const " + value_type(function_->variables[statement.id].type.dtype) + " "
                      : "") +
                 variables_[statement.id] + " = " + text(statement.expressions[0]) + ";");
@@ -667,7 +671,7 @@ void HostEmitter::write_of_group(const ir::Statement &statement) {
         return out_.close();
     case ir::Act::while_:
         out_.open("while (" + text(statement.expressions[0]) + ")");
-        begin_round(statement);
+        begin_iteration(statement);
         write_pieces(statement.body);
         return out_.close();
     case ir::Act::for_: {
@@ -676,12 +680,12 @@ void HostEmitter::write_of_group(const ir::Statement &statement) {
             declarations_.own(statement);
         const ForHead head = for_head(statement);
         out_.open(head.text);
-        begin_round(statement);
+        begin_iteration(statement);
         if (!owns && split_->is_shared(statement.id))
             out_.line(variables_[statement.id] + " = " + head.counter + ";");
-        if (!owns && split_->is_kept(statement.id)) {
+        if (!owns && split_->is_context_saved(statement.id)) {
             out_.open("for (long long item = 0; item < items; ++item)");
-            out_.line(kept_variables_.at(statement.id).name + "[item] = " + head.counter + ";");
+            out_.line(context_variables_.at(statement.id).name + "[item] = " + head.counter + ";");
             out_.close();
         }
         write_pieces(statement.body);
@@ -709,15 +713,15 @@ void HostEmitter::write_return(const ir::Statement &statement) {
 std::string HostEmitter::variable(ir::VariableId id) {
     if (!by_group_ || function_ != &module_.kernel())
         return variables_[id];
-    if (split_->is_recomputed(id))
+    if (split_->is_rematerialised(id))
         return "(" + text(split_->definition(id)) + ")";
-    return split_->is_kept(id) ? kept_variables_.at(id).name + "[0]" : variables_[id];
+    return split_->is_context_saved(id) ? context_variables_.at(id).name + "[0]" : variables_[id];
 }
 
-// Kept arrays are stored element by element in the order of the work-items, so that neighbours
-// access neighbouring memory.
+// Context-saved arrays are stored element by element in the order of the work-items, so that
+// neighbours access neighbouring memory.
 std::string HostEmitter::element(ir::RootId root, const ir::Expression &offset) {
-    if (function_ == &module_.kernel() && kept_arrays_.contains(root))
+    if (function_ == &module_.kernel() && context_arrays_.contains(root))
         return roots_[root] + "[" + text(offset, binds_multiply) + " * items + " +
                (by_group_ ? "0" : "item") + "]";
     return Emitter::element(root, offset);
@@ -725,7 +729,7 @@ std::string HostEmitter::element(ir::RootId root, const ir::Expression &offset) 
 
 std::string HostEmitter::root_argument(ir::RootId root) {
     const ir::Root &array = function_->roots[root];
-    if (function_ == &module_.kernel() && kept_arrays_.contains(root))
+    if (function_ == &module_.kernel() && context_arrays_.contains(root))
         throw CompileError({function_, array.inlined.get(), array.at},
                            "the private array " + array.name +
                                " is used on both sides of a barrier and given to a function; the "

@@ -1,7 +1,7 @@
 // Emitter of host C++, in the form that the host's backend calls.
 #pragma once
 #include "kernel/codegen/emitter.hpp"
-#include "kernel/passes/split.hpp"
+#include "kernel/passes/barrier_split.hpp"
 
 #include <initializer_list>
 #include <optional>
@@ -10,7 +10,7 @@
 namespace entrepot::kernel {
 
 // Work-items of a sub-group if the target does not specify it.
-inline constexpr std::uint32_t usual_sub_group = 32;
+inline constexpr std::uint32_t default_sub_group_size = 32;
 inline constexpr const char *int64_name = "long long";
 
 using Index = std::pair<std::string, std::uint32_t>;  // of ir::Op::index
@@ -25,12 +25,12 @@ protected:
     std::string options() const override;
     Spelled index(const ir::Expression &expression) override;
     std::string atomic(const ir::Expression &expression) override;
-    std::string first_report() const override;
+    std::string claims_report() const override;
     void write_group_function(const ir::Statement &statement) override;
     void write_barrier(const ir::Statement &) override {}
     void write_fence(const ir::Statement &statement) override;
     void write_return(const ir::Statement &statement) override;
-    void begin_round(const ir::Statement &loop) override;
+    void begin_iteration(const ir::Statement &loop) override;
     std::string element(ir::RootId root, const ir::Expression &offset) override;
     std::string variable(ir::VariableId id) override;
     std::string root_argument(ir::RootId root) override;
@@ -39,14 +39,16 @@ protected:
                               const ir::Function &callee) override;
 
 private:
-    struct Kept {
+    // Memory of a group for a variable or private array that lives across a barrier: the values of
+    // all its work-items.
+    struct ContextArray {
         std::string name;
         std::string type;
         std::uint64_t size, count;  // bytes of an element, elements of a work-item
     };
 
     std::uint32_t sub_group() const {
-        return target_.sub_group_size != 0 ? target_.sub_group_size : usual_sub_group;
+        return target_.sub_group_size != 0 ? target_.sub_group_size : default_sub_group_size;
     }
     std::uint32_t dimensions() const { return target_.dimensions; }
 
@@ -57,36 +59,36 @@ private:
 
     // Loops for kernels that do not tell groups apart
     void write_items(const ir::Function &kernel);
-    void write_innermost_items(const ir::Function &kernel, const std::string &in_step,
+    void write_innermost_items(const ir::Function &kernel, const std::string &flag,
                                const std::string &first, const std::string &last);
-    // Several work-items of such a loop, interleaved: host_in_step.cpp
+    // Several work-items of such a loop, interleaved: host_interleave.cpp
     struct Lanes;
-    bool goes_in_step() const;
-    std::string write_in_step(const std::string &flag, const std::string &inner,
-                              const std::string &first, const std::string &last);
+    bool is_interleaved() const;
+    std::string write_interleaved(const std::string &flag, const std::string &inner,
+                                  const std::string &first, const std::string &last);
     void open_lanes(const Lanes &given, bool asks_id, const char *by,
-                    std::initializer_list<const Declarations::Variables *> touched);
-    void write_part(const Lanes &given, const ir::Row &row, const Declarations::Variables &touched);
+                    std::initializer_list<const Declarations::Variables *> used);
+    void write_part(const Lanes &given, const ir::Row &row, const Declarations::Variables &used);
     bool asks_for(const std::string &inner, const ir::Row &row) const;
     void write_starts(const Lanes &given);
-    void write_extremes(const Lanes &given);
-    void write_round(const Lanes &given);
-    void write_common_rounds(const Lanes &given);
-    void write_rest(const Lanes &given);
+    void write_trip_count_range(const Lanes &given);
+    void write_iteration(const Lanes &given);
+    void write_common_iterations(const Lanes &given);
+    void write_remainder(const Lanes &given);
     // Groups
     void write_groups(const ir::Function &kernel);
     void write_pieces(const std::vector<ir::Statement> &list);
-    void keep_from_vectors();
-    void write_region(const Split::Region &region);
-    void write_of_group(const ir::Statement &statement);
+    void suppress_vectorisation();
+    void write_region(const BarrierSplit::Region &region);
+    void write_group_statement(const ir::Statement &statement);
     void open_items(const std::set<Index> &used, bool needs_item);
     void close_items();
-    void write_recomputed(const Split::Region &region);
-    void collect_recomputed(ir::VariableId id, std::vector<ir::VariableId> &order) const;
-    void plan_kept(const ir::Function &kernel);
+    void write_rematerialised(const BarrierSplit::Region &region);
+    void collect_rematerialised(ir::VariableId id, std::vector<ir::VariableId> &order) const;
+    void plan_context(const ir::Function &kernel);
 
-    void body_of_item(const ir::Row &row, const Declarations::Variables &local,
-                      std::set<ir::RootId> private_arrays);
+    void write_item_body(const ir::Row &row, const Declarations::Variables &local,
+                         std::set<ir::RootId> private_arrays);
     std::string product(const char *name, std::uint32_t from) const;
     std::set<Index> indices_of(const ir::Row &row) const;
     void collect_indices(const ir::Expression &expression, std::set<Index> &found) const;
@@ -98,12 +100,12 @@ private:
                     : std::to_string(index.second));
     }
 
-    std::optional<Split> split_;
+    std::optional<BarrierSplit> split_;  // of kernels that tell groups apart
     // Code for the whole group; ids are those of its first work-item.
     bool by_group_ = false;
     std::string return_, group_return_;  // statement for a return of a work-item, and of the group
-    std::map<ir::VariableId, Kept> kept_variables_;
-    std::map<ir::RootId, Kept> kept_arrays_;
+    std::map<ir::VariableId, ContextArray> context_variables_;
+    std::map<ir::RootId, ContextArray> context_arrays_;
     std::uint64_t private_bytes_ = 0;
     mutable std::map<const ir::Function *, std::set<Index>> indices_;
 };

@@ -23,7 +23,7 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
     const ir::Root &root = function_->roots[expression.id];
     const Dtype dtype = root.type.dtype;
     if (dtype.code == TypeCode::complex || dtype.code == TypeCode::boolean ||
-        words(dtype).carried())
+        words(dtype).is_promoted())
         refuse_here(expression.at, "an atomic of " + name_of(dtype) +
                                        " is not to be had; use an integer, float32 or float64");
     const std::string &name = expression.text;
@@ -47,8 +47,8 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
                      ", expected))\n        *at = desired;\n";
         }
         const std::string pointer = name == "load" ? "const " + T + " *at" : T + " *at";
-        carry_along(called, "static inline " + T + " " + called + "(" + pointer + given +
-                                ") {\n    " + T + " old = *at;\n" + change + "    return old;\n}");
+        add_once(called, "static inline " + T + " " + called + "(" + pointer + given + ") {\n    " +
+                             T + " old = *at;\n" + change + "    return old;\n}");
         return called + "(" + listed + ")";
     }
     const bool is_integer =
@@ -92,11 +92,11 @@ std::string HostEmitter::atomic(const ir::Expression &expression) {
                " old = " + as(T, "bits") + ";\n        if (__atomic_compare_exchange_n((" + B +
                " *)at, &bits, " + as(B, "(" + T + ")(" + operation_text(name) + ")") + ", true, " +
                order + ", " + failing + "))\n            return old;\n    }\n}";
-    carry_along(called, "static inline " + T + " " + called + body);
+    add_once(called, "static inline " + T + " " + called + body);
     return called + "(" + listed + ")";
 }
 
-std::string HostEmitter::first_report() const {
+std::string HostEmitter::claims_report() const {
     return "__atomic_exchange_n(report, 1, __ATOMIC_RELAXED) == 0";
 }
 
@@ -108,13 +108,13 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
     const ir::Expression &call = statement.expressions[0];
     const std::string &name = call.text;
     const Dtype dtype = call.operands[0].type.dtype, result_type = call.type.dtype;
-    const std::string given = kept_variables_.at(call.operands[0].id).name;
+    const std::string given = context_variables_.at(call.operands[0].id).name;
     const bool has_result = statement.act == ir::Act::assign;
     if (!has_result)
         return;
     const bool shared = split_->is_shared(statement.id);
     const std::string to =
-        shared ? variables_[statement.id] : kept_variables_.at(statement.id).name;
+        shared ? variables_[statement.id] : context_variables_.at(statement.id).name;
     const std::string T = value_type(result_type);
     const bool in_sub_group = call.scope == ir::Scope::sub_group;
     const std::string width = std::to_string(sub_group());
@@ -139,10 +139,11 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
     if (moves) {
         const ir::Expression *where = call.operands.size() > 1 ? &call.operands[1] : nullptr;
         if (name == "broadcast") {
-            const std::string source = ir::own_operands(call) == 2
-                                           ? kept_variables_.at(where->id).name + "[" + first + "]"
-                                       : where ? text(*where)
-                                               : "0";
+            const std::string source =
+                ir::per_item_operands(call) == 2
+                    ? context_variables_.at(where->id).name + "[" + first + "]"
+                : where ? text(*where)
+                        : "0";
             std::string place = first;
             if (source != "0") {
                 // Outside the group: the first one's.
@@ -158,10 +159,10 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
                 for_items(first, last, [&] { out_.line(to + "[item] = value;"); });
             }
         } else {
-            // The source work-item is given by an operand of each work-item, which may be a kept
-            // variable.
+            // The source work-item is given by an operand of each work-item, which may be a
+            // context-saved variable.
             out_.open("for (long long item = " + first + "; item < " + last + "; ++item)");
-            const std::string by = kept_variables_.at(where->id).name + "[item]";
+            const std::string by = context_variables_.at(where->id).name + "[item]";
             std::string other = name == "shuffle" ? first + " + " + by
                                 : name == "shuffle_xor"
                                     ? first + " + ((item - " + first + ") ^ (" + by + "))"

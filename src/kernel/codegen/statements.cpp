@@ -49,11 +49,11 @@ std::string_view assignable_sign(ir::Op op) {
 
 }  // namespace
 
-void Emitter::stand_at(const ir::Statement &statement) {
+void Emitter::map_to_source(const ir::Statement &statement) {
     inlined_ = statement.inlined.get();
     if (function_->source && statement.at.line > 0)
-        out_.stands_at(ir::Place{function_, inlined_, statement.at}.source().file,
-                       statement.at.line);
+        out_.set_source_line(ir::Place{function_, inlined_, statement.at}.source().file,
+                             statement.at.line);
 }
 
 void Emitter::declare_before(const ir::Statement &statement) {
@@ -79,7 +79,7 @@ void Emitter::write_assignment(const ir::Statement &statement, ir::VariableId id
 void Emitter::write(const ir::Statement &statement) {
     if (statement.act != ir::Act::if_)
         declare_before(statement);
-    stand_at(statement);
+    map_to_source(statement);
     switch (statement.act) {
     case ir::Act::assign: {
         const ir::Expression &value = statement.expressions[0];
@@ -87,9 +87,9 @@ void Emitter::write(const ir::Statement &statement) {
             return write_group_function(statement);
         const Dtype dtype = value.type.dtype;
         const std::string_view sign =
-            is_float(dtype) && mixes_negated() ? "" : assignable_sign(value.op);
+            is_float(dtype) && miscompiles_negation() ? "" : assignable_sign(value.op);
         if (!sign.empty() && !is_complex(dtype) && !is_small_integer(dtype) &&
-            !words(dtype).carried() && !needs_unsigned(value) &&
+            !words(dtype).is_promoted() && !needs_unsigned(value) &&
             value.operands[0].op == ir::Op::variable && value.operands[0].id == statement.id &&
             !declarations_.at(statement))
             return out_.line(variable(statement.id) + " " + std::string(sign) + "= " +
@@ -110,9 +110,9 @@ void Emitter::write(const ir::Statement &statement) {
         const ir::Expression &offset = statement.expressions[0], &value = statement.expressions[1];
         const Dtype dtype = value.type.dtype;
         const std::string_view sign =
-            is_float(dtype) && mixes_negated() ? "" : assignable_sign(value.op);
+            is_float(dtype) && miscompiles_negation() ? "" : assignable_sign(value.op);
         if (!sign.empty() && !is_complex(dtype) && !is_small_integer(dtype) &&
-            !words(dtype).carried() && !is_boolean(dtype) && !needs_unsigned(value) &&
+            !words(dtype).is_promoted() && !is_boolean(dtype) && !needs_unsigned(value) &&
             value.operands[0].op == ir::Op::load && value.operands[0].id == statement.id &&
             build::same(value.operands[0].operands[0], offset))
             return out_.line(element(statement.id, offset) + " " + std::string(sign) + "= " +
@@ -123,7 +123,7 @@ void Emitter::write(const ir::Statement &statement) {
         return write_if(statement, false);
     case ir::Act::while_:
         out_.open("while (" + text(statement.expressions[0]) + ")");
-        begin_round(statement);
+        begin_iteration(statement);
         write(statement.body);
         return out_.close();
     case ir::Act::for_:
@@ -150,7 +150,7 @@ void Emitter::write(const ir::Statement &statement) {
 void Emitter::write_if(const ir::Statement &statement, bool within_else) {
     if (!within_else) {
         declare_before(statement);
-        stand_at(statement);
+        map_to_source(statement);
     }
     const std::string head = "if (" + text(statement.expressions[0]) + ")";
     within_else ? out_.reopen("else " + head) : out_.open(head);
@@ -227,8 +227,8 @@ Emitter::ForHead Emitter::for_head(const ir::Statement &statement) {
 void Emitter::write_for(const ir::Statement &statement) {
     const ForHead head = for_head(statement);
     out_.open(head.text);
-    begin_round(statement);
-    if (!declarations_.at(statement))  // used after the loop, or kept for each work-item
+    begin_iteration(statement);
+    if (!declarations_.at(statement))  // used after the loop, or context-saved
         out_.line(variable(statement.id) + " = " + head.counter + ";");
     write(statement.body);
     out_.close();
@@ -252,11 +252,11 @@ void Emitter::write_return(const ir::Statement &statement) {
 std::string Emitter::shortest_text(Dtype dtype) {
     const bool wide = dtype.bits == 64;
     const std::string type = wide ? "double" : "float", called = "shortest_" + type;
-    carry_along("c_text", "extern \"C\" int snprintf(char *, unsigned long, const char *, ...);\n"
-                          "extern \"C\" double strtod(const char *, char **);\n"
-                          "extern \"C\" float strtof(const char *, char **);\n\n"
-                          "struct number_text {\n    char text[48];\n};");
-    carry_along(
+    add_once("c_text", "extern \"C\" int snprintf(char *, unsigned long, const char *, ...);\n"
+                       "extern \"C\" double strtod(const char *, char **);\n"
+                       "extern \"C\" float strtof(const char *, char **);\n\n"
+                       "struct number_text {\n    char text[48];\n};");
+    add_once(
         called,
         "static number_text " + called + "(" + type +
             " x) {\n"

@@ -39,7 +39,7 @@ public:
 
     // Maps the next line to line `wanted` of the source; writes #line only if the compiler's own
     // count differs.
-    void stands_at(std::string_view file, std::int32_t wanted) {
+    void set_source_line(std::string_view file, std::int32_t wanted) {
         if (next_line_ == wanted && file == file_)
             return;
         text_ += "#line " + std::to_string(wanted) + " \"";

@@ -37,7 +37,7 @@ bool have_common_integers(Dtype a, Dtype b) {
 
 Value Lowering::value_of_unary(const Node &node) {
     if (node.text == "not")
-        return denied(truth_of(*node.operands[0]));
+        return negated_truth(truth_of(*node.operands[0]));
     Value value = scalar_value(*node.operands[0]);
     if (value.is_literal()) {
         const auto number = folded(node.text, value.expression.value);
@@ -157,7 +157,7 @@ Value Lowering::floor_operation(const std::string &sign, Value a, Value b, Posit
         refuse(at, "`" + sign + "` is not for complex numbers, in Python neither; take .real");
     const auto [left, right] = unified_values(a, b, type);
     const bool as_in_c =
-        proved(left.expression).is_natural() && proved(right.expression).is_positive();
+        proved(left.expression).is_non_negative() && proved(right.expression).is_positive();
     if (sign == "//")
         return operation(as_in_c ? Op::truncate_divide : Op::floor_divide, left, right, type, at);
     return operation(as_in_c ? Op::truncate_modulo : Op::floor_modulo, left, right, type, at);
@@ -227,8 +227,8 @@ Value Lowering::compared(const std::string &sign, const Value &a, const Value &b
     if (!a.is_literal() && !b.is_literal() &&
         !have_common_integers(a.expression.type.dtype, b.expression.type.dtype)) {
         const bool is_first = is_signed(a.expression.type.dtype);
-        return compared_to_natural(is_first ? row->op : build::mirrored(row->op), is_first ? a : b,
-                                   is_first ? b : a, at);
+        return compared_to_non_negative(is_first ? row->op : build::mirrored(row->op),
+                                        is_first ? a : b, is_first ? b : a, at);
     }
     const Scalar type = unified(a.scalar(), b.scalar(), target_);
     if (is_complex(type.dtype) && sign != "==" && sign != "!=")
@@ -238,18 +238,19 @@ Value Lowering::compared(const std::string &sign, const Value &a, const Value &b
 }
 
 // Compares as Python does: a negative number is less than any uint64.
-Value Lowering::compared_to_natural(Op op, const Value &with_sign, const Value &natural,
-                                    Position at) {
-    const Value value = used_often(made(as(with_sign, dtypes::int64).expression));
+Value Lowering::compared_to_non_negative(Op op, const Value &with_sign, const Value &non_negative,
+                                         Position at) {
+    const Value value = in_temporary(made(as(with_sign, dtypes::int64).expression));
     const ir::Expression is_negative =
         build::of(Op::less, boolean_type, at, {value.expression, build::integer(0, at)});
     const ir::Expression otherwise =
         build::of(op, boolean_type, at,
-                  {build::converted(value.expression, dtypes::uint64), natural.expression});
+                  {build::converted(value.expression, dtypes::uint64), non_negative.expression});
     if (op == Op::less || op == Op::less_equal || op == Op::not_equal)
         return made(build::of(Op::logic_or, boolean_type, at, {is_negative, otherwise}));
-    const ir::Expression is_natural = build::of(Op::logic_not, boolean_type, at, {is_negative});
-    return made(build::of(Op::logic_and, boolean_type, at, {is_natural, otherwise}));
+    const ir::Expression is_non_negative =
+        build::of(Op::logic_not, boolean_type, at, {is_negative});
+    return made(build::of(Op::logic_and, boolean_type, at, {is_non_negative, otherwise}));
 }
 
 }  // namespace entrepot::kernel

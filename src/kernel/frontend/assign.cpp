@@ -58,9 +58,9 @@ void Lowering::lower_assign(const Node &node) {
     Value value = evaluate(*node.operands[0]);
     array_name_.clear();
     if (!keeps_effect || !value.is_scalar())
-        value = settled_value(std::move(value));
+        value = value_after_effects(std::move(value));
     if (targets.size() > 1)
-        keep_where([](const ir::Expression &part) { return !build::is_invariant(part); }, "value",
+        save_where([](const ir::Expression &part) { return !build::is_invariant(part); }, "value",
                    value);
     for (const auto &target : targets)
         assign_to(*target, value);
@@ -70,7 +70,7 @@ void Lowering::lower_annotate(const Node &node) {
     const Node &target = *node.operands[0];
     if (!node.operands[2])
         return;
-    Value value = settled_value(*node.operands[2]);
+    Value value = value_after_effects(*node.operands[2]);
     const Value annotation = evaluate_annotation(*node.operands[1]);
     if (value.is_scalar() && annotation.kind == Value::Kind::dtype)
         value = cast(annotation.dtype, value, node.at);
@@ -97,8 +97,8 @@ void Lowering::lower_augment(const Node &node) {
     if (target.kind == Kind::name) {
         Value old = value_of_name(target);
         const Mark before = mark();
-        const Value change = settled_value(*node.operands[1]);
-        keep_before(old, before);
+        const Value change = value_after_effects(*node.operands[1]);
+        save_before(old, before);
         return assign_name(target.text, target.at, binary(node.text, old, change, node.at));
     }
     if (target.kind != Kind::subscript)
@@ -108,8 +108,8 @@ void Lowering::lower_augment(const Node &node) {
         element.offset = in_variable(made(element.offset), "offset").expression;
     Value old = loaded(element, target.at);
     const Mark before = mark();
-    const Value change = settled_value(*node.operands[1]);
-    keep_before(old, before);
+    const Value change = value_after_effects(*node.operands[1]);
+    save_before(old, before);
     store(element, binary(node.text, old, change, node.at), node.at);
 }
 
@@ -122,7 +122,7 @@ void Lowering::assign_to(const Node &target, Value value) {
     case Kind::subscript: {
         const Mark before = mark();
         const View element = element_of(target);
-        keep_before(value, before);
+        save_before(value, before);
         return store(element, value, target.at);
     }
     default:
@@ -138,16 +138,16 @@ void Lowering::assign_to(const Node &target, Value value) {
 void Lowering::assign_items(const Node &target, Value value) {
     std::set<ir::VariableId> changed;
     bool stores = false;
-    keep_items(target, changed, stores, value);
-    assign_kept_items(target, value);
+    save_items(target, changed, stores, value);
+    assign_saved_items(target, value);
 }
 
 // Stores the items that an earlier target would change in variables, and adds what `target` changes
 // itself.
-void Lowering::keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
+void Lowering::save_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
                           Value &value) {
     if (target.kind != Kind::tuple) {
-        keep_from(changed, stores, value);
+        save_from(changed, stores, value);
         stores = stores || target.kind == Kind::subscript;
         if (const auto storage = storage_.find(target.text);
             target.kind == Kind::name && storage != storage_.end())
@@ -166,38 +166,38 @@ void Lowering::keep_items(const Node &target, std::set<ir::VariableId> &changed,
                            " targets"),
                target.at, "the targets");
     for (std::size_t i = 0; i < value.items.size(); ++i)
-        keep_items(*target.operands[i], changed, stores, value.items[i]);
+        save_items(*target.operands[i], changed, stores, value.items[i]);
 }
 
-void Lowering::assign_kept_items(const Node &target, const Value &value) {
+void Lowering::assign_saved_items(const Node &target, const Value &value) {
     if (target.kind != Kind::tuple)
         return assign_to(target, value);
     for (std::size_t i = 0; i < value.items.size(); ++i)
-        assign_kept_items(*target.operands[i], value.items[i]);
+        assign_saved_items(*target.operands[i], value.items[i]);
 }
 
 // Stores in variables what earlier assignments would change: expressions that mention their
 // variables and, after stores, memory reads.
-void Lowering::keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value) {
-    keep_where(
+void Lowering::save_from(const std::set<ir::VariableId> &changed, bool stores, Value &value) {
+    save_where(
         [&](const ir::Expression &part) {
             return mentions(part, changed) || (stores && build::reads_memory(part));
         },
         "item", value);
 }
 
-// Stores the parts of a value that satisfy `is_kept` in variables.
-void Lowering::keep_where(const std::function<bool(const ir::Expression &)> &is_kept,
+// Stores the parts of a value that satisfy `must_save` in variables.
+void Lowering::save_where(const std::function<bool(const ir::Expression &)> &must_save,
                           const std::string &name, Value &value) {
-    if (value.is_scalar() && is_kept(value.expression))
+    if (value.is_scalar() && must_save(value.expression))
         value = in_variable(std::move(value), name);
     for (Value &item : value.items)
-        keep_where(is_kept, name, item);
+        save_where(must_save, name, item);
     if (value.kind != Value::Kind::array)
         return;
     View view = *value.view;
     const auto keep = [&](ir::Expression &part) {
-        if (is_kept(part))
+        if (must_save(part))
             part = in_variable(made(part), "part").expression;
     };
     keep(view.offset);
@@ -262,7 +262,7 @@ void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
             found.conflict = {at, given, found.scalar};
         if (given.varies)  // so that expressions that use it can be as wide in the next walk
             found.scalar = given;
-        else if (walk_ > walks_before_joining && found.scalar.weak == Weak::none &&
+        else if (walk_ > walks_before_joining_types && found.scalar.weak == Weak::none &&
                  given.weak == Weak::none)
             found.scalar = unified(found.scalar, given, target_);
     }
@@ -282,7 +282,7 @@ void Lowering::assign_scalar(const std::string &name, Position at, Slot &found, 
     assumed_[id] = counts.at_least;
     const Value ready = value.has_effect && (value.weak != counts.scalar.weak ||
                                              value.expression.type.dtype != dtype)
-                            ? settled_value(value)
+                            ? value_after_effects(value)
                             : value;
     emit(ir::Act::assign, at, {as_assigned(ready, dtype).expression}, id);
     flow_.at_least.erase(id);
@@ -329,12 +329,12 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
         }
         assigned.emplace_back(storage.parts[i], parts[i]);
     }
-    assign_together(assigned, at);
+    assign_in_parallel(assigned, at);
 }
 
 // Simultaneous assignment: a value that reads a variable assigned before it is evaluated first.
-void Lowering::assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned,
-                               Position at) {
+void Lowering::assign_in_parallel(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned,
+                                  Position at) {
     std::set<ir::VariableId> changed;
     for (auto &[id, value] : assigned) {
         if (mentions(value, changed))
@@ -364,7 +364,7 @@ void Lowering::assign_tuple(const std::string &name, Position at, Slot &found, c
     std::set<ir::VariableId> changed;
     add_variables(storage, changed);
     for (std::size_t i = 1; i < items.size(); ++i)
-        keep_from(changed, false, items[i]);
+        save_from(changed, false, items[i]);
     for (std::size_t i = 0; i < items.size(); ++i) {
         const Slot *const known_item =
             known && i < known->items.size() ? &known->items[i] : nullptr;

@@ -64,13 +64,13 @@ Op opposite_of(Op comparison) {
 }  // namespace
 
 std::optional<Range> Lowering::proved_range(const Expression &expression) const {
-    const auto all =
-        expression.type.kind == Type::Kind::scalar ? all_of(expression.type.dtype) : std::nullopt;
+    const auto all = expression.type.kind == Type::Kind::scalar ? full_range(expression.type.dtype)
+                                                                : std::nullopt;
     if (!all)
         return std::nullopt;
     const bool is_variable = expression.op == Op::variable;
     auto range = is_variable ? proved_[expression.id]
-                             : calculated(expression, [this](const Expression &operand) {
+                             : range_of_operation(expression, [this](const Expression &operand) {
                                    return proved_range(operand);
                                });
     if (!range || !range->is_within(*all))
@@ -142,14 +142,15 @@ std::optional<Assumed> Lowering::assumed(const Expression &expression) const {
 // a small number or count can wrap. It then wraps to a value further from 0 than any array is long.
 // So does abs() of the least number.
 bool Lowering::counts_from_front(const Expression &index) const {
-    if (proved(index).is_natural() || is_natural(assumed(index)))
+    if (proved(index).is_non_negative() || is_non_negative(assumed(index)))
         return true;
     if (index.type != scalar_type(dtypes::int64))
         return false;
     if (index.op != Op::add)
         return index.op == Op::math && index.text == "abs";
     const auto is_small = [&](const Expression &operand) {
-        return proved_range(operand)->is_within({0, most_rounds}) || is_natural(assumed(operand));
+        return proved_range(operand)->is_within({0, max_trip_count}) ||
+               is_non_negative(assumed(operand));
     };
     const Expression &a = index.operands[0], &b = index.operands[1];
     return (counts_from_front(a) && is_small(b)) || (counts_from_front(b) && is_small(a));
@@ -167,9 +168,9 @@ void Lowering::bound_counter(ir::VariableId counter, const Range &range) {
                          &step = range.step.expression;
     const kernel::Range from = *proved_range(start), by = *proved_range(step);
     auto &proved = proved_[counter];
-    proved = counted(from, *proved_range(stop), by);
+    proved = counter_range(from, *proved_range(stop), by);
     std::int64_t furthest = 0;
-    if (proved && by.least > 0 && !__builtin_mul_overflow(by.most, most_rounds, &furthest) &&
+    if (proved && by.least > 0 && !__builtin_mul_overflow(by.most, max_trip_count, &furthest) &&
         !__builtin_add_overflow(furthest, from.most, &furthest))
         proved->most = std::min(proved->most, furthest);
     const Count first = assumed(start), end = assumed(stop), each = assumed(step);

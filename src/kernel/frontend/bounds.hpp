@@ -11,7 +11,7 @@ namespace entrepot::kernel {
 struct Proved {
     std::int64_t least = INT64_MIN;
 
-    bool is_natural() const { return least >= 0; }
+    bool is_non_negative() const { return least >= 0; }
     bool is_positive() const { return least >= 1; }
 };
 
@@ -29,7 +29,9 @@ struct Assumed {
     bool operator==(const Assumed &) const = default;
 };
 
-inline bool is_natural(const std::optional<Assumed> &bound) { return bound && bound->least >= 0; }
+inline bool is_non_negative(const std::optional<Assumed> &bound) {
+    return bound && bound->least >= 0;
+}
 
 // Bound of a value that is one of two.
 inline std::optional<Assumed> weaker(const std::optional<Assumed> &a,

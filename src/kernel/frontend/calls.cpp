@@ -100,7 +100,7 @@ Value Lowering::value_of_call(const Node &node) {
     }
     if (callee.kind == Kind::attribute)
         return call_method(node, callee);
-    const Value function = settled_value(callee);
+    const Value function = value_after_effects(callee);
     if (function.kind == Value::Kind::function)
         return call_function(node, function.callee);
     if (function.kind == Value::Kind::dtype)
@@ -193,14 +193,14 @@ std::vector<Value> Lowering::scalars_of(std::span<const Node *const> arguments) 
         const Mark before = mark();
         Value value = scalar_value(*argument);
         for (Value &earlier : values)
-            keep_before(earlier, before);
+            save_before(earlier, before);
         values.push_back(std::move(value));
     }
     return values;
 }
 
 std::int64_t Lowering::literal_of(const Node &node, const std::string &what) {
-    const Value value = settled_value(node);
+    const Value value = value_after_effects(node);
     const auto literal = value.is_scalar() ? build::constant_of(value.expression) : std::nullopt;
     if (!literal)
         refuse(
@@ -212,7 +212,7 @@ std::int64_t Lowering::literal_of(const Node &node, const std::string &what) {
 }
 
 std::string Lowering::text_of(const Node &node, const std::string &what) {
-    const Value value = settled_value(node);
+    const Value value = value_after_effects(node);
     if (value.kind != Value::Kind::text)
         refuse(node.at,
                what + " is a string, known when compiled, but this is " + value.type_name());
@@ -220,7 +220,7 @@ std::string Lowering::text_of(const Node &node, const std::string &what) {
 }
 
 Dtype Lowering::dtype_of(const Node &node) {
-    const Value value = settled_value(node);
+    const Value value = value_after_effects(node);
     std::optional<Dtype> dtype;
     if (value.kind == Value::Kind::dtype)
         dtype = value.dtype;
@@ -266,7 +266,7 @@ Value Lowering::cast(Dtype dtype, const Value &value, Position at) {
 }
 
 Value Lowering::call_method(const Node &node, const Node &callee) {
-    const Value object = settled_value(*callee.operands[0]);
+    const Value object = value_after_effects(*callee.operands[0]);
     if (object.is_scalar() && callee.text == "conjugate" && node.operands.size() == 1)
         return call_complex(*find_function("numpy.conjugate"), object, node.at);
     if (callee.text == "dtype")

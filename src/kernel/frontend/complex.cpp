@@ -71,7 +71,7 @@ Value Lowering::complexified(const Value &value) const {
 Value Lowering::call_analytic(const FunctionRow &row, const Value &argument, Position at) {
     Value z = complexified(argument);
     if (row.name.starts_with("cmath.is") || row.name.starts_with("numpy.is")) {
-        z = used_often(std::move(z));
+        z = in_temporary(std::move(z));
         const auto part = [&](const char *which) {
             const Type type = scalar_type(part_of(z.expression.type.dtype));
             ir::Expression call = build::math("", scalar_type(dtypes::boolean), at,
@@ -99,7 +99,7 @@ Value Lowering::complex_logarithm(const std::vector<Value> &values, Position at)
 }
 
 Value Lowering::polar(const Value &argument, Position at) {
-    const Value z = used_often(complexified(argument));
+    const Value z = in_temporary(complexified(argument));
     return pair_of(call_complex(*find_function("abs"), z, at),
                    call_analytic(*find_function("cmath.phase"), z, at), at);
 }
@@ -113,7 +113,7 @@ Value Lowering::rectangular(const std::vector<Value> &values, Position at) {
     if (type.dtype.bits < 32)
         type.dtype = dtypes::float32;
     const auto typed = [&](const Value &value) {
-        return used_often(made(as(value, type.dtype).expression, type.weak));
+        return in_temporary(made(as(value, type.dtype).expression, type.weak));
     };
     const Value size = typed(real[0]), angle = typed(real[1]);
     const auto times = [&](const char *name) {

@@ -19,29 +19,29 @@ std::vector<std::string> names_of(const std::vector<syntax::Parameter> &paramete
 bool is_passed(const Value &argument) { return argument.is_scalar() && !argument.is_literal(); }
 
 // True if code compiled for one argument serves the other, too.
-bool alike(const Value &a, const Value &b) {
+bool is_same_instantiation(const Value &a, const Value &b) {
     if (a.kind != b.kind || is_passed(a) != is_passed(b))
         return false;
     switch (a.kind) {
     case Value::Kind::scalar:
-        return a.scalar() == b.scalar() && a.is_natural == b.is_natural &&
+        return a.scalar() == b.scalar() && a.is_non_negative == b.is_non_negative &&
                a.is_count == b.is_count &&
                (is_passed(a) || a.expression.value == b.expression.value);
     case Value::Kind::array:
         return a.view->type == b.view->type;
     case Value::Kind::tuple:
-        return std::ranges::equal(a.items, b.items, alike);
+        return std::ranges::equal(a.items, b.items, is_same_instantiation);
     default:
         return a.text == b.text && a.dtype == b.dtype && a.callee == b.callee;
     }
 }
 
 // Appends the values of the parameters to which an argument is flattened, in order.
-void pass(const Value &argument, ir::Expression &call) {
+void add_operands(const Value &argument, ir::Expression &call) {
     if (is_passed(argument))
         call.operands.push_back(argument.expression);
     for (const Value &item : argument.items)
-        pass(item, call);
+        add_operands(item, call);
     if (argument.kind != Value::Kind::array)
         return;
     const View &view = *argument.view;
@@ -60,7 +60,7 @@ void pass(const Value &argument, ir::Expression &call) {
 Value Lowering::call_function(const Node &node,
                               const std::shared_ptr<const syntax::Function> &callee) {
     const std::vector<Value> arguments = arguments_for(node, *callee);
-    const Parameterised compiled = compiled_for(callee, arguments, node.at);
+    const Instantiation compiled = compiled_for(callee, arguments, node.at);
     Value result = compiled.result;
     result.at = node.at;
     result.expression.at = node.at;
@@ -70,7 +70,7 @@ Value Lowering::call_function(const Node &node,
     if (result.kind == Value::Kind::none)
         result.callee = callee;
     for (const Value &argument : arguments)
-        pass(argument, result.expression);
+        add_operands(argument, result.expression);
     result.has_effect = compiled.has_effect || result.kind == Value::Kind::tuple;
     changes_memory_ = changes_memory_ || compiled.has_effect;
     return result;
@@ -100,8 +100,9 @@ std::vector<Value> Lowering::arguments_for(const Node &node, const syntax::Funct
         given[place] = true;
         arguments[place] = std::move(values[i]);
         Value &argument = arguments[place];
-        argument.is_natural = is_passed(argument) && proved(argument.expression).is_natural();
-        argument.is_count = is_passed(argument) && is_natural(assumed(argument.expression));
+        argument.is_non_negative =
+            is_passed(argument) && proved(argument.expression).is_non_negative();
+        argument.is_count = is_passed(argument) && is_non_negative(assumed(argument.expression));
     }
     for (std::size_t i = 0; i < parameters.size(); ++i)
         if (!given[i])
@@ -120,15 +121,16 @@ void Lowering::refuse_recursion(const syntax::Function &callee, Position at) con
                    "`; write a loop");
 }
 
-Parameterised Lowering::compiled_for(const std::shared_ptr<const syntax::Function> &callee,
+Instantiation Lowering::compiled_for(const std::shared_ptr<const syntax::Function> &callee,
                                      const std::vector<Value> &arguments, Position at) {
     refuse_recursion(*callee, at);
-    const auto found = std::ranges::find_if(unit_.compiled, [&](const Parameterised &each) {
-        return each.function == callee && std::ranges::equal(each.arguments, arguments, alike);
+    const auto found = std::ranges::find_if(unit_.compiled, [&](const Instantiation &each) {
+        return each.function == callee &&
+               std::ranges::equal(each.arguments, arguments, is_same_instantiation);
     });
     if (found != unit_.compiled.end())
         return *found;
-    Parameterised made_function{callee, arguments, 0, {}, false};
+    Instantiation made_function{callee, arguments, 0, {}, false};
     unit_.open.push_back(callee.get());
     ir::Function function = compiled_function(made_function, at);
     unit_.open.pop_back();
@@ -139,7 +141,7 @@ Parameterised Lowering::compiled_for(const std::shared_ptr<const syntax::Functio
 }
 
 // Adds the call to an error found in the function.
-ir::Function Lowering::compiled_function(Parameterised &wanted, Position at) {
+ir::Function Lowering::compiled_function(Instantiation &wanted, Position at) {
     try {
         return Lowering(unit_, wanted.function, false)
             .device_function(wanted.arguments, wanted.result, wanted.has_effect);
@@ -153,10 +155,10 @@ ir::Function Lowering::compiled_function(Parameterised &wanted, Position at) {
 ir::Function Lowering::device_function(const std::vector<Value> &arguments, Value &result,
                                        bool &has_effect) {
     const auto &parameters = source_->parameters;
-    ir::Function function = walked_until_settled(
+    ir::Function function = walked_to_fixed_point(
         [&] {
             for (std::size_t i = 0; i < parameters.size(); ++i)
-                bind_passed(parameters[i].name, parameters[i].at, arguments[i]);
+                bind_call_argument(parameters[i].name, parameters[i].at, arguments[i]);
         },
         0);
     const Position named{source_->first_line, 0, source_->first_line, 0};
@@ -166,25 +168,26 @@ ir::Function Lowering::device_function(const std::vector<Value> &arguments, Valu
     return function;
 }
 
-void Lowering::bind_passed(const std::string &name, Position at, const Value &passed) {
+void Lowering::bind_call_argument(const std::string &name, Position at, const Value &passed) {
     if (is_passed(passed)) {
         const auto least = passed.is_count ? std::optional(Assumed{0}) : std::nullopt;
         const ir::VariableId id = bind_scalar_argument(name, at, places_++, passed.scalar(), least);
         const auto known = known_.find(name);
-        if (const auto all = all_of(passed.scalar().dtype);
-            all && passed.is_natural && known != known_.end() && known->second.assignments == 1)
+        if (const auto all = full_range(passed.scalar().dtype); all && passed.is_non_negative &&
+                                                                known != known_.end() &&
+                                                                known->second.assignments == 1)
             proved_[id] = kernel::Range{0, all->most};
         return;
     }
     if (passed.kind == Value::Kind::array)
-        return bind_passed_array(name, at, *passed.view);
+        return bind_call_array(name, at, *passed.view);
     const bool is_assigned = assigned_in(source_->body).contains(name);
     if (passed.kind == Value::Kind::tuple) {
         Value items = passed;
         for (std::size_t i = 0; i < items.items.size(); ++i) {
             // Not a valid name of the source.
             const std::string item = name + "." + std::to_string(i);
-            bind_passed(item, at, passed.items[i]);
+            bind_call_argument(item, at, passed.items[i]);
             Node read;
             read.kind = Kind::name;
             read.text = item;
@@ -209,7 +212,7 @@ ir::VariableId Lowering::new_parameter(const std::string &name, Position at) {
     return id;
 }
 
-void Lowering::bind_passed_array(const std::string &name, Position at, const View &passed) {
+void Lowering::bind_call_array(const std::string &name, Position at, const View &passed) {
     ir::Root root;
     root.name = name;
     root.type = passed.type;

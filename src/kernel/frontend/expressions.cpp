@@ -76,9 +76,11 @@ Value Lowering::evaluate(const Node &node) {
     }
 }
 
-Value Lowering::settled_value(const Node &node) { return settled_value(evaluate(node)); }
+Value Lowering::value_after_effects(const Node &node) {
+    return value_after_effects(evaluate(node));
+}
 
-Value Lowering::settled_value(Value value) {
+Value Lowering::value_after_effects(Value value) {
     if (!value.has_effect)
         return value;
     if (value.is_scalar())
@@ -98,7 +100,7 @@ Value Lowering::settled_value(Value value) {
 }
 
 Value Lowering::scalar_value(const Node &node) {
-    Value value = settled_value(node);
+    Value value = value_after_effects(node);
     if (!value.is_scalar())
         refuse(node.at, "a number is expected here, but this is " + value.type_name());
     return value;
@@ -108,9 +110,9 @@ std::vector<Value> Lowering::values_in_order(std::span<const syntax::NodePtr> no
     std::vector<Value> values;
     for (const auto &node : nodes) {
         const Mark before = mark();
-        Value value = settled_value(*node);
+        Value value = value_after_effects(*node);
         for (Value &earlier : values)
-            keep_before(earlier, before);
+            save_before(earlier, before);
         values.push_back(std::move(value));
     }
     return values;
@@ -131,11 +133,12 @@ Value Lowering::as(const Value &value, Dtype dtype) const {
         return made(build::converted(value.expression, dtype));
     if (auto constant = constant_as(value.expression, dtype))
         return made(std::move(*constant));
-    if (!misfit_)
-        misfit_ = CompileError(*source_, value.at,
-                               value.type_name() + " does not fit in " + name_of(dtype) +
-                                   ", the type that it meets; convert the other side to a type "
-                                   "that holds it, as in int64(...)");
+    if (!overflowing_literal_)
+        overflowing_literal_ =
+            CompileError(*source_, value.at,
+                         value.type_name() + " does not fit in " + name_of(dtype) +
+                             ", the type that it meets; convert the other side to a type "
+                             "that holds it, as in int64(...)");
     return made(build::converted(value.expression, dtype));
 }
 
@@ -269,7 +272,7 @@ Value Lowering::value_of_slot(const Slot &slot, const Storage &storage, Position
 // ---------------------------------------------------------------- attributes
 
 Value Lowering::value_of_attribute(const Node &node) {
-    const Value object = settled_value(*node.operands[0]);
+    const Value object = value_after_effects(*node.operands[0]);
     if (object.kind == Value::Kind::array)
         return array_attribute(object, node);
     if (object.is_scalar())
@@ -334,7 +337,7 @@ Value Lowering::scalar_attribute(const Value &scalar, const Node &node) {
 
 Value Lowering::truth_of(const Node &node) {
     if (node.kind != Kind::boolean)
-        return truth_of(settled_value(node));
+        return truth_of(value_after_effects(node));
     Value truth = truth_of(*node.operands[0]);
     for (std::size_t i = 1; i < node.operands.size(); ++i) {
         const auto next = [&] { return truth_of(*node.operands[i]); };
@@ -354,7 +357,7 @@ Value Lowering::truth_of(const Value &value) const {
     return made(build::converted(value.expression, dtypes::boolean));
 }
 
-Value Lowering::denied(const Value &truth) const {
+Value Lowering::negated_truth(const Value &truth) const {
     if (truth.is_constant())
         return made(build::boolean(!std::get<bool>(truth.expression.value), truth.at));
     return made(
@@ -396,9 +399,9 @@ Value Lowering::lazily(Value condition, const std::function<Value()> &then,
     Flow flows[2] = {flow_, flow_};
     Block blocks[2];
     for (const bool holds : {true, false})
-        blocks[holds] = lowered_apart(flows[holds], [&] {
+        blocks[holds] = lowered_into_block(flows[holds], [&] {
             learn(condition.expression, holds);
-            values[holds] = settled_value((holds ? then : otherwise)());
+            values[holds] = value_after_effects((holds ? then : otherwise)());
         });
     for (const Value &value : values)
         if (!value.is_scalar())
@@ -447,26 +450,26 @@ Value Lowering::chosen(const Value &condition, const Value &yes, const Value &no
     return made(build::variable(id, type, at), yes.weak);
 }
 
-Value Lowering::noted_choice(Value value, Position at) {
+Value Lowering::recorded_choice(Value value, Position at) {
     if (value.is_scalar() && !value.is_literal())
         function_.choices.emplace_back(
-            at, ir::Held{value.expression.type.dtype, value.weak != Weak::none, {}});
+            at, ir::InferredType{value.expression.type.dtype, value.weak != Weak::none, {}});
     return value;
 }
 
 Value Lowering::value_of_conditional(const Node &node) {
-    return noted_choice(lazily(
-                            truth_of(*node.operands[0]),
-                            [&] { return settled_value(*node.operands[1]); },
-                            [&] { return settled_value(*node.operands[2]); }, node.at),
-                        node.at);
+    return recorded_choice(lazily(
+                               truth_of(*node.operands[0]),
+                               [&] { return value_after_effects(*node.operands[1]); },
+                               [&] { return value_after_effects(*node.operands[2]); }, node.at),
+                           node.at);
 }
 
 // Result as in Python: the operand that decides, not a bool.
 Value Lowering::value_of_boolean(const Node &node) {
-    Value value = settled_value(*node.operands[0]);
+    Value value = value_after_effects(*node.operands[0]);
     for (std::size_t i = 1; i < node.operands.size(); ++i) {
-        const auto next = [&] { return settled_value(*node.operands[i]); };
+        const auto next = [&] { return value_after_effects(*node.operands[i]); };
         if (value.is_scalar() && !value.is_constant() && !is_boolean(value.expression.type.dtype) &&
             !build::is_simple(value.expression))
             value = in_variable(std::move(value), "value");
@@ -479,19 +482,19 @@ Value Lowering::value_of_boolean(const Node &node) {
                                              truth, next, [&] { return value; }, node.at)
                                        : lazily(truth, [&] { return value; }, next, node.at);
     }
-    return noted_choice(std::move(value), node.at);
+    return recorded_choice(std::move(value), node.at);
 }
 
 Value Lowering::value_of_compare(const Node &node) {
-    return value_of_chain(node, 0, settled_value(*node.operands[0]));
+    return value_of_chain(node, 0, value_after_effects(*node.operands[0]));
 }
 
 // `a < b < c`: evaluates b once, and c only if a < b.
 Value Lowering::value_of_chain(const Node &node, std::size_t from, Value left) {
     const bool is_last = from + 1 == node.names.size();
     const Mark before = mark();
-    Value right = settled_value(*node.operands[from + 1]);
-    keep_before(left, before);
+    Value right = value_after_effects(*node.operands[from + 1]);
+    save_before(left, before);
     if (!is_last && right.is_scalar() && !build::is_simple(right.expression))
         right = in_variable(std::move(right), "middle");
     Value first = compared(node.names[from], left, right, node.at);

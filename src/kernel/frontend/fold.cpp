@@ -27,7 +27,7 @@ std::optional<double> real_of(const Number &number) {
 }
 
 // int64 if it holds the value, else uint64; nullopt if neither does.
-std::optional<Number> kept(Wide value) {
+std::optional<Number> as_number(Wide value) {
     if (value >= INT64_MIN && value <= INT64_MAX)
         return static_cast<std::int64_t>(value);
     if (value >= 0 && value <= Wide{UINT64_MAX})
@@ -50,7 +50,7 @@ std::optional<Number> power(Wide base, Wide exponent) {
     for (; exponent > 0; --exponent)
         if (__builtin_mul_overflow(result, base, &result))
             return std::nullopt;
-    return kept(result);
+    return as_number(result);
 }
 
 template <class Value> std::optional<Number> compared(std::string_view sign, Value a, Value b) {
@@ -72,30 +72,30 @@ template <class Value> std::optional<Number> compared(std::string_view sign, Val
 std::optional<Number> bits(std::string_view sign, Wide a, Wide b) {
     constexpr int most = 64;  // larger shifts leave nothing, or a value that neither type holds
     if (sign == "&")
-        return kept(a & b);
+        return as_number(a & b);
     if (sign == "|")
-        return kept(a | b);
+        return as_number(a | b);
     if (sign == "^")
-        return kept(a ^ b);
+        return as_number(a ^ b);
     if (b < 0)
         return std::nullopt;
     if (sign == ">>")
-        return kept(b > most ? (a < 0 ? -1 : 0) : a >> static_cast<int>(b));
+        return as_number(b > most ? (a < 0 ? -1 : 0) : a >> static_cast<int>(b));
     Wide shifted = 0;
     if (sign == "<<" && (a == 0 || (b < most && !__builtin_mul_overflow(
                                                     a, Wide{1} << static_cast<int>(b), &shifted))))
-        return kept(shifted);
+        return as_number(shifted);
     return std::nullopt;
 }
 
 std::optional<Number> integers(std::string_view sign, Wide a, Wide b) {
     Wide product = 0;
     if (sign == "+")
-        return kept(a + b);
+        return as_number(a + b);
     if (sign == "-")
-        return kept(a - b);
+        return as_number(a - b);
     if (sign == "*")
-        return __builtin_mul_overflow(a, b, &product) ? std::nullopt : kept(product);
+        return __builtin_mul_overflow(a, b, &product) ? std::nullopt : as_number(product);
     if (sign == "**")
         return power(a, b);
     if (sign == "/" || sign == "//" || sign == "%") {
@@ -103,7 +103,7 @@ std::optional<Number> integers(std::string_view sign, Wide a, Wide b) {
             return std::nullopt;
         if (sign == "/")
             return static_cast<double>(a) / static_cast<double>(b);
-        return kept(sign == "//" ? floored(a, b) : a - floored(a, b) * b);
+        return as_number(sign == "//" ? floored(a, b) : a - floored(a, b) * b);
     }
     const auto truth = compared(sign, a, b);
     return truth ? truth : bits(sign, a, b);
@@ -167,7 +167,7 @@ std::optional<Number> folded(std::string_view sign, const Number &a) {
                : sign == "+" ? std::optional<Number>(*value)
                              : std::nullopt;
     const auto value = whole_of(a);
-    return value ? kept(sign == "-" ? -*value : sign == "~" ? ~*value : *value) : std::nullopt;
+    return value ? as_number(sign == "-" ? -*value : sign == "~" ? ~*value : *value) : std::nullopt;
 }
 
 }  // namespace entrepot::kernel

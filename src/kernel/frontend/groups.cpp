@@ -101,7 +101,7 @@ Value Lowering::call_barrier(const FunctionRow &row, const Node &node,
 Value Lowering::call_atomic(const FunctionRow &row, const Node &node,
                             std::span<const Node *const> arguments) {
     const std::string name = "`" + std::string(row.name) + "`";
-    const Value array = settled_value(*arguments[0]);
+    const Value array = value_after_effects(*arguments[0]);
     if (array.kind != Value::Kind::array)
         refuse(arguments[0]->at, name + " takes an array and an index, as in " +
                                      std::string(row.name) + "(x, i, …), but this is " +
@@ -132,7 +132,7 @@ Value Lowering::call_atomic(const FunctionRow &row, const Node &node,
     Value offset = made(element.offset);
     const Mark before = mark();
     const std::vector<Value> values = scalars_of(arguments.subspan(2, arguments.size() - 4));
-    keep_before(offset, before);
+    save_before(offset, before);
     atomic.operands = {offset.expression};
     for (const Value &value : values) {
         const bool loses =
@@ -205,7 +205,7 @@ void Lowering::add_printed(const Node &node, ir::Statement &print) {
             add_printed(*node.operands[i], print);
         return;
     }
-    const Value value = settled_value(node);
+    const Value value = value_after_effects(node);
     if (value.kind == Value::Kind::text) {
         if (value.text.find('\0') != value.text.npos)
             refuse(node.at, "devices print text up to its first character of code 0, which stands "

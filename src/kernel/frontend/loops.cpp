@@ -72,7 +72,7 @@ void Lowering::lower_while(const Node &node) {
     forget_bounds_of(node);
     Value condition;
     Flow ahead = flow_;
-    Block tests = lowered_apart(ahead, [&] { condition = truth_of(*node.operands[0]); });
+    Block tests = lowered_into_block(ahead, [&] { condition = truth_of(*node.operands[0]); });
     const bool is_constant = condition.is_constant();
     if (is_constant && !std::get<bool>(condition.expression.value))
         return;
@@ -80,7 +80,7 @@ void Lowering::lower_while(const Node &node) {
     Loop loop;
     loops_.push_back(&loop);
     Flow inside = ahead;
-    Block body = lowered_apart(inside, [&] {
+    Block body = lowered_into_block(inside, [&] {
         learn(condition.expression, true);
         lower_block(node.body);
     });
@@ -181,7 +181,7 @@ void Lowering::lower_for(const Node &node) {
     Loop loop;
     loops_.push_back(&loop);
     Flow inside = flow_;
-    Block body = lowered_apart(inside, [&] {
+    Block body = lowered_into_block(inside, [&] {
         if (!is_own)
             assign_name(target.text, target.at, counter);
         lower_block(node.body);

@@ -11,7 +11,7 @@ namespace {
 
 // Types only become wider from walk to walk, so that a few walks suffice. A function that needs
 // more does not converge.
-constexpr int most_walks = 40;
+constexpr int max_walks = 40;
 // From this walk on, a lower bound that changes is dropped. The bound of a variable that is counted
 // down or doubled changes in every walk. So does a sum that starts from a bound found with narrower
 // types.
@@ -35,12 +35,12 @@ bool same_part(const std::optional<ir::Expression> &a, const std::optional<ir::E
     return a.has_value() == b.has_value() && (!a || build::same(*a, *b));
 }
 
-ir::Held held_by(const Slot &slot) {
-    ir::Held held;
+ir::InferredType inferred_type_of(const Slot &slot) {
+    ir::InferredType held;
     if (slot.form == Slot::Form::scalar)
         held = {slot.scalar.dtype, slot.scalar.weak != Weak::none, {}};
     for (const Slot &item : slot.items)
-        held.items.push_back(held_by(item));
+        held.items.push_back(inferred_type_of(item));
     return held;
 }
 
@@ -117,7 +117,7 @@ ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
     if (arguments.size() != parameters.size())
         refuse(at, sentence_of("kernel `", source_->name, "` takes ", parameters.size(),
                                " arguments, but ", arguments.size(), " are given"));
-    return walked_until_settled(
+    return walked_to_fixed_point(
         [&] {
             for (std::uint32_t i = 0; i < parameters.size(); ++i) {
                 const Type &type = arguments[i].type;
@@ -135,19 +135,19 @@ ir::Function Lowering::kernel(const std::vector<ArgumentType> &arguments) {
         static_cast<std::uint32_t>(parameters.size()));
 }
 
-ir::Function Lowering::walked_until_settled(const std::function<void()> &bind_parameters,
-                                            std::uint32_t parameter_count) {
+ir::Function Lowering::walked_to_fixed_point(const std::function<void()> &bind_parameters,
+                                             std::uint32_t parameter_count) {
     do {
-        if (++walk_ > most_walks)
-            refuse_circle();
+        if (++walk_ > max_walks)
+            refuse_circular_types();
         walk_once(bind_parameters);
-    } while (!settled());
-    if (misfit_)
-        throw CompileError(*misfit_);
+    } while (!reached_fixed_point());
+    if (overflowing_literal_)
+        throw CompileError(*overflowing_literal_);
     for (const auto &[name, slot] : found_)
         refuse_conflicts(name, slot);
     for (const auto &[name, slot] : found_)
-        function_.names[name] = held_by(slot);
+        function_.names[name] = inferred_type_of(slot);
     function_.name = source_->name;
     function_.source = source_;
     function_.parameter_count = is_kernel_ ? parameter_count : places_;
@@ -167,13 +167,13 @@ void Lowering::walk_once(const std::function<void()> &bind_parameters) {
     changes_memory_ = false;
     places_ = 0;
     empty_return_.reset();
-    misfit_.reset();
+    overflowing_literal_.reset();
     block_ = &function_.body;
     bind_parameters();
     lower_block(source_->body);
 }
 
-bool Lowering::settled() {
+bool Lowering::reached_fixed_point() {
     if (walk_ > walks_before_widening)
         for (auto &[name, slot] : found_)
             if (const auto before = known_.find(name); before != known_.end())
@@ -189,15 +189,15 @@ bool Lowering::settled() {
     return false;
 }
 
-void Lowering::refuse_circle() const {
+void Lowering::refuse_circular_types() const {
     refuse({source_->first_line, 0, source_->first_line, 0},
            "the types of the variables of `" + source_->name +
                "` depend on each other in a circle; give them by casts such as float32(...)");
 }
 
 void Lowering::refuse_conflicts(const std::string &name, const Slot &slot) const {
-    if (slot.conflict && walk_ > walks_before_joining)
-        refuse_circle();
+    if (slot.conflict && walk_ > walks_before_joining_types)
+        refuse_circular_types();
     if (slot.conflict) {
         const auto &[at, here, elsewhere] = *slot.conflict;
         const std::string subject = name.empty() ? "the returned value" : "`" + name + "`";

@@ -46,7 +46,7 @@ struct Value {
     Weak weak = Weak::none;
     bool varies = false;                  // see Scalar::varies
     std::vector<ir::Expression> choices;  // of an integer that is one of several literals
-    bool is_natural = false;              // as an argument: proved to be at least 0
+    bool is_non_negative = false;         // as an argument: proved to be at least 0
     bool is_count = false;                // as an argument: assumed to be at least 0
     bool has_effect = false;              // must become a statement before later expressions
     std::shared_ptr<const View> view;
@@ -103,7 +103,7 @@ struct Flow {
 };
 
 // A device function as it was compiled for the arguments of a call.
-struct Parameterised {
+struct Instantiation {
     std::shared_ptr<const syntax::Function> function;
     std::vector<Value> arguments;
     std::uint32_t id = 0;
@@ -115,7 +115,7 @@ struct Parameterised {
 struct Unit {
     const Target &target;
     ir::Module module;
-    std::vector<Parameterised> compiled;
+    std::vector<Instantiation> compiled;
     std::vector<const syntax::Function *> open;  // the callers, the kernel first
     std::vector<Position> calls;                 // where each of them calls the next
 };
@@ -140,11 +140,11 @@ private:
                              const std::string &about) const;
 
     // lowering.cpp: walks and parameters
-    ir::Function walked_until_settled(const std::function<void()> &bind_parameters,
-                                      std::uint32_t parameter_count);
+    ir::Function walked_to_fixed_point(const std::function<void()> &bind_parameters,
+                                       std::uint32_t parameter_count);
     void walk_once(const std::function<void()> &bind_parameters);
-    bool settled();
-    [[noreturn]] void refuse_circle() const;
+    bool reached_fixed_point();
+    [[noreturn]] void refuse_circular_types() const;
     void refuse_conflicts(const std::string &name, const Slot &slot) const;
     void bind_array_argument(const std::string &name, Position at, std::uint32_t place,
                              const ArgumentType &argument);
@@ -163,7 +163,7 @@ private:
     [[noreturn]] void refuse_unsupported(const Node &node) const;
     void lower_evaluate(const Node &node);
     void lower_jump(const Node &node);
-    Block lowered_apart(Flow &flow, const std::function<void()> &walk);
+    Block lowered_into_block(Flow &flow, const std::function<void()> &walk);
 
     // loops.cpp
     void lower_while(const Node &node);
@@ -194,22 +194,22 @@ private:
     void assign_tuple(const std::string &name, Position at, Slot &found, const Slot *known,
                       Storage &storage, const Value &value);
     void assign_items(const Node &target, Value value);
-    void keep_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
+    void save_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
                     Value &value);
-    void assign_kept_items(const Node &target, const Value &value);
-    void keep_where(const std::function<bool(const ir::Expression &)> &is_kept,
+    void assign_saved_items(const Node &target, const Value &value);
+    void save_where(const std::function<bool(const ir::Expression &)> &must_save,
                     const std::string &name, Value &value);
-    void keep_from(const std::set<ir::VariableId> &changed, bool stores, Value &value);
-    void assign_together(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned,
-                         Position at);
+    void save_from(const std::set<ir::VariableId> &changed, bool stores, Value &value);
+    void assign_in_parallel(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned,
+                            Position at);
     void store(const View &element, const Value &value, Position at);
 
     // expressions.cpp
-    Value evaluate(const Node &node);       // effects may be pending
-    Value settled_value(const Node &node);  // pending effects have become statements
-    Value scalar_value(const Node &node);   // refused unless it is a number
+    Value evaluate(const Node &node);             // effects may be pending
+    Value value_after_effects(const Node &node);  // pending effects have become statements
+    Value scalar_value(const Node &node);         // refused unless it is a number
     std::vector<Value> values_in_order(std::span<const syntax::NodePtr> nodes);
-    Value settled_value(Value value);
+    Value value_after_effects(Value value);
     Value in_variable(Value value, const std::string &name);  // evaluated here, stored as `name`
     Value value_of_constant(const syntax::Constant &constant, Position at, const std::string &name);
     Value value_of_name(const Node &node);
@@ -217,7 +217,7 @@ private:
     Value value_of_attribute(const Node &node);
     Value array_attribute(const Value &array, const Node &node);
     Value scalar_attribute(const Value &scalar, const Node &node);
-    Value noted_choice(Value value, Position at);
+    Value recorded_choice(Value value, Position at);
     Value value_of_conditional(const Node &node);
     Value value_of_boolean(const Node &node);
     Value value_of_compare(const Node &node);
@@ -233,7 +233,7 @@ private:
                  std::span<Block, 2> blocks, Position at);
     Value truth_of(const Node &node);
     Value truth_of(const Value &value) const;
-    Value denied(const Value &truth) const;
+    Value negated_truth(const Value &truth) const;
     // converted; a literal must fit once all types are known
     Value as(const Value &value, Dtype dtype) const;
     Value made(ir::Expression expression, Weak weak = Weak::none) const;
@@ -253,7 +253,8 @@ private:
     Value bit_operation(const std::string &sign, Value a, Value b, Position at);
     Value shift(const std::string &sign, Value a, Value b, Position at);
     Value compared(const std::string &sign, const Value &a, const Value &b, Position at);
-    Value compared_to_natural(ir::Op op, const Value &with_sign, const Value &natural, Position at);
+    Value compared_to_non_negative(ir::Op op, const Value &with_sign, const Value &non_negative,
+                                   Position at);
     Value operation(ir::Op op, Value a, Value b, Scalar type, Position at) const;
     std::pair<Value, Value> unified_values(const Value &a, const Value &b, Scalar type) const;
 
@@ -276,7 +277,7 @@ private:
     Value loaded(const View &element, Position at);
 
     // bounds.cpp
-    // nullopt: as all_of
+    // nullopt: as full_range
     std::optional<kernel::Range> proved_range(const ir::Expression &expression) const;
     Proved proved(const ir::Expression &expression) const;
     std::optional<Assumed> assumed(const ir::Expression &expression) const;
@@ -318,14 +319,14 @@ private:
     Value extremum(const FunctionRow &row, std::vector<Value> values, Position at);
 
     // numbers.cpp
-    Value used_often(Value value);
+    Value in_temporary(Value value);
     Value as_real(const Value &value, const FunctionRow &row) const;
     Value call_integral(const FunctionRow &row, const Node &node,
                         std::vector<const Node *> arguments);
     Value split_float(const Value &x, Position at);
-    Value taken_apart(const Value &x, Position at);
+    Value decomposed(const Value &x, Position at);
     Value scaled(const FunctionRow &row, const Value &x, const Value &exponent, Position at) const;
-    Value last_place(const Value &x, Position at);
+    Value unit_in_last_place(const Value &x, Position at);
     static Value pair_of(Value first, Value second, Position at);
     Value tuple_value(const FunctionRow &row, const Node &node);
     Value call_of_tuples(const FunctionRow &row, const Node &node,
@@ -367,12 +368,12 @@ private:
     // device_functions.cpp
     Value call_function(const Node &node, const std::shared_ptr<const syntax::Function> &callee);
     std::vector<Value> arguments_for(const Node &node, const syntax::Function &callee);
-    Parameterised compiled_for(const std::shared_ptr<const syntax::Function> &callee,
+    Instantiation compiled_for(const std::shared_ptr<const syntax::Function> &callee,
                                const std::vector<Value> &arguments, Position at);
-    ir::Function compiled_function(Parameterised &wanted, Position at);
+    ir::Function compiled_function(Instantiation &wanted, Position at);
     void refuse_recursion(const syntax::Function &callee, Position at) const;
-    void bind_passed(const std::string &name, Position at, const Value &passed);
-    void bind_passed_array(const std::string &name, Position at, const View &passed);
+    void bind_call_argument(const std::string &name, Position at, const Value &passed);
+    void bind_call_array(const std::string &name, Position at, const View &passed);
     ir::VariableId new_parameter(const std::string &name, Position at);
     void return_value(const Value &value, Position at);
     void set_result_type(Value &result, Position at);
@@ -384,14 +385,14 @@ private:
     };
     Mark mark() const { return {block_, block_->size(), effects_}; }
     // evaluates it there if there have been effects since
-    void keep_before(Value &earlier, const Mark &mark);
+    void save_before(Value &earlier, const Mark &mark);
     ir::Statement &emit(ir::Act act, Position at, std::vector<ir::Expression> expressions = {},
                         std::uint32_t id = 0);
 
     // A variable that is assigned two types has the first of them in the next walk. Variables that
     // pass two types among each other may thus swap them in every walk. From this walk on, such a
     // variable has the common type of both, which only widens.
-    static constexpr int walks_before_joining = 20;
+    static constexpr int walks_before_joining_types = 20;
 
     Unit &unit_;
     const Target &target_;
@@ -416,7 +417,7 @@ private:
     int walk_ = 0;
     mutable bool has_varying_ = false;  // saw weak integers that are not literals
     // the first literal of this walk that its type does not hold
-    mutable std::optional<CompileError> misfit_;
+    mutable std::optional<CompileError> overflowing_literal_;
     // Once assignments have given all variables a type.
     bool tells_varying_ = false;
     struct Loop {

@@ -93,7 +93,7 @@ Value Lowering::call_conversion(const FunctionRow &row, const Node &node,
 Value Lowering::call_expanded(const FunctionRow &row, const Node &node,
                               std::span<const Node *const> arguments) {
     if (row.name == "len")
-        return length_of(settled_value(*arguments[0]));
+        return length_of(value_after_effects(*arguments[0]));
     if (row.name == "round")
         return rounded(scalar_value(*arguments[0]), arguments[1], node.at);
     if (row.name.ends_with(".isclose"))
@@ -124,13 +124,13 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node,
                    : binary("/", logarithm, logarithm_of(values[1], node.at), node.at);
     }
     if (row.name.ends_with(".modf"))
-        return split_float(used_often(as_real(values[0], row)), node.at);
+        return split_float(in_temporary(as_real(values[0], row)), node.at);
     if (row.name.ends_with(".frexp"))
-        return taken_apart(used_often(as_real(values[0], row)), node.at);
+        return decomposed(in_temporary(as_real(values[0], row)), node.at);
     if (row.name.ends_with(".ldexp"))
         return scaled(row, as_real(values[0], row), values[1], node.at);
     if (row.name == "math.ulp")
-        return last_place(as_real(values[0], row), node.at);
+        return unit_in_last_place(as_real(values[0], row), node.at);
     if (row.name == "math.hypot")
         return distance(row, values, node.at);
     if (row.name == "cmath.log")
@@ -140,7 +140,7 @@ Value Lowering::call_expanded(const FunctionRow &row, const Node &node,
     if (row.name == "cmath.rect")
         return rectangular(values, node.at);
     if (row.name == "numpy.square") {
-        const Value x = used_often(values[0]);
+        const Value x = in_temporary(values[0]);
         return binary("*", x, x, node.at);
     }
     if (row.name == "numpy.clip")
@@ -232,9 +232,9 @@ Value Lowering::rounded_integer(const Value &x, std::int64_t places, Position at
         power *= 10;
     const Dtype dtype = x.expression.type.dtype;
     const Value unit = literal(power, at), half = literal(power / 2, at);
-    const Value number = used_often(as(x, dtype.bits == 64 ? dtype : dtypes::int64));
-    const Value quotient = used_often(binary("//", number, unit, at));
-    const Value rest = used_often(binary("-", number, binary("*", quotient, unit, at), at));
+    const Value number = in_temporary(as(x, dtype.bits == 64 ? dtype : dtypes::int64));
+    const Value quotient = in_temporary(binary("//", number, unit, at));
+    const Value rest = in_temporary(binary("-", number, binary("*", quotient, unit, at), at));
     const auto is_odd = [&] {
         return truth_of(binary("&", quotient, literal(std::int64_t{1}, at), at));
     };

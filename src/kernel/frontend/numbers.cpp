@@ -14,7 +14,7 @@ std::string quoted(const FunctionRow &row) { return sentence_of("`", row.name, "
 }  // namespace
 
 // Stores a value in a variable unless it is cheap to evaluate at each use.
-Value Lowering::used_often(Value value) {
+Value Lowering::in_temporary(Value value) {
     return value.is_constant() || build::is_simple(value.expression)
                ? value
                : in_variable(std::move(value), "value");
@@ -79,9 +79,9 @@ Value Lowering::split_float(const Value &x, Position at) {
 }
 
 // The mantissa, in [0.5, 1), and the exponent.
-Value Lowering::taken_apart(const Value &x, Position at) {
+Value Lowering::decomposed(const Value &x, Position at) {
     const Type int32 = scalar_type(dtypes::int32);
-    const Value exponent = used_often(made(build::math("exponent", int32, at, {x.expression})));
+    const Value exponent = in_temporary(made(build::math("exponent", int32, at, {x.expression})));
     const ir::Expression back = build::of(ir::Op::negate, int32, at, {exponent.expression});
     return pair_of(made(build::math("ldexp", x.expression.type, at, {x.expression, back}), x.weak),
                    made(build::converted(exponent.expression, dtypes::int64)), at);
@@ -105,7 +105,7 @@ Value Lowering::scaled(const FunctionRow &row, const Value &x, const Value &expo
 
 // Distance to the next float away from 0. If that is infinite, the distance to the next float
 // towards 0.
-Value Lowering::last_place(const Value &x, Position at) {
+Value Lowering::unit_in_last_place(const Value &x, Position at) {
     const Scalar type = x.scalar();
     const auto next = [&](const Value &from, double towards) {
         return made(build::math("nextafter", from.expression.type, at,
@@ -115,8 +115,8 @@ Value Lowering::last_place(const Value &x, Position at) {
     const auto is_infinite = [&](const Value &value) {
         return made(build::math("isinf", scalar_type(dtypes::boolean), at, {value.expression}));
     };
-    const Value size = used_often(call_complex(*find_function("abs"), x, at));
-    const Value above = used_often(next(size, HUGE_VAL));
+    const Value size = in_temporary(call_complex(*find_function("abs"), x, at));
+    const Value above = in_temporary(next(size, HUGE_VAL));
     const auto to_below = [&] {
         return lazily(
             is_infinite(size), [&] { return size; },
@@ -138,7 +138,7 @@ Value Lowering::pair_of(Value first, Value second, Position at) {
 // ---------------------------------------------------------------- tuples
 
 Value Lowering::tuple_value(const FunctionRow &row, const Node &node) {
-    Value tuple = settled_value(node);
+    Value tuple = value_after_effects(node);
     const bool holds_numbers =
         tuple.kind == Value::Kind::tuple && std::ranges::all_of(tuple.items, &Value::is_scalar);
     if (!holds_numbers)
@@ -157,7 +157,7 @@ Value Lowering::call_of_tuples(const FunctionRow &row, const Node &node,
         Value product =
             arguments[1] ? scalar_value(*arguments[1]) : literal(std::int64_t{1}, node.at);
         for (Value &item : items.items) {
-            keep_before(item, before);
+            save_before(item, before);
             product = binary("*", product, item, node.at);
         }
         return product;
@@ -167,7 +167,7 @@ Value Lowering::call_of_tuples(const FunctionRow &row, const Node &node,
         refuse(node.at, sentence_of(quoted(row), " takes two tuples of one length, but these have ",
                                     items.items.size(), " and ", others.items.size(), " items"));
     for (Value &item : items.items)
-        keep_before(item, before);
+        save_before(item, before);
     if (row.name == "math.dist")
         return distance(row, differences(row, items.items, others.items, node.at), node.at);
     Value sum = literal(std::int64_t{0}, node.at);
@@ -226,16 +226,16 @@ Value Lowering::accurate_sum(const FunctionRow &row, const std::vector<Value> &i
         return call_complex(*find_function("abs"), value, at);
     };
     const auto typed = [&](const Value &value) {
-        return used_often(made(as(value, type.dtype).expression, type.weak));
+        return in_temporary(made(as(value, type.dtype).expression, type.weak));
     };
     Value sum = typed(real[0]), lost = typed(literal(0.0, at));
     for (std::size_t i = 1; i < real.size(); ++i) {
         const Value item = typed(real[i]);
-        const Value next = used_often(plus(sum, item));
+        const Value next = in_temporary(plus(sum, item));
         const Value rest = lazily(
             compared(">=", size(sum), size(item), at), [&] { return plus(minus(sum, next), item); },
             [&] { return plus(minus(item, next), sum); }, at);
-        lost = used_often(plus(lost, rest));
+        lost = in_temporary(plus(lost, rest));
         sum = next;
     }
     return lazily(

@@ -74,7 +74,7 @@ bool can_be_converted(Dtype dtype) { return !is_float(dtype) || dtype.bits >= 32
 }  // namespace
 
 std::vector<std::int64_t> Lowering::shape_of(const Node &node) {
-    const Value value = settled_value(node);
+    const Value value = value_after_effects(node);
     std::vector<Value> items = value.kind == Value::Kind::tuple ? value.items : std::vector{value};
     std::vector<std::int64_t> shape;
     std::int64_t count = 1;
@@ -151,7 +151,7 @@ bool flattened(const Value &value, std::vector<const Value *> &numbers,
 }  // namespace
 
 Value Lowering::constant_array(const Node &node, std::span<const Node *const> arguments) {
-    const Value values = settled_value(*arguments[0]);
+    const Value values = value_after_effects(*arguments[0]);
     const std::optional<Dtype> dtype =
         arguments[1] ? std::optional(dtype_of(*arguments[1])) : std::nullopt;
     std::vector<ir::Expression> elements;

@@ -90,7 +90,7 @@ ir::Statement &Lowering::emit(ir::Act act, Position at, std::vector<ir::Expressi
     return block_->back();
 }
 
-void Lowering::keep_before(Value &earlier, const Mark &mark) {
+void Lowering::save_before(Value &earlier, const Mark &mark) {
     if (effects_ == mark.effects || !earlier.is_scalar() ||
         !build::reads_memory(earlier.expression))
         return;
@@ -105,7 +105,7 @@ void Lowering::keep_before(Value &earlier, const Mark &mark) {
     earlier.expression = build::variable(id, earlier.expression.type, earlier.at);
 }
 
-Lowering::Block Lowering::lowered_apart(Flow &flow, const std::function<void()> &walk) {
+Lowering::Block Lowering::lowered_into_block(Flow &flow, const std::function<void()> &walk) {
     Block block;
     Block *const around = std::exchange(block_, &block);
     std::swap(flow, flow_);
@@ -157,11 +157,11 @@ void Lowering::lower_if(const Node &node) {
         return lower_block(std::get<bool>(condition.expression.value) ? node.body : node.otherwise);
 
     Flow then = flow_, otherwise = flow_;
-    Block body = lowered_apart(then, [&] {
+    Block body = lowered_into_block(then, [&] {
         learn(condition.expression, true);
         lower_block(node.body);
     });
-    Block other = lowered_apart(otherwise, [&] {
+    Block other = lowered_into_block(otherwise, [&] {
         learn(condition.expression, false);
         lower_block(node.otherwise);
     });
@@ -183,7 +183,7 @@ void Lowering::lower_jump(const Node &node) {
 
 void Lowering::lower_return(const Node &node) {
     const Node *const operand = node.operands.empty() ? nullptr : node.operands[0].get();
-    const Value value = operand ? settled_value(*operand) : Value{};
+    const Value value = operand ? value_after_effects(*operand) : Value{};
     flow_.reachable = false;
     if (is_kernel_ && value.kind != Value::Kind::none)
         refuse(operand->at, "a kernel returns nothing; write the result to an element of an array "

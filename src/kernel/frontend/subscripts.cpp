@@ -63,7 +63,7 @@ Expression wrapped(const Expression &value, const Expression &extent) {
 }  // namespace
 
 Value Lowering::value_of_subscript(const Node &node) {
-    const Value object = settled_value(*node.operands[0]);
+    const Value object = value_after_effects(*node.operands[0]);
     if (object.kind == Value::Kind::tuple)
         return item_of_tuple(object, node);
     const Node &index = *node.operands[1];
@@ -98,7 +98,7 @@ Value Lowering::item_of_tuple(const Value &tuple, const Node &node) {
 }
 
 View Lowering::element_of(const Node &subscript) {
-    const Value object = settled_value(*subscript.operands[0]);
+    const Value object = value_after_effects(*subscript.operands[0]);
     if (object.kind == Value::Kind::tuple)
         refuse(subscript.at, "the items of a tuple cannot be assigned; make a new tuple");
     return subscripted(object, *subscript.operands[1], subscript.at);
@@ -120,9 +120,9 @@ std::vector<Lowering::Subscript> Lowering::subscripts_of(std::span<const syntax:
             continue;
         }
         const Mark before = mark();
-        const Value value = settled_value(*node);
+        const Value value = value_after_effects(*node);
         for (Subscript &earlier : subscripts)
-            keep_before(earlier.index, before);
+            save_before(earlier.index, before);
         if (value.kind == Value::Kind::tuple)
             for (const Value &item : value.items)
                 subscripts.push_back({nullptr, item});
@@ -241,7 +241,7 @@ Expression Lowering::clamped(const Node &bound, const Expression &extent, std::i
     const auto constant = build::constant_of(index);
     if (constant && *constant < 0)
         return greater(sum(extent, std::move(index)), build::integer(least, bound.at));
-    if (constant || proved(index).is_natural())
+    if (constant || proved(index).is_non_negative())
         return smaller(std::move(index), most);
     if (!build::is_simple(index))
         index = in_variable(made(std::move(index)), "bound").expression;
@@ -251,7 +251,7 @@ Expression Lowering::clamped(const Node &bound, const Expression &extent, std::i
 // INT64_MIN becomes INT64_MIN + 1, which can be negated. No array is long enough for the difference
 // to matter.
 std::int64_t Lowering::step_of(const Node &node) {
-    if (is_beyond_int64(settled_value(node).expression))
+    if (is_beyond_int64(value_after_effects(node).expression))
         return INT64_MAX;
     const std::int64_t step = literal_of(node, "the step of a slice");
     if (step == 0)

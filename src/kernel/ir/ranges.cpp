@@ -34,11 +34,11 @@ Bound product_of(Bound a, Bound b) {
     return a && b && !__builtin_mul_overflow(*a, *b, &result) ? Bound(result) : std::nullopt;
 }
 
-Known between(Bound least, Bound most) {
+Known make_range(Bound least, Bound most) {
     return least && most ? Known(Range{*least, *most}) : std::nullopt;
 }
 
-Range either(const Range &a, const Range &b) {
+Range hull(const Range &a, const Range &b) {
     return {std::min(a.least, b.least), std::max(a.most, b.most)};
 }
 
@@ -52,13 +52,14 @@ Known multiplied(const Range &a, const Range &b) {
 }
 
 Known negated(const Range &range) {
-    return between(difference_of(0, range.most), difference_of(0, range.least));
+    return make_range(difference_of(0, range.most), difference_of(0, range.least));
 }
 
 // Range after up to `times` changes.
-Known drifting(const Range &before, const Range &change, Bound times) {
-    return between(sum_of(before.least, product_of(std::min<std::int64_t>(change.least, 0), times)),
-                   sum_of(before.most, product_of(std::max<std::int64_t>(change.most, 0), times)));
+Known after_increments(const Range &before, const Range &change, Bound times) {
+    return make_range(
+        sum_of(before.least, product_of(std::min<std::int64_t>(change.least, 0), times)),
+        sum_of(before.most, product_of(std::max<std::int64_t>(change.most, 0), times)));
 }
 
 // Range of an operation on non-negative numbers whose result has no more bits than the larger
@@ -69,7 +70,7 @@ Range within_bits(const Range &a, const Range &b) {
 }
 
 Known absolute(const Range &range) {
-    if (range.is_natural())
+    if (range.is_non_negative())
         return range;
     const Known mirrored = negated(range);
     return mirrored ? Known(Range{std::max<std::int64_t>(mirrored->least, 0),
@@ -79,25 +80,26 @@ Known absolute(const Range &range) {
 
 // Range of an operation whose result has no more bits than an operand; nullopt: not known to be
 // one.
-Known towards_zero(Op op, const Range &a, const Range &b) {
+Known range_of_shrinking_operation(Op op, const Range &a, const Range &b) {
     switch (op) {
     case Op::floor_divide:
     case Op::truncate_divide:
     case Op::shift_right:
-        return b.is_natural() ? Known(either(a, {0, 0})) : std::nullopt;
+        return b.is_non_negative() ? Known(hull(a, {0, 0})) : std::nullopt;
     case Op::floor_modulo:
-        return b.is_natural() ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)})
-                              : std::nullopt;
+        return b.is_non_negative() ? Known(Range{0, std::max<std::int64_t>(b.most - 1, 0)})
+                                   : std::nullopt;
     case Op::truncate_modulo:
-        return a.is_natural() ? Known(Range{0, a.most}) : std::nullopt;
+        return a.is_non_negative() ? Known(Range{0, a.most}) : std::nullopt;
     case Op::bit_and:
-        return a.is_natural() && b.is_natural() ? Known(Range{0, std::min(a.most, b.most)})
-               : a.is_natural()                 ? Known(Range{0, a.most})
-               : b.is_natural()                 ? Known(Range{0, b.most})
-                                                : std::nullopt;
+        return a.is_non_negative() && b.is_non_negative()
+                   ? Known(Range{0, std::min(a.most, b.most)})
+               : a.is_non_negative() ? Known(Range{0, a.most})
+               : b.is_non_negative() ? Known(Range{0, b.most})
+                                     : std::nullopt;
     case Op::bit_or:
     case Op::bit_xor:
-        return a.is_natural() && b.is_natural() ? Known(within_bits(a, b)) : std::nullopt;
+        return a.is_non_negative() && b.is_non_negative() ? Known(within_bits(a, b)) : std::nullopt;
     default:
         return std::nullopt;
     }
@@ -116,9 +118,9 @@ Known unwrapped_by(const Expression &expression,
         return std::nullopt;
     switch (expression.op) {
     case Op::add:
-        return between(sum_of(a->least, b->least), sum_of(a->most, b->most));
+        return make_range(sum_of(a->least, b->least), sum_of(a->most, b->most));
     case Op::subtract:
-        return between(difference_of(a->least, b->most), difference_of(a->most, b->least));
+        return make_range(difference_of(a->least, b->most), difference_of(a->most, b->least));
     case Op::multiply:
         return multiplied(*a, *b);
     case Op::shift_left:
@@ -126,7 +128,7 @@ Known unwrapped_by(const Expression &expression,
                    ? multiplied(*a, {std::int64_t{1} << b->least, std::int64_t{1} << b->most})
                    : std::nullopt;
     default:
-        return towards_zero(expression.op, *a, *b);
+        return range_of_shrinking_operation(expression.op, *a, *b);
     }
 }
 
@@ -134,7 +136,7 @@ Known constant_range(const Expression &constant) {
     if (const auto *const value = std::get_if<bool>(&constant.value))
         return Range{*value, *value};
     const Bound value = build::constant_of(constant);
-    return between(value, value);
+    return make_range(value, value);
 }
 
 bool is_size(const std::string &index) {
@@ -146,15 +148,15 @@ bool is_variable(const Expression &expression, ir::VariableId id) {
 }
 
 // Condition `v < end`, or `v > end` when counting down, that is implied by another condition.
-struct Limit {
+struct LoopBound {
     const Expression *end;
     bool includes_end;
     Dtype compared;  // the type to which the comparison converts `v`
 };
-std::optional<Limit> limit_in(const Expression &condition, ir::VariableId id, bool is_upwards) {
+std::optional<LoopBound> bound_in(const Expression &condition, ir::VariableId id, bool is_upwards) {
     if (condition.op == Op::logic_and) {
-        const auto limit = limit_in(condition.operands[0], id, is_upwards);
-        return limit ? limit : limit_in(condition.operands[1], id, is_upwards);
+        const auto limit = bound_in(condition.operands[0], id, is_upwards);
+        return limit ? limit : bound_in(condition.operands[1], id, is_upwards);
     }
     if (!build::is_comparison(condition.op))
         return std::nullopt;
@@ -163,17 +165,17 @@ std::optional<Limit> limit_in(const Expression &condition, ir::VariableId id, bo
     for (const std::size_t side : {0, 1}) {
         const Op op = side == 0 ? condition.op : build::mirrored(condition.op);
         const Expression &operand = condition.operands[side];
-        const bool is_converted = operand.op == Op::convert && all_of(operand.type.dtype);
+        const bool is_converted = operand.op == Op::convert && full_range(operand.type.dtype);
         if (is_variable(is_converted ? operand.operands[0] : operand, id) &&
             (op == less || op == or_equal))
-            return Limit{&condition.operands[1 - side], op == or_equal, operand.type.dtype};
+            return LoopBound{&condition.operands[1 - side], op == or_equal, operand.type.dtype};
     }
     return std::nullopt;
 }
 
 }  // namespace
 
-Known all_of(Dtype dtype) {
+Known full_range(Dtype dtype) {
     if (is_boolean(dtype))
         return Range{0, 1};
     if (is_unsigned(dtype) && dtype.bits < 64)
@@ -184,7 +186,8 @@ Known all_of(Dtype dtype) {
     return Range{-most - 1, most};
 }
 
-Known calculated(const Expression &expression, const std::function<Known(const Expression &)> &of) {
+Known range_of_operation(const Expression &expression,
+                         const std::function<Known(const Expression &)> &of) {
     const auto &operands = expression.operands;
     switch (expression.op) {
     case Op::constant:
@@ -193,10 +196,10 @@ Known calculated(const Expression &expression, const std::function<Known(const E
     case Op::bound_check:
         return Range{0, INT64_MAX};
     case Op::index:
-        return Range{is_size(expression.text) ? 1 : 0, most_rounds};
+        return Range{is_size(expression.text) ? 1 : 0, max_trip_count};
     case Op::select: {
         const Known a = of(operands[1]), b = of(operands[2]);
-        return a && b ? Known(either(*a, *b)) : std::nullopt;
+        return a && b ? Known(hull(*a, *b)) : std::nullopt;
     }
     case Op::convert:
         return of(operands[0]);
@@ -237,17 +240,17 @@ Known calculated(const Expression &expression, const std::function<Known(const E
     }
 }
 
-Known counted(const Range &start, const Range &stop, const Range &step) {
+Known counter_range(const Range &start, const Range &stop, const Range &step) {
     const Bound before_stop = difference_of(stop.most, 1), behind_stop = sum_of(stop.least, 1);
     if (step.least > 0)
-        return between(start.least, before_stop);
+        return make_range(start.least, before_stop);
     if (step.most < 0)
-        return between(behind_stop, start.most);
-    return before_stop && behind_stop ? Known(either(start, {*behind_stop, *before_stop}))
+        return make_range(behind_stop, start.most);
+    return before_stop && behind_stop ? Known(hull(start, {*behind_stop, *before_stop}))
                                       : std::nullopt;
 }
 
-const Expression *changed_by(const ir::Statement &statement, ir::VariableId id) {
+const Expression *increment_of(const ir::Statement &statement, ir::VariableId id) {
     if (statement.act != ir::Act::assign)
         return nullptr;
     const Expression &value = statement.expressions[0];
@@ -259,13 +262,13 @@ const Expression *changed_by(const ir::Statement &statement, ir::VariableId id) 
     return value.op == Op::add && is_variable(right, id) && !reads(left, id) ? &left : nullptr;
 }
 
-Ranges::Ranges(const ir::Function &function) : function_(function) {
+RangeAnalysis::RangeAnalysis(const ir::Function &function) : function_(function) {
     std::vector<const ir::Statement *> loops;
     collect(function.body, loops);
 }
 
-void Ranges::collect(const std::vector<ir::Statement> &statements,
-                     std::vector<const ir::Statement *> &loops) {
+void RangeAnalysis::collect(const std::vector<ir::Statement> &statements,
+                            std::vector<const ir::Statement *> &loops) {
     for (const ir::Statement &statement : statements) {
         for (const ir::VariableId id : ir::assigned_by(statement))
             assignments_[id].push_back({&statement, loops});
@@ -278,51 +281,52 @@ void Ranges::collect(const std::vector<ir::Statement> &statements,
     }
 }
 
-Known Ranges::unwrapped(const Expression &expression) {
+Known RangeAnalysis::unwrapped(const Expression &expression) {
     return unwrapped_by(expression, [this](const Expression &operand) { return of(operand); });
 }
 
-Known Ranges::of(const Expression &expression) {
+Known RangeAnalysis::of(const Expression &expression) {
     if (expression.type.kind != Type::Kind::scalar)
         return std::nullopt;
-    const Known all = all_of(expression.type.dtype);
-    if (!all || depth_ == most_depth)
+    const Known all = full_range(expression.type.dtype);
+    if (!all || depth_ == max_depth)
         return all;
     ++depth_;
-    const Known range =
-        expression.op == Op::variable
-            ? of(expression.id)
-            : calculated(expression, [this](const Expression &operand) { return of(operand); });
+    const Known range = expression.op == Op::variable
+                            ? of(expression.id)
+                            : range_of_operation(expression, [this](const Expression &operand) {
+                                  return of(operand);
+                              });
     --depth_;
     return range && range->is_within(*all) ? range : all;
 }
 
-Known Ranges::of(ir::VariableId id) {
-    const Known all = all_of(function_.variables[id].type.dtype);
+Known RangeAnalysis::of(ir::VariableId id) {
+    const Known all = full_range(function_.variables[id].type.dtype);
     // During the search, a cyclic reference to the variable gets the full range.
     const auto [known, is_new] = known_.try_emplace(id, all);
     if (!is_new)
         return known->second;
-    const Known range = all ? found(id) : std::nullopt;
+    const Known range = all ? range_of_assignments(id) : std::nullopt;
     if (!range)
         return all;
     fitting_.insert(id);
     return known_[id] = range;
 }
 
-bool Ranges::changes_fit(ir::VariableId id) {
+bool RangeAnalysis::increments_fit(ir::VariableId id) {
     of(id);
     return fitting_.contains(id);
 }
 
-Known Ranges::counted(const ir::Statement &loop) {
+Known RangeAnalysis::counter_range(const ir::Statement &loop) {
     const Known start = of(loop.expressions[0]), stop = of(loop.expressions[1]),
                 step = of(loop.expressions[2]);
-    return start && stop && step ? kernel::counted(*start, *stop, *step) : std::nullopt;
+    return start && stop && step ? kernel::counter_range(*start, *stop, *step) : std::nullopt;
 }
 
-bool Ranges::ends_within_type(const ir::Statement &loop) {
-    const Known all = all_of(function_.variables[loop.id].type.dtype),
+bool RangeAnalysis::ends_within_type(const ir::Statement &loop) {
+    const Known all = full_range(function_.variables[loop.id].type.dtype),
                 start = of(loop.expressions[0]), stop = of(loop.expressions[1]);
     const Bound step = build::constant_of(loop.expressions[2]);
     if (!all || !start || !stop || !step)
@@ -332,15 +336,16 @@ bool Ranges::ends_within_type(const ir::Statement &loop) {
         return value && all->least <= *value && *value <= all->most;
     };
     const Bound last = is_upwards ? difference_of(stop->most, 1) : sum_of(stop->least, 1);
-    return is_held(sum_of(last, step)) ||
-           is_held(sum_of(is_upwards ? start->most : start->least, product_of(step, most_rounds)));
+    return is_held(sum_of(last, step)) || is_held(sum_of(is_upwards ? start->most : start->least,
+                                                         product_of(step, max_trip_count)));
 }
 
 // Upper bound of the number of times that the body of these nested loops runs in one call.
-std::optional<std::int64_t> Ranges::rounds(const std::vector<const ir::Statement *> &loops) {
+std::optional<std::int64_t>
+RangeAnalysis::trip_count(const std::vector<const ir::Statement *> &loops) {
     Bound product = 1;
     for (const ir::Statement *const loop : loops) {
-        const Known counter = loop->act == ir::Act::for_ ? counted(*loop) : std::nullopt;
+        const Known counter = loop->act == ir::Act::for_ ? counter_range(*loop) : std::nullopt;
         const Bound length = counter ? difference_of(counter->most, counter->least) : std::nullopt;
         const Bound step = build::constant_of(loop->expressions.back());
         const std::int64_t by =
@@ -353,8 +358,8 @@ std::optional<std::int64_t> Ranges::rounds(const std::vector<const ir::Statement
 
 // If a `while` tests `v < x` before each change of `v`, only the last change may pass `x`. nullopt:
 // no loop has such a test.
-std::optional<Ranges::End> Ranges::end_of(const Assignment &change, ir::VariableId id,
-                                          const Range &by) {
+std::optional<RangeAnalysis::End> RangeAnalysis::end_of(const Assignment &change, ir::VariableId id,
+                                                        const Range &by) {
     const bool is_upwards = by.least >= 0;
     if (change.loops.empty() || change.loops.back()->act != ir::Act::while_ ||
         (!is_upwards && by.most > 0))
@@ -363,7 +368,7 @@ std::optional<Ranges::End> Ranges::end_of(const Assignment &change, ir::Variable
     const auto is_within = [&](const Assignment &each) {
         return std::ranges::find(each.loops, loop) != each.loops.end();
     };
-    const auto limit = limit_in(loop->expressions[0], id, is_upwards);
+    const auto limit = bound_in(loop->expressions[0], id, is_upwards);
     const Known end = limit && std::ranges::count_if(assignments_[id], is_within) == 1
                           ? of(*limit->end)
                           : std::nullopt;
@@ -372,24 +377,24 @@ std::optional<Ranges::End> Ranges::end_of(const Assignment &change, ir::Variable
     const std::int64_t before = limit->includes_end ? 0 : 1;
     const Bound furthest = is_upwards ? sum_of(difference_of(end->most, before), by.most)
                                       : sum_of(sum_of(end->least, before), by.least);
-    return furthest ? std::optional(End{*furthest, *all_of(limit->compared)}) : std::nullopt;
+    return furthest ? std::optional(End{*furthest, *full_range(limit->compared)}) : std::nullopt;
 }
 
 // Range of the assigned value, whatever the variable was before.
-Known Ranges::assigned(const ir::Statement &statement) {
-    return statement.act == ir::Act::for_     ? counted(statement)
+Known RangeAnalysis::assigned_range(const ir::Statement &statement) {
+    return statement.act == ir::Act::for_     ? counter_range(statement)
            : statement.act == ir::Act::assign ? of(statement.expressions[0])
                                               : std::nullopt;
 }
 
 // A variable deviates from the values assigned to it by at most the sum of all `v = v + x`.
-Known Ranges::found(ir::VariableId id) {
-    const Range all = *all_of(function_.variables[id].type.dtype);
+Known RangeAnalysis::range_of_assignments(ir::VariableId id) {
+    const Range all = *full_range(function_.variables[id].type.dtype);
     Known base = function_.variables[id].parameter ? Known(all) : std::nullopt;
-    Range drift{0, 0}, compared = all;
+    Range accumulated{0, 0}, compared = all;
     for (const Assignment &assignment : assignments_[id]) {
-        const Expression *const change = changed_by(*assignment.statement, id);
-        Known range = change ? of(*change) : assigned(*assignment.statement);
+        const Expression *const change = increment_of(*assignment.statement, id);
+        Known range = change ? of(*change) : assigned_range(*assignment.statement);
         if (range && change && assignment.statement->expressions[0].op == Op::subtract)
             range = negated(*range);
         if (!range)
@@ -397,21 +402,22 @@ Known Ranges::found(ir::VariableId id) {
         if (change) {
             const auto end = end_of(assignment, id, *range);
             if (!end) {
-                const Known drifted = drifting(drift, *range, rounds(assignment.loops));
-                if (!drifted)
+                const Known grown =
+                    after_increments(accumulated, *range, trip_count(assignment.loops));
+                if (!grown)
                     return std::nullopt;
-                drift = *drifted;
+                accumulated = *grown;
                 continue;
             }
             compared = {std::max(compared.least, end->compared.least),
                         std::min(compared.most, end->compared.most)};
             range = Range{end->furthest, end->furthest};
         }
-        base = base ? either(*base, *range) : range;
+        base = base ? hull(*base, *range) : range;
     }
-    const Known range =
-        base ? between(sum_of(base->least, drift.least), sum_of(base->most, drift.most))
-             : std::nullopt;
+    const Known range = base ? make_range(sum_of(base->least, accumulated.least),
+                                          sum_of(base->most, accumulated.most))
+                             : std::nullopt;
     return range && range->is_within(compared) ? range : std::nullopt;
 }
 

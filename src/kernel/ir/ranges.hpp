@@ -12,45 +12,45 @@
 namespace entrepot::kernel {
 
 // Upper bound of an id, a size or a loop's rounds: more would never finish.
-constexpr std::int64_t most_rounds = std::int64_t{1} << 48;
+constexpr std::int64_t max_trip_count = std::int64_t{1} << 48;
 
 struct Range {
     std::int64_t least, most;
 
     bool operator==(const Range &) const = default;
     bool is_within(const Range &other) const { return other.least <= least && most <= other.most; }
-    bool is_natural() const { return least >= 0; }
+    bool is_non_negative() const { return least >= 0; }
 };
 
 // All values of the type; nullopt for uint64 and for types that are not integers.
-std::optional<Range> all_of(Dtype dtype);
+std::optional<Range> full_range(Dtype dtype);
 
 // Range of an operation, from the ranges of its operands as `of` gives them. nullopt: unknown, or
 // beyond the type, so that it may wrap.
 std::optional<Range>
-calculated(const ir::Expression &expression,
-           const std::function<std::optional<Range>(const ir::Expression &)> &of);
+range_of_operation(const ir::Expression &expression,
+                   const std::function<std::optional<Range>(const ir::Expression &)> &of);
 // Range of the counter inside a loop over a range, which may be empty.
-std::optional<Range> counted(const Range &start, const Range &stop, const Range &step);
+std::optional<Range> counter_range(const Range &start, const Range &stop, const Range &step);
 
 // The `x` of a statement `v = v + x` or `v = v - x`, where `v` is the variable `id`. nullptr for
 // any other statement.
-const ir::Expression *changed_by(const ir::Statement &statement, ir::VariableId id);
+const ir::Expression *increment_of(const ir::Statement &statement, ir::VariableId id);
 
-class Ranges {
+class RangeAnalysis {
 public:
-    explicit Ranges(const ir::Function &function);
+    explicit RangeAnalysis(const ir::Function &function);
 
-    // nullopt: as all_of().
+    // nullopt: as full_range().
     std::optional<Range> of(const ir::Expression &expression);
     std::optional<Range> of(ir::VariableId id);
     // Range of an integer operation as if its type were unbounded. nullopt: beyond int64, or
     // unknown.
     std::optional<Range> unwrapped(const ir::Expression &expression);
     // True if every `v = v + x` stays within the type of `v`.
-    bool changes_fit(ir::VariableId id);
+    bool increments_fit(ir::VariableId id);
     // Range of the counter inside a `for`.
-    std::optional<Range> counted(const ir::Statement &loop);
+    std::optional<Range> counter_range(const ir::Statement &loop);
     // True if the counter's type holds its final value, one step after the last round.
     bool ends_within_type(const ir::Statement &loop);
 
@@ -62,9 +62,9 @@ private:
 
     void collect(const std::vector<ir::Statement> &statements,
                  std::vector<const ir::Statement *> &loops);
-    std::optional<Range> found(ir::VariableId id);
-    std::optional<Range> assigned(const ir::Statement &statement);
-    std::optional<std::int64_t> rounds(const std::vector<const ir::Statement *> &loops);
+    std::optional<Range> range_of_assignments(ir::VariableId id);
+    std::optional<Range> assigned_range(const ir::Statement &statement);
+    std::optional<std::int64_t> trip_count(const std::vector<const ir::Statement *> &loops);
     struct End {
         std::int64_t furthest;
         Range compared;  // all values of the type that the variable is compared as
@@ -77,7 +77,7 @@ private:
     std::set<ir::VariableId> fitting_;
     int depth_ = 0;  // current depth of recursion
     // Limits recursion over long chains of variables, so that it fits the stack of any thread.
-    static constexpr int most_depth = 500;
+    static constexpr int max_depth = 500;
 };
 
 }  // namespace entrepot::kernel

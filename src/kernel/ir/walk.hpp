@@ -109,7 +109,7 @@ inline bool is_group_function(const Statement &statement) {
 }
 
 // True if a launch can calculate the expression for a work-item once it knows the operands.
-inline bool may_be_calculated(const Expression &expression) {
+inline bool can_be_evaluated_at_launch(const Expression &expression) {
     switch (expression.op) {
     case Op::load:
     case Op::call:
@@ -126,7 +126,7 @@ inline bool may_be_calculated(const Expression &expression) {
 
 // Number of leading operands of a group function that each work-item supplies itself. These include
 // the index of a shuffle or sub-group broadcast, since it may differ between sub-groups.
-inline std::size_t own_operands(const Expression &call) {
+inline std::size_t per_item_operands(const Expression &call) {
     const bool asks = call.text.starts_with("shuffle") ||
                       (call.text == "broadcast" && call.scope == Scope::sub_group &&
                        call.operands.size() > 1 && call.operands[1].op != Op::constant);

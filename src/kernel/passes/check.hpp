@@ -15,7 +15,7 @@ namespace entrepot::kernel {
 void summarise(ir::Module &module);
 // Inlines device functions with barriers, group functions or local memory.
 // Throws: CompileError if a return prevents it.
-void inline_for_groups(ir::Module &module);
+void inline_barrier_functions(ir::Module &module);
 // Checks types, atomics and sub-groups against the device's capabilities.
 // Throws: CompileError
 void check_target(const ir::Module &module, const Target &target);

@@ -10,7 +10,7 @@ namespace entrepot::kernel {
 
 namespace {
 
-bool tells_groups_apart(const ir::Expression &expression) {
+bool depends_on_group(const ir::Expression &expression) {
     if (expression.op == ir::Op::group)
         return true;
     return expression.op == ir::Op::index && expression.text != "global_id" &&
@@ -109,7 +109,7 @@ void summarise(ir::Module &module) {
             module.uses_groups = module.uses_groups || root.type.space == Space::local;
         ir::for_each_expression(function.body, [&](const ir::Expression &expression) {
             note_access(module, function, expression);
-            module.uses_groups = module.uses_groups || tells_groups_apart(expression);
+            module.uses_groups = module.uses_groups || depends_on_group(expression);
             module.has_barriers = module.has_barriers || expression.op == ir::Op::group;
         });
         ir::for_each_statement(function.body, [&](const ir::Statement &statement) {
@@ -130,7 +130,7 @@ void check_target(const ir::Module &module, const Target &target) {
 namespace {
 
 // Limit of a work-item's private arrays in bytes; 0: left to the driver.
-std::uint64_t most_private_bytes(Dialect dialect) {
+std::uint64_t max_private_bytes(Dialect dialect) {
     switch (dialect) {
     case Dialect::cpp:
         // On the stack of the thread that runs it, which may be small.
@@ -146,7 +146,7 @@ std::uint64_t most_private_bytes(Dialect dialect) {
 }  // namespace
 
 void check_private_memory(const ir::Module &module, const Target &target) {
-    const std::uint64_t most = most_private_bytes(target.dialect);
+    const std::uint64_t most = max_private_bytes(target.dialect);
     std::uint64_t bytes = 0;
     for (const ir::Function &function : module.functions)
         for (const ir::Root &root : function.roots) {

@@ -13,10 +13,10 @@ void check_uniform(const ir::Module &module) {
         return;
     const ir::Function &kernel = module.kernel();
     Uniformity(module, kernel, Among::group)
-        .for_each_statement([&](const ir::Statement &statement, const Parted &parted) {
+        .for_each_statement([&](const ir::Statement &statement, const Divergence &divergence) {
             const bool is_barrier = statement.act == ir::Act::barrier,
                        is_group = ir::is_group_function(statement);
-            if (!parted || (!is_barrier && !is_group))
+            if (!divergence || (!is_barrier && !is_group))
                 return;
             throw CompileError({&kernel, statement.inlined.get(),
                                 is_group ? statement.expressions[0].at : statement.at},
@@ -24,7 +24,7 @@ void check_uniform(const ir::Module &module) {
                                    " may not be reached by all work-items of a group, which then "
                                    "would wait forever; move it out of "
                                    "the condition, or make the condition the same for the group",
-                               *parted, "this may differ between work-items");
+                               *divergence, "this may differ between work-items");
         });
 }
 

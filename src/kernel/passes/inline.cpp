@@ -20,7 +20,7 @@ using ir::Expression;
 using ir::Statement;
 using Block = std::vector<Statement>;
 
-bool is_for_groups(const ir::Function &function) {
+bool has_barrier_or_local_memory(const ir::Function &function) {
     bool found = std::ranges::any_of(function.roots, [](const ir::Root &root) {
         return root.type.space == Space::local && !root.parameter;
     });
@@ -56,9 +56,9 @@ std::shared_ptr<const ir::Inlined> extended(const std::shared_ptr<const ir::Inli
 }
 
 // The body of one callee, prepared to replace one call.
-class Body {
+class InlinedBody {
 public:
-    Body(const ir::Function &callee, ir::Function &caller, const Statement &call)
+    InlinedBody(const ir::Function &callee, ir::Function &caller, const Statement &call)
         : callee_(callee), caller_(caller), call_(call),
           inlined_(
               std::make_shared<const ir::Inlined>(ir::Inlined{callee.source, call.at, nullptr})) {
@@ -68,8 +68,8 @@ public:
             taken_.insert(root.name);
     }
 
-    Block made() {
-        Block statements = passed();
+    Block built() {
+        Block statements = bind_parameters();
         Block body = callee_.body;
         ir::for_each_statement(body, [&](Statement &statement) { rename(statement); });
         Block finished = without_returns(std::move(body));
@@ -80,7 +80,7 @@ public:
 private:
     // Parameters become variables, except those that never change and arrays, which refer to the
     // caller's.
-    Block passed() {
+    Block bind_parameters() {
         std::set<ir::VariableId> assigned;
         ir::for_each_statement(callee_.body, [&](const Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
@@ -180,7 +180,7 @@ private:
         for (std::size_t i = 0; i < block.size(); ++i) {
             Statement &statement = block[i];
             if (statement.act == Act::return_) {
-                give(statement, result);
+                assign_results(statement, result);
                 return result;
             }
             if (!returns_within(statement)) {
@@ -206,7 +206,7 @@ private:
         return result;
     }
 
-    void give(const Statement &returned, Block &result) const {
+    void assign_results(const Statement &returned, Block &result) const {
         const std::vector<ir::VariableId> targets =
             call_.act == Act::evaluate ? std::vector<ir::VariableId>{} : ir::assigned_by(call_);
         for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -238,17 +238,18 @@ private:
     std::set<std::string> taken_;
 };
 
-void put_in_place(const ir::Module &module, ir::Function &caller, Block &block,
-                  const std::vector<bool> &for_groups) {
+void inline_calls(const ir::Module &module, ir::Function &caller, Block &block,
+                  const std::vector<bool> &must_inline) {
     Block result;
     for (Statement &statement : block) {
-        put_in_place(module, caller, statement.body, for_groups);
-        put_in_place(module, caller, statement.otherwise, for_groups);
+        inline_calls(module, caller, statement.body, must_inline);
+        inline_calls(module, caller, statement.otherwise, must_inline);
         const bool calls =
             !statement.expressions.empty() && statement.expressions[0].op == ir::Op::call;
-        if (calls && for_groups[statement.expressions[0].id])
+        if (calls && must_inline[statement.expressions[0].id])
             std::ranges::move(
-                Body(module.functions[statement.expressions[0].id], caller, statement).made(),
+                InlinedBody(module.functions[statement.expressions[0].id], caller, statement)
+                    .built(),
                 std::back_inserter(result));
         else
             result.push_back(std::move(statement));
@@ -258,12 +259,12 @@ void put_in_place(const ir::Module &module, ir::Function &caller, Block &block,
 
 }  // namespace
 
-void inline_for_groups(ir::Module &module) {
-    std::vector<bool> for_groups(module.functions.size());
+void inline_barrier_functions(ir::Module &module) {
+    std::vector<bool> must_inline(module.functions.size());
     for (std::size_t i = 0; i < module.functions.size(); ++i) {
         ir::Function &function = module.functions[i];
-        put_in_place(module, function, function.body, for_groups);
-        for_groups[i] = is_for_groups(function);
+        inline_calls(module, function, function.body, must_inline);
+        must_inline[i] = has_barrier_or_local_memory(function);
     }
 }
 

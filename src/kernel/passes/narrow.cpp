@@ -21,7 +21,7 @@ using ir::Op;
 using ir::Statement;
 using Variables = std::set<ir::VariableId>;
 
-bool adds_up(const Expression &expression) {
+bool is_address_arithmetic(const Expression &expression) {
     return expression.op == Op::add || expression.op == Op::subtract ||
            expression.op == Op::multiply;
 }
@@ -44,17 +44,17 @@ public:
     void for_each(ir::Function &function, std::size_t number, Visit &&visit) const {
         ir::for_each_statement(function.body, [&](Statement &statement) {
             for (std::size_t i = 0; i < statement.expressions.size(); ++i) {
-                const bool leads = (statement.act == Act::store && i == 0) ||
-                                   (statement.act == Act::assign &&
-                                    functions_[number].only_lead.contains(statement.id));
-                walk(statement.expressions[i], leads, visit);
+                const bool is_address = (statement.act == Act::store && i == 0) ||
+                                        (statement.act == Act::assign &&
+                                         functions_[number].address_only.contains(statement.id));
+                walk(statement.expressions[i], is_address, visit);
             }
         });
     }
 
 private:
     struct Function {
-        Variables only_lead;                     // read only for offsets
+        Variables address_only;                  // read only for offsets
         std::vector<ir::VariableId> parameters;  // in the order of a call's operands
     };
 
@@ -63,17 +63,17 @@ private:
     void find_variables(ir::Function &function, Function &found) {
         std::vector<ir::VariableId> others;
         std::map<ir::VariableId, std::vector<ir::VariableId>> made_of;
-        const auto read_by_others = [&](Expression &expression, bool leads,
+        const auto read_by_others = [&](Expression &expression, bool is_address,
                                         std::vector<ir::VariableId> &into) {
-            const auto visit = [&](const Expression &each, bool each_leads) {
-                if (each.op == Op::variable && !each_leads)
+            const auto visit = [&](const Expression &each, bool each_is_address) {
+                if (each.op == Op::variable && !each_is_address)
                     into.push_back(each.id);
             };
-            walk(expression, leads, visit);
+            walk(expression, is_address, visit);
         };
         for (ir::VariableId id = 0; id < function.variables.size(); ++id)
             if (function.variables[id].type.dtype == dtypes::int64)
-                found.only_lead.insert(id);
+                found.address_only.insert(id);
         ir::for_each_statement(function.body, [&](Statement &statement) {
             const bool assigns = statement.act == Act::assign;
             for (std::size_t i = 0; i < statement.expressions.size(); ++i) {
@@ -82,49 +82,49 @@ private:
                 if (assigns)
                     read_by_others(statement.expressions[i], false, made_of[statement.id]);
             }
-            if (assigns && !found.only_lead.contains(statement.id))
+            if (assigns && !found.address_only.contains(statement.id))
                 others.push_back(statement.id);
         });
         while (!others.empty()) {
             const ir::VariableId id = others.back();
             others.pop_back();
-            found.only_lead.erase(id);
+            found.address_only.erase(id);
             for (const ir::VariableId each : std::exchange(made_of[id], {}))
                 others.push_back(each);
         }
     }
 
-    template <class Visit> void walk(Expression &expression, bool leads, Visit &visit) const {
+    template <class Visit> void walk(Expression &expression, bool is_address, Visit &visit) const {
         for (std::size_t i = 0; i < expression.operands.size(); ++i) {
-            bool operand_leads = leads && adds_up(expression);
+            bool operand_is_address = is_address && is_address_arithmetic(expression);
             if (expression.op == Op::load || expression.op == Op::atomic)
-                operand_leads = i == 0;
+                operand_is_address = i == 0;
             else if (expression.op == Op::call)
-                operand_leads = functions_[expression.id].only_lead.contains(
+                operand_is_address = functions_[expression.id].address_only.contains(
                     functions_[expression.id].parameters[i]);
-            walk(expression.operands[i], operand_leads, visit);
+            walk(expression.operands[i], operand_is_address, visit);
         }
-        visit(expression, leads);
+        visit(expression, is_address);
     }
 
     std::vector<Function> functions_;  // callees before callers, as in the module
 };
 
 // True if overflow is undefined in C. For `<<` a negative operand is undefined, too.
-bool wraps(const Expression &expression) {
+bool has_undefined_overflow(const Expression &expression) {
     const bool calculates = expression.op == Op::negate || expression.op == Op::add ||
                             expression.op == Op::subtract || expression.op == Op::multiply ||
                             expression.op == Op::shift_left;
     return calculates && expression.type.kind == Type::Kind::scalar &&
-           all_of(expression.type.dtype);
+           full_range(expression.type.dtype);
 }
 
 bool is_narrow(const std::optional<Range> &range) {
-    return range && range->is_within(*all_of(dtypes::int32));
+    return range && range->is_within(*full_range(dtypes::int32));
 }
 
 // True if the expression is available in 32 bits at no cost.
-bool is_short(const Expression &expression) {
+bool is_free_in_32_bits(const Expression &expression) {
     const auto value = build::constant_of(expression);
     return value ? is_narrow(Range{*value, *value})
                  : build::without_widening(expression).type == scalar_type(dtypes::int32);
@@ -132,9 +132,9 @@ bool is_short(const Expression &expression) {
 
 class Narrowing {
 public:
-    Narrowing(ir::Function &function, const Variables &counts_elements)
+    Narrowing(ir::Function &function, const Variables &used_in_addresses)
         : function_(function), ranges_(function) {
-        Variables wide = counts_elements;
+        Variables wide = used_in_addresses;
         find(function.body, false, wide);
         std::erase_if(narrow_, [&](ir::VariableId id) {
             return wide.contains(id) || !is_narrow(ranges_.of(id));
@@ -200,7 +200,8 @@ private:
         } else if (expression.op == Op::convert && reads_narrow(operands[0])) {
             expression =
                 build::converted(build::without_widening(operands[0]), expression.type.dtype);
-        } else if (build::is_comparison(expression.op) && std::ranges::all_of(operands, is_short) &&
+        } else if (build::is_comparison(expression.op) &&
+                   std::ranges::all_of(operands, is_free_in_32_bits) &&
                    std::ranges::any_of(
                        operands, [this](const Expression &each) { return reads_narrow(each); })) {
             for (Expression &operand : expression.operands)
@@ -212,10 +213,10 @@ private:
     Expression narrowed(const Expression &expression) {
         Expression result = expression;
         const bool is_sum = expression.op == Op::add || expression.op == Op::subtract;
-        if (is_sum && std::ranges::all_of(expression.operands, is_short)) {
+        if (is_sum && std::ranges::all_of(expression.operands, is_free_in_32_bits)) {
             for (Expression &operand : result.operands)
                 operand = narrowed(operand);
-            result.fits = true;
+            result.no_overflow = true;
         } else if (expression.op != Op::constant) {
             return build::converted(build::without_widening(expression), dtypes::int32);
         }
@@ -224,23 +225,24 @@ private:
     }
 
     ir::Function &function_;
-    Ranges ranges_;
+    RangeAnalysis ranges_;
     Variables narrow_;
 };
 
 // `is_offset`: part of the offset of an access. The offset is evaluated only if the access takes
 // place, and a wrapped offset would be outside any array. A variable or argument that is computed
 // earlier may wrap, because no access need follow.
-void mark(Expression &expression, bool is_offset, Ranges &ranges) {
+void mark(Expression &expression, bool is_offset, RangeAnalysis &ranges) {
     const bool accesses = expression.op == Op::load || expression.op == Op::atomic;
     for (std::size_t i = 0; i < expression.operands.size(); ++i)
-        mark(expression.operands[i], (accesses && i == 0) || (is_offset && adds_up(expression)),
-             ranges);
-    if (!wraps(expression) ||
-        (expression.op == Op::shift_left && !ranges.of(expression.operands[0])->is_natural()))
+        mark(expression.operands[i],
+             (accesses && i == 0) || (is_offset && is_address_arithmetic(expression)), ranges);
+    if (!has_undefined_overflow(expression) ||
+        (expression.op == Op::shift_left && !ranges.of(expression.operands[0])->is_non_negative()))
         return;
     const std::optional<Range> range = is_offset ? std::nullopt : ranges.unwrapped(expression);
-    expression.fits |= is_offset || (range && range->is_within(*all_of(expression.type.dtype)));
+    expression.no_overflow |=
+        is_offset || (range && range->is_within(*full_range(expression.type.dtype)));
 }
 
 }  // namespace
@@ -248,12 +250,12 @@ void mark(Expression &expression, bool is_offset, Ranges &ranges) {
 void narrow_counters(ir::Module &module) {
     const Offsets offsets(module);
     for (std::size_t i = 0; i < module.functions.size(); ++i) {
-        Variables counts_elements;
-        offsets.for_each(module.functions[i], i, [&](const Expression &each, bool leads) {
-            if (each.op == Op::variable && leads)
-                counts_elements.insert(each.id);
+        Variables used_in_addresses;
+        offsets.for_each(module.functions[i], i, [&](const Expression &each, bool is_address) {
+            if (each.op == Op::variable && is_address)
+                used_in_addresses.insert(each.id);
         });
-        Narrowing(module.functions[i], counts_elements).run();
+        Narrowing(module.functions[i], used_in_addresses).run();
     }
 }
 
@@ -269,7 +271,7 @@ void convert_ids_unsigned(ir::Module &module) {
             });
             return found;
         };
-        Ranges ranges(function);
+        RangeAnalysis ranges(function);
         ir::for_each_statement(function.body, [&](Statement &statement) {
             for (Expression &expression : statement.expressions)
                 ir::for_each_within(expression, [&](Expression &each) {
@@ -277,7 +279,7 @@ void convert_ids_unsigned(ir::Module &module) {
                         return;
                     Expression &operand = each.operands[0];
                     if (operand.type.dtype == dtypes::int64 && reads_id(operand) &&
-                        ranges.of(operand)->is_natural())
+                        ranges.of(operand)->is_non_negative())
                         operand = build::converted(operand, dtypes::uint64);
                 });
             if (statement.act == Act::assign && reads_id(statement.expressions[0]))
@@ -286,15 +288,15 @@ void convert_ids_unsigned(ir::Module &module) {
     }
 }
 
-void mark_what_fits(ir::Module &module) {
+void mark_no_overflow(ir::Module &module) {
     for (ir::Function &function : module.functions) {
-        Ranges ranges(function);
+        RangeAnalysis ranges(function);
         ir::for_each_statement(function.body, [&](Statement &statement) {
             for (std::size_t i = 0; i < statement.expressions.size(); ++i)
                 mark(statement.expressions[i], statement.act == Act::store && i == 0, ranges);
-            if (statement.act == Act::assign && changed_by(statement, statement.id) &&
-                ranges.changes_fit(statement.id))
-                statement.expressions[0].fits = true;
+            if (statement.act == Act::assign && increment_of(statement, statement.id) &&
+                ranges.increments_fit(statement.id))
+                statement.expressions[0].no_overflow = true;
         });
     }
 }

@@ -12,6 +12,7 @@ namespace entrepot::kernel {
 void narrow_counters(ir::Module &module);
 // Converts int64 values made of ids to float64 as unsigned integers, since they are never negative.
 void convert_ids_unsigned(ir::Module &module);
-void mark_what_fits(ir::Module &module);
+// Sets Expression::no_overflow where the ranges prove it.
+void mark_no_overflow(ir::Module &module);
 
 }  // namespace entrepot::kernel

@@ -26,15 +26,15 @@ void infer_restrict(ir::Function &kernel) {
             root.restrict_ = true;
 }
 
-// Moves invariant index arithmetic out of loops: `a[i * stride + k]` becomes `a[offset + k]`.
-class Hoist {
+// Loop-invariant code motion for index arithmetic: `a[i * stride + k]` becomes `a[offset + k]`.
+class InvariantHoisting {
 public:
-    explicit Hoist(ir::Function &function) : function_(function) {}
+    explicit InvariantHoisting(ir::Function &function) : function_(function) {}
 
     void run(std::vector<ir::Statement> &list) {
         for (std::size_t i = 0; i < list.size(); ++i) {
             if (ir::is_loop(list[i])) {
-                std::vector<ir::Statement> before = leave(list[i]);
+                std::vector<ir::Statement> before = hoist_from(list[i]);
                 const auto added = static_cast<std::ptrdiff_t>(before.size());
                 list.insert(list.begin() + static_cast<std::ptrdiff_t>(i),
                             std::make_move_iterator(before.begin()),
@@ -48,7 +48,7 @@ public:
 
 private:
     // Moves invariants out of a loop; returns the assignments to place before it.
-    std::vector<ir::Statement> leave(ir::Statement &loop) {
+    std::vector<ir::Statement> hoist_from(ir::Statement &loop) {
         changing_.clear();
         const auto changed = [&](const ir::Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
@@ -91,7 +91,7 @@ private:
     }
 
     // True for a product of two values that are both known only at run time.
-    static bool is_worth_it(const ir::Expression &expression) {
+    static bool is_profitable(const ir::Expression &expression) {
         bool found = false;
         ir::for_each_within(expression, [&](const ir::Expression &each) {
             found |= each.op == ir::Op::multiply && each.operands[0].op != ir::Op::constant &&
@@ -105,7 +105,7 @@ private:
                                 expression.op == ir::Op::multiply;
         if (!calculates || expression.type.dtype != dtypes::int64)
             return;
-        if (!is_invariant(expression) || !is_worth_it(expression)) {
+        if (!is_invariant(expression) || !is_profitable(expression)) {
             for (ir::Expression &operand : expression.operands)
                 replace(operand, at, before);
             return;
@@ -138,13 +138,13 @@ private:
 void optimise(ir::Module &module, const IntegerTraits &integers) {
     infer_restrict(module.kernel());
     for (ir::Function &function : module.functions)
-        Hoist(function).run(function.body);
+        InvariantHoisting(function).run(function.body);
     if (integers.narrows)
         narrow_counters(module);
     if (integers.converts_unsigned)
         convert_ids_unsigned(module);
     if (!integers.wraps)
-        mark_what_fits(module);
+        mark_no_overflow(module);
 }
 
 }  // namespace entrepot::kernel

@@ -50,11 +50,12 @@ using KnownValues = std::map<ir::VariableId, Expression>;
 using Arrays = std::map<ir::RootId, CertainAccess::Array>;
 
 // The accesses of one function: of the kernel, or of a device function at one of its calls.
-class Reaching {
+class ReachCollector {
 public:
     // `values` has the scalar parameters whose values a launch knows.
-    Reaching(const ir::Module &module, const ir::Function &function, Arrays parameters,
-             KnownValues values, std::vector<Reach> &reach, std::vector<CertainAccess> &accesses)
+    ReachCollector(const ir::Module &module, const ir::Function &function, Arrays parameters,
+                   KnownValues values, std::vector<Reach> &reach,
+                   std::vector<CertainAccess> &accesses)
         : module_(module), function_(function), arrays_(std::move(parameters)),
           values_(std::move(values)), reach_(reach), accesses_(accesses) {
         for (ir::RootId id = 0; id < function.roots.size(); ++id)
@@ -70,8 +71,8 @@ public:
     void run() { collect(function_.body); }
 
 private:
-    static constexpr std::size_t most_nodes = 200;    // of an offset or value
-    static constexpr std::size_t most_accesses = 32;  // that a launch calculates
+    static constexpr std::size_t max_nodes = 200;    // of an offset or value
+    static constexpr std::size_t max_accesses = 32;  // that a launch calculates
 
     // Collects from consecutive statements up to the first that some work-items may not pass.
     void collect(const std::vector<Statement> &statements) {
@@ -91,7 +92,7 @@ private:
         if (statement.act == Act::assign && assignments_[statement.id] == 1)
             if (auto value = known(statement.expressions[0]))
                 values_.insert_or_assign(statement.id, std::move(*value));
-        if (statement.act == Act::for_ && goes_round(statement))
+        if (statement.act == Act::for_ && runs_at_least_once(statement))
             collect(statement.body);
     }
 
@@ -121,7 +122,7 @@ private:
         next = 0;
         for (const ir::RootId id : ir::parameters_in_order(callee.roots))
             parameters[id] = arrays_.at(call.roots.at(next++));
-        Reaching(module_, callee, std::move(parameters), std::move(values), reach_, accesses_)
+        ReachCollector(module_, callee, std::move(parameters), std::move(values), reach_, accesses_)
             .run();
     }
 
@@ -132,19 +133,19 @@ private:
                                [&](const Statement &each) { leaves |= each.act == Act::return_; });
         ir::for_each_statement(statement.otherwise,
                                [&](const Statement &each) { leaves |= each.act == Act::return_; });
-        return leaves ||
-               (statement.act == Act::if_ && (jumps(statement.body) || jumps(statement.otherwise)));
+        return leaves || (statement.act == Act::if_ &&
+                          (jumps_out(statement.body) || jumps_out(statement.otherwise)));
     }
 
     // True if a break or continue in the statements belongs to an enclosing loop.
-    static bool jumps(const std::vector<Statement> &statements) {
+    static bool jumps_out(const std::vector<Statement> &statements) {
         return std::ranges::any_of(statements, [](const Statement &each) {
             return each.act == Act::break_ || each.act == Act::continue_ ||
-                   (!ir::is_loop(each) && (jumps(each.body) || jumps(each.otherwise)));
+                   (!ir::is_loop(each) && (jumps_out(each.body) || jumps_out(each.otherwise)));
         });
     }
 
-    static bool goes_round(const Statement &loop) {
+    static bool runs_at_least_once(const Statement &loop) {
         const auto start = build::constant_of(loop.expressions[0]),
                    stop = build::constant_of(loop.expressions[1]),
                    step = build::constant_of(loop.expressions[2]);
@@ -175,7 +176,7 @@ private:
 
     // Constant indices of arrays whose shape is known have been checked.
     void add(CertainAccess access) {
-        auto index = accesses_.size() < most_accesses ? known(access.index) : std::nullopt;
+        auto index = accesses_.size() < max_accesses ? known(access.index) : std::nullopt;
         if (!index || !mentions_range(*index))
             return;
         access.index = std::move(*index);
@@ -206,7 +207,7 @@ private:
             const auto value = values_.find(expression.id);
             return value == values_.end() ? std::nullopt : std::optional(value->second);
         }
-        if (!ir::may_be_calculated(expression))
+        if (!ir::can_be_evaluated_at_launch(expression))
             return std::nullopt;
         Expression made = expression;
         if (made.op == Op::extent || made.op == Op::stride) {
@@ -223,7 +224,7 @@ private:
             operand = std::move(*value);
         }
         ir::for_each_within(made, [&](const Expression &) { ++nodes; });
-        return nodes <= most_nodes ? std::optional(std::move(made)) : std::nullopt;
+        return nodes <= max_nodes ? std::optional(std::move(made)) : std::nullopt;
     }
 
     // True if it has an id or size.
@@ -310,7 +311,7 @@ void find_certain_accesses(const ir::Module &module, std::vector<Reach> &reach,
     for (ir::RootId id = 0; id < kernel.roots.size(); ++id)
         if (const ir::Root &root = kernel.roots[id]; root.parameter)
             parameters[id] = {root.name, root.type.space, root.parameter, {}};
-    Reaching(module, kernel, std::move(parameters), {}, reach, accesses).run();
+    ReachCollector(module, kernel, std::move(parameters), {}, reach, accesses).run();
 }
 
 }  // namespace entrepot::kernel

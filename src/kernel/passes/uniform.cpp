@@ -14,11 +14,13 @@ using ir::Expression;
 using ir::Op;
 using ir::Statement;
 
-Parted either(const Parted &a, const Parted &b) { return a ? a : b; }
+Divergence either(const Divergence &a, const Divergence &b) { return a ? a : b; }
 
 }  // namespace
 
-Parted Uniformity::Exits::any() const { return either(by_return, either(by_break, by_continue)); }
+Divergence Uniformity::Exits::any() const {
+    return either(by_return, either(by_break, by_continue));
+}
 
 void Uniformity::Exits::add(const Exits &other) {
     by_return = either(by_return, other.by_return);
@@ -28,9 +30,9 @@ void Uniformity::Exits::add(const Exits &other) {
 
 // Divergence of variables and of control flow depend on each other: iterates to a fixed point.
 Uniformity::Uniformity(const ir::Module &module, const ir::Function &function, Among among,
-                       Variables differs)
-    : module_(module), function_(function), among_(among), differs_(std::move(differs)) {
-    differs_.resize(function.variables.size());
+                       Variables is_divergent)
+    : module_(module), function_(function), among_(among), divergent_(std::move(is_divergent)) {
+    divergent_.resize(function.variables.size());
     do {
         changed_ = false;
         walk(function_.body, {});
@@ -43,119 +45,121 @@ void Uniformity::for_each_statement(const Visit &visit) {
     visit_ = nullptr;
 }
 
-Uniformity::Exits Uniformity::walk(const std::vector<Statement> &statements, const Parted &parted) {
+Uniformity::Exits Uniformity::walk(const std::vector<Statement> &statements,
+                                   const Divergence &divergence) {
     Exits exits;
     for (const Statement &statement : statements)
-        exits.add(walk(statement, either(parted, exits.any())));
+        exits.add(walk(statement, either(divergence, exits.any())));
     return exits;
 }
 
-Uniformity::Exits Uniformity::walk(const Statement &statement, const Parted &parted) {
+Uniformity::Exits Uniformity::walk(const Statement &statement, const Divergence &divergence) {
     if (visit_)
-        (*visit_)(statement, parted);
+        (*visit_)(statement, divergence);
     switch (statement.act) {
     case Act::assign:
-        mark(statement.id, parted || differs(statement.expressions[0]));
+        mark(statement.id, divergence || is_divergent(statement.expressions[0]));
         return {};
     case Act::unpack:
         for (const ir::VariableId id : statement.ids)
-            mark(id, parted || differs(statement.expressions[0]));
+            mark(id, divergence || is_divergent(statement.expressions[0]));
         return {};
     case Act::if_: {
-        const Parted inside = within(statement, parted);
+        const Divergence inside = within(statement, divergence);
         Exits exits = walk(statement.body, inside);
         exits.add(walk(statement.otherwise, inside));
         return exits;
     }
     case Act::while_:
     case Act::for_:
-        return walk_loop(statement, parted);
+        return walk_loop(statement, divergence);
     case Act::break_:
-        return {{}, parted, {}};
+        return {{}, divergence, {}};
     case Act::continue_:
-        return {{}, {}, parted};
+        return {{}, {}, divergence};
     case Act::return_:
-        return {parted, {}, {}};
+        return {divergence, {}, {}};
     default:
         return {};
     }
 }
 
 // A work-item that has left a loop does not take part in its next round.
-Uniformity::Exits Uniformity::walk_loop(const Statement &loop, const Parted &parted) {
-    Parted inside = within(loop, parted);
+Uniformity::Exits Uniformity::walk_loop(const Statement &loop, const Divergence &divergence) {
+    Divergence inside = within(loop, divergence);
     const Visit *const visit = std::exchange(visit_, nullptr);
     Exits exits = walk(loop.body, inside);
-    const bool parts_later = !inside && (exits.by_break || exits.by_return);
-    if (parts_later)
+    const bool diverges_later = !inside && (exits.by_break || exits.by_return);
+    if (diverges_later)
         inside = either(exits.by_break, exits.by_return);
     visit_ = visit;
-    if (parts_later || visit_)
+    if (diverges_later || visit_)
         exits = walk(loop.body, inside);
     if (loop.act == Act::for_)
         mark(loop.id, inside.has_value());
     return {exits.by_return, {}, {}};
 }
 
-Parted Uniformity::within(const Statement &statement, const Parted &parted) const {
-    if (parted)
-        return parted;
+Divergence Uniformity::within(const Statement &statement, const Divergence &divergence) const {
+    if (divergence)
+        return divergence;
     for (const Expression &expression : statement.expressions)
-        if (differs(expression))
+        if (is_divergent(expression))
             return ir::Place{&function_, statement.inlined.get(), expression.at};
     return {};
 }
 
-void Uniformity::mark(ir::VariableId id, bool differs) {
-    if (differs && !differs_[id])
-        changed_ = differs_[id] = true;
+void Uniformity::mark(ir::VariableId id, bool is_divergent) {
+    if (is_divergent && !divergent_[id])
+        changed_ = divergent_[id] = true;
 }
 
-bool Uniformity::is_same(const std::string &index) const {
+bool Uniformity::is_uniform_index(const std::string &index) const {
     const bool is_of_item =
         index == "global_id" || index == "local_id" || index.starts_with("sub_group_");
     return !is_of_item && (among_ == Among::group || index != "group_id");
 }
 
-bool Uniformity::differs(const Expression &expression) const {
+bool Uniformity::is_divergent(const Expression &expression) const {
     if (std::ranges::any_of(expression.operands,
-                            [&](const Expression &operand) { return differs(operand); }))
-        return !is_for_all(expression);
+                            [&](const Expression &operand) { return is_divergent(operand); }))
+        return !is_uniform_result(expression);
     switch (expression.op) {
     case Op::variable:
-        return differs_[expression.id];
+        return divergent_[expression.id];
     case Op::index:
-        return !is_same(expression.text);
+        return !is_uniform_index(expression.text);
     case Op::load:
         return ir::may_change(function_, expression.id);
     case Op::atomic:
         return true;
     case Op::call:
-        return !expression.roots.empty() || tells_items_apart(module_.functions[expression.id]);
+        return !expression.roots.empty() || depends_on_work_item(module_.functions[expression.id]);
     case Op::group:
-        return !is_for_all(expression);
+        return !is_uniform_result(expression);
     default:
         return false;
     }
 }
 
 // True if the result is the same for the whole group, whatever the operands are.
-bool Uniformity::is_for_all(const Expression &expression) const {
+bool Uniformity::is_uniform_result(const Expression &expression) const {
     return among_ == Among::group && expression.op == Op::group &&
            expression.scope == ir::Scope::work_group && !expression.text.ends_with("_scan");
 }
 
-bool Uniformity::tells_items_apart(const ir::Function &function) const {
+bool Uniformity::depends_on_work_item(const ir::Function &function) const {
     bool found = false;
     ir::for_each_expression(function.body, [&](const Expression &expression) {
-        found = found || (expression.op == Op::index && !is_same(expression.text)) ||
-                expression.op == Op::atomic ||
-                (expression.op == Op::call && tells_items_apart(module_.functions[expression.id]));
+        found =
+            found || (expression.op == Op::index && !is_uniform_index(expression.text)) ||
+            expression.op == Op::atomic ||
+            (expression.op == Op::call && depends_on_work_item(module_.functions[expression.id]));
     });
     return found;
 }
 
-bool stores_apart(const ir::Module &module) {
+bool has_divergent_private_store(const ir::Module &module) {
     bool found = false;
     const auto is_private = [](const ir::Function &function, const Statement &statement) {
         return statement.act == Act::store &&
@@ -173,9 +177,9 @@ bool stores_apart(const ir::Module &module) {
         }))
         return found;
     Uniformity uniformity(module, kernel, Among::group);
-    uniformity.for_each_statement([&](const Statement &statement, const Parted &parted) {
+    uniformity.for_each_statement([&](const Statement &statement, const Divergence &divergence) {
         found |= is_private(kernel, statement) &&
-                 (parted || uniformity.differs(statement.expressions[0]));
+                 (divergence || uniformity.is_divergent(statement.expressions[0]));
     });
     return found;
 }

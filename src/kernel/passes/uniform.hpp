@@ -13,51 +13,51 @@ namespace entrepot::kernel {
 enum class Among : std::uint8_t { group, launch };
 
 // Source location of the divergence; nullopt in uniform control flow.
-using Parted = std::optional<ir::Place>;
+using Divergence = std::optional<ir::Place>;
 
 class Uniformity {
 public:
     using Variables = std::vector<bool>;
 
-    // `differs`: which parameters of a device function may differ between the work-items of its
-    // callers.
+    // `is_divergent`: which parameters of a device function may differ between the work-items of
+    // its callers.
     Uniformity(const ir::Module &module, const ir::Function &function, Among among,
-               Variables differs = {});
+               Variables is_divergent = {});
 
     // Calls `visit` for each statement, including nested ones, with the divergence before it.
-    using Visit = std::function<void(const ir::Statement &, const Parted &)>;
+    using Visit = std::function<void(const ir::Statement &, const Divergence &)>;
     void for_each_statement(const Visit &visit);
 
     // True if the value may differ between work-items.
-    bool differs(const ir::Expression &expression) const;
+    bool is_divergent(const ir::Expression &expression) const;
 
 private:
     // Locations where only some work-items may leave a block, by kind.
     struct Exits {
-        Parted by_return, by_break, by_continue;
-        Parted any() const;
+        Divergence by_return, by_break, by_continue;
+        Divergence any() const;
         void add(const Exits &other);
     };
 
-    Exits walk(const std::vector<ir::Statement> &statements, const Parted &parted);
-    Exits walk(const ir::Statement &statement, const Parted &parted);
-    Exits walk_loop(const ir::Statement &loop, const Parted &parted);
-    Parted within(const ir::Statement &statement, const Parted &parted) const;
-    void mark(ir::VariableId id, bool differs);
-    bool is_same(const std::string &index) const;
-    bool is_for_all(const ir::Expression &expression) const;
-    bool tells_items_apart(const ir::Function &function) const;
+    Exits walk(const std::vector<ir::Statement> &statements, const Divergence &divergence);
+    Exits walk(const ir::Statement &statement, const Divergence &divergence);
+    Exits walk_loop(const ir::Statement &loop, const Divergence &divergence);
+    Divergence within(const ir::Statement &statement, const Divergence &divergence) const;
+    void mark(ir::VariableId id, bool is_divergent);
+    bool is_uniform_index(const std::string &index) const;
+    bool is_uniform_result(const ir::Expression &expression) const;
+    bool depends_on_work_item(const ir::Function &function) const;
 
     const ir::Module &module_;
     const ir::Function &function_;
     const Among among_;
-    Variables differs_;
+    Variables divergent_;
     bool changed_ = false;
     const Visit *visit_ = nullptr;
 };
 
 // True if work-items of a group may store to private arrays at different indices, or only some may
 // store.
-bool stores_apart(const ir::Module &module);
+bool has_divergent_private_store(const ir::Module &module);
 
 }  // namespace entrepot::kernel

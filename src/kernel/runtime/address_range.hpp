@@ -16,7 +16,9 @@ struct AddressRange {
     explicit AddressRange(const Array &array)
         : AddressRange(array, array.layout().byte_range(array.itemsize())) {}
 
-    bool overlaps(const AddressRange &other) const noexcept { return begin < other.end && other.begin < end; }
+    bool overlaps(const AddressRange &other) const noexcept {
+        return begin < other.end && other.begin < end;
+    }
 };
 
 }  // namespace entrepot::kernel

@@ -121,11 +121,11 @@ Evaluator::Known Evaluator::operator()(const Expression &expression, const Id *i
     const Dtype dtype = expression.type.dtype;
     if (!is_boolean(dtype) && !is_integer(dtype))
         return std::nullopt;
-    const Known value = calculated(expression, id);
+    const Known value = evaluated(expression, id);
     return value && holds(dtype, *value) ? value : std::nullopt;
 }
 
-Evaluator::Known Evaluator::calculated(const Expression &expression, const Id *id) const {
+Evaluator::Known Evaluator::evaluated(const Expression &expression, const Id *id) const {
     const auto operand = [&](std::size_t i) { return (*this)(expression.operands[i], id); };
     switch (expression.op) {
     case Op::constant:

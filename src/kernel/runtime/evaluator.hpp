@@ -34,7 +34,7 @@ public:
     }
 
 private:
-    Known calculated(const ir::Expression &expression, const Id *id) const;
+    Known evaluated(const ir::Expression &expression, const Id *id) const;
     Known index(const ir::Expression &expression, const Id *id) const;
 
     const ep_range &asked_, &chosen_;

@@ -35,7 +35,7 @@ std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) noexcept
 // Maximum number of work-items of a group along an axis of the launch, at most `most`. A device
 // limit of 0 means none.
 std::uint64_t max_along(std::uint32_t axis, const ep_range &range, std::uint64_t most,
-                         const std::uint64_t (&most_items)[3]) noexcept {
+                        const std::uint64_t (&most_items)[3]) noexcept {
     const std::uint64_t most_here = most_items[3 - range.ndim + axis];
     return most_here ? std::min(most, most_here) : most;
 }
@@ -223,8 +223,7 @@ std::string remedy(const CertainAccess &access, const ep_range &asked, const ep_
 class Corners {
 public:
     Corners(const Evaluator &evaluator, std::uint32_t axis, const Dependence &dependence) {
-        const std::int64_t size = evaluator.global_size(axis),
-                           local = evaluator.local_size(axis);
+        const std::int64_t size = evaluator.global_size(axis), local = evaluator.local_size(axis);
         if (!dependence.on_axis[axis] || size == 1)
             return;
         ids_[count_++] = size - 1;

@@ -63,8 +63,7 @@ private:
     }
 
     std::vector<std::int64_t> candidates(std::uint32_t axis) const {
-        const std::int64_t size = evaluator_.global_size(axis),
-                           local = evaluator_.local_size(axis);
+        const std::int64_t size = evaluator_.global_size(axis), local = evaluator_.local_size(axis);
         std::set<std::int64_t> found;
         const auto add = [&](std::int64_t id) {
             if (id >= 0 && id < size)

@@ -19,7 +19,8 @@ using Kind = Argument::Kind;
 bool can_be_planned(const Specialisation &made, const Queue &queue, const ep_range &range,
                     std::span<const Argument> arguments) noexcept {
     const auto is_plain = [&](const Argument &each) {
-        return each.kind != Kind::array || (each.no_alias && each.array->context() == queue.context());
+        return each.kind != Kind::array ||
+               (each.no_alias && each.array->context() == queue.context());
     };
     return !made.reports && !depends_on_scalars(made.compiled.lost_updates) &&
            std::ranges::all_of(arguments, is_plain) && !is_empty(range);
@@ -50,17 +51,20 @@ Plan::Plan(const Specialisation &made, const Queue &queue, const ep_range &asked
     for (const CompiledParameter &parameter : made.compiled.parameters) {
         ep_argument value = value_of(parameter, arguments, asked_, group_size(chosen), nullptr);
         if (parameter.what == What::extent)
-            value.value = argument_keys_[parameter.argument].layout.shape().data() + parameter.dimension;
+            value.value =
+                argument_keys_[parameter.argument].layout.shape().data() + parameter.dimension;
         else if (parameter.what == What::stride)
-            value.value = argument_keys_[parameter.argument].layout.strides().data() + parameter.dimension;
+            value.value =
+                argument_keys_[parameter.argument].layout.strides().data() + parameter.dimension;
         else if (value.kind == EP_ARG_POINTER || parameter.what == What::value)
-            per_launch_.push_back({static_cast<std::uint32_t>(parameters_.size()), parameter.argument});
+            per_launch_.push_back(
+                {static_cast<std::uint32_t>(parameters_.size()), parameter.argument});
         parameters_.push_back(value);
     }
 }
 
 bool Plan::matches_key(const ArgumentKey &expected, const Argument &argument,
-                    const Context &context) noexcept {
+                       const Context &context) noexcept {
     if (argument.kind != expected.kind || argument.dtype != expected.dtype)
         return false;
     if (argument.kind == Kind::array) [[likely]]
@@ -92,7 +96,7 @@ bool Plan::same_buffers_as_last(std::span<const Argument> arguments) const noexc
 }
 
 [[gnu::hot]] bool Plan::matches(const Queue &queue, const ep_range &asked,
-                               std::span<const Argument> arguments) const noexcept {
+                                std::span<const Argument> arguments) const noexcept {
     if (arguments.size() != argument_keys_.size() || queue.context() != context_ ||
         queue.device() != device_ || !is_same(asked, asked_))
         return false;
@@ -116,7 +120,8 @@ bool Plan::same_buffers_as_last(std::span<const Argument> arguments) const noexc
 // ------------------------------------------------------------------------ plans
 
 // Hashes the launch to its only possible slot and locks it; nullptr if another thread holds it.
-PlanCache::Slot *PlanCache::lock_slot(const ep_range &asked, std::span<const Argument> arguments) noexcept {
+PlanCache::Slot *PlanCache::lock_slot(const ep_range &asked,
+                                      std::span<const Argument> arguments) noexcept {
     std::uint64_t mixed = asked.global[0] + 3 * asked.local[0];
     for (const Argument &each : arguments)
         mixed = 5 * mixed + each.dtype.bits +
@@ -128,7 +133,7 @@ PlanCache::Slot *PlanCache::lock_slot(const ep_range &asked, std::span<const Arg
 }
 
 [[gnu::hot]] PlanCache::Lease PlanCache::find(const Queue &queue, const ep_range &asked,
-                                    std::span<const Argument> arguments) noexcept {
+                                              std::span<const Argument> arguments) noexcept {
     Lease lease(lock_slot(asked, arguments));
     if (!lease.slot_ || !lease.slot_->plan || !lease.slot_->plan->matches(queue, asked, arguments))
         return Lease(nullptr);
@@ -137,7 +142,7 @@ PlanCache::Slot *PlanCache::lock_slot(const ep_range &asked, std::span<const Arg
 }
 
 void PlanCache::insert(const Specialisation &made, const Queue &queue, const ep_range &asked,
-                 const ep_range &chosen, std::span<const Argument> arguments) noexcept {
+                       const ep_range &chosen, std::span<const Argument> arguments) noexcept {
     constexpr std::uint8_t max_misses = 2;  // consecutive misses that replace an unused plan
     if (!can_be_planned(made, queue, chosen, arguments))
         return;
@@ -145,8 +150,9 @@ void PlanCache::insert(const Specialisation &made, const Queue &queue, const ep_
     if (!lease.slot_)
         return;
     // another thread had it
-    const bool is_in_use = lease.slot_->plan && (lease.slot_->plan->matches(queue, asked, arguments) ||
-                                               ++lease.slot_->misses < max_misses);
+    const bool is_in_use =
+        lease.slot_->plan &&
+        (lease.slot_->plan->matches(queue, asked, arguments) || ++lease.slot_->misses < max_misses);
     if (is_in_use)
         return;
     try {

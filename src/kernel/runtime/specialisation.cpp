@@ -102,8 +102,8 @@ Compiled translate(const std::shared_ptr<const syntax::Function> &function,
 }
 
 std::uint32_t required_dimensions(const std::shared_ptr<const syntax::Function> &function,
-                               std::span<const ArgumentType> types, const Device &device,
-                               ep_dialect dialect, const Options &options) {
+                                  std::span<const ArgumentType> types, const Device &device,
+                                  ep_dialect dialect, const Options &options) {
     return lower(function, {types.begin(), types.end()}, target_for(device, dialect, 1, options))
         .dimensions;
 }

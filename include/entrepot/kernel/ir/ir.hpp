@@ -113,7 +113,7 @@ struct Expression {
     std::shared_ptr<const std::vector<Expression>> indices;
     // For integer arithmetic: true if the result fits the type, or is the offset of an access
     // outside any array. Dialects then need not define overflow.
-    bool fits = false;
+    bool no_overflow = false;
 };
 
 // A call site at which a device function was inlined.
@@ -181,12 +181,12 @@ struct Root {
     std::shared_ptr<const Inlined> inlined;
 };
 
-// Type of a name in the source, or of an expression that chooses between two numbers, once all
-// types are known.
-struct Held {
-    Dtype dtype{};            // of a number; unset for arrays
-    bool is_weak = false;     // made of literals only: `dtype` is its storage type
-    std::vector<Held> items;  // a tuple's
+// Result of type inference for a name in the source, or for an expression that chooses between two
+// numbers.
+struct InferredType {
+    Dtype dtype{};                    // of a number; unset for arrays
+    bool is_weak = false;             // made of literals only: `dtype` is its storage type
+    std::vector<InferredType> items;  // a tuple's
 };
 
 struct Function {
@@ -197,9 +197,9 @@ struct Function {
     std::vector<Root> roots;
     std::vector<Statement> body;
     std::shared_ptr<const Source> source;
-    std::map<std::string, Held> names;  // "": what it returns
+    std::map<std::string, InferredType> names;  // "": what it returns
     // Results of if-else, `and` and `or`, without literals.
-    std::vector<std::pair<Position, Held>> choices;
+    std::vector<std::pair<Position, InferredType>> choices;
 };
 
 // A kernel and the device functions that it calls, each before its callers; the kernel is the last.

@@ -60,7 +60,7 @@ struct LostUpdate {
         ir::Expression condition;
         // an unknown value counts as this; true: it may hold for several work-items
         bool if_unknown = false;
-        bool differs = false;  // it may differ between work-items
+        bool is_divergent = false;  // it may differ between work-items
     };
     static constexpr std::string_view argument = "argument";
 

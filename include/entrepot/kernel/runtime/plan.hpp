@@ -29,7 +29,7 @@ public:
     const Specialisation &made() const noexcept { return made_; }
     // True if this launch is similar to the one that the plan was built from.
     bool matches(const Queue &queue, const ep_range &asked,
-                std::span<const Argument> arguments) const noexcept;
+                 std::span<const Argument> arguments) const noexcept;
     // Submits a launch.
     // Returns: the position in the queue.
     // Thread safety: one call at a time.
@@ -49,7 +49,7 @@ private:
     };
 
     static bool matches_key(const ArgumentKey &expected, const Argument &argument,
-                         const Context &context) noexcept;
+                            const Context &context) noexcept;
     bool no_alias(std::span<const Argument> arguments) const noexcept;
     bool same_buffers_as_last(std::span<const Argument> arguments) const noexcept;
 
@@ -98,11 +98,11 @@ public:
     };
 
     Lease find(const Queue &queue, const ep_range &asked,
-             std::span<const Argument> arguments) noexcept;
+               std::span<const Argument> arguments) noexcept;
     // Stores a plan for a launch that was made without one. No-op if the launch cannot be planned
     // or the slot's plan is in use.
     void insert(const Specialisation &made, const Queue &queue, const ep_range &asked,
-              const ep_range &chosen, std::span<const Argument> arguments) noexcept;
+                const ep_range &chosen, std::span<const Argument> arguments) noexcept;
 
 private:
     Slot *lock_slot(const ep_range &asked, std::span<const Argument> arguments) noexcept;

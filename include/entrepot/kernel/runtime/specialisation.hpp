@@ -53,8 +53,8 @@ Compiled translate(const std::shared_ptr<const syntax::Function> &function,
 // constants.
 // Throws: CompileError
 std::uint32_t required_dimensions(const std::shared_ptr<const syntax::Function> &function,
-                               std::span<const ArgumentType> types, const Device &device,
-                               ep_dialect dialect, const Options &options);
+                                  std::span<const ArgumentType> types, const Device &device,
+                                  ep_dialect dialect, const Options &options);
 
 struct Specialisation {
     std::vector<std::uint64_t> key;

@@ -497,8 +497,8 @@ Building sums(std::int64_t step, Dtype dtype = float32) {
     return build;
 }
 
-bool goes_in_step(Building build, const Target &target = {}) {
-    return build.emitted(target).source.find("in_step") != std::string::npos;
+bool is_interleaved(Building build, const Target &target = {}) {
+    return build.emitted(target).source.find("interleave") != std::string::npos;
 }
 
 }  // namespace
@@ -562,7 +562,7 @@ TEST_CASE("in several dimensions the last one is vectorized") {
     Target target;
     target.dimensions = 3;
     const Compiled compiled = build.emitted(target);
-    CHECK(compiled.source.find("in_step") != std::string::npos);
+    CHECK(compiled.source.find("interleave") != std::string::npos);
     const Loaded kernel(compiled);
     std::vector<float> found(3 * 2 * 9, -1.f);
     long long rounds = 20;
@@ -572,12 +572,12 @@ TEST_CASE("in several dimensions the last one is vectorized") {
 }
 
 TEST_CASE("kernels without a gain are not vectorized") {
-    CHECK(goes_in_step(sums(1)));
-    CHECK(goes_in_step(sums(1, float64)));
-    CHECK_FALSE(goes_in_step(sums(1, int64)));  // compilers add integers in any order
+    CHECK(is_interleaved(sums(1)));
+    CHECK(is_interleaved(sums(1, float64)));
+    CHECK_FALSE(is_interleaved(sums(1, int64)));  // compilers add integers in any order
     Target fast;
     fast.fast_math = true;
-    CHECK_FALSE(goes_in_step(sums(1), fast));
+    CHECK_FALSE(is_interleaved(sums(1), fast));
     // the sum is a function's, which does nothing else, or does
     for (const bool writes : {false, true}) {
         Building calls = sums(1);
@@ -601,19 +601,19 @@ TEST_CASE("kernels without a gain are not vectorized") {
         value.op = Op::call;
         value.id = 0;
         calls.module.functions.insert(calls.module.functions.begin(), added);
-        CHECK(goes_in_step(calls) == !writes);
+        CHECK(is_interleaved(calls) == !writes);
     }
     Building leaves = sums(1);
     leaves.kernel().body.insert(
         leaves.kernel().body.begin() + 1,
         Building::block(Act::if_, {operation(Op::less, boolean, {leaves.read(0), number(2)})},
                         {Building::leave()}));
-    CHECK_FALSE(goes_in_step(leaves));
+    CHECK_FALSE(is_interleaved(leaves));
     Building is_short = sums(1);
     is_short.kernel().body[2].expressions[0] = number(2);
     is_short.kernel().body[2].expressions[1] = number(9);
-    CHECK_FALSE(goes_in_step(is_short));
+    CHECK_FALSE(is_interleaved(is_short));
     Building writes = sums(1);
     writes.kernel().body[2].body.push_back(Building::store(0, writes.read(0), number(1, float32)));
-    CHECK_FALSE(goes_in_step(writes));
+    CHECK_FALSE(is_interleaved(writes));
 }

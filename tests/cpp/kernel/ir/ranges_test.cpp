@@ -31,7 +31,9 @@ Range of_v(const std::vector<NodePtr> &body) {
     const auto &variables = module.kernel().variables;
     const auto v = std::ranges::find(variables, "v", &ir::Variable::name);
     REQUIRE(v != variables.end());
-    return Ranges(module.kernel()).of(static_cast<ir::VariableId>(v - variables.begin())).value();
+    return RangeAnalysis(module.kernel())
+        .of(static_cast<ir::VariableId>(v - variables.begin()))
+        .value();
 }
 
 // Range after `v = 0`.
@@ -89,8 +91,8 @@ TEST_CASE("a long chain of variables does not overflow the stack") {
         last = build.variable("v", i64);
         build.add(ir::Building::assign(last, std::move(next)));
     }
-    CHECK(Ranges(build.kernel()).of(last) == all64);
-    Ranges in_order(build.kernel());
+    CHECK(RangeAnalysis(build.kernel()).of(last) == all64);
+    RangeAnalysis in_order(build.kernel());
     for (ir::VariableId each = 0; each <= last; each += 100)
         REQUIRE(in_order.of(each) == Range{each, each});
 }

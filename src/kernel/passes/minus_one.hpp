@@ -7,9 +7,9 @@
 namespace entrepot::kernel {
 
 // Counters of loops are not followed: compilers unroll loops after they have folded constants.
-class Signs {
+class MinusOneAnalysis {
 public:
-    Signs(const ir::Module &module, const ir::Function &function);
+    MinusOneAnalysis(const ir::Module &module, const ir::Function &function);
 
     // True if a compiler may find that the number is -1.
     bool may_be_minus_one(const ir::Expression &expression) const;
@@ -20,10 +20,10 @@ private:
 
     const ir::Function &function_;
     const bool is_kernel_;
-    std::vector<bool> constant_, minus_one_;  // by variable
+    std::vector<bool> may_be_constant_, may_be_minus_one_;  // by variable
 };
 
 // Value of a constant; NaN for any other expression.
-double number_of(const ir::Expression &expression);
+double constant_value(const ir::Expression &expression);
 
 }  // namespace entrepot::kernel

@@ -8,8 +8,9 @@ namespace entrepot::kernel {
 // are variables, and array elements that the loop changes, of each of `copies` work-items.
 // Conservative: true if unknown.
 //
-// `of_floats`: the compiler may reassociate additions of floats, so floats count as well.
-bool carries_vectors(const ir::Module &module, const ir::Function &function,
-                     const ir::Statement &loop, bool of_floats, std::size_t copies = 1);
+// `reassociates_floats`: the compiler may reassociate additions of floats, so floats count as well.
+bool carries_several_vectors(const ir::Module &module, const ir::Function &function,
+                             const ir::Statement &loop, bool reassociates_floats,
+                             std::size_t copies = 1);
 
 }  // namespace entrepot::kernel

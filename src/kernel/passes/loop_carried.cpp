@@ -1,4 +1,4 @@
-#include "kernel/passes/carried.hpp"
+#include "kernel/passes/loop_carried.hpp"
 
 #include "kernel/ir/numbers.hpp"
 #include "kernel/ir/walk.hpp"
@@ -17,13 +17,14 @@ using ir::Op;
 using ir::Statement;
 
 // The smallest vectors hold two elements of 64 bits.
-constexpr std::size_t two_vectors = 4;
+constexpr std::size_t values_in_two_vectors = 4;
 
-class Carried {
+class LoopCarried {
 public:
-    Carried(const ir::Module &module, const ir::Function &function, const Statement &loop,
-            bool of_floats)
-        : module_(module), function_(function), loop_(loop), of_floats_(of_floats) {
+    LoopCarried(const ir::Module &module, const ir::Function &function, const Statement &loop,
+                bool reassociates_floats)
+        : module_(module), function_(function), loop_(loop),
+          reassociates_floats_(reassociates_floats) {
         const auto body = std::span(&loop, 1);
         ir::for_each_statement(body, [&](const Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
@@ -50,7 +51,7 @@ public:
             read(loop.expressions[0], {});
         walk(loop.body, {}, false);
         for (const Statement &statement : loop.body)
-            if (statement.act == Act::assign && is_no_addition(statement.expressions[0]))
+            if (statement.act == Act::assign && is_not_addition(statement.expressions[0]))
                 variables_.erase(statement.id);
     }
 
@@ -61,7 +62,7 @@ private:
     using Variables = std::set<ir::VariableId>;
 
     bool counts(Dtype dtype) const {
-        return is_integer(dtype) || (of_floats_ && !is_boolean(dtype));
+        return is_integer(dtype) || (reassociates_floats_ && !is_boolean(dtype));
     }
 
     // `given`: variables that this round has assigned on every path to this point.
@@ -71,7 +72,7 @@ private:
                 read(expression, given);
             if (statement.act == Act::store && loaded_.contains(statement.id) &&
                 counts(function_.roots[statement.id].type.dtype) &&
-                !is_no_addition(statement.expressions[1])) {
+                !is_not_addition(statement.expressions[1])) {
                 ++stores_;
                 has_many_elements_ = has_many_elements_ || is_repeated;
             }
@@ -97,14 +98,14 @@ private:
 
     // True if the expression is certainly not an old value plus a number that is invariant in the
     // loop.
-    bool is_no_addition(const Expression &value) const {
+    bool is_not_addition(const Expression &value) const {
         switch (value.op) {
         case Op::convert:
         case Op::negate:
-            return is_no_addition(value.operands[0]);
+            return is_not_addition(value.operands[0]);
         case Op::add:
         case Op::subtract:
-            return is_no_addition(value.operands[0]) || is_no_addition(value.operands[1]);
+            return is_not_addition(value.operands[0]) || is_not_addition(value.operands[1]);
         case Op::multiply:
             return differs(value) ||
                    ((is_scale(value.operands[0]) || is_scale(value.operands[1])) && changes(value));
@@ -186,7 +187,7 @@ private:
     const ir::Module &module_;
     const ir::Function &function_;
     const Statement &loop_;
-    const bool of_floats_;
+    const bool reassociates_floats_;
     Variables assigned_;  // by the loop, except loop counters
     // By variable of the function; nullptr: not assigned exactly once.
     std::map<ir::VariableId, const Expression *> definitions_;
@@ -199,10 +200,12 @@ private:
 
 }  // namespace
 
-bool carries_vectors(const ir::Module &module, const ir::Function &function,
-                     const ir::Statement &loop, bool of_floats, std::size_t copies) {
-    const Carried carried(module, function, loop, of_floats);
-    return carried.has_many_elements() || carried.values() * copies >= two_vectors;
+bool carries_several_vectors(const ir::Module &module, const ir::Function &function,
+                             const ir::Statement &loop, bool reassociates_floats,
+                             std::size_t copies) {
+    const LoopCarried loop_carried(module, function, loop, reassociates_floats);
+    return loop_carried.has_many_elements() ||
+           loop_carried.values() * copies >= values_in_two_vectors;
 }
 
 }  // namespace entrepot::kernel

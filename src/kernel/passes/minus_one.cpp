@@ -1,4 +1,4 @@
-#include "kernel/passes/signs.hpp"
+#include "kernel/passes/minus_one.hpp"
 
 #include "kernel/ir/walk.hpp"
 
@@ -13,7 +13,7 @@ using ir::Expression;
 using ir::Op;
 using ir::Statement;
 
-double number_of(const Expression &expression) {
+double constant_value(const Expression &expression) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     if (expression.op != Op::constant)
         return none;
@@ -28,16 +28,16 @@ double number_of(const Expression &expression) {
 }
 
 // Variables depend on each other: iterates to a fixed point.
-Signs::Signs(const ir::Module &module, const ir::Function &function)
+MinusOneAnalysis::MinusOneAnalysis(const ir::Module &module, const ir::Function &function)
     : function_(function), is_kernel_(&function == &module.kernel()),
-      constant_(function.variables.size()), minus_one_(function.variables.size()) {
+      may_be_constant_(function.variables.size()), may_be_minus_one_(function.variables.size()) {
     bool changed = false;
     const auto set = [&](std::vector<bool> &facts, ir::VariableId id, bool fact) {
         changed |= fact && !facts[id];
         facts[id] = facts[id] || fact;
     };
     for (ir::VariableId id = 0; id < function.variables.size() && !is_kernel_; ++id)
-        constant_[id] = minus_one_[id] = function.variables[id].parameter.has_value();
+        may_be_constant_[id] = may_be_minus_one_[id] = function.variables[id].parameter.has_value();
     do {
         changed = false;
         ir::for_each_statement(function.body, [&](const Statement &statement) {
@@ -45,19 +45,19 @@ Signs::Signs(const ir::Module &module, const ir::Function &function)
             if (!assigns && statement.act != Act::unpack)
                 return;
             for (const ir::VariableId id : ir::assigned_by(statement)) {
-                set(constant_, id, !assigns || may_be_constant(statement.expressions[0]));
-                set(minus_one_, id, !assigns || may_be_minus_one(statement.expressions[0]));
+                set(may_be_constant_, id, !assigns || may_be_constant(statement.expressions[0]));
+                set(may_be_minus_one_, id, !assigns || may_be_minus_one(statement.expressions[0]));
             }
         });
     } while (changed);
 }
 
-bool Signs::may_be_constant(const Expression &expression) const {
+bool MinusOneAnalysis::may_be_constant(const Expression &expression) const {
     switch (expression.op) {
     case Op::constant:
         return true;
     case Op::variable:
-        return constant_[expression.id];
+        return may_be_constant_[expression.id];
     case Op::index:
         return expression.text == "work_dim";
     case Op::load: {
@@ -78,12 +78,12 @@ bool Signs::may_be_constant(const Expression &expression) const {
     }
 }
 
-bool Signs::may_be_minus_one(const Expression &expression) const {
+bool MinusOneAnalysis::may_be_minus_one(const Expression &expression) const {
     switch (expression.op) {
     case Op::constant:
-        return number_of(expression) == -1;
+        return constant_value(expression) == -1;
     case Op::variable:
-        return minus_one_[expression.id];
+        return may_be_minus_one_[expression.id];
     case Op::convert:
         return may_be_minus_one(expression.operands[0]);
     case Op::select:

@@ -102,7 +102,7 @@ private:
 
     // True unless the operation is idempotent, like `|`.
     bool is_computed(const Expression &expression) const {
-        if (is_element(expression) || !uniformity_.differs(expression))
+        if (is_element(expression) || !uniformity_.is_divergent(expression))
             return false;
         const bool is_idempotent = expression.op == Op::convert || expression.op == Op::select ||
                                    expression.op == Op::bit_and || expression.op == Op::bit_or ||
@@ -118,7 +118,7 @@ private:
         if (is_element(expression))
             return false;
         if (expression.operands.empty())
-            return uniformity_.differs(expression);
+            return uniformity_.is_divergent(expression);
         return std::ranges::any_of(expression.operands,
                                    [&](const Expression &each) { return others_differ(each); });
     }
@@ -133,7 +133,7 @@ private:
 // ---------------------------------------------------------------- expressions of a launch
 
 // Limit for expressions that are analysed; larger ones are unknown.
-constexpr std::size_t most_nodes = 200;
+constexpr std::size_t max_nodes = 200;
 
 std::size_t nodes_of(const Expression &expression) {
     std::size_t count = 0;
@@ -144,14 +144,15 @@ std::size_t nodes_of(const Expression &expression) {
 // True if a launch can calculate it for any work-item that it chooses.
 bool is_known(const Expression &expression) {
     return expression.op != Op::variable && expression.op != Op::stride &&
-           ir::may_be_calculated(expression) && std::ranges::all_of(expression.operands, is_known);
+           ir::can_be_evaluated_at_launch(expression) &&
+           std::ranges::all_of(expression.operands, is_known);
 }
 
 // True if some launch may be able to evaluate the condition.
-bool may_be_decided(const Expression &condition) {
+bool is_decidable_at_launch(const Expression &condition) {
     if (condition.op == Op::logic_and || condition.op == Op::logic_or ||
         condition.op == Op::logic_not)
-        return std::ranges::any_of(condition.operands, may_be_decided);
+        return std::ranges::any_of(condition.operands, is_decidable_at_launch);
     return is_known(condition);
 }
 
@@ -203,8 +204,8 @@ Expression negated(const Expression &condition) {
 enum class Origin : std::uint8_t {
     launch,  // constants, arguments, and elements at an index that is the same for all work-items
     ids,     // ids of the work-item
-    unfollowed,  // atomics, sub-groups, or variables that change
-    data,        // elements at an index that differs between work-items
+    untracked,  // atomics, sub-groups, or variables that change
+    data,       // elements at an index that differs between work-items
 };
 
 // Origins of the values of one function.
@@ -273,7 +274,7 @@ private:
         case Op::load:
             return of_element(expression, seen);
         case Op::atomic:  // each element has its own order of work-items
-            return is_same_element(expression) ? Origin::unfollowed : Origin::data;
+            return is_same_element(expression) ? Origin::untracked : Origin::data;
         default:
             break;
         }
@@ -289,14 +290,14 @@ private:
         };
         switch (expression.op) {
         case Op::index:
-            return expression.text.starts_with("sub_group_") ? Origin::unfollowed
+            return expression.text.starts_with("sub_group_") ? Origin::untracked
                    : expression.text.ends_with("_id")        ? Origin::ids
                                                              : Origin::launch;
         case Op::call:
             return std::ranges::any_of(expression.roots, is_global) ? Origin::data
-                                                                    : Origin::unfollowed;
+                                                                    : Origin::untracked;
         case Op::group:
-            return Origin::unfollowed;
+            return Origin::untracked;
         default:
             return Origin::launch;
         }
@@ -310,7 +311,7 @@ private:
             return origin;
         const bool is_changed = values->second.size() > 1 || parameter != parameters_.end();
         return std::max(
-            {origin, of(values->second, seen), is_changed ? Origin::unfollowed : Origin::launch});
+            {origin, of(values->second, seen), is_changed ? Origin::untracked : Origin::launch});
     }
 
     Origin of_element(const Expression &load, Seen &seen) const {
@@ -319,7 +320,7 @@ private:
             return is_same_element(load) ? Origin::launch : Origin::data;
         const auto values = stored_.find(load.id);
         const bool is_new = values != stored_.end() && seen.roots.insert(load.id).second;
-        return std::max(Origin::unfollowed, is_new ? of(values->second, seen) : Origin::launch);
+        return std::max(Origin::untracked, is_new ? of(values->second, seen) : Origin::launch);
     }
 
     Origin of(const Values &values, Seen &seen) const {
@@ -331,7 +332,7 @@ private:
 
     // True if all work-items access the same element.
     bool is_same_element(const Expression &access) const {
-        return access.operands.empty() || !uniformity_.differs(access.operands[0]);
+        return access.operands.empty() || !uniformity_.is_divergent(access.operands[0]);
     }
 
     const ir::Function &function_;
@@ -349,15 +350,15 @@ using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
 // Collects the updates of arrays in `space` that several work-items may make at once: those of one
 // group, or those of the launch. Each has the conditions on its path.
 //
-// A loop is analysed in one of two ways. In `Round::first` the values of variables in the first
-// round are known. In `Round::any` only variables that no round changes are known.
+// A loop is analysed in one of two ways. In `Iteration::first` the values of variables in the first
+// round are known. In `Iteration::any` only variables that no round changes are known.
 class LostUpdates {
 public:
-    enum class Round : std::uint8_t { first, any };
+    enum class Iteration : std::uint8_t { first, any };
 
-    LostUpdates(const ir::Module &module, Space space, Among among, Round round,
+    LostUpdates(const ir::Module &module, Space space, Among among, Iteration round,
                 std::uint32_t dimensions, std::vector<LostUpdate> &found)
-        : module_(module), space_(space), among_(among), round_(round), dimensions_(dimensions),
+        : module_(module), space_(space), among_(among), iteration_(round), dimensions_(dimensions),
           found_(found) {}
 
     void run() {
@@ -375,7 +376,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t most_updates = 32;  // checked by launches
+    static constexpr std::size_t max_updates = 32;  // checked by launches
 
     // Condition under which a block is left before its end; nullopt: never.
     using Leaves = std::optional<Expression>;
@@ -386,24 +387,25 @@ private:
         const Uniformity &uniformity;
         const Origins &origins;
         // breaks and returns that only some work-items may reach
-        const std::set<const Statement *> &parting;
+        const std::set<const Statement *> &divergent_exits;
         const Frame *caller;
         Position called_at;
     };
 
-    // `differs`, `parameters` and `values` are those of the function's parameters.
-    void run(const ir::Function &function, Uniformity::Variables differs,
+    // `is_divergent`, `parameters` and `values` are those of the function's parameters.
+    void run(const ir::Function &function, Uniformity::Variables is_divergent,
              Origins::Parameters parameters, Values values, const Frame *caller, Position called_at,
              bool in_loop) {
-        Uniformity uniformity(module_, function, among_, std::move(differs));
+        Uniformity uniformity(module_, function, among_, std::move(is_divergent));
         const Origins origins(function, uniformity, std::move(parameters));
-        std::set<const Statement *> parting;
-        uniformity.for_each_statement([&](const Statement &statement, const Parted &parted) {
-            if (parted && (statement.act == Act::break_ || statement.act == Act::return_))
-                parting.insert(&statement);
-        });
-        follow({function, uniformity, origins, parting, caller, called_at}, function.body, values,
-               in_loop);
+        std::set<const Statement *> divergent_exits;
+        uniformity.for_each_statement(
+            [&](const Statement &statement, const Divergence &divergence) {
+                if (divergence && (statement.act == Act::break_ || statement.act == Act::return_))
+                    divergent_exits.insert(&statement);
+            });
+        follow({function, uniformity, origins, divergent_exits, caller, called_at}, function.body,
+               values, in_loop);
     }
 
     Leaves follow(const Frame &frame, const std::vector<Statement> &statements, Values &values,
@@ -456,7 +458,7 @@ private:
 
     void assign(const Frame &frame, const Statement &statement, Values &values) const {
         Expression value = replaced(frame, statement.expressions[0], values);
-        if ((is_known(value) || is_boolean(value.type.dtype)) && nodes_of(value) <= most_nodes)
+        if ((is_known(value) || is_boolean(value.type.dtype)) && nodes_of(value) <= max_nodes)
             values[statement.id] = std::make_shared<const Expression>(std::move(value));
         else
             values.erase(statement.id);
@@ -493,22 +495,24 @@ private:
         const std::size_t outer = guards_.size();
         Values changed = values;
         forget_assigned(loop, changed);
-        add(frame, enters(frame, loop, is_for || round_ == Round::first ? values : changed), true);
+        add(frame, enters(frame, loop, is_for || iteration_ == Iteration::first ? values : changed),
+            true);
         // Fewer work-items take part in later rounds.
-        if (round_ == Round::any && is_left_apart(frame, loop.body, true))
+        if (iteration_ == Iteration::any && has_divergent_exit(frame, loop.body, true))
             guards_.push_back({unknown(loop.at), false, true});
-        Values inside = round_ == Round::first ? values : changed;
+        Values inside = iteration_ == Iteration::first ? values : changed;
         if (is_for) {
             Expression start = replaced(frame, loop.expressions[0], values);
             inside.erase(loop.id);
-            if (round_ == Round::first && is_known(start) && nodes_of(start) <= most_nodes)
+            if (iteration_ == Iteration::first && is_known(start) && nodes_of(start) <= max_nodes)
                 inside[loop.id] = std::make_shared<const Expression>(std::move(start));
         }
         follow(frame, loop.body, inside, true);
         leave(outer);
         values = std::move(changed);
         // A return that all work-items reach together does not affect which of them continue.
-        return is_left_apart(frame, loop.body, false) ? Leaves(unknown(loop.at)) : std::nullopt;
+        return has_divergent_exit(frame, loop.body, false) ? Leaves(unknown(loop.at))
+                                                           : std::nullopt;
     }
 
     // Condition for the first round.
@@ -533,14 +537,14 @@ private:
     }
 
     // True if only some work-items may reach a return, or a break of this loop.
-    static bool is_left_apart(const Frame &frame, const std::vector<Statement> &statements,
-                              bool by_break) {
+    static bool has_divergent_exit(const Frame &frame, const std::vector<Statement> &statements,
+                                   bool by_break) {
         return std::ranges::any_of(statements, [&](const Statement &each) {
             const bool leaves = each.act == Act::return_ || (each.act == Act::break_ && by_break);
             const bool breaks_inside = by_break && !ir::is_loop(each);
-            return (leaves && frame.parting.contains(&each)) ||
-                   is_left_apart(frame, each.body, breaks_inside) ||
-                   is_left_apart(frame, each.otherwise, breaks_inside);
+            return (leaves && frame.divergent_exits.contains(&each)) ||
+                   has_divergent_exit(frame, each.body, breaks_inside) ||
+                   has_divergent_exit(frame, each.otherwise, breaks_inside);
         });
     }
 
@@ -560,19 +564,19 @@ private:
                 return root.written && root.type.space == space_;
             }))
             return;
-        Uniformity::Variables differs(callee.variables.size());
+        Uniformity::Variables is_divergent(callee.variables.size());
         Origins::Parameters parameters;
         Values given;
         std::size_t next = 0;
         for (const ir::VariableId id : ir::parameters_in_order(callee.variables)) {
             Expression operand = replaced(frame, call.operands.at(next++), values);
-            differs[id] = frame.uniformity.differs(operand);
+            is_divergent[id] = frame.uniformity.is_divergent(operand);
             parameters[id] = frame.origins.of(operand);
-            if (is_known(operand) && nodes_of(operand) <= most_nodes)
+            if (is_known(operand) && nodes_of(operand) <= max_nodes)
                 given[id] = std::make_shared<const Expression>(std::move(operand));
         }
-        run(callee, std::move(differs), std::move(parameters), std::move(given), &frame, call.at,
-            in_loop);
+        run(callee, std::move(is_divergent), std::move(parameters), std::move(given), &frame,
+            call.at, in_loop);
     }
 
     // Rewrites the expression in terms known to a launch: arguments, extents, ids. The id of an
@@ -596,7 +600,7 @@ private:
     }
 
     static Expression shortened(Expression condition) {
-        return nodes_of(condition) <= most_nodes ? std::move(condition) : unknown(condition.at);
+        return nodes_of(condition) <= max_nodes ? std::move(condition) : unknown(condition.at);
     }
 
     void add(const Frame &frame, Expression condition, bool in_loop) {
@@ -605,14 +609,15 @@ private:
                 add(frame, operand, in_loop);
             return;
         }
-        const bool differs = frame.uniformity.differs(condition);
+        const bool is_divergent = frame.uniformity.is_divergent(condition);
         // A comparison by equality may choose another round than the first.
-        const bool chooses_round = in_loop && round_ == Round::first && condition.op == Op::equal;
+        const bool chooses_round =
+            in_loop && iteration_ == Iteration::first && condition.op == Op::equal;
         const bool if_unknown =
-            differs ? frame.origins.may_hold_for_many(condition) : !chooses_round;
-        if (!differs && if_unknown && !may_be_decided(condition))
+            is_divergent ? frame.origins.may_hold_for_many(condition) : !chooses_round;
+        if (!is_divergent && if_unknown && !is_decidable_at_launch(condition))
             return;
-        guards_.push_back({std::move(condition), if_unknown, differs});
+        guards_.push_back({std::move(condition), if_unknown, is_divergent});
     }
 
     // Drops the guards of a block that ends, except the first `outer`.
@@ -622,11 +627,12 @@ private:
 
     void look(const Frame &frame, const Statement &store, Values values, bool in_loop) {
         const ir::Root &root = frame.function.roots[store.id];
-        if (root.type.space != space_ || (round_ == Round::first && !in_loop) || select_one())
+        if (root.type.space != space_ || (iteration_ == Iteration::first && !in_loop) ||
+            select_one())
             return;
         std::erase_if(values, [](const auto &each) { return !is_known(*each.second); });
         Expression offset = replaced(frame, store.expressions[0], values);
-        if (frame.uniformity.differs(offset))
+        if (frame.uniformity.is_divergent(offset))
             return;
         const Update update(module_, frame.function, frame.uniformity, store, std::move(offset),
                             replaced(frame, store.expressions[1], values));
@@ -654,7 +660,7 @@ private:
     bool select_one() const {
         std::uint32_t chosen = 0;
         for (const LostUpdate::Guard &guard : guards_) {
-            if (!guard.if_unknown && !may_be_decided(guard.condition))
+            if (!guard.if_unknown && !is_decidable_at_launch(guard.condition))
                 return true;
             if (guard.condition.op != Op::equal)
                 continue;
@@ -682,16 +688,16 @@ private:
     // An unguarded update is refused in every launch of several work-items, so that other updates
     // need not be found.
     bool is_done() const {
-        return found_.size() >= most_updates || (!found_.empty() && found_.back().guards.empty() &&
-                                                 found_.back().in_group == in_group());
+        return found_.size() >= max_updates || (!found_.empty() && found_.back().guards.empty() &&
+                                                found_.back().in_group == in_group());
     }
 
     bool in_group() const { return among_ == Among::group; }
 
     std::string message(const std::string &name, std::string_view atomic) const {
-        const bool by_all = std::ranges::none_of(guards_, &LostUpdate::Guard::differs);
+        const bool by_all = std::ranges::none_of(guards_, &LostUpdate::Guard::is_divergent);
         const bool is_unknown = std::ranges::any_of(guards_, [](const LostUpdate::Guard &guard) {
-            return guard.differs && guard.if_unknown;
+            return guard.is_divergent && guard.if_unknown;
         });
         std::string text =
             sentence_of(by_all ? "every" : "more than one", " work-item of the ",
@@ -711,7 +717,7 @@ private:
     const ir::Module &module_;
     const Space space_;
     const Among among_;
-    const Round round_;
+    const Iteration iteration_;
     const std::uint32_t dimensions_;
     std::vector<LostUpdate::Guard> guards_;  // on the path to the current statement
     std::vector<LostUpdate> &found_;
@@ -720,7 +726,7 @@ private:
 }  // namespace
 
 std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t dimensions) {
-    using Round = LostUpdates::Round;
+    using Iteration = LostUpdates::Iteration;
     const ir::Function &kernel = module.kernel();
     std::vector<LostUpdate> found;
     constexpr std::pair<Space, Among> shared[] = {{Space::global, Among::launch},
@@ -731,7 +737,7 @@ std::vector<LostUpdate> lost_updates_of(const ir::Module &module, std::uint32_t 
             return root.type.space == in && root.read && root.written;
         };
         if (std::ranges::any_of(kernel.roots, may_be_updated))
-            for (const Round round : {Round::any, Round::first})
+            for (const Iteration round : {Iteration::any, Iteration::first})
                 LostUpdates(module, space, among, round, dimensions, found).run();
     }
     return found;

@@ -6,7 +6,7 @@
 #include "kernel/ir/build.hpp"
 #include "kernel/ir/numbers.hpp"
 #include "kernel/ir/walk.hpp"
-#include "kernel/passes/carried.hpp"
+#include "kernel/passes/loop_carried.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -20,10 +20,10 @@ namespace {
 // each other.
 constexpr int lanes = 4;
 // In shorter loops a processor overlaps consecutive work-items by itself.
-constexpr std::int64_t fewest_rounds = 16;
+constexpr std::int64_t min_trip_count = 16;
 // Compilers unroll a loop over lanes only up to a size. Otherwise the lanes' variables stay in
 // memory.
-constexpr int most_operations = 40;
+constexpr int max_operations = 40;
 
 using Variables = Declarations::Variables;
 
@@ -53,8 +53,9 @@ bool only_computes(const ir::Module &module, const std::vector<ir::Statement> &l
     });
 }
 
-// True if a round depends on a float of the previous round.
-bool waits_for_floats(const std::vector<ir::Statement> &body) {
+// True if a float of one iteration depends on the previous iteration: a recurrence, whose latency
+// bounds the loop.
+bool has_float_recurrence(const std::vector<ir::Statement> &body) {
     bool found = false;
     ir::for_each_statement(body, [&](const ir::Statement &statement) {
         if (statement.act != ir::Act::assign)
@@ -66,42 +67,42 @@ bool waits_for_floats(const std::vector<ir::Statement> &body) {
     return found;
 }
 
-int operations_of(const ir::Module &module, const std::vector<ir::Statement> &body) {
+int count_operations(const ir::Module &module, const std::vector<ir::Statement> &body) {
     int count = 0;
     ir::for_each_expression(body, [&](const ir::Expression &each) {
         count +=
-            each.op == ir::Op::call ? operations_of(module, module.functions[each.id].body) : 1;
+            each.op == ir::Op::call ? count_operations(module, module.functions[each.id].body) : 1;
     });
     return count;
 }
 
-bool is_short(const ir::Statement &loop) {
+bool has_short_trip_count(const ir::Statement &loop) {
     const auto start = build::constant_of(loop.expressions[0]),
                stop = build::constant_of(loop.expressions[1]);
     if (!start || !stop)
         return false;
     const auto [least, greatest] = std::minmax(*start, *stop);
     return static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least) <
-           std::uint64_t{fewest_rounds};
+           std::uint64_t{min_trip_count};
 }
 
-bool gains_in_step(const ir::Module &module, const ir::Statement &loop) {
+bool benefits_from_interleaving(const ir::Module &module, const ir::Statement &loop) {
     return loop.act == ir::Act::for_ &&
            module.kernel().variables[loop.id].type.dtype == dtypes::int64 &&
            std::ranges::all_of(loop.expressions,
                                [&](const ir::Expression &each) { return is_pure(module, each); }) &&
-           only_computes(module, loop.body) && waits_for_floats(loop.body) &&
-           operations_of(module, loop.body) <= most_operations && !is_short(loop);
+           only_computes(module, loop.body) && has_float_recurrence(loop.body) &&
+           count_operations(module, loop.body) <= max_operations && !has_short_trip_count(loop);
 }
 
-void add_touched(const ir::Function &kernel, const ir::Expression &expression, Variables &found) {
+void add_used(const ir::Function &kernel, const ir::Expression &expression, Variables &found) {
     ir::for_each_within(expression, [&](const ir::Expression &each) {
         if (each.op == ir::Op::variable && !kernel.variables[each.id].parameter)
             found.insert(each.id);
     });
 }
 
-Variables touched_by(const ir::Function &kernel, const ir::Row &row) {
+Variables used_by_row(const ir::Function &kernel, const ir::Row &row) {
     Variables found;
     for (const ir::Statement *statement : row)
         found.merge(ir::used_within(*statement));
@@ -110,15 +111,17 @@ Variables touched_by(const ir::Function &kernel, const ir::Row &row) {
     return found;
 }
 
-// A kernel divided into the code before its first loop, the loop, and the code after it.
-struct InStep {
-    ir::Row before, round, after;
+// A kernel divided into the code before its first loop, the loop's body, and the code after it.
+struct InterleavePlan {
+    ir::Row before, body, after;
     const ir::Statement *loop;
-    Variables touched_before, touched_in_round, touched_after;
-    Variables kept;  // used in more than one of the three parts: one per lane
+    Variables used_before, used_in_body, used_after;
+    // Scalar expansion: variables of more than one part become arrays with an element per lane.
+    Variables expanded;
 };
 
-std::optional<InStep> in_step(const ir::Module &module) {
+// nullopt: the kernel is not interleaved.
+std::optional<InterleavePlan> plan_interleaving(const ir::Module &module) {
     const ir::Function &kernel = module.kernel();
     bool returns = false;
     ir::for_each_statement(
@@ -129,28 +132,27 @@ std::optional<InStep> in_step(const ir::Module &module) {
     if (returns || has_arrays || module.checks_bounds || module.prints)
         return std::nullopt;
     const auto loop = std::ranges::find_if(kernel.body, ir::is_loop);
-    if (loop == kernel.body.end() || !gains_in_step(module, *loop) ||
+    if (loop == kernel.body.end() || !benefits_from_interleaving(module, *loop) ||
         !only_computes(module, {kernel.body.begin(), loop}))
         return std::nullopt;
 
-    InStep found{{}, ir::row_of(loop->body), {}, &*loop, {}, {}, {}, {}};
+    InterleavePlan found{{}, ir::row_of(loop->body), {}, &*loop, {}, {}, {}, {}};
     for (auto each = kernel.body.begin(); each != loop; ++each)
         found.before.push_back(&*each);
     for (auto each = loop + 1; each != kernel.body.end(); ++each)
         found.after.push_back(&*each);
-    found.touched_before = touched_by(kernel, found.before);
+    found.used_before = used_by_row(kernel, found.before);
     for (const ir::Expression &expression : loop->expressions)
-        add_touched(kernel, expression, found.touched_before);
-    found.touched_in_round = touched_by(kernel, found.round);
-    found.touched_after = touched_by(kernel, found.after);
-    for (const Variables *one :
-         {&found.touched_before, &found.touched_in_round, &found.touched_after})
+        add_used(kernel, expression, found.used_before);
+    found.used_in_body = used_by_row(kernel, found.body);
+    found.used_after = used_by_row(kernel, found.after);
+    for (const Variables *one : {&found.used_before, &found.used_in_body, &found.used_after})
         for (const ir::VariableId id : *one)
-            if (found.touched_before.contains(id) + found.touched_in_round.contains(id) +
-                    found.touched_after.contains(id) >
+            if (found.used_before.contains(id) + found.used_in_body.contains(id) +
+                    found.used_after.contains(id) >
                 1)
-                found.kept.insert(id);
-    if (found.touched_before.contains(loop->id) || found.touched_after.contains(loop->id))
+                found.expanded.insert(id);
+    if (found.used_before.contains(loop->id) || found.used_after.contains(loop->id))
         return std::nullopt;
     return found;
 }
@@ -159,10 +161,10 @@ std::optional<InStep> in_step(const ir::Module &module) {
 
 // Names in the text, and the array in which each lane stores its variables.
 struct HostEmitter::Lanes {
-    InStep parts;
+    InterleavePlan parts;
     std::string inner, block, lane, starts, rounds, fewest, most, round;
     std::string steps;  // empty if the step is constant
-    std::map<ir::VariableId, std::string> kept;
+    std::map<ir::VariableId, std::string> expanded;
 
     const ir::Statement &loop() const { return *parts.loop; }
     std::string own(const std::string &array) const { return array + "[" + lane + "]"; }
@@ -172,17 +174,17 @@ struct HostEmitter::Lanes {
     }
 };
 
-bool HostEmitter::goes_in_step() const {
+bool HostEmitter::is_interleaved() const {
     // If compilers may reassociate additions, they do better by themselves.
-    return !target_.fast_math && in_step(module_);
+    return !target_.fast_math && plan_interleaving(module_);
 }
 
 // Writes the work-items from `first` to `last` of the innermost dimension in blocks of `lanes`,
 // while all lanes have similar loops. Returns the name of the first work-item that is left. `flag`
 // then tells whether another try is worthwhile.
-std::string HostEmitter::write_in_step(const std::string &flag, const std::string &inner,
-                                       const std::string &first, const std::string &last) {
-    Lanes given{*in_step(module_),
+std::string HostEmitter::write_interleaved(const std::string &flag, const std::string &inner,
+                                           const std::string &first, const std::string &last) {
+    Lanes given{*plan_interleaving(module_),
                 inner,
                 unique("block"),
                 unique("lane"),
@@ -195,28 +197,28 @@ std::string HostEmitter::write_in_step(const std::string &flag, const std::strin
                 {}};
     if (!build::constant_of(given.loop().expressions[2]))
         given.steps = unique("steps");
-    for (const ir::VariableId id : given.parts.kept)
-        given.kept[id] = unique(variables_[id] + "_lanes");
+    for (const ir::VariableId id : given.parts.expanded)
+        given.expanded[id] = unique(variables_[id] + "_lanes");
 
     const std::string width = std::to_string(lanes);
     out_.line("long long " + given.block + " = " + first + ";");
     out_.open("for (; " + flag + " && " + last + " - " + given.block + " >= " + width + "; " +
               given.block + " += " + width + ")");
-    for (const auto &[id, array] : given.kept)
+    for (const auto &[id, array] : given.expanded)
         out_.line(value_type(function_->variables[id].type.dtype) + " " + array + "[" + width +
                   "] = {};");
     for (const std::string &array : {given.starts, given.rounds, given.steps})
         if (!array.empty())
             out_.line("long long " + array + "[" + width + "];");
     write_starts(given);
-    write_extremes(given);
-    out_.line(flag + " = " + given.fewest + " >= " + std::to_string(fewest_rounds) + " && " +
+    write_trip_count_range(given);
+    out_.line(flag + " = " + given.fewest + " >= " + std::to_string(min_trip_count) + " && " +
               given.most + " - " + given.fewest + " <= " + given.fewest + " / " +
-              std::to_string(fewest_rounds) + ";");
+              std::to_string(min_trip_count) + ";");
     // Only lane arrays were written, so these work-items can start over.
     out_.line("if (!" + flag + ") break;");
-    write_common_rounds(given);
-    write_rest(given);
+    write_common_iterations(given);
+    write_remainder(given);
     out_.close();
     return given.block;
 }
@@ -224,25 +226,28 @@ std::string HostEmitter::write_in_step(const std::string &flag, const std::strin
 // Opens the loop over lanes and declares the variables that its body names. If `by` is `&`, they
 // are references to the lane's variables, else copies, which fit in registers.
 void HostEmitter::open_lanes(const Lanes &given, bool asks_id, const char *by,
-                             std::initializer_list<const Declarations::Variables *> touched) {
+                             std::initializer_list<const Declarations::Variables *> used) {
     out_.open("for (int " + given.lane + " = 0; " + given.lane + " < " + std::to_string(lanes) +
               "; ++" + given.lane + ")");
     if (asks_id)
         out_.line("const long long " + given.inner + " = " + given.block + " + " + given.lane +
                   ";");
-    for (const auto &[id, array] : given.kept) {
-        const auto has = [kept = id](const Variables *each) { return each->contains(kept); };
-        if (std::ranges::any_of(touched, has))
+    for (const auto &[id, array] : given.expanded) {
+        const auto has = [expanded_id = id](const Variables *each) {
+            return each->contains(expanded_id);
+        };
+        if (std::ranges::any_of(used, has))
             out_.line(value_type(function_->variables[id].type.dtype) + " " + by + variables_[id] +
                       " = " + given.own(array) + ";");
     }
 }
 
 void HostEmitter::write_part(const Lanes &given, const ir::Row &row,
-                             const Declarations::Variables &touched) {
-    Variables local = touched;
-    std::erase_if(
-        local, [&](ir::VariableId id) { return given.kept.contains(id) || id == given.loop().id; });
+                             const Declarations::Variables &used) {
+    Variables local = used;
+    std::erase_if(local, [&](ir::VariableId id) {
+        return given.expanded.contains(id) || id == given.loop().id;
+    });
     declarations_.clear();
     declarations_.plan(row, local);
     write(row);
@@ -256,8 +261,8 @@ void HostEmitter::write_starts(const Lanes &given) {
     ir::Statement head = given.loop();
     head.body.clear();
     open_lanes(given, asks_for(given.inner, given.parts.before) || asks_for(given.inner, {&head}),
-               "&", {&given.parts.touched_before});
-    write_part(given, given.parts.before, given.parts.touched_before);
+               "&", {&given.parts.used_before});
+    write_part(given, given.parts.before, given.parts.used_before);
     out_.line(given.own(given.starts) + " = " + text(head.expressions[0]) + ";");
     if (!given.steps.empty())
         out_.line(given.own(given.steps) + " = " + text(head.expressions[2]) + ";");
@@ -267,7 +272,7 @@ void HostEmitter::write_starts(const Lanes &given) {
     out_.close();
 }
 
-void HostEmitter::write_extremes(const Lanes &given) {
+void HostEmitter::write_trip_count_range(const Lanes &given) {
     const std::string each = given.own(given.rounds);
     out_.line("long long " + given.fewest + " = " + given.rounds + "[0], " + given.most + " = " +
               given.rounds + "[0];");
@@ -280,36 +285,35 @@ void HostEmitter::write_extremes(const Lanes &given) {
     out_.close();
 }
 
-void HostEmitter::write_round(const Lanes &given) {
-    if (given.parts.touched_in_round.contains(given.loop().id))
+void HostEmitter::write_iteration(const Lanes &given) {
+    if (given.parts.used_in_body.contains(given.loop().id))
         out_.line("const long long " + variables_[given.loop().id] + " = " +
                   given.own(given.starts) + " + " + given.round +
                   (given.step() == "1" ? "" : " * " + given.step()) + ";");
-    write_part(given, given.parts.round, given.parts.touched_in_round);
+    write_part(given, given.parts.body, given.parts.used_in_body);
 }
 
-void HostEmitter::write_common_rounds(const Lanes &given) {
+void HostEmitter::write_common_iterations(const Lanes &given) {
     out_.open("for (long long " + given.round + " = 0; " + given.round + " < " + given.fewest +
               "; ++" + given.round + ")");
-    if (carries_vectors(module_, *function_, given.loop(), false, lanes))
-        keep_from_vectors();
-    open_lanes(given, asks_for(given.inner, given.parts.round), "&",
-               {&given.parts.touched_in_round});
-    write_round(given);
+    if (carries_several_vectors(module_, *function_, given.loop(), false, lanes))
+        suppress_vectorisation();
+    open_lanes(given, asks_for(given.inner, given.parts.body), "&", {&given.parts.used_in_body});
+    write_iteration(given);
     out_.close();
     out_.close();
 }
 
-// Rounds that only some lanes have, and the code after the loop: one lane after the other.
-void HostEmitter::write_rest(const Lanes &given) {
+// Remainder loop: iterations that only some lanes have, then the code after the loop, lane by lane.
+void HostEmitter::write_remainder(const Lanes &given) {
     open_lanes(given,
-               asks_for(given.inner, given.parts.round) || asks_for(given.inner, given.parts.after),
-               "", {&given.parts.touched_in_round, &given.parts.touched_after});
+               asks_for(given.inner, given.parts.body) || asks_for(given.inner, given.parts.after),
+               "", {&given.parts.used_in_body, &given.parts.used_after});
     out_.open("for (long long " + given.round + " = " + given.fewest + "; " + given.round + " < " +
               given.own(given.rounds) + "; ++" + given.round + ")");
-    write_round(given);
+    write_iteration(given);
     out_.close();
-    write_part(given, given.parts.after, given.parts.touched_after);
+    write_part(given, given.parts.after, given.parts.used_after);
     out_.close();
 }
 

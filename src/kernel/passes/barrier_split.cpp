@@ -1,5 +1,5 @@
-// Split: finds the statements of the group and the storage of each variable.
-#include "kernel/passes/split.hpp"
+// BarrierSplit: finds the statements of the group and the storage of each variable.
+#include "kernel/passes/barrier_split.hpp"
 #include "kernel/ir/walk.hpp"
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace entrepot::kernel {
 
 namespace {
 
-using Variables = Split::Variables;
+using Variables = BarrierSplit::Variables;
 
-bool synchronises(const ir::Statement &statement) {
+bool contains_barrier(const ir::Statement &statement) {
     bool found = false;
     ir::for_each_statement(std::span(&statement, 1), [&](const ir::Statement &each) {
         found |= each.act == ir::Act::barrier || ir::is_group_function(each);
@@ -20,7 +20,7 @@ bool synchronises(const ir::Statement &statement) {
     return found;
 }
 
-bool calculates(const ir::Expression &expression) {
+bool is_pure(const ir::Expression &expression) {
     bool pure = true;
     ir::for_each_within(expression, [&](const ir::Expression &each) {
         pure &= each.op != ir::Op::load && each.op != ir::Op::call && each.op != ir::Op::atomic &&
@@ -29,10 +29,11 @@ bool calculates(const ir::Expression &expression) {
     return pure;
 }
 
-// Variables that are assigned on every path to a point; nullopt: unreachable.
+// Data flow of definite assignment: variables that are assigned on every path to a point; nullopt:
+// unreachable.
 using Assigned = std::optional<Variables>;
 
-Assigned joined(const Assigned &a, const Assigned &b) {
+Assigned meet(const Assigned &a, const Assigned &b) {
     if (!a || !b)
         return a ? a : b;
     Variables both;
@@ -40,34 +41,35 @@ Assigned joined(const Assigned &a, const Assigned &b) {
     return both;
 }
 
-class Exposure {
+class UpwardExposedUses {
 public:
-    explicit Exposure(Split::Region &region) : region_(region) {}
+    explicit UpwardExposedUses(BarrierSplit::Region &region) : region_(region) {}
 
-    Assigned pass(const std::vector<ir::Statement> &list, Assigned assigned) {
+    Assigned transfer(const std::vector<ir::Statement> &list, Assigned assigned) {
         for (const ir::Statement &statement : list)
-            assigned = pass(statement, std::move(assigned));
+            assigned = transfer(statement, std::move(assigned));
         return assigned;
     }
 
-    Assigned pass(const ir::Statement &statement, Assigned assigned) {
+    Assigned transfer(const ir::Statement &statement, Assigned assigned) {
         for (const ir::Expression &expression : statement.expressions)
             for (const ir::VariableId id : ir::read_by(expression))
                 if (assigned && !assigned->contains(id))
-                    region_.exposed.insert(id);
+                    region_.upward_exposed.insert(id);
         for (const ir::VariableId id : ir::assigned_by(statement))
             region_.written.insert(id);
         switch (statement.act) {
         case ir::Act::if_:
-            return joined(pass(statement.body, assigned), pass(statement.otherwise, assigned));
+            return meet(transfer(statement.body, assigned),
+                        transfer(statement.otherwise, assigned));
         case ir::Act::while_:
-            pass(statement.body, assigned);
+            transfer(statement.body, assigned);
             return assigned;
         case ir::Act::for_: {
             Assigned within = assigned;
             if (within)
                 within->insert(statement.id);
-            pass(statement.body, std::move(within));
+            transfer(statement.body, std::move(within));
             return assigned;
         }
         case ir::Act::break_:
@@ -83,53 +85,54 @@ public:
     }
 
 private:
-    Split::Region &region_;
+    BarrierSplit::Region &region_;
 };
 
 }  // namespace
 
-Split::Split(const ir::Function &kernel) : kernel_(kernel) {
+BarrierSplit::BarrierSplit(const ir::Function &kernel) : kernel_(kernel) {
     find_group_statements();
     find_divergence();
     find_definitions();
-    settle();
-    find_kept_arrays();
+    classify_variables();
+    find_context_arrays();
     find_early_returns();
 }
 
 // ---------------------------------------------------------------- statements of the group
 
-bool Split::mark(const ir::Statement &statement, const ir::Statement *loop) {
+bool BarrierSplit::mark_group_statements(const ir::Statement &statement,
+                                         const ir::Statement *loop) {
     bool of_group = statement.act == ir::Act::barrier || ir::is_group_function(statement);
     if (statement.act == ir::Act::break_ || statement.act == ir::Act::continue_)
-        of_group = loop != nullptr && of_group_.contains(loop);
+        of_group = loop != nullptr && group_statements_.contains(loop);
     if (statement.act == ir::Act::return_)
-        of_group = of_group_.contains(&statement);
-    if (ir::is_loop(statement) && synchronises(statement))
-        of_group_.insert(&statement);  // before its exits are examined
+        of_group = group_statements_.contains(&statement);
+    if (ir::is_loop(statement) && contains_barrier(statement))
+        group_statements_.insert(&statement);  // before its exits are examined
     for (const auto *list : {&statement.body, &statement.otherwise})
         for (const ir::Statement &inner : *list)
-            of_group |= mark(inner, ir::is_loop(statement) ? &statement : loop);
+            of_group |= mark_group_statements(inner, ir::is_loop(statement) ? &statement : loop);
     if (of_group)
-        of_group_.insert(&statement);
-    return of_group_.contains(&statement);
+        group_statements_.insert(&statement);
+    return group_statements_.contains(&statement);
 }
 
-void Split::find_group_statements() {
+void BarrierSplit::find_group_statements() {
     // A return before a barrier must be taken by all work-items.
     std::vector<const ir::Statement *> open_returns;
     const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list,
                           bool in_synchronised_loop) -> void {
         for (const ir::Statement &statement : list) {
             if (statement.act == ir::Act::return_)
-                in_synchronised_loop ? void(of_group_.insert(&statement))
+                in_synchronised_loop ? void(group_statements_.insert(&statement))
                                      : open_returns.push_back(&statement);
             if (statement.act == ir::Act::barrier || ir::is_group_function(statement)) {
-                of_group_.insert(open_returns.begin(), open_returns.end());
+                group_statements_.insert(open_returns.begin(), open_returns.end());
                 open_returns.clear();
             }
             const bool within =
-                in_synchronised_loop || (ir::is_loop(statement) && synchronises(statement));
+                in_synchronised_loop || (ir::is_loop(statement) && contains_barrier(statement));
             self(self, statement.body, within);
             self(self, statement.otherwise, within);
         }
@@ -137,16 +140,16 @@ void Split::find_group_statements() {
     walk(walk, kernel_.body, false);
     // An exit may make a loop part of the group's control flow.
     for (bool changed = true; changed;) {
-        const std::size_t before = of_group_.size();
+        const std::size_t before = group_statements_.size();
         for (const ir::Statement &statement : kernel_.body)
-            mark(statement, nullptr);
-        changed = of_group_.size() != before;
+            mark_group_statements(statement, nullptr);
+        changed = group_statements_.size() != before;
     }
 }
 
 // ---------------------------------------------------------------- what differs between work-items
 
-bool Split::is_divergent(const ir::Expression &expression) const {
+bool BarrierSplit::is_divergent(const ir::Expression &expression) const {
     switch (expression.op) {
     case ir::Op::variable:
         return divergent_[expression.id];
@@ -174,7 +177,7 @@ bool Split::is_divergent(const ir::Expression &expression) const {
         expression.operands, [&](const ir::Expression &operand) { return is_divergent(operand); });
 }
 
-bool Split::leaves_divergently(const std::vector<ir::Statement> &list, bool divergent) const {
+bool BarrierSplit::exits_divergently(const std::vector<ir::Statement> &list, bool divergent) const {
     return std::ranges::any_of(list, [&](const ir::Statement &statement) {
         if (statement.act == ir::Act::break_ || statement.act == ir::Act::continue_ ||
             statement.act == ir::Act::return_)
@@ -185,41 +188,41 @@ bool Split::leaves_divergently(const std::vector<ir::Statement> &list, bool dive
              std::ranges::any_of(statement.expressions, [&](const ir::Expression &expression) {
                  return is_divergent(expression);
              }));
-        return leaves_divergently(statement.body, within) ||
-               leaves_divergently(statement.otherwise, within);
+        return exits_divergently(statement.body, within) ||
+               exits_divergently(statement.otherwise, within);
     });
 }
 
-bool Split::diverge(const std::vector<ir::Statement> &list, bool divergent) {
+bool BarrierSplit::propagate_divergence(const std::vector<ir::Statement> &list, bool divergent) {
     bool changed = false;
     for (const ir::Statement &statement : list) {
-        const bool differs =
+        const bool value_diverges =
             divergent ||
             std::ranges::any_of(statement.expressions, [&](const ir::Expression &expression) {
                 return is_divergent(expression);
             });
         for (const ir::VariableId id : ir::assigned_by(statement))
-            if (differs && !divergent_[id])
+            if (value_diverges && !divergent_[id])
                 divergent_[id] = changed = true;
         const bool within =
-            differs || (ir::is_loop(statement) && leaves_divergently(statement.body, false) &&
-                        !of_group_.contains(&statement));
-        changed |= diverge(statement.body, within);
-        changed |= diverge(statement.otherwise, within);
+            value_diverges || (ir::is_loop(statement) && exits_divergently(statement.body, false) &&
+                               !group_statements_.contains(&statement));
+        changed |= propagate_divergence(statement.body, within);
+        changed |= propagate_divergence(statement.otherwise, within);
     }
     return changed;
 }
 
-void Split::find_divergence() {
+void BarrierSplit::find_divergence() {
     divergent_.assign(kernel_.variables.size(), false);
-    while (diverge(kernel_.body, false)) {
+    while (propagate_divergence(kernel_.body, false)) {
     }
 }
 
-void Split::find_definitions() {
+void BarrierSplit::find_definitions() {
     assignments_.assign(kernel_.variables.size(), 0);
     outside_loops_.assign(kernel_.variables.size(), true);
-    std::vector<bool> splittable(kernel_.variables.size(), true);
+    std::vector<bool> group_assignable(kernel_.variables.size(), true);
     for (std::size_t i = 0; i < kernel_.variables.size(); ++i)
         if (kernel_.variables[i].parameter)
             ++assignments_[i];
@@ -234,21 +237,21 @@ void Split::find_definitions() {
                 if (in_loop || ir::is_loop(statement))
                     outside_loops_[id] = false;
                 const bool by_group = of_group && (statement.act == ir::Act::assign ||
-                                                   of_group_.contains(&statement));
+                                                   group_statements_.contains(&statement));
                 if (!by_group || divergent_[id])
-                    splittable[id] = false;
+                    group_assignable[id] = false;
             }
             if (statement.act == ir::Act::assign && statement.expressions[0].op == ir::Op::group)
                 group_results_.insert(statement.id);
-            const bool within = of_group && of_group_.contains(&statement);
+            const bool within = of_group && group_statements_.contains(&statement);
             self(self, statement.body, in_loop || ir::is_loop(statement), within);
             self(self, statement.otherwise, in_loop || ir::is_loop(statement), within);
         }
     };
     walk(walk, kernel_.body, false, true);
     for (ir::VariableId i = 0; i < kernel_.variables.size(); ++i)
-        if (splittable[i] && assignments_[i] > 0 && !kernel_.variables[i].parameter)
-            splittable_.insert(i);
+        if (group_assignable[i] && assignments_[i] > 0 && !kernel_.variables[i].parameter)
+            group_assignable_.insert(i);
     for (const ir::VariableId id : group_results_)
         definitions_.erase(id);
     ir::for_each_statement(kernel_.body, [&](const ir::Statement &statement) {
@@ -256,15 +259,16 @@ void Split::find_definitions() {
             return;
         const ir::Expression &call = statement.expressions[0];
         // Operands that differ are read from memory.
-        for (std::size_t i = 0; i < ir::own_operands(call); ++i) {
-            splittable_.erase(call.operands[i].id);
+        for (std::size_t i = 0; i < ir::per_item_operands(call); ++i) {
+            group_assignable_.erase(call.operands[i].id);
             definitions_.erase(call.operands[i].id);
         }
     });
 }
 
-bool Split::can_recompute(const ir::Expression &expression, const Variables &known) const {
-    if (!calculates(expression))
+bool BarrierSplit::can_rematerialise(const ir::Expression &expression,
+                                     const Variables &known) const {
+    if (!is_pure(expression))
         return false;
     bool can = true;
     ir::for_each_within(expression, [&](const ir::Expression &each) {
@@ -282,26 +286,26 @@ bool Split::can_recompute(const ir::Expression &expression, const Variables &kno
 // ---------------------------------------------------------------- cutting
 
 // True if an assignment of the group can be moved before `row`, which precedes it in the source.
-bool Split::moves_before(const ir::Statement &assignment, const ir::Row &row) const {
+bool BarrierSplit::can_move_before(const ir::Statement &assignment, const ir::Row &row) const {
     const ir::Expression &value = assignment.expressions[0];
-    if (!calculates(value))
+    if (!is_pure(value))
         return false;
     const Variables reads = ir::read_by(value);
     return std::ranges::none_of(row, [&](const ir::Statement *each) {
-        bool hinders = ir::used_within(*each).contains(assignment.id);
+        bool blocks_it = ir::used_within(*each).contains(assignment.id);
         const auto look = [&](const ir::Statement &inner) {
             for (const ir::VariableId id : ir::assigned_by(inner))
-                hinders |= reads.contains(id);
-            hinders |= inner.act == ir::Act::return_;
+                blocks_it |= reads.contains(id);
+            blocks_it |= inner.act == ir::Act::return_;
         };
         look(*each);
         ir::for_each_statement(each->body, look);
         ir::for_each_statement(each->otherwise, look);
-        return hinders;
+        return blocks_it;
     });
 }
 
-void Split::cut(const std::vector<ir::Statement> &list, bool in_loop) {
+void BarrierSplit::form_regions(const std::vector<ir::Statement> &list, bool in_loop) {
     std::vector<Piece> pieces;
     ir::Row row;
     const auto end_region = [&] {
@@ -313,17 +317,17 @@ void Split::cut(const std::vector<ir::Statement> &list, bool in_loop) {
     };
     for (const ir::Statement &statement : list) {
         const bool shared = statement.act == ir::Act::assign && shared_.contains(statement.id) &&
-                            !of_group_.contains(&statement);
-        if (shared && moves_before(statement, row)) {
+                            !group_statements_.contains(&statement);
+        if (shared && can_move_before(statement, row)) {
             pieces.push_back({&statement, 0});
-        } else if (shared || of_group_.contains(&statement)) {
+        } else if (shared || group_statements_.contains(&statement)) {
             end_region();
             pieces.push_back({&statement, 0});
             const bool within = in_loop || ir::is_loop(statement);
             if (!statement.body.empty())
-                cut(statement.body, within);
+                form_regions(statement.body, within);
             if (!statement.otherwise.empty())
-                cut(statement.otherwise, within);
+                form_regions(statement.otherwise, within);
         } else {
             row.push_back(&statement);
         }
@@ -332,44 +336,44 @@ void Split::cut(const std::vector<ir::Statement> &list, bool in_loop) {
     pieces_[&list] = std::move(pieces);
 }
 
-void Split::expose(Region &region) const {
-    Exposure exposure(region);
+void BarrierSplit::find_upward_exposed_uses(Region &region) const {
+    UpwardExposedUses exposure(region);
     Assigned assigned = Variables{};
     for (const ir::Statement *statement : region.row) {
         for (const ir::VariableId id : ir::used_within(*statement))
-            region.touched.insert(id);
-        assigned = exposure.pass(*statement, std::move(assigned));
+            region.used.insert(id);
+        assigned = exposure.transfer(*statement, std::move(assigned));
     }
     for (const ir::VariableId id : region.written)
         if (!assigned || !assigned->contains(id))
-            region.partly.insert(id);
+            region.partially_assigned.insert(id);
 }
 
-void Split::read_by_group(const ir::Statement &statement) {
+void BarrierSplit::add_group_reads(const ir::Statement &statement) {
     for (const ir::Expression &expression : statement.expressions)
         for (const ir::VariableId id : ir::read_by(expression))
             group_reads_.insert(id);
 }
 
-void Split::cut() {
+void BarrierSplit::form_regions() {
     pieces_.clear();
     regions_.clear();
     group_reads_.clear();
-    cut(kernel_.body, false);
+    form_regions(kernel_.body, false);
     for (Region &region : regions_)
-        expose(region);
+        find_upward_exposed_uses(region);
     for (const auto &[list, pieces] : pieces_)
         for (const Piece &piece : pieces)
             if (piece.statement != nullptr)
-                read_by_group(*piece.statement);
+                add_group_reads(*piece.statement);
 }
 
-void Split::settle() {
+void BarrierSplit::classify_variables() {
     // Counters of loops around barriers, and results of group functions that are the same for all.
     const auto walk = [&](const auto &self, const std::vector<ir::Statement> &list) -> void {
         for (const ir::Statement &statement : list) {
-            if (statement.act == ir::Act::for_ && of_group_.contains(&statement) &&
-                splittable_.contains(statement.id))
+            if (statement.act == ir::Act::for_ && group_statements_.contains(&statement) &&
+                group_assignable_.contains(statement.id))
                 shared_.insert(statement.id);
             self(self, statement.body);
             self(self, statement.otherwise);
@@ -377,43 +381,43 @@ void Split::settle() {
     };
     walk(walk, kernel_.body);
     for (const ir::VariableId id : group_results_)
-        if (splittable_.contains(id))
+        if (group_assignable_.contains(id))
             shared_.insert(id);
 
-    Variables crossing;
+    Variables live_across;
     for (bool changed = true; changed;) {
         changed = false;
-        cut();
-        crossing = group_results_;
-        crossing.insert(group_reads_.begin(), group_reads_.end());
+        form_regions();
+        live_across = group_results_;
+        live_across.insert(group_reads_.begin(), group_reads_.end());
         for (const Region &region : regions_)
-            crossing.insert(region.exposed.begin(), region.exposed.end());
-        for (const ir::VariableId id : crossing)
-            if (splittable_.contains(id) && shared_.insert(id).second)
+            live_across.insert(region.upward_exposed.begin(), region.upward_exposed.end());
+        for (const ir::VariableId id : live_across)
+            if (group_assignable_.contains(id) && shared_.insert(id).second)
                 changed = true;
     }
     for (bool changed = true; changed;) {
         changed = false;
-        for (const ir::VariableId id : crossing) {
+        for (const ir::VariableId id : live_across) {
             const auto found = definitions_.find(id);
             if (found != definitions_.end() && !shared_.contains(id) && outside_loops_[id] &&
-                can_recompute(*found->second, recomputed_))
-                changed |= recomputed_.insert(id).second;
+                can_rematerialise(*found->second, rematerialised_))
+                changed |= rematerialised_.insert(id).second;
         }
         // Variables derived from those, wherever they are assigned.
         for (const auto &[id, definition] : definitions_)
-            if (!recomputed_.contains(id) && !shared_.contains(id) && outside_loops_[id] &&
-                can_recompute(*definition, recomputed_))
-                changed |= recomputed_.insert(id).second;
+            if (!rematerialised_.contains(id) && !shared_.contains(id) && outside_loops_[id] &&
+                can_rematerialise(*definition, rematerialised_))
+                changed |= rematerialised_.insert(id).second;
     }
-    for (const ir::VariableId id : crossing) {
+    for (const ir::VariableId id : live_across) {
         const bool is_parameter = kernel_.variables[id].parameter.has_value();
-        if (!shared_.contains(id) && !recomputed_.contains(id) && !is_parameter)
-            kept_.insert(id);
+        if (!shared_.contains(id) && !rematerialised_.contains(id) && !is_parameter)
+            context_saved_.insert(id);
     }
 }
 
-void Split::find_kept_arrays() {
+void BarrierSplit::find_context_arrays() {
     for (ir::RootId root = 0; root < kernel_.roots.size(); ++root) {
         if (kernel_.roots[root].type.space != Space::private_)
             continue;
@@ -446,11 +450,11 @@ void Split::find_kept_arrays() {
             again |= uses && region.in_loop;
         }
         if (used_in > 1 || again)
-            kept_arrays_.insert(root);
+            context_arrays_.insert(root);
     }
 }
 
-void Split::find_early_returns() {
+void BarrierSplit::find_early_returns() {
     bool returned = false;
     for (const Region &region : regions_) {
         returns_early_ |= returned;
