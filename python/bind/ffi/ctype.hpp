@@ -82,9 +82,11 @@ void check_room(PyObject *object, std::size_t bytes, const Subject &subject);
 
 // The value at `from` as a Python object.
 //
-// Requires: `from` points to size_of(ctype) bytes. `owner` is the record that owns them, or
-// nullptr. Ownership: a view of a record holds a reference to `owner`. Without an owner, records
-// are copied. Throws: PythonError
+// Requires: `from` points to size_of(ctype) bytes. `owner`, unless it is nullptr, is the record
+// that
+//           owns them.
+// Ownership: a view of a record holds a reference to `owner`. Without an owner, records are copied.
+// Throws: PythonError
 Reference load(const CTypeObject &ctype, const void *from, PyObject *owner);
 
 // A new object of an adapter class for the address, of unknown length; None for NULL.

@@ -96,9 +96,8 @@ Py_ssize_t known_bytes(PyObject *object);
 Py_ssize_t extent_of_held(PyObject *held);
 // A record of class `type` at the address.
 //
-// Ownership: holds a reference to `owner`, a record or another adapter. If it is nullptr, the
-// memory
-//            is borrowed and its length is unknown.
+// Ownership: holds a reference to `owner`, which is a record or another adapter. With nullptr the
+//            memory is borrowed and its length is unknown.
 // Throws: PythonError
 Reference record_view(PyTypeObject *type, void *address, PyObject *owner);
 // New memory for `count` records. Fields have their defaults; those without a default are zero.

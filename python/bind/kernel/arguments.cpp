@@ -208,7 +208,7 @@ inline void CallArguments::add_array(const Array &array) {
 // The first signature that matches the arrays of the call. If none matches, the first one, whose
 // mismatch is then reported.
 const Signature *CallArguments::matching_signature(std::span<PyObject *const> given,
-                                       std::span<const Signature> signatures) const {
+                                                   std::span<const Signature> signatures) const {
     if (signatures.empty()) [[likely]]
         return nullptr;
     for (const Signature &signature : signatures) {
@@ -294,8 +294,8 @@ void CallArguments::add_declared(PyObject *object, Dtype dtype) {
         all_.emplace_back(dtype, typed && typed->dtype == dtype ? typed->scalar
                                                                 : scalar_from(object, dtype));
     } catch (const Error &error) {
-        throw Error(error.kind(), argument_name(all_.size()), ", which the signature says is ", dtype, ": ",
-                    error.what());
+        throw Error(error.kind(), argument_name(all_.size()), ", which the signature says is ",
+                    dtype, ": ", error.what());
     }
 }
 
@@ -485,7 +485,7 @@ void CallArguments::copy_to_device(const kernel::Compiled &compiled, const Queue
 }
 
 [[gnu::hot]] void CallArguments::copy_back(const kernel::Compiled &compiled,
-                                            const Queue &queue) const {
+                                           const Queue &queue) const {
     for (std::size_t i = 0; i < copies_.size(); ++i) {
         const Copy &each = copies_[i];
         const auto is_back = [&](const Copy &other) {

@@ -87,7 +87,7 @@ private:
     std::string argument_name(std::size_t position) const;  // name of an argument for messages
     [[noreturn]] void refuse(PyObject *object, const DeclaredParameter &declared) const;
     const Signature *matching_signature(std::span<PyObject *const> given,
-                            std::span<const Signature> signatures) const;
+                                        std::span<const Signature> signatures) const;
 
     // An argument in host memory, and its copy on the device.
     struct Copy {

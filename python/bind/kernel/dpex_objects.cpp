@@ -66,7 +66,8 @@ const DpexObjects::Method *DpexObjects::group_method(std::string_view method) {
     return found == std::end(group_methods) ? nullptr : found;
 }
 
-const DpexObjects::Method *DpexObjects::method(const std::string &name, std::string_view method) const {
+const DpexObjects::Method *DpexObjects::method(const std::string &name,
+                                               std::string_view method) const {
     if (classes_.at(name) != Class::item)
         return group_method(method);
     const Method *const found = std::ranges::find(item_methods, method, &Method::name);

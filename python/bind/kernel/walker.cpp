@@ -3,10 +3,10 @@
 #include "../support/errors.hpp"
 #include "../support/interned.hpp"
 #include "constant.hpp"
-#include "kernel.hpp"
-#include "language.hpp"
 #include "dpex_objects.hpp"
 #include "free_variables.hpp"
+#include "kernel.hpp"
+#include "language.hpp"
 
 #include <entrepot/core/closest.hpp>
 #include <entrepot/kernel/frontend/functions.hpp>
@@ -256,8 +256,8 @@ private:
     NodePtr call_of_dpex_object(PyObject *node, PyObject *callee);
     std::vector<NodePtr> arguments_by_place(PyObject *call);
     DpexObjects::Atomic atomic_of(PyObject *call);
-    NodePtr call_of_atomic(PyObject *node, const DpexObjects::Atomic &atomic, const std::string &method,
-                           std::vector<NodePtr> arguments);
+    NodePtr call_of_atomic(PyObject *node, const DpexObjects::Atomic &atomic,
+                           const std::string &method, std::vector<NodePtr> arguments);
     bool makes_atomic(PyObject *expression);
     NodePtr linear(PyObject *node, const DpexObjects::Method &method);
     bool is_dpex_object(PyObject *expression) const;
@@ -828,13 +828,15 @@ bool Walker::is_group(PyObject *expression) const {
            DpexObjects::returns_group(text_of_name(child(callee.get(), attr_name).get()));
 }
 
-// True for `item.method`, where item is a name in dpex_objects_ or a call that returns a work-group.
+// True for `item.method`, where item is a name in dpex_objects_ or a call that returns a
+// work-group.
 bool Walker::is_dpex_object(PyObject *expression) const {
     if (kind_of(expression) != "Attribute")
         return false;
     const Reference value = child(expression, value_name);
-    return is_group(value.get()) || (kind_of(value.get()) == "Name" &&
-                                     dpex_objects_.has(text_of_name(child(value.get(), id_name).get())));
+    return is_group(value.get()) ||
+           (kind_of(value.get()) == "Name" &&
+            dpex_objects_.has(text_of_name(child(value.get(), id_name).get())));
 }
 
 // Arguments of a method, which must be positional.

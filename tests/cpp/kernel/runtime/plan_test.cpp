@@ -179,11 +179,11 @@ TEST_CASE("a launch with memory of another context has no plan") {
     launches.second = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32, UsmKind::host,
                                    launches.elsewhere());
     launches.plans.insert(launches.made, launches.queue, launches.range, launches.range,
-                        launches.arguments());
+                          launches.arguments());
     launches.second = own;
     CHECK_FALSE(launches.is_planned());
     launches.plans.insert(launches.made, launches.queue, launches.range, launches.range,
-                        launches.arguments());
+                          launches.arguments());
     CHECK(launches.is_planned());
 }
 
@@ -217,14 +217,15 @@ TEST_CASE("concurrent equal launches share one plan, and the others go without")
     std::atomic<int> having{0}, together{0}, served{0};
     const auto work = [&] {
         for (int round = 0; round < 2'000; ++round) {
-            const PlanCache::Lease lease = launches.plans.find(launches.queue, launches.range, arguments);
+            const PlanCache::Lease lease =
+                launches.plans.find(launches.queue, launches.range, arguments);
             if (lease) {
                 together += ++having != 1;
                 ++served;
                 --having;
             } else {
                 launches.plans.insert(launches.made, launches.queue, launches.range, launches.range,
-                                    arguments);
+                                      arguments);
             }
         }
     };
