@@ -1,5 +1,5 @@
-// CTypeObject: a C type and the conversion of its values to Python and back. entrepot.ffi makes one
-// for each type; Python sees the class as entrepot._core.Form.
+// CTypeObject: a C type and the conversion of its values to Python and back. There is one object for
+// each type, and entrepot.ffi creates it. The Python name of the class is entrepot._core.Form.
 //
 // GIL: required by all functions.
 #pragma once
@@ -82,9 +82,7 @@ void check_room(PyObject *object, std::size_t bytes, const Subject &subject);
 
 // The value at `from` as a Python object.
 //
-// Requires: `from` points to size_of(ctype) bytes. `owner`, unless it is nullptr, is the record
-// that
-//           owns them.
+// Requires: `from` points to size_of(ctype) bytes. `owner` is nullptr or the record that owns them.
 // Ownership: a view of a record holds a reference to `owner`. Without an owner, records are copied.
 // Throws: PythonError
 Reference load(const CTypeObject &ctype, const void *from, PyObject *owner);

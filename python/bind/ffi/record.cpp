@@ -7,6 +7,7 @@
 #include "../support/guarded.hpp"
 #include "../support/load_number.hpp"
 
+#include <entrepot/core/assert.hpp>
 #include <entrepot/core/closest.hpp>
 #include <entrepot/core/error.hpp>
 
@@ -724,6 +725,7 @@ Reference record_view(PyTypeObject *type, void *address, PyObject *owner) {
 }
 
 Reference referent_at(PyObject *record, const void *place, const void *address) {
+    ENTREPOT_ASSERT(is_record(record));
     const Exclusive exclusive(root_of_record(record));
     for (Referent &each : referents_within(record, place, 1))
         if (pointer_of(each.object.get())->address == address)
@@ -732,6 +734,7 @@ Reference referent_at(PyObject *record, const void *place, const void *address) 
 }
 
 void check_fields_not_freed(PyObject *record, const Subject &subject) {
+    ENTREPOT_ASSERT(is_record(record));
     PyObject *const root = root_of_record(record);
     const RecordLayout &of = layout(record);
     std::vector<Referent> referents;
@@ -772,6 +775,7 @@ void check_room(PyObject *object, std::size_t bytes, const Subject &subject) {
 }
 
 Reference new_record(PyTypeObject *type, std::size_t count) {
+    ENTREPOT_ASSERT(layout_of(reinterpret_cast<PyObject *>(type)) && count != 0);
     Reference made = checked(type->tp_alloc(type, 0));
     allocate(made.get(), *layout_of(reinterpret_cast<PyObject *>(type)), count);
     return made;

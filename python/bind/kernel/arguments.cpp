@@ -182,6 +182,7 @@ inline void CallArguments::add_array(const Array &array) {
                                           const kernel::syntax::Function &function,
                                           std::span<const Signature> signatures)
     : function_(function), all_(given.size()) {
+    ENTREPOT_ASSERT(holds_gil());
     if (given.size() != function.parameters.size()) [[unlikely]] {
         std::string names;
         for (const kernel::syntax::Parameter &parameter : function.parameters)
@@ -201,6 +202,7 @@ inline void CallArguments::add_array(const Array &array) {
 // Each array is released immediately, like one that a caller drops: a launch holds references to
 // the memory that it needs.
 [[gnu::hot]] CallArguments::~CallArguments() {
+    ENTREPOT_ASSERT(holds_gil());
     for (Array &array : imported_)
         fast_import::release(std::move(array).take_memory());
 }
@@ -456,6 +458,7 @@ void CallArguments::allocate_overlapping(std::span<Copy *const> copies, const Qu
 }
 
 void CallArguments::copy_to_device(const kernel::Compiled &compiled, const Queue &queue) const {
+    ENTREPOT_ASSERT(!has_gil || !holds_gil());
     if (copies_.empty()) [[likely]]
         return;
     const auto is_untracked = [](const Copy &each) {

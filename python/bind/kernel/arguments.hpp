@@ -1,5 +1,9 @@
 // Conversion of Python call arguments for a kernel launch, signatures, and transfers of host memory
 // to a device and back.
+//
+// Life of a launch's arguments
+//   With the GIL: construct CallArguments, ask for queue(), allocate_copies(). Without it:
+//   copy_to_device(), launch, copy_back(). With it again: destroy.
 #pragma once
 #include <Python.h>
 
@@ -25,6 +29,8 @@ struct DeclaredParameter {
 using Signature = std::vector<DeclaredParameter>;
 
 // Reads a tuple of tuples (kind, dtype, ndim, contiguous); kind is "array", "scalar" or "local".
+// Throws: PythonError, ValueError for another kind, TypeError for an unknown dtype.
+// GIL: required.
 Signature signature_from(PyObject *entries);
 std::string text_of(const Signature &signature);
 // Placeholder arguments without memory, as for a launch whose arrays share no elements.
@@ -40,12 +46,14 @@ struct LocalAccessor {
 class CallArguments {
 public:
     // Throws: TypeError if the number of arguments differs from the function's parameters, an
-    //   object has no memory, or no signature matches.
+    //         object has no memory, or no signature matches. PythonError
+    // Lifetime: borrows the objects in `given` and the function.
+    // GIL: required.
     CallArguments(std::span<PyObject *const> given, const kernel::syntax::Function &function,
                   std::span<const Signature> signatures);
+    ~CallArguments();  // GIL: required.
     CallArguments(const CallArguments &) = delete;
     CallArguments &operator=(const CallArguments &) = delete;
-    ~CallArguments();  // with the GIL
 
     std::span<const kernel::Argument> all() const noexcept { return all_; }
     // all() with `no_alias` set for arrays that share no element with another one.
@@ -68,11 +76,16 @@ public:
     void allocate_copies(const Queue &queue);
     // Copies the elements to that device memory.
     //
+    // Requires: allocate_copies(queue) has been called.
     // Throws: KernelError for a written array that has several elements at one address.
     // Blocks: for all work in the queue if other code may write the host memory, since the copy has
-    //   to follow that work.
+    //         to follow that work.
+    // GIL: released by the caller.
     void copy_to_device(const kernel::Compiled &compiled, const Queue &queue) const;
     // Copies arrays that the kernel has written back to the host.
+    //
+    // Requires: the kernel has been submitted to the queue.
+    // GIL: released by the caller.
     void copy_back(const kernel::Compiled &compiled, const Queue &queue) const;
 
 private:
@@ -91,8 +104,8 @@ private:
 
     // An argument in host memory, and its copy on the device.
     struct Copy {
-        std::size_t position;
-        const Array *host;
+        std::size_t position;  // of the argument
+        const Array *host;     // borrowed from the argument
         std::unique_ptr<Array> on_device;
     };
     // One transfer to the device: an array, or the bytes of several arrays that overlap.

@@ -12,11 +12,14 @@ namespace entrepot::python {
 // Accepts None, numbers, strings, tuples of these, NumPy scalars, dtypes of any library, and arrays
 // that the host can read. The elements of arrays are copied.
 // Returns: nullopt for any other object.
-// Throws: OverflowError for an integer beyond 64 bits.
+// Throws: OverflowError for an integer beyond 64 bits, PythonError
+// GIL: required.
 std::optional<kernel::syntax::Constant> constant_from(PyObject *object);
 
 // The compiler's name of a function of Entrepot, of Python's builtins, or of math, cmath and NumPy;
 // nullopt for any other object.
+// Throws: PythonError
+// GIL: required.
 std::optional<std::string> builtin_name_of(PyObject *object);
 
 // Distinct for distinct constants; part of the key of compiled code.

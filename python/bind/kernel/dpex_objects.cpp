@@ -50,7 +50,7 @@ constexpr AtomicRow atomic_rows[] = {
 
 }  // namespace
 
-const char *DpexObjects::what(const std::string &name) const {
+const char *DpexObjects::description(const std::string &name) const {
     switch (classes_.at(name)) {
     case Class::item:
         return "a work-item";

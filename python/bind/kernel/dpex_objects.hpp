@@ -1,5 +1,5 @@
-// Names in a kernel that denote numba-dpex's work-items, groups and atomic references. These
-// objects do not exist at run time.
+// DpexObjects: names in a kernel that denote numba-dpex's work-items, groups and atomic references.
+// These objects do not exist at run time: the walker replaces their methods by functions.
 #pragma once
 #include <entrepot/kernel/frontend/syntax.hpp>
 
@@ -37,8 +37,11 @@ public:
         const auto found = classes_.find(name);
         return found != classes_.end() && found->second == Class::group;
     }
-    const char *what(const std::string &name) const;
-    // nullptr: unknown
+    // "a work-item", for messages.
+    // Requires: has(name).
+    const char *description(const std::string &name) const;
+    // Requires: has(name).
+    // Returns: nullptr if the object has no such method.
     const Method *method(const std::string &name, std::string_view method) const;
     static const Method *group_method(std::string_view method);  // nullptr: unknown
     const Atomic *atomic(const std::string &name) const;         // nullptr: not an atomic reference

@@ -1,5 +1,8 @@
 // Guards: the objects that a kernel's names referred to when it was read. A launch checks cheaply
 // whether they have changed.
+//
+// Ownership: a guard owns references to the objects that it compares.
+// GIL: required by all functions.
 #pragma once
 #include <Python.h>
 
@@ -22,7 +25,9 @@ public:
 
     // True if all lookups would still give the same objects. Runs Python code only if attributes of
     // the program's own objects were captured.
-    // Thread safety: one thread at a time.
+    //
+    // Throws: PythonError
+    // Thread safety: none; the caller holds Exclusive of the kernel.
     bool hold() const { return names_hold() && (others_.empty() || all_hold(others_)); }
 
     int traverse(visitproc visit, void *arg) const;
@@ -37,7 +42,8 @@ private:
             : kind(of), where(Reference::borrow(in)), name(Reference::borrow(called)),
               found(Reference::borrow(was)) {}
     };
-    // A dict in which `names_` were looked up, and its version when all of them last held.
+    // A dict in which `names_` were looked up, and its version when all of them last held. Borrowed
+    // from the guards of its names.
     struct Dict {
         PyObject *dict;
         mutable std::uint64_t version = 0;

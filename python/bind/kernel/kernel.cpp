@@ -41,6 +41,7 @@ PyTypeObject *python_kernel_type = nullptr;
 constexpr std::size_t max_versions = 64;
 
 [[gnu::hot]] VersionPtr current_version(PythonKernel *kernel) {
+    ENTREPOT_ASSERT(holds_gil());
     const Exclusive alone(reinterpret_cast<PyObject *>(kernel));
     std::vector<VersionPtr> &versions = kernel->versions;
     if (!versions.empty()) [[likely]]

@@ -27,15 +27,19 @@ struct Version {
     std::shared_ptr<kernel::Specialisations> code;
 };
 
-// Shared pointer to a version. The GIL guards its reference count, because every launch holds a
-// reference.
+// Shared pointer to a version. Its reference count needs no atomic operations, because the GIL
+// guards it; without a GIL it is atomic.
+//
+// GIL: required to copy, assign or destroy one that is not empty.
 class VersionPtr {
 public:
     VersionPtr() noexcept = default;
     explicit VersionPtr(Version &&made) : shared_(new Shared{std::move(made)}) {}
     VersionPtr(const VersionPtr &other) noexcept : shared_(other.shared_) {
-        if (shared_)
+        if (shared_) {
+            ENTREPOT_ASSERT(holds_gil());
             ++shared_->references;
+        }
     }
     VersionPtr(VersionPtr &&other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
     VersionPtr &operator=(VersionPtr other) noexcept {
@@ -43,6 +47,7 @@ public:
         return *this;
     }
     ~VersionPtr() {
+        ENTREPOT_ASSERT(!shared_ || holds_gil() || is_finalizing());
         if (shared_ && --shared_->references == 0) [[unlikely]]
             delete shared_;
     }
@@ -63,21 +68,36 @@ struct PythonKernel {
     PyObject_HEAD PyObject *function;
     kernel::Options options;
     std::vector<Signature> signatures;
-    std::vector<VersionPtr> versions;  // the last one is current, the first one least recently used
+    // The last one is current, the first one least recently used. Guarded by Exclusive of this
+    // object.
+    std::vector<VersionPtr> versions;
 };
 
 extern PyTypeObject *python_kernel_type;
 
 // The version for the current values of the function's names. Reads the function again if a value
-// has changed since the last launch.
+// has changed since the last launch. May run Python code.
+//
+// Throws: CompileError or KernelError if the function cannot be a kernel, PythonError
+// GIL: required.
 VersionPtr current_version(PythonKernel *kernel);
 
 // Code for a launch with these arguments on that queue. Compiles it if necessary.
+//
+// Throws: CompileError, KernelError, DeviceError
+// Lifetime: the result lives as long as the version.
+// Blocks: for the compiler.
+// GIL: required; released while compiling.
 const kernel::Specialisation &specialisation_for(const Version &version,
                                                  std::span<const kernel::Argument> arguments,
                                                  const ep_range &range, const Queue &queue);
 
-// kernel[index]: a callable that takes the kernel's arguments. Returns a new reference.
+// kernel[index]: a callable that takes the kernel's arguments.
+//
+// Requires: `kernel` is a PythonKernel.
+// Ownership: returns a new reference.
+// Throws: PythonError, TypeError or ValueError for the index.
+// GIL: required.
 PyObject *launcher_for(PyObject *kernel, PyObject *index);
 bool init_launcher_type(PyObject *module);
 

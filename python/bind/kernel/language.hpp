@@ -6,7 +6,7 @@
 
 namespace entrepot::python {
 
-// Imported when the first kernel is created or launched, and never released.
+// Imported when the first kernel is created or launched. The references are never released.
 struct Language {
     PyObject *builtin;  // entrepot.kernel.language.Builtin: has `name`
     PyObject *item;     // entrepot.kernel.language.Item: the class of numba-dpex's Item and NdItem
@@ -15,6 +15,8 @@ struct Language {
     PyObject *find_source;
     PyObject *nd_range;  // entrepot.kernel.ranges.NdRange: has global_range, local_range
 };
+// Throws: PythonError
+// GIL: required.
 const Language &language();
 
 }  // namespace entrepot::python

@@ -526,7 +526,7 @@ NodePtr Walker::name(PyObject *node) {
     const Reference id = child(node, id_name);
     const std::string text = text_of_name(id.get());
     if (dpex_objects_.has(text))
-        refuse(node, sentence_of("'", text, "' stands for ", dpex_objects_.what(text),
+        refuse(node, sentence_of("'", text, "' stands for ", dpex_objects_.description(text),
                                  ": only its methods can be used"));
     if (is_local_name(id.get()))
         return make(Kind::name, node, text);
@@ -864,8 +864,9 @@ NodePtr Walker::call_of_dpex_object(PyObject *node, PyObject *callee) {
     const DpexObjects::Method *const found =
         is_group_call ? DpexObjects::group_method(method) : dpex_objects_.method(object, method);
     if (!found)
-        refuse(callee, sentence_of(is_group_call ? "a work-group" : dpex_objects_.what(object),
-                                   " has no method '", method, "'"));
+        refuse(callee,
+               sentence_of(is_group_call ? "a work-group" : dpex_objects_.description(object),
+                           " has no method '", method, "'"));
     if (found->linear_sizes && !arguments.empty())
         refuse(callee,
                sentence_of("'", method, "' takes no arguments: it is of all dimensions together"));

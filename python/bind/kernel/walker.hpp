@@ -21,7 +21,8 @@ struct Translated {
 // Converts a plain function and the device functions that it calls. Names are looked up in its
 // closure, its globals and the builtins.
 // Throws: CompileError for constructs that kernels do not support, KernelError if the source is not
-//   available.
+//         available, PythonError
+// GIL: required.
 Translated translate(PyObject *function);
 
 }  // namespace entrepot::python

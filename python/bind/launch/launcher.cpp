@@ -2,6 +2,7 @@
 
 #include "../support/errors.hpp"
 #include "../support/free_list.hpp"
+#include "../support/gil.hpp"
 
 #include <structmember.h>
 
@@ -59,6 +60,8 @@ PyTypeObject *add_launcher_type(PyObject *module, const char *name, const char *
 
 PyObject *new_launcher(PyTypeObject *type, vectorcallfunc called, PyObject *kernel,
                        const ep_range &range) {
+    ENTREPOT_ASSERT(holds_gil());
+    ENTREPOT_ASSERT(range.ndim >= 1 && range.ndim <= 3);
     PyObject *self = free_list.take();
     if (self) [[likely]]
         PyObject_Init(self, type);

@@ -17,10 +17,18 @@ inline const Launcher &launcher_of(PyObject *self) noexcept {
     return *reinterpret_cast<Launcher *>(self);
 }
 
-// Adds a launcher type to the module. Returns nullptr with an exception set on failure. `name` is
-// the fully qualified name. `name` and `doc` must never be freed.
+// Adds a launcher type to the module. `name` is the fully qualified name.
+//
+// Returns: nullptr with an exception set on failure.
+// Lifetime: `name` and `doc` are never freed.
+// GIL: required.
 PyTypeObject *add_launcher_type(PyObject *module, const char *name, const char *doc);
-// A new reference. Throws PythonError. `called` implements the call.
+// A launcher of type `type`; `called` implements its call.
+//
+// Requires: the range has 1 to 3 dimensions.
+// Ownership: returns a new reference, which owns a reference to `kernel`.
+// Throws: PythonError
+// GIL: required.
 PyObject *new_launcher(PyTypeObject *type, vectorcallfunc called, PyObject *kernel,
                        const ep_range &range);
 

@@ -12,10 +12,10 @@
 //   while GilMutex is held.
 //
 // Lifetime
-//   Before 3.14, CPython unwinds the stack of a thread that acquires the GIL after interpreter
-//   shutdown, and the first noexcept frame then terminates the process. Such a thread hangs until
-//   process exit instead, as in CPython itself from 3.14 on. At interpreter shutdown, references
-//   that a thread without the GIL holds leak.
+//   Before 3.14, CPython ends a thread that acquires the GIL after interpreter shutdown: it unwinds
+//   the thread's stack. The first noexcept frame would then terminate the process. Such a thread
+//   hangs until process exit instead, as in CPython itself from 3.14 on. At interpreter shutdown,
+//   references that a thread without the GIL holds leak.
 #pragma once
 #include <Python.h>
 
@@ -140,8 +140,8 @@ private:
     bool dismissed_ = false;
 };
 
-// The same for calls that run Python code and may throw C++ exceptions. An exception leaves the
-// scope; an unwind without one is CPython's, and the thread hangs.
+// HangOnThreadExit for calls that run Python code and may throw C++ exceptions. An exception leaves
+// the scope. An unwind without one is CPython's, and the thread hangs.
 class HangOnForcedUnwind {
 public:
     HangOnForcedUnwind() noexcept = default;

@@ -42,6 +42,7 @@ ArgumentType Argument::type() const {
 }
 
 std::size_t Argument::local_bytes() const noexcept {
+    ENTREPOT_ASSERT(kind == Kind::local);
     std::int64_t elements = 1;
     for (std::uint32_t i = 0; i < ndim; ++i)
         elements *= extents[i];

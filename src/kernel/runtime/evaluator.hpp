@@ -1,5 +1,6 @@
-// Calculation: the integers that expressions of a kernel have for a work-item of one launch.
+// Evaluator: the values that integer expressions of a kernel have for a work-item of one launch.
 #pragma once
+#include <entrepot/core/assert.hpp>
 #include <entrepot/kernel/passes/accesses.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
 
@@ -19,17 +20,22 @@ public:
     using Id = std::array<std::int64_t, 3>;
 
     // `asked` is the range of the launch; `chosen` is the same with the size of groups where the
-    // kernel depends on it. Lifetime: the calculation borrows all of them.
+    // kernel depends on it.
+    // Lifetime: borrows all of them.
     Evaluator(const ep_range &asked, const ep_range &chosen, std::span<const Argument> arguments)
         : asked_(asked), chosen_(chosen), arguments_(arguments) {}
 
     // `id`: of the work-item; nullptr: unknown.
+    // Returns: nullopt if the value is unknown, overflows or is no integer.
     Known operator()(const ir::Expression &expression, const Id *id) const;
 
-    std::int64_t local_size(std::uint32_t axis) const {  // 0: unknown
+    // Work-items of a group along the axis; 0: unknown.
+    std::int64_t local_size(std::uint32_t axis) const {
+        ENTREPOT_ASSERT(axis < 3);
         return axis < asked_.ndim ? static_cast<std::int64_t>(chosen_.local[axis]) : 1;
     }
     std::int64_t global_size(std::uint32_t axis) const {
+        ENTREPOT_ASSERT(axis < 3);
         return axis < asked_.ndim ? static_cast<std::int64_t>(asked_.global[axis]) : 1;
     }
 

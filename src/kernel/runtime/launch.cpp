@@ -295,6 +295,7 @@ private:
 }  // namespace
 
 ep_range choose_local_range(const Specialisation &made, ep_range range, const Device &device) {
+    ENTREPOT_ASSERT(range.ndim >= 1 && range.ndim <= 3);
     if (has_local_range(range)) {
         for (std::uint32_t axis = 0; axis < range.ndim; ++axis)
             if (range.local[axis] == 0 || range.global[axis] % range.local[axis] != 0)
@@ -316,6 +317,7 @@ ep_range choose_local_range(const Specialisation &made, ep_range range, const De
 Queue::Position launch(const Specialisation &made, const syntax::Function &function,
                        const Queue &queue, const ep_range &range,
                        std::span<const Argument> arguments, PlanCache *plans) {
+    ENTREPOT_ASSERT(made.accesses.size() == arguments.size());
     const ep_range chosen = choose_local_range(made, range, queue.device());
     const std::uint64_t group = group_size(chosen);
     check_reach(made, function, range, arguments);

@@ -39,6 +39,7 @@ Plan::Plan(const Specialisation &made, const Queue &queue, const ep_range &asked
            const ep_range &chosen, std::span<const Argument> arguments)
     : made_(made), context_(queue.context()), device_(queue.device()), asked_(asked),
       chosen_(chosen) {
+    ENTREPOT_ASSERT(made.accesses.size() == arguments.size());
     for (std::uint32_t i = 0; i < arguments.size(); ++i) {
         const Argument &each = arguments[i];
         const bool is_array = each.kind == Kind::array;
@@ -86,7 +87,6 @@ bool Plan::no_alias(std::span<const Argument> arguments) const noexcept {
     return true;
 }
 
-// True if the arrays start at the same addresses as in the last launch.
 bool Plan::same_buffers_as_last(std::span<const Argument> arguments) const noexcept {
     for (const PerLaunchParameter &each : per_launch_)
         if (arguments[each.argument].kind == Kind::array &&
@@ -107,6 +107,7 @@ bool Plan::same_buffers_as_last(std::span<const Argument> arguments) const noexc
 }
 
 [[gnu::hot]] Queue::Position Plan::launch(const Queue &queue, std::span<const Argument> arguments) {
+    ENTREPOT_ASSERT(arguments.size() == argument_keys_.size() && queue.context() == context_);
     for (const PerLaunchParameter &each : per_launch_) {
         const Argument &argument = arguments[each.argument];
         parameters_[each.parameter].value =
@@ -119,7 +120,6 @@ bool Plan::same_buffers_as_last(std::span<const Argument> arguments) const noexc
 
 // ------------------------------------------------------------------------ plans
 
-// Hashes the launch to its only possible slot and locks it; nullptr if another thread holds it.
 PlanCache::Slot *PlanCache::lock_slot(const ep_range &asked,
                                       std::span<const Argument> arguments) noexcept {
     std::uint64_t mixed = asked.global[0] + 3 * asked.local[0];

@@ -1,5 +1,6 @@
 // Converts a parameter of a compiled function to the backend's form.
 #pragma once
+#include <entrepot/core/assert.hpp>
 #include <entrepot/kernel/runtime/specialisation.hpp>
 
 #include <algorithm>
@@ -33,7 +34,10 @@ inline std::uint64_t group_size(const ep_range &range) noexcept {
                            std::multiplies<>());
 }
 
-// Value for a launch of the range `asked` in groups of `group`.
+// Value for a launch of the range `asked` in groups of `group` work-items. `report`: memory for the
+// report of a debug build.
+//
+// Requires: `parameter` was compiled for these arguments.
 // Lifetime: the result points into the argument, its array or the range.
 inline ep_argument value_of(const CompiledParameter &parameter, std::span<const Argument> arguments,
                             const ep_range &asked, std::uint64_t group, void *report) {
@@ -46,6 +50,7 @@ inline ep_argument value_of(const CompiledParameter &parameter, std::span<const 
         return {EP_ARG_LOCAL, parameter.dimension, nullptr};
     if (parameter.what == What::report)
         return {EP_ARG_POINTER, sizeof(void *), report};
+    ENTREPOT_ASSERT(parameter.argument < arguments.size());
     const Argument &argument = arguments[parameter.argument];
     const bool is_array = argument.kind == Argument::Kind::array;
     switch (parameter.what) {

@@ -18,6 +18,7 @@ struct Argument {
     Argument() = default;
     // Constructs in place: copying a temporary would load across stores of other widths and stall
     // store forwarding.
+    // Lifetime: borrows `given`, which outlives the argument.
     explicit Argument(const Array &given) noexcept
         : kind(Kind::array), read_only(given.read_only()), dtype(given.dtype()),
           ndim(static_cast<std::uint32_t>(given.ndim())), array(&given) {}
@@ -31,14 +32,14 @@ struct Argument {
     bool no_alias = false;  // no other array of the launch shares an element with it
     Dtype dtype{};
     std::uint32_t ndim = 0;
-    const Array *array = nullptr;  // borrowed: the caller keeps it alive
+    const Array *array = nullptr;  // borrowed; nullptr unless it is an argument of kind array
     Scalar scalar;
     std::int64_t extents[max_local_ndim];  // of local memory
 
     bool is_contiguous() const noexcept {
         return array ? array->layout().is_c_contiguous() : declared_contiguous;
     }
-    // Equal for two arguments that the same code can serve.
+    // Part of the key of compiled code: equal for two arguments that the same code accepts.
     std::uint64_t key() const noexcept {
         return static_cast<std::uint64_t>(kind) | std::uint64_t{is_contiguous()} << 2 |
                std::uint64_t{read_only} << 3 | std::uint64_t{no_alias} << 4 |
@@ -47,11 +48,13 @@ struct Argument {
                std::uint64_t{ndim} << 40;
     }
     ArgumentType type() const;
-    // At least the size of one element, because drivers refuse 0 bytes.
+    // Size in bytes of local memory: at least one element, because drivers refuse 0 bytes.
+    // Requires: kind is local.
     std::size_t local_bytes() const noexcept;
 };
 
-// Sets `no_alias` for the arrays that share no element with another array of the launch.
+// Alias analysis of a launch: sets `no_alias` for the arrays that share no element with another
+// array. With many arrays it is conservative and sets none.
 void find_aliases(std::span<Argument> arguments) noexcept;
 
 }  // namespace entrepot::kernel

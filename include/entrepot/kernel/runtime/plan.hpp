@@ -1,5 +1,15 @@
 // Cached checks and parameters that similar launches of a kernel share.
+//
+// Overview
+//   The first launch of a kind checks indices, chooses the local range and builds the parameters. A
+//   Plan keeps the results. A later launch with the same ArgumentKeys replaces the addresses and
+//   scalars in the parameters, and submits.
+//
+// Concurrency
+//   A launch writes to its plan. PlanCache::find() leases the plan to one launch at a time; other
+//   launches proceed without a plan. No thread waits for another.
 #pragma once
+#include <entrepot/core/assert.hpp>
 #include <entrepot/kernel/runtime/argument.hpp>
 
 #include <array>
@@ -20,22 +30,29 @@ struct Specialisation;
 // shape. Array addresses and scalar values may differ from launch to launch.
 class Plan {
 public:
-    // Built from a completed launch; `chosen` is the range after fitting.
+    // `asked` is the requested range, `chosen` the result of choose_local_range().
+    //
+    // Requires: a launch with these arguments has passed its checks.
+    // Lifetime: `made` outlives the plan.
     Plan(const Specialisation &made, const Queue &queue, const ep_range &asked,
          const ep_range &chosen, std::span<const Argument> arguments);
     Plan(const Plan &) = delete;
     Plan &operator=(const Plan &) = delete;
 
     const Specialisation &made() const noexcept { return made_; }
-    // True if this launch is similar to the one that the plan was built from.
+    // True if this launch passes the checks and has the parameters of the one that the plan was
+    // built from, except for addresses and scalars.
     bool matches(const Queue &queue, const ep_range &asked,
                  std::span<const Argument> arguments) const noexcept;
     // Submits a launch.
+    //
+    // Requires: matches() is true for the arguments.
     // Returns: the position in the queue.
-    // Thread safety: one call at a time.
+    // Thread safety: none; the caller holds the plan's lease.
     Queue::Position launch(const Queue &queue, std::span<const Argument> arguments);
 
 private:
+    // Properties of an argument that all launches of the plan share.
     struct ArgumentKey {
         Argument::Kind kind;
         bool read_only;
@@ -50,7 +67,10 @@ private:
 
     static bool matches_key(const ArgumentKey &expected, const Argument &argument,
                             const Context &context) noexcept;
+    // True if no two of the arrays share an element.
     bool no_alias(std::span<const Argument> arguments) const noexcept;
+    // True if the arrays start at the same addresses as in the last launch, so that no_alias()
+    // holds.
     bool same_buffers_as_last(std::span<const Argument> arguments) const noexcept;
 
     const Specialisation &made_;
@@ -64,18 +84,19 @@ private:
     std::vector<ArrayUse> uses_;
 };
 
-// Small cache of plans for one function. If another thread is using the matching plan, the launch
-// proceeds without one.
+// Direct-mapped cache of plans for one function.
+//
+// Thread safety: thread-safe.
 class PlanCache {
     struct alignas(64) Slot {  // one cache line each, to avoid false sharing between threads
-        std::atomic<bool> is_locked{false};
+        std::atomic<bool> is_locked{false};  // guards what follows
         // Launches that mapped to this slot since the plan was last used.
         std::uint8_t misses = 0;
         std::unique_ptr<Plan> plan;
     };
 
 public:
-    // Exclusive use of a plan for the lifetime of this object; may be empty.
+    // Lock of a plan for the lifetime of this object; may be empty.
     class Lease {
     public:
         Lease(Lease &&other) noexcept : slot_(std::exchange(other.slot_, nullptr)) {}
@@ -88,7 +109,11 @@ public:
         }
 
         explicit operator bool() const noexcept { return slot_ != nullptr; }
-        Plan *operator->() const noexcept { return slot_->plan.get(); }
+        // Requires: the lease is not empty.
+        Plan *operator->() const noexcept {
+            ENTREPOT_ASSERT(slot_ && slot_->plan);
+            return slot_->plan.get();
+        }
 
     private:
         friend class PlanCache;
@@ -97,14 +122,18 @@ public:
         Slot *slot_;
     };
 
+    // Returns: an empty lease if no plan matches, or another thread has leased its slot.
     Lease find(const Queue &queue, const ep_range &asked,
                std::span<const Argument> arguments) noexcept;
-    // Stores a plan for a launch that was made without one. No-op if the launch cannot be planned
-    // or the slot's plan is in use.
+    // Stores a plan for a launch that was made without one. No-op if launches of this kind cannot
+    // share a plan, the slot is leased, or its plan has been used lately.
+    //
+    // Lifetime: `made` outlives the cache.
     void insert(const Specialisation &made, const Queue &queue, const ep_range &asked,
                 const ep_range &chosen, std::span<const Argument> arguments) noexcept;
 
 private:
+    // Locks the only slot that a launch may use. Returns: nullptr if it is locked.
     Slot *lock_slot(const ep_range &asked, std::span<const Argument> arguments) noexcept;
 
     static constexpr unsigned slot_bits = 3;

@@ -44,14 +44,14 @@ Target target_for(const Device &device, ep_dialect dialect, std::uint32_t dimens
                   const Options &options);
 
 // Source that a launch would run.
-// Throws: CompileError
+// Throws: CompileError if the kernel is refused.
 Compiled translate(const std::shared_ptr<const syntax::Function> &function,
                    std::span<const ArgumentType> types, std::uint32_t dimensions,
                    const Device &device, ep_dialect dialect, const Options &options,
                    const LocalSize &local_size = {});
 // Fewest dimensions of a launch that cover all ids and sizes that the function queries by
 // constants.
-// Throws: CompileError
+// Throws: CompileError if the kernel is refused.
 std::uint32_t required_dimensions(const std::shared_ptr<const syntax::Function> &function,
                                   std::span<const ArgumentType> types, const Device &device,
                                   ep_dialect dialect, const Options &options);
@@ -105,7 +105,8 @@ public:
     const Options &options() const noexcept { return options_; }
     PlanCache &plans() noexcept { return plans_; }  // of launches of these specialisations
 
-    // Code for a launch of that range; nullptr if it has not been compiled.
+    // Code for a launch of that range; nullptr if it has not been compiled. Lock-free.
+    // Lifetime: the result lives as long as this object.
     const Specialisation *find(const Key &key, const ep_range &range) const noexcept;
     // Compiles the code, unless another thread has just done so. Code that interrupts this thread
     // meanwhile, such as a Python signal handler, may call make() too. It must not wait for another
@@ -128,8 +129,8 @@ private:
 
     std::shared_ptr<const syntax::Function> function_;
     Options options_;
-    std::atomic<Node *> first_{nullptr};
-    RenewedMutex make_mutex_;  // threads that need the same code compile it once
+    std::atomic<Node *> first_{nullptr};  // list of all code; written with make_mutex_ held
+    RenewedMutex make_mutex_;             // threads that need the same code compile it once
     PlanCache plans_;
 };
 
