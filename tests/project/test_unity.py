@@ -23,7 +23,7 @@ entrepot_check_unity(absent)
 """
 
 
-def configured(folder: Path, together: str) -> subprocess.CompletedProcess[str]:
+def configured(folder: Path, unity: str) -> subprocess.CompletedProcess[str]:
     (folder / "CMakeLists.txt").write_text(PROJECT)
     (folder / "source.cpp").write_text("")
     command = [
@@ -34,13 +34,13 @@ def configured(folder: Path, together: str) -> subprocess.CompletedProcess[str]:
         folder / "build",
         "-G",
         "Ninja",
-        f"-DENTREPOT_UNITY_BUILD={together}",
+        f"-DENTREPOT_UNITY_BUILD={unity}",
     ]
     return subprocess.run(command, capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(
-    ("together", "ones"),
+    ("unity", "ones"),
     [
         *((true, {"one", "other"}) for true in ("ON", "on", "TRUE", "1", "YES")),
         *((false, set()) for false in ("OFF", "0", "no", "")),
@@ -49,8 +49,8 @@ def configured(folder: Path, together: str) -> subprocess.CompletedProcess[str]:
         ("one;other", {"one", "other"}),
     ],
 )
-def test_together_option_selects_targets(tmp_path, together, ones):
-    done = configured(tmp_path, together)
+def test_unity_option_selects_targets(tmp_path, unity, ones):
+    done = configured(tmp_path, unity)
     assert done.returncode == 0, done.stderr
     assert {name for name in ("one", "other") if f"-- {name} ON" in done.stdout} == ones
 

@@ -322,20 +322,20 @@ PyObject *type_of(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
 
 // Type for the simulator. NumPy types become a Dtype, and numbers made of literals only become
 // Python's own classes. A tuple becomes a tuple of these, and an array None.
-nb::object inferred_type_object(const kernel::ir::InferredType &held) {
-    if (!held.items.empty()) {
+nb::object inferred_type_object(const kernel::ir::InferredType &type) {
+    if (!type.items.empty()) {
         nb::list items;
-        for (const kernel::ir::InferredType &item : held.items)
+        for (const kernel::ir::InferredType &item : type.items)
             items.append(inferred_type_object(item));
         return nb::tuple(items);
     }
-    if (held.dtype.bits == 0)
+    if (type.dtype.bits == 0)
         return nb::none();
-    if (!held.is_weak)
-        return nb::steal(wrap_dtype(held.dtype));
-    PyTypeObject &python = held.dtype.code == TypeCode::boolean   ? PyBool_Type
-                           : held.dtype.code == TypeCode::integer ? PyLong_Type
-                           : held.dtype.code == TypeCode::complex ? PyComplex_Type
+    if (!type.is_weak)
+        return nb::steal(wrap_dtype(type.dtype));
+    PyTypeObject &python = type.dtype.code == TypeCode::boolean   ? PyBool_Type
+                           : type.dtype.code == TypeCode::integer ? PyLong_Type
+                           : type.dtype.code == TypeCode::complex ? PyComplex_Type
                                                                   : PyFloat_Type;
     return nb::borrow(reinterpret_cast<PyObject *>(&python));
 }
@@ -362,11 +362,11 @@ PyObject *types_for(PyObject *self, PyObject *arguments) {
         nb::list functions;
         for (const kernel::ir::Function &function : module.functions) {
             nb::dict names, choices;
-            for (const auto &[name, held] : function.names)
-                names[name.c_str()] = inferred_type_object(held);
-            for (const auto &[at, held] : function.choices)
+            for (const auto &[name, type] : function.names)
+                names[name.c_str()] = inferred_type_object(type);
+            for (const auto &[at, type] : function.choices)
                 choices[nb::make_tuple(at.line, at.column, at.end_line, at.end_column)] =
-                    inferred_type_object(held);
+                    inferred_type_object(type);
             functions.append(
                 nb::make_tuple(nb::make_tuple(function.source->file, function.source->first_line,
                                               function.source->name),

@@ -94,7 +94,7 @@ const kernel::Specialisation &specialisation_for(const Version &version,
 
 // kernel[index]: a callable that takes the kernel's arguments.
 //
-// Requires: `kernel` is a PythonKernel.
+// Requires: `kernel` is an instance of python_kernel_type or of a subclass.
 // Ownership: returns a new reference.
 // Throws: PythonError, TypeError or ValueError for the index.
 // GIL: required.

@@ -120,7 +120,7 @@ constexpr const char *type_doc =
 }  // namespace
 
 PyObject *launcher_for(PyObject *kernel, PyObject *index) {
-    ENTREPOT_ASSERT(Py_IS_TYPE(kernel, python_kernel_type));
+    ENTREPOT_ASSERT(PyObject_TypeCheck(kernel, python_kernel_type));
     return new_launcher(launcher_type, call, kernel, range_of(index));
 }
 

@@ -36,12 +36,12 @@ bool same_part(const std::optional<ir::Expression> &a, const std::optional<ir::E
 }
 
 ir::InferredType inferred_type_of(const Slot &slot) {
-    ir::InferredType held;
+    ir::InferredType type;
     if (slot.form == Slot::Form::scalar)
-        held = {slot.scalar.dtype, slot.scalar.weak != Weak::none, {}};
+        type = {slot.scalar.dtype, slot.scalar.weak != Weak::none, {}};
     for (const Slot &item : slot.items)
-        held.items.push_back(inferred_type_of(item));
-    return held;
+        type.items.push_back(inferred_type_of(item));
+    return type;
 }
 
 bool is_simple_parameter(const Type &type) {
