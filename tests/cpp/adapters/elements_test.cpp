@@ -22,7 +22,7 @@ bool comes_back(const ElementType &type, Integer value) {
 
 }  // namespace
 
-TEST_CASE("every type holds its limits and nothing beyond") {
+TEST_CASE("integer types accept their limits and refuse values beyond") {
     for (const ElementType &type : element_table) {
         CAPTURE(type.c_name);
         const unsigned bits = 8 * type.size;
@@ -43,7 +43,7 @@ TEST_CASE("every type holds its limits and nothing beyond") {
     }
 }
 
-TEST_CASE("a value that does not fit leaves the cell as it was") {
+TEST_CASE("refused value leaves the cell unchanged") {
     int cell = 7;
     CHECK_FALSE(element_table[0].store(&cell, positive(std::uint64_t{1} << 31)));
     CHECK(cell == 7);

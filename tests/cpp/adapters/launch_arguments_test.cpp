@@ -67,8 +67,8 @@ struct WithWide {
 
 }  // namespace
 
-TEST_CASE("arguments lie where C puts the members of a struct") {
-    SUBCASE("the example of the documentation") {
+TEST_CASE("arguments have the offsets of C struct members") {
+    SUBCASE("documented example") {
         LaunchLayout layout;
         CHECK(offsets_of(layout, {entry<float>, entry<std::int32_t>, entry<std::int16_t>,
                                   entry<std::int32_t>, entry<float>, entry<void *>}) ==
@@ -77,13 +77,13 @@ TEST_CASE("arguments lie where C puts the members of a struct") {
                                        offsetof(Documented, e), offsetof(Documented, f)});
         CHECK(layout.size() == sizeof(Documented));
     }
-    SUBCASE("a struct of ints by value") {
+    SUBCASE("struct of ints by value") {
         LaunchLayout layout;
         CHECK(offsets_of(layout, {entry<std::int32_t>, entry<Ints>, entry<std::int32_t>}) ==
               std::vector<std::size_t>{0, offsetof(WithStruct, b), offsetof(WithStruct, c)});
         CHECK(layout.size() == sizeof(WithStruct));
     }
-    SUBCASE("a struct of chars by value") {
+    SUBCASE("struct of chars by value") {
         LaunchLayout layout;
         CHECK(offsets_of(layout, {entry<std::int8_t>, entry<Chars>, entry<std::int32_t>}) ==
               std::vector<std::size_t>{0, offsetof(WithChars, b), offsetof(WithChars, c)});
@@ -95,7 +95,7 @@ TEST_CASE("arguments lie where C puts the members of a struct") {
               std::vector<std::size_t>{0, offsetof(WithLongDouble, b)});
         CHECK(layout.size() == sizeof(WithLongDouble));
     }
-    SUBCASE("a struct that is aligned beyond the allocator's own") {
+    SUBCASE("struct with 32-byte alignment") {
         LaunchLayout layout;
         CHECK(offsets_of(layout, {entry<char>, entry<Wide>, entry<char>}) ==
               std::vector<std::size_t>{0, offsetof(WithWide, b), offsetof(WithWide, c)});
@@ -103,7 +103,7 @@ TEST_CASE("arguments lie where C puts the members of a struct") {
     }
 }
 
-TEST_CASE("the block says where the arguments are, how many bytes, and where it ends") {
+TEST_CASE("block holds the address and size of the arguments") {
     LaunchLayout layout;
     offsets_of(layout, {entry<char>, entry<Wide>});
     CHECK(LaunchBlock::alignment_for(layout) == 32);
@@ -120,13 +120,13 @@ TEST_CASE("the block says where the arguments are, how many bytes, and where it 
     CHECK(arguments + layout.size() == block + LaunchBlock::bytes_for(layout));
 }
 
-TEST_CASE("no arguments make an empty block") {
+TEST_CASE("block without arguments is only a header") {
     const LaunchLayout layout;
     CHECK(layout.size() == 0);
     CHECK(LaunchBlock::bytes_for(layout) == sizeof(LaunchBlock));
 }
 
-TEST_CASE("an alignment that C does not know is refused") {
+TEST_CASE("alignment other than a power of two is refused") {
     LaunchLayout layout;
     CHECK_THROWS_AS(layout.add(4, 0), Error);
     CHECK_THROWS_AS(layout.add(4, 3), Error);

@@ -22,7 +22,7 @@ exchange::Reach part_of(const fake::Claimed &claimed, std::size_t first, std::si
 
 }  // namespace
 
-TEST_CASE("an address inside an allocation locates all of it, on its driver's device") {
+TEST_CASE("address inside an allocation locates all of the allocation") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
             const fake::Claimed claimed(kind, device);
@@ -41,7 +41,7 @@ TEST_CASE("an address inside an allocation locates all of it, on its driver's de
         }
 }
 
-TEST_CASE("bytes outside the allocation are refused, and the owner is released") {
+TEST_CASE("bytes outside the allocation are refused, owner released") {
     const fake::Claimed claimed(EP_USM_DEVICE);
     int released = 0;
     CHECK_REFUSED(ErrorKind::exchange, "leave the allocation of 64 bytes",
@@ -49,7 +49,7 @@ TEST_CASE("bytes outside the allocation are refused, and the owner is released")
     CHECK(released == 1);
 }
 
-TEST_CASE("an unknown address is refused with each driver's answer") {
+TEST_CASE("unknown address is refused with the reason of each driver") {
     fake::cuda();
     float ours[4];
     int released = 0;

@@ -13,7 +13,7 @@
 
 using namespace entrepot;
 
-TEST_CASE("extent of 1 may have any stride, even one that overflows") {
+TEST_CASE("axis of extent 1 may have any stride, even overflowing") {
     const Queue queue = registry::host().default_queue();
     const std::int64_t items[] = {6}, shape[] = {1, 3};
     const Array whole = Array::empty(items, dtypes::int64, UsmKind::host, queue);

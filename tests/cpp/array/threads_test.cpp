@@ -115,7 +115,7 @@ TEST_CASE("eight threads allocate, fill, copy, export, import and drop") {
     });
 }
 
-TEST_CASE("eight threads launch one kernel on separate arrays and queues") {
+TEST_CASE("eight threads launch one kernel on their own arrays") {
     balanced([](Resource &resource) {
         const Kernel kernel = Program(R"(
             extern "C" const int increment_arguments = 1;

@@ -134,7 +134,7 @@ constexpr int many = 3000;
 
 }  // namespace
 
-TEST_CASE("queues without threads: a chain of queues takes no stack") {
+TEST_CASE("queues without threads: chain of queues uses no stack") {
     CHECK(status_of_child([] {
               refuse_threads();
               std::vector<Queue *> queues;
@@ -156,7 +156,7 @@ TEST_CASE("queues without threads: a chain of queues takes no stack") {
           }) == 0);
 }
 
-TEST_CASE("queues without threads: many loops in one queue take no stack") {
+TEST_CASE("queues without threads: loops in one queue use no stack") {
     CHECK(status_of_child([] {
               refuse_threads();
               auto *const queue = new Queue(0);
@@ -169,7 +169,7 @@ TEST_CASE("queues without threads: many loops in one queue take no stack") {
           }) == 0);
 }
 
-TEST_CASE("queues without memory: what was submitted before is still done") {
+TEST_CASE("queues without memory: earlier submissions still complete") {
     for (const bool with_threads : {true, false})
         CHECK(status_of_child([&] {
                   if (!with_threads)

@@ -139,7 +139,7 @@ void launch(const Queue &queue, const Kernel &kernel, const void *out) {
 
 // ---------------------------------------------------------------- the executor
 
-TEST_CASE("executor: every index of a loop runs once, and the loop ends once") {
+TEST_CASE("executor: loop runs all indices once and ends once") {
     class Counting final : public entrepot::backends::host::Loop {
     public:
         Counting(std::uint64_t count, std::uint64_t chunk) : Loop(count, chunk), runs(count) {}
@@ -166,7 +166,7 @@ TEST_CASE("executor: every index of a loop runs once, and the loop ends once") {
         }
 }
 
-TEST_CASE("executor: a loop has at most one thread per processor, waiting threads included") {
+TEST_CASE("executor: loop uses at most one thread per processor") {
     class Crowd final : public entrepot::backends::host::Loop {
     public:
         Crowd() : Loop(200, 1) {}
@@ -197,8 +197,7 @@ TEST_CASE("executor: a loop has at most one thread per processor, waiting thread
     CHECK_FALSE(loop->wants_threads());
 }
 
-TEST_CASE(
-    "executor: a kernel that is known to be quick runs on the caller's thread, others do not") {
+TEST_CASE("executor: quick kernel runs on the caller's thread") {
     const Kernel kernel =
         bench().kernel("extern \"C\" unsigned long pthread_self();"
                        "extern \"C\" void caller(const long long *, void *const *arguments) {"
@@ -229,7 +228,7 @@ TEST_CASE(
                   "a turn that had to wait is never taken by a caller's thread");
 }
 
-TEST_CASE("executor: more queues than threads can wait for one event, in chains") {
+TEST_CASE("executor: more queues than threads can wait in a chain") {
     const Slow slow(bench());
     const Queue first = bench().queue();
     slow.submit(first, 5);
@@ -253,7 +252,7 @@ TEST_CASE("executor: more queues than threads can wait for one event, in chains"
 
 // ---------------------------------------------------------------- memory
 
-TEST_CASE("memory: more than the machine has is refused before the kernel can overcommit it") {
+TEST_CASE("memory: allocation larger than the machine is refused") {
     void *pointer = nullptr;
     CONTRACT_REFUSED_AS(EP_OUT_OF_MEMORY,
                         bench().table.memory_allocate(bench().context.get(), bench().device,
@@ -264,7 +263,7 @@ TEST_CASE("memory: more than the machine has is refused before the kernel can ov
 
 // ---------------------------------------------------------------- programs
 
-TEST_CASE("programs: without a compiler the error lists what was tried") {
+TEST_CASE("programs: missing compiler is refused with the tried names") {
     const Environment no_path("PATH", "/nowhere"), chosen("CXX", "my-compiler -O9");
     const Build refused = build(subject().indices);
     CHECK(refused.status == EP_UNAVAILABLE);
@@ -282,7 +281,7 @@ TEST_CASE("programs: CXX chooses the compiler and may carry options") {
               .status == EP_OK);
 }
 
-TEST_CASE("programs: a build leaves nothing behind, even in a program that ignores its children") {
+TEST_CASE("programs: build leaves no files, also if SIGCHLD is ignored") {
     const std::filesystem::path place =
         std::filesystem::temp_directory_path() / ("entrepot-test-" + std::to_string(getpid()));
     std::filesystem::create_directory(place);
@@ -297,8 +296,7 @@ TEST_CASE("programs: a build leaves nothing behind, even in a program that ignor
     std::filesystem::remove(place);
 }
 
-TEST_CASE(
-    "programs: options are split like words, and warnings reach the log of a build that succeeds") {
+TEST_CASE("programs: options are split as in a shell, warnings logged") {
     const Build built =
         build("extern \"C\" const char text[] = TEXT;\n"
               "extern \"C\" void f(const long long *, void *const *) { int unused; }",
@@ -309,16 +307,14 @@ TEST_CASE(
     CHECK(build(subject().indices, "-DA='open").status == EP_INVALID);
 }
 
-TEST_CASE(
-    "programs: functions that are declared and not defined are refused when the program is built") {
+TEST_CASE("programs: undefined functions are refused by the build") {
     CHECK(build("extern \"C\" void nobody();\nextern \"C\" void f(const long long *, void *const "
                 "*) { nobody(); }")
               .status == EP_BUILD_FAILED);
     CHECK_MESSAGE(says("nobody"), last_error());
 }
 
-TEST_CASE("programs: functions of the libraries that a program uses are not its kernels, and its "
-          "own are not theirs") {
+TEST_CASE("programs: symbols of linked libraries are not kernels") {
     const Build built = build(R"(
         extern "C" int puts(const char *);
         extern "C" int environ = 17;  // the process has one too
@@ -395,8 +391,7 @@ TEST_CASE("programs: exported properties of kernels are used") {
 #define CANNOT_FORK false
 #endif
 
-TEST_CASE("fork: the child has threads of its own, and refuses work in flight at the fork" *
-          doctest::skip(CANNOT_FORK)) {
+TEST_CASE("fork: child has its own threads and refuses pending work" * doctest::skip(CANNOT_FORK)) {
     const Slow slow(bench());
     const Kernel kernel = bench().kernel(subject().indices, "indices");
     const Queue busy = bench().queue(), idle = bench().queue();
@@ -434,8 +429,7 @@ TEST_CASE("fork: the child has threads of its own, and refuses work in flight at
     bench().wait(busy);
 }
 
-TEST_CASE("fork: queues and events used by other threads are not left locked" *
-          doctest::skip(CANNOT_FORK)) {
+TEST_CASE("fork: queues and events in use are not left locked" * doctest::skip(CANNOT_FORK)) {
     const ep_backend &table = bench().table;
     const Slow slow(bench());
     const Queue busy = bench().queue(), idle = bench().queue();

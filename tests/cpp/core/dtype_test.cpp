@@ -23,7 +23,7 @@ TEST_CASE("Dtype is a DLDataType") {
     CHECK(offsetof(Dtype, lanes) == 2);
 }
 
-TEST_CASE("rows of the table survive each of their spellings") {
+TEST_CASE("dtypes survive conversion through all spellings") {
     std::set<std::string_view> names, typestrs, formats;
     for (const DtypeRow &row : dtype_table) {
         CAPTURE(row.name);
@@ -50,7 +50,7 @@ TEST_CASE("rows of the table survive each of their spellings") {
     }
 }
 
-TEST_CASE("rows of the table survive as vectors, by name") {
+TEST_CASE("vector dtypes survive conversion by name") {
     for (const DtypeRow &row : dtype_table)
         for (const std::uint16_t lanes :
              {std::uint16_t{2}, std::uint16_t{4}, std::uint16_t{65535}}) {
@@ -93,7 +93,7 @@ TEST_CASE("unknown names are refused") {
     }
 }
 
-TEST_CASE("typestrs of this host's byte order") {
+TEST_CASE("typestrs in the host's byte order are accepted") {
     CHECK(dtype_from_typestr("|b1") == boolean);
     CHECK(dtype_from_typestr("<b1") == boolean);
     CHECK(dtype_from_typestr("=f4") == dtypes::float32);
@@ -103,7 +103,7 @@ TEST_CASE("typestrs of this host's byte order") {
     CHECK(dtype_from_typestr(">b1") == boolean);
 }
 
-TEST_CASE("typestrs are refused with the reason and a way out") {
+TEST_CASE("unsupported typestrs are refused with advice") {
     constexpr auto kind = ErrorKind::interface;
     CHECK_REFUSED(kind, "bytes are swapped; copy", dtype_from_typestr(">f4"));
     CHECK_REFUSED(kind, "bytes are swapped; copy", dtype_from_typestr(">c8"));
@@ -126,7 +126,7 @@ TEST_CASE("typestrs are refused with the reason and a way out") {
                       dtype_from_typestr(malformed));
 }
 
-TEST_CASE("formats of native and of standard sizes") {
+TEST_CASE("formats of native and standard sizes are accepted") {
     const auto row = [](const char *format, std::int64_t itemsize, Dtype dtype) {
         CAPTURE(format);
         CHECK(dtype_from_format(format, itemsize) == dtype);
@@ -154,7 +154,7 @@ TEST_CASE("formats of native and of standard sizes") {
     row("=D", 16, complex128);
 }
 
-TEST_CASE("formats are refused with the reason") {
+TEST_CASE("unsupported formats are refused with the reason") {
     constexpr auto kind = ErrorKind::exchange;
     CHECK_REFUSED(kind, "bytes are swapped; copy", dtype_from_format(">f", 4));
     CHECK_REFUSED(kind, "bytes are swapped; copy", dtype_from_format("!q", 8));
@@ -177,7 +177,7 @@ TEST_CASE("formats are refused with the reason") {
     CHECK_REFUSED(kind, "names no item", dtype_from_format("<", 1));
 }
 
-TEST_CASE("format is known in any byte order, unless of a structure") {
+TEST_CASE("format of one item is known in any byte order") {
     for (const char *const format :
          {static_cast<const char *>(nullptr), "f", "<f", ">f", "!q", "l", "P", "Zd", "c"})
         CHECK(is_format_of_ours(format));
@@ -186,7 +186,7 @@ TEST_CASE("format is known in any byte order, unless of a structure") {
         CHECK_FALSE(is_format_of_ours(format));
 }
 
-TEST_CASE("itemsize that contradicts its format is refused") {
+TEST_CASE("itemsize contradicting the format is refused") {
     CHECK_REFUSED(ErrorKind::exchange,
                   "means items of 4 bytes, but the buffer gives an itemsize of 8",
                   dtype_from_format("f", 8));

@@ -11,7 +11,7 @@
 
 using namespace entrepot;
 
-TEST_CASE("kinds have the row of their number, and bases precede derived kinds") {
+TEST_CASE("table has kinds in order, bases before derived kinds") {
     for (std::size_t i = 0; i < error_table.size(); ++i) {
         CAPTURE(error_table[i].name);
         CHECK(static_cast<std::size_t>(error_table[i].kind) == i);
@@ -24,7 +24,7 @@ TEST_CASE("kinds have the row of their number, and bases precede derived kinds")
     }
 }
 
-TEST_CASE("message has its parts in order, and error keeps its kind") {
+TEST_CASE("message has its parts in order, error has its kind") {
     const Error error(ErrorKind::index, "index ", 7, " of ", std::string_view("axis"), ' ',
                       Hex(reinterpret_cast<void *>(0xbeef)), " ", 10);
     CHECK(std::string(error.what()) == "index 7 of axis 0xbeef 10");

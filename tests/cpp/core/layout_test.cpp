@@ -156,7 +156,7 @@ TEST_CASE("C-contiguous strides are recognized for any number of axes") {
     CHECK_REFUSED(ErrorKind::overflow, "too many elements", Layout(shape, strides));
 }
 
-TEST_CASE("C-contiguous layout has NumPy's strides, zeros counting as ones") {
+TEST_CASE("C-contiguous layout has NumPy's strides, also if empty") {
     CHECK(numbers(Layout{4, 3}.strides()) == Numbers{3, 1});
     CHECK(numbers(Layout{3, 0, 4}.strides()) == Numbers{4, 4, 1});
     CHECK(Layout{3, 0, 4}.size() == 0);
@@ -165,7 +165,7 @@ TEST_CASE("C-contiguous layout has NumPy's strides, zeros counting as ones") {
     CHECK(Layout{5}.size() == 5);
 }
 
-TEST_CASE("layouts of any rank survive copies, moves and self-assignment") {
+TEST_CASE("layouts survive copies, moves and self-assignment") {
     for (std::size_t ndim = 0; ndim <= Layout::max_ndim; ++ndim) {
         CAPTURE(ndim);
         Numbers shape(ndim, 1), strides(ndim);
@@ -204,7 +204,7 @@ TEST_CASE("layouts of any rank survive copies, moves and self-assignment") {
     }
 }
 
-TEST_CASE("equality is of shapes and strides") {
+TEST_CASE("layouts are equal by shape and strides") {
     CHECK(Layout{2, 3} == Layout{2, 3});
     CHECK(Layout{2, 3} != Layout{3, 2});
     CHECK(Layout{2, 3} != Layout{2, 3, 1});
@@ -280,7 +280,7 @@ TEST_CASE("byte range covers the addresses of the elements") {
     CHECK(Layout(Numbers{2}, Numbers{1 - largest}).byte_range(1).size() == largest);
 }
 
-TEST_CASE("contiguity by NumPy's rules") {
+TEST_CASE("contiguity follows NumPy's rules") {
     const auto contiguous = [](const Layout &layout) {
         return std::pair(layout.is_c_contiguous(), layout.is_f_contiguous());
     };
@@ -496,7 +496,7 @@ TEST_CASE("transposition moves each axis") {
                   Layout(Numbers(64, 1)).transposed(Numbers(64, 63)));
 }
 
-TEST_CASE("reshape keeps addresses and order, and is refused only if no strides exist") {
+TEST_CASE("reshape keeps addresses, and fails only if no strides exist") {
     Random random(6);
     int without_copy = 0, only_by_copy = 0;
     for (int round = 0; round < 20000; ++round) {
@@ -526,7 +526,7 @@ TEST_CASE("reshape keeps addresses and order, and is refused only if no strides 
     CHECK(only_by_copy > 1000);
 }
 
-TEST_CASE("reshapes of empty, scalar and strided layouts") {
+TEST_CASE("empty, scalar and strided layouts are reshaped") {
     CHECK(Layout{6}.reshaped(Numbers{2, -1}) == Layout{2, 3});
     CHECK(Layout{1}.reshaped(Numbers{}) == Layout());
     CHECK(Layout().reshaped(Numbers{-1}) == Layout{1});

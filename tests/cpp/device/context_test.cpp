@@ -12,7 +12,7 @@ using namespace entrepot;
 
 static Context context_of(const Device &device) { return Context::create({&device, 1}); }
 
-TEST_CASE("native context is one Context, and is released with the last reference") {
+TEST_CASE("native context is one Context, released with the last use") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     {
@@ -28,7 +28,7 @@ TEST_CASE("native context is one Context, and is released with the last referenc
     CHECK(fake::world().alive.contexts == alive);
 }
 
-TEST_CASE("default context keeps its record forever, however it is first obtained") {
+TEST_CASE("default context keeps its record forever if adopted first") {
     const Device device = fake::device(1);
     ep_context handle = nullptr;
     fake::backend().call(&ep_backend::device_default_context, device.handle(), &handle);
@@ -85,7 +85,7 @@ TEST_CASE("error of the backend is an exception with its message") {
     CHECK_REFUSED(ErrorKind::value, "a wrong flag", context.query(nullptr, 1));
 }
 
-TEST_CASE("context that is refused half-way is released") {
+TEST_CASE("context is released if the import fails halfway") {
     const Device device = fake::device();
     const int alive = fake::world().alive.contexts;
     ep_context handle = nullptr;

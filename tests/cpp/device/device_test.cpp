@@ -9,7 +9,7 @@
 
 using namespace entrepot;
 
-TEST_CASE("handle has one device, and its selector names backend, type and number") {
+TEST_CASE("handle has one Device, named by backend, type and number") {
     const Device device = fake::device(1);
     CHECK(device == fake::device(1));
     CHECK(device != fake::device(0));
@@ -52,7 +52,7 @@ TEST_CASE("sub-devices are numbered in their parent and are unique") {
     CHECK(quarters[1].root() == device);
 }
 
-TEST_CASE("sub-devices by affinity differ from those of an equal division") {
+TEST_CASE("partitions by affinity and by equal size differ") {
     const Device device = fake::device();
     const std::vector<Device> nodes = device.partition_by_affinity(EP_AFFINITY_NUMA);
     REQUIRE(nodes.size() == 2);
@@ -104,7 +104,7 @@ TEST_CASE("concurrent creation of a default queue leaks nothing") {
     CHECK(fake::world().alive.queues == queues + 1);
 }
 
-TEST_CASE("sub-device uses its root's default context if the runtime allows it") {
+TEST_CASE("sub-device uses the root's default context if supported") {
     const std::uint32_t served[] = {1, 1}, alone[] = {2, 1};
     const Device device = fake::device(1);
     CHECK(device.partition_by_counts(served)[0].default_context() == device.default_context());

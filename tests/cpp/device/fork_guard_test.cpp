@@ -31,7 +31,7 @@ template <class Action> static bool is_refused(Action action) {
     return refusal && refusal->kind == ErrorKind::device && refusal->says("'spawn'");
 }
 
-TEST_CASE("forked child refuses every call to a device, and releases nothing") {
+TEST_CASE("forked child refuses device calls and releases nothing") {
     const Device device = fake::device();
     const Queue queue = Queue::create(device);
     const Context context = device.default_context();
@@ -75,7 +75,7 @@ TEST_CASE("host works in a forked child") {
     }));
 }
 
-TEST_CASE("locks held by other threads at the fork are free in the child") {
+TEST_CASE("child can take locks held by other threads at the fork") {
     fake::backend();
     const Device host = registry::select("host");
     std::atomic<bool> stop{false};

@@ -14,7 +14,7 @@ static ep_range range(std::uint64_t global, std::uint64_t local = 0) {
     return {1, {global}, {local}};
 }
 
-TEST_CASE("program is built in the device's first dialect and gives its log") {
+TEST_CASE("program uses the device's first dialect and has a log") {
     const Program program("scale", fake::device());
     CHECK(program.dialect() == EP_OPENCL_C);
     CHECK(program.device() == fake::device());
@@ -22,7 +22,7 @@ TEST_CASE("program is built in the device's first dialect and gives its log") {
     CHECK(program.log() == "built by hand");
 }
 
-TEST_CASE("refused source has the log, a refused dialect lists the supported ones") {
+TEST_CASE("refused source has a log, refused dialect a list") {
     CHECK_REFUSED(ErrorKind::kernel, "found an error\nbuilt by hand",
                   Program("error", fake::device()));
     CHECK_REFUSED(ErrorKind::device,
@@ -77,7 +77,7 @@ TEST_CASE("launch runs in the queue's order and has a position") {
     fake::world().kernel = nullptr;
 }
 
-TEST_CASE("launch that contradicts the kernel is refused with both numbers") {
+TEST_CASE("invalid launch is refused with both numbers") {
     const Device device = fake::device();
     const Queue &queue = device.default_queue();
     const Kernel kernel = Program("scale", device).kernel("scale");

@@ -45,7 +45,7 @@ TEST_CASE("exported queue is foreign") {
     CHECK(queue.is_foreign());
 }
 
-TEST_CASE("event is recorded on demand only, and serves every earlier position") {
+TEST_CASE("event is recorded on demand and serves earlier positions") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const int before = calls().event_record;
@@ -67,7 +67,7 @@ TEST_CASE("event is recorded on demand only, and serves every earlier position")
     CHECK(event.is_done());
 }
 
-TEST_CASE("lazy event that is dropped is never recorded") {
+TEST_CASE("dropped lazy event is never recorded") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     const int before = calls().event_record;
@@ -116,7 +116,7 @@ TEST_CASE("lazy event is recorded once its native event is needed") {
     fake::release(queue);
 }
 
-TEST_CASE("event of a foreign queue is recorded at once, else before the export") {
+TEST_CASE("lazy event is recorded before an export, later at once") {
     const Queue queue = Queue::create(fake::device());
     fake::hold(queue);
     fake::submit(queue);
@@ -142,7 +142,7 @@ TEST_CASE("capture of a foreign queue is queried once per event") {
     fake::release(queue);
 }
 
-TEST_CASE("threads that submit to one queue each keep their events") {
+TEST_CASE("threads submitting to one queue keep their events") {
     const Queue queue = Queue::create(fake::device());
     std::atomic<int> pending = 0;
     std::vector<std::thread> threads;
@@ -251,7 +251,7 @@ TEST_CASE("queue waits for another's event before its own later events") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("queue waits for all pending work of another, without polling it") {
+TEST_CASE("queue waits for all pending work of another queue") {
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     std::string order;
@@ -276,7 +276,7 @@ TEST_CASE("queue waits for all pending work of another, without polling it") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("queue waits for a released one; for another backend on the host") {
+TEST_CASE("queue waits for a released queue and another backend") {
     const Queue slow = Queue::create(fake::device()), queue = Queue::create(fake::device());
     fake::hold(slow);
     fake::submit(slow);
@@ -314,7 +314,7 @@ TEST_CASE("host waits for an event of another backend") {
     later.join();
 }
 
-TEST_CASE("foreign queue is polled for idleness, and its events cover foreign work") {
+TEST_CASE("foreign queue is polled, its events cover foreign work") {
     const Queue queue = Queue::create(fake::device());
     const Queue foreign = Queue::from_native(fake::backend(), queue.handle());
     foreign.wait();
@@ -354,7 +354,7 @@ TEST_CASE("events of profiling queues have times, others are refused") {
     fake::release(queue);
 }
 
-TEST_CASE("live queues of a context are those with references") {
+TEST_CASE("live queues of a context are the referenced ones") {
     const Device device = fake::device();
     const Context context = Context::create({&device, 1});
     const Queue first = Queue::create(context, device, {});

@@ -9,7 +9,7 @@
 
 using namespace entrepot;
 
-TEST_CASE("selector of a device finds it") {
+TEST_CASE("device is found by its selector") {
     fake::backend();
     const std::vector<Device> devices = registry::devices();
     REQUIRE(devices.size() >= 3);
@@ -44,7 +44,7 @@ TEST_CASE("sub-device is found after its creation") {
                   registry::select(device.selector() + "/99"));
 }
 
-TEST_CASE("absent device is refused with the devices that exist, and reasons") {
+TEST_CASE("absent device is refused with existing ones and reasons") {
     CHECK_REFUSED(ErrorKind::device, "no device matches 'hip:0'; there are ",
                   registry::select("hip:0"));
     CHECK_REFUSED(ErrorKind::device, "hip: ", registry::select("hip"));
@@ -53,7 +53,7 @@ TEST_CASE("absent device is refused with the devices that exist, and reasons") {
     CHECK_REFUSED(ErrorKind::device, "there is no backend 'metal'", registry::backend("metal"));
 }
 
-TEST_CASE("report has a row for every known backend, and a reason") {
+TEST_CASE("report has a row and a reason for each known backend") {
     const std::vector<BackendReport> rows = registry::report();
     for (const char *name : {"sycl", "cuda", "hip", "host"}) {
         const auto row = std::ranges::find(rows, name, &BackendReport::name);
@@ -64,7 +64,7 @@ TEST_CASE("report has a row for every known backend, and a reason") {
     CHECK(rows.back().present);
 }
 
-TEST_CASE("backend of another version, or of an existing name, is refused") {
+TEST_CASE("backend of another version or existing name is refused") {
     fake::backend();
     ep_backend other = fake::table();
     CHECK_REFUSED(ErrorKind::value, "there is a backend 'fake' already", registry::add(&other));
@@ -72,7 +72,7 @@ TEST_CASE("backend of another version, or of an existing name, is refused") {
     CHECK_REFUSED(ErrorKind::value, "wants version", registry::add(&other));
 }
 
-TEST_CASE("current queue is the innermost of this thread, else that of the default device") {
+TEST_CASE("current queue is the innermost of this thread or the default") {
     const Queue outer = Queue::create(fake::device(0)), inner = Queue::create(fake::device(1));
     const Queue initial = registry::current_queue();
     registry::push_current(outer);
@@ -91,7 +91,7 @@ TEST_CASE("current queue is the innermost of this thread, else that of the defau
     CHECK_REFUSED(ErrorKind::value, "innermost first", registry::pop_current(outer));
 }
 
-TEST_CASE("backend receives the stream that another library uses on its device") {
+TEST_CASE("backend receives the stream of another library") {
     static int stream = 0;
     const auto ask = registry::loader()->foreign_queue;
     CHECK(ask("hip", 3) == nullptr);

@@ -87,12 +87,12 @@ struct Working {
 
 }  // namespace
 
-TEST_CASE("stream library: its number is the same in all threads") {
+TEST_CASE("stream library: number is the same in all threads") {
     for (const Numbers &each : numbers_of_threads())
         CHECK(each == numbers_of_threads().front());
 }
 
-TEST_CASE("stream library: registered twice, it keeps its number") {
+TEST_CASE("stream library: number is kept if registered twice") {
     const unsigned number = some_library();
     const StreamLibrary &library = stream_library(number);
     const LibrarySet all = consumer_libraries();
@@ -100,7 +100,7 @@ TEST_CASE("stream library: registered twice, it keeps its number") {
     CHECK(consumer_libraries() == all);
 }
 
-TEST_CASE("stream library: library beyond the maximum gets the legacy number") {
+TEST_CASE("stream library: legacy number is given beyond the maximum") {
     const Numbers &numbers = numbers_of_threads().front();
     std::set<unsigned> seen;
     for (std::size_t i = 0; i < count; ++i)
@@ -131,7 +131,7 @@ TEST_CASE("stream library: number 0 works on the legacy stream") {
     CHECK_FALSE(current_stream_of(legacy_library, registry::host()));
 }
 
-TEST_CASE("stream library: its default streams outlive the call") {
+TEST_CASE("stream library: default streams outlive the call") {
     for (const std::uintptr_t number : {std::uintptr_t{0}, legacy_stream}) {
         const Working scope(number);
         const Queue current = current_stream_of(some_library(), streaming());
@@ -167,7 +167,7 @@ TEST_CASE("stream library: stream of another device is accepted") {
     CHECK(current.device() == streaming(1));
 }
 
-TEST_CASE("stream library: library without a current stream has no queue") {
+TEST_CASE("stream library: absent current stream has no queue") {
     has_stream = false;
     CHECK_FALSE(current_stream_of(some_library(), streaming()));
     has_stream = true;
@@ -180,7 +180,7 @@ TEST_CASE("stream library: destroyed stream has no queue") {
     CHECK_FALSE(current_stream_of(some_library(), streaming()));
 }
 
-TEST_CASE("stream library: lack of memory is an error, not a missing stream") {
+TEST_CASE("stream library: lack of memory is reported as an error") {
     const fake::Stream stream(streaming());
     const Working scope(stream.number());
     fake::streams().wrapping_lacks_memory = true;

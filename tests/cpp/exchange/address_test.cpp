@@ -33,7 +33,7 @@ struct Caller {
 
 }  // namespace
 
-TEST_CASE("address has the kind and device that its driver reports, and is released once") {
+TEST_CASE("address has the kind and device reported by the driver") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED, EP_USM_HOST}) {
             Caller caller(kind, device);
@@ -82,7 +82,7 @@ TEST_CASE("host-accessible memory may be imported as the host's") {
     CHECK_FALSE(array.memory().device().backend().is_host());
 }
 
-TEST_CASE("address unknown to drivers is refused, and elements lie inside") {
+TEST_CASE("unknown address or outside elements are refused") {
     Caller caller;
     caller.what.device = fake::cuda_device(0);
     caller.what.layout = Layout{4, 5};
@@ -93,7 +93,7 @@ TEST_CASE("address unknown to drivers is refused, and elements lie inside") {
     CHECK(caller.released == 2);
 }
 
-TEST_CASE("invalid description is a ValueError, and no driver is queried") {
+TEST_CASE("invalid description is a ValueError without a query") {
     Caller caller;
     const int asked = fake::world().calls.memory_query;
     caller.what.layout = Layout(std::array<std::int64_t, 1>{4}, std::array<std::int64_t, 1>{-1});

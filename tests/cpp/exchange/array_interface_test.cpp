@@ -71,7 +71,7 @@ TEST_CASE("offset is in bytes, and needs a buffer") {
     CHECK(producer.released == 4);
 }
 
-TEST_CASE("malformed input is refused with the reason, and released once") {
+TEST_CASE("malformed input is refused and released once") {
     struct Row {
         const char *words;
         void (*bend)(Producer &);
@@ -110,7 +110,7 @@ TEST_CASE("struct describes the same as the dict") {
 
 TEST_CASE("invalid struct, or one with swapped bytes, is refused") {
     StructProducer producer;
-    SUBCASE("no struct") {
+    SUBCASE("wrong marker of the struct") {
         producer.interface.two = 3;
         CHECK_REFUSED(ErrorKind::interface, "instead of 2", producer.take());
     }
@@ -137,7 +137,7 @@ TEST_CASE("invalid struct, or one with swapped bytes, is refused") {
     }
 }
 
-TEST_CASE("flags of an export") {
+TEST_CASE("export has the flags of its layout") {
     const Array array = Array::empty(Layout{4, 3}.shape(), dtypes::float32, UsmKind::host,
                                      registry::host().default_queue());
     using namespace array_interface;

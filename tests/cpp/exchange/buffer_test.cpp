@@ -48,7 +48,7 @@ TEST_CASE("buffer is used in place, and released once") {
     CHECK(exporter.released == 1);
 }
 
-TEST_CASE("types with a format are imported by it") {
+TEST_CASE("types with a format are imported by format") {
     for (const DtypeRow &row : dtype_table) {
         if (row.format.empty())
             continue;
@@ -63,7 +63,7 @@ TEST_CASE("types with a format are imported by it") {
     }
 }
 
-TEST_CASE("strides are in bytes; negative ones reach below the first element") {
+TEST_CASE("byte strides may be negative, below the first element") {
     Exporter exporter;
     exporter.strides = {-12, 4};
     exporter.descriptor.data = exporter.data + 9;
@@ -102,7 +102,7 @@ TEST_CASE("stride of an extent of 1 may be any number") {
     CHECK(exporter.take().size() == 3);
 }
 
-TEST_CASE("unsupported buffers are refused with the reason, and released once") {
+TEST_CASE("unsupported buffers are refused and released once") {
     struct Row {
         const char *words;
         void (*bend)(Exporter &);

@@ -39,7 +39,7 @@ struct Producer {
 
 }  // namespace
 
-TEST_CASE("memory known to SYCL and CUDA is CUDA's, and is released once") {
+TEST_CASE("memory known to SYCL and CUDA is imported by CUDA") {
     for (const std::uint32_t device : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
             Producer producer(kind, device);
@@ -57,7 +57,7 @@ TEST_CASE("memory known to SYCL and CUDA is CUDA's, and is released once") {
         }
 }
 
-TEST_CASE("strides are in bytes, also negative ones, and every element must lie inside") {
+TEST_CASE("byte strides may be negative; all elements must be inside") {
     Producer producer;
     producer.descriptor.data = producer.memory.data + 15;
     producer.strides = {-16, -4};
@@ -72,7 +72,7 @@ TEST_CASE("strides are in bytes, also negative ones, and every element must lie 
     CHECK(producer.released == 2);
 }
 
-TEST_CASE("unknown pointer is refused, address without elements is not queried") {
+TEST_CASE("unknown pointer is refused, empty memory is not queried") {
     Producer producer;
     float host[16];
     producer.descriptor.data = host;
@@ -126,7 +126,7 @@ TEST_CASE("accesses wait for each kind of the producer's stream") {
     }
 }
 
-TEST_CASE("named stream is the owner's queue until the memory is released") {
+TEST_CASE("named stream is the owner's queue until the release") {
     const Queue ours = fake::cuda_device().default_queue();
     Queue theirs = Queue::create(fake::cuda_device());
     Producer producer;
@@ -151,7 +151,7 @@ TEST_CASE("named stream is the owner's queue until the memory is released") {
     CHECK(fake::world().alive.queues == alive - 1);
 }
 
-TEST_CASE("no wait without a stream, and a release never waits") {
+TEST_CASE("memory without a stream has no wait, release never blocks") {
     Producer producer;
     CHECK(producer.take().memory().has_no_pending_access());
     producer.descriptor.stream = 1;

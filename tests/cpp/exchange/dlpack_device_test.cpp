@@ -71,7 +71,7 @@ std::string text(DLDevice device) {
 
 }  // namespace
 
-TEST_CASE("USM of every kind is kDLOneAPI, at the root device's position") {
+TEST_CASE("USM of all kinds is kDLOneAPI at the root's position") {
     for (const std::uint32_t index : {0u, 1u})
         for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
             const Usm block(root(index), kind);
@@ -87,7 +87,7 @@ TEST_CASE("memory of the host, and USM seen as the host's, is kDLCPU") {
                                  registry::host().default_queue())) == DLDevice{kDLCPU, 0});
 }
 
-TEST_CASE("memory of a sub-device in the default context goes by its parent's position") {
+TEST_CASE("memory of a sub-device has its parent's position") {
     const Device sub = root(1).partition_equally(2).at(1);
     REQUIRE(sub.default_context() == root(1).default_context());
     const Usm block(sub, EP_USM_DEVICE, root(1).default_context());
@@ -118,7 +118,7 @@ TEST_CASE("device's DLPack name is computed once") {
     CHECK(fake::world().calls.device_info == infos);
 }
 
-TEST_CASE("tensor's place follows the runtime's answer for its pointer") {
+TEST_CASE("tensor has the kind and device reported for its pointer") {
     for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
         const Usm block(root(1), kind);
         Tensor tensor(block.data, 1);
@@ -133,7 +133,7 @@ TEST_CASE("tensor's place follows the runtime's answer for its pointer") {
     }
 }
 
-TEST_CASE("pointer decides if it differs from the number") {
+TEST_CASE("device of the pointer overrides the tensor's number") {
     const Usm block(root(1), EP_USM_DEVICE);
     Tensor tensor(block.data, 0);
     const Array array = from_managed(&tensor.managed);
@@ -150,7 +150,7 @@ TEST_CASE("unknown device number is refused") {
     }
 }
 
-TEST_CASE("pointer unknown to default contexts is refused with both names") {
+TEST_CASE("pointer unknown to default contexts is refused") {
     std::vector<float> elsewhere(16);
     Tensor plain(elsewhere.data());
     CHECK_REFUSED(ErrorKind::exchange, "kDLOneAPI (14) device 0", from_managed(&plain.managed));
@@ -162,7 +162,7 @@ TEST_CASE("pointer unknown to default contexts is refused with both names") {
     CHECK_REFUSED(ErrorKind::exchange, "another context", from_managed(&foreign.managed));
 }
 
-TEST_CASE("tensor that leaves its allocation at either end is refused") {
+TEST_CASE("tensor reaching outside its allocation is refused") {
     const Usm block(root(0), EP_USM_SHARED);
     Tensor high(block.data), low(block.data + 15);
     high.managed.dl_tensor.byte_offset = 4;
@@ -177,7 +177,7 @@ TEST_CASE("tensor that leaves its allocation at either end is refused") {
     CHECK(from_managed(&backwards.managed).memory().data() == block.data);
 }
 
-TEST_CASE("runtime is not asked about an empty tensor") {
+TEST_CASE("empty tensor is not queried") {
     Tensor tensor(reinterpret_cast<void *>(0x40), 1);
     tensor.shape = {0, 4};
     const int queries = fake::world().calls.memory_query;
@@ -187,7 +187,7 @@ TEST_CASE("runtime is not asked about an empty tensor") {
     CHECK(array.size() == 0);
 }
 
-TEST_CASE("exported host view is imported as one") {
+TEST_CASE("exported host view is imported as a host view") {
     const Usm block(root(0), EP_USM_SHARED);
     const Array usm = block.array(root(0), UsmKind::shared);
     const Array as_usm = from_managed(to_managed(usm)),
@@ -244,7 +244,7 @@ TEST_CASE("device type decides if SYCL and CUDA both know the pointer") {
     }
 }
 
-TEST_CASE("CUDA's driver decides device and kind, not the tensor's number") {
+TEST_CASE("CUDA's driver decides device and kind, not the number") {
     const fake::Claimed block(EP_USM_SHARED, 1);
     for (const DLDeviceType type : {kDLCUDA, kDLCUDAHost, kDLCUDAManaged}) {
         Tensor tensor(block.data, 0);

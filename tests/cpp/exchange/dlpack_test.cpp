@@ -78,7 +78,7 @@ TEST_CASE("byte_offset is applied, and null strides are C-contiguous") {
     CHECK(array.layout() == Layout{4, 3});
 }
 
-TEST_CASE("negative and zero strides, and the memory that they reach") {
+TEST_CASE("negative and zero strides define the borrowed memory") {
     Producer<DLManagedTensorVersioned> producer;
     producer.strides = {-3, 0};
     producer.tensor().byte_offset = 9 * sizeof(float);
@@ -133,7 +133,7 @@ TEST_CASE("newer minor version is accepted") {
     CHECK(from_managed(&producer.managed).size() == 12);
 }
 
-TEST_CASE("malformed tensors are refused with the reason, and freed once") {
+TEST_CASE("malformed tensors are refused and freed once") {
     using Bend = void (*)(Producer<DLManagedTensorVersioned> &);
     constexpr std::int64_t huge = std::int64_t{1} << 62;
     struct Row {
@@ -188,7 +188,7 @@ TEST_CASE("elements of 4 and 6 bits with addresses are accepted") {
     CHECK(from_managed(&pairs.managed).itemsize() == 1);
 }
 
-TEST_CASE("refused owner is kept, so that a capsule keeps its tensor") {
+TEST_CASE("owner is not released if the import is refused") {
     Producer<DLManagedTensorVersioned> producer;
     producer.tensor().byte_offset = 1;
     int released = 0;
@@ -222,7 +222,7 @@ TEST_CASE("export describes the array, and keeps its memory alive") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("export of many dimensions") {
+TEST_CASE("export supports eight dimensions") {
     const Array array = host_array({1, 2, 1, 2, 1, 2, 1, 2});
     DLManagedTensor *const tensor = to_legacy(array, cpu);
     CHECK(tensor->dl_tensor.ndim == 8);
@@ -231,7 +231,7 @@ TEST_CASE("export of many dimensions") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("export holds one reference to the memory, and releases it") {
+TEST_CASE("export holds and releases one reference to the memory") {
     const Array array = host_array({4});
     const auto references = [&] { return array.memory().record()->count(); };
     const auto before = references();
@@ -249,7 +249,7 @@ TEST_CASE("empty array is exported with the address of its memory") {
     tensor->deleter(tensor);
 }
 
-TEST_CASE("export flags unsupported by legacy and lent tensors are refused") {
+TEST_CASE("flags unsupported by legacy and lent tensors are refused") {
     const Array array = host_array({4}, dtypes::uint8);
     const Array read_only = array.as_read_only(),
                 padded = array.viewed_as({TypeCode::float4_e2m1fn, 4});
@@ -275,7 +275,7 @@ TEST_CASE("exported tensor is imported as the same memory") {
     CHECK(array.memory().record()->count() == 3);
 }
 
-TEST_CASE("exports released on other threads") {
+TEST_CASE("exports are released on other threads") {
     const Array array = host_array({4});
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i)
@@ -301,7 +301,7 @@ TEST_CASE("lent tensor points into the array") {
     CHECK(tensor.data == array.data());
 }
 
-TEST_CASE("memory allocated for a prototype") {
+TEST_CASE("allocation has the layout of the prototype") {
     std::int64_t shape[] = {2, 5};
     DLTensor prototype{reinterpret_cast<void *>(1), cpu, 2, {1, 16, 1}, shape, nullptr, 3};
     const Array array = allocate(prototype);

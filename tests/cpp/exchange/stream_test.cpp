@@ -42,7 +42,7 @@ TEST_CASE("default stream numbers and stream handles are recognized") {
     CHECK(legacy_stream_of(fake::cuda_device(1)).device() == fake::cuda_device(1));
 }
 
-TEST_CASE("consumer's stream waits for the array's queue, and the host does not") {
+TEST_CASE("consumer's stream waits for the queue without the host") {
     Busy busy;
     const Queue theirs = Queue::create(busy.memory.device);
     const fake::Calls before = fake::world().calls;
@@ -55,7 +55,7 @@ TEST_CASE("consumer's stream waits for the array's queue, and the host does not"
     CHECK(busy.array.memory().has_escaped());
 }
 
-TEST_CASE("later work waits for a default stream, and ignores one that may be destroyed") {
+TEST_CASE("later work waits for a default stream, not for others") {
     const Device device = fake::cuda_device();
     const Queue ours = Queue::create(device), theirs = Queue::create(device);
     const Queue &legacy = legacy_stream_of(device);
@@ -84,7 +84,7 @@ TEST_CASE("stream is not used if there is nothing to wait for") {
     CHECK(array.memory().has_escaped());
 }
 
-TEST_CASE("imported memory waits for the producer's current work, its release does not") {
+TEST_CASE("import waits for the producer's work, release does not") {
     const Device device = fake::cuda_device();
     const fake::Claimed block(EP_USM_DEVICE);
     const Queue &legacy = legacy_stream_of(device);
@@ -131,7 +131,7 @@ TEST_CASE("memory waits for every named stream of its producer") {
     CHECK(is_done(ours));
 }
 
-TEST_CASE("shared memory waits for a stream that may be destroyed through an own queue") {
+TEST_CASE("memory waits for a destructible stream of the producer") {
     const fake::Claimed block(EP_USM_DEVICE);
     const Array array = block.array(UsmKind::device), same = array;
     Queue theirs = Queue::create(block.device);
@@ -164,7 +164,7 @@ TEST_CASE("queue of a destructible stream is not kept by memory") {
     theirs.finish();
 }
 
-TEST_CASE("work before an event is done with it, without a native queue") {
+TEST_CASE("event queue is done with its event, without native queue") {
     const Device device = fake::cuda_device();
     const Queue theirs = Queue::create(device), ours = Queue::create(device);
     fake::hold(theirs);
@@ -186,7 +186,7 @@ TEST_CASE("work before an event is done with it, without a native queue") {
     CHECK(fake::world().alive.queues == alive);
 }
 
-TEST_CASE("owners of a handle live as long as its Queues, bounded in number") {
+TEST_CASE("owners of a handle live as long as its Queues, if few") {
     auto owner = std::make_shared<int>(1);
     {
         const Queue queue = Queue::create(fake::cuda_device());

@@ -52,7 +52,7 @@ struct Producer {
 
 }  // namespace
 
-TEST_CASE("memory is used in place, has the driver's kind, and is released once") {
+TEST_CASE("memory is used in place with its kind, and released once") {
     for (const ep_usm_kind kind : {EP_USM_HOST, EP_USM_DEVICE, EP_USM_SHARED}) {
         Producer producer(kind);
         {
@@ -70,7 +70,7 @@ TEST_CASE("memory is used in place, has the driver's kind, and is released once"
     }
 }
 
-TEST_CASE("strides and offset are in elements, from the base or the first element") {
+TEST_CASE("strides and offset are in elements") {
     Producer producer;
     producer.shape = {3, 2};
     producer.strides = {-4, 2};
@@ -87,7 +87,7 @@ TEST_CASE("strides and offset are in elements, from the base or the first elemen
 
 TEST_CASE("both ends of the memory are checked") {
     Producer producer;
-    SUBCASE("one element too many") { producer.shape = {17}; }
+    SUBCASE("element past the end") { producer.shape = {17}; }
     SUBCASE("offset in bytes") { producer.descriptor.offset = 4 * sizeof(float); }
     SUBCASE("strides in bytes") { producer.strides = {16, 4}; }
     SUBCASE("below the allocation") { producer.descriptor.offset = -1; }
@@ -147,7 +147,7 @@ TEST_CASE("scalar has one element") {
     CHECK(producer.take().memory().nbytes() == sizeof(float));
 }
 
-TEST_CASE("malformed input is refused with the reason, and released once") {
+TEST_CASE("malformed input is refused and released once") {
     constexpr std::int64_t huge = std::int64_t{1} << 62;
     struct Row {
         const char *words;
@@ -183,7 +183,7 @@ TEST_CASE("malformed input is refused with the reason, and released once") {
     }
 }
 
-TEST_CASE("array has the producer's queue, and other queues wait when used") {
+TEST_CASE("array has the producer's queue, and other queues wait") {
     Producer producer;
     const Queue theirs = Queue::create(producer.device, {false, true});
     producer.descriptor.queue = theirs;
@@ -207,7 +207,7 @@ TEST_CASE("array has the producer's queue, and other queues wait when used") {
     CHECK(array.memory().is_ready_for_host(Access::read));
 }
 
-TEST_CASE("object's buffer in place of a pointer") {
+TEST_CASE("buffer of an object may replace the pointer") {
     Producer producer;
     producer.descriptor.buffer_bytes = 16 * sizeof(float);
     SUBCASE("USM") { CHECK(producer.take().kind() == UsmKind::shared); }
@@ -218,7 +218,7 @@ TEST_CASE("object's buffer in place of a pointer") {
         CHECK(array.data() == bytes);
         CHECK(array.device() == registry::host());
     }
-    SUBCASE("no context") {
+    SUBCASE("missing context") {
         producer.descriptor.context = {};
         CHECK(producer.take().device() == registry::host());
     }
@@ -232,7 +232,7 @@ TEST_CASE("object's buffer in place of a pointer") {
     }
 }
 
-TEST_CASE("hand_over: consumer's queue waits for pending work, and later work waits for it") {
+TEST_CASE("hand_over: consumer waits, later work waits for consumer") {
     sycl();
     const Device device = fake::device(0);
     const Queue busy = Queue::create(device), own = Queue::create(device);
@@ -268,7 +268,7 @@ TEST_CASE("hand_over: memory of its own context gets one in-order queue") {
     CHECK(suai::hand_over(array) == given);
 }
 
-TEST_CASE("hand_over refuses what is not SYCL's, and memory seen as the host's") {
+TEST_CASE("hand_over: memory of the host is refused") {
     const Array host = Array::empty(Layout{4}.shape(), dtypes::float32, UsmKind::host,
                                     registry::host().default_queue());
     CHECK_REFUSED(ErrorKind::interface, "SYCL USM only", suai::hand_over(host));

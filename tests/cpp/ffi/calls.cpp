@@ -48,7 +48,7 @@ Result call(const Signature &signature, Result (*function)(Arguments...), Argume
 
 }  // namespace
 
-TEST_CASE("numbers keep their widths and signs") {
+TEST_CASE("numbers are passed with their widths and signs") {
     const Type narrow_arguments[] = {Kind::int8, Kind::uint16};
     CHECK(call<std::int8_t, std::int8_t, std::uint16_t>(Signature(Kind::int8, narrow_arguments),
                                                         narrow, -7, 3) == -4);
@@ -57,7 +57,7 @@ TEST_CASE("numbers keep their widths and signs") {
                true) == doctest::Approx(0.75 + (1LL << 40) + 1));
 }
 
-TEST_CASE("structs go by value in registers and through memory") {
+TEST_CASE("structs are passed by value in registers and memory") {
     const Scalar small_scalars[] = {{0, Kind::int32}, {4, Kind::float32}};
     const Type small = Type::record(sizeof(Small), alignof(Small), small_scalars);
     const Small doubled = call(Signature(small, std::span(&small, 1)), twice, Small{21, 1.5f});
@@ -77,7 +77,7 @@ TEST_CASE("structs go by value in registers and through memory") {
           4);
 }
 
-TEST_CASE("unions go by the classes of their eightbytes") {
+TEST_CASE("union of int and float is passed as an integer") {
     const Scalar overlapping[] = {{0, Kind::float32}, {0, Kind::int32}};
     const Type either[] = {
         Type::record(sizeof(IntegerOrFloat), alignof(IntegerOrFloat), overlapping), Kind::int32};
@@ -86,7 +86,7 @@ TEST_CASE("unions go by the classes of their eightbytes") {
     CHECK(call(Signature(Kind::int32, either), whole_of, value, 2) == 42);
 }
 
-TEST_CASE("what is no record is refused") {
+TEST_CASE("invalid records are refused") {
     const Scalar outside[] = {{4, Kind::int64}};
     const Scalar packed[] = {{0, Kind::int8}, {1, Kind::int32}};
     const auto kind_of = [&](std::size_t size, std::size_t alignment,
@@ -104,7 +104,7 @@ TEST_CASE("what is no record is refused") {
     CHECK(kind_of(5, 1, packed) == ErrorKind::value);
 }
 
-TEST_CASE("a closure leads back to its maker") {
+TEST_CASE("closure calls its function with its context") {
     struct Seen {
         std::int32_t a = 0;
         double b = 0;

@@ -23,7 +23,7 @@ std::string refusal(Library &library, const char *symbol) {
 
 }  // namespace
 
-TEST_CASE("the C library has malloc, and no unknown function") {
+TEST_CASE("C library has malloc, unknown functions are refused") {
     Library libc({"libc", "", {}, {"libc.so.6"}, ""});
     CHECK(libc.is_there());
     CHECK(libc.find("malloc") != nullptr);
@@ -50,7 +50,7 @@ TEST_CASE("tried libraries are listed in order, with advice") {
     CHECK(said.find("UNSET") == std::string::npos);
 }
 
-TEST_CASE("a path that the user names is the only one") {
+TEST_CASE("path named by the user is the only one tried") {
     setenv("ENTREPOT_TEST_LIBRARY", "/no/such/libc.so.6", 1);
     Library named({"libc", "ENTREPOT_TEST_LIBRARY", {}, {"libc.so.6"}, ""});
     CHECK(refusal(named, "malloc").find("ENTREPOT_TEST_LIBRARY names") != std::string::npos);

@@ -37,14 +37,14 @@ TEST_CASE("limit: allocated bytes never exceed the limit") {
     CHECK(limit.used() == 400);
 }
 
-TEST_CASE("limit: allocations that the upstream refuses are not counted") {
+TEST_CASE("limit: allocations refused upstream are not counted") {
     const ResourceRef inner = make_resource<LimitResource>(direct_resource(), 100);
     const ResourceRef outer = make_resource<LimitResource>(inner.get(), 1000);
     CHECK_REFUSED(ErrorKind::allocation, "limit of 100 bytes", host_memory(500, outer));
     CHECK(static_cast<LimitResource &>(*outer).used() == 0);
 }
 
-TEST_CASE("log: one line for each event, and exceptions of the sink are ignored") {
+TEST_CASE("log: one line per event, exceptions of the sink are ignored") {
     std::vector<std::string> lines;
     const ResourceRef limited = make_resource<LimitResource>(direct_resource(), 1000);
     const ResourceRef resource =
@@ -63,7 +63,7 @@ TEST_CASE("log: one line for each event, and exceptions of the sink are ignored"
                       "1000 bytes, of which 0 are in use");
 }
 
-TEST_CASE("track: live allocations are listed in order, with their origin") {
+TEST_CASE("track: live allocations are listed with their origin") {
     int calls = 0;
     const ResourceRef resource = make_resource<TrackResource>(
         direct_resource(), [&] { return "line " + std::to_string(++calls) + "\n"; });
@@ -113,7 +113,7 @@ TEST_CASE("statistics: current, peak, total and failed allocations") {
     CHECK(statistics.numbers().peak_bytes == 300);
 }
 
-TEST_CASE("current resource: thread's scope, then the device's, then the default") {
+TEST_CASE("current resource: scope comes before device and default") {
     const ResourceRef of_device = make_resource<StatisticsResource>(direct_resource());
     const ResourceRef of_scope = make_resource<StatisticsResource>(direct_resource());
     const Device host = registry::host();
@@ -138,7 +138,7 @@ TEST_CASE("current resource: thread's scope, then the device's, then the default
     CHECK(current_resource(host).get() == default_resource());
 }
 
-TEST_CASE("scope of a resource ends only if it is the thread's innermost") {
+TEST_CASE("only the innermost scope of a thread can be ended") {
     const ResourceRef outer = make_resource<StatisticsResource>(direct_resource()),
                       inner = make_resource<StatisticsResource>(direct_resource());
     CHECK_REFUSED(ErrorKind::value, "the innermost first", pop_resource(outer.get()));
@@ -153,7 +153,7 @@ TEST_CASE("scope of a resource ends only if it is the thread's innermost") {
     }).join();
 }
 
-TEST_CASE("memory keeps the resource that it came from") {
+TEST_CASE("memory keeps its resource alive") {
     Memory memory;
     {
         const ResourceRef resource = make_resource<TrackResource>(

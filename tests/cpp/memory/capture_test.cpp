@@ -50,7 +50,7 @@ template <class Call> bool is_refused(Call &&call) {
 
 }  // namespace
 
-TEST_CASE("foreign queue is asked if it is captured, an own one is not") {
+TEST_CASE("capture is reported for foreign queues only") {
     CapturedQueue captured;
     CHECK(captured.queue.capture() == captured.number);
     CHECK(Queue::create(fake::device()).capture() == 0);
@@ -58,7 +58,7 @@ TEST_CASE("foreign queue is asked if it is captured, an own one is not") {
     CHECK(captured.queue.capture() == 0);
 }
 
-TEST_CASE("queue of a device without graphs is never asked for its capture") {
+TEST_CASE("capture is not queried on a device without graphs") {
     const Queue queue = Queue::create(fake::device(1));
     queue.native();
     REQUIRE(queue.is_foreign());
@@ -69,7 +69,7 @@ TEST_CASE("queue of a device without graphs is never asked for its capture") {
     CHECK(fake::world().calls.queue_capture == asked);
 }
 
-TEST_CASE("queues outside of a capture do not wait for its work or join it") {
+TEST_CASE("queues outside a capture neither wait nor join") {
     CapturedQueue captured;
     const Queue other = Queue::create(fake::device());
     const Memory memory = some_memory(other);
@@ -87,7 +87,7 @@ TEST_CASE("queues outside of a capture do not wait for its work or join it") {
     CHECK(is_done(other));
 }
 
-TEST_CASE("host waits for work that a graph needs") {
+TEST_CASE("host waits for work needed by a graph") {
     const Queue before = Queue::create(fake::device());
     const Memory memory = some_memory(before);
     access(memory, Access::write, before);
@@ -123,7 +123,7 @@ TEST_CASE("a captured access waits for work that other memory was ordered after"
     fake::drop(fake::end_capture(capture));
 }
 
-TEST_CASE("queues of one capture are ordered in it, by memory and by events") {
+TEST_CASE("queues of one capture are ordered by memory and events") {
     CapturedQueue captured;
     Queue fork = Queue::create(fake::device());
     fork.wait_for(captured.queue.record());
@@ -136,7 +136,7 @@ TEST_CASE("queues of one capture are ordered in it, by memory and by events") {
     captured.queue.wait_for(fork.record());
 }
 
-TEST_CASE("calls that invalidate a capture are refused before the driver sees them") {
+TEST_CASE("calls invalidating a capture are refused early") {
     CapturedQueue captured;
     const Queue::Position position = fake::submit(captured.queue);
     const Event event = captured.queue.record();
@@ -151,7 +151,7 @@ TEST_CASE("calls that invalidate a capture are refused before the driver sees th
     CHECK(is_done(captured.queue));
 }
 
-TEST_CASE("memory allocated in a capture is not reused while the graph may run") {
+TEST_CASE("memory allocated in a capture is reused after the graph") {
     PoolResource *const pool = new PoolResource(direct_resource());
     const ResourceRef held = ResourceRef::adopt(pool);
     const auto some = [&](const Queue &queue) {
@@ -176,7 +176,7 @@ TEST_CASE("memory allocated in a capture is not reused while the graph may run")
     CHECK(is_given_out());
 }
 
-TEST_CASE("graph holds the owner of borrowed memory, which a later call releases") {
+TEST_CASE("owner held by a graph is released by a later call") {
     bool is_gone = false;
     int here = 0;
     const Device device = fake::device();
@@ -194,7 +194,7 @@ TEST_CASE("graph holds the owner of borrowed memory, which a later call releases
     CHECK(is_gone);
 }
 
-TEST_CASE("escaped memory is freed after a capture that was active at its release") {
+TEST_CASE("escaped memory is freed after an active capture") {
     const Queue queue = Queue::create(fake::device());
     Memory memory = Memory::allocate(64, UsmKind::device, queue, 0, direct_resource());
     const void *const data = memory.data();
@@ -208,7 +208,7 @@ TEST_CASE("escaped memory is freed after a capture that was active at its releas
     CHECK_FALSE(is_allocated(data));
 }
 
-TEST_CASE("work submitted before a capture is waited for, or the access is refused") {
+TEST_CASE("access waits for work before a capture, or is refused") {
     const Queue stream = Queue::create(fake::device()), other = Queue::create(fake::device());
     const Memory memory = some_memory(other);
     fake::hold(stream);
@@ -223,7 +223,7 @@ TEST_CASE("work submitted before a capture is waited for, or the access is refus
         fake::release(stream);
         CHECK(read);
     }
-    SUBCASE("no event is known") {
+    SUBCASE("event is unknown") {
         const Memory later = some_memory(other);
         fake::drop(fake::end_capture(number));
         access(later, Access::write, stream);
@@ -247,7 +247,7 @@ TEST_CASE("wait skipped in a capture is not recorded as done") {
     CHECK(fake::world().calls.event_wait_in_queue == waits + 1);
 }
 
-TEST_CASE("event taken by a beginning capture is not reported as pending work") {
+TEST_CASE("event recorded into a beginning capture is not pending work") {
     const Queue stream = Queue::create(fake::device()), other = Queue::create(fake::device());
     stream.native();
     const Queue::Position position = fake::submit(stream);
@@ -261,7 +261,7 @@ TEST_CASE("event taken by a beginning capture is not reported as pending work") 
         fake::submit(stream);  // later work, or the wait would be for the whole queue
         CHECK(is_refused([&] { stream.wait_at(position); }));
     }
-    SUBCASE("wait by another queue, which would join the graph") {
+    SUBCASE("wait by another queue") {
         CHECK(is_refused([&] { other.wait_for(stream); }));
         CHECK(other.capture() == 0);
     }

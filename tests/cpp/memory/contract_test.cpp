@@ -48,7 +48,7 @@ bool is_filled(const Block &block, unsigned char value) {
 
 }  // namespace
 
-TEST_CASE("blocks have the requested length, do not overlap and are writable") {
+TEST_CASE("blocks have their length, are disjoint and writable") {
     for (const Queue &queue : {registry::host().default_queue(), fake::device().default_queue()})
         for_every_resource_and_kind([&](Resource &resource, UsmKind kind) {
             const Place place = place_of(queue, kind);
@@ -87,7 +87,7 @@ TEST_CASE("power-of-two alignment is kept, also by reused blocks") {
     });
 }
 
-TEST_CASE("block in use by a queue is neither freed nor reused by others") {
+TEST_CASE("block in use is neither freed nor reused by other queues") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         for (const std::size_t bytes : {std::size_t{1000}, std::size_t{3} << 20}) {
             CAPTURE(bytes);
@@ -116,7 +116,7 @@ TEST_CASE("block in use by a queue is neither freed nor reused by others") {
     });
 }
 
-TEST_CASE("host-accessible block is not reused by its own queue while in use") {
+TEST_CASE("host-accessible block in use is not reused by its queue") {
     for_every_resource([](Resource &resource) {
         for (const UsmKind kind : {UsmKind::host, UsmKind::shared}) {
             const HeldQueue busy;
@@ -130,7 +130,7 @@ TEST_CASE("host-accessible block is not reused by its own queue while in use") {
     });
 }
 
-TEST_CASE("block that several queues use waits for all of them") {
+TEST_CASE("block used by several queues waits for all of them") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const HeldQueue one, other;
         const Place place = place_of(one.queue, kind);
@@ -210,7 +210,7 @@ TEST_CASE("block is kept while the device returns errors") {
     });
 }
 
-TEST_CASE("too large request is refused, and the resource remains usable") {
+TEST_CASE("oversized request is refused, the resource remains usable") {
     for_every_resource_and_kind([](Resource &resource, UsmKind kind) {
         const Queue queue = fake::device().default_queue();
         const Place place = place_of(queue, kind);
@@ -246,7 +246,7 @@ TEST_CASE("trim frees all cached memory") {
     });
 }
 
-TEST_CASE("destroyed resource frees all blocks, pending ones after their work") {
+TEST_CASE("destroyed resource frees all blocks after pending work") {
     const std::size_t before = allocation_count();
     fake::device();
     for (const ResourceRow &row : every_resource)
@@ -274,7 +274,7 @@ TEST_CASE("destroyed resource frees all blocks, pending ones after their work") 
         }
 }
 
-TEST_CASE("eight threads allocate, fill, pass on and release blocks without overlap") {
+TEST_CASE("eight threads allocate and release blocks without overlap") {
     constexpr int threads = 8, rounds = 400;
     for (const Queue &queue : {registry::host().default_queue(), fake::device().default_queue()})
         for_every_resource([&](Resource &resource) {

@@ -18,7 +18,7 @@ bool free_if_allowed(const Place &, void *) noexcept {
 
 }  // namespace
 
-TEST_CASE("block that cannot be freed yet is freed once by a later call") {
+TEST_CASE("block refused by the driver is freed by a later call") {
     DriverBlocks blocks(free_if_allowed);
     const Device device = fake::device();
     const HeldQueue queue;

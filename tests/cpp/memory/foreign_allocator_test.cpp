@@ -56,7 +56,7 @@ template <class Body> void on_a_thread(Body &&body) { std::thread(body).join(); 
 
 }  // namespace
 
-TEST_CASE("request of 0 bytes gives NULL, and unknown pointers are ignored") {
+TEST_CASE("request of 0 bytes is NULL, unknown pointers are ignored") {
     const Queue queue = Queue::create(fake::device());
     int other = 0;
     CHECK(allocate_on_stream(0, {queue}) == nullptr);
@@ -64,7 +64,7 @@ TEST_CASE("request of 0 bytes gives NULL, and unknown pointers are ignored") {
     deallocate_on_stream(&other);
 }
 
-TEST_CASE("returned block is reused at once on its stream, later on others") {
+TEST_CASE("returned block is reused at once on its own stream only") {
     const OwnPool pool;
     for (const std::size_t bytes : {std::size_t{1000}, std::size_t{5} << 20}) {
         const HeldQueue stream;
@@ -97,7 +97,7 @@ TEST_CASE("device's resource limits lent blocks") {
     set_resource(fake::device(), nullptr);
 }
 
-TEST_CASE("block that another thread releases waits for its stream's own thread") {
+TEST_CASE("block released by another thread waits for its own thread") {
     const OwnPool pool;
     const Queue queue = Queue::create(fake::device());
     void *const lent = allocate_on_stream(1000, {queue, true});
@@ -134,7 +134,7 @@ TEST_CASE("block is reused after its thread and its work have ended") {
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("several blocks of a thread's stream are reused after the thread has ended") {
+TEST_CASE("blocks of a thread's stream are reused after its end") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     std::vector<void *> blocks;
@@ -150,7 +150,7 @@ TEST_CASE("several blocks of a thread's stream are reused after the thread has e
         CHECK(is_given_out(block));
 }
 
-TEST_CASE("returned block waits for foreign work in its per-thread stream") {
+TEST_CASE("returned block waits for foreign work on a thread's stream") {
     const OwnPool pool;
     const HeldQueue stream;
     const std::size_t bytes = std::size_t{5} << 20;  // more than a thread keeps for itself
@@ -180,7 +180,7 @@ TEST_CASE("returned block waits for foreign work in its per-thread stream") {
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("block that is returned during a capture waits for the capture's end") {
+TEST_CASE("block returned during a capture waits for its end") {
     const OwnPool pool;
     on_a_thread([&] {
         const Queue stream = Queue::create(fake::device());
@@ -196,7 +196,7 @@ TEST_CASE("block that is returned during a capture waits for the capture's end")
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("blocks of a thread that ends in a capture are leaked") {
+TEST_CASE("blocks of a thread ending in a capture are leaked") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     std::uint64_t capture = 0;
@@ -216,7 +216,7 @@ TEST_CASE("blocks of a thread that ends in a capture are leaked") {
     CHECK(pool.statistics().used > 0);
 }
 
-TEST_CASE("block allocated by an ending thread is leaked when another returns it") {
+TEST_CASE("block of an ending thread is leaked if returned elsewhere") {
     const OwnPool pool;
     const Queue stream = Queue::create(fake::device());
     void *late = nullptr;
@@ -248,7 +248,7 @@ TEST_CASE("ending thread may allocate and return blocks") {
     CHECK(pool.statistics().used == 0);
 }
 
-TEST_CASE("threads allocate and return blocks concurrently, also of others") {
+TEST_CASE("threads allocate and return shared blocks concurrently") {
     const OwnPool pool;
     std::atomic<void *> passed{nullptr};
     std::vector<std::thread> threads;

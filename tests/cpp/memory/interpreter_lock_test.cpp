@@ -69,7 +69,7 @@ Memory pending_memory(const Queue &queue) {
 
 }  // namespace
 
-TEST_CASE("GIL is released around calls that may block") {
+TEST_CASE("GIL is released around possibly blocking calls") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     const Memory memory = pending_memory(busy.queue);
@@ -97,11 +97,11 @@ TEST_CASE("GIL is released around calls that may block") {
         busy.queue.native();  // from now on, an idle queue does not show that it is done
         CHECK(gives_it_up([&] { CHECK_FALSE(busy.queue.is_done(position)); }));
     }
-    SUBCASE("lazy event that is recorded") {
+    SUBCASE("recorded lazy event") {
         const Event lazy_event = busy.queue.lazy_event();
         CHECK(gives_it_up([&] { busy.queue.submitting(); }));
     }
-    SUBCASE("lazy event that is requested") {
+    SUBCASE("requested lazy event") {
         const Event lazy_event = busy.queue.lazy_event();
         CHECK(gives_it_up([&] { lazy_event.native(); }));
     }

@@ -73,7 +73,7 @@ TEST_CASE("borrowed owner is released once, with the last view") {
     CHECK(released == 1);
 }
 
-TEST_CASE("borrowed owner lives while a kernel runs, and the release does not block") {
+TEST_CASE("borrowed owner is released after the kernel, without a wait") {
     int released = 0;
     const HeldQueue queue;
     char bytes[16];
@@ -115,7 +115,7 @@ TEST_CASE("reference is converted to a pointer and back") {
     CHECK(released == 1);
 }
 
-TEST_CASE("memory released during a kernel is reused by the kernel's queue only") {
+TEST_CASE("memory released during a kernel is reused by its queue only") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     Memory memory = Memory::allocate(1000, UsmKind::device, busy.queue);
@@ -151,7 +151,7 @@ TEST_CASE("device memory is reused at once by its own queue") {
     }
 }
 
-TEST_CASE("another queue waits for a reused block's earlier work") {
+TEST_CASE("other queues wait for earlier work on a reused block") {
     const HeldQueue busy;
     const Queue other = Queue::create(fake::device());
     const ResourceRef pool = make_resource<PoolResource>(direct_resource());
@@ -169,7 +169,7 @@ TEST_CASE("another queue waits for a reused block's earlier work") {
     CHECK(order == "old new");
 }
 
-TEST_CASE("out of memory: cached memory is reclaimed, and the allocation retried") {
+TEST_CASE("out of memory: cached memory is freed for a second attempt") {
     const Queue queue = fake::device().default_queue();
     const ResourceRef limited =
         make_resource<LimitResource>(direct_resource(), std::size_t{8} << 20);
@@ -217,7 +217,7 @@ TEST_CASE("out of memory: error has the requested and available bytes") {
                   Memory::allocate(std::numeric_limits<std::size_t>::max(), UsmKind::host, queue));
 }
 
-TEST_CASE("allocation that fails for another reason is not retried") {
+TEST_CASE("allocation failing for another reason is not retried") {
     const Queue queue = fake::device().default_queue();
     fake::refuse_next(EP_DEVICE_ERROR, "the device fell off the bus");
     CHECK_REFUSED(ErrorKind::device, "fell off",
@@ -233,7 +233,7 @@ TEST_CASE("records move between threads") {
     CHECK(released == 1000);
 }
 
-TEST_CASE("a record is reused without anything of its earlier memory") {
+TEST_CASE("reused record has no state of its earlier memory") {
     int released = 0;
     char bytes[16];
     const Device &device = fake::device();

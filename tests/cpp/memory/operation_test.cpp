@@ -198,7 +198,7 @@ TEST_CASE("operation: ordered with the owner's current stream") {
     }
 }
 
-TEST_CASE("operation: ordered with the queue that the owner names") {
+TEST_CASE("operation: ordered with the queue named by the owner") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Borrowed x;
@@ -475,7 +475,7 @@ TEST_CASE("operation: error of a library leaves memory usable") {
     CHECK(x.is_released_now());
 }
 
-TEST_CASE("operation: failed submission leaves nothing behind") {
+TEST_CASE("operation: failed submission leaves no pending access") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     Borrowed x(peer());
@@ -574,7 +574,7 @@ TEST_CASE("operation: memory is freed in stream order if supported") {
     const fake::Stream theirs(streaming());
     Trace trace;
     bool is_stream_ordered = false;
-    SUBCASE("library that frees in stream order") { is_stream_ordered = true; }
+    SUBCASE("library freeing in stream order") { is_stream_ordered = true; }
     SUBCASE("other library") {}
     Peer &library = is_stream_ordered ? freeing_peer() : peer();
     const Peer::On scope(library, theirs);
@@ -648,7 +648,7 @@ TEST_CASE("operation: ordered with a consumer's current stream") {
     CHECK(trace.text == "coC");
 }
 
-TEST_CASE("operation: consumers are dropped when one reference is left") {
+TEST_CASE("operation: consumer is dropped with its reference") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
@@ -660,7 +660,7 @@ TEST_CASE("operation: consumers are dropped when one reference is left") {
         write(ours.queue, memory, trace(letter));
         return peer().asked != asked;
     };
-    SUBCASE("consumer that holds the memory is dropped") {
+    SUBCASE("consumer holding the memory is dropped") {
         memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
         CHECK(asks('a'));
         CHECK(memory.has_peers());
@@ -674,14 +674,14 @@ TEST_CASE("operation: consumers are dropped when one reference is left") {
         theirs.finish();
         CHECK(trace.text == "acbd");
     }
-    SUBCASE("consumer that holds an object is kept") {
+    SUBCASE("consumer holding an object is kept") {
         memory.add_consumers(peer().set, Memory::Consumer::holds_object);
         held.reset();
         CHECK(asks('a'));
         CHECK(asks('b'));
         CHECK(memory.has_peers());
     }
-    SUBCASE("consumer beside one that holds an object is kept") {
+    SUBCASE("consumer beside one holding an object is kept") {
         memory.add_consumers(peer().set, Memory::Consumer::holds_object);
         memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
         held.reset();
@@ -697,16 +697,16 @@ TEST_CASE("operation: consumers are dropped when one reference is left") {
     }
 }
 
-TEST_CASE("operation: consumers are kept if it fails, reads or is captured") {
+TEST_CASE("operation: failure, read or capture keeps consumers") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Queue other = Queue::create(streaming());
     const Memory memory = memory_of_ours(ours.queue);
     memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
     const Peer::On scope(peer(), theirs);
-    SUBCASE("fails") { Operation(ours.queue).wait_for_conflicts(Access::write, memory); }
-    SUBCASE("reads") { read(ours.queue, memory); }
-    SUBCASE("is captured") {
+    SUBCASE("failure") { Operation(ours.queue).wait_for_conflicts(Access::write, memory); }
+    SUBCASE("read") { read(ours.queue, memory); }
+    SUBCASE("capture") {
         const std::uint64_t number = fake::begin_capture(other);
         write(other, memory);
         fake::drop(fake::end_capture(number));
@@ -730,7 +730,7 @@ TEST_CASE("operation: access on a named stream is kept by its event") {
     ours.finish();
 }
 
-TEST_CASE("operation: stream of both a consumer and the owner is the owner's") {
+TEST_CASE("operation: stream of consumer and owner is the owner's") {
     for (const bool owner_first : {true, false}) {
         CAPTURE(owner_first);
         const fake::Stream theirs(streaming());
@@ -942,7 +942,7 @@ TEST_CASE("release: in one graph, owner's stream waits for consumer's") {
     fake::drop(fake::end_capture(number));
 }
 
-TEST_CASE("release: memory of a captured owner is kept for running consumers") {
+TEST_CASE("release: captured owner's memory waits for consumers") {
     const fake::Stream theirs(streaming()), consumers(streaming());
     const Peer::On scope(peer(), theirs), other_scope(other_peer(), consumers);
     Borrowed x(peer());
@@ -957,7 +957,7 @@ TEST_CASE("release: memory of a captured owner is kept for running consumers") {
     CHECK(*x.is_released);
 }
 
-TEST_CASE("events of finished operations do not accumulate with a consumer") {
+TEST_CASE("finished operations do not accumulate events") {
     const fake::Stream theirs(streaming());
     const Queue queue = theirs.queue();
     const Memory memory = memory_of_ours(streaming().default_queue());
@@ -972,7 +972,7 @@ TEST_CASE("events of finished operations do not accumulate with a consumer") {
     CHECK(fake::world().alive.events < events + 10);
 }
 
-TEST_CASE("consumer that works until the submission is not dropped") {
+TEST_CASE("consumer working until the submission is not dropped") {
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue(), later = held_queue();
     const Peer::On scope(peer(), theirs);
@@ -999,7 +999,7 @@ TEST_CASE("consumer that works until the submission is not dropped") {
     CHECK(trace.text.ends_with("w"));
 }
 
-TEST_CASE("operation is logged if its stream is declared permanent meanwhile") {
+TEST_CASE("operation on a stream declared permanent is recorded") {
     const fake::Stream theirs(streaming());
     const HeldQueue later = held_queue();
     const Memory memory = memory_of_ours(streaming().default_queue());
@@ -1042,7 +1042,7 @@ TEST_CASE("host waits for the operation if a peer's stream cannot") {
     device.join();
 }
 
-TEST_CASE("memory is kept for its consumers if the owner has no stream now") {
+TEST_CASE("memory waits for consumers if the owner has no stream") {
     const fake::Stream theirs(streaming());
     Borrowed x(peer());
     x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
@@ -1074,7 +1074,7 @@ TEST_CASE("capture: captured stream captures the operation's queue") {
     fake::drop(graph);
 }
 
-TEST_CASE("capture: of the queue alone, host waits for the owner") {
+TEST_CASE("capture of the queue alone: host waits for the owner") {
     const fake::Stream theirs(streaming());
     const Queue ours = Queue::create(streaming());
     const Borrowed x(peer());
@@ -1100,7 +1100,7 @@ TEST_CASE("capture: of the queue alone, host waits for the owner") {
     fake::drop(graph);
 }
 
-TEST_CASE("capture: of the queue alone, consumers are not waited for") {
+TEST_CASE("capture of the queue alone: consumers are not waited for") {
     const fake::Stream theirs(streaming()), named(streaming());
     const Queue ours = Queue::create(streaming());
     const Memory memory = memory_of_ours(Queue::create(streaming()));
@@ -1143,7 +1143,7 @@ TEST_CASE("capture: consumer's stream in the same graph is ordered") {
     fake::drop(graph);
 }
 
-TEST_CASE("capture: operations on one stream that may be destroyed leave one entry") {
+TEST_CASE("capture: operations on one stream leave one entry") {
     const fake::Stream theirs(streaming());
     const Queue queue = theirs.queue();
     const Borrowed x(peer());
@@ -1189,7 +1189,7 @@ TEST_CASE("capture: access on a destroyed stream is not queried") {
     CHECK(fake::streams().uses_of_destroyed == uses);
 }
 
-TEST_CASE("capture: of another library's stream, host waits for the others") {
+TEST_CASE("capture of another stream: host waits for the others") {
     for (const bool captured_first : {true, false}) {
         CAPTURE(captured_first);
         const fake::Stream plain(streaming()), captured(streaming());
@@ -1217,7 +1217,7 @@ TEST_CASE("capture: of another library's stream, host waits for the others") {
     }
 }
 
-TEST_CASE("capture: work for the library's captured stream is in it") {
+TEST_CASE("capture: release on a captured stream adds no work") {
     const fake::Stream theirs(streaming());
     const Queue queue = theirs.queue(), other = Queue::create(streaming());
     const Peer::On scope(freeing_peer(), theirs);
@@ -1275,7 +1275,7 @@ TEST_CASE("capture: legacy stream of an owner is refused") {
     write(ours, x.memory);
 }
 
-TEST_CASE("capture: of the queue alone, legacy stream is waited for") {
+TEST_CASE("capture of the queue alone: legacy stream is waited for") {
     const Queue ours = Queue::create(streaming());
     const Borrowed x;
     x.memory.set_owner_library(legacy_library);

@@ -81,7 +81,7 @@ TEST_CASE("queue waits once for the same write") {
     CHECK(calls().event_wait_in_queue == waits);
 }
 
-TEST_CASE("an operation waits once for a queue that wrote several of its memories") {
+TEST_CASE("operation waits once for the queue of several memories") {
     const HeldQueue writer, reader;
     const Memory memories[] = {some_memory(writer.queue), some_memory(writer.queue),
                                some_memory(writer.queue)};
@@ -125,7 +125,7 @@ TEST_CASE("waiting for an existing event ignores later submissions") {
     CHECK(order == "wrl");
 }
 
-TEST_CASE("released queue's waits do not count for a queue at the same address") {
+TEST_CASE("waits of a released queue do not count for its successor") {
     const HeldQueue writer;
     const Memory memory = some_memory(writer.queue);
     access(memory, Access::write, writer.queue);
@@ -167,7 +167,7 @@ void check_write_waits_for_consumer(ConsumersQueue &consumer, const Memory &memo
 
 }  // namespace
 
-TEST_CASE("access to a consumer's memory waits once for all work in the consumer's queue") {
+TEST_CASE("access waits once for all work in the consumer's queue") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
@@ -199,7 +199,7 @@ TEST_CASE("waits for a consumer's queue are tracked per waiting queue") {
     check_write_waits_for_consumer(consumer, memory, other);
 }
 
-TEST_CASE("consumer's queue is not polled after its release and its work") {
+TEST_CASE("released consumer's queue is not polled after its work") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
@@ -252,15 +252,15 @@ TEST_CASE("consumer may continue on its queue after an access there") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
-    SUBCASE("consumer that writes") { memory.record_consumer(Access::write, consumer.foreign); }
-    SUBCASE("consumer that reads") { memory.record_consumer(Access::read, consumer.foreign); }
+    SUBCASE("consumer with writes") { memory.record_consumer(Access::write, consumer.foreign); }
+    SUBCASE("consumer with reads") { memory.record_consumer(Access::read, consumer.foreign); }
     access(memory, Access::write, consumer.foreign);
     access(memory, Access::read, consumer.foreign);
     const Event mark = consumer.foreign.record();
     check_write_waits_for_consumer(consumer, memory, ours);
 }
 
-TEST_CASE("wait for a consumer's earlier work does not cover its later reads") {
+TEST_CASE("wait for a consumer's work does not cover later reads") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory read = some_memory(ours.queue), written = some_memory(ours.queue);
@@ -271,7 +271,7 @@ TEST_CASE("wait for a consumer's earlier work does not cover its later reads") {
     check_write_waits_for_consumer(consumer, read, ours);
 }
 
-TEST_CASE("host waits for a consumer's latest work, even if all was done before") {
+TEST_CASE("host waits for the latest work of a consumer") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory memory = some_memory(ours.queue);
@@ -292,7 +292,7 @@ TEST_CASE("host waits for a consumer's latest work, even if all was done before"
     later.join();
 }
 
-TEST_CASE("wait for other memory, or by wait_for, does not cover a consumer's later work") {
+TEST_CASE("other waits do not cover a consumer's later work") {
     ConsumersQueue consumer;
     const HeldQueue ours;
     const Memory one = some_memory(ours.queue), other = some_memory(ours.queue);
@@ -363,7 +363,7 @@ TEST_CASE("completed accesses are dropped without a driver call") {
     CHECK(calls().queue_is_idle == before.queue_is_idle);
 }
 
-TEST_CASE("host may read once the write is done, and write once the reads are too") {
+TEST_CASE("host may read after the write, and write after the reads") {
     const HeldQueue writer, reader;
     const Memory memory = some_memory(writer.queue);
     CHECK(memory.is_ready_for_host(Access::write));
@@ -404,7 +404,7 @@ TEST_CASE("error of the work is raised where the host waits") {
     later.join();
 }
 
-TEST_CASE("concurrent writes are all waited for before the memory is freed") {
+TEST_CASE("memory is freed after all concurrent writes") {
     const HeldQueue one, other;
     Memory memory = Memory::allocate(3000000, UsmKind::device, one.queue, 0, direct_resource());
     const void *const data = memory.data();
@@ -451,7 +451,7 @@ TEST_CASE("queue waits once for the same access") {
     CHECK(memory.record()->pending_queue == reader.queue.identity()->number);
 }
 
-TEST_CASE("queue released with its accesses ends outside the ordering's lock") {
+TEST_CASE("queue of dropped accesses ends outside the ordering's lock") {
     const Queue next = Queue::create(fake::device());
     const Memory memory = some_memory(next);
     std::future<void> noted;
@@ -478,7 +478,7 @@ TEST_CASE("queue released with its accesses ends outside the ordering's lock") {
     }
 }
 
-TEST_CASE("views share pending accesses, and a recycled record has none") {
+TEST_CASE("views share pending accesses, recycled records are empty") {
     const HeldQueue queue;
     Memory memory = some_memory(queue.queue);
     const Memory view = memory;

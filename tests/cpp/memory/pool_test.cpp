@@ -122,7 +122,7 @@ TEST_CASE("freed memory is reused in other sizes, and merged again") {
     counted.pool().deallocate(place, again, {});
 }
 
-TEST_CASE("pieces in use by different queues are merged after their work") {
+TEST_CASE("pieces used by different queues are merged after the work") {
     const CountedPool counted;
     const HeldQueue one, other;
     const Place place{one.queue.context(), one.queue.device(), UsmKind::device};
@@ -167,7 +167,7 @@ TEST_CASE("growing requests do not accumulate smaller cached blocks") {
     counted.pool().deallocate(place, longer, {});
 }
 
-TEST_CASE("queue released with its bound block ends outside the pool's lock") {
+TEST_CASE("queue of a bound block ends outside the pool's lock") {
     const CountedPool counted;
     const Queue taker = Queue::create(fake::device());
     const Place place{taker.context(), taker.device(), UsmKind::device};
@@ -248,7 +248,7 @@ TEST_CASE("escaped blocks of an idle queue are reused") {
     CHECK(counted.taken().peak_bytes <= (4 << 20));
 }
 
-TEST_CASE("one barrier serves many escaped blocks") {
+TEST_CASE("barrier serves many escaped blocks") {
     const CountedPool counted;
     const HeldQueue busy;
     const Place place = host_place(busy.queue);
@@ -266,7 +266,7 @@ TEST_CASE("one barrier serves many escaped blocks") {
     CHECK(counted.pool().statistics().waiting == 0);
 }
 
-TEST_CASE("thread's cached blocks are available to all once it ends") {
+TEST_CASE("cached blocks of an ended thread are available to all") {
     const CountedPool counted;
     const Queue queue = fake::device().default_queue();
     const Place place = host_place(queue);
@@ -277,7 +277,7 @@ TEST_CASE("thread's cached blocks are available to all once it ends") {
     CHECK(counted.pool().statistics().reserved == 0);
 }
 
-TEST_CASE("pool may end before the threads that used it") {
+TEST_CASE("pool may end before the threads using it") {
     std::atomic<int> stage{0};
     const std::size_t before = allocation_count();
     const Queue queue = fake::device().default_queue();
@@ -354,7 +354,7 @@ TEST_CASE("free block does not keep its context alive after its work") {
     CHECK(counted.taken().current_count <= 2);
 }
 
-TEST_CASE("memory bound to an unreferenced queue is freed once its work is done") {
+TEST_CASE("memory bound to an unreferenced queue is freed after use") {
     const CountedPool counted;
     std::optional<HeldQueue> busy(std::in_place);
     const Place place{busy->queue.context(), busy->queue.device(), UsmKind::device};

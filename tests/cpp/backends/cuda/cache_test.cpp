@@ -36,7 +36,7 @@ struct Variable {
 
 }  // namespace
 
-TEST_CASE("an entry is found by its key only") {
+TEST_CASE("entry is found by its key only") {
     const std::string content("a\0b\nc", 5);
     CHECK_FALSE(cached("cuda", "some key"));
     keep_cached("cuda", "some key", content);
@@ -46,7 +46,7 @@ TEST_CASE("an entry is found by its key only") {
     CHECK(cached("cuda", "some key") == "newer");
 }
 
-TEST_CASE("a file modified in place gets a new stamp") {
+TEST_CASE("file modified in place gets a new stamp") {
     const fs::path file = fs::path(std::getenv("ENTREPOT_CACHE_DIR")) / "library";
     std::ofstream(file) << "first";
     const std::string first = stamp_of(file);
@@ -62,7 +62,7 @@ TEST_CASE("a file modified in place gets a new stamp") {
     CHECK(stamp_of(file).empty());
 }
 
-TEST_CASE("source that includes files is recognized in every spelling") {
+TEST_CASE("all spellings of an include directive are recognized") {
     for (const char *const source : {"#include \"k.h\"",
                                      "#include\"k.h\"",
                                      "# include \"k.h\"",
@@ -97,7 +97,7 @@ TEST_CASE("source that includes files is recognized in every spelling") {
     CHECK_FALSE(names_files("#define include", Angled::anywhere));
 }
 
-TEST_CASE("with extra include folders in the environment, every header counts as a file") {
+TEST_CASE("include path in the environment makes any header a file") {
     for (const char *const name : {"CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"}) {
         const Variable added(name, "/some/where");
         CHECK(names_files("#include <cmath>"));
@@ -105,7 +105,7 @@ TEST_CASE("with extra include folders in the environment, every header counts as
     }
 }
 
-TEST_CASE("options_name_files: true unless each option is known to name no file") {
+TEST_CASE("options_name_files is true for unknown options") {
     for (const std::string line : {"helper.cpp",
                                    "@file",
                                    "-I/x",
@@ -187,7 +187,7 @@ TEST_CASE("options_name_files: true unless each option is known to name no file"
     CHECK_FALSE(options_name_files(own, known));
 }
 
-TEST_CASE("a file or folder of the cache that other users may write is not used") {
+TEST_CASE("cache file or folder writable by other users is not used") {
     keep_cached("cuda", "guarded", "x");
     for (const fs::directory_entry &entry : fs::directory_iterator(place()))
         fs::permissions(entry.path(), fs::perms::group_write, fs::perm_options::add);
@@ -202,7 +202,7 @@ TEST_CASE("a file or folder of the cache that other users may write is not used"
     CHECK(cache_obstacle("cuda").empty());
 }
 
-TEST_CASE("a folder of one kind is not read for another") {
+TEST_CASE("folder of one kind is not read for another") {
     keep_cached("cuda", "moved", "x");
     fs::rename(place(), place().parent_path() / "hip");
     CHECK_FALSE(cached("hip", "moved"));
@@ -210,7 +210,7 @@ TEST_CASE("a folder of one kind is not read for another") {
     CHECK(cached("cuda", "moved") == "x");
 }
 
-TEST_CASE("a truncated or changed file is ignored") {
+TEST_CASE("truncated or changed file is ignored") {
     keep_cached("cuda", "damaged", std::string(1000, 'x'));
     for (const fs::directory_entry &entry : fs::directory_iterator(place())) {
         std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
@@ -232,8 +232,7 @@ TEST_CASE("a truncated or changed file is ignored") {
     CHECK(cached("cuda", "damaged") == "whole again");
 }
 
-TEST_CASE(
-    "writers of one key at the same time leave one whole file, and readers see none that is not") {
+TEST_CASE("concurrent writers of one key leave one complete file") {
     std::atomic<int> wrong = 0;
     std::vector<std::thread> threads;
     for (int number = 0; number < 4; ++number)
@@ -253,7 +252,7 @@ TEST_CASE(
         CHECK(entry.path().extension().empty());
 }
 
-TEST_CASE("the cache's folder follows the variables, and may be disabled") {
+TEST_CASE("cache folder follows the environment and may be disabled") {
     const std::string base = std::getenv("ENTREPOT_CACHE_DIR");
     {
         const Variable off("ENTREPOT_CACHE_DIR", "");

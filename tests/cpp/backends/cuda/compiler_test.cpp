@@ -49,7 +49,7 @@ bool is_cubin(const Code &code) {
 
 }  // namespace
 
-TEST_CASE("options that bring in files are known") {
+TEST_CASE("options naming files are recognized") {
     for (const char *option : {"-I/place", "-include=a.h", "--include-path=/place",
                                "--pre-include=a.h", "--use-pch=a.pch"})
         CHECK_MESSAGE(name_files({option}), option);
@@ -57,7 +57,7 @@ TEST_CASE("options that bring in files are known") {
         CHECK_FALSE_MESSAGE(name_files({option}), option);
 }
 
-TEST_CASE("code is made for the device itself") {
+TEST_CASE("code is a cubin for the device") {
     std::string log;
     const Code code = compile(request(), log);
     CHECK(is_cubin(code));
@@ -65,7 +65,7 @@ TEST_CASE("code is made for the device itself") {
     CHECK(code.lowered_name.empty());
 }
 
-TEST_CASE("a newer device gets PTX, and one that the compiler dropped is refused") {
+TEST_CASE("newer device gets PTX, dropped architecture is refused") {
     std::string log;
     Request newer = request();
     newer.target.compute_capability = 990;
@@ -75,14 +75,14 @@ TEST_CASE("a newer device gets PTX, and one that the compiler dropped is refused
     check_refused(EP_UNSUPPORTED, "the device has 2.0", older);
 }
 
-TEST_CASE("a driver that is older than the compiler is named, with what to install") {
+TEST_CASE("driver older than the compiler is refused with advice") {
     Request old = request();
     old.target.driver_version = 11040;
     check_refused(EP_UNSUPPORTED, "this one, which is of CUDA 11.4", old);
     check_refused(EP_UNSUPPORTED, "nvidia-cuda-nvrtc-cu12", old);
 }
 
-TEST_CASE("a template has the name that the compiler gave it") {
+TEST_CASE("template has its lowered name, also from the cache") {
     std::string log;
     Request one = request();
     one.expression = "scale<double>";
@@ -95,12 +95,12 @@ TEST_CASE("a template has the name that the compiler gave it") {
     check_refused(EP_BUILD_FAILED, "Unknown", one);
 }
 
-TEST_CASE("source that is wrong leaves its reasons in the log, options that are wrong are named") {
+TEST_CASE("wrong source is logged, wrong options are named") {
     check_refused(EP_BUILD_FAILED, "nonsense", request("__global__ void bad() { nonsense }"));
     check_refused(EP_INVALID, "--no-such-option", request(source, {"--no-such-option"}));
 }
 
-TEST_CASE("the toolkit's headers are found where the package lays them, if it is there") {
+TEST_CASE("installed headers of the toolkit are found") {
     std::string log;
     Request with_half = request("#include <cuda_fp16.h>\nextern \"C\" __global__ void "
                                 "half_it(__half *x) { *x = __hmul(*x, *x); }");
@@ -112,7 +112,7 @@ TEST_CASE("the toolkit's headers are found where the package lays them, if it is
     }
 }
 
-TEST_CASE("an equal request is taken from the cache, any other is compiled") {
+TEST_CASE("equal request is taken from the cache, others are compiled") {
     std::string log;
     const Request first = request(source + "\n// cached");
     const std::size_t before = files_in_cache();
@@ -135,14 +135,14 @@ TEST_CASE("an equal request is taken from the cache, any other is compiled") {
     CHECK(files_in_cache() == before + 4);
 }
 
-TEST_CASE("a compiler updated in place has another key") {
+TEST_CASE("compiler updated in place has another key") {
     CHECK(newest_rtc().stamp == stamp_of(newest_rtc().path));
     Rtc updated = newest_rtc();
     updated.stamp += " later";
     CHECK(identity(updated) != identity(newest_rtc()));
 }
 
-TEST_CASE("programs that include files are not cached") {
+TEST_CASE("programs including files are not cached") {
     std::string log;
     const std::size_t before = files_in_cache();
     CHECK(is_cubin(compile(request(source + "\n// not cached", {"-I/nowhere"}), log)));
@@ -161,7 +161,7 @@ TEST_CASE("programs that include files are not cached") {
     CHECK(files_in_cache() == before);
 }
 
-TEST_CASE("the architecture may be the user's choice") {
+TEST_CASE("option of the user selects the architecture") {
     std::string log;
     CHECK(compile(request(source, {"--gpu-architecture=compute_80"}), log)
               .image.find(".target sm_80") != std::string::npos);

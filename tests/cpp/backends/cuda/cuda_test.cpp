@@ -132,7 +132,7 @@ void run(const Bench &bench, const Kernel &kernel, const ep_range &range,
 
 // ---------------------------------------------------------------- contexts
 
-TEST_CASE("the primary context is retained while it is held, and released after") {
+TEST_CASE("primary context is retained while used, and released after") {
     CUdevice device = 0;
     const auto is_active = [&] {
         unsigned flags = 0;
@@ -150,7 +150,7 @@ TEST_CASE("the primary context is retained while it is held, and released after"
     CHECK_FALSE(is_active());
 }
 
-TEST_CASE("a thread without a context has none after") {
+TEST_CASE("thread without a current context stays without one") {
     const ep_backend &table = gpu_table();
     bool right = false;
     CUcontext after = reinterpret_cast<CUcontext>(1);
@@ -162,7 +162,7 @@ TEST_CASE("a thread without a context has none after") {
     CHECK(after == nullptr);
 }
 
-TEST_CASE("a foreign current context stays current, and calls work") {
+TEST_CASE("foreign current context stays current during calls") {
     const Bench bench = first_device();
     std::thread([&] {
         const OwnContext other(ordinal_of(bench));
@@ -178,7 +178,7 @@ TEST_CASE("a foreign current context stays current, and calls work") {
     }).join();
 }
 
-TEST_CASE("a context that a program made is wrapped as it is") {
+TEST_CASE("foreign context is wrapped without a copy") {
     const Bench bench = first_device();
     std::thread([&] {
         const OwnContext other(ordinal_of(bench));
@@ -197,7 +197,7 @@ TEST_CASE("a context that a program made is wrapped as it is") {
 
 // ----------------------------------------------------------------- streams
 
-TEST_CASE("a foreign stream is used as it is, recognized again, and never destroyed") {
+TEST_CASE("foreign stream is wrapped once and never destroyed") {
     const Bench bench = first_device();
     CUstream stream = nullptr;
     {
@@ -233,7 +233,7 @@ TEST_CASE("created streams do not wait for the legacy default stream") {
     bench.wait(legacy);
 }
 
-TEST_CASE("the per-thread default stream differs in every thread") {
+TEST_CASE("per-thread default stream differs between threads") {
     const Bench bench = first_device();
     const backends::gpu::Current current(native_context(bench, bench.context));
     const Slow slow(bench);
@@ -264,7 +264,7 @@ TEST_CASE("the per-thread default stream differs in every thread") {
     }).join();
 }
 
-TEST_CASE("a queue is created for the device of its context only") {
+TEST_CASE("queue is created for the device of its context only") {
     const Bench bench = first_device();
     ep_queue queue = nullptr;
     CONTRACT_REFUSED_AS(
@@ -277,7 +277,7 @@ TEST_CASE("a queue is created for the device of its context only") {
 
 // ------------------------------------------------------------------ memory
 
-TEST_CASE("kinds are the driver's: pinned, device and managed memory") {
+TEST_CASE("kinds are pinned, device and managed memory of the driver") {
     const Bench bench = first_device();
     const auto ask = [](CUpointer_attribute what, const void *pointer, auto answer) {
         void *answers[] = {&answer};
@@ -322,7 +322,7 @@ TEST_CASE("memory of the driver's other allocators is recognised") {
     CHECK(query(bench, ours.data()).kind == EP_USM_UNKNOWN);
 }
 
-TEST_CASE("virtual memory has no context, and is recognised all the same") {
+TEST_CASE("virtual memory without a context is recognised") {
     const Bench bench = first_device();
     CUmemAllocationProp properties{};
     properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -367,8 +367,7 @@ TEST_CASE("memory is freed in stream order, without a wait") {
     bench.wait(queue);
 }
 
-TEST_CASE(
-    "copies from and to ordinary memory are ordered in a busy queue without blocking the caller") {
+TEST_CASE("copies of pageable memory are ordered and do not block") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue();
@@ -428,7 +427,7 @@ TEST_CASE("more items than a launch can number are copied in parts") {
     CHECK(seen[2] == 7);
 }
 
-TEST_CASE("rows and slices of rows are copied whatever their pitches") {
+TEST_CASE("rows and slices of rows are copied with any pitch") {
     const Bench bench = first_device();
     std::mt19937 random(9);
     for (const std::size_t width : {100u, 4096u, 5000u})
@@ -461,7 +460,7 @@ TEST_CASE("rows and slices of rows are copied whatever their pitches") {
         }
 }
 
-TEST_CASE("transpositions of every unit, with a batch and odd edges") {
+TEST_CASE("transpositions of all item sizes and odd shapes are right") {
     const Bench bench = first_device();
     std::mt19937 random(10);
     for (const std::size_t itemsize : {1u, 2u, 4u, 8u, 16u})
@@ -486,7 +485,7 @@ TEST_CASE("transpositions of every unit, with a batch and odd edges") {
 
 // ---------------------------------------------------------------- programs
 
-TEST_CASE("kernels are found by the name that they have in C++, templates included") {
+TEST_CASE("kernels are found by their C++ names, also templates") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(
         namespace space {
@@ -512,7 +511,7 @@ TEST_CASE("kernels are found by the name that they have in C++, templates includ
     CHECK(last_error().find("Unknown") != std::string::npos);
 }
 
-TEST_CASE("PTX and cubins are programs too") {
+TEST_CASE("PTX and cubins are built as programs") {
     const Bench bench = first_device();
     int major = 0, minor = 0;
     check(driver().cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
@@ -561,7 +560,7 @@ TEST_CASE("PTX and cubins are programs too") {
     }
 }
 
-TEST_CASE("a program released during a capture is unloaded after it") {
+TEST_CASE("program released during a capture is unloaded afterwards") {
     if (driver().cuCtxRecordEvent == nullptr) {
         MESSAGE(
             "skipped: the driver marks no contexts, and a program stays as long as its context");
@@ -600,7 +599,7 @@ TEST_CASE("a program released during a capture is unloaded after it") {
     CHECK(free_bytes() + half > before);
 }
 
-TEST_CASE("a kernel reports its use of the device's resources") {
+TEST_CASE("kernel reports registers, local memory and group limits") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(
         extern "C" __global__ void __launch_bounds__(128) takes(float *x) {
@@ -618,7 +617,7 @@ TEST_CASE("a kernel reports its use of the device's resources") {
     CHECK(info.preferred_multiple == 32);
 }
 
-TEST_CASE("structs go by value, and arguments of other sizes are refused") {
+TEST_CASE("structs are passed by value, wrong sizes are refused") {
     const Bench bench = first_device();
     struct Pair {
         double a;
@@ -649,7 +648,7 @@ TEST_CASE("structs go by value, and arguments of other sizes are refused") {
                                                               nullptr, wrong, 2));
 }
 
-TEST_CASE("dynamic shared memory may exceed 48 KiB, and several arguments follow each other") {
+TEST_CASE("dynamic shared memory may exceed 48 KiB in several arguments") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(
         extern "C" __global__ void fill(int *out, int second) {
@@ -678,7 +677,7 @@ TEST_CASE("dynamic shared memory may exceed 48 KiB, and several arguments follow
                                                               nullptr, wrong, 4));
 }
 
-TEST_CASE("the kernel's own shared memory counts towards the 48 KiB") {
+TEST_CASE("static shared memory counts towards the 48 KiB limit") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(
         extern "C" __global__ void both(int *out, int dynamic) {
@@ -703,7 +702,7 @@ TEST_CASE("the kernel's own shared memory counts towards the 48 KiB") {
     }
 }
 
-TEST_CASE("the groups of a cooperative launch may wait for each other, and must all fit") {
+TEST_CASE("groups of a cooperative launch may wait and must all fit") {
     const Bench bench = first_device();
     const Program program = build(bench, EP_CUDA_CPP, R"(
         extern "C" __global__ void meet(unsigned *arrived, unsigned *out) {
@@ -733,7 +732,7 @@ TEST_CASE("the groups of a cooperative launch may wait for each other, and must 
     CHECK(last_error().find("1000000 work-groups") != std::string::npos);
 }
 
-TEST_CASE("clusters share their groups' local memory, where the device has them") {
+TEST_CASE("clusters have the requested size if supported") {
     const Bench bench = first_device();
     int has_clusters = 0;
     check(driver().cuDeviceGetAttribute(&has_clusters, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH,
@@ -775,7 +774,7 @@ TEST_CASE("clusters share their groups' local memory, where the device has them"
         bench.table.kernel_launch(queue.get(), kernel.get(), &range, &uneven, arguments.data(), 1));
 }
 
-TEST_CASE("more work-groups than CUDA numbers in a dimension are refused by both numbers") {
+TEST_CASE("too many work-groups are refused with both numbers") {
     const Bench bench = first_device();
     const Kernel kernel = bench.kernel(spin, "spin");
     const std::int64_t zero = 0;

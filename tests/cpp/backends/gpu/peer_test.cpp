@@ -35,7 +35,7 @@ template <class Body> void with_two(Body &&body) {
 
 TEST_SUITE_BEGIN("two devices");
 
-TEST_CASE("blocks are copied between devices by a queue of either, in order") {
+TEST_CASE("queue of either device copies blocks between devices") {
     with_two([](const Bench &first, const Bench &second) {
         std::mt19937 random(5);
         for (const std::size_t bytes :
@@ -56,7 +56,7 @@ TEST_CASE("blocks are copied between devices by a queue of either, in order") {
     });
 }
 
-TEST_CASE("a copy between devices waits for the producer's event without blocking the caller") {
+TEST_CASE("copy between devices waits for an event without blocking") {
     with_two([](const Bench &first, const Bench &second) {
         const Slow slow(first);
         const Memory there(second, EP_USM_DEVICE, 8);
@@ -72,7 +72,7 @@ TEST_CASE("a copy between devices waits for the producer's event without blockin
     });
 }
 
-TEST_CASE("a pointer's device is found in either context") {
+TEST_CASE("device of a pointer is found in either context") {
     with_two([](const Bench &first, const Bench &second) {
         const Memory there(second, EP_USM_DEVICE, 1000);
         for (const Bench *bench : {&first, &second}) {
@@ -85,7 +85,7 @@ TEST_CASE("a pointer's device is found in either context") {
     });
 }
 
-TEST_CASE("kernels and strided copies reach a peer's memory once access is enabled") {
+TEST_CASE("kernels and strided copies access enabled peer memory") {
     with_two([](const Bench &first, const Bench &second) {
         std::int32_t can = 0;
         CONTRACT_OK(first.table.peer_can_access(first.device, second.device, &can));
@@ -124,7 +124,7 @@ TEST_CASE("kernels and strided copies reach a peer's memory once access is enabl
     });
 }
 
-TEST_CASE("each device works while the other's context is current") {
+TEST_CASE("device works while the context of another is current") {
     with_two([](const Bench &first, const Bench &second) {
         void *native = nullptr;
         CONTRACT_OK(first.table.context_native(first.context.get(), &native));

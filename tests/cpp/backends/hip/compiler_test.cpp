@@ -41,7 +41,7 @@ bool holds(const Code &code, const std::string &name) {
 
 }  // namespace
 
-TEST_CASE("options that bring in files are known") {
+TEST_CASE("options naming files are recognized") {
     for (const char *option : {"-I", "-isystem", "-iquote/place", "-idirafter", "-imacros",
                                "-include", "--include-directory=/place", "-mlink-builtin-bitcode",
                                "@options", "-Xclang", "-fprofile-use=/file"})
@@ -58,7 +58,7 @@ TEST_CASE("options that bring in files are known") {
 
 TEST_SUITE_BEGIN("hipRTC");
 
-TEST_CASE("code is made for the device's architecture, without a device") {
+TEST_CASE("code is compiled for an architecture without a device") {
     for (const char *architecture : {"gfx90a", "gfx906", "gfx90a:sramecc+:xnack-"}) {
         std::string log;
         const Code code = compile(request(source, {}, architecture), log);
@@ -67,7 +67,7 @@ TEST_CASE("code is made for the device's architecture, without a device") {
     }
 }
 
-TEST_CASE("a template has the name that the compiler gave it") {
+TEST_CASE("template has its lowered name, also from the cache") {
     std::string log;
     Request one = request();
     one.expression = "scale<double>";
@@ -78,7 +78,7 @@ TEST_CASE("a template has the name that the compiler gave it") {
                   "the second time it comes from the cache");
 }
 
-TEST_CASE("the environment's options are part of the cache's key") {
+TEST_CASE("options in the environment are part of the cache key") {
     const std::string before = identity(newest_rtc());
     setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "-DONE=1", 1);
     CHECK(identity(newest_rtc()) != before);
@@ -87,7 +87,7 @@ TEST_CASE("the environment's options are part of the cache's key") {
 }
 
 // HIP 5.2's hipRTC crashes on it, so it is not called.
-TEST_CASE("an architecture that the compiler does not know is refused with those that it knows") {
+TEST_CASE("unknown architecture is refused with the known ones") {
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {}, "gfx9999:xnack-"));
     check_refused(EP_BUILD_FAILED, "gfx9999", request(source, {"--gpu-architecture=gfx9999"}));
@@ -101,7 +101,7 @@ TEST_CASE("an architecture that the compiler does not know is refused with those
                       request(source, {"--offload-arch=gfx90a", "--offload-arch=gfx942"}));
 }
 
-TEST_CASE("an unknown architecture in another spelling does not crash, either") {
+TEST_CASE("unknown architecture in other spellings does not crash") {
     for (const char *option : {"--offload-arch", "--gpu-architecture", "-arch"})
         check_refused(EP_BUILD_FAILED, "", request(source, {option, "gfx9999"}));
     setenv("HIPRTC_COMPILE_OPTIONS_APPEND", "--offload-arch=gfx9999", 1);
@@ -114,17 +114,17 @@ TEST_CASE("an unknown architecture in another spelling does not crash, either") 
     unsetenv("HIPRTC_COMPILE_OPTIONS_APPEND");
 }
 
-TEST_CASE("source that is wrong leaves its reasons in the log") {
+TEST_CASE("wrong source leaves the reasons in the log") {
     check_refused(EP_BUILD_FAILED, "nonsense", request("__global__ void bad() { nonsense }"));
 }
 
-TEST_CASE("the architecture may be the user's choice") {
+TEST_CASE("option of the user selects the architecture") {
     std::string log;
     Request chosen = request(source, {"--offload-arch=gfx906"}, "no architecture at all");
     CHECK(holds(compile(chosen, log), "twice"));
 }
 
-TEST_CASE("the kernels of the contract compile, and our own") {
+TEST_CASE("kernels of the contract and of the package compile") {
     std::string log;
     for (const auto &[text, name] : {std::pair(contract::gpu_kernels::indices, "indices"),
                                      std::pair(contract::gpu_kernels::spin, "spin"),

@@ -31,7 +31,7 @@ Queue wrap(const Bench &bench, void *stream) {
 
 }  // namespace
 
-TEST_CASE("the default stream is NULL and usable") {
+TEST_CASE("default stream is NULL and usable") {
     const Bench bench = first_device();
     const Queue queue = wrap(bench, nullptr);
     CHECK(native_stream(bench, queue) == nullptr);
@@ -42,7 +42,7 @@ TEST_CASE("the default stream is NULL and usable") {
     CHECK(memory.read<std::uint32_t>(1000) == std::vector<std::uint32_t>(1000, item));
 }
 
-TEST_CASE("another program's stream has its own device") {
+TEST_CASE("foreign stream reports its own device") {
     const Bench bench = first_device();
     backends::gpu::CUstream stream = nullptr;
     REQUIRE(driver().hipSetDevice(0) == 0);
@@ -56,7 +56,7 @@ TEST_CASE("another program's stream has its own device") {
     CHECK(driver().cuStreamDestroy(stream) == 0);
 }
 
-TEST_CASE("our calls leave no pending error in the runtime") {
+TEST_CASE("calls leave no pending error in the runtime") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue();
@@ -73,8 +73,7 @@ TEST_CASE("our calls leave no pending error in the runtime") {
     bench.wait(queue);
 }
 
-TEST_CASE(
-    "a code object is loaded as it is, and anything else refused before the runtime sees it") {
+TEST_CASE("code object is loaded, other binaries are refused") {
     const Bench bench = first_device();
     std::string log;
     const std::string image =

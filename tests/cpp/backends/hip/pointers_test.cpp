@@ -45,7 +45,7 @@ constexpr int version_5 = 50221153, version_6 = 60140093, version_7 = 70125424;
 
 }  // namespace
 
-TEST_CASE("HIP 5 numbers kinds of memory from 0, and refuses unknown pointers") {
+TEST_CASE("HIP 5 numbers memory kinds from 0, unknown pointer fails") {
     const Fabricated runtime(version_5);
     Fabricated::answer.type = 0;
     CHECK(asked().is_of_host());
@@ -64,7 +64,7 @@ TEST_CASE("HIP 5 numbers kinds of memory from 0, and refuses unknown pointers") 
                   "the error is ours, and no other library is to find it");
 }
 
-TEST_CASE("HIP 6 and 7 number kinds from 1, and return 0 for unknown pointers") {
+TEST_CASE("HIP 6 and 7 number kinds from 1, unknown pointer has kind 0") {
     for (const int version : {version_6, version_7}) {
         const Fabricated runtime(version);
         Fabricated::answer.type = 0;
@@ -80,7 +80,7 @@ TEST_CASE("HIP 6 and 7 number kinds from 1, and return 0 for unknown pointers") 
     }
 }
 
-TEST_CASE("an allocation's range is reported if the runtime knows it") {
+TEST_CASE("range of an allocation is reported if known") {
     Fabricated runtime(version_7);
     Fabricated::answer.type = 2;
     CHECK(asked().base == 0x1000);
@@ -92,7 +92,7 @@ TEST_CASE("an allocation's range is reported if the runtime knows it") {
     CHECK(Fabricated::forgotten == 1);
 }
 
-TEST_CASE("a refusal has HIP's name of the function, though the sources use CUDA's") {
+TEST_CASE("error names the HIP function, not the CUDA one") {
     const Fabricated runtime(version_7);
     try {
         fail(CUDA_ERROR_INVALID_VALUE, "cuMemFreeAsync");
@@ -101,7 +101,7 @@ TEST_CASE("a refusal has HIP's name of the function, though the sources use CUDA
     }
 }
 
-TEST_CASE("versions of HIP read as people write them") {
+TEST_CASE("HIP versions are written as major.minor") {
     CHECK(version_text(version_5) == "5.2");
     CHECK(version_text(version_7) == "7.1");
 }

@@ -96,7 +96,7 @@ bool is_partitionable(const Bench &bench) {
 
 }  // namespace
 
-TEST_CASE("devices are numbered as sycl::device::get_devices() lists them") {
+TEST_CASE("devices are numbered as in sycl::device::get_devices()") {
     const std::vector<sycl::device> natives = sycl::device::get_devices();
     const std::vector<ep_device> devices = devices_of(subject());
     REQUIRE(devices.size() == natives.size());
@@ -111,7 +111,7 @@ TEST_CASE("devices are numbered as sycl::device::get_devices() lists them") {
     }
 }
 
-TEST_CASE("a context keeps one handle while it is held") {
+TEST_CASE("context has one handle while referenced") {
     const Bench bench = first_device();
     const sycl::context native(native_device(bench));
     const Context first = wrap(bench, native), second = wrap(bench, sycl::context(native));
@@ -128,7 +128,7 @@ TEST_CASE("a context keeps one handle while it is held") {
     bench.table.context_release(of_queue);
 }
 
-TEST_CASE("contexts are interned from many threads, dying ones included") {
+TEST_CASE("threads intern and release one context concurrently") {
     const Bench bench = first_device();
     const sycl::context native(native_device(bench));
     std::atomic<int> failures = 0;
@@ -150,8 +150,7 @@ TEST_CASE("contexts are interned from many threads, dying ones included") {
     CHECK(failures == 0);
 }
 
-TEST_CASE("a partition gives the same sub-devices every time, numbered apart from those of other "
-          "partitions") {
+TEST_CASE("equal partitions are the same sub-devices, others differ") {
     const Bench bench = first_device();
     if (!is_partitionable(bench))
         return;
@@ -185,7 +184,7 @@ TEST_CASE("a partition gives the same sub-devices every time, numbered apart fro
     CHECK(again == once_more);
 }
 
-TEST_CASE("partitions that the device does not offer are refused with what it offers") {
+TEST_CASE("unsupported partitions are refused with the supported ones") {
     const Bench bench = first_device();
     std::size_t count = 0;
     const std::uint32_t numa = EP_AFFINITY_NUMA, zero = 0, too_many = bench.info.compute_units + 1;
@@ -205,8 +204,7 @@ TEST_CASE("partitions that the device does not offer are refused with what it of
                                                                  nullptr, 0, nullptr, &count));
 }
 
-TEST_CASE("a sub-device lives in a context of its own, and memory of it is not memory of the "
-          "default context") {
+TEST_CASE("sub-device has its own context and memory") {
     const Bench bench = first_device();
     if (!is_partitionable(bench))
         return;
@@ -238,7 +236,7 @@ TEST_CASE("a sub-device lives in a context of its own, and memory of it is not m
     CONTRACT_OK(bench.table.memory_free(own.get(), pointer, nullptr));
 }
 
-TEST_CASE("a query sees where an allocation begins and ends") {
+TEST_CASE("query reports the start and end of an allocation") {
     const Bench bench = first_device();
     if (std::string(bench.info.backend) != "opencl") {
         MESSAGE("skipped: only OpenCL tells the extent of an allocation");
@@ -264,8 +262,7 @@ TEST_CASE("a query sees where an allocation begins and ends") {
     CHECK(found.contained == 0);
 }
 
-TEST_CASE("work on a wrapped out-of-order queue follows what others submitted before, and what "
-          "they submit later follows it") {
+TEST_CASE("wrapped out-of-order queue is ordered with foreign work") {
     const Bench bench = first_device();
     const Queue queue =
         wrap(bench, sycl::queue(native_context(bench, bench.context), native_device(bench)));
@@ -277,7 +274,7 @@ TEST_CASE("work on a wrapped out-of-order queue follows what others submitted be
     const Memory copied(bench, EP_USM_SHARED, 16);
     auto *const values = reinterpret_cast<volatile std::int64_t *>(copied.at());
 
-    SUBCASE("our copy after our kernel, their copy after ours") {
+    SUBCASE("copy follows a kernel, foreign copy follows both") {
         values[0] = -1;
         values[1] = -1;
         slow.submit(queue, 21);
@@ -287,7 +284,7 @@ TEST_CASE("work on a wrapped out-of-order queue follows what others submitted be
         CHECK(values[0] == 21);
         CHECK(values[1] == 21);
     }
-    SUBCASE("an event of it covers everything in it") {
+    SUBCASE("event covers all work of the queue") {
         values[0] = -1;
         slow.submit(queue, 22);
         const Event event = bench.record(queue);
@@ -297,7 +294,7 @@ TEST_CASE("work on a wrapped out-of-order queue follows what others submitted be
         bench.wait(reader);
         CHECK(values[0] == 22);
     }
-    SUBCASE("later foreign work follows an event that its queue waits for") {
+    SUBCASE("later foreign work follows an awaited event") {
         values[0] = -1;
         const Queue producer = bench.queue();
         slow.submit(producer, 23);
@@ -309,7 +306,7 @@ TEST_CASE("work on a wrapped out-of-order queue follows what others submitted be
     }
 }
 
-TEST_CASE("a wait for an out-of-order queue blocks neither polls nor waits for events") {
+TEST_CASE("wait for an out-of-order queue does not block other calls") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue queue = bench.queue(EP_QUEUE_OUT_OF_ORDER);
@@ -338,7 +335,7 @@ TEST_CASE("a wait for an out-of-order queue blocks neither polls nor waits for e
     CHECK(Event(marked, bench.table.event_release) != nullptr);
 }
 
-TEST_CASE("events order queues of different contexts, wrapped events too, without the host") {
+TEST_CASE("events order queues of two contexts without blocking") {
     const Bench bench = first_device();
     const sycl::context elsewhere(native_device(bench));
     const Slow slow(bench);
@@ -374,7 +371,7 @@ TEST_CASE("events order queues of different contexts, wrapped events too, withou
     }
 }
 
-TEST_CASE("a chain of waits through three contexts holds, also where the runtime holds work back") {
+TEST_CASE("chain of waits through three contexts keeps the order") {
     const Bench bench = first_device();
     const Slow slow(bench);
     const Queue producer = bench.queue();
@@ -403,7 +400,7 @@ TEST_CASE("a chain of waits through three contexts holds, also where the runtime
         44);
 }
 
-TEST_CASE("an asynchronous error is reported once by the next wait, and is not fatal") {
+TEST_CASE("asynchronous error is reported once by the next wait") {
     const Bench bench = first_device();
     const Queue queue = bench.queue();
     const auto fail = [&](const char *words) {
@@ -435,7 +432,7 @@ TEST_CASE("an asynchronous error is reported once by the next wait, and is not f
     bench.wait(bench.queue());
 }
 
-TEST_CASE("an unreferenced queue of a lost device does not block new queues") {
+TEST_CASE("unreferenced queue of a lost device does not block new ones") {
     const Bench bench = first_device();
     {
         const Queue forgotten = bench.queue();
@@ -452,8 +449,7 @@ TEST_CASE("an unreferenced queue of a lost device does not block new queues") {
     bench.wait(bench.queue());
 }
 
-TEST_CASE(
-    "SYCL source that would crash the compiler in this process is refused before it sees it") {
+TEST_CASE("SYCL source known to crash the compiler is refused") {
     const Bench bench = first_device();
     std::uint32_t mask = 0;
     CONTRACT_OK(bench.table.program_dialects(bench.device, &mask));
@@ -490,7 +486,7 @@ TEST_CASE(
     bench.table.kernel_release(kernel);
 }
 
-TEST_CASE("a SPIR-V module runs") {
+TEST_CASE("SPIR-V module runs") {
     const Bench bench = first_device();
     std::uint32_t mask = 0;
     CONTRACT_OK(bench.table.program_dialects(bench.device, &mask));
@@ -583,7 +579,7 @@ TEST_CASE("a SPIR-V module runs") {
                                                               "", nullptr, &program));
 }
 
-TEST_CASE("a kernel is refused in a queue of another context") {
+TEST_CASE("kernel is refused in a queue of another context") {
     const Bench bench = first_device();
     const Kernel kernel = bench.kernel(subject().spin, "spin");
     const Queue elsewhere =

@@ -69,7 +69,7 @@ void check_on(const Array &array, const fake::Block &block, ep_usm_kind kind) {
 
 TEST_SUITE_BEGIN("both");
 
-TEST_CASE("CAI belongs to the driver that knows the pointer; CUDA is asked before HIP") {
+TEST_CASE("CAI queries CUDA before HIP for the owning driver") {
     both();
     for (const ep_usm_kind kind : {EP_USM_DEVICE, EP_USM_SHARED}) {
         const fake::Block cudas(fake::cuda(), kind), hips(fake::hip(), kind);
@@ -82,7 +82,7 @@ TEST_CASE("CAI belongs to the driver that knows the pointer; CUDA is asked befor
     }
 }
 
-TEST_CASE("DLPack's device type is only a hint: kDLCUDA may be HIP's, and kDLROCM CUDA's") {
+TEST_CASE("DLPack's device type is a hint for the owning driver") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     for (const DLDeviceType named : {kDLCUDA, kDLROCM}) {
@@ -95,14 +95,14 @@ TEST_CASE("DLPack's device type is only a hint: kDLCUDA may be HIP's, and kDLROC
     CHECK(dlpack::device_of(by_dlpack(pinned.data, kDLROCMHost)) == DLDevice{kDLROCMHost, 0});
 }
 
-TEST_CASE("address belongs to the driver that knows it") {
+TEST_CASE("address belongs to the driver knowing the pointer") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     check_on(by_address(cudas.data), cudas, EP_USM_DEVICE);
     check_on(by_address(hips.data), hips, EP_USM_DEVICE);
 }
 
-TEST_CASE("memory that both claim is CUDA's by CAI, and the named driver's by DLPack") {
+TEST_CASE("memory claimed by both is CUDA's by CAI, named by DLPack") {
     both();
     const fake::Block block(fake::cuda());
     fake::hip_driver.claims_all = true;
@@ -120,7 +120,7 @@ TEST_CASE("pointer unknown to both is refused with both names") {
         CHECK_REFUSED(ErrorKind::exchange, "its driver does not know", by_dlpack(host, named));
 }
 
-TEST_CASE("DLPack queries the other driver if the named one lacks the device") {
+TEST_CASE("DLPack queries the other driver if a device is absent") {
     both();
     const fake::Block cudas(fake::cuda()), hips(fake::hip());
     check_on(by_dlpack(hips.data, kDLCUDA, 7), hips, EP_USM_DEVICE);
@@ -129,7 +129,7 @@ TEST_CASE("DLPack queries the other driver if the named one lacks the device") {
     CHECK_REFUSED(ErrorKind::exchange, "numbered from 0", by_dlpack(hips.data, kDLROCM, 7));
 }
 
-TEST_CASE("stream belongs to the memory's device, and the default one has a number") {
+TEST_CASE("stream belongs to the memory's device and is not 0") {
     both();
     const fake::Block hips(fake::hip());
     // The legacy default stream, which a producer without a stream uses: the fake has no stream of

@@ -32,7 +32,7 @@ Compiled atomic(Dialect dialect, Dtype dtype, std::string which, Order order, Sc
 
 }  // namespace
 
-TEST_CASE("memory order lowers to fences; SYCL and the host use native orders") {
+TEST_CASE("memory orders are native in SYCL and C++, fences elsewhere") {
     const std::string change = "    atomicAdd(&x[0], 1);\n", wait = "    __threadfence();\n";
     const auto cuda = [](Order order) {
         return atomic(Dialect::cuda, int32, "add", order, Scope::device);
@@ -67,7 +67,7 @@ TEST_CASE("memory order lowers to fences; SYCL and the host use native orders") 
     }
 }
 
-TEST_CASE("a scope is a suffix in CUDA, one in HIP beyond the device, and a word in SYCL") {
+TEST_CASE("atomic scope selects CUDA suffixes and SYCL memory scopes") {
     const auto relaxed = [](Dialect dialect, Scope scope, Dtype dtype = int32) {
         return atomic(dialect, dtype, "add", Order::relaxed, scope);
     };
@@ -96,7 +96,7 @@ TEST_CASE("a scope is a suffix in CUDA, one in HIP beyond the device, and a word
                       "sycl::memory_order::seq_cst);"));
 }
 
-TEST_CASE("fences state their order, and their scope if the dialect has one") {
+TEST_CASE("fence has the order and scope supported by the dialect") {
     const auto source = [](Dialect dialect, Scope scope, Order order, int fences) {
         Building build("waits");
         const RootId x = build.array("x", float32, true, true);
@@ -146,7 +146,7 @@ TEST_CASE("fences state their order, and their scope if the dialect has one") {
     CHECK(has(host(Order::release), "__atomic_thread_fence(__ATOMIC_RELEASE);"));
 }
 
-TEST_CASE("a diverged warp reconverges before a warp-level operation") {
+TEST_CASE("diverged warp reconverges before a warp-level operation") {
     Building waiting("waiting");
     Statement barrier = waiting.barrier();
     barrier.scope = Scope::sub_group;
@@ -192,7 +192,7 @@ TEST_CASE("a diverged warp reconverges before a warp-level operation") {
     }
 }
 
-TEST_CASE("group sums of integers have no undefined overflow") {
+TEST_CASE("integer group operations have no undefined overflow") {
     const auto source = [](Dialect dialect, Dtype dtype, const char *which) {
         Building build("wrapping");
         const RootId x = build.array("x", dtype, true, true);
@@ -211,7 +211,7 @@ TEST_CASE("group sums of integers have no undefined overflow") {
     CHECK_FALSE(has(source(Dialect::cpp, int64, "add"), "unsigned long long"));
 }
 
-TEST_CASE("a group function of OpenCL C ends after all have read its memory") {
+TEST_CASE("OpenCL C group function ends with a barrier after its read") {
     Building build("leaving");
     const RootId x = build.array("x", int32, true, true);
     const VariableId result = build.variable("result", int32);

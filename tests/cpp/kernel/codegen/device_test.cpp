@@ -35,7 +35,7 @@ TEST_CASE("dimensions are numbered as in the dialect") {
     CHECK(has(source(Dialect::sycl), "nd_range_kernel<2>"));
 }
 
-TEST_CASE("SYCL source includes the headers that it needs") {
+TEST_CASE("SYCL source includes only the required headers") {
     Building build = copying(true);
     const Compiled copies = build.emitted(target_of(Dialect::sycl));
     CHECK(copies.source.starts_with(
@@ -49,7 +49,7 @@ TEST_CASE("SYCL source includes the headers that it needs") {
     CHECK(has(build.emitted(target_of(Dialect::sycl)), "#include <sycl/group_barrier.hpp>"));
 }
 
-TEST_CASE("read-only arrays are const, and arrays without overlap are restrict") {
+TEST_CASE("read-only arrays are const, disjoint arrays are restrict") {
     CHECK(has(copying(true).emitted(target_of(Dialect::cuda)),
               "float *__restrict__ to, const float *__restrict__ from"));
     CHECK(has(copying(false).emitted(target_of(Dialect::cuda)), "float *to, const float *from"));
@@ -57,7 +57,7 @@ TEST_CASE("read-only arrays are const, and arrays without overlap are restrict")
               "global float *restrict to, global const float *restrict from"));
 }
 
-TEST_CASE("CUDA launches without groups may be rounded up; others are exact") {
+TEST_CASE("CUDA kernel without groups ignores items beyond the range") {
     const Compiled open = copying(true).emitted(target_of(Dialect::cuda));
     CHECK(open.parameters.back().what == CompiledParameter::What::global_size);
     CHECK(has(
@@ -70,7 +70,7 @@ TEST_CASE("CUDA launches without groups may be rounded up; others are exact") {
     CHECK(!has(grouped, "global_size0"));
 }
 
-TEST_CASE("32-bit integers wrap without an option of the compiler") {
+TEST_CASE("32-bit addition wraps by casts or by -fwrapv") {
     const auto source = [](Dialect dialect, bool fast_math = false) {
         Building build("wrapping");
         const RootId x = build.array("x", int32, true, true);
@@ -106,7 +106,7 @@ TEST_CASE("16-bit powers use unsigned multiplication in every dialect") {
         }
 }
 
-TEST_CASE("local arrays that a CUDA launch sizes are adjacent") {
+TEST_CASE("local arrays sized at a CUDA launch are adjacent") {
     Building build("two");
     const RootId a = build.array("a", float32, true, true),
                  b = build.array("b", float64, true, true);
@@ -123,7 +123,7 @@ TEST_CASE("local arrays that a CUDA launch sizes are adjacent") {
     CHECK(compiled.parameters[0].what == CompiledParameter::What::local);
 }
 
-TEST_CASE("local arrays too large to declare in CUDA are sized at launch, before the others") {
+TEST_CASE("large local arrays are sized at launch, before the others") {
     const auto of_sizes = [](std::int64_t first, std::int64_t second, Dialect dialect,
                              bool combines = false) {
         Building build("large");
@@ -166,8 +166,7 @@ TEST_CASE("local arrays too large to declare in CUDA are sized at launch, before
     CHECK(has(of_sizes(1025, (48 - 1) * 256, Dialect::opencl_c), "local float b[12032];"));
 }
 
-TEST_CASE(
-    "arrays of constants are in the device's constant memory as long as they fit there together") {
+TEST_CASE("constant arrays use constant memory while they fit together") {
     const auto of_sizes = [](Dialect dialect, std::vector<std::int64_t> sizes) {
         Building build("tables");
         const RootId out = build.array("out", uint8, false, true);
@@ -197,7 +196,7 @@ TEST_CASE(
     CHECK(has(of_sizes(Dialect::opencl_c, {65537}), "constant uchar tables_table65537[65537]"));
 }
 
-TEST_CASE("float atomics are native or compare bits; orders become fences where needed") {
+TEST_CASE("float atomics are native or compare bits, with fences") {
     const auto source = [](Dialect dialect, std::string which) {
         Building build("adding");
         const RootId x = build.array("x", float32, true, true);
@@ -219,7 +218,7 @@ TEST_CASE("float atomics are native or compare bits; orders become fences where 
     CHECK(has(source(Dialect::sycl, "add"), ".fetch_add(1.0f, sycl::memory_order::acq_rel);"));
 }
 
-TEST_CASE("an atomic subtraction negates without undefined overflow") {
+TEST_CASE("atomic subtraction negates without undefined overflow") {
     const auto source = [](Dtype dtype) {
         Building build("subtracting");
         const RootId x = build.array("x", dtype, true, true);
@@ -236,7 +235,7 @@ TEST_CASE("an atomic subtraction negates without undefined overflow") {
               "atomicAdd((unsigned long long *)&x[0], 0 - (unsigned long long)(x[1]))"));
 }
 
-TEST_CASE("an atomic load of an array that is not written takes a pointer to constant elements") {
+TEST_CASE("atomic load of an unwritten array uses a const pointer") {
     const auto source = [](Dialect dialect, Dtype dtype, bool read_only) {
         Building build("loading");
         const RootId x = build.array("x", dtype, true, false);
@@ -258,7 +257,7 @@ TEST_CASE("an atomic load of an array that is not written takes a pointer to con
     CHECK(has(source(Dialect::cpp, float64, false), "atomic_load_float64(&x[0]);"));
 }
 
-TEST_CASE("unsupported atomics are refused at their line") {
+TEST_CASE("unsupported atomics are refused") {
     Building build("wide");
     const RootId x = build.array("x", int64, true, true);
     Statement statement =

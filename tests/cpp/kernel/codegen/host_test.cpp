@@ -106,7 +106,7 @@ std::vector<float> counted(std::size_t size) {
 
 }  // namespace
 
-TEST_CASE("a kernel without groups is a loop over the work-items") {
+TEST_CASE("kernel without groups is one loop over the work-items") {
     Building build("saxpy");
     const RootId y = build.array("y", float32, true, true),
                  x = build.array("x", float32, true, false);
@@ -135,7 +135,7 @@ TEST_CASE("a kernel without groups is a loop over the work-items") {
     CHECK(out[90] == 1);
 }
 
-TEST_CASE("a kernel with a barrier is two loops over the work-items") {
+TEST_CASE("kernel with a barrier is two loops over the work-items") {
     Building build("reverse_array");
     const RootId A = build.array("A", float32, true, true),
                  lm = build.own_array("lm", float32, Space::local, 10);
@@ -158,8 +158,7 @@ TEST_CASE("a kernel with a barrier is two loops over the work-items") {
         CHECK(values[k] == (k < 10 ? 9 : 29));
 }
 
-TEST_CASE("a loop around barriers stays around loops over the work-items, and its counter is one "
-          "for the group") {
+TEST_CASE("loop around barriers runs once per group, with one counter") {
     Building build("sum");
     const RootId in = build.array("values", float32, true, false),
                  out = build.array("sums", float32, false, true),
@@ -208,7 +207,7 @@ TEST_CASE("a loop around barriers stays around loops over the work-items, and it
     }
 }
 
-TEST_CASE("group functions go through the work-items") {
+TEST_CASE("group functions combine the values of all work-items") {
     Building build("groups");
     const RootId out = build.array("out", float32, false, true);
     const VariableId own = build.variable("own", float32), all = build.variable("all", float32),
@@ -236,7 +235,7 @@ TEST_CASE("group functions go through the work-items") {
     }
 }
 
-TEST_CASE("a work-item that has returned runs no later code") {
+TEST_CASE("returned work-item runs no later code") {
     Building build("early");
     const RootId out = build.array("out", float32, true, true);
     std::vector<Statement> body;
@@ -256,7 +255,7 @@ TEST_CASE("a work-item that has returned runs no later code") {
     CHECK(values == std::vector<float>{1, 1, 0, 0, 1, 1, 0, 0});
 }
 
-TEST_CASE("a range of the work-items in three dimensions") {
+TEST_CASE("launch may run part of a three-dimensional range") {
     Building build("place");
     const RootId out = build.array("out", int64, false, true);
     const auto plus = [](Expression a, Expression b) {
@@ -278,7 +277,7 @@ TEST_CASE("a range of the work-items in three dimensions") {
         CHECK(values[static_cast<std::size_t>(i)] == (i >= 5 && i < 23 ? 100 + i : -1));
 }
 
-TEST_CASE("floats of 16 bits are rounded after each operation") {
+TEST_CASE("16-bit floats are rounded after each operation") {
     for (const Dtype dtype : {bfloat16, float16}) {
         Building build("halves");
         const RootId x = build.array("x", dtype, true, true);
@@ -294,7 +293,7 @@ TEST_CASE("floats of 16 bits are rounded after each operation") {
     }
 }
 
-TEST_CASE("the ids of a region within a group's loop and condition are those of its work-items") {
+TEST_CASE("region in a loop and condition has its work-items' ids") {
     Building build("counting");
     const RootId out = build.array("out", int64, false, true);
     const VariableId c = build.variable("c", int64), n = build.variable("n", int64);
@@ -337,7 +336,7 @@ TEST_CASE("private arrays across a barrier exist once per work-item") {
     CHECK(values == std::vector<long long>{0, 1, 2, 0, 1, 2});
 }
 
-TEST_CASE("names of the surrounding program do not clash with the kernel's") {
+TEST_CASE("kernel's names do not clash with generated names") {
     Building build("names");
     const RootId out = build.array("range", int64, false, true);
     const VariableId left = build.parameter("left", int64),
@@ -402,7 +401,7 @@ TEST_CASE("floor division of floats matches Python") {
     CHECK(values == std::vector<double>{3, -4, -1, -1, -3, 2});
 }
 
-TEST_CASE("print shows floats by the fewest digits that read back as them") {
+TEST_CASE("print uses the fewest digits needed to read floats back") {
     Building build("printing");
     const RootId x = build.array("x", float64, true, false),
                  y = build.array("y", float32, true, false);
@@ -430,7 +429,7 @@ TEST_CASE("print shows floats by the fewest digits that read back as them") {
           "0.0 0.1\n0.1 3.0\n-2.5 16777216.0\n1e+16 1e+20\n123456.0 -0.0\n1e-05 0.33333334\n");
 }
 
-TEST_CASE("too large private arrays are refused with both sizes") {
+TEST_CASE("oversized private arrays are refused with both sizes") {
     Building build("large");
     const RootId mine = build.own_array("mine", float64, Space::private_, 40'000);
     build.add(Building::store(mine, number(0), number(1, float64)));
@@ -450,7 +449,7 @@ TEST_CASE("too large private arrays are refused with both sizes") {
         CompileError);
 }
 
-TEST_CASE("a loop whose step overflows ends") {
+TEST_CASE("loop with an overflowing step terminates") {
     Building build("stepping");
     const RootId out = build.array("out", int64, true, true);
     const VariableId start = build.parameter("start", int64), stop = build.parameter("stop", int64),
@@ -503,7 +502,7 @@ bool is_interleaved(Building build, const Target &target = {}) {
 
 }  // namespace
 
-TEST_CASE("work-items with float sums are vectorized, and keep their order of additions") {
+TEST_CASE("vectorized float sums keep their order of additions") {
     using Bounds = std::vector<std::pair<long long, long long>>;
     const auto alike = [](long long rounds, long long more) {
         Bounds bounds;
@@ -539,7 +538,7 @@ TEST_CASE("work-items with float sums are vectorized, and keep their order of ad
     }
 }
 
-TEST_CASE("in several dimensions the last one is vectorized") {
+TEST_CASE("last of several dimensions is vectorized") {
     Building build("sums");
     const RootId out = build.array("out", float32, false, true);
     const VariableId n = build.parameter("n", int64), total = build.variable("total", float32),

@@ -16,7 +16,7 @@ using namespace entrepot;
 using namespace entrepot::kernel;
 using namespace entrepot::kernel::tree;
 
-TEST_CASE("a contiguous matrix needs extents only, any other its strides") {
+TEST_CASE("contiguous matrix is indexed by extents, others by strides") {
     CHECK(
         lowered({"a"}, {array(f32, 3)}, {assign(at("a", {global_id(0), global_id(1), 2}), 1.0)}) ==
         "kernel k(a: float32[:, :, ::1])\n"
@@ -27,7 +27,7 @@ TEST_CASE("a contiguous matrix needs extents only, any other its strides") {
           "  a[(global_id0 * a.stride0) + (global_id1 * a.stride1)] = 1.0:float32\n");
 }
 
-TEST_CASE("an index is counted from the end only where it may be negative") {
+TEST_CASE("only a possibly negative index is counted from the end") {
     CHECK(lowered({"a", "n"}, {array(f32), scalar(i64)}, {assign(at("a", "n"), at("a", -1))}) ==
           "kernel k(a: float32[::1], n: int64)\n"
           "  a[(n < 0) ? (n + a.extent0) : n] = a[a.extent0 - 1]\n");
@@ -36,7 +36,7 @@ TEST_CASE("an index is counted from the end only where it may be negative") {
           "  a[int64(n)] = 1.0:float32\n");
 }
 
-TEST_CASE("an unsigned index of 64 bits may come out negative") {
+TEST_CASE("unsigned value converted to a signed type may be negative") {
     CHECK(lowered({"a", "n"}, {array(f32), scalar(u64)}, {assign(at("a", "n"), 1)}) ==
           "kernel k(a: float32[::1], n: uint64)\n"
           "  index: int64\n"
@@ -52,7 +52,7 @@ static_assert(!std::is_convertible_v<Assumed, Proved> && !std::is_constructible_
 static_assert(!std::is_convertible_v<Proved, Assumed> && !std::is_constructible_v<Assumed, Proved>);
 static_assert(!std::is_convertible_v<std::optional<Assumed>, std::optional<Range>>);
 
-TEST_CASE("an index of narrow integers that may wrap is counted from the end") {
+TEST_CASE("possibly wrapping index is counted from the end") {
     const auto indexed = [](Tree index) {
         return lowered({"a", "v", "n"}, {array(f32), scalar(i8), scalar(i64)},
                        {if_(boolean("and", {compare("v", ">=", 0), compare("n", ">=", 0)}),
@@ -69,7 +69,7 @@ TEST_CASE("an index of narrow integers that may wrap is counted from the end") {
         CHECK(indexed(index).find("< 0) ? (") == std::string::npos);
 }
 
-TEST_CASE("arithmetic on a value read from memory may wrap, even after a condition") {
+TEST_CASE("nonnegative loaded value may wrap when doubled or multiplied") {
     const auto indexed = [](Tree index) {
         return lowered({"a", "k"}, {array(f32), array(i64)},
                        {assign("v", at("k", 0)),
@@ -83,7 +83,7 @@ TEST_CASE("arithmetic on a value read from memory may wrap, even after a conditi
     CHECK(indexed(binary(global_id(), "*", call("len", {"a"}))) == std::string::npos);
 }
 
-TEST_CASE("a bound of a slice that may wrap is counted from the end") {
+TEST_CASE("possibly wrapping slice bound is counted from the end") {
     const auto length = [](Tree stop) {
         return lowered(
             {"a", "n"}, {array(f32), scalar(i64)},
@@ -98,7 +98,7 @@ TEST_CASE("a bound of a slice that may wrap is counted from the end") {
         std::string::npos);
 }
 
-TEST_CASE("a variable that a loop increments is a count, one that it doubles is not") {
+TEST_CASE("incremented variable needs no sign test, doubled one does") {
     const auto growing = [](Tree next) {
         return lowered({"a", "n"}, {array(f32), scalar(i64)},
                        {assign("s", 1), assign("t", 1),
@@ -120,7 +120,7 @@ TEST_CASE("a variable that a loop increments is a count, one that it doubles is 
     CHECK(has_test(binary("s", "+", call("max", {"n", 0}))));
 }
 
-TEST_CASE("an index that computes is computed once") {
+TEST_CASE("computed index is evaluated once") {
     CHECK(lowered({"a", "b"}, {array(f32), array(i32)}, {assign(at("a", at("b", 0)), 1)}) ==
           "kernel k(a: float32[::1], b: int32[::1])\n"
           "  index: int64\n"
@@ -162,7 +162,7 @@ TEST_CASE("`!=` only narrows a range at its lower bound") {
     CHECK(after(call("len", {"k"})).ends_with("k[0] = n // 4\n"));
 }
 
-TEST_CASE("a condition's range ends where the variable changes") {
+TEST_CASE("range from a condition ends where the variable changes") {
     CHECK(lowered({"a", "i"}, {array(f32), scalar(i64)},
                   {if_(compare("i", ">", 0), {assign(at("a", "i"), 0), augment("i", "-", 2),
                                               assign(at("a", "i"), 1)})}) ==
@@ -182,7 +182,7 @@ TEST_CASE("a condition's range ends where the variable changes") {
           "      i = i - 2\n");
 }
 
-TEST_CASE("a variable that is counted down may become negative, one that is counted up not") {
+TEST_CASE("decremented variable needs a sign test, incremented one not") {
     CHECK(lowered({"a", "n"}, {array(f32), scalar(i64)},
                   {assign("i", 0), assign("j", 9),
                    while_(compare("i", "<", "n"), {assign(at("a", "i"), at("a", "j")),
@@ -198,7 +198,7 @@ TEST_CASE("a variable that is counted down may become negative, one that is coun
           "    j = j - 1\n");
 }
 
-TEST_CASE("a row is an offset into its array") {
+TEST_CASE("row of a matrix is an offset into its array") {
     CHECK(lowered({"a"}, {array(f32, 2)},
                   {assign("row", at("a", global_id(0))),
                    for_range("k", {call("len", {"row"})},
@@ -211,7 +211,7 @@ TEST_CASE("a row is an offset into its array") {
           "    a[row_offset + k] = float32(k * 2)\n");
 }
 
-TEST_CASE("slices are clamped as Python's are") {
+TEST_CASE("slices are clamped as in Python") {
     CHECK(lowered({"a"}, {array(f32)},
                   {assign("t", at("a", slice(2, 8, none()))),
                    assign(at("t", 1), call("len", {"t"}))}) ==
@@ -226,7 +226,7 @@ TEST_CASE("slices are clamped as Python's are") {
           "  a[(a.extent0 - 1) - 3] = 1.0:float32\n");
 }
 
-TEST_CASE("slices of an array whose shape is known are known") {
+TEST_CASE("slice of an array of known shape has a known shape") {
     const auto with = [](Tree part) {
         return lowered({"o"}, {array(i64)},
                        {assign("p", call("private.array", {tuple({6, 8}), dtype(f32)})),
@@ -243,7 +243,7 @@ TEST_CASE("slices of an array whose shape is known are known") {
     CHECK(with(at("p", node(Kind::ellipsis))) == head + "  o[0] = 6\n  p[9] = 1.0:float32\n");
 }
 
-TEST_CASE("a name rebound to several views has variables for what differs") {
+TEST_CASE("rebound view stores its offset and extent in variables") {
     CHECK(lowered({"a"}, {array(f32)},
                   {assign("rest", "a"),
                    while_(compare(call("len", {"rest"}), ">", 1),
@@ -260,7 +260,7 @@ TEST_CASE("a name rebound to several views has variables for what differs") {
           "    rest_extent0 = rest_extent0 - min(1, rest_extent0)\n");
 }
 
-TEST_CASE("an in-place assignment computes its element once") {
+TEST_CASE("in-place assignment computes its offset once") {
     CHECK(lowered({"a", "b"}, {array(f32), array(i32)}, {augment(at("a", at("b", 0)), "*", 2)}) ==
           "kernel k(a: float32[::1], b: int32[::1])\n"
           "  index: int64\n"
@@ -270,7 +270,7 @@ TEST_CASE("an in-place assignment computes its element once") {
           "  a[offset] = a[offset] * 2.0:float32\n");
 }
 
-TEST_CASE("a store converts as C does, a literal when compiled") {
+TEST_CASE("store converts as in C, a literal at compile time") {
     CHECK(lowered({"k", "a"}, {array(i32), array(f32)},
                   {assign(at("k", 0), at("a", 0)), assign(at("k", 1), 2.7)}) ==
           "kernel k(k: int32[::1], a: float32[::1])\n"
@@ -278,7 +278,7 @@ TEST_CASE("a store converts as C does, a literal when compiled") {
           "  k[1] = 2:int32\n");
 }
 
-TEST_CASE("captured arrays and tuples become constant memory, once") {
+TEST_CASE("captured arrays and tuples become constant memory once") {
     auto captured = std::make_shared<ConstantArray>();
     captured->dtype = f32;
     captured->shape = {2};
@@ -308,7 +308,7 @@ TEST_CASE("captured arrays and tuples become constant memory, once") {
     CHECK(second == 2.5);
 }
 
-TEST_CASE("debug builds check each index that is not a constant of a known shape") {
+TEST_CASE("debug build checks an index against its extent") {
     Target target;
     target.debug = true;
     CHECK(lowered({"a"}, {array(f32)}, {assign(at("a", global_id()), 1)}, target) ==
@@ -316,7 +316,7 @@ TEST_CASE("debug builds check each index that is not a constant of a known shape
           "  a[checked(global_id0, a.extent0)] = 1.0:float32\n");
 }
 
-TEST_CASE("reads and writes of each root are tracked through device functions") {
+TEST_CASE("reads and writes are tracked through device functions") {
     const auto put = function("put", {"v"}, {assign(at("v", 0), 1)});
     const ir::Module module =
         lower(function("k", {"a", "b", "c"},
@@ -329,8 +329,7 @@ TEST_CASE("reads and writes of each root are tracked through device functions") 
     CHECK_FALSE(module.uses_groups);
 }
 
-TEST_CASE(
-    "a transposed array has the extents and strides the other way round, and is the same memory") {
+TEST_CASE("transposed array swaps extents and strides in place") {
     CHECK(lowered({"m", "a"}, {array(f32, 2), array(f32)},
                   {assign("t", attribute("m", "T")), assign(at("t", {2, 1}), at("a", 0)),
                    assign(at("a", 0), at(attribute("a", "T"), 1)),

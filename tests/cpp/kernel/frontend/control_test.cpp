@@ -9,7 +9,7 @@ using namespace entrepot;
 using namespace entrepot::kernel;
 using namespace entrepot::kernel::tree;
 
-TEST_CASE("a variable's initial literal takes the later type") {
+TEST_CASE("initial literal of a variable takes the type assigned later") {
     CHECK(lowered({"a", "out"}, {array(f32), array(f32)},
                   {assign("acc", 0),
                    for_range("k", {call("len", {"a"})}, {augment("acc", "+", at("a", "k"))}),
@@ -42,7 +42,7 @@ TEST_CASE("type inference iterates over variables to a fixed point") {
                                             "  a[0] = z\n");
 }
 
-TEST_CASE("a variable of literals is stored wide, and stays weak where it is used") {
+TEST_CASE("variable of literals is stored as float64, used as float32") {
     CHECK(lowered({"a"}, {array(f32)},
                   {assign("alpha", 2.5), assign(at("a", 0), binary("alpha", "*", at("a", 0)))}) ==
           "kernel k(a: float32[::1])\n"
@@ -51,7 +51,7 @@ TEST_CASE("a variable of literals is stored wide, and stays weak where it is use
           "  a[0] = float32(alpha) * a[0]\n");
 }
 
-TEST_CASE("a sum that starts with a variable of literals is int64") {
+TEST_CASE("sum starting with a variable of literals is int64") {
     const Tree one = call_of(dtype(i16), {1});
     CHECK(lowered({"a"}, {array(i64)},
                   {assign("w", 8), assign("x", "w"), augment("x", "+", one),
@@ -64,7 +64,7 @@ TEST_CASE("a sum that starts with a variable of literals is int64") {
                                                 "  a[0] = x\n");
 }
 
-TEST_CASE("a sum that starts with a converted sum of a narrow type is compiled") {
+TEST_CASE("sum converted to int64 accepts a literal increment") {
     const Tree one = call_of(dtype(i16), {1});
     CHECK(lowered({"a"}, {array(i64)},
                   {assign("t", call_of(dtype(i16), {100})),
@@ -78,7 +78,7 @@ TEST_CASE("a sum that starts with a converted sum of a narrow type is compiled")
                                                 "  a[0] = x\n");
 }
 
-TEST_CASE("a loop's variable is local unless it is assigned, or read after the loop") {
+TEST_CASE("loop variable is local unless assigned or read afterwards") {
     CHECK(lowered({"a"}, {array(i64)},
                   {for_range("i", {3}, {assign(at("a", "i"), 1)}),
                    for_range("i", {5}, {assign(at("a", "i"), 2)})}) == "kernel k(a: int64[::1])\n"
@@ -100,7 +100,7 @@ TEST_CASE("a loop's variable is local unless it is assigned, or read after the l
                                                 "  a[0] = i\n");
 }
 
-TEST_CASE("a step that may be 0 skips the loop; a size is never 0") {
+TEST_CASE("loop checks its step for 0 unless the step is a size") {
     CHECK(lowered({"a", "s"}, {array(f32), scalar(i32)},
                   {for_range("i", {0, 10, "s"}, {assign(at("a", 0), 0)})}) ==
           "kernel k(a: float32[::1], s: int32)\n"
@@ -134,7 +134,7 @@ TEST_CASE("statements of a while condition run in every iteration") {
           "    i = i + 1\n");
 }
 
-TEST_CASE("a known condition removes the other branch") {
+TEST_CASE("known condition removes the branch not taken") {
     const Tree flag = syntax::Constant{false};
     CHECK(lowered({"a"}, {array(f32)},
                   {if_(flag, {assign(at("a", "nowhere"), 1)}, {assign(at("a", 0), 2)})}) ==
@@ -150,12 +150,12 @@ TEST_CASE("a known condition removes the other branch") {
                                                             "  a[0] = 1.0:float32\n");
 }
 
-TEST_CASE("code after a return or a jump is removed") {
+TEST_CASE("code after a return is removed") {
     CHECK(lowered({"a"}, {array(f32)}, {returns(), assign(at("a", 0), 1)}) ==
           "kernel k(a: float32[::1])\n  return\n");
 }
 
-TEST_CASE("a chain of comparisons computes its middle once, and its end only if it must") {
+TEST_CASE("chained comparison evaluates its middle operand once") {
     CHECK(lowered({"a"}, {array(i32)},
                   {if_(chain({0, at("a", 0), 10}, {"<", "<="}), {assign(at("a", 0), 0)})}) ==
           "kernel k(a: int32[::1])\n"
@@ -165,7 +165,7 @@ TEST_CASE("a chain of comparisons computes its middle once, and its end only if 
           "    a[0] = 0:int32\n");
 }
 
-TEST_CASE("statements of an `and` operand run only if it is evaluated") {
+TEST_CASE("second `and` operand's statements run if the first is true") {
     CHECK(lowered({"a", "n"}, {array(i32), scalar(i64)},
                   {if_(boolean("and", {compare("n", ">", 0),
                                        compare(call("atomic.add", {"a", 0, 1}), ">", 5)}),
@@ -182,7 +182,7 @@ TEST_CASE("statements of an `and` operand run only if it is evaluated") {
           "    a[1] = 0:int32\n");
 }
 
-TEST_CASE("`and` and `or` give the operand that decides, not its truth") {
+TEST_CASE("`or` returns the deciding operand, not a bool") {
     CHECK(lowered({"a"}, {array(i32)}, {assign(at("a", 1), boolean("or", {at("a", 0), 7}))}) ==
           "kernel k(a: int32[::1])\n"
           "  value: int32\n"
@@ -190,7 +190,7 @@ TEST_CASE("`and` and `or` give the operand that decides, not its truth") {
           "  a[1] = bool(value) ? value : 7:int32\n");
 }
 
-TEST_CASE("reads before an effect are not moved past it") {
+TEST_CASE("reads are not moved past a later side effect") {
     CHECK(lowered({"a"}, {array(i32)},
                   {assign(at("a", 1), binary(at("a", 0), "+", call("atomic.add", {"a", 0, 1})))}) ==
           "kernel k(a: int32[::1])\n"
@@ -201,7 +201,7 @@ TEST_CASE("reads before an effect are not moved past it") {
           "  a[1] = value + old\n");
 }
 
-TEST_CASE("tuples are their items") {
+TEST_CASE("tuple becomes one variable per item") {
     CHECK(lowered({"a"}, {array(f32, 2)},
                   {assign("shape", attribute("a", "shape")),
                    assign("p", tuple({at("a", {0, 0}), 2.0})),
@@ -238,7 +238,7 @@ TEST_CASE("tuple targets are assigned simultaneously") {
           "  a[1] = item_2\n");
 }
 
-TEST_CASE("views can be swapped like numbers") {
+TEST_CASE("views are swapped by a tuple assignment") {
     CHECK(lowered({"a", "n"}, {array(f32), scalar(u8)},
                   {assign("t", at("a", slice("n", none(), none()))),
                    assign("u", at("a", slice(3, none(), none()))),
@@ -263,7 +263,7 @@ TEST_CASE("views can be swapped like numbers") {
           "  a[t_offset] = a[u_offset]\n");
 }
 
-TEST_CASE("an annotation states a type") {
+TEST_CASE("annotation gives a variable its type") {
     const NodePtr annotated =
         node(Kind::annotate, "", {Tree("x").node, dtype(f32).node, Tree(0).node});
     CHECK(lowered({"a"}, {array(f64)}, {annotated, assign(at("a", 0), binary("x", "+", 1.5))}) ==

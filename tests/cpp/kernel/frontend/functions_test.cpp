@@ -12,7 +12,7 @@ using namespace entrepot;
 using namespace entrepot::kernel;
 using namespace entrepot::kernel::tree;
 
-TEST_CASE("every row of the table is found by its name, and nothing else") {
+TEST_CASE("functions of the table are found by name, others are not") {
     for (const FunctionRow &row : functions())
         CHECK(find_function(row.name) == &row);
     CHECK(std::ranges::is_sorted(functions(), {}, &FunctionRow::name));
@@ -21,7 +21,7 @@ TEST_CASE("every row of the table is found by its name, and nothing else") {
 }
 
 // Calls every function that takes numbers only, or tuples of them, with as many as it needs.
-TEST_CASE("every function of numbers can be called") {
+TEST_CASE("all functions of numbers can be called") {
     constexpr Rule of_numbers[] = {Rule::floating,   Rule::whole,    Rule::predicate, Rule::numeric,
                                    Rule::integral,   Rule::counting, Rule::analytic,  Rule::complex,
                                    Rule::conversion, Rule::expanded};
@@ -58,7 +58,7 @@ TEST_CASE("every function of numbers can be called") {
     }
 }
 
-TEST_CASE("integer functions keep their type, and counting ones return int64") {
+TEST_CASE("integer functions keep a type, counting ones return int64") {
     CHECK(lowered({"k", "s", "o"}, {array(i32), array(u8), array(i64)},
                   {assign(at("k", 0), call("math.gcd", {at("k", 0), at("k", 1), 12})),
                    assign(at("s", 0), call("math.isqrt", {at("s", 0)})),
@@ -73,7 +73,7 @@ TEST_CASE("integer functions keep their type, and counting ones return int64") {
           "  o[2] = 1\n");
 }
 
-TEST_CASE("functions of tuples are written out") {
+TEST_CASE("functions of tuples are expanded into their items") {
     CHECK(lowered({"a"}, {array(f32)},
                   {assign(at("a", 0), call("math.prod", {tuple({at("a", 0), at("a", 1), 3})})),
                    assign(at("a", 1), call("math.sumprod", {tuple({at("a", 0), 2}),
@@ -86,7 +86,7 @@ TEST_CASE("functions of tuples are written out") {
           "  a[2] = hypot(a[0] - a[1], 2.0:float32 - a[2])\n");
 }
 
-TEST_CASE("functions of complex numbers make numbers complex") {
+TEST_CASE("functions of complex numbers convert a real argument") {
     CHECK(lowered({"a", "z"}, {array(f32), array(c64)},
                   {assign(at("z", 0), call("cmath.sqrt", {at("a", 0)})),
                    assign(at("z", 1), call("cmath.exp", {at("z", 0)})),
@@ -99,7 +99,7 @@ TEST_CASE("functions of complex numbers make numbers complex") {
           "  z[2] = sin(z[1])\n");
 }
 
-TEST_CASE("functions of floats keep a float's type, and make one of an integer") {
+TEST_CASE("functions of floats keep float32 and convert an integer") {
     CHECK(lowered({"a", "k", "o"}, {array(f32), array(i32), array(f64)},
                   {assign(at("o", 0), binary(call("math.sqrt", {at("a", 0)}), "+",
                                              call("math.exp", {at("k", 0)}))),
@@ -111,7 +111,7 @@ TEST_CASE("functions of floats keep a float's type, and make one of an integer")
           "  k[0] = int32(int64(floor(a[0])))\n");
 }
 
-TEST_CASE("Python's own functions") {
+TEST_CASE("Python's built-in functions have typed forms") {
     CHECK(lowered({"a", "k"}, {array(f32), array(i32)},
                   {assign(at("a", 0), call("max", {at("a", 0), 1, at("k", 0)})),
                    assign(at("k", 0), call("abs", {at("k", 1)})),
@@ -133,7 +133,7 @@ TEST_CASE("Python's own functions") {
           "  k[4] = 2:int32\n");
 }
 
-TEST_CASE("C's division is used where it equals Python's") {
+TEST_CASE("C's division is used if no operand may be negative") {
     CHECK(lowered(
               {"k"}, {array(i64)},
               {assign("i", global_id()), assign(at("k", binary("i", "//", 4)), binary("i", "%", 4)),
@@ -146,7 +146,7 @@ TEST_CASE("C's division is used where it equals Python's") {
                                                                       "  k[1] = i // k[0]\n");
 }
 
-TEST_CASE("C's division is not used on a value that may have wrapped") {
+TEST_CASE("C's division is not used on a possibly wrapped value") {
     CHECK(lowered({"k"}, {array(i64)},
                   {assign("h", 7),
                    for_range("i", {9}, {assign("h", binary(binary("h", "*", 31), "+", "i"))}),
@@ -169,7 +169,7 @@ TEST_CASE("C's division is not used on a value that may have wrapped") {
           "  k[1] = ((j * j) * j) // 2\n");
 }
 
-TEST_CASE("C's division is not used on a range from a wrapped bound") {
+TEST_CASE("C's division is not used for a range with a wrapped bound") {
     const auto divided = [](Tree condition, Tree quotient) {
         const std::string text =
             lowered({"k", "x", "y", "u", "w"},
@@ -196,7 +196,7 @@ TEST_CASE("C's division is not used on a range from a wrapped bound") {
                   "they are divided in int64, where u may be negative");
 }
 
-TEST_CASE("a counter that starts at a large number is not small") {
+TEST_CASE("counter with an unknown start may wrap when multiplied") {
     const auto loop = [](Tree value) {
         return lowered({"k", "n"}, {array(i64), scalar(i64)},
                        {if_(compare("n", ">", 0),
@@ -216,7 +216,7 @@ TEST_CASE("type inference of a long chain of variables terminates") {
     CHECK(lowered({"k"}, {array(i64)}, body).find("v100 = v99 c/ 2\n") != std::string::npos);
 }
 
-TEST_CASE("complex numbers") {
+TEST_CASE("complex numbers have arithmetic, parts and constructors") {
     CHECK(lowered({"z", "a"}, {array(c64), array(f32)},
                   {assign("w", binary(at("z", 0), "*", syntax::Constant{std::complex(0.0, 2.0)})),
                    assign(at("a", 0), binary(attribute("w", "real"), "+", call("abs", {"w"}))),
@@ -230,7 +230,7 @@ TEST_CASE("complex numbers") {
           "  z[2] = conj(w)\n");
 }
 
-TEST_CASE("a device function is compiled once for the types of a call, literals are compiled in") {
+TEST_CASE("device function is compiled once per types and literals") {
     const auto scale = function("scale", {"x", "factor"}, {returns(binary("x", "*", "factor"))});
     CHECK(lowered({"a", "d"}, {array(f32), array(f64)},
                   {assign(at("a", 0), call(scale, {at("a", 0), 2.0})),
@@ -250,7 +250,7 @@ TEST_CASE("a device function is compiled once for the types of a call, literals 
           "  d[0] = scale_3(d[0])\n");
 }
 
-TEST_CASE("device functions take root, offset, extents and strides, and return tuples by item") {
+TEST_CASE("device function takes views and returns tuples by parts") {
     const auto ends = function(
         "ends", {"v", "i"}, {assign(at("v", "i"), 3.0), returns(tuple({at("v", 0), at("v", -1)}))});
     CHECK(lowered({"a"}, {array(f32, 2)},
@@ -271,8 +271,7 @@ TEST_CASE("device functions take root, offset, extents and strides, and return t
           "  a[0] = p + q\n");
 }
 
-TEST_CASE(
-    "a function without effects may stand in an expression, one with effects is a statement") {
+TEST_CASE("call with side effects becomes a statement, others do not") {
     const auto pure = function("pure", {"x"}, {returns(binary("x", "+", 1))});
     const auto writes = function("writes", {"v"}, {assign(at("v", 0), 1), returns(at("v", 1))});
     CHECK(lowered({"a"}, {array(f32)},
@@ -292,7 +291,7 @@ TEST_CASE(
           "  writes(a, 0, a.extent0)\n");
 }
 
-TEST_CASE("a function with a barrier is inlined") {
+TEST_CASE("function with a barrier is inlined") {
     const auto sums = function("sums", {"v", "by"},
                                {assign("s", call("local.array", {4, dtype(f32)})),
                                 assign("i", call("get_local_id", {0})),
@@ -324,7 +323,7 @@ TEST_CASE("a function with a barrier is inlined") {
           "  a[(q < 0) ? (q + a.extent0) : q] = p\n");
 }
 
-TEST_CASE("functions for types of an earlier pass are dropped") {
+TEST_CASE("functions compiled for outdated types are dropped") {
     const auto twice = function("twice", {"x"}, {returns(binary("x", "+", "x"))});
     CHECK(lowered({"a"}, {array(f32)},
                   {assign("x", 1),
@@ -342,7 +341,7 @@ TEST_CASE("functions for types of an earlier pass are dropped") {
                                                 "  a[0] = x\n");
 }
 
-TEST_CASE("atomics, fences and barriers") {
+TEST_CASE("atomics, fences and barriers have typed forms") {
     CHECK(lowered({"h"}, {array(i32, 2)},
                   {assign("s", call("local.array", {4, dtype(f32)})),
                    evaluate(call("atomic.add", {"h", tuple({0, 1}), 2})),
@@ -370,7 +369,7 @@ TEST_CASE("atomics, fences and barriers") {
           "  barrier(sub_group, local, global)\n");
 }
 
-TEST_CASE("group functions are statements of their own") {
+TEST_CASE("group functions are separate statements") {
     CHECK(
         lowered(
             {"a"}, {array(f32)},
@@ -392,7 +391,7 @@ TEST_CASE("group functions are statements of their own") {
         "    a[i] = 0.0:float32\n");
 }
 
-TEST_CASE("print: text, numbers and f-strings") {
+TEST_CASE("print accepts text, numbers and f-strings") {
     CHECK(
         lowered({"a"}, {array(f32)},
                 {evaluate(call("print", {text("{x} ="), at("a", 0),
@@ -401,7 +400,7 @@ TEST_CASE("print: text, numbers and f-strings") {
         "  print(\"{{x}} = {} <{}>\\n\", a[0], a[1])\n");
 }
 
-TEST_CASE("properties that a kernel reports") {
+TEST_CASE("module reports groups, barriers, prints and dimensions") {
     const auto module_of = [](std::vector<NodePtr> body) {
         return lower(function("k", {"a"}, body), {array(f32)}, {});
     };

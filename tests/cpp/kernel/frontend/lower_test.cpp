@@ -7,7 +7,7 @@
 using namespace entrepot;
 using namespace entrepot::kernel::tree;
 
-TEST_CASE("vector add") {
+TEST_CASE("vector addition lowers to its typed form") {
     CHECK(lowered({"a", "b", "c"}, {array(f32), array(f32), array(f32)},
                   {assign("i", global_id()),
                    assign(at("c", "i"), binary(at("a", "i"), "+", at("b", "i")))}) ==
@@ -17,7 +17,7 @@ TEST_CASE("vector add") {
           "  c[i] = a[i] + b[i]\n");
 }
 
-TEST_CASE("saxpy: a guard, a scalar, an element that is changed") {
+TEST_CASE("saxpy lowers its guard, scalar and in-place addition") {
     CHECK(lowered({"n", "alpha", "x", "y"}, {scalar(i32), scalar(f32), array(f32), array(f32)},
                   {assign("i", global_id()),
                    if_(compare("i", "<", "n"),
@@ -29,7 +29,7 @@ TEST_CASE("saxpy: a guard, a scalar, an element that is changed") {
           "    y[i] = y[i] + (alpha * x[i])\n");
 }
 
-TEST_CASE("local memory and a barrier: the documentation's example") {
+TEST_CASE("documented example lowers local memory and a barrier") {
     CHECK(lowered({"A"}, {array(f32)},
                   {assign("lm", call_named(builtin("local.array"),
                                            {{"shape", 10}, {"dtype", dtype(f32)}})),

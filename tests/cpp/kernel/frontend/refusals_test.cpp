@@ -34,7 +34,7 @@ NodePtr put(Tree value) { return assign(at("a", gid()), std::move(value)); }
 
 }  // namespace
 
-TEST_CASE("the message: place, text, source line, caret, and the second place") {
+TEST_CASE("message has places, text, source lines and carets") {
     const auto refusal = refusal_of([] {
         static_cast<void>(compiled({assign("x", at("a", 0)),
                                     if_(compare(at("a", 1), ">", 0), {assign("x", at("k", 0))})}));
@@ -50,7 +50,7 @@ TEST_CASE("the message: place, text, source line, caret, and the second place") 
                               "    ^^^^^^^^^");
 }
 
-TEST_CASE("carets stand below characters, not bytes; tabs and long expressions") {
+TEST_CASE("carets are placed by characters, on the first line only") {
     syntax::Function function;
     function.file = "f.py";
     function.first_line = 10;
@@ -64,7 +64,7 @@ TEST_CASE("carets stand below characters, not bytes; tabs and long expressions")
     CHECK(CompileError(function, {99, 0, 99, 1}, "what").what() == std::string("f.py:99: what"));
 }
 
-TEST_CASE("types") {
+TEST_CASE("wrong types and operands are refused with the reason") {
     check_all({
         {"300 does not fit in uint8",
          {assign("u", call_of(dtype(u8), {at("k", 0)})),
@@ -107,7 +107,7 @@ TEST_CASE("types") {
     });
 }
 
-TEST_CASE("definite assignment") {
+TEST_CASE("read of a possibly unassigned variable is refused") {
     check_all({
         {"`x` is read before it is assigned", {put("x"), assign("x", 1.0)}},
         {"`x` may be read before it is assigned",
@@ -121,7 +121,7 @@ TEST_CASE("definite assignment") {
     });
 }
 
-TEST_CASE("a variable assigned on every path, or in a loop that runs, is defined") {
+TEST_CASE("variable assigned on all paths, or by a loop, is defined") {
     CHECK_NOTHROW(
         compiled({if_(compare("n", ">", 0), {assign("x", 1.0)}, {assign("x", 2.0)}), put("x")}));
     CHECK_NOTHROW(compiled({if_(compare("n", ">", 0), {assign("x", 1.0)}, {returns()}), put("x")}));
@@ -134,7 +134,7 @@ TEST_CASE("a variable assigned on every path, or in a loop that runs, is defined
                   put("x")}));
 }
 
-TEST_CASE("indices and shapes") {
+TEST_CASE("invalid indices and shapes are refused") {
     check_all({
         {"there are 2 indices for float32[::1]", {assign(at("a", {0, 0}), 1)}},
         {"an index is an integer, but this is float32; write int(...)", {put(at("a", at("a", 0)))}},
@@ -168,7 +168,7 @@ TEST_CASE("indices and shapes") {
     });
 }
 
-TEST_CASE("statements") {
+TEST_CASE("unsupported statements are refused") {
     check_all({
         {"a kernel returns nothing", {returns(1)}},
         {"a kernel has no `try` statement; kernels have no exceptions", {unsupported("Try").node}},
@@ -194,7 +194,7 @@ TEST_CASE("statements") {
     });
 }
 
-TEST_CASE("calls") {
+TEST_CASE("invalid calls are refused") {
     const auto same = function("same", {"x"}, {returns("x")});
     const auto nested = function("nested", {"x"}, {returns(tuple({"x", tuple({"x", 2})}))});
     check_all({
@@ -233,7 +233,7 @@ TEST_CASE("calls") {
     });
 }
 
-TEST_CASE("device functions: paths without a value, kernel-only calls, recursion") {
+TEST_CASE("invalid returns and recursion of functions are refused") {
     const auto half = function("half", {"x"}, {if_(compare("x", ">", 0), {returns("x")})});
     CHECK_REFUSED(ErrorKind::kernel, "`half` ends without a value here",
                   compiled({put(call(half, {at("a", 0)}))}));
@@ -273,7 +273,7 @@ TEST_CASE("device functions: paths without a value, kernel-only calls, recursion
     ping->body.clear();  // the circle owns itself
 }
 
-TEST_CASE("variables of incompatible types") {
+TEST_CASE("circular type dependency is refused") {
     const Tree chosen = choose(compare(attribute("y", "dtype"), "==", dtype(f32)),
                                call_of(dtype(i32), {1}), call_of(dtype(f32), {1}));
     check_all({{"the types of the variables of `k` depend on each other in a circle; give them by "
@@ -282,7 +282,7 @@ TEST_CASE("variables of incompatible types") {
                  put("y")}}});
 }
 
-TEST_CASE("atomics and group functions") {
+TEST_CASE("invalid atomics and group functions are refused") {
     check_all({
         {"`atomic.and` is for int32, int64, uint32 and uint64, but the elements are float32",
          {evaluate(call("atomic.and", {"a", 0, 1}))}},
@@ -305,7 +305,7 @@ TEST_CASE("atomics and group functions") {
     });
 }
 
-TEST_CASE("barriers in divergent control flow") {
+TEST_CASE("barriers in divergent control flow are refused") {
     const NodePtr barrier = evaluate(call("barrier"));
     const Tree local = call("get_local_id", {0});
     check_all({
@@ -331,7 +331,7 @@ TEST_CASE("barriers in divergent control flow") {
     });
 }
 
-TEST_CASE("a read may alias another argument's write, unless known to be apart") {
+TEST_CASE("read possibly aliasing a write is not uniform") {
     const std::vector<NodePtr> body{assign(at("a", gid()), 0),
                                     if_(compare(at("k", 0), "==", 0), {evaluate(call("barrier"))})};
     const auto no_alias = [](ArgumentType argument) {
@@ -344,7 +344,7 @@ TEST_CASE("a read may alias another argument's write, unless known to be apart")
     CHECK_NOTHROW(lowered({"a", "k"}, {no_alias(array(f32)), array(i32)}, body));
 }
 
-TEST_CASE("barriers in a device function are checked at its calls, and reported there") {
+TEST_CASE("barrier in a device function is checked at each call") {
     const auto waits =
         function("waits", {"n"}, {if_(compare("n", ">", 1), {evaluate(call("barrier"))})});
     const auto calls = function("calls", {"m"}, {assign("t", 0), evaluate(call(waits, {"m"}))});
@@ -365,7 +365,7 @@ TEST_CASE("barriers in a device function are checked at its calls, and reported 
                                 {evaluate(call(calls, {"n"}))})}));
 }
 
-TEST_CASE("barriers in uniform control flow") {
+TEST_CASE("barriers in uniform control flow are accepted") {
     const NodePtr barrier = evaluate(call("barrier"));
     const Tree local = call("get_local_id", {0});
     CHECK_NOTHROW(compiled({if_(compare("n", "<", 4), {barrier})}));
@@ -381,7 +381,7 @@ TEST_CASE("barriers in uniform control flow") {
                             if_(compare("s", ">", 0), {barrier})}));
 }
 
-TEST_CASE("features that the device lacks") {
+TEST_CASE("features missing on the device are refused") {
     Target target;
     target.fp64 = target.atomic64 = target.sub_groups = target.fp16 = target.bf16 = false;
     target.local_memory = 1024;
@@ -415,7 +415,7 @@ TEST_CASE("features that the device lacks") {
                   on_device({evaluate(call(makes, {})), evaluate(call(makes, {}))}));
 }
 
-TEST_CASE("arguments") {
+TEST_CASE("wrong number or dtype of arguments is refused") {
     CHECK_REFUSED(ErrorKind::kernel, "kernel `k` takes 1 arguments, but 2 are given",
                   lowered({"a"}, {array(f32), array(f32)}, {returns()}));
     constexpr Dtype f8{TypeCode::float8_e4m3fn, 8};

@@ -33,7 +33,7 @@ Dtype met(Dtype typed, Weak weak, const Target &target = everything) {
 
 }  // namespace
 
-TEST_CASE("typed numbers meet in either order, and with themselves") {
+TEST_CASE("common type does not depend on the order of operands") {
     for (const Dtype a : numbers) {
         CHECK(met(a, a) == a);
         for (const Dtype b : numbers)
@@ -41,7 +41,7 @@ TEST_CASE("typed numbers meet in either order, and with themselves") {
     }
 }
 
-TEST_CASE("signed with unsigned is signed, never a float") {
+TEST_CASE("signed with unsigned gives a signed type, never a float") {
     CHECK(met(i8, u8) == i16);
     CHECK(met(i8, u32) == i64);
     CHECK(met(i64, u8) == i64);
@@ -49,7 +49,7 @@ TEST_CASE("signed with unsigned is signed, never a float") {
     CHECK(met(u8, u32) == u32);
 }
 
-TEST_CASE("floats win over integers without widening, complex numbers over both") {
+TEST_CASE("float takes precedence over integer, complex over both") {
     CHECK(met(i64, f32) == f32);
     CHECK(met(i64, f16) == f16);
     CHECK(met(f16, bf16) == f32);
@@ -59,7 +59,7 @@ TEST_CASE("floats win over integers without widening, complex numbers over both"
     CHECK(met(b1, i8) == i8);
 }
 
-TEST_CASE("an untyped integer that is not a literal is int64") {
+TEST_CASE("untyped integer other than a literal is int64") {
     Scalar counter = weak_scalar(Weak::integer, everything);
     counter.varies = true;
     const Scalar literal = weak_scalar(Weak::integer, everything),
@@ -80,7 +80,7 @@ TEST_CASE("an untyped integer that is not a literal is int64") {
         }
 }
 
-TEST_CASE("a literal takes the type of what it meets") {
+TEST_CASE("literal takes the type of the other operand") {
     CHECK(met(u8, Weak::integer) == u8);
     CHECK(met(f16, Weak::floating) == f16);
     CHECK(met(f32, Weak::complex) == c64);
@@ -90,7 +90,7 @@ TEST_CASE("a literal takes the type of what it meets") {
     CHECK(met(i64, Weak::floating, without_fp64) == f64);  // refused later, where it stands
 }
 
-TEST_CASE("a variable has one type") {
+TEST_CASE("variable joins literals with one type, not two types") {
     const auto weak = [](Weak kind) { return weak_scalar(kind, everything); };
     CHECK(joined({f32}, weak(Weak::integer)) == Scalar{f32});
     CHECK(joined(weak(Weak::floating), {f32}) == Scalar{f32});
@@ -128,7 +128,7 @@ TEST_CASE("constants are converted only where they fit") {
     CHECK_FALSE(fits(std::complex(1.0, 0.0), f32));
 }
 
-TEST_CASE("literals are calculated as Python does") {
+TEST_CASE("literals are folded as in Python") {
     const auto integer = [](std::int64_t value) { return Number(value); };
     CHECK(folded("//", integer(-7), integer(2)) == integer(-4));
     CHECK(folded("%", integer(-7), integer(2)) == integer(1));
@@ -151,7 +151,7 @@ TEST_CASE("literals are calculated as Python does") {
     CHECK(folded("~", integer(0)) == integer(-1));
 }
 
-TEST_CASE("ints beyond int64 are uint64 as long as they fit") {
+TEST_CASE("folded integers beyond int64 become uint64 if they fit") {
     const auto number = [](std::uint64_t value) { return Number(value); };
     CHECK(folded(">>", number(UINT64_MAX), Number(std::int64_t{3})) ==
           Number(static_cast<std::int64_t>(UINT64_MAX >> 3)));
@@ -180,7 +180,7 @@ TEST_CASE("ints beyond int64 are uint64 as long as they fit") {
     CHECK_FALSE(folded("<<", number(UINT64_MAX), Number(std::int64_t{1})));
 }
 
-TEST_CASE("literals whose result fits no type are not folded") {
+TEST_CASE("literals are not folded if no type holds the result") {
     CHECK_FALSE(folded("*", Number(INT64_MAX), Number(std::int64_t{3})));
     CHECK_FALSE(folded("-", Number(INT64_MIN), Number(std::int64_t{1})));
     CHECK_FALSE(folded("**", Number(std::int64_t{10}), Number(std::int64_t{20})));
@@ -192,7 +192,7 @@ TEST_CASE("literals whose result fits no type are not folded") {
     CHECK_FALSE(folded("**", Number(-1.0), Number(0.5)));
 }
 
-TEST_CASE("names of types") {
+TEST_CASE("types print their dtype, axes and address space") {
     CHECK(name_of(array(f32).type) == "float32[::1]");
     CHECK(name_of(read_only(array(i16, 3, false)).type) == "read-only int16[:, :, :]");
     Type local = array(f64, 2).type;

@@ -48,7 +48,7 @@ NodePtr keep() { return assign(at("a", 0), "v"); }
 
 }  // namespace
 
-TEST_CASE("an expression's range follows from its operands'") {
+TEST_CASE("range of an expression follows from its operands") {
     CHECK(of_v({assign("v", binary(at("b", 0), "+", "u"))}) == Range{-128, 127 + 255});
     CHECK(of_v({assign("v", binary(converted(i64, at("b", 0)), "+", "u"))}) ==
           Range{-128, 127 + 255});
@@ -75,14 +75,14 @@ TEST_CASE("an expression's range follows from its operands'") {
     CHECK(of_v({assign("v", converted(i64, converted(f64, "n")))}) == all64);
 }
 
-TEST_CASE("a variable's range covers all its values") {
+TEST_CASE("range of a variable covers all assigned values") {
     CHECK(of_v_from_0({if_(compare("n", ">", 0), {assign("v", 7)}), keep()}) == Range{0, 7});
     CHECK(of_v_from_0({assign("w", "v"), assign("v", binary("w", "+", 1)),
                        while_(true, {assign("v", binary("w", "*", 3)), assign("w", "v")})}) ==
           all64);
 }
 
-TEST_CASE("a long chain of variables does not overflow the stack") {
+TEST_CASE("long chain of variables does not overflow the stack") {
     ir::Building build("chain");
     ir::VariableId last = build.variable("v", i64);
     build.add(ir::Building::assign(last, ir::number(0)));
@@ -97,7 +97,7 @@ TEST_CASE("a long chain of variables does not overflow the stack") {
         REQUIRE(in_order.of(each) == Range{each, each});
 }
 
-TEST_CASE("a loop's counter is within the loop's range") {
+TEST_CASE("loop counter is within the loop's range") {
     const auto counts = [](std::initializer_list<Tree> bounds) {
         return of_v({for_range("v", bounds, {keep()})});
     };
@@ -111,7 +111,7 @@ TEST_CASE("a loop's counter is within the loop's range") {
     CHECK(counts({0, 100, "n"}) == Range{0, 99});
 }
 
-TEST_CASE("an incremented variable is bounded by the iterations") {
+TEST_CASE("incremented variable is bounded by the iterations") {
     CHECK(of_v_from_0({for_range("k", {100}, {grows()}), keep()}) == Range{0, 100});
     CHECK(of_v_from_0({for_range("k", {100},
                                  {for_range("l", {0, 10, 3}, {grows(2), augment("v", "-", 5)})}),
@@ -127,7 +127,7 @@ TEST_CASE("an incremented variable is bounded by the iterations") {
     CHECK(of_v_from_0({for_range("k", {3, 1}, {grows()}), keep()}) == Range{0, 0});
 }
 
-TEST_CASE("a variable that a condition stops exceeds it by one step") {
+TEST_CASE("variable exceeds its loop condition by one step at most") {
     const auto stops = [](Tree condition, std::vector<NodePtr> body) {
         return of_v_from_0({while_(std::move(condition), std::move(body)), keep()});
     };

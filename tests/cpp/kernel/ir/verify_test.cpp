@@ -47,9 +47,9 @@ ir::Expression &stored(ir::Module &module) {
 
 }  // namespace
 
-TEST_CASE("the front end makes valid modules") { CHECK_NOTHROW(ir::verify(sound())); }
+TEST_CASE("front end produces valid modules") { CHECK_NOTHROW(ir::verify(sound())); }
 
-TEST_CASE("broken invariants") {
+TEST_CASE("broken invariants are reported") {
     const Type f64_type = scalar_type(f64);
     check_broken("a variable is assigned another type",
                  [&](auto &m) { statement(m, 0).expressions[0] = stored(m).operands[1]; });

@@ -38,7 +38,7 @@ std::string looping(std::initializer_list<Tree> bounds, Dialect dialect = Dialec
 
 }  // namespace
 
-TEST_CASE("a counter within 32 bits is stored in 32, and read in 64") {
+TEST_CASE("counter within 32 bits is stored as int, read as long") {
     const std::string text =
         counting(boolean("and", {compare("v", "<", 100), compare(at("a", 0), "<", 4)}), 1);
     CHECK(has(text, "    int v = 0;\n"));
@@ -51,7 +51,7 @@ TEST_CASE("a counter within 32 bits is stored in 32, and read in 64") {
     CHECK_MESSAGE(has(counting(compare("v", "<", "m"), 2), "long v = 0;"), "m may be 2**31 - 1");
 }
 
-TEST_CASE("a loop over a range counts in 32 bits where its end fits as well") {
+TEST_CASE("loop counts in 32 bits if the counter's end value fits") {
     CHECK(has(looping({100}), "for (int v = 0; v < 100; ++v) {"));
     CHECK(has(looping({100}), "a[0] = (long)v;"));
     CHECK(has(looping({"m"}), "for (int v = 0; v < m; ++v) {"));
@@ -69,7 +69,7 @@ TEST_CASE("a loop over a range counts in 32 bits where its end fits as well") {
     CHECK(has(looping({0, binary(call_of(dtype(i64), {"m"}), "+", 1)}), "for (long v = 0; v < "));
 }
 
-TEST_CASE("a loop whose last step may overflow counts its iterations") {
+TEST_CASE("loop with a possibly overflowing step counts iterations") {
     CHECK(has(looping({100, -1, -2147483647 - 1}), "for (int v = 100; v > -1; v -= 2147483648) {"));
     const auto below_most = [](std::int64_t by) {
         return Tree(syntax::Constant{std::numeric_limits<std::int64_t>::max() - by});
@@ -86,7 +86,7 @@ TEST_CASE("a loop whose last step may overflow counts its iterations") {
                   "no test runs that long");
 }
 
-TEST_CASE("element counts stay wide, as does all else without a gain") {
+TEST_CASE("64-bit variables are kept where narrowing gains nothing") {
     CHECK(has(source({for_range("v", {10}, {assign(at("a", "v"), "v")})}),
               "for (long v = 0; v < 10; ++v) {"));
     CHECK(has(source({for_range(
@@ -97,7 +97,7 @@ TEST_CASE("element counts stay wide, as does all else without a gain") {
     CHECK(has(looping({100}, Dialect::cpp), "for (long long v = 0; v < 100; ++v) {"));
 }
 
-TEST_CASE("64-bit arithmetic wraps without an option of the compiler") {
+TEST_CASE("64-bit arithmetic wraps by casts in OpenCL C and CUDA") {
     const std::string text =
         source({assign("v", at("a", 1)), assign(at("a", 0), binary(binary("v", "*", "n"), "+", 1)),
                 assign(at("a", 2), unary("-", "v")), assign(at("a", 3), binary("v", "<<", 3)),
@@ -124,7 +124,7 @@ TEST_CASE("64-bit arithmetic wraps without an option of the compiler") {
     CHECK(has(source({product}, Dialect::sycl), "a[0] = a[1] * n;"));
 }
 
-TEST_CASE("arithmetic that fits, and that of an access's offset, is written plainly") {
+TEST_CASE("provably fitting arithmetic and offsets have no casts") {
     CHECK(has(source({assign(at("a", 0), binary(global_id(), "+", 1))}),
               "a[0] = (long)get_global_id(0) + 1;"));
     const Tree place = binary(global_id(), "*", call("len", {"a"}));
@@ -147,7 +147,7 @@ TEST_CASE("arithmetic that fits, and that of an access's offset, is written plai
     CHECK(has(text, "x[x_offset + 1]"));
 }
 
-TEST_CASE("an offset without a certain access wraps") {
+TEST_CASE("offset without a certain access wraps by casts") {
     const Tree place = binary(binary(global_id(), "*", call("len", {"a"})), "+", "v");
     const NodePtr guarded = if_(compare("n", "<", 9), {assign(at("a", place), 0)});
     const std::string hoisted = source({for_range("v", {7}, {guarded})});
@@ -165,7 +165,7 @@ TEST_CASE("an offset without a certain access wraps") {
     CHECK(has(stepping, "p = (long)((ulong)p + (ulong)a_extent0);"));
 }
 
-TEST_CASE("unsigned expressions of ids convert to float64 as unsigned") {
+TEST_CASE("nonnegative id expression converts to float64 as unsigned") {
     const auto converted = [](Tree value, Dtype to = f64, Dialect dialect = Dialect::opencl_c) {
         return source(
             {assign("i", global_id()), assign(at("a", 0), call_of(dtype(to), {std::move(value)}))},

@@ -34,7 +34,7 @@ NodePtr fill_at(Tree index) { return assign(at("v", std::move(index)), 1); }
 
 }  // namespace
 
-TEST_CASE("an index that is affine in ids is known, also through variables") {
+TEST_CASE("affine index of ids is known, also through variables") {
     CHECK(reach_of({fill_at(global_id(0))}) == "v0: 0 + 1i + 0j\n");
     CHECK(reach_of({assign("i", global_id(0)), assign("j", global_id(1)),
                     assign(at("m", {binary("j", "+", 2), binary(binary(3, "*", "i"), "-", "j")}),
@@ -48,7 +48,7 @@ TEST_CASE("an index that is affine in ids is known, also through variables") {
     CHECK(reach_of({fill_at(global_id(0))}, true).empty());
 }
 
-TEST_CASE("an index of anything else is not known") {
+TEST_CASE("index other than affine in global ids is unknown") {
     CHECK(reach_of({fill_at("n")}).empty());
     CHECK(reach_of({fill_at(binary(global_id(0), "*", "n"))}).empty());
     CHECK(reach_of({fill_at(binary(global_id(0), "*", global_id(0)))}).empty());
@@ -62,7 +62,7 @@ TEST_CASE("an index of anything else is not known") {
               .empty());
 }
 
-TEST_CASE("a conditional access does not count as one of every work-item") {
+TEST_CASE("conditional access is not counted as made by all work-items") {
     const Tree is_within = compare(global_id(0), "<", "n");
     const NodePtr store = fill_at(global_id(0));
     const Tree load = at("v", global_id(0));

@@ -20,7 +20,7 @@ Array floats(std::vector<float> &memory, std::size_t first, std::int64_t extent,
 
 }  // namespace
 
-TEST_CASE("arguments that need other code have other keys") {
+TEST_CASE("arguments for different code have different keys") {
     std::vector<float> memory(16);
     const Array whole = floats(memory, 0, 8), gaps = floats(memory, 0, 8, 2);
     const std::uint64_t key = Argument(whole).key();
@@ -47,7 +47,7 @@ TEST_CASE("arrays without a common element are apart") {
     CHECK(meeting[2].no_alias);
 }
 
-TEST_CASE("local memory has a size, and one that fits 64 bits") {
+TEST_CASE("local memory has a byte count; invalid shapes are refused") {
     CHECK(Argument::local(dtypes::float64, std::array<std::int64_t, 2>{3, 4}).local_bytes() == 96);
     CHECK(Argument::local(dtypes::float64, std::array<std::int64_t, 1>{0}).local_bytes() == 8);
     const std::array<std::int64_t, 2> huge{std::int64_t{1} << 40, std::int64_t{1} << 40};
@@ -57,7 +57,7 @@ TEST_CASE("local memory has a size, and one that fits 64 bits") {
                     Error);
 }
 
-TEST_CASE("every dialect of a device is supported by kernels, or refused by name") {
+TEST_CASE("kernels support source dialects and refuse all others") {
     for (const DialectRow &row : dialect_table) {
         const bool is_source = row.dialect != EP_SPIRV && row.dialect != EP_PTX &&
                                row.dialect != EP_CUBIN && row.dialect != EP_HSACO;

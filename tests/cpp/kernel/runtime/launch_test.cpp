@@ -40,7 +40,7 @@ public:
 
 }  // namespace
 
-TEST_CASE("groups that are rounded up keep to the device's limits in each dimension") {
+TEST_CASE("rounded-up groups respect the limit of each dimension") {
     fake::make_devices(fake::world());
     // as CUDA's are: z, y, x
     std::ranges::copy(Extents{64, 256, 256}, fake::world().devices[0]->info.max_work_items);
@@ -51,7 +51,7 @@ TEST_CASE("groups that are rounded up keep to the device's limits in each dimens
     CHECK(rounded(device, {1, 5'000'000, 1}) == Extents{1, 128, 2});
 }
 
-TEST_CASE("kernels use the best dialect that the device builds: OpenCL C, else SYCL source") {
+TEST_CASE("kernels use the best dialect the device can build") {
     const auto chosen = [](std::uint32_t mask) {
         fake::world().dialects = mask;
         const Device device = fake::device();
@@ -74,7 +74,7 @@ TEST_CASE("kernels use the best dialect that the device builds: OpenCL C, else S
     fake::world().dialects = bit(EP_OPENCL_C);
 }
 
-TEST_CASE("local arrays sized at launch get their bytes") {
+TEST_CASE("local arrays sized at launch get their bytes or are refused") {
     const Device device = fake::device();
     Specialisation made;
     made.kernel = Program("scale", device).kernel("scale");
@@ -100,7 +100,7 @@ TEST_CASE("local arrays sized at launch get their bytes") {
                          doctest::Contains("needs 32784 bytes of local memory"), Error);
 }
 
-TEST_CASE("a launch that reads and writes an array waits for its readers, in any argument order") {
+TEST_CASE("launch reading and writing an array waits for its readers") {
     const Device device = fake::device();
     const Kernel kernel = Program("scale", device).kernel("scale");
     const Queue reader = Queue::create(device), queue = Queue::create(device);

@@ -97,7 +97,7 @@ struct Launches {
 
 }  // namespace
 
-TEST_CASE("a repeated launch uses the plan, with its own arrays and numbers") {
+TEST_CASE("repeated launch uses the plan with new arrays and numbers") {
     Launches launches;
     CHECK_FALSE(launches.launch());
     for (int turn = 0; turn < 2; ++turn) {
@@ -116,7 +116,7 @@ TEST_CASE("a repeated launch uses the plan, with its own arrays and numbers") {
           std::vector<const void *>{launches.first.data(), launches.second.data()});
 }
 
-TEST_CASE("a launch with other properties needs a plan of its own") {
+TEST_CASE("launch with different properties needs its own plan") {
     Launches launches;
     launches.launch();
     REQUIRE(launches.is_planned());
@@ -151,7 +151,7 @@ TEST_CASE("a launch with other properties needs a plan of its own") {
     CHECK_FALSE(launches.is_planned());
 }
 
-TEST_CASE("a launch on another device of the context needs a plan of its own") {
+TEST_CASE("launch on another device of the context needs its own plan") {
     Launches launches;
     const std::array both{launches.device, registry::devices(launches.device.backend())[1]};
     const Context context = Context::create(both);
@@ -165,15 +165,15 @@ TEST_CASE("a launch on another device of the context needs a plan of its own") {
     CHECK_FALSE(launches.is_planned());
 }
 
-TEST_CASE("launches that their arguments do not identify have no plan") {
+TEST_CASE("launch with overlap or without work-items has no plan") {
     Launches launches;
-    SUBCASE("arrays that overlap") { launches.second = launches.first; }
-    SUBCASE("no work-items") { launches.range.global[0] = 0; }
+    SUBCASE("overlapping arrays") { launches.second = launches.first; }
+    SUBCASE("empty range") { launches.range.global[0] = 0; }
     launches.launch();
     CHECK_FALSE(launches.is_planned());
 }
 
-TEST_CASE("a launch with memory of another context has no plan") {
+TEST_CASE("launch with memory of another context has no plan") {
     Launches launches;
     const Array own = launches.second;
     launches.second = Array::empty(std::array<std::int64_t, 1>{8}, dtypes::float32, UsmKind::host,
@@ -187,7 +187,7 @@ TEST_CASE("a launch with memory of another context has no plan") {
     CHECK(launches.is_planned());
 }
 
-TEST_CASE("a plan serves one launch at a time, and an unused one is replaced") {
+TEST_CASE("plan serves one launch at a time, and may be replaced") {
     Launches launches;
     launches.launch();
     {
@@ -210,7 +210,7 @@ TEST_CASE("a plan serves one launch at a time, and an unused one is replaced") {
     CHECK_FALSE(launches.is_planned());
 }
 
-TEST_CASE("concurrent equal launches share one plan, and the others go without") {
+TEST_CASE("concurrent equal launches use a plan one at a time") {
     Launches launches;
     launches.launch();
     const std::vector<Argument> arguments = launches.arguments();
