@@ -5,7 +5,7 @@
     tools/check_prose.py FILE...      these files
 
 It flags words that are not the field's standard terms, fragments, sentences of more than 25 words,
-and names of tests that are long or do not begin with their subject.
+and names of tests, in Python and C++, that are long, riddles, or do not begin with their subject.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 LONGEST_SENTENCE = 25  # words
 LONGEST_TEST_NAME = 60  # characters
+LONGEST_CASE_NAME = 72  # characters of a doctest case
 
 # Flagged words, each with its replacement.
 WORDS = [
@@ -44,11 +45,18 @@ WORDS = [
 ]
 FLAGGED = [(re.compile(pattern, re.IGNORECASE), instead) for pattern, instead in WORDS]
 # Names of tests are test_<subject>_<condition>_<expected>; these begin a sentence, or have no
-# subject.
+# subject. A doctest case has the same parts, with spaces.
+NO_SUBJECT = (
+    r"a|an|the|of|what|it|its|one|no|every|each|any|nothing|there|that|this|these|those"
+    r"|who|is|are|was|nor|with|without|in|on|by|at"
+)
 TEST_WITHOUT_SUBJECT = re.compile(
-    r"test_(?:(?:a|an|the|of|what|it|its|one|no|every|each|any|nothing|there|that|this|these|those"
-    r"|who|is|are|was|nor|with|without|in|on|by|at)(?=_|$))|Test(?:A|An|The|These|Of|What|Who"
-    r"|Where|While)(?=[A-Z])"
+    rf"test_(?:(?:{NO_SUBJECT})(?=_|$))|Test(?:A|An|The|These|Of|What|Who|Where|While)(?=[A-Z])"
+)
+CASE_WITHOUT_SUBJECT = re.compile(rf"(?:{NO_SUBJECT})(?=[ ,]|$)", re.IGNORECASE)
+RIDDLE = re.compile(
+    r"\b(?:what|whatever|who|whose|none|goes?|is left|that\b.*\bthat|of\b.*\bof\b.*\bof)\b",
+    re.IGNORECASE,
 )
 FRAGMENT = re.compile(r"(?:Of|The same|What|Whoever|Whether|Who|Where|As)\b")
 
@@ -226,6 +234,9 @@ def findings_in(text: Text) -> Iterator[Finding]:
 
 
 TEST = re.compile(r"^\s*(?:def|class) (test_\w+|Test\w+)", re.MULTILINE)
+LITERAL = r'"((?:\\.|[^"\\\n])*)"'
+CASE = re.compile(rf"\b(?:TEST_CASE(?:_TEMPLATE)?|SUBCASE)\(\s*((?:{LITERAL}\s*)+)")
+CLAUSE = re.compile(r"\bCONTRACT_CASE\(.+,\s*(\w+)\)")  # a function of the contract suite
 
 
 def findings_in_test_name(line: int, name: str) -> Iterator[Finding]:
@@ -240,6 +251,24 @@ def findings_in_test_name(line: int, name: str) -> Iterator[Finding]:
             yield Finding(line, f"{name}: {match[0]!r}: {instead}", is_word=True)
 
 
+def case_names(source: str) -> Iterator[tuple[int, str]]:
+    """Names of doctest cases, each with its line."""
+    for match in CASE.finditer(source):
+        name = "".join(part[1] for part in re.finditer(LITERAL, match[1]))
+        yield source.count("\n", 0, match.start(1)) + 1, name
+    for match in CLAUSE.finditer(source):
+        yield source.count("\n", 0, match.start(1)) + 1, match[1].replace("_", " ")
+
+
+def findings_in_case_name(line: int, name: str) -> Iterator[Finding]:
+    if len(name) > LONGEST_CASE_NAME:
+        yield Finding(line, f"{name!r}: more than {LONGEST_CASE_NAME} characters")
+    if CASE_WITHOUT_SUBJECT.match(name):
+        yield Finding(line, f"{name!r}: begin with the subject, then condition and result")
+    for match in RIDDLE.finditer(name):
+        yield Finding(line, f"{name!r}: {match[0]!r}: name the object")
+
+
 def findings_of(path: Path) -> tuple[list[Finding], int]:
     """The findings, and how many words were read."""
     source = path.read_text(encoding="utf-8", errors="replace")
@@ -251,6 +280,9 @@ def findings_of(path: Path) -> tuple[list[Finding], int]:
     if path.suffix == ".py":
         for match in TEST.finditer(source):
             found += findings_in_test_name(source.count("\n", 0, match.start(1)) + 1, match[1])
+    if COMMENTED.get(path.suffix) == "//":
+        for line, name in case_names(source):
+            found += findings_in_case_name(line, name)
     return sorted(found, key=lambda each: each.line), words
 
 

@@ -1,13 +1,13 @@
-// A backend in memory. Its devices, sub-devices, contexts and queues do what a test tells them, and
-// count the calls.
+// Fake backend without a runtime. Tests control its queues and captures; it counts the calls.
 //
 //     const Backend &backend = fake::backend();   // two OpenCL devices
-//     fake::hold(queue); … fake::release(queue);  // work stays pending in between
+//     fake::hold(queue);     // work stays pending
+//     fake::release(queue);  // work runs
 //     CHECK(fake::world().calls.event_record == 1);
 //
-// Work runs on the thread that hands it over or releases it; nothing here starts threads. Host
-// memory stands for all kinds. There is one fake per process. Its properties (its name, how it
-// treats sub-devices) are set in world() first.
+// Work runs on the thread that submits it or releases its queue; the fake starts no threads. All
+// kinds of memory are host memory. A process has one fake. Set its properties, such as its name,
+// in world() before the first call.
 #pragma once
 #include <entrepot/device/queue.hpp>
 #include <entrepot/device/registry.hpp>
@@ -29,7 +29,7 @@ struct ep_device_s {
     ep_device_info info{};
     ep_device parent = nullptr;
     std::vector<std::unique_ptr<ep_device_s>> subs;
-    // Key: the kind of division, and the compute units of the parts.
+    // By the kind of division and the compute units of the parts.
     std::map<std::pair<ep_partition, std::vector<std::uint32_t>>, std::vector<ep_device>> divisions;
 };
 
@@ -42,10 +42,10 @@ struct ep_context_s {
 struct ep_event_s {
     int references = 1;
     bool done = false;
-    std::string error;  // of the work before it
+    std::string error;  // of the work before the event
     double seconds = 0;
     void *native = nullptr;
-    std::uint64_t capture = 0;  // that it marks work of
+    std::uint64_t capture = 0;  // the capture in which it was recorded
 };
 
 struct ep_queue_s {
@@ -61,8 +61,8 @@ struct ep_queue_s {
     std::string error;  // reported by the next wait
     std::deque<Task> pending;
     std::uint64_t capture = 0;
-    std::thread::id thread;  // the only thread that can record an event in it; default: any thread
-    ep_event last_mark = nullptr;  // last event, which other threads use; one reference
+    std::thread::id thread;        // of a per-thread queue: its thread, which alone records events
+    ep_event last_mark = nullptr;  // the last event, for the other threads; one reference
 };
 
 struct ep_program_s {
@@ -85,28 +85,28 @@ struct Allocation {
     ep_context context;
 };
 
-// How often each function was called.
+// Number of calls of each function.
 struct Calls {
     int queue_create = 0, queue_wait = 0, queue_is_idle = 0, queue_capture = 0;
-    int queue_wait_submitted = 0;  // of queue_wait: those that may leave out others' work
+    int queue_wait_submitted = 0;  // also counted in queue_wait
     int event_record = 0, event_wait = 0, event_is_done = 0, event_wait_in_queue = 0;
     int memory_query = 0, memory_trim = 0, device_info = 0, device_default_context = 0;
 };
 
-// Captured work, which a test runs, and the references that it holds until it is dropped.
+// Captured work, which a test runs, and references, which are held until drop().
 struct Graph {
     std::vector<std::function<void()>> work;
     std::vector<std::pair<void *, void (*)(void *)>> kept;
     bool is_valid = true;  // false after a call that invalidates the capture
 };
 
-// Handles that were created and not released.
+// Number of handles that were created and not released.
 struct Alive {
     int contexts = 0, queues = 0, events = 0, programs = 0, kernels = 0;
 };
 
 struct World {
-    // Its properties. Set before the first call.
+    // Properties; set before the first call.
     std::string name = "fake";
     std::vector<std::pair<const char *, ep_device_type>> roots = {{"opencl", EP_CPU},
                                                                   {"opencl", EP_GPU}};
@@ -118,38 +118,38 @@ struct World {
                             EP_GRAPH_CAPTURE;
     std::uint32_t dialects = 1u << EP_OPENCL_C;
 
-    // How it behaves. May change at any time.
+    // Behaviour; may change at any time.
     bool default_context_serves_sub_devices = true;
-    bool marks_contexts = false;      // or only queues
-    std::int32_t argument_count = 2;  // of the kernels that are made next; -1: unknown
-    // what every launch runs
+    bool marks_contexts = false;      // true: event_record_context is supported
+    std::int32_t argument_count = 2;  // of kernels created from now on; -1: unknown
+    // Called by every launch.
     std::function<void(const ep_range &, const ep_argument *, std::size_t)> kernel;
-    // what every call does first that a runtime may keep its caller in
+    // Called first by every function that may block in a real runtime.
     std::function<void()> may_keep;
-    // what another thread does just before the next queue is made
+    // Simulates another thread; called once, before the next queue is created.
     std::function<void()> queue_begins;
-    std::function<void()> queue_ends;  // what happens meanwhile when a queue's last reference goes
-    // what another thread does just before the next event is recorded, and after
+    std::function<void()> queue_ends;  // called when a queue's last reference is released
+    // Simulate another thread; called once, before and after the next event is recorded.
     std::function<void()> meanwhile, after_record;
 
     Calls calls;
     Alive alive;
 
-    // From here on its own.
+    // Internal state.
     std::recursive_mutex mutex;
     std::condition_variable_any changed;
     std::vector<std::unique_ptr<ep_device_s>> devices;
-    std::vector<ep_context> default_contexts;  // of each root device; one reference each
+    std::vector<ep_context> default_contexts;  // by root device; one reference each
     std::vector<ep_queue> queues;
-    std::map<std::uint64_t, Graph> graphs;             // by the number of their capture
-    std::map<std::uintptr_t, Allocation> allocations;  // by their last byte
+    std::map<std::uint64_t, Graph> graphs;             // by the number of the capture
+    std::map<std::uintptr_t, Allocation> allocations;  // by the address of the last byte
     std::string refusal;
     ep_status refusal_status = EP_OK;
     double clock = 0;
     const ep_loader *loader = registry::loader();
 };
 
-// Never freed: the library's records may outlive all static objects.
+// Never destroyed: records of the library may outlive all static objects.
 inline World &world() {
     static auto *only = new World;
     return *only;
@@ -166,8 +166,8 @@ struct Refused {
     throw Refused{status, std::move(sentence)};
 }
 
-// Runs a function of the table: under the lock, with the refusal that a test ordered, without
-// exceptions.
+// Runs the body of a function of the table under the lock and translates exceptions. Returns the
+// status of refuse_next() instead, if a test has called it.
 template <class Body> ep_status guarded(Body &&body) noexcept {
     World &w = world();
     const std::unique_lock locked(w.mutex);
@@ -189,7 +189,7 @@ inline void may_keep(World &w) {
         w.may_keep();
 }
 
-// Retaining and releasing cannot be refused.
+// Runs the body of a function that cannot be refused, such as a release.
 template <class Body> void quietly(Body &&body) noexcept {
     const std::unique_lock locked(world().mutex);
     body(world());
@@ -214,7 +214,7 @@ inline void make_devices(World &w) {
         std::fill(std::begin(info.max_work_items), std::end(info.max_work_items), 256);
         info.compute_units = info.max_sub_devices = w.compute_units;
         info.aspects = w.aspects;
-        if (i != 0)  // one with graphs, and those without
+        if (i != 0)  // only the first device supports graphs
             info.aspects &= ~std::uint32_t{EP_GRAPH_CAPTURE};
         info.score = i < w.scores.size() ? w.scores[i] : 0;
         w.devices.push_back(std::move(device));
@@ -259,7 +259,7 @@ inline void release_context(World &w, ep_context context) {
 
 inline void release_program(World &w, ep_program program) {
     if (--program->references == 0) {
-        w.loader->foreign_queue(w.name.c_str(), 0);  // whether anything is captured there
+        w.loader->foreign_queue(w.name.c_str(), 0);  // the backend asks for a captured stream
         may_keep(w);
         delete program;
         --w.alive.programs;
@@ -273,7 +273,7 @@ inline void release_event(World &w, ep_event event) {
     }
 }
 
-// Runs pending work until all the rest is blocked.
+// Runs pending work until the rest is held or waits for events.
 inline void pump(World &w) {
     for (bool moved = true; moved;) {
         moved = false;
@@ -291,7 +291,7 @@ inline void pump(World &w) {
     w.changed.notify_all();
 }
 
-// Operations that a driver refuses on a capturing queue or event; they invalidate the capture.
+// Invalidates the capture and refuses the call, as a driver does for calls that a capture forbids.
 [[noreturn]] inline void invalidate(World &w, std::uint64_t capture) {
     w.graphs[capture].is_valid = false;
     refuse(EP_DEVICE_ERROR, "the capture is invalidated");
@@ -300,7 +300,7 @@ inline void pump(World &w) {
 inline void hand_over(World &w, ep_queue queue, std::function<void()> run,
                       ep_event after = nullptr) {
     if (queue->capture == 0 && after && after->capture != 0)
-        queue->capture = after->capture;  // it joins
+        queue->capture = after->capture;  // the queue joins the capture
     if (queue->capture != 0) {
         if (after && after->capture != queue->capture)
             invalidate(w, queue->capture);
@@ -339,7 +339,7 @@ inline std::size_t items_of(const ep_box &box) {
     return items;
 }
 
-// A box with its own copy of the shape, for work that runs later.
+// A box that owns its shape and strides, for work that runs later.
 struct KeptBox {
     std::vector<std::int64_t> shape, to_strides, from_strides;
     ep_box box;
@@ -384,7 +384,7 @@ inline void enter_devices(ep_backend &table) {
                 units.assign(device->info.compute_units / counts[0], counts[0]);
             else if (how == EP_BY_COUNTS)
                 units.assign(counts, counts + count);
-            else if (counts[0] == EP_AFFINITY_NUMA)  // caches are all of one device
+            else if (counts[0] == EP_AFFINITY_NUMA)  // no division by caches
                 units.assign(device->info.compute_units / w.units_of_numa_node,
                              w.units_of_numa_node);
             if (units.empty())
@@ -457,7 +457,7 @@ inline void enter_queues(ep_backend &table) {
                             ep_queue *queue) {
         std::function<void()> meanwhile;
         quietly([&](World &w) { meanwhile = std::exchange(w.queue_begins, {}); });
-        if (meanwhile)  // not under the lock: it takes the core's
+        if (meanwhile)  // outside the lock, because it takes locks of the library
             meanwhile();
         return guarded([&](World &w) {
             may_keep(w);
@@ -574,7 +574,7 @@ inline void enter_events(ep_backend &entered) {
                 ++made->references;
                 release_event(w, std::exchange(queue->last_mark, made));
             }
-            ++made->references;  // the queue's
+            ++made->references;  // the queue's reference
             hand_over(w, queue, [queue, made] {
                 World &in = world();
                 made->error = queue->error;
@@ -584,12 +584,12 @@ inline void enter_events(ep_backend &entered) {
             });
         });
     };
-    // A completed event: callers that ask for one have idle queues.
+    // The event is complete: callers use it only if all queues are idle.
     entered.event_record_context = [](ep_context context, ep_event *event) {
         return guarded([&](World &w) {
             if (!w.marks_contexts)
                 refuse(EP_UNSUPPORTED, "the fake marks queues only");
-            // it may be captured
+            // The backend asks for a captured stream.
             w.loader->foreign_queue(w.name.c_str(), context->devices.front()->info.number);
             may_keep(w);
             ++w.alive.events;
@@ -753,12 +753,12 @@ inline void enter_programs(ep_backend &table) {
     table.program_dialects = [](ep_device, std::uint32_t *mask) {
         return guarded([&](World &w) { *mask = w.dialects; });
     };
-    // Source that contains `error` is refused; in other source, every word is the name of a kernel.
+    // Refuses source that contains `error`. In other source, every word names a kernel.
     table.program_build = [](ep_context, ep_device, ep_dialect, const char *source,
                              std::size_t length, const char *, const ep_sink *log,
                              ep_program *program) {
         return guarded([&](World &w) {
-            // whether anything is captured, before it unloads others
+            // The backend asks for a captured stream before it unloads modules.
             w.loader->foreign_queue(w.name.c_str(), 0);
             may_keep(w);
             const std::string text(source, length);
@@ -858,9 +858,9 @@ inline const ep_backend &table() {
     return made;
 }
 
-// ------------------------------------------------- what tests do with it
+// ------------------------------------------------------------ functions for tests
 
-// Registers the fake at the first call.
+// Returns: the fake backend. The first call registers it.
 inline const Backend &backend() {
     static const Backend &added = registry::add(&table());
     return added;
@@ -872,7 +872,7 @@ inline Device device(std::uint32_t index = 0) {
     return backend().device(handle);
 }
 
-// From now on the queue's work stays pending.
+// Keeps the queue's work pending until release().
 inline void hold(const Queue &queue) {
     const std::unique_lock locked(world().mutex);
     queue.handle()->held = true;
@@ -897,7 +897,7 @@ inline void release(const Queue &queue) {
     pump(world());
 }
 
-// Submits work as Entrepot's code does, and returns its position.
+// Submits work as Entrepot does. Returns: its position.
 inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}) {
     queue.submitting();
     const std::unique_lock locked(world().mutex);
@@ -905,20 +905,21 @@ inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}
     return queue.submitted();
 }
 
-// Makes the queue the calling thread's own; other threads may submit to it as well.
+// Makes the queue a per-thread queue of the calling thread. Other threads may submit to it.
 inline void make_own(const Queue &queue) {
     queue.native();
     const std::unique_lock locked(world().mutex);
     queue.handle()->thread = std::this_thread::get_id();
 }
 
-// Submits foreign work to the queue.
-inline void submit_past_us(const Queue &queue, std::function<void()> run = {}) {
+// Submits work of another library, which has no position in the queue.
+inline void submit_foreign(const Queue &queue, std::function<void()> run = {}) {
     const std::unique_lock locked(world().mutex);
     hand_over(world(), queue.handle(), std::move(run));
 }
 
-// Captures the queue's further work into a graph. The queue is foreign, as any captured queue is.
+// Captures the queue's further work into a graph, and marks the queue as foreign.
+// Returns: the number of the capture.
 inline std::uint64_t begin_capture(const Queue &queue) {
     static std::uint64_t captures = 0;
     queue.native();
@@ -928,7 +929,7 @@ inline std::uint64_t begin_capture(const Queue &queue) {
     return captures;
 }
 
-// Ends the capture in all its queues, and returns its graph.
+// Ends the capture in all its queues. Returns: its graph.
 inline Graph end_capture(std::uint64_t capture) {
     const std::unique_lock locked(world().mutex);
     for (ep_queue queue : world().queues)
@@ -937,20 +938,20 @@ inline Graph end_capture(std::uint64_t capture) {
     return std::move(world().graphs.extract(capture).mapped());
 }
 
-// Drops the graph's references.
+// Releases the graph's references.
 inline void drop(Graph graph) {
     for (const auto &[user, release] : graph.kept)
         release(user);
 }
 
-// The next call into the table is refused.
+// Makes the next call of a table function fail with the status and message.
 inline void refuse_next(ep_status status, std::string sentence) {
     const std::unique_lock locked(world().mutex);
     world().refusal_status = status;
     world().refusal = std::move(sentence);
 }
 
-// Makes the queue's work fail: the next wait, and later events, report it.
+// Makes the queue's work fail. The next wait and later events report the error.
 inline void fail(const Queue &queue, std::string sentence) {
     const std::unique_lock locked(world().mutex);
     queue.handle()->error = std::move(sentence);

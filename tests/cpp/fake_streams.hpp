@@ -1,8 +1,8 @@
-// A second fake backend, for a driver of streams like CUDA's. Every context answers for all memory.
-// Streams are named by a handle, and two of them by numbers.
+// A second fake backend: a driver with streams like CUDA's. A query in any context finds all
+// memory. A stream is a handle; the two default streams are also numbers.
 //
 //     const Device device = fake::streaming();
-//     fake::Stream theirs(device);  // of a library, which may destroy it
+//     fake::Stream theirs(device);  // a stream of a library, which may destroy it
 #pragma once
 #include "fake_backend.hpp"
 
@@ -16,16 +16,16 @@
 namespace entrepot::fake {
 
 struct Streams {
-    const char *word = nullptr;  // of its devices' selectors
-    // 1 and 2 of each context; one reference each
+    const char *word = nullptr;  // backend part of the devices' selectors
+    // Default streams 1 and 2 of each context; one reference each.
     std::map<std::pair<std::uintptr_t, ep_context>, ep_queue> by_number;
-    std::map<ep_queue, std::uintptr_t> handles;  // what queue_native points to
-    int wrapped = 0;                             // how often a handle was looked at
-    std::set<ep_queue> destroyed;                // by the library that made them
+    std::map<ep_queue, std::uintptr_t> handles;  // queue_native returns pointers to them
+    int wrapped = 0;                             // number of calls of queue_from_native
+    std::set<ep_queue> destroyed;                // streams that their library has destroyed
     int uses_of_destroyed = 0;
     bool wrapping_lacks_memory = false;
-    // True while a stream captures that the legacy default stream waits for. The backend then
-    // refuses every query of the latter, and work for it.
+    // True while a blocking stream captures. The backend then refuses queries of the legacy default
+    // stream and work in it.
     bool legacy_is_refused = false;
 };
 
@@ -58,7 +58,7 @@ inline bool is_legacy(ep_queue queue) {
     return found != streams().by_number.end() && found->second == queue;
 }
 
-// Refuses calls that a driver refuses for the stream, else calls the plain fake.
+// Calls the fake's function unless a driver would refuse the call for this stream.
 template <class Call> ep_status touching(ep_queue queue, Call &&call) {
     const ep_status refused = guarded([&](World &) {
         if (streams().destroyed.contains(queue)) {
@@ -136,7 +136,7 @@ inline ep_backend stream_table(const char *name, const char *word) {
     return entries;
 }
 
-// Registers the driver of streams at the first call, with the names of it and of its devices.
+// Returns: the backend. The first call registers it with its name and that of its devices.
 inline const Backend &add_streams(const char *name, const char *word = nullptr) {
     static const ep_backend made = stream_table(name, word);
     static const Backend &added = registry::add(&made);
@@ -149,7 +149,7 @@ inline Device device_of(const Backend &backend, std::uint32_t index = 0) {
     return backend.device(handle);
 }
 
-// A device of the driver of streams with the default name.
+// Returns: a device of the backend, which has its default name.
 inline Device streaming(std::uint32_t index = 0) {
     return device_of(add_streams("streams", "streams"), index);
 }
@@ -158,7 +158,7 @@ inline Device streaming(std::uint32_t index = 0) {
 class Stream {
 public:
     explicit Stream(const Device &device) : device_(device) {
-        // not under the lock of the fake: it takes the core's
+        // Outside the fake's lock, because it takes locks of the library.
         const Context &context = device.default_context();
         const std::unique_lock locked(world().mutex);
         handle_ = make_stream(world(), context.handle());
@@ -179,7 +179,7 @@ public:
     std::uintptr_t number() const { return reinterpret_cast<std::uintptr_t>(handle_); }
     Queue queue() const { return wrap_stream(device_, number()); }
 
-    // Work of the library.
+    // Submits work of the library.
     void submit(std::function<void()> run = {}) const {
         const std::unique_lock locked(world().mutex);
         hand_over(world(), handle_, std::move(run));
@@ -195,7 +195,7 @@ public:
         const std::unique_lock locked(world().mutex);
         return handle_->capture != 0;
     }
-    // The library destroys it; what it holds runs to its end.
+    // Destroys the stream as its library would. Pending work still runs.
     void destroy() const {
         const std::unique_lock locked(world().mutex);
         streams().destroyed.insert(handle_);

@@ -1,5 +1,5 @@
-// ENTREPOT_REQUIRE: a comma-separated list of needs that the machine must meet. A test that misses
-// one of them fails instead of being skipped.
+// ENTREPOT_REQUIRE: a comma-separated list of features that the machine must have. A test that
+// misses one of them fails instead of being skipped.
 #pragma once
 #include <cstdlib>
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace entrepot::contract {
 
-// Matches whole names: `hip` is not required where `hip_library` is.
+// Matches whole names: `hip_library` does not require `hip`.
 inline bool is_required(std::string_view name) {
     const char *const listed = std::getenv("ENTREPOT_REQUIRE");
     return listed && ("," + std::string(listed) + ",").find("," + std::string(name) + ",") !=

@@ -12,7 +12,7 @@ namespace {
 Integer positive(std::uint64_t value) { return {value, false}; }
 Integer negative(std::int64_t value) { return {static_cast<std::uint64_t>(value), true}; }
 
-bool comes_back(const ElementType &type, Integer value) {
+bool round_trips(const ElementType &type, Integer value) {
     std::uint64_t cell = 0x5555'5555'5555'5555;
     if (!type.store(&cell, value))
         return false;
@@ -27,18 +27,18 @@ TEST_CASE("integer types accept their limits and refuse values beyond") {
         CAPTURE(type.c_name);
         const unsigned bits = 8 * type.size;
         const std::uint64_t highest = ~std::uint64_t{0} >> (64 - bits + (type.is_signed ? 1 : 0));
-        CHECK(comes_back(type, positive(0)));
-        CHECK(comes_back(type, positive(highest)));
+        CHECK(round_trips(type, positive(0)));
+        CHECK(round_trips(type, positive(highest)));
         if (highest != ~std::uint64_t{0})
-            CHECK_FALSE(comes_back(type, positive(highest + 1)));
+            CHECK_FALSE(round_trips(type, positive(highest + 1)));
         if (type.is_signed) {
             const auto lowest = -static_cast<std::int64_t>(highest) - 1;
-            CHECK(comes_back(type, negative(-1)));
-            CHECK(comes_back(type, negative(lowest)));
+            CHECK(round_trips(type, negative(-1)));
+            CHECK(round_trips(type, negative(lowest)));
             if (bits < 64)
-                CHECK_FALSE(comes_back(type, negative(lowest - 1)));
+                CHECK_FALSE(round_trips(type, negative(lowest - 1)));
         } else {
-            CHECK_FALSE(comes_back(type, negative(-1)));
+            CHECK_FALSE(round_trips(type, negative(-1)));
         }
     }
 }

@@ -149,12 +149,12 @@ TEST_CASE("eight threads write one array: last submission is seen last") {
             const UseResource scope(&resource);
             array = make(0, registry::host().default_queue());
         }
-        std::mutex turn;  // says which write comes after which; that they do is the library's work
+        std::mutex submission;  // orders the submissions; the library orders the writes
         std::int32_t last = 0;
         run_threads([&](int number) {
             const Queue own = Queue::create(registry::host());
             for (std::int32_t round = 0; round < rounds; ++round) {
-                const std::lock_guard lock(turn);
+                const std::lock_guard lock(submission);
                 last = number * rounds + round;
                 fill(*array, std::as_bytes(std::span(&last, 1)), own);
             }

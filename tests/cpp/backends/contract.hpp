@@ -1,13 +1,12 @@
-// The suite that every backend's table passes, at the level of C: what <entrepot/device/backend.h>
-// promises, tried on each device.
+// Contract suite of a backend's function table: checks the requirements of
+// <entrepot/device/backend.h> on each device.
 //
-// A backend joins with a file of its own that describes a Subject and names it once:
+// To add a backend, describe a Subject in a file of its own and name it once:
 //
 //     static const Subject &subject() { … }
 //     ENTREPOT_BACKEND_CONTRACT("host", subject())
 //
-// The table is opened with contract::loader, so that a refusal's sentence can be read back by
-// last_error().
+// Open the table with contract::loader; then last_error() returns the message of a refusal.
 #pragma once
 #include <entrepot/device/backend.h>
 
@@ -33,39 +32,41 @@
 
 namespace entrepot::contract {
 
-// ---------------------------------------------------------------- what a backend brings
+// ---------------------------------------------------------------- description of a backend
 
 // Graph capture by a program itself, outside the table. Streams are as the runtime passes them.
 struct Graphs {
     std::function<bool(void *stream)> begin;
-    std::function<void *(void *stream)> end;  // the graph; NULL if the capture was invalidated
-    std::function<bool(void *graph, void *stream)> run;  // to its end
+    // Returns: the graph, or NULL if the capture was invalidated.
+    std::function<void *(void *stream)> end;
+    std::function<bool(void *graph, void *stream)> run;  // waits for the graph's work
     std::function<bool(void *graph)> drop;
 };
 
 struct Subject {
     const ep_backend *table;
-    ep_dialect dialect;  // of the three sources
+    ep_dialect dialect;  // dialect of the three sources
 
     // indices(int64 *out, int64 offset): each work-item writes { slow, middle, fast + offset } to
     // out[3 * p …]. Absent dimensions are 0 of size 1. The position is
     //     p = (slow * size of middle + middle) * size of fast + fast
     std::string indices;
-    // spin(int64 *out, int64 steps, int64 value): one work-item. It takes `steps` steps x = x * a +
-    // b. The last x is written to out[1], so that no compiler can shorten them. Then it writes
-    // value to out[0].
+    // spin(int64 *out, int64 steps, int64 value): one work-item. It computes x = x * a + b `steps`
+    // times and writes x to out[1], so that no compiler can remove the loop. Then it writes value
+    // to out[0].
     std::string spin;
     // reverse(const int32 *in, int32 *out, local int32 *scratch): one-dimensional. Each work-group
-    // writes its part of `in` backwards to the same part of `out`. It goes through scratch (one
-    // int32 a work-item) and a barrier.
+    // writes its part of `in` in reverse order to the same part of `out`. It uses scratch (one
+    // int32 per work-item) and a barrier.
     std::string reverse;
 
-    // false: memory_query answers EP_USM_HOST for whatever it is asked (the plain host)
+    // False for the host: its memory_query returns EP_USM_HOST for every pointer.
     bool query_tells_kind = true;
-    const Graphs *graphs = nullptr;  // of a backend whose devices have EP_GRAPH_CAPTURE
+    const Graphs *graphs = nullptr;  // required if a device has EP_GRAPH_CAPTURE
 };
 
-// --------------------------------------------------------------- what the suite lends to a backend
+// ---------------------------------------------------------------- the loader, and checks of
+// statuses
 
 inline std::string &last_error() {
     static thread_local std::string message;
@@ -87,8 +88,8 @@ inline const ep_loader loader{sizeof(ep_loader),
                         #call " was refused: ", ::entrepot::contract::last_error());               \
     } while (false)
 
-// A refusal is a status and a message. CONTRACT_REFUSED takes any status, CONTRACT_REFUSED_AS
-// exactly one.
+// A refusal is a status and a message. CONTRACT_REFUSED accepts any status but EP_OK,
+// CONTRACT_REFUSED_AS exactly one.
 #define CONTRACT_REFUSED(call)                                                                     \
     do {                                                                                           \
         ::entrepot::contract::last_error().clear();                                                \
@@ -131,7 +132,7 @@ inline ep_device_info info_of(const Subject &subject, ep_device device) {
     return info;
 }
 
-// A device with its default context, and makers of its objects.
+// A device with its default context, and functions that create its objects.
 struct Bench {
     const Subject &subject;
     const ep_backend &table;
@@ -167,7 +168,7 @@ struct Bench {
         ep_program program = nullptr;
         CONTRACT_OK(table.program_build(context.get(), device, subject.dialect, source.data(),
                                         source.size(), "", nullptr, &program));
-        // the kernel keeps its program: this reference may go
+        // The kernel owns its program, so this reference may be released first.
         const Program keep(program, table.program_release);
         ep_kernel handle = nullptr;
         CONTRACT_OK(table.program_kernel(program, name, &handle));
@@ -186,13 +187,12 @@ struct Bench {
     }
 };
 
-// One allocation, read and written from the host by copies, for every kind.
+// An allocation of any kind, which the host reads and writes by copies.
 class Memory {
 public:
     Memory(const Bench &bench, ep_usm_kind kind, std::size_t bytes, std::size_t alignment = 0)
         : bench_(bench), bytes_(bytes) {
-        // The queue is for backends whose allocations are stream-ordered; it is idle whenever a
-        // copy below has returned.
+        // Stream-ordered allocations need a queue. It is idle: all copies below are waited for.
         if (bench.has(EP_ORDERED_FREE))
             queue_ = bench.queue().release();
         CONTRACT_OK(bench.table.memory_allocate(bench.context.get(), bench.device, kind, bytes,
@@ -257,8 +257,8 @@ inline double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The slow kernel. Its length is found by trial, so that it is still running when observed on fast
-// and slow devices.
+// A slow kernel. The constructor measures how many steps take `seconds`. The kernel therefore still
+// runs when a test observes it, on fast and on slow devices.
 class Slow {
 public:
     static constexpr double seconds = 0.4;
@@ -277,7 +277,7 @@ public:
         steps_ = static_cast<std::int64_t>(static_cast<double>(steps_) / 2 * seconds / taken);
     }
 
-    // Returns the seconds that the submission itself took.
+    // Returns: the seconds that the submission took.
     double submit(const Queue &queue, std::int64_t value) const {
         const ep_argument arguments[] = {pointer_argument(out_.at()), bytes_argument(steps_),
                                          bytes_argument(value)};
@@ -288,7 +288,7 @@ public:
         return seconds_since(start);
     }
 
-    const std::byte *result() const { return out_.at(); }  // of the last that is done: an int64
+    const std::byte *result() const { return out_.at(); }  // the int64 of the last completed kernel
 
 private:
     const Bench &bench_;
@@ -299,7 +299,7 @@ private:
 
 // ---------------------------------------------------------------- devices
 
-inline void devices_describe_themselves(const Subject &subject) {
+inline void device_info_is_complete(const Subject &subject) {
     const ep_backend &table = *subject.table;
     CHECK(table.size == sizeof(ep_backend));
     CHECK(table.version == EP_BACKEND_VERSION);
@@ -308,7 +308,7 @@ inline void devices_describe_themselves(const Subject &subject) {
         *functions[(sizeof(ep_backend) - offsetof(ep_backend, device_count)) / sizeof(void *)];
     std::memcpy(functions, &table.device_count, sizeof functions);
     CHECK_MESSAGE(std::count(std::begin(functions), std::end(functions), nullptr) == 0,
-                  "every function of the table is there");
+                  "no function of the table is NULL");
 
     const std::vector<ep_device> devices = devices_of(subject);
     REQUIRE(!devices.empty());
@@ -329,7 +329,7 @@ inline void devices_describe_themselves(const Subject &subject) {
         CHECK(info.global_memory > 0);
         CHECK(info.max_allocation > 0);
 
-        std::uint32_t number = 0;  // counted here as the header defines it
+        std::uint32_t number = 0;  // counted as backend.h defines it
         for (std::uint32_t j = 0; j < i; ++j) {
             const ep_device_info other = info_of(subject, devices[j]);
             number += std::strcmp(other.backend, info.backend) == 0 && other.type == info.type;
@@ -343,7 +343,7 @@ inline void devices_describe_themselves(const Subject &subject) {
         void *native = nullptr;
         CONTRACT_OK(table.device_native(devices[i], &native));
         CONTRACT_OK(table.device_from_native(native, &again));
-        CHECK_MESSAGE(again == devices[i], "a native device leads back to its handle");
+        CHECK_MESSAGE(again == devices[i], "a native device is imported as its handle");
 
         std::int32_t can = 0;
         CONTRACT_OK(table.peer_can_access(devices[i], devices[i], &can));
@@ -355,7 +355,7 @@ inline void devices_describe_themselves(const Subject &subject) {
     CHECK(none == nullptr);
 }
 
-inline void devices_are_partitioned_or_refuse(const Subject &subject) {
+inline void device_partition_returns_sub_devices(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         const std::uint32_t one = 1;
@@ -388,7 +388,7 @@ inline void devices_are_partitioned_or_refuse(const Subject &subject) {
 
 // ---------------------------------------------------------------- contexts
 
-inline void contexts_know_who_they_are(const Subject &subject) {
+inline void context_has_one_handle_and_its_devices(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         ep_context handle = nullptr;
@@ -412,7 +412,7 @@ inline void contexts_know_who_they_are(const Subject &subject) {
         CONTRACT_OK(table.context_native(made.get(), &native));
         CONTRACT_OK(table.context_from_native(native, &handle));
         const Context wrapped(handle, table.context_release);
-        CHECK_MESSAGE(made.get() == wrapped.get(), "a native context leads back to an equal one");
+        CHECK_MESSAGE(made.get() == wrapped.get(), "a native context is imported as its handle");
         CONTRACT_OK(table.context_devices(made.get(), nullptr, &count));
         CHECK(count == 1);
 
@@ -422,7 +422,7 @@ inline void contexts_know_who_they_are(const Subject &subject) {
 
 // ---------------------------------------------------------------- queues
 
-inline void queues_know_who_they_are(const Subject &subject) {
+inline void queue_reports_context_device_and_flags(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         const Queue queue = bench.queue(), other = bench.queue();
@@ -457,13 +457,13 @@ inline void queues_know_who_they_are(const Subject &subject) {
         ep_queue handle = nullptr;
         CONTRACT_OK(table.queue_from_native(nullptr, native, &handle));
         const Queue wrapped(handle, table.queue_release);
-        CHECK_MESSAGE(queue.get() == wrapped.get(), "a native queue leads back to an equal one");
+        CHECK_MESSAGE(queue.get() == wrapped.get(), "a native queue is imported as its handle");
         bench.wait(wrapped);
         bench.wait(queue);
     });
 }
 
-inline void refusals_do_not_speak_the_programs_locale(const Subject &subject) {
+inline void error_message_ignores_locale(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const GroupedDigits grouped;
         ep_queue queue = nullptr;
@@ -473,7 +473,7 @@ inline void refusals_do_not_speak_the_programs_locale(const Subject &subject) {
     });
 }
 
-inline void a_submission_returns_before_its_work_is_done(const Subject &subject) {
+inline void submission_does_not_block(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const Slow slow(bench);
         const Queue queue = bench.queue();
@@ -490,7 +490,7 @@ inline void a_submission_returns_before_its_work_is_done(const Subject &subject)
     });
 }
 
-inline void a_queue_finishes_what_it_holds_after_its_last_reference(const Subject &subject) {
+inline void released_queue_finishes_its_work(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const Slow slow(bench);
         Event done(nullptr, bench.table.event_release);
@@ -510,7 +510,7 @@ inline void a_queue_finishes_what_it_holds_after_its_last_reference(const Subjec
 
 // ---------------------------------------------------------------- events
 
-inline void events_of_an_idle_queue_are_soon_done(const Subject &subject) {
+inline void event_of_idle_queue_is_done(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         const Queue queue = bench.queue(), other = bench.queue();
@@ -542,7 +542,7 @@ inline void events_order_work_across_queues(const Subject &subject) {
         const Queue producer = bench.queue(), consumer = bench.queue();
         const Memory copied(bench, bench.kinds().front(), sizeof(std::int64_t));
         copied.write(std::vector<std::int64_t>{-1});
-        // the second time, the memory holds what a copy too early would read
+        // In the second round, a copy that runs too early would read the value of the first.
         for (std::int64_t value : {11, 12}) {
             slow.submit(producer, value);
             const Event written = bench.record(producer);
@@ -554,7 +554,7 @@ inline void events_order_work_across_queues(const Subject &subject) {
                 table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
             const Event read = bench.record(consumer);
             CONTRACT_OK(table.event_is_done(read.get(), &done));
-            CHECK_MESSAGE(done == 0, "nor can what waits for it");
+            CHECK_MESSAGE(done == 0, "the copy waits for the slow kernel");
             CONTRACT_OK(table.event_wait(read.get()));
             CONTRACT_OK(table.event_is_done(written.get(), &done));
             CHECK(done == 1);
@@ -563,7 +563,7 @@ inline void events_order_work_across_queues(const Subject &subject) {
     });
 }
 
-inline void queues_hand_over_to_each_other(const Subject &subject) {
+inline void queue_wait_queue_orders_work(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         const Slow slow(bench);
@@ -577,8 +577,8 @@ inline void queues_hand_over_to_each_other(const Subject &subject) {
                 table.memory_copy(consumer.get(), copied.at(), slow.result(), sizeof value));
             std::int32_t idle = 1;
             CONTRACT_OK(table.queue_is_idle(consumer.get(), &idle));
-            CHECK_MESSAGE(idle == 0, "what waits for the slow kernel cannot be done already");
-            // the next value is not written before
+            CHECK_MESSAGE(idle == 0, "the copy waits for the slow kernel");
+            // The producer writes the next value after the copy.
             CONTRACT_OK(table.queue_wait_queue(consumer.get(), producer.get()));
             bench.wait(consumer);
             CHECK(copied.read<std::int64_t>(1).front() == value);
@@ -587,7 +587,7 @@ inline void queues_hand_over_to_each_other(const Subject &subject) {
     });
 }
 
-inline void events_tell_time_on_profiling_queues(const Subject &subject) {
+inline void profiling_events_have_times(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         double seconds = -1;
@@ -615,7 +615,7 @@ inline void events_tell_time_on_profiling_queues(const Subject &subject) {
 
 // ---------------------------------------------------------------- memory
 
-inline void every_kind_allocates_with_every_alignment(const Subject &subject) {
+inline void allocations_have_the_requested_alignment(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         REQUIRE(!bench.kinds().empty());
         for (const ep_usm_kind kind : bench.kinds())
@@ -626,13 +626,13 @@ inline void every_kind_allocates_with_every_alignment(const Subject &subject) {
                     if (alignment != 0)
                         CHECK(reinterpret_cast<std::uintptr_t>(memory.at()) % alignment == 0);
                     if (kind != EP_USM_DEVICE)
-                        // what the host may touch, it may touch to the last byte
+                        // The host can access every byte.
                         std::memset(memory.at(), 0xA5, bytes);
                 }
     });
 }
 
-inline void trimming_leaves_what_is_in_use(const Subject &subject) {
+inline void trim_keeps_memory_in_use(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         for (const ep_usm_kind kind : bench.kinds()) {
             const Memory kept(bench, kind, 100'000);
@@ -647,7 +647,7 @@ inline void trimming_leaves_what_is_in_use(const Subject &subject) {
     });
 }
 
-inline void queries_tell_what_a_pointer_is(const Subject &subject) {
+inline void query_reports_kind_and_range(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         constexpr std::size_t bytes = 10'000;
@@ -668,7 +668,8 @@ inline void queries_tell_what_a_pointer_is(const Subject &subject) {
             for (const auto &[offset, asked] :
                  {std::pair{0, 1}, {0, 10'000}, {5'000, 1}, {5'000, 5'000}, {9'999, 1}})
                 CHECK(query(offset, asked).contained != 0);
-            // Far past any rounding of the size: only a backend that cannot tell may accept it.
+            // The range is longer than any rounded size. A backend that does not know the size may
+            // report that it cannot tell.
             CHECK(query(5'000, std::size_t{1} << 30).contained != 1);
 
             ep_allocation placed{};
@@ -678,7 +679,7 @@ inline void queries_tell_what_a_pointer_is(const Subject &subject) {
             CHECK(placed.contained != 0);
             CONTRACT_OK(table.memory_query(bench.context.get(), memory.at(5'000),
                                            std::size_t{1} << 30, EP_QUERY_KIND_LATER, &placed));
-            CHECK(placed.kind == query(0, 1).kind);  // what is wrong is said in full
+            CHECK(placed.kind == query(0, 1).kind);  // reported in full if the range is invalid
             CHECK(placed.contained != 1);
         }
         std::vector<int> foreign(1000);
@@ -704,13 +705,13 @@ inline void impossible_allocations_are_refused(const Subject &subject) {
                                                       std::size_t{1} << 55, 0, ordered, &pointer));
             CHECK_MESSAGE(last_error().find(std::to_string(std::size_t{1} << 55)) !=
                               std::string::npos,
-                          "the sentence names the bytes: ", last_error());
+                          "the message names the bytes: ", last_error());
             CONTRACT_REFUSED(table.memory_allocate(bench.context.get(), bench.device, kind,
                                                    ~std::size_t{0} - 7, 4096, ordered, &pointer));
             CONTRACT_REFUSED_AS(EP_INVALID, table.memory_allocate(bench.context.get(), bench.device,
                                                                   kind, 64, 48, ordered, &pointer));
             CHECK(pointer == nullptr);
-            const Memory memory(bench, kind, 64);  // and the device still works
+            const Memory memory(bench, kind, 64);  // the device remains usable
         }
         void *pointer = nullptr;
         CONTRACT_REFUSED(table.memory_allocate(bench.context.get(), bench.device, EP_USM_UNKNOWN,
@@ -718,11 +719,11 @@ inline void impossible_allocations_are_refused(const Subject &subject) {
     });
 }
 
-// Eight bytes at a time, by xorshift: with a sanitizer, a generator call per byte would take half
-// of the test.
+// Generates eight bytes at a time by xorshift. With a sanitizer, a generator call per byte takes
+// half of the test's time.
 inline std::vector<std::uint8_t> random_bytes(std::mt19937 &random, std::size_t count) {
     std::vector<std::uint8_t> bytes(count);
-    // never 0, of which no other word comes
+    // Never 0: xorshift maps 0 to 0.
     std::uint64_t word = random() | std::uint64_t{1} << 32;
     for (std::size_t done = 0; done < count; done += sizeof word) {
         word ^= word << 13;
@@ -733,7 +734,7 @@ inline std::vector<std::uint8_t> random_bytes(std::mt19937 &random, std::size_t 
     return bytes;
 }
 
-inline void copies_move_every_byte(const Subject &subject) {
+inline void copies_transfer_all_bytes(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         std::mt19937 random(1);
         const Queue queue = bench.queue();
@@ -741,7 +742,7 @@ inline void copies_move_every_byte(const Subject &subject) {
             for (const ep_usm_kind to : bench.kinds())
                 for (const std::size_t bytes :
                      {0u, 1u, 3u, 4096u, 65535u, 65536u, 65537u, (1u << 20) + 1, (9u << 20) + 5}) {
-                    // in the source, and 1 in the target
+                    // Offset in the source; in the target it is 1.
                     const std::size_t at = bytes % 2 == 0 ? 16 : 1;
                     const std::vector<std::uint8_t> expected = random_bytes(random, bytes);
                     const Memory source(bench, from, bytes + at + 1), target(bench, to, bytes + 2);
@@ -785,15 +786,15 @@ inline void fills_repeat_an_item(const Subject &subject) {
     });
 }
 
-// A layout inside a buffer: strides in bytes, the first item `offset` bytes into it.
+// A layout in a buffer, in bytes: strides, and the offset of the first item.
 struct Strided {
     std::vector<std::int64_t> strides;
     std::int64_t offset = 0;
     std::size_t buffer = 0;
 };
 
-// Items that do not overlap: dimensions laid out in a random order, with gaps, some of them
-// backwards.
+// Returns: a layout of items that do not overlap. The dimensions have a random order and gaps;
+//          some have negative strides.
 inline Strided random_layout(std::mt19937 &random, const std::vector<std::int64_t> &shape,
                              std::size_t itemsize) {
     std::vector<std::size_t> order(shape.size());
@@ -816,7 +817,7 @@ inline Strided random_layout(std::mt19937 &random, const std::vector<std::int64_
     return layout;
 }
 
-// Item by item, with raw pointers, as a sanitizer checks each of millions.
+// Copies item by item. Raw pointers keep the cost low: a sanitizer checks millions of accesses.
 inline void copy_items(const std::vector<std::int64_t> &shape, std::size_t itemsize,
                        std::uint8_t *to, const std::int64_t *to_strides, const std::uint8_t *from,
                        const std::int64_t *from_strides, std::size_t dimension = 0) {
@@ -838,8 +839,8 @@ inline std::vector<std::int64_t> random_shape(std::mt19937 &random) {
     return shape;
 }
 
-// Copies (or, without `from`, fills) and compares the whole target buffer, gaps included, with a
-// copy item by item.
+// Copies, or fills if `from` is NULL. Compares the whole target buffer, including its gaps, with
+// the result of copy_items().
 inline void check_strided(const Bench &bench, std::mt19937 &random,
                           const std::vector<std::int64_t> &shape, std::size_t itemsize,
                           const Strided &to, const Strided *from) {
@@ -879,7 +880,7 @@ inline void strided_copies_follow_their_layouts(const Subject &subject) {
             const Strided to = random_layout(random, shape, itemsize);
             Strided from = random_layout(random, shape, itemsize);
             for (std::size_t dimension = 0; dimension < shape.size(); ++dimension)
-                if (random() % 5 == 0) {  // a broadcast dimension: every step reads the same items
+                if (random() % 5 == 0) {  // broadcast dimension: stride 0
                     if (from.strides[dimension] < 0)
                         from.offset += from.strides[dimension] *
                                        (std::max<std::int64_t>(shape[dimension], 1) - 1);
@@ -889,7 +890,7 @@ inline void strided_copies_follow_their_layouts(const Subject &subject) {
                  " bytes");
             check_strided(bench, random, shape, itemsize, to, &from);
         }
-        // a transposition large enough to be worth a plan
+        // A transposition above the size from which backends use a plan.
         for (const std::size_t itemsize : {1u, 2u, 4u, 8u, 16u, 12u}) {
             const std::vector<std::int64_t> shape{701, 503};
             const auto item = static_cast<std::int64_t>(itemsize);
@@ -898,7 +899,7 @@ inline void strided_copies_follow_their_layouts(const Subject &subject) {
             check_strided(bench, random, shape, itemsize, rows, &columns);
             check_strided(bench, random, shape, itemsize, columns, &rows);
         }
-        // Long in one dimension, split by a device that splits: every second item, read backwards.
+        // One long dimension, which some backends split: every second item in reverse order.
         const std::int64_t n = 2'000'003;
         const Strided every_second{{8}, 0, static_cast<std::size_t>(8 * n)},
             backwards{{-4}, 4 * (n - 1), static_cast<std::size_t>(4 * n)};
@@ -947,7 +948,7 @@ inline void impossible_boxes_are_refused(const Subject &subject) {
 
 // ---------------------------------------------------------------- programs
 
-inline void programs_are_built_or_say_why_not(const Subject &subject) {
+inline void program_builds_or_logs_errors(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         std::uint32_t mask = 0;
@@ -964,7 +965,7 @@ inline void programs_are_built_or_say_why_not(const Subject &subject) {
                             table.program_build(bench.context.get(), bench.device,
                                                 bench.subject.dialect, nonsense.data(),
                                                 nonsense.size(), "", &sink, &program));
-        CHECK_MESSAGE(!log.empty(), "a refused build leaves its reasons in the log");
+        CHECK_MESSAGE(!log.empty(), "a refused build has its reasons in the log");
         CHECK(program == nullptr);
 
         for (int dialect = 0; dialect < EP_DIALECT_COUNT; ++dialect)
@@ -1026,7 +1027,7 @@ inline void launches_number_their_work_items(const Subject &subject) {
               ep_range{1, {200'000}, {}}, ep_range{2, {7, 5}, {}}, ep_range{2, {6, 20}, {2, 5}},
               ep_range{2, {300, 2}, {}}, ep_range{3, {2, 3, 5}, {}},
               ep_range{3, {4, 6, 10}, {2, 3, 1}}, ep_range{3, {40, 3, 50}, {}}})
-            // a backend may run a kernel that it knows in another way
+            // A backend may run later launches of a kernel in another way than the first.
             for (int repetition = 0; repetition < 3; ++repetition)
                 check_indices(bench, kernel, range);
     });
@@ -1061,7 +1062,7 @@ inline void impossible_launches_are_refused(const Subject &subject) {
         CONTRACT_REFUSED(
             bench.table.kernel_launch(queue.get(), kernel.get(), &range, nullptr, excessive, 2));
 
-        check_indices(bench, kernel, range);  // and a possible one still runs
+        check_indices(bench, kernel, range);  // a valid launch still runs
     });
 }
 
@@ -1091,8 +1092,8 @@ inline void groups_share_local_memory(const Subject &subject) {
     });
 }
 
-// A submission copies its arguments: the caller's variables, arrays and names may end at once.
-inline void submissions_keep_what_they_were_given(const Subject &subject) {
+// A submission copies its arguments. The caller may change or release them at once.
+inline void submissions_copy_their_arguments(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         const Slow slow(bench);
@@ -1141,12 +1142,13 @@ inline std::uint64_t capture_of(const Bench &bench, const Queue &queue) {
     return capture;
 }
 
-inline void wait_behind(const Bench &bench, const Queue &queue, const Queue &other) {
+inline void wait_for_queue(const Bench &bench, const Queue &queue, const Queue &other) {
     const Event event = bench.record(other);
     CONTRACT_OK(bench.table.event_wait_in_queue(queue.get(), event.get()));
 }
 
-// The runtime releases a graph's references on a thread and at a time of its own.
+// Waits up to 5 s for `count` to be `wanted`: the runtime releases a graph's references on a
+// thread of its own, at any time.
 inline bool settles_at(const std::atomic<int> &count, int wanted) {
     for (const auto start = Clock::now(); count != wanted && seconds_since(start) < 5;)
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -1183,22 +1185,22 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
         CHECK(capture_of(bench, fork) == 0);
         fill(queue, first, 2);
         CONTRACT_OK(table.queue_keep(queue.get(), &released, count));
-        wait_behind(bench, fork, queue);
+        wait_for_queue(bench, fork, queue);
         CHECK_MESSAGE(capture_of(bench, fork) == number,
-                      "who waits for what is captured is captured");
+                      "a queue that waits for captured work joins the capture");
         fill(fork, second, 3);
-        wait_behind(bench, queue, fork);
+        wait_for_queue(bench, queue, fork);
 
         std::int32_t idle = 0;
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_wait(queue.get()));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_is_idle(queue.get(), &idle));
         CONTRACT_REFUSED_AS(EP_UNSUPPORTED, table.queue_wait_queue(queue.get(), other.get()));
         CHECK_MESSAGE(capture_of(bench, other) == 0,
-                      "a refused hand-over adds no queue to the capture");
+                      "a refused queue_wait_queue adds no queue to the capture");
         fill(other, beside, 4);
         bench.wait(other);
         void *const graph = graphs.end(stream);
-        REQUIRE_MESSAGE(graph != nullptr, "nothing of this has invalidated the capture");
+        REQUIRE_MESSAGE(graph != nullptr, "the refused calls did not invalidate the capture");
 
         for (const Queue *each : {&queue, &fork})
             CHECK(capture_of(bench, *each) == 0);
@@ -1211,7 +1213,7 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
         CHECK(settles_at(released, 1));
 
         REQUIRE(graphs.begin(stream));
-        CHECK_MESSAGE(capture_of(bench, queue) != number, "no two captures have one number");
+        CHECK_MESSAGE(capture_of(bench, queue) != number, "each capture has a number of its own");
         fill(queue, first, 5);
         void *const next = graphs.end(stream);
         REQUIRE(next != nullptr);
@@ -1221,8 +1223,8 @@ inline void captured_work_runs_with_its_graph(const Subject &subject) {
 
 // ---------------------------------------------------------------- IPC
 
-// Sharing across processes is tested from Python; here one process plays both sides.
-inline void shared_memory_is_opened_or_refused(const Subject &subject) {
+// One process exports and opens the memory. Tests in Python share it between processes.
+inline void ipc_memory_is_opened_or_refused(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         void *shared = nullptr;
@@ -1242,7 +1244,7 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
             handle.size = 100;
             CONTRACT_REFUSED_AS(EP_UNSUPPORTED,
                                 table.ipc_open(bench.context.get(), &handle, 0, &shared));
-            // The runtime may still have handles of memory that others allocate.
+            // The runtime may support handles of memory that other programs allocate.
             CONTRACT_REFUSED(table.ipc_device(&handle, &device));
             CONTRACT_REFUSED(table.ipc_close(bench.context.get(), memory.at()));
             return;
@@ -1289,7 +1291,7 @@ inline void shared_memory_is_opened_or_refused(const Subject &subject) {
             CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         }
         again = handle;
-        again.form = EP_IPC_FABRIC;  // a name that does not exist
+        again.form = EP_IPC_FABRIC;  // with a name that does not exist
         CONTRACT_REFUSED(table.ipc_open(bench.context.get(), &again, 0, &twice));
         again.form = 77;
         CONTRACT_REFUSED_AS(EP_INVALID, table.ipc_open(bench.context.get(), &again, 0, &twice));
@@ -1313,7 +1315,7 @@ inline void threads_share_a_device(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         const Queue shared = bench.queue();
-        std::atomic<int> failures = 0;  // doctest's own asserts would serialise the threads
+        std::atomic<int> failures = 0;  // doctest's assertions would serialize the threads
         const auto body = [&](int number) {
             const auto expect = [&](bool truth) { failures += !truth; };
             std::mt19937 random(static_cast<unsigned>(number));
@@ -1356,8 +1358,9 @@ inline void threads_share_a_device(const Subject &subject) {
     });
 }
 
-// In a foreign queue: with an event of its own, after work without one, and without a submission.
-inline void what_was_submitted_is_waited_for(const Subject &subject) {
+// Waits in own and in exported queues: before any submission, after work with an event, and after
+// work without one.
+inline void queue_wait_submitted_covers_own_work(const Subject &subject) {
     on_each_device(subject, [](const Bench &bench) {
         const ep_backend &table = bench.table;
         for (const bool shared : {false, true})
@@ -1419,38 +1422,38 @@ inline void threads_share_a_queue(const Subject &subject) {
 
 }  // namespace entrepot::contract
 
-// One test case for each clause, under the backend's name.
+// Defines a test case for each clause. Its name contains the backend's name.
 #define ENTREPOT_BACKEND_CONTRACT(NAME, SUBJECT)                                                   \
-    CONTRACT_CASE(NAME, SUBJECT, devices_describe_themselves)                                      \
-    CONTRACT_CASE(NAME, SUBJECT, devices_are_partitioned_or_refuse)                                \
-    CONTRACT_CASE(NAME, SUBJECT, contexts_know_who_they_are)                                       \
-    CONTRACT_CASE(NAME, SUBJECT, queues_know_who_they_are)                                         \
-    CONTRACT_CASE(NAME, SUBJECT, refusals_do_not_speak_the_programs_locale)                        \
-    CONTRACT_CASE(NAME, SUBJECT, a_submission_returns_before_its_work_is_done)                     \
-    CONTRACT_CASE(NAME, SUBJECT, a_queue_finishes_what_it_holds_after_its_last_reference)          \
-    CONTRACT_CASE(NAME, SUBJECT, events_of_an_idle_queue_are_soon_done)                            \
+    CONTRACT_CASE(NAME, SUBJECT, device_info_is_complete)                                          \
+    CONTRACT_CASE(NAME, SUBJECT, device_partition_returns_sub_devices)                             \
+    CONTRACT_CASE(NAME, SUBJECT, context_has_one_handle_and_its_devices)                           \
+    CONTRACT_CASE(NAME, SUBJECT, queue_reports_context_device_and_flags)                           \
+    CONTRACT_CASE(NAME, SUBJECT, error_message_ignores_locale)                                     \
+    CONTRACT_CASE(NAME, SUBJECT, submission_does_not_block)                                        \
+    CONTRACT_CASE(NAME, SUBJECT, released_queue_finishes_its_work)                                 \
+    CONTRACT_CASE(NAME, SUBJECT, event_of_idle_queue_is_done)                                      \
     CONTRACT_CASE(NAME, SUBJECT, events_order_work_across_queues)                                  \
-    CONTRACT_CASE(NAME, SUBJECT, queues_hand_over_to_each_other)                                   \
-    CONTRACT_CASE(NAME, SUBJECT, events_tell_time_on_profiling_queues)                             \
-    CONTRACT_CASE(NAME, SUBJECT, every_kind_allocates_with_every_alignment)                        \
-    CONTRACT_CASE(NAME, SUBJECT, trimming_leaves_what_is_in_use)                                   \
-    CONTRACT_CASE(NAME, SUBJECT, queries_tell_what_a_pointer_is)                                   \
-    CONTRACT_CASE(NAME, SUBJECT, what_was_submitted_is_waited_for)                                 \
+    CONTRACT_CASE(NAME, SUBJECT, queue_wait_queue_orders_work)                                     \
+    CONTRACT_CASE(NAME, SUBJECT, profiling_events_have_times)                                      \
+    CONTRACT_CASE(NAME, SUBJECT, allocations_have_the_requested_alignment)                         \
+    CONTRACT_CASE(NAME, SUBJECT, trim_keeps_memory_in_use)                                         \
+    CONTRACT_CASE(NAME, SUBJECT, query_reports_kind_and_range)                                     \
+    CONTRACT_CASE(NAME, SUBJECT, queue_wait_submitted_covers_own_work)                             \
     CONTRACT_CASE(NAME, SUBJECT, impossible_allocations_are_refused)                               \
-    CONTRACT_CASE(NAME, SUBJECT, copies_move_every_byte)                                           \
+    CONTRACT_CASE(NAME, SUBJECT, copies_transfer_all_bytes)                                        \
     CONTRACT_CASE(NAME, SUBJECT, fills_repeat_an_item)                                             \
     CONTRACT_CASE(NAME, SUBJECT, strided_copies_follow_their_layouts)                              \
     CONTRACT_CASE(NAME, SUBJECT, strided_fills_follow_their_layouts)                               \
     CONTRACT_CASE(NAME, SUBJECT, impossible_boxes_are_refused)                                     \
-    CONTRACT_CASE(NAME, SUBJECT, programs_are_built_or_say_why_not)                                \
+    CONTRACT_CASE(NAME, SUBJECT, program_builds_or_logs_errors)                                    \
     CONTRACT_CASE(NAME, SUBJECT, launches_number_their_work_items)                                 \
     CONTRACT_CASE(NAME, SUBJECT, impossible_launches_are_refused)                                  \
     CONTRACT_CASE(NAME, SUBJECT, groups_share_local_memory)                                        \
-    CONTRACT_CASE(NAME, SUBJECT, submissions_keep_what_they_were_given)                            \
+    CONTRACT_CASE(NAME, SUBJECT, submissions_copy_their_arguments)                                 \
     CONTRACT_CASE(NAME, SUBJECT, captured_work_runs_with_its_graph)                                \
-    CONTRACT_CASE(NAME, SUBJECT, shared_memory_is_opened_or_refused)                               \
+    CONTRACT_CASE(NAME, SUBJECT, ipc_memory_is_opened_or_refused)                                  \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_device)                                           \
     CONTRACT_CASE(NAME, SUBJECT, threads_share_a_queue)
 
-#define CONTRACT_CASE(NAME, SUBJECT, PROMISE)                                                      \
-    TEST_CASE(NAME " backend: " #PROMISE) { ::entrepot::contract::PROMISE(SUBJECT); }
+#define CONTRACT_CASE(NAME, SUBJECT, CLAUSE)                                                       \
+    TEST_CASE(NAME " backend: " #CLAUSE) { ::entrepot::contract::CLAUSE(SUBJECT); }

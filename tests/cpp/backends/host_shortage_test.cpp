@@ -66,12 +66,12 @@ struct Complete final : Work {
     IntrusivePtr<Event> event;
 };
 
-std::atomic<int> turns{0};
+std::atomic<int> iterations{0};
 
 struct Spread final : Work {
     bool run(Queue &queue) override {
         return spread(queue, 4, 1, [](std::uint64_t first, std::uint64_t last) {
-            turns += static_cast<int>(last - first);
+            iterations += static_cast<int>(last - first);
         });
     }
 };
@@ -165,7 +165,7 @@ TEST_CASE("queues without threads: loops in one queue use no stack") {
                   queue->submit(Spread());
               holder.open_and_join();
               queue->wait();
-              return turns == 4 * many;
+              return iterations == 4 * many;
           }) == 0);
 }
 
@@ -193,7 +193,7 @@ TEST_CASE("queues without memory: earlier submissions still complete") {
                       is_told = refusal.status == EP_DEVICE_ERROR;
                   }
                   queue->wait();
-                  return is_done && is_told && turns == 4;
+                  return is_done && is_told && iterations == 4;
               }) == 0);
 }
 

@@ -205,13 +205,13 @@ TEST_CASE("executor: quick kernel runs on the caller's thread") {
                        "}",
                        "caller");
     const Queue queue = bench().queue();
-    std::atomic<unsigned long> who = 0;
+    std::atomic<unsigned long> runner = 0;
     bool here = false;
     // the first launch is not known to be quick, nor is one after an interrupted one
     for (int i = 0; i < 1000 && !here; ++i) {
-        who = 0;
-        launch(queue, kernel, &who);
-        here = who == pthread_self();  // before the wait, which may run it here too
+        runner = 0;
+        launch(queue, kernel, &runner);
+        here = runner == pthread_self();  // before the wait, which may run it here too
         bench().wait(queue);
         CHECK((i > 0 || !here));
     }
@@ -219,13 +219,13 @@ TEST_CASE("executor: quick kernel runs on the caller's thread") {
 
     const Slow slow(bench());
     slow.submit(queue, 1);
-    who = 0;
-    launch(queue, kernel, &who);
-    CHECK_MESSAGE(who == 0, "behind a slow kernel even a quick one waits for its turn");
+    runner = 0;
+    launch(queue, kernel, &runner);
+    CHECK_MESSAGE(runner == 0, "a quick kernel waits for an earlier slow one");
     bench().wait(queue);
-    CHECK(who != 0);
-    CHECK_MESSAGE(who != pthread_self(),
-                  "a turn that had to wait is never taken by a caller's thread");
+    CHECK(runner != 0);
+    CHECK_MESSAGE(runner != pthread_self(),
+                  "a caller's thread never runs a kernel that had to wait");
 }
 
 TEST_CASE("executor: more queues than threads can wait in a chain") {

@@ -26,7 +26,7 @@ template <class Action> std::optional<Refusal> refusal_of(Action action) {
 
 }  // namespace entrepot
 
-// Checks that the expression throws that kind of error, with the words in its message.
+// Checks that the expression throws an Error of the kind whose message contains the words.
 #define CHECK_REFUSED(expected_kind, words, ...)                                                   \
     do {                                                                                           \
         const auto refusal = ::entrepot::refusal_of([&] { static_cast<void>(__VA_ARGS__); });      \

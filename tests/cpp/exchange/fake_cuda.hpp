@@ -1,5 +1,5 @@
-// A second fake backend, as CUDA's driver. It claims all memory that the SYCL fake claims, like
-// CUDA and SYCL's adapter for it. HIP's driver is absent: hip/fake_drivers.hpp has both.
+// A second fake backend in place of CUDA's driver. Both fakes report all memory as theirs, like
+// CUDA and SYCL's CUDA adapter. There is no HIP driver; hip/fake_drivers.hpp has CUDA and HIP.
 #pragma once
 #include "fake_streams.hpp"
 
@@ -21,7 +21,7 @@ inline const Backend &cuda() {
 
 inline Device cuda_device(std::uint32_t index = 0) { return device_of(cuda(), index); }
 
-// Sixteen floats that both drivers claim.
+// Sixteen floats, which both drivers report as their memory.
 struct Claimed {
     Device device;
     float *data;

@@ -1,4 +1,4 @@
-// Typed forms written by hand, for tests of the back end that do not depend on the front end.
+// Builds typed forms by hand, for tests of the back end without the front end.
 #pragma once
 #include <entrepot/kernel/codegen/emit.hpp>
 #include <entrepot/kernel/ir/error.hpp>
@@ -46,7 +46,7 @@ inline Expression id(std::string which, std::uint32_t dimension = 0) {
     return expression;
 }
 
-// A kernel under construction: each function adds a variable, a root or a statement.
+// A kernel under construction. Each function adds or returns a variable, a root or a statement.
 class Building {
 public:
     explicit Building(std::string name) {

@@ -1,5 +1,5 @@
-// Trees of Python functions, written without a parser. Each call is a line of its own in the text
-// that goes with the tree, so that messages can show it.
+// Syntax trees of Python functions, built without a parser. Each statement has a line of its own in
+// the tree's source text, which messages show.
 #pragma once
 #include <entrepot/kernel/compiler.hpp>
 #include <entrepot/kernel/ir/error.hpp>
@@ -96,7 +96,7 @@ inline Tree compare(Tree a, const char *sign, Tree b) {
     return chain({std::move(a), std::move(b)}, {sign});
 }
 
-// Keywords stand before the operand that they name: {{"", x}, {"dtype", float32}}.
+// Call with keyword arguments: {{"", x}, {"dtype", float32}}.
 inline Tree call_named(Tree callee,
                        std::initializer_list<std::pair<const char *, Tree>> arguments) {
     auto made = std::make_shared<Node>();
@@ -172,8 +172,8 @@ inline NodePtr for_range(Tree target, std::initializer_list<Tree> bounds,
 
 using FunctionPtr = std::shared_ptr<const syntax::Function>;
 
-// Statements are on lines of their own from line 2 on. All nodes of a statement have its line; the
-// line's text is `line N`.
+// Gives each statement a line of its own, from line 2 on. All nodes of a statement have its line;
+// the line's text is `statement N`.
 class Places {
 public:
     std::vector<NodePtr> placed(const std::vector<NodePtr> &statements) {

@@ -1,4 +1,4 @@
-// The dtypes that tests of kernels name, in short.
+// Short names of dtypes for tests of kernels.
 #pragma once
 #include <entrepot/core/dtype.hpp>
 

@@ -163,17 +163,17 @@ TEST_CASE("memory allocated in a capture is reused after the graph") {
     access(memory, Access::write, captured.queue);
     memory = {};
     const Queue ours = Queue::create(fake::device());
-    const auto is_given_out = [&] {
+    const auto is_reused = [&] {
         std::vector<Memory> all;
         for (int i = 0; i < 200; ++i)
             all.push_back(some(i % 2 ? captured.queue : ours));
         return std::ranges::any_of(all, [&](const Memory &each) { return each.data() == data; });
     };
-    CHECK_FALSE(is_given_out());
+    CHECK_FALSE(is_reused());
     fake::Graph graph = captured.end();
-    CHECK_FALSE(is_given_out());
+    CHECK_FALSE(is_reused());
     fake::drop(std::move(graph));
-    CHECK(is_given_out());
+    CHECK(is_reused());
 }
 
 TEST_CASE("owner held by a graph is released by a later call") {

@@ -1,4 +1,4 @@
-// The fake device's memory for these tests: which blocks are allocated, and which overlap.
+// Checks of the fake device's memory: which blocks are allocated, and which overlap.
 #pragma once
 #include <entrepot/memory/release.hpp>
 #include <entrepot/memory/resource.hpp>
@@ -12,7 +12,7 @@
 
 namespace entrepot {
 
-// True if the driver still has the block, or the chunk that it is a part of.
+// True if the block, or the chunk that contains it, is still allocated.
 inline bool is_allocated(const void *data) {
     const std::unique_lock locked(fake::world().mutex);
     const auto row = fake::world().allocations.lower_bound(reinterpret_cast<std::uintptr_t>(data));
@@ -33,7 +33,7 @@ inline bool overlap(const Block &a, const Block &b) {
     return first < second + b.bytes && second < first + a.bytes;
 }
 
-// A held queue of the fake: its work stays pending until it is released.
+// A held queue of the fake. Its work stays pending until finish().
 struct HeldQueue {
     Queue queue;
 

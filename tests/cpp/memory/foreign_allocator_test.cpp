@@ -31,7 +31,7 @@ struct OwnPool {
 };
 
 // True if a request from another queue for many blocks of the size gets this one.
-bool is_given_out(void *block) {
+bool is_reused(void *block) {
     const Queue other = Queue::create(fake::device());
     std::vector<void *> all;
     for (int i = 0; i < 200; ++i)
@@ -125,12 +125,12 @@ TEST_CASE("block is reused after its thread and its work have ended") {
     });
     thread.join();
     deallocate_on_stream(late);
-    CHECK_FALSE(is_given_out(early));
-    CHECK_FALSE(is_given_out(late));
+    CHECK_FALSE(is_reused(early));
+    CHECK_FALSE(is_reused(late));
     stream.finish();
     wait_and_release();
-    CHECK(is_given_out(early));
-    CHECK(is_given_out(late));
+    CHECK(is_reused(early));
+    CHECK(is_reused(late));
     CHECK(pool.statistics().used == 0);
 }
 
@@ -147,7 +147,7 @@ TEST_CASE("blocks of a thread's stream are reused after its end") {
     CHECK(pool.statistics().used == 0);
     CHECK(pool.statistics().waiting == 0);
     for (void *const block : blocks)
-        CHECK(is_given_out(block));
+        CHECK(is_reused(block));
 }
 
 TEST_CASE("returned block waits for foreign work on a thread's stream") {
@@ -155,7 +155,7 @@ TEST_CASE("returned block waits for foreign work on a thread's stream") {
     const HeldQueue stream;
     const std::size_t bytes = std::size_t{5} << 20;  // more than a thread keeps for itself
     // True if the block is reused whole or in part, for the pool splits and merges blocks.
-    const auto is_given_out = [&](void *block, int count) {
+    const auto is_reused = [&](void *block, int count) {
         const Queue other = Queue::create(fake::device());
         std::vector<void *> all;
         for (int i = 0; i < count; ++i)
@@ -170,11 +170,11 @@ TEST_CASE("returned block waits for foreign work on a thread's stream") {
         static_cast<void>(stream.queue.record());  // the last position that other threads know
         stream.finish();
         fake::hold(stream.queue);
-        fake::submit_past_us(stream.queue);
+        fake::submit_foreign(stream.queue);
         deallocate_on_stream(lent);
-        on_a_thread([&] { CHECK_FALSE(is_given_out(lent, 20)); });
+        on_a_thread([&] { CHECK_FALSE(is_reused(lent, 20)); });
         stream.finish();
-        on_a_thread([&] { CHECK(is_given_out(lent, 60)); });  // more than were returned above
+        on_a_thread([&] { CHECK(is_reused(lent, 60)); });  // more than were returned above
     });
     wait_and_release();
     CHECK(pool.statistics().used == 0);
@@ -211,8 +211,8 @@ TEST_CASE("blocks of a thread ending in a capture are leaked") {
     deallocate_on_stream(late);
     fake::drop(fake::end_capture(capture));
     wait_and_release();
-    CHECK_FALSE(is_given_out(early));
-    CHECK_FALSE(is_given_out(late));
+    CHECK_FALSE(is_reused(early));
+    CHECK_FALSE(is_reused(late));
     CHECK(pool.statistics().used > 0);
 }
 
@@ -227,7 +227,7 @@ TEST_CASE("block of an ending thread is leaked if returned elsewhere") {
     }).join();
     deallocate_on_stream(late);
     wait_and_release();
-    CHECK_FALSE(is_given_out(late));
+    CHECK_FALSE(is_reused(late));
     CHECK(pool.statistics().used > 0);
 }
 

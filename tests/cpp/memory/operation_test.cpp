@@ -252,9 +252,9 @@ TEST_CASE("operation: legacy library orders CUDA's legacy stream") {
     x.memory.set_owner_library(legacy_library);
     fake::hold(legacy());
     Trace trace;
-    fake::submit_past_us(legacy(), trace('l'));
+    fake::submit_foreign(legacy(), trace('l'));
     write(ours.queue, x.memory, trace('o'));
-    fake::submit_past_us(legacy(), trace('L'));
+    fake::submit_foreign(legacy(), trace('L'));
     ours.finish();
     CHECK(trace.text == "");
     fake::release(legacy());
@@ -1282,7 +1282,7 @@ TEST_CASE("capture of the queue alone: legacy stream is waited for") {
     const std::uint64_t number = fake::begin_capture(ours);
     fake::hold(legacy());
     Trace trace;
-    fake::submit_past_us(legacy(), trace('l'));
+    fake::submit_foreign(legacy(), trace('l'));
     std::thread later([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         fake::release(legacy());

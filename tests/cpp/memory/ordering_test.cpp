@@ -209,7 +209,7 @@ TEST_CASE("released consumer's queue is not polled after its work") {
         memory.record_consumer(Access::write, consumer.foreign, Memory::Consumer::holds_memory);
         return held;
     };
-    const auto is_ready_without_a_question = [&] {
+    const auto is_ready_without_poll = [&] {
         const int questions = calls().queue_is_idle;
         return memory.is_ready_for_host(Access::read) && calls().queue_is_idle == questions;
     };
@@ -217,7 +217,7 @@ TEST_CASE("released consumer's queue is not polled after its work") {
     SUBCASE("polled while the consumer holds the memory") {
         consumer.finish();
         CHECK(memory.is_ready_for_host(Access::read));
-        CHECK_FALSE(is_ready_without_a_question());
+        CHECK_FALSE(is_ready_without_poll());
     }
     SUBCASE("not polled once the work is done") {
         consumer.submit_unseen([] {});
@@ -225,13 +225,13 @@ TEST_CASE("released consumer's queue is not polled after its work") {
         CHECK_FALSE(memory.is_ready_for_host(Access::read));
         consumer.finish();
         CHECK(memory.is_ready_for_host(Access::read));
-        CHECK(is_ready_without_a_question());
+        CHECK(is_ready_without_poll());
     }
     SUBCASE("not polled after the host has waited") {
         held.reset();
         consumer.finish();
         memory.wait_for_host(Access::read);
-        CHECK(is_ready_without_a_question());
+        CHECK(is_ready_without_poll());
     }
     SUBCASE("polled if the consumer imports the memory again") {
         held.reset();
@@ -244,7 +244,7 @@ TEST_CASE("released consumer's queue is not polled after its work") {
         CHECK(memory.is_ready_for_host(Access::read));
         fake::world().may_keep = {};
         CHECK(again);
-        CHECK_FALSE(is_ready_without_a_question());
+        CHECK_FALSE(is_ready_without_poll());
     }
 }
 

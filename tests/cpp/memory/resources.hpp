@@ -1,4 +1,4 @@
-// Every resource, for the contract suite: a new one joins with a row.
+// All resources, for the contract suite. To add a resource, add a row.
 #pragma once
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/limit.hpp>

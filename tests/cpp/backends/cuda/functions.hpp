@@ -1,4 +1,4 @@
-// Functions of the driver that the table does not use: for foreign contexts, streams and graphs.
+// Functions of CUDA's driver for foreign contexts, streams and graphs.
 #pragma once
 #include "../gpu/table.hpp"
 
@@ -6,7 +6,7 @@
 
 namespace entrepot::contract {
 
-// A function of the driver that the backend does not use:
+// Looks up a function that the backend does not use, for example
 // driver_function<decltype(&::cuMemCreate)>("cuMemCreate").
 template <class Function> Function driver_function(const char *name) {
     void *const library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_NOW);

@@ -1,4 +1,4 @@
-// Graph capture by a program itself: the functions of CUDA's driver, and their counterparts in HIP.
+// Graph capture outside the table, by functions of CUDA's driver or of HIP.
 #pragma once
 #include <backends/contract.hpp>
 
@@ -7,9 +7,9 @@
 
 namespace entrepot::contract {
 
-// The argument `find` returns a driver's function by name: `prefix` and the rest. Name `begin` is
-// that of the function that begins a capture. Function `inside` runs its second argument with the
-// stream's context current.
+// Returns the functions of a driver. Argument `find` looks a function up by its name, which begins
+// with `prefix`. Argument `begin` is the name of the function that begins a capture. Argument
+// `inside` calls its second argument with the stream's context current.
 inline Graphs graphs_of(const std::function<void *(const std::string &)> &find,
                         const std::string &prefix, const std::string &begin,
                         const std::function<void(void *, const std::function<void()> &)> &inside) {
@@ -18,7 +18,7 @@ inline Graphs graphs_of(const std::function<void *(const std::string &)> &find,
         REQUIRE_MESSAGE(found != nullptr, prefix, name);
         return reinterpret_cast<int (*)(decltype(arguments)...)>(found)(arguments...) == 0;
     };
-    constexpr int global = 0;  // the mode in which the driver refuses most
+    constexpr int global = 0;  // the strictest capture mode
     Graphs made;
     made.begin = [=](void *stream) { return call(begin, stream, int{global}); };
     made.end = [=](void *stream) {

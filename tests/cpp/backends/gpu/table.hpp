@@ -6,7 +6,7 @@
 
 namespace entrepot::contract {
 
-// Opened by main, which ends the program if there is no device.
+// Requires: main has opened the table. Without a device, it skips the tests.
 const ep_backend &gpu_table();
 
 inline auto current_context() {

@@ -71,10 +71,10 @@ const Subject &sycl_source() {
 ENTREPOT_BACKEND_CONTRACT("sycl, OpenCL C", opencl_c())
 
 // Cases that depend on the language; the others have run above.
-CONTRACT_CASE("sycl, SYCL source", sycl_source(), programs_are_built_or_say_why_not)
+CONTRACT_CASE("sycl, SYCL source", sycl_source(), program_builds_or_logs_errors)
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), launches_number_their_work_items)
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), impossible_launches_are_refused)
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), groups_share_local_memory)
-CONTRACT_CASE("sycl, SYCL source", sycl_source(), submissions_keep_what_they_were_given)
+CONTRACT_CASE("sycl, SYCL source", sycl_source(), submissions_copy_their_arguments)
 
 }  // namespace entrepot::contract

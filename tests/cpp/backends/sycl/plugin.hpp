@@ -1,11 +1,11 @@
-// The plugin under test: loaded as the registry would, by path.
+// The plugin under test, which is loaded by its path as by the registry.
 #pragma once
 #include <backends/contract.hpp>
 
 namespace entrepot::contract {
 
-// The table of the plugin that ENTREPOT_SYCL_PLUGIN names (the variable, else the one that was
-// built with this test).
+// Returns: the table of the plugin. The environment variable ENTREPOT_SYCL_PLUGIN may name its
+//          path; the default is the plugin built with this test.
 const ep_backend &sycl_table();
 
 }  // namespace entrepot::contract

@@ -1,5 +1,5 @@
-// Two fakes in one machine: CUDA's driver with the first device, and HIP's with the second. Each
-// knows the memory of its own device only, in all contexts. Optionally each knows both, like HIP's
+// Two fake drivers: CUDA's with the first device, HIP's with the second. Each reports the memory of
+// its own device, in all contexts. With `claims_all` it reports the memory of both, like HIP's
 // runtime on CUDA.
 #pragma once
 #include "fake_backend.hpp"
@@ -10,10 +10,10 @@ namespace entrepot::fake {
 
 struct Driver {
     const char *name;
-    std::uint32_t place;      // of its device in the machine
+    std::uint32_t place;      // index of its device in the fake
     bool has_device = true;   // set before the first call
     bool claims_all = false;  // may change at any time
-    int asked = 0;            // about memory
+    int asked = 0;            // number of memory queries
 };
 inline Driver cuda_driver{"cuda", 0}, hip_driver{"hip", 1};
 

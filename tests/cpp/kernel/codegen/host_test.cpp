@@ -459,16 +459,16 @@ TEST_CASE("loop with an overflowing step terminates") {
         {Building::store(out, number(0),
                          operation(Op::add, int64, {build.load(out, number(0)), number(1)}))}));
     const Loaded kernel(build.emitted({}));
-    const auto turns = [&](long long from, long long to, long long by) {
-        long long counted_turns = 0;
-        kernel.run(1, 0, {&counted_turns, &from, &to, &by});
-        return counted_turns;
+    const auto iterations = [&](long long from, long long to, long long by) {
+        long long count = 0;
+        kernel.run(1, 0, {&count, &from, &to, &by});
+        return count;
     };
-    CHECK(turns(0, INT64_MAX, INT64_C(1) << 62) == 2);
-    CHECK(turns(0, 10, 3) == 4);
-    CHECK(turns(10, 0, -3) == 4);
-    CHECK(turns(0, 10, -1) == 0);
-    CHECK(turns(5, INT64_MIN, INT64_MIN) == 2);
+    CHECK(iterations(0, INT64_MAX, INT64_C(1) << 62) == 2);
+    CHECK(iterations(0, 10, 3) == 4);
+    CHECK(iterations(10, 0, -3) == 4);
+    CHECK(iterations(0, 10, -1) == 0);
+    CHECK(iterations(5, INT64_MIN, INT64_MIN) == 2);
 }
 
 namespace {

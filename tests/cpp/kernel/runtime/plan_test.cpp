@@ -100,7 +100,7 @@ struct Launches {
 TEST_CASE("repeated launch uses the plan with new arrays and numbers") {
     Launches launches;
     CHECK_FALSE(launches.launch());
-    for (int turn = 0; turn < 2; ++turn) {
+    for (int round = 0; round < 2; ++round) {
         launches.number += 1.5;
         launches.first = launches.on_device(8);
         CHECK(launches.launch());
