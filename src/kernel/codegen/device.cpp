@@ -410,7 +410,7 @@ void DeviceEmitter::write_kernel(const ir::Function &kernel) {
         is_cuda_like() && arrays != 0 && arrays + group_functions_bytes_ > max_declared_local;
     if (scratch_.empty() && !launches_arrays_)
         return;
-    // The body has now determined which further parameters it needs: write everything again.
+    // The body has determined which further parameters the kernel needs: write everything again.
     out_ = std::move(before);
     parameters_.resize(promised);
     if (launches_arrays_)
@@ -428,7 +428,7 @@ std::string DeviceEmitter::root_argument(ir::RootId root) {
     return roots_[root];
 }
 
-// Functions that query the global size get it as a hidden parameter; few do.
+// True if device functions have the global size as hidden parameters: one of them queries it.
 bool DeviceEmitter::passes_global_sizes() const {
     bool asks = false;
     for (const ir::Function &function : module_.functions)
@@ -641,7 +641,7 @@ std::string DeviceEmitter::opencl_atomic(const ir::Expression &expression, const
     const ir::Root &root = function_->roots[expression.id];
     const Dtype dtype = root.type.dtype;
     const std::string &name = expression.text;
-    // The functions below would write to read-only memory.
+    // The atomic functions below would write to read-only memory.
     if (name == "load" && root.type.read_only)
         return volatile_load(root, given);
     if (dtype.bits == 64) {

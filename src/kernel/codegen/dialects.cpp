@@ -187,8 +187,8 @@ constexpr DialectRow rows[] = {
      .integers = {.wraps = true, .narrows = false, .converts_unsigned = false}},
 };
 
-// Functions whose name in a dialect is not the dialect's prefix plus the canonical name. Empty: a
-// helper.
+// Functions whose name in a dialect is not the dialect's prefix plus the canonical name. An empty
+// name stands for a helper.
 struct MathWords {
     std::string_view name, opencl, sycl, cuda, cpp;
 };
@@ -199,8 +199,8 @@ constexpr MathWords math_table[] = {
     {"isfinite", "isfinite", "isfinite", "isfinite", "isfinite"},
     {"power", "pow", "pow", "pow", "pow"},
 };
-// Functions expanded in every dialect. For min and max, Python defines which operand is the result
-// if one is NaN. C lacks the others.
+// Functions expanded in every dialect. Python's min and max define which operand is the result if
+// one is NaN; C's do not. C lacks the other functions.
 constexpr std::string_view own_functions[] = {"min",       "max",      "minimum", "maximum",
                                               "gcd",       "lcm",      "isqrt",   "perm",
                                               "factorial", "exponent", "comb"};
@@ -372,7 +372,7 @@ constexpr std::string_view reserved[] = {
     "free",
     "printf",
     "clock",
-    // names in generated code
+    // Names in generated code
     "range",
     "arguments",
     "kept",
@@ -399,7 +399,7 @@ constexpr std::string_view reserved[] = {
     "other",
     "first",
     "last",
-    // functions of the C library, whose types differ
+    // Functions of the C library, whose types differ
     "sqrt",
     "exp",
     "exp2",
@@ -572,10 +572,10 @@ bool is_reserved(std::string_view name) {
         return true;
     if (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z')
         return true;
-    // Macros of the dialects' headers.
+    // Names without lower-case letters may be macros of the dialects' headers.
     if (name.size() > 1 && std::ranges::none_of(name, [](char c) { return c >= 'a' && c <= 'z'; }))
         return true;
-    // The helpers, whose names end with their type.
+    // Helpers have names that end with their type.
     if (const std::size_t last = name.rfind('_');
         last != name.npos && dtype_from_name(name.substr(last + 1)))
         return true;

@@ -38,7 +38,7 @@ struct DialectRow {
     std::string_view constant_array, local_array;  // start of the definition of such an array
     std::array<std::string_view, 4> spaces;        // start of a pointer type, by Space
     std::string_view restrict_;
-    // dimension 0, 1, 2 counted from the fastest; empty: counted from the slowest
+    // Names of dimensions 0, 1, 2, counted from the fastest; empty: counted from the slowest.
     std::array<std::string_view, 3> dimensions;
     // Constant expressions, for initialisers.
     std::string_view infinity32, infinity64, nan32, nan64;

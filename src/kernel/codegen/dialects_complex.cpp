@@ -33,8 +33,8 @@ FUNCTION NAME exp_NAME(NAME z) {
     return z.y == 0 ? make_NAME(size, z.y) : make_NAME(size * {cos}(z.y), size * {sin}(z.y));
 })",
      "make"},
-    // Near the unit circle the logarithm of the distance is small, and the distance too coarse to
-    // compute it from. For large numbers the distance may overflow, and near 0 it has few digits.
+    // Near the unit circle the logarithm of the distance is small, and the rounded distance has too
+    // few digits for it. For large numbers the distance may overflow; near 0 it has few digits.
     {"log", R"(
 FUNCTION NAME log_NAME(NAME z) {
     P size = {hypot}(z.x, z.y), most = {abs}(z.x), least = {abs}(z.y);
@@ -91,8 +91,8 @@ FUNCTION NAME cosh_NAME(NAME z) {
     return make_NAME({cosh}(z.x) * {cos}(z.y), {sinh}(z.x) * {sin}(z.y));
 })",
      "make"},
-    // From 20 on the real part is 1 in both precisions, and the quotients below would be of
-    // infinities.
+    // From 20 on the real part is 1 in both precisions. The quotients below would divide infinity
+    // by infinity.
     {"tanh", R"(
 FUNCTION NAME tanh_NAME(NAME z) {
     if ({abs}(z.x) > 20)

@@ -143,8 +143,8 @@ protected:
 
     // ------------------------------------------------------------ expressions
     std::string text(const ir::Expression &expression, int binding = binds_any);
-    // Literals have exactly their type: for a value that C evaluates before it meets a typed
-    // operand.
+    // Text whose literals have exactly their type. C evaluates such a value before it combines the
+    // result with a typed operand.
     std::string exact_text(const ir::Expression &expression, int binding);
     std::string loaded(const std::string &element, Dtype dtype);
     std::string stored(const ir::Expression &value);
@@ -222,7 +222,7 @@ private:
     Spelled spell_divide(const ir::Expression &expression);
     Spelled spell_shift(const ir::Expression &expression);
     Spelled spell_convert(const ir::Expression &expression);
-    // `operand` converted to the real type `to`.
+    // Converts `operand` to the real type `to`.
     Spelled converted(const ir::Expression &operand, Dtype to);
     Spelled spell_math(const ir::Expression &expression);
     std::string checked_index(const ir::Expression &expression);

@@ -140,7 +140,7 @@ Spelled Emitter::spell_binary(const ir::Expression &expression, std::string_view
     const ir::Expression &left = expression.operands[0], &right = expression.operands[1];
     const bool both = left.op == ir::Op::constant && right.op == ir::Op::constant;
     const bool bits =
-        // Easily misread without parentheses.
+        // Such an expression is easily misread without parentheses.
         binding <= binds_shift && binding != binds_equal && binding != binds_less;
     const auto operand = [&](const ir::Expression &each, int at_least) {
         const int wanted = bits && each.op != expression.op ? binds_unary : at_least;
@@ -252,8 +252,8 @@ Spelled Emitter::spell_divide(const ir::Expression &expression) {
 // -0.25. GCC 11 does not; later versions were not tried. Adding 0 clears that sign. A function
 // adds it, because GCC removes it from `(float)i + 0.0f`. -ftrapping-math avoids this.
 // But then GCC 12 does not vectorise conditional arithmetic for AVX2, which takes up to seven times
-// as long. GCC looks through variables, arrays and functions for the inner conversion, so one
-// anywhere in the program counts.
+// as long. GCC finds the inner conversion through variables, arrays and functions, so the addition
+// is needed if the program has one anywhere.
 Spelled Emitter::converted(const ir::Expression &operand, Dtype to) {
     std::string cast = std::string("(").append(words(to).value) + ")" + text(operand, binds_unary);
     const bool may_truncate = dialect_.dialect == Dialect::cpp && converts_floats_to_integers_ &&
@@ -535,7 +535,7 @@ std::string Emitter::checked_index(const ir::Expression &expression) {
            std::to_string(expression.at.column) + ids + ")";
 }
 
-// ---------------------------------------------------------------- what group functions combine
+// ---------------------------------------------------------------- operations of group functions
 
 // Identity element of an operation.
 std::string Emitter::identity(const std::string &operation, Dtype dtype) {

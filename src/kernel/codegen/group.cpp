@@ -157,7 +157,7 @@ std::string DeviceEmitter::sycl_group(const ir::Expression &call,
 
 // ---------------------------------------------------------------- CUDA, HIP
 
-// All lanes of a warp reach a group function, but perhaps at different times: the mask makes them
+// All lanes of a warp reach a group function, but perhaps at different times. The mask makes them
 // wait for each other. Missing lanes in the last warp of a group count as exited.
 constexpr const char *whole_warp = "0xffffffffu, ";
 

@@ -108,8 +108,8 @@ ir::Module prepared(const ir::Module &given) {
 // ---------------------------------------------------------------- the program
 
 // Keeps GCC 11 to 14 from vectorising the loop that was opened. GCC miscompiles loops that add an
-// invariant to several values each round. If the values fill two vectors or more, all vectors step
-// by the invariants of one. Found with 11.3, 12.2, 12.4, 13.3 and 14.2; 15.3 and 16.2 are correct.
+// invariant to several values each round. If the values fill two or more vectors, it adds the
+// invariants of one vector to all. GCC 11.3, 12.2, 12.4, 13.3 and 14.2 do; 15.3 and 16.2 do not.
 // GCC does not vectorise a loop that contains an asm statement. Clang defines __GNUC__ as 4.
 void HostEmitter::suppress_vectorisation() {
     add_once("NO_VECTORS", "#if __GNUC__ >= 11 && 100 * __GNUC__ + __GNUC_MINOR__ < 1503\n"
@@ -131,7 +131,8 @@ std::string HostEmitter::prologue() {
     return module_.prints ? "extern \"C\" int printf(const char *format, ...);\n\n" : "";
 }
 
-// Integers wrap. Floating-point operations do not trap, so that conditions can become masks.
+// Options of the compiler: integers wrap, and floating-point operations do not trap, so that
+// conditions can become masks.
 std::string HostEmitter::options() const {
     // GCC could contract different products in the two versions of an interleaved kernel.
     return std::string("-fwrapv -fno-trapping-math") +

@@ -146,7 +146,7 @@ void HostEmitter::write_group_function(const ir::Statement &statement) {
                         : "0";
             std::string place = first;
             if (source != "0") {
-                // Outside the group: the first one's.
+                // An index outside the group selects the first work-item.
                 out_.line("const long long other = " + source + ";");
                 place =
                     first + " + (other >= 0 && other < " + last + " - " + first + " ? other : 0)";

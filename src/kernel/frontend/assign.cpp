@@ -237,7 +237,7 @@ void Lowering::assign_slot(const std::string &name, Position at, Slot &found, co
     assign_tuple(name, at, found, known, storage, value);
 }
 
-// Converts for an assignment: each literal that the value may be must fit.
+// Converts the value for an assignment. If it is one of several literals, each must fit the type.
 Value Lowering::as_assigned(const Value &value, Dtype dtype) const {
     for (const ir::Expression &choice : value.choices)
         as(made(choice, Weak::integer), dtype);

@@ -12,8 +12,8 @@ using ir::Expression;
 using ir::Op;
 using Count = std::optional<Assumed>;
 
-// True if the result is correct modulo 2**64 whatever has wrapped before. An index between 0 and
-// the extent is then the intended one.
+// True if the result is correct modulo 2**64 even if operands have wrapped. A result between 0 and
+// the extent is then the intended index.
 bool is_ring_operation(Op op) {
     return op == Op::add || op == Op::subtract || op == Op::multiply || op == Op::shift_left;
 }
@@ -88,7 +88,7 @@ Proved Lowering::proved(const Expression &expression) const {
         return {};
     Proved bound{0};
     if (expression.op == Op::constant) {
-        // May exceed int64.
+        // The constant may exceed int64.
         const auto *const number = std::get_if<std::uint64_t>(&expression.value);
         bound = {build::constant_of(expression).value_or(number && *number != 0)};
     } else if (expression.op == Op::convert) {
@@ -139,8 +139,8 @@ std::optional<Assumed> Lowering::assumed(const Expression &expression) const {
 }
 
 // True if an index of int64 certainly does not count from the end. The sum of a natural number and
-// a small number or count can wrap. It then wraps to a value further from 0 than any array is long.
-// So does abs() of the least number.
+// a small number or count can wrap. The wrapped value is further from 0 than any array is long. So
+// is abs() of the least number.
 bool Lowering::counts_from_front(const Expression &index) const {
     if (proved(index).is_non_negative() || is_non_negative(assumed(index)))
         return true;
@@ -161,8 +161,8 @@ void Lowering::bound_extent(ir::VariableId extent) {
     assumed_[extent] = Assumed{0};
 }
 
-// A counter moves from the start towards the stop without wrapping. It is a count if the start and
-// the step are.
+// Sets the bounds of a loop counter. It moves from the start towards the stop without wrapping, and
+// is a count if start and step are counts.
 void Lowering::bound_counter(ir::VariableId counter, const Range &range) {
     const ir::Expression &start = range.start.expression, &stop = range.stop.expression,
                          &step = range.step.expression;

@@ -30,7 +30,7 @@ std::vector<Parameter> parameters_of(const FunctionRow &row) {
     return parameters;
 }
 
-// The functions of Python and NumPy whose arguments may be named in Python, too.
+// Functions of Python and NumPy that accept keyword arguments in Python as well.
 constexpr std::string_view with_named_arguments[] = {
     "cmath.isclose", "complex", "math.isclose", "math.prod", "numpy.clip", "pow", "round"};
 

@@ -185,7 +185,7 @@ void Lowering::bind_call_argument(const std::string &name, Position at, const Va
     if (passed.kind == Value::Kind::tuple) {
         Value items = passed;
         for (std::size_t i = 0; i < items.items.size(); ++i) {
-            // Not a valid name of the source.
+            // The name contains a dot, so it cannot clash with a name of the source.
             const std::string item = name + "." + std::to_string(i);
             bind_call_argument(item, at, passed.items[i]);
             Node read;

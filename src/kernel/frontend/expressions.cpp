@@ -188,7 +188,7 @@ Value Lowering::value_of_constant(const syntax::Constant &constant, Position at,
         constant.value);
 }
 
-// Each captured array is compiled in once.
+// Adds the captured array to the function once.
 Value Lowering::array_of_captured(const std::shared_ptr<const ConstantArray> &values, Position at,
                                   const std::string &name) {
     if (!is_number(values->dtype))
@@ -415,7 +415,8 @@ Value Lowering::lazily(Value condition, const std::function<Value()> &then,
     return one;
 }
 
-// An expression if neither branch needs statements. `blocks` are those of `no` and of `yes`.
+// Returns: an expression if neither branch needs statements, else a variable that an `if` assigns.
+//          `blocks` has the statements of `no` and of `yes`.
 Value Lowering::chosen(const Value &condition, const Value &yes, const Value &no,
                        std::span<Block, 2> blocks, Position at) {
     const Type &type = yes.expression.type;

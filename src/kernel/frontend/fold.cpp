@@ -6,8 +6,8 @@ namespace entrepot::kernel {
 
 namespace {
 
-// Holds all values of int64 and uint64, and the result of combining two of them. The range of the
-// result is checked afterwards.
+// Type of results: it holds all values of int64 and uint64, and combinations of two of them. The
+// range of a result is checked afterwards.
 __extension__ using Wide = __int128;
 
 std::optional<Wide> whole_of(const Number &number) {

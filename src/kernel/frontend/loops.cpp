@@ -56,8 +56,8 @@ void Lowering::refuse_loop_else(const Node &node) const {
                                            "before break, and test it behind the loop");
 }
 
-// Bounds from conditions on variables that the loop assigns hold at its start only in the first
-// round.
+// Drops bounds of the variables that the loop assigns: bounds from earlier conditions hold only at
+// the start of the first round.
 void Lowering::forget_bounds_of(const Node &loop) {
     std::set<std::string> names = assigned_in(loop.body);
     if (loop.kind == Kind::for_)

@@ -254,7 +254,7 @@ void Lowering::bind_array_argument(const std::string &name, Position at, std::ui
     assign_name(name, at, std::move(value));
 }
 
-// The whole of a root array. Extents and strides that its type does not give are read from the
+// View of a whole root array. Extents and strides that are not part of its type are read from the
 // parameter.
 View Lowering::whole_of(ir::RootId root, Position at) const {
     const Type &type = function_.roots[root].type;

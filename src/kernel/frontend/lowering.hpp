@@ -111,7 +111,7 @@ struct Instantiation {
     bool has_effect = false;  // beyond its value
 };
 
-// A kernel and what it calls, while they are compiled.
+// A kernel under compilation, with the device functions that it calls.
 struct Unit {
     const Target &target;
     ir::Module module;
@@ -403,7 +403,7 @@ private:
     std::map<std::string, Slot> known_;  // from the previous walk
     std::map<std::string, Slot> found_;  // from this walk
     std::map<std::string, Storage> storage_;
-    // Names without a variable: of loops, and literal arguments.
+    // Values of names that no assignment changes: loop counters and arguments.
     std::map<std::string, Value> bound_;
     std::vector<std::optional<kernel::Range>> proved_;  // by variable: of its only value
     std::vector<std::optional<Assumed>> assumed_;       // by variable: of all its values

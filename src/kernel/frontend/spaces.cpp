@@ -104,7 +104,7 @@ Value Lowering::call_array(const FunctionRow &row, const Node &node,
     if (row.name == "constant.array")
         return constant_array(node, arguments);
     const bool is_local = row.name == "local.array";
-    // Must be a statement, because it concerns the whole group.
+    // The call must become a statement, because it concerns the whole group.
     changes_memory_ = changes_memory_ || is_local;
     ir::Root root;
     root.name = array_name_.empty() ? (is_local ? "shared" : "own") : array_name_;

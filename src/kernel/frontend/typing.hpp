@@ -22,9 +22,8 @@ enum class Weak : std::uint8_t { none, boolean, integer, floating, complex };
 struct Scalar {
     Dtype dtype{};
     Weak weak = Weak::none;
-    // True for a weak integer that is not a literal, such as a counter: it is unknown whether a
-    // narrower type holds it. It therefore meets typed integers as int64, and a variable that is
-    // assigned one is not narrower.
+    // True for a weak integer other than a literal, such as a counter. Its value may need int64. It
+    // is therefore int64 in operations with typed integers, and in variables.
     bool varies = false;
 
     bool operator==(const Scalar &) const = default;

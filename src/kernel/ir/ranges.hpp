@@ -25,8 +25,8 @@ struct Range {
 // All values of the type; nullopt for uint64 and for types that are not integers.
 std::optional<Range> full_range(Dtype dtype);
 
-// Range of an operation, from the ranges of its operands as `of` gives them. nullopt: unknown, or
-// beyond the type, so that it may wrap.
+// Range of an operation; `of` returns the ranges of its operands.
+// Returns: nullopt if the range is unknown or exceeds the type, so that the operation may wrap.
 std::optional<Range>
 range_of_operation(const ir::Expression &expression,
                    const std::function<std::optional<Range>(const ir::Expression &)> &of);
@@ -44,8 +44,8 @@ public:
     // nullopt: as full_range().
     std::optional<Range> of(const ir::Expression &expression);
     std::optional<Range> of(ir::VariableId id);
-    // Range of an integer operation as if its type were unbounded. nullopt: beyond int64, or
-    // unknown.
+    // Range of an integer operation as if its type were unbounded.
+    // Returns: nullopt if the range is unknown or exceeds int64.
     std::optional<Range> unwrapped(const ir::Expression &expression);
     // True if every `v = v + x` stays within the type of `v`.
     bool increments_fit(ir::VariableId id);

@@ -43,8 +43,8 @@ template <class Trees, class Visit> void for_each_expression(Trees &statements, 
     });
 }
 
-// Returns: those of a function's variables or roots that are parameters, in the order of their
-//   places. A call has its operands and its roots in this order.
+// Returns: the parameters among a function's variables or roots, in the order of their places. A
+//   call has its operands and its roots in this order.
 template <class Items> std::vector<std::uint32_t> parameters_in_order(const Items &items) {
     std::map<std::uint32_t, std::uint32_t> by_place;
     for (std::uint32_t id = 0; id < items.size(); ++id)
@@ -92,7 +92,7 @@ inline std::set<VariableId> used_by(const Statement &statement) {
     return found;
 }
 
-// Likewise, with nested statements.
+// Variables that the statement or a nested statement reads or assigns.
 inline std::set<VariableId> used_within(const Statement &statement) {
     std::set<VariableId> found;
     for_each_statement(std::span(&statement, 1),

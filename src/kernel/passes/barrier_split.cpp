@@ -147,7 +147,7 @@ void BarrierSplit::find_group_statements() {
     }
 }
 
-// ---------------------------------------------------------------- what differs between work-items
+// ---------------------------------------------------------------- values that differ
 
 bool BarrierSplit::is_divergent(const ir::Expression &expression) const {
     switch (expression.op) {
@@ -404,7 +404,7 @@ void BarrierSplit::classify_variables() {
                 can_rematerialise(*found->second, rematerialised_))
                 changed |= rematerialised_.insert(id).second;
         }
-        // Variables derived from those, wherever they are assigned.
+        // Variables computed from recomputed ones, also if they do not cross a barrier.
         for (const auto &[id, definition] : definitions_)
             if (!rematerialised_.contains(id) && !shared_.contains(id) && outside_loops_[id] &&
                 can_rematerialise(*definition, rematerialised_))

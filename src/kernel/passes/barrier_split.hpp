@@ -5,7 +5,7 @@
 // path.
 //
 // Storage of a variable:
-//  - of one region: local to the loop over the work-items;
+//  - local: used in one region, and declared in its loop over the work-items;
 //  - shared: the same for all work-items, stored once for the group;
 //  - rematerialised: derived from ids and invariant values, and computed again in each region that
 //    reads it, because compilers vectorise values whose origin they see;
@@ -84,7 +84,7 @@ private:
     std::vector<bool> divergent_;
     std::vector<int> assignments_;
     std::vector<bool> outside_loops_;  // by variable: its one assignment is in no loop
-    // of variables that are assigned once
+    // Definitions of variables that are assigned once.
     std::map<ir::VariableId, const ir::Expression *> definitions_;
     Variables group_assignable_;  // uniform, and assigned in control flow of the group only
     Variables group_reads_, group_results_;

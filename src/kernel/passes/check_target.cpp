@@ -133,10 +133,10 @@ namespace {
 std::uint64_t max_private_bytes(Dialect dialect) {
     switch (dialect) {
     case Dialect::cpp:
-        // On the stack of the thread that runs it, which may be small.
+        // Private arrays are on the stack of the thread, which may be small.
         return std::uint64_t{256} << 10;
     case Dialect::cuda:
-        // For every compute capability, according to the CUDA programming guide.
+        // The CUDA programming guide states this limit for every compute capability.
         return std::uint64_t{512} << 10;
     default:
         return 0;

@@ -46,7 +46,7 @@ bool always_returns(const Block &block) {
     });
 }
 
-// The calls that led to a statement of a callee, preceded by those that led to the callee.
+// Call chain of a statement of a callee, preceded by the call chain of the callee.
 std::shared_ptr<const ir::Inlined> extended(const std::shared_ptr<const ir::Inlined> &inner,
                                             const std::shared_ptr<const ir::Inlined> &outer) {
     if (!inner)
@@ -160,7 +160,7 @@ private:
             expression.id = variables_.at(expression.id);
     }
 
-    // Substituted parameters may be an added 0, such as an array's offset.
+    // Simplifies sums and products with substituted parameters, such as an offset of 0.
     static void simplify(Expression &expression) {
         std::ranges::for_each(expression.operands, simplify);
         const bool may_be =

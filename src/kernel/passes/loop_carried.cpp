@@ -120,13 +120,13 @@ private:
         return number && (*number > 1 || *number < -1);
     }
 
-    // True for 0, and for constants that are not examined.
+    // True if the factor may be a constant 0.
     static bool is_zero(const Expression &factor) {
         return factor.op == Op::constant && !is_scale(factor) &&
                factor.value != decltype(factor.value)(std::int64_t{1});
     }
 
-    // True if it reads anything that the loop changes.
+    // True if the expression reads a variable or element that the loop changes.
     bool changes(const Expression &expression) const {
         bool found = false;
         ir::for_each_within(expression, [&](const Expression &each) {
@@ -136,8 +136,8 @@ private:
         return found;
     }
 
-    // True if the value certainly differs each round: read from an array that the loop does not
-    // write, at changing offsets.
+    // True if the value certainly differs in each round: it is read at changing offsets from an
+    // array that the loop does not write.
     bool differs(const Expression &expression) const {
         switch (expression.op) {
         case Op::load:
@@ -157,7 +157,7 @@ private:
         }
     }
 
-    // True if the offset certainly changes each round: it follows the loop's counter.
+    // True if the offset certainly changes in each round, because it depends on the loop's counter.
     bool moves(const Expression &offset) const {
         switch (offset.op) {
         case Op::variable: {
@@ -189,12 +189,12 @@ private:
     const Statement &loop_;
     const bool reassociates_floats_;
     Variables assigned_;  // by the loop, except loop counters
-    // By variable of the function; nullptr: not assigned exactly once.
+    // Only definition of each variable; nullptr if it is not assigned exactly once.
     std::map<ir::VariableId, const Expression *> definitions_;
     std::set<ir::RootId> loaded_, stored_;
     Variables variables_;
     std::size_t stores_ = 0;
-    // An inner loop changes elements, and the compiler may unroll it.
+    // True if an inner loop, which the compiler may unroll, changes elements.
     bool has_many_elements_ = false;
 };
 

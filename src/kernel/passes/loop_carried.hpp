@@ -4,9 +4,8 @@
 
 namespace entrepot::kernel {
 
-// True if GCC may keep values that the loop adds to each round in two vectors or more. Such values
-// are variables, and array elements that the loop changes, of each of `copies` work-items.
-// Conservative: true if unknown.
+// True, also if unknown, if GCC may keep the values to which the loop adds in two or more vectors.
+// These values are variables and array elements, once for each of `copies` work-items.
 //
 // `reassociates_floats`: the compiler may reassociate additions of floats, so floats count as well.
 bool carries_several_vectors(const ir::Module &module, const ir::Function &function,

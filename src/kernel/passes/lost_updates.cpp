@@ -32,8 +32,8 @@ bool is_extremum(const Expression &value) {
     return value.op == Op::math && (value.text == "min" || value.text == "max");
 }
 
-// A store whose value is computed from the element itself. `offset` and `value` are those of the
-// store after substitution of known variables.
+// A store whose value is computed from the element itself. In `offset` and `value`, known variables
+// have been replaced by their values.
 class Update {
 public:
     Update(const ir::Module &module, const ir::Function &function, const Uniformity &uniformity,
@@ -141,7 +141,7 @@ std::size_t nodes_of(const Expression &expression) {
     return count;
 }
 
-// True if a launch can calculate it for any work-item that it chooses.
+// True if a launch can calculate the expression for any work-item.
 bool is_known(const Expression &expression) {
     return expression.op != Op::variable && expression.op != Op::stride &&
            ir::can_be_evaluated_at_launch(expression) &&
@@ -213,7 +213,7 @@ class Origins {
 public:
     using Parameters = std::map<ir::VariableId, Origin>;
 
-    // `parameters`: those of a device function at one of its calls.
+    // `parameters`: origins of the arguments at one call of a device function.
     Origins(const ir::Function &function, const Uniformity &uniformity, Parameters parameters)
         : function_(function), uniformity_(uniformity), parameters_(std::move(parameters)) {
         ir::for_each_statement(function.body, [&](const Statement &statement) {
@@ -347,8 +347,8 @@ private:
 // Known values, and conditions.
 using Values = std::map<ir::VariableId, std::shared_ptr<const Expression>>;
 
-// Collects the updates of arrays in `space` that several work-items may make at once: those of one
-// group, or those of the launch. Each has the conditions on its path.
+// Collects the updates of arrays in `space` that several work-items may make at once. The
+// work-items are those of a group or of the launch. An update has the conditions on its path.
 //
 // A loop is analysed in one of two ways. In `Iteration::first` the values of variables in the first
 // round are known. In `Iteration::any` only variables that no round changes are known.
@@ -381,7 +381,7 @@ private:
     // Condition under which a block is left before its end; nullopt: never.
     using Leaves = std::optional<Expression>;
 
-    // A call of a function that is being analysed, the kernel's own included.
+    // A call of a function that is being analysed. The kernel has a frame as well.
     struct Frame {
         const ir::Function &function;
         const Uniformity &uniformity;
@@ -515,7 +515,7 @@ private:
                                                            : std::nullopt;
     }
 
-    // Condition for the first round.
+    // Condition under which the loop's first round runs.
     static Expression enters(const Frame &frame, const Statement &loop, const Values &values) {
         if (loop.act == Act::while_)
             return shortened(replaced(frame, loop.expressions[0], values));
@@ -655,8 +655,8 @@ private:
                                   });
     }
 
-    // True if no launch finds several work-items on the path. Either a condition differs between
-    // work-items and is unknown, or the conditions select each id.
+    // True if no launch can find several work-items on the path. Either a condition differs between
+    // work-items and is unknown, or the conditions determine every id.
     bool select_one() const {
         std::uint32_t chosen = 0;
         for (const LostUpdate::Guard &guard : guards_) {
@@ -685,8 +685,7 @@ private:
         return found;
     }
 
-    // An unguarded update is refused in every launch of several work-items, so that other updates
-    // need not be found.
+    // Every launch of several work-items refuses an unguarded update. The search ends there.
     bool is_done() const {
         return found_.size() >= max_updates || (!found_.empty() && found_.back().guards.empty() &&
                                                 found_.back().in_group == in_group());

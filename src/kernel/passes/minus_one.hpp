@@ -15,7 +15,7 @@ public:
     bool may_be_minus_one(const ir::Expression &expression) const;
 
 private:
-    // True if a compiler may find out the value.
+    // True if a compiler may determine the value.
     bool may_be_constant(const ir::Expression &expression) const;
 
     const ir::Function &function_;

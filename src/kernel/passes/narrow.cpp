@@ -58,8 +58,8 @@ private:
         std::vector<ir::VariableId> parameters;  // in the order of a call's operands
     };
 
-    // All int64 variables except those read elsewhere, and those from which such a variable is
-    // computed.
+    // Finds the variables that are read for offsets only. All int64 variables are, except those
+    // read elsewhere and those from which such a variable is computed.
     void find_variables(ir::Function &function, Function &found) {
         std::vector<ir::VariableId> others;
         std::map<ir::VariableId, std::vector<ir::VariableId>> made_of;

@@ -1,6 +1,5 @@
-// Passes that use the ranges of integers. If the dialect gains by it,
-// values that fit 32 bits are stored in 32 bits. Values that are never negative are converted as
-// unsigned. Arithmetic that
+// Passes that use the ranges of integers. If the dialect benefits, values that fit 32 bits are
+// stored in 32 bits, and values that are never negative are converted as unsigned. Arithmetic that
 // stays within its type is marked.
 #pragma once
 #include <entrepot/kernel/ir/ir.hpp>

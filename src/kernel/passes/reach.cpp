@@ -19,12 +19,12 @@ using ir::Expression;
 using ir::Op;
 using ir::Statement;
 
-// constant + by_id[0] * id 0 + … in int64. nullopt: not of this form, or beyond int64.
+// An affine function of ids: constant + by_id[0] * id 0 + … in int64.
 struct Affine {
     std::int64_t constant = 0;
     std::array<std::int64_t, 3> by_id{};
 };
-using Known = std::optional<Affine>;
+using Known = std::optional<Affine>;  // nullopt: another form, or beyond int64
 
 Known summed(const Known &a, const Known &b) {
     if (!a || !b)
@@ -227,7 +227,7 @@ private:
         return nodes <= max_nodes ? std::optional(std::move(made)) : std::nullopt;
     }
 
-    // True if it has an id or size.
+    // True if the expression contains an id or size.
     static bool mentions_range(const Expression &expression) {
         bool found = false;
         ir::for_each_within(expression,
