@@ -42,7 +42,8 @@ private:
                    std::vector<std::string> &parameters);
     void write_local_arrays(const ir::Function &kernel);
     void write_launch_memory(const ir::Function &kernel);
-    std::vector<ir::RootId> own_local_arrays(const ir::Function &kernel) const;  // by local.array
+    // Arrays that local.array creates.
+    std::vector<ir::RootId> own_local_arrays(const ir::Function &kernel) const;
     std::uint64_t own_local_bytes(const ir::Function &kernel) const;
     std::string fence(ir::Scope scope, ir::Order order, std::uint8_t fences);
 
@@ -90,8 +91,8 @@ private:
     std::set<std::string> pragmas_;
     std::string scratch_;
     std::uint32_t scratch_bytes_ = 0;
-    std::uint64_t group_functions_bytes_ = 0;  // bytes of local memory that they declare
-    bool launches_arrays_ = false;             // local.array uses the launch's dynamic memory
+    std::uint64_t group_functions_bytes_ = 0;  // local memory of group functions
+    bool launches_arrays_ = false;             // true: local.array uses memory sized at launch
 };
 
 }  // namespace entrepot::kernel

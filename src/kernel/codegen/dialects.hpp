@@ -27,7 +27,7 @@ struct TypeWords {
 
 // `@` is the dimension in the dialect's order, `$` the number of dimensions of the launch.
 struct IndexWords {
-    std::string_view index;  // of ir::Op::index
+    std::string_view index;  // text of ir::Op::index
     std::string_view text;
 };
 
@@ -35,19 +35,19 @@ struct DialectRow {
     Dialect dialect;
     std::string_view name;
     std::string_view kernel, function;             // start of a definition
-    std::string_view constant_array, local_array;  // start of the definition of such an array
+    std::string_view constant_array, local_array;  // start of a definition of an array
     std::array<std::string_view, 4> spaces;        // start of a pointer type, by Space
     std::string_view restrict_;
     // Names of dimensions 0, 1, 2, counted from the fastest; empty: counted from the slowest.
     std::array<std::string_view, 3> dimensions;
     // Constant expressions, for initialisers.
     std::string_view infinity32, infinity64, nan32, nan64;
-    std::array<std::string_view, 3> barriers;  // work-group: for local, global, both
+    std::array<std::string_view, 3> barriers;  // work-group barrier by fence: local, global, both
     std::string_view sub_group_barrier;
     std::span<const TypeWords> types;
     std::span<const IndexWords> indices;
-    std::string_view math_prefix;  // of a mathematical function
-    bool overloads;                // of mathematical functions: no suffix f for float32
+    std::string_view math_prefix;  // prefix of mathematical functions
+    bool overloads;                // true: mathematical functions of float32 have no suffix f
     IntegerTraits integers;
 };
 

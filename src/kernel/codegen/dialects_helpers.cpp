@@ -17,7 +17,7 @@ enum class For : std::uint8_t {
 
 struct Row {
     For types;
-    std::uint8_t dialects;  // a bit for each
+    std::uint8_t dialects;  // one bit per dialect
     HelperRow helper;
 };
 

@@ -233,11 +233,11 @@ private:
     std::string constant_array(const ir::Function &function, ir::RootId root);
     bool fits_constant_memory(std::size_t bytes);
 
-    const bool converts_floats_to_integers_;  // anywhere in the program
+    const bool converts_floats_to_integers_;  // true: the program has such a conversion
     std::vector<std::string> function_names_;
     std::set<std::string> helper_keys_;
     std::size_t functions_named_ = 0;
-    std::size_t constant_bytes_ = 0;  // used in the device's constant memory, where it is small
+    std::size_t constant_bytes_ = 0;  // bytes used in CUDA's constant memory
 };
 
 Compiled emit_host(const ir::Module &module, const std::vector<ArgumentType> &arguments,

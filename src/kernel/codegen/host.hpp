@@ -13,7 +13,7 @@ namespace entrepot::kernel {
 inline constexpr std::uint32_t default_sub_group_size = 32;
 inline constexpr const char *int64_name = "long long";
 
-using Index = std::pair<std::string, std::uint32_t>;  // of ir::Op::index
+using Index = std::pair<std::string, std::uint32_t>;  // text and dimension of ir::Op::index
 
 class HostEmitter : public Emitter {
 public:

@@ -260,7 +260,7 @@ void Lowering::join_scalar(Slot &found, const Value &value, Position at) {
     } else {
         if (!found.conflict)
             found.conflict = {at, given, found.scalar};
-        if (given.varies)  // so that expressions that use it can be as wide in the next walk
+        if (given.varies)  // expressions that use the variable may need int64 in the next walk
             found.scalar = given;
         else if (walk_ > walks_before_joining_types && found.scalar.weak == Weak::none &&
                  given.weak == Weak::none)

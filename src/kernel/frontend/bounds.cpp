@@ -202,7 +202,7 @@ void Lowering::learn_bound(const Expression &variable, Op op, const Expression &
     if (variable.op != Op::variable || !is_integer(variable.type.dtype))
         return;
     Proved bound = proved(other);
-    if (op == Op::not_equal) {  // tells something only about the least possible value
+    if (op == Op::not_equal) {  // narrows the range only at its lower bound
         const auto excluded = build::constant_of(other);
         if (!excluded || *excluded != proved(variable).least)
             return;

@@ -70,7 +70,7 @@ template <class Value> std::optional<Number> compared(std::string_view sign, Val
 }
 
 std::optional<Number> bits(std::string_view sign, Wide a, Wide b) {
-    constexpr int most = 64;  // larger shifts leave nothing, or a value that neither type holds
+    constexpr int most = 64;  // a larger shift gives 0, -1 or a value beyond both types
     if (sign == "&")
         return as_number(a & b);
     if (sign == "|")

@@ -147,7 +147,7 @@ Value Lowering::call_atomic(const FunctionRow &row, const Node &node,
     atomic.order = order_of(arguments[arguments.size() - 2], ir::Order::relaxed);
     atomic.scope = scope_of(arguments.back(),
                             type.space == Space::local ? ir::Scope::work_group : ir::Scope::device);
-    if (type.space == Space::constant)  // it never changes, and dialects have no atomics for it
+    if (type.space == Space::constant)  // constant memory never changes and has no atomics
         return loaded(element, node.at);
     changes_memory_ = true;
     Value value = made(std::move(atomic));

@@ -92,7 +92,7 @@ void Lowering::lower_while(const Node &node) {
     if (tests.empty()) {
         statement.expressions = {condition.expression};
         statement.body = std::move(body);
-    } else {  // the condition needs statements, which go into the loop
+    } else {  // the condition needs statements, which are written in the loop
         statement.expressions = {build::boolean(true, node.at)};
         statement.body = std::move(tests);
         ir::Statement leave;

@@ -32,8 +32,8 @@ namespace entrepot::kernel {
 // A part of an array, or all of it.
 struct View {
     ir::RootId root = 0;
-    Type type;              // an array's
-    ir::Expression offset;  // in elements, from the root's first
+    Type type;              // type of the part
+    ir::Expression offset;  // in elements, relative to the root's first element
     std::vector<ir::Expression> extents, strides;
 };
 
@@ -42,7 +42,7 @@ struct Value {
     enum class Kind : std::uint8_t { none, scalar, array, tuple, text, dtype, builtin, function };
     Kind kind = Kind::none;
     Position at;
-    ir::Expression expression;  // of a scalar; of a tuple that a call returns: the call
+    ir::Expression expression;  // a scalar's value, or the call that returns a tuple
     Weak weak = Weak::none;
     bool varies = false;                  // see Scalar::varies
     std::vector<ir::Expression> choices;  // of an integer that is one of several literals
@@ -89,7 +89,8 @@ struct Slot {
 // The variables of a slot in one walk.
 struct Storage {
     std::optional<ir::VariableId> variable;
-    std::map<std::size_t, ir::VariableId> parts;  // of an array: by the place in Slot::fixed
+    std::map<std::size_t, ir::VariableId>
+        parts;  // an array's variables, by the place in Slot::fixed
     std::vector<Storage> items;
 };
 
@@ -97,9 +98,9 @@ struct Storage {
 struct Flow {
     bool reachable = true;
     std::set<std::string> assigned;
-    std::map<ir::VariableId, Proved> at_least;  // from the conditions on the path
+    std::map<ir::VariableId, Proved> at_least;  // lower bounds from conditions on the path
 
-    void meet(const Flow &other);  // two paths join
+    void meet(const Flow &other);  // joins the facts of two paths
 };
 
 // A device function as it was compiled for the arguments of a call.
@@ -107,8 +108,8 @@ struct Instantiation {
     std::shared_ptr<const syntax::Function> function;
     std::vector<Value> arguments;
     std::uint32_t id = 0;
-    Value result;             // its type
-    bool has_effect = false;  // beyond its value
+    Value result;             // type of the result
+    bool has_effect = false;  // true: the call has a side effect
 };
 
 // A kernel under compilation, with the device functions that it calls.
@@ -284,7 +285,7 @@ private:
     bool counts_from_front(const ir::Expression &index) const;
     void bound_extent(ir::VariableId extent);
     void bound_counter(ir::VariableId counter, const Range &range);
-    void learn(const ir::Expression &condition, bool holds);  // on the path from here on
+    void learn(const ir::Expression &condition, bool holds);  // facts for the rest of the path
     void learn_bound(const ir::Expression &variable, ir::Op op, const ir::Expression &other);
 
     // calls.cpp
@@ -293,7 +294,7 @@ private:
     std::vector<const Node *> arguments_of(const Node &node, const FunctionRow &row) const;
     std::vector<Value> scalars_of(std::span<const Node *const> arguments);
     std::int64_t literal_of(const Node &node, const std::string &what);
-    std::int64_t step_of(const Node &node);  // of a slice
+    std::int64_t step_of(const Node &node);  // step of a slice
     std::string text_of(const Node &node, const std::string &what);
     Dtype dtype_of(const Node &node);
     Dtype python_dtype(const std::string &name) const;
@@ -400,20 +401,20 @@ private:
     const bool is_kernel_;
     const LoopNames loop_names_;  // loop variables used in their loop only
 
-    std::map<std::string, Slot> known_;  // from the previous walk
-    std::map<std::string, Slot> found_;  // from this walk
+    std::map<std::string, Slot> known_;  // result of the previous walk
+    std::map<std::string, Slot> found_;  // result of this walk
     std::map<std::string, Storage> storage_;
     // Values of names that no assignment changes: loop counters and arguments.
     std::map<std::string, Value> bound_;
-    std::vector<std::optional<kernel::Range>> proved_;  // by variable: of its only value
-    std::vector<std::optional<Assumed>> assumed_;       // by variable: of all its values
+    std::vector<std::optional<kernel::Range>> proved_;  // by variable: range of its only value
+    std::vector<std::optional<Assumed>> assumed_;       // by variable: bound of all its values
     std::set<std::string> taken_;                       // names in the typed form
     ir::Function function_;
     Flow flow_;
     Block *block_ = nullptr;
     std::size_t effects_ = 0;
     bool changes_memory_ = false;
-    std::uint32_t places_ = 0;  // parameters so far
+    std::uint32_t places_ = 0;  // number of parameters so far
     int walk_ = 0;
     mutable bool has_varying_ = false;  // saw weak integers that are not literals
     // the first literal of this walk that its type does not hold
@@ -425,7 +426,7 @@ private:
     };
     std::vector<Loop *> loops_;
     std::optional<Position> empty_return_;
-    std::string array_name_;  // name for the array that the call in the current assignment makes
+    std::string array_name_;  // name for an array created by the current assignment
 };
 
 }  // namespace entrepot::kernel

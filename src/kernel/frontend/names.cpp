@@ -50,7 +50,7 @@ private:
         walk(*loop.operands[1]);
         targets_.insert(name);
         if (!open_.insert(name).second)
-            others_.insert(name);  // a loop within one of the same name
+            others_.insert(name);  // nested loops use the same name
         walk_all(loop.body);
         open_.erase(name);
         walk_all(loop.otherwise);

@@ -57,7 +57,7 @@ public:
 private:
     struct Assignment {
         const ir::Statement *statement;
-        std::vector<const ir::Statement *> loops;  // around it, the innermost last
+        std::vector<const ir::Statement *> loops;  // enclosing loops, the innermost last
     };
 
     void collect(const std::vector<ir::Statement> &statements,

@@ -431,7 +431,7 @@ void BarrierSplit::find_context_arrays() {
                     uses |= std::ranges::find(each.roots, root) != each.roots.end();
                 });
         };
-        for (const auto &[list, pieces] : pieces_)  // conditions of the group
+        for (const auto &[list, pieces] : pieces_)  // conditions that the group evaluates
             for (const Piece &piece : pieces)
                 if (piece.statement != nullptr)
                     look_at(*piece.statement);

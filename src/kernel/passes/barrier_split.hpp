@@ -83,7 +83,7 @@ private:
     std::set<const ir::Statement *> group_statements_;
     std::vector<bool> divergent_;
     std::vector<int> assignments_;
-    std::vector<bool> outside_loops_;  // by variable: its one assignment is in no loop
+    std::vector<bool> outside_loops_;  // by variable: true if its one assignment is outside loops
     // Definitions of variables that are assigned once.
     std::map<ir::VariableId, const ir::Expression *> definitions_;
     Variables group_assignable_;  // uniform, and assigned in control flow of the group only

@@ -40,7 +40,7 @@ public:
            const Statement &store, Expression offset, Expression value)
         : function_(function), uniformity_(uniformity), store_(store), offset_(std::move(offset)),
           value_(std::move(value)) {
-        if (module.has_barriers)  // what was read before a barrier may be written after it
+        if (module.has_barriers)  // a barrier may separate the read from the write
             return;
         ir::for_each_statement(function.body, [&](const Statement &statement) {
             for (const ir::VariableId id : ir::assigned_by(statement))
@@ -596,7 +596,7 @@ private:
 
     static Expression unknown(Position at) {
         return build::of(Op::atomic, scalar_type(dtypes::boolean), at,
-                         {});  // differs between work-items and is unknown to launches
+                         {});  // the value differs between work-items and is unknown to launches
     }
 
     static Expression shortened(Expression condition) {
@@ -718,7 +718,7 @@ private:
     const Among among_;
     const Iteration iteration_;
     const std::uint32_t dimensions_;
-    std::vector<LostUpdate::Guard> guards_;  // on the path to the current statement
+    std::vector<LostUpdate::Guard> guards_;  // guards of the current statement
     std::vector<LostUpdate> &found_;
 };
 

@@ -69,7 +69,7 @@ bool MinusOneAnalysis::may_be_constant(const Expression &expression) const {
     case Op::atomic:
     case Op::group:
         return false;
-    case Op::negate:  // for floats it is written so that no compiler folds it
+    case Op::negate:  // negation of a float is written in a form that compilers do not fold
         return expression.type.dtype.code == TypeCode::integer &&
                may_be_constant(expression.operands[0]);
     default:

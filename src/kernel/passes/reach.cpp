@@ -295,9 +295,9 @@ private:
     const ir::Module &module_;
     const ir::Function &function_;
     Arrays arrays_;
-    KnownValues values_;  // of parameters, and of variables with one assignment, once assigned
+    KnownValues values_;  // values of parameters, and of single-assignment variables once assigned
     std::map<ir::VariableId, int> assignments_;
-    std::shared_ptr<const Source> source_;  // has the current statement
+    std::shared_ptr<const Source> source_;  // source of the current statement
     std::vector<Reach> &reach_;
     std::vector<CertainAccess> &accesses_;
 };

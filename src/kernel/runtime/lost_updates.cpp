@@ -30,7 +30,7 @@ public:
         std::array<std::vector<std::int64_t>, 3> ids;
         for (std::uint32_t axis = 0; axis < ids.size(); ++axis)
             ids[axis] = candidates(axis);
-        std::vector<Id> groups;  // of the work-items that pass
+        std::vector<Id> groups;  // groups of the work-items that satisfy the guards
         for (const std::int64_t first : ids[0])
             for (const std::int64_t second : ids[1])
                 for (const std::int64_t third : ids[2]) {
@@ -112,7 +112,7 @@ private:
     const Evaluator &evaluator_;
     const LostUpdate &update_;
     std::set<std::int64_t> values_;
-    std::array<bool, 3> asked_{};  // which axes of ids the guards ask about
+    std::array<bool, 3> asked_{};  // by axis: true if a guard depends on the id
 };
 
 }  // namespace
