@@ -89,8 +89,7 @@ struct Slot {
 // The variables of a slot in one walk.
 struct Storage {
     std::optional<ir::VariableId> variable;
-    std::map<std::size_t, ir::VariableId>
-        parts;  // an array's variables, by the place in Slot::fixed
+    std::map<std::size_t, ir::VariableId> parts;  // array parts, by the place in Slot::fixed
     std::vector<Storage> items;
 };
 

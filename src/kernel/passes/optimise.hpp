@@ -6,10 +6,9 @@ namespace entrepot::kernel {
 
 // Integers as the compiler of a dialect treats them.
 struct IntegerTraits {
-    bool wraps;    // signed integers wrap, by an option; not with HIP on NVRTC
-    bool narrows;  // counters of 32 bits are faster
-    bool
-        converts_unsigned;  // ids become float64 as unsigned, which Intel's CPU compiler vectorises
+    bool wraps;              // signed integers wrap, by an option; not with HIP on NVRTC
+    bool narrows;            // counters of 32 bits are faster
+    bool converts_unsigned;  // ids become float64 as unsigned; faster on Intel's CPU device
 };
 
 // Optimises in place and preserves the meaning.
