@@ -107,8 +107,8 @@ FUNCTION T floor_divide_NAME(T a, T b) {
     return quotient - whole > (T)0.5 ? whole + 1 : whole;
 })",
       ""}},
-    // Multiplied by 1u: the product of two 16-bit factors would be computed as int, which does not
-    // hold 65535 * 65535.
+    // The factor 1u makes the product unsigned. C would compute a product of two 16-bit factors as
+    // int, which does not hold 65535 * 65535.
     {For::signed_integer,
      everywhere,
      {"power", R"(

@@ -70,7 +70,7 @@ public:
 
     const std::vector<ir::VariableId> &before(const ir::Statement &statement) const;
     bool at(const ir::Statement &statement) const { return at_.contains(&statement); }
-    // Makes the statement declare the variable that it assigns, whatever was planned.
+    // Makes the statement declare the variable that it assigns, regardless of the plan.
     void own(const ir::Statement &statement) { at_.insert(&statement); }
     void clear();
 

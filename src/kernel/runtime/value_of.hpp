@@ -16,7 +16,7 @@ inline bool is_empty(const ep_range &range) noexcept {
     return std::find(range.global, range.global + range.ndim, 0u) != range.global + range.ndim;
 }
 
-// Layout of an array or of local memory; of a scalar that of one element.
+// Layout of an array or of local memory. A scalar has the layout of one element.
 inline Layout layout_of(const Argument &argument) {
     switch (argument.kind) {
     case Argument::Kind::array:

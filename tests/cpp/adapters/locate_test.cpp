@@ -1,5 +1,4 @@
-// Addresses below Python: the device and size that the drivers report for them. The fake driver is
-// CUDA's.
+// Addresses below Python: the device and size that drivers report. The fake driver is CUDA's.
 #include "core/refusal.hpp"
 #include "exchange/fake_cuda.hpp"
 

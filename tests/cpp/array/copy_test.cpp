@@ -1,4 +1,4 @@
-// Copies and fills with strides of axes that are never stepped along.
+// Copies and fills with arbitrary strides of axes of extent 1.
 #include <entrepot/array/copy.hpp>
 #include <entrepot/device/registry.hpp>
 

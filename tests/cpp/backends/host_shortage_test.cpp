@@ -181,7 +181,7 @@ TEST_CASE("queues without memory: earlier submissions still complete") {
                   other->submit(WaitFor(*event));
                   other->submit(Call([] { is_done = true; }));
                   queue->submit(Complete(*event));
-                  queue->submit(Spread());  // fails, for want of memory
+                  queue->submit(Spread());  // fails without memory
                   queue->submit(Call([] { has_no_memory = false; }));
                   queue->submit(Spread());
                   holder.open_and_join();

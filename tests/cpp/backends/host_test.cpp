@@ -127,7 +127,7 @@ Build build(const std::string &source, const char *options = "") {
 
 bool says(const char *words) { return last_error().find(words) != std::string::npos; }
 
-// Launches over one work-item, with the address that the kernel writes to.
+// Launches the kernel over one work-item. It writes to `out`.
 void launch(const Queue &queue, const Kernel &kernel, const void *out) {
     const ep_argument argument = pointer_argument(out);
     const ep_range range{1, {1}, {}};
@@ -207,7 +207,7 @@ TEST_CASE("executor: quick kernel runs on the caller's thread") {
     const Queue queue = bench().queue();
     std::atomic<unsigned long> runner = 0;
     bool here = false;
-    // the first launch is not known to be quick, nor is one after an interrupted one
+    // The first launch is not known to be quick, and neither is a launch after an interrupted one.
     for (int i = 0; i < 1000 && !here; ++i) {
         runner = 0;
         launch(queue, kernel, &runner);
@@ -417,7 +417,7 @@ TEST_CASE("fork: child has its own threads and refuses pending work" * doctest::
         ep_event done = nullptr;
         expect(table.event_record(idle.get(), 0, &done) == EP_OK);
         std::int32_t finished = 0;
-        // so that the child's own threads must do it
+        // Polling leaves the work to the child's own threads.
         while (finished == 0 && table.event_is_done(done, &finished) == EP_OK)
             usleep(1000);
         expect(out[3 * 99'999 + 2] == 99'999);

@@ -1,4 +1,4 @@
-// The nearest known name: near enough, or another word.
+// The closest known name, if it is close enough.
 #include <entrepot/core/closest.hpp>
 
 #include <doctest/doctest.h>

@@ -48,8 +48,8 @@ public:
         return std::uniform_int_distribution<std::int64_t>(low, high)(engine_);
     }
 
-    // Small, so that all addresses can be listed; extents of 0 and 1, negative, broadcast and
-    // overlapping strides among them.
+    // Returns: a layout that is small enough to list all addresses. Extents of 0 and 1 occur, and
+    //          negative, broadcast and overlapping strides.
     Layout layout() {
         Numbers shape, strides;
         for (std::int64_t axis = between(0, 6); axis > 0; --axis) {
@@ -91,7 +91,7 @@ Numbers positions(const IndexEntry &slice, std::int64_t extent) {
     return found;
 }
 
-// True if strides exist that name the addresses in order, as NumPy's reshape would need.
+// True if strides exist that give the addresses in order, as NumPy's reshape requires.
 bool some_strides_name(const Numbers &wanted, const Numbers &shape) {
     Numbers strides(shape.size(), 0);
     std::int64_t below = 1;
@@ -103,7 +103,7 @@ bool some_strides_name(const Numbers &wanted, const Numbers &shape) {
     return addresses(Layout(shape, strides), wanted[0]) == wanted;
 }
 
-// A random shape of that many elements, with extents of 1 here and there.
+// Returns: a random shape of `size` elements, some of its extents 1.
 Numbers random_factors(std::int64_t size, Random &random) {
     Numbers shape;
     while (size > 1) {
@@ -336,7 +336,7 @@ TEST_CASE("index selects the same elements as in Python") {
     for (int round = 0; round < 20000; ++round) {
         const Layout layout = random.layout();
         std::vector<IndexEntry> index;
-        // For each axis of the source, the positions taken, and the resulting shape.
+        // Selected positions for each axis of the source, and the resulting shape.
         std::vector<Numbers> taken;
         Numbers shape;
         const std::size_t ellipsis_at = static_cast<std::size_t>(random.between(0, 8));
@@ -374,7 +374,7 @@ TEST_CASE("index selects the same elements as in Python") {
                 }
                 break;
             case 3:
-                // Without an ellipsis the rest may be left out.
+                // Without an ellipsis, further entries may be omitted.
                 shortened = std::none_of(index.begin(), index.end(), [](const IndexEntry &entry) {
                     return entry.kind == Kind::ellipsis;
                 });

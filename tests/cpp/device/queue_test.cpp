@@ -97,7 +97,7 @@ TEST_CASE("lazy event is done with its work, despite later submissions") {
     fake::release(queue);
     second.wait();
     CHECK(second.is_done());
-    CHECK(calls().event_record == before + 1);  // to wait for the last of the queue takes none
+    CHECK(calls().event_record == before + 1);  // waiting for the last work needs no event
     CHECK(!queue.lazy_event());                 // nothing is pending
 }
 
@@ -322,7 +322,7 @@ TEST_CASE("foreign queue is polled, its events cover foreign work") {
     fake::hold(foreign);
     {
         const std::unique_lock locked(fake::world().mutex);
-        fake::hand_over(fake::world(), foreign.handle(), [] {});  // not ours: no position
+        fake::hand_over(fake::world(), foreign.handle(), [] {});  // foreign work has no position
     }
     CHECK(!foreign.is_idle());
     const Event event = foreign.record();

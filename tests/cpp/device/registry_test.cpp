@@ -16,7 +16,7 @@ TEST_CASE("device is found by its selector") {
     CHECK(devices.back().selector() == "host");
     for (const Device &device : devices) {
         if (&device.backend() == &fake::backend() && registry::report()[0].present)
-            continue;  // its words are taken by the real ones
+            continue;  // a real device has this selector
         CHECK(registry::select(device.selector()) == device);
     }
 }

@@ -15,8 +15,8 @@ using namespace entrepot;
 
 namespace {
 
-// Libraries that take exports, and then others: of either kind one more than there is room for
-// beside library 0.
+// Libraries that accept exports, then others. Each kind has one library more than there are
+// numbers, because library 0 has a number, too.
 constexpr std::size_t consumer_count = max_consumer_libraries;
 constexpr std::size_t count = consumer_count + max_stream_libraries - max_consumer_libraries + 1;
 
@@ -28,7 +28,7 @@ bool current_of_thread(const StreamLibrary &, const Device &, std::uintptr_t &st
     return has_stream;
 }
 
-// They stay registered until the process ends.
+// The libraries stay registered until the process ends.
 std::array<StreamLibrary, count> &made_libraries() {
     static std::array<StreamLibrary, count> all;
     return all;

@@ -144,7 +144,7 @@ TEST_CASE("named stream is the owner's queue until the release") {
 
     const int alive = fake::world().alive.queues;
     theirs = {};
-    // the object keeps its stream, and the memory keeps the object
+    // The object owns its stream, and the memory owns the object.
     CHECK(fake::world().alive.queues == alive);
     array.reset();
     CHECK(producer.released == 1);

@@ -1,4 +1,4 @@
-// DLPack on the host: imports, refusals and deleters; exports, their pool and their way back.
+// DLPack on the host: imports, refusals and deleters; exports, their pool, and their import.
 #include "core/refusal.hpp"
 
 #include <entrepot/exchange/dlpack.hpp>

@@ -91,7 +91,7 @@ TEST_CASE("import waits for the producer's work, release does not") {
     {
         const Array earlier = block.array(UsmKind::device);
         exchange::wait_for_producer_stream(earlier, 1);
-        // takes an event of the stream
+        // Records an event in the stream.
         earlier.memory().wait_for_conflicts(Access::read, Queue::create(device));
     }
     fake::hold(legacy);
@@ -177,7 +177,7 @@ TEST_CASE("event queue is done with its event, without native queue") {
         ours.wait_for(past.event_at(1));
         CHECK_FALSE(is_done(ours));
         for (const Queue &queue : live_queues(device.default_context()))
-            CHECK_FALSE(queue.is_event_queue());  // a quarantine asks them all for an event
+            CHECK_FALSE(queue.is_event_queue());  // quarantines record an event in each
         fake::release(theirs);
         past.wait_at(1);
         CHECK(past.is_done(1));

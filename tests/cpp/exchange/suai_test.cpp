@@ -1,4 +1,4 @@
-// SUAI below Python: driver queries, refusals, order of work. The fake backend plays SYCL.
+// SUAI below Python: driver queries, refusals, order of work. The fake backend stands for SYCL.
 #include "core/refusal.hpp"
 #include "fake_backend.hpp"
 

@@ -13,7 +13,7 @@ using namespace entrepot;
 
 namespace {
 
-// A queue that is captured from the moment it is made, and its graph in the end.
+// A queue that captures from its creation until end(), which returns the graph.
 struct CapturedQueue {
     Queue queue = Queue::create(fake::device());
     std::uint64_t number = fake::begin_capture(queue);
@@ -258,7 +258,7 @@ TEST_CASE("event recorded into a beginning capture is not pending work") {
         CHECK(is_refused([&] { static_cast<void>(stream.event_at(position)); }));
     }
     SUBCASE("wait") {
-        fake::submit(stream);  // later work, or the wait would be for the whole queue
+        fake::submit(stream);  // without later work, the wait would cover the whole queue
         CHECK(is_refused([&] { stream.wait_at(position); }));
     }
     SUBCASE("wait by another queue") {

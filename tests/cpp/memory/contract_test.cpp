@@ -1,5 +1,4 @@
-// The contract of a resource, for every resource, on the host and on a device whose work a test can
-// hold.
+// Contract suite of all resources, on the host and on the fake device, whose work tests can hold.
 #include <entrepot/device/registry.hpp>
 
 #include <cstring>
@@ -38,9 +37,9 @@ template <class Test> void for_every_resource_and_kind(Test &&test) {
     });
 }
 
-// True if every byte of the block, which has at least one, has that value.
+// True if every byte of the block has the value. Requires: the block is not empty.
 //
-// In one call, for a sanitizer takes a minute to check each byte by itself.
+// A single memcmp: with a sanitizer, single bytes take a minute.
 bool is_filled(const Block &block, unsigned char value) {
     const auto *const bytes = static_cast<unsigned char *>(block.data);
     return bytes[0] == value && std::memcmp(bytes, bytes + 1, block.bytes - 1) == 0;

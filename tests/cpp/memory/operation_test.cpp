@@ -42,9 +42,9 @@ public:
     const unsigned number = register_stream_library(*this);
     const LibrarySet set = static_cast<LibrarySet>(1u << number);
     mutable std::atomic<int> asked{0};
-    std::function<void()> when_asked;  // called without a lock, as the library's own code is
+    std::function<void()> when_asked;  // called without a lock, like code of a library
 
-    // The library works on a stream in this thread until the end of the scope.
+    // Sets the library's current stream in this thread until the scope ends.
     class On {
     public:
         On(const Peer &peer, const fake::Stream &stream)
@@ -78,7 +78,7 @@ private:
 thread_local std::map<std::pair<const Peer *, ep_device>, std::optional<std::uintptr_t>>
     Peer::current;
 
-// A library stays registered until the process ends, and there is room for few.
+// Libraries stay registered until the process ends, and their number is limited.
 Peer &peer() {
     static Peer only("a library", false);
     return only;
@@ -92,7 +92,7 @@ Peer &freeing_peer() {
     return only;
 }
 
-// Memory of another library, whose release is seen.
+// Memory of another library, which records its release.
 struct Borrowed {
     std::shared_ptr<std::atomic<bool>> is_released = std::make_shared<std::atomic<bool>>(false);
     Memory memory;
@@ -119,7 +119,7 @@ struct Borrowed {
     }
 };
 
-// The queue of a stream that its library never destroys, as PyTorch's.
+// The queue of a stream that its library, like PyTorch, never destroys.
 Queue lasting(const fake::Stream &stream) {
     const Queue queue = stream.queue();
     queue.declare_never_destroyed();
@@ -162,7 +162,7 @@ struct Trace {
     }
 };
 
-// Counts what costs time in the driver.
+// Counts driver calls.
 int marks_and_waits() {
     release_finished();  // entries of earlier test cases
     const fake::Calls &calls = fake::world().calls;
@@ -272,7 +272,7 @@ TEST_CASE("operation: current stream is queried each time") {
         first.submit(trace('1'));
         read(one.queue, x.memory, trace('a'));
     }
-    first.submit(trace('!'));  // of a stream that is not the current one any more
+    first.submit(trace('!'));  // the stream is no longer the current one
     {
         const Peer::On scope(peer(), second);
         CHECK(x.memory.owner_queue() == second.queue());
@@ -983,7 +983,7 @@ TEST_CASE("consumer working until the submission is not dropped") {
     {
         Operation operation(ours.queue);
         operation.wait_for_conflicts(Access::write, memory);
-        // by another thread of the consumer, which then drops its reference
+        // Simulates another thread of the consumer, which then drops its reference.
         theirs.submit(trace('c'));
         of_consumer.reset();
         const Queue::Position position = fake::submit(ours.queue, trace('o'));
@@ -1161,7 +1161,7 @@ TEST_CASE("capture: operations on one stream leave one entry") {
         return events;
     };
     const int events = captured_writes();
-    // a later capture of the stream replaces what an earlier one has left
+    // A later capture of the stream replaces the entry of an earlier one.
     CHECK(captured_writes() == events);
     for (int i = 0; i < 20; ++i) {
         write(queue, x.memory);

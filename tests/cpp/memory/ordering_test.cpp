@@ -1,4 +1,4 @@
-// Ordering: which queue waits for which, which does not, and what is recorded about it.
+// Ordering: waits between queues and by the host, and the pending accesses that are recorded.
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/operation.hpp>
 
@@ -143,7 +143,7 @@ namespace {
 // A queue that a consumer shares: the consumer's submissions have no position.
 struct ConsumersQueue : HeldQueue {
     const Queue foreign = Queue::from_native(fake::backend(), queue.handle());
-    int earlier = 0;  // pieces before the last one that was not seen
+    int earlier = 0;  // number of pending pieces before the last foreign one
 
     void submit_unseen(std::function<void()> run) {
         const std::unique_lock locked(fake::world().mutex);
@@ -152,7 +152,7 @@ struct ConsumersQueue : HeldQueue {
     }
 };
 
-// The queue's write waits for work that the consumer submits now.
+// Checks that a write of our queue waits for work that the consumer submits now.
 void check_write_waits_for_consumer(ConsumersQueue &consumer, const Memory &memory,
                                     const HeldQueue &ours) {
     std::string order;

@@ -1,4 +1,4 @@
-// The pool: what it reuses, what it caches, and what it frees by itself.
+// The pool: reuse, caching and freeing of memory.
 #include <entrepot/device/registry.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
@@ -110,7 +110,7 @@ TEST_CASE("freed memory is reused in other sizes, and merged again") {
             for (std::size_t i = 0; i + 1 < parts.size(); ++i)
                 CHECK(!overlap(parts[i], parts.back()));
         }
-        // every second one first, so that joining has both sides to look to
+        // Every second piece is freed first, so that later pieces are merged on both sides.
         for (std::size_t i = 0; i < parts.size(); i += 2)
             counted.pool().deallocate(place, parts[i], {});
         for (std::size_t i = 1; i < parts.size(); i += 2)

@@ -6,7 +6,7 @@
 namespace entrepot::contract {
 namespace {
 
-// With the stream's context current, which the runtime's users have and the driver's may not.
+// Runs the body with the stream's context current, because graph functions of the driver need it.
 void inside(void *stream, const std::function<void()> &body) {
     CUcontext native = nullptr;
     backends::gpu::check(

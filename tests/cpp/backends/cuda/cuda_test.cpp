@@ -57,8 +57,8 @@ ep_allocation query(const Bench &bench, const void *pointer, std::size_t bytes =
     return found;
 }
 
-// Runs work of each kind through the table alone; true if the results are right. The caller needs
-// no current context.
+// Runs work of each kind through the table, without a current context. Returns: true if the results
+// are right.
 bool works(const ep_backend &table) {
     const std::uint32_t item = 0x01020304;
     std::vector<std::uint32_t> out(1000);
@@ -88,7 +88,7 @@ bool works(const ep_backend &table) {
     return right;
 }
 
-// A context that a program made itself, current on this thread while it lives.
+// A foreign context, which is current on this thread until the scope ends.
 struct OwnContext {
     CUcontext native = nullptr;
     OwnContext(CUdevice device) {
@@ -378,7 +378,7 @@ TEST_CASE("copies of pageable memory are ordered and do not block") {
                                   target(bytes);
         const std::vector<std::uint8_t> expected = source;
         const Memory memory(bench, EP_USM_DEVICE, bytes);
-        {  // the chunks of pinned memory are made at first use, which may take its time
+        {  // the first use allocates chunks of pinned memory, which may be slow
             slow.submit(queue, 0);
             CONTRACT_OK(bench.table.memory_copy(queue.get(), memory.at(), source.data(), bytes));
             bench.wait(queue);
@@ -592,7 +592,7 @@ TEST_CASE("program released during a capture is unloaded afterwards") {
           "cuStreamEndCapture");
     check(driver_function<CUresult (*)(CUgraph)>("cuGraphDestroy")(graph), "cuGraphDestroy");
     for (int tries = 0; tries < 100 && free_bytes() + half < before; ++tries) {
-        // at which what has left is looked after
+        // A build unloads released programs.
         build(bench, EP_CUDA_CPP, "extern \"C\" __global__ void other() {}");
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

@@ -1,4 +1,4 @@
-// Pointer attributes as HIP 5 and as HIP 6 report them: the runtime's answers are fabricated.
+// Pointer attributes as HIP 5 and HIP 6 report them, from a fake runtime.
 #include "backends/gpu/native.hpp"
 
 #include <doctest/doctest.h>
@@ -6,7 +6,7 @@
 namespace entrepot::backends::gpu {
 namespace {
 
-// A runtime of that version, which answers in this way; it is the backend's while it lives.
+// A fake runtime of the given version. The backend uses it until the scope ends.
 struct Fabricated {
     static inline hipPointerAttribute_t answer{};
     static inline CUresult status = CUDA_SUCCESS;

@@ -70,7 +70,7 @@ const Subject &sycl_source() {
 
 ENTREPOT_BACKEND_CONTRACT("sycl, OpenCL C", opencl_c())
 
-// Cases that depend on the language; the others have run above.
+// Clauses that depend on the language. The suite above has the others.
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), program_builds_or_logs_errors)
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), launches_number_their_work_items)
 CONTRACT_CASE("sycl, SYCL source", sycl_source(), impossible_launches_are_refused)

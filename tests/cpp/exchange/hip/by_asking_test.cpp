@@ -1,5 +1,5 @@
-// The drivers are asked if memory is CUDA's or HIP's; the protocol or producer does not decide.
-// Machines: with both drivers, with one that sees no device, and with neither.
+// The drivers decide whether memory is CUDA's or HIP's, not the protocol or the producer. The
+// suites simulate machines with devices of both, of HIP only, and of neither.
 #include "core/refusal.hpp"
 #include "exchange/hip/fake_drivers.hpp"
 

@@ -156,7 +156,7 @@ TEST_CASE("large local arrays are sized at launch, before the others") {
         CHECK(has(beyond, "float *sized = (float *)(launch_memory + 1040 + 48128);"));
         CHECK(beyond.parameters.back().what == CompiledParameter::What::arrays);
         CHECK(beyond.parameters.back().dimension == 1040 + 48128);
-        // which every device refuses, by all its bytes
+        // Each device refuses this size; the parameter has all 64 bits of it.
         const Compiled huge = of_sizes((std::int64_t{1} << 32) + 16, 4, dialect);
         CHECK(huge.parameters.back().dimension == (std::uint64_t{1} << 32) + 32);
         const Compiled with_group_function = of_sizes(1024, (48 - 1) * 256, dialect, true);

@@ -188,7 +188,7 @@ TEST_CASE("loop around barriers runs once per group, with one counter") {
                               std::move(body)));
     build.add(Building::block(Act::if_, {operation(Op::equal, boolean, {build.read(i), number(0)})},
                               {Building::store(out, id("group_id"), build.load(lm, number(0)))}));
-    // A value that a work-item read before all barriers is used after them.
+    // A value read before all barriers is used after them.
     build.add(Building::store(lm, build.read(i), build.read(mine)));
     build.add(build.barrier());
     Target any, fixed;
@@ -473,7 +473,7 @@ TEST_CASE("loop with an overflowing step terminates") {
 
 namespace {
 
-// out[i] = the sum of x[k] for k from starts[i] to stops[i] by `step`, and of `i` once more behind
+// out[i] = i + the sum of x[k] for k from starts[i] to stops[i] by `step`. The kernel adds i after
 // the loop.
 Building sums(std::int64_t step, Dtype dtype = float32) {
     Building build("sums");
@@ -516,7 +516,7 @@ TEST_CASE("vectorized float sums keep their order of additions") {
     one_other[6].second = one_other[6].first;  // in the second block: no round at all
     std::vector<float> x(500);
     for (std::size_t k = 0; k < x.size(); ++k)
-        x[k] = k % 7 == 0 ? 1e8f : 1.f / static_cast<float>(k);  // another order is another sum
+        x[k] = k % 7 == 0 ? 1e8f : 1.f / static_cast<float>(k);  // the sum depends on the order
     for (const long long step : {1LL, 3LL, -1LL, -2LL}) {
         const Loaded kernel(sums(step).emitted({}));
         for (const Bounds &bounds : {alike(0, 0), alike(5, 0), alike(60, 0), alike(60, 1),

@@ -1,5 +1,4 @@
-// Typing: the common type of two numbers, and arithmetic that is done like Python's at compile
-// time.
+// Typing: the common type of two numbers, and Python's arithmetic at compile time.
 #include <doctest/doctest.h>
 
 #include "kernel/frontend/fold.hpp"

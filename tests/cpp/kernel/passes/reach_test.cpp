@@ -13,8 +13,7 @@ using namespace entrepot::kernel::tree;
 
 namespace {
 
-// "argument.axis: constant + coefficients" of a kernel of a matrix, a vector and a number, one
-// behind the other.
+// Lines "argument axis: constant + coefficients" of a kernel of a matrix, a vector and a number.
 std::string reach_of(const std::vector<NodePtr> &body, bool debug = false) {
     Target target;
     target.dimensions = 2;

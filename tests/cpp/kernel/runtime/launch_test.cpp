@@ -1,4 +1,4 @@
-// Launches: the local ranges that they get.
+// Launches: local ranges, dialects, local memory, and waits for readers.
 #include <entrepot/kernel/runtime/launch.hpp>
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Extents = std::array<std::uint64_t, 3>;
 
-// Global size of a launch over so many work-items, for a kernel that ignores those beyond the
+// Local range of a launch over so many work-items, for a kernel that ignores work-items beyond the
 // range.
 Extents rounded(const Device &device, const Extents &global) {
     Specialisation made;
@@ -27,7 +27,7 @@ Extents rounded(const Device &device, const Extents &global) {
     return std::to_array(choose_local_range(made, range, device).local);
 }
 
-// Sets what kernels do until the scope ends, also by a failure.
+// Sets the fake's kernel function until the scope ends, also by an exception.
 class KernelRuns {
 public:
     explicit KernelRuns(decltype(fake::World::kernel) kernel) {

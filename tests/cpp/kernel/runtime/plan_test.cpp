@@ -1,4 +1,4 @@
-// Plans: which launches may reuse a plan, and the arrays and numbers that each of them passes anew.
+// Plans: launches that may reuse a plan, and the arrays and numbers that each launch passes.
 #include <entrepot/kernel/runtime/launch.hpp>
 #include <entrepot/kernel/runtime/plan.hpp>
 
@@ -196,12 +196,12 @@ TEST_CASE("plan serves one launch at a time, and may be replaced") {
         REQUIRE(used);
         CHECK_FALSE(launches.is_planned());
         launches.first = launches.on_device(8);
-        CHECK_FALSE(launches.launch());  // does without
+        CHECK_FALSE(launches.launch());  // runs without a plan
         CHECK(launches.pointers.front() == launches.first.data());
     }
     REQUIRE(launches.is_planned());
 
-    // A type of the same width has the same place.
+    // A type of the same width has the same slot.
     launches.first = launches.on_device(8, dtypes::int32);
     CHECK_FALSE(launches.launch());
     CHECK_FALSE(launches.launch());
