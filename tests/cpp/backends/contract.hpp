@@ -436,7 +436,7 @@ inline void queue_reports_context_device_and_flags(const Subject &subject) {
         CHECK(device == bench.device);
         std::uint32_t flags = 99;
         CONTRACT_OK(table.queue_flags(queue.get(), &flags));
-        CHECK_MESSAGE(flags == 0, "queues are in order and untimed unless asked otherwise");
+        CHECK_MESSAGE(flags == 0, "queues are in order and without profiling by default");
         if (bench.has(EP_PROFILING)) {
             const Queue timed = bench.queue(EP_QUEUE_PROFILING);
             CONTRACT_OK(table.queue_flags(timed.get(), &flags));
@@ -1272,7 +1272,7 @@ inline void ipc_memory_is_opened_or_refused(const Subject &subject) {
         CONTRACT_OK(table.ipc_close(bench.context.get(), shared));
         CONTRACT_OK(table.memory_copy(queue.get(), found.data(), opened, 12));
         bench.wait(queue);
-        CHECK_MESSAGE(found == values, "the memory lives while a process has it open");
+        CHECK_MESSAGE(found == values, "the memory exists while a process has it open");
         void *twice = nullptr;
         CONTRACT_OK(table.ipc_export(bench.context.get(), opened, EP_IPC_FILE, &again));
         CONTRACT_OK(table.ipc_open(bench.context.get(), &again, 1, &twice));

@@ -90,7 +90,7 @@ TEST_CASE("template has its lowered name, also from the cache") {
     CHECK(code.lowered_name.find("scale") != std::string::npos);
     CHECK(code.image.find(code.lowered_name) != std::string::npos);
     CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name,
-                  "the second time it comes from the cache");
+                  "the cache has the lowered name as well");
     one.expression = "scale<Unknown>";
     check_refused(EP_BUILD_FAILED, "Unknown", one);
 }

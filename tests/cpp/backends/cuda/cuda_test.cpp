@@ -248,7 +248,7 @@ TEST_CASE("per-thread default stream differs between threads") {
         CONTRACT_OK(bench.table.queue_is_idle(theirs.get(), &idle));
         CHECK(idle == 1);
         CONTRACT_OK(bench.table.queue_is_idle(mine.get(), &idle));
-        CHECK_MESSAGE(idle == 0, "the other thread's stream is asked by its last event");
+        CHECK_MESSAGE(idle == 0, "the last event of the other thread's stream is queried");
 
         const std::uint32_t item = 0;
         CONTRACT_REFUSED_AS(
@@ -562,8 +562,8 @@ TEST_CASE("PTX and cubins are built as programs") {
 
 TEST_CASE("program released during a capture is unloaded afterwards") {
     if (driver().cuCtxRecordEvent == nullptr) {
-        MESSAGE(
-            "skipped: the driver marks no contexts, and a program stays as long as its context");
+        MESSAGE("skipped: the driver records no events of contexts, so programs live as long as "
+                "their context");
         return;
     }
     const Bench bench = first_device();

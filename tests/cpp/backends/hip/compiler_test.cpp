@@ -75,7 +75,7 @@ TEST_CASE("template has its lowered name, also from the cache") {
     CHECK(holds(code, "scale"));
     CHECK_MESSAGE(holds(code, code.lowered_name), code.lowered_name);
     CHECK_MESSAGE(compile(one, log).lowered_name == code.lowered_name,
-                  "the second time it comes from the cache");
+                  "the cache has the lowered name as well");
 }
 
 TEST_CASE("options in the environment are part of the cache key") {

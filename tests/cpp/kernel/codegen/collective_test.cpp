@@ -77,7 +77,7 @@ TEST_CASE("atomic scope selects CUDA suffixes and SYCL memory scopes") {
     CHECK_FALSE(has(relaxed(Dialect::cuda, Scope::system), "__threadfence"));
     CHECK(has(relaxed(Dialect::cuda, Scope::system, float64), "    atomicAdd_system(&x[0], 1.0);"));
     CHECK_MESSAGE(has(relaxed(Dialect::hip, Scope::work_group), "    atomicAdd(&x[0], 1);"),
-                  "HIP has none of a block");
+                  "HIP has no block-scope atomics");
     CHECK(has(relaxed(Dialect::hip, Scope::system), "    atomicAdd_system(&x[0], 1);"));
     CHECK(has(relaxed(Dialect::sycl, Scope::device), ".fetch_add(1);"));
     CHECK(has(relaxed(Dialect::cpp, Scope::device), "__ATOMIC_RELAXED"));

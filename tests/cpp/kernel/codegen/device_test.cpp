@@ -161,7 +161,7 @@ TEST_CASE("large local arrays are sized at launch, before the others") {
         CHECK(huge.parameters.back().dimension == (std::uint64_t{1} << 32) + 32);
         const Compiled with_group_function = of_sizes(1024, (48 - 1) * 256, dialect, true);
         CHECK_MESSAGE(has(with_group_function, "float *b = (float *)(launch_memory + 1024);"),
-                      "its parts need 128 bytes");
+                      "the group function needs 128 bytes");
     }
     CHECK(has(of_sizes(1025, (48 - 1) * 256, Dialect::opencl_c), "local float b[12032];"));
 }
@@ -212,7 +212,7 @@ TEST_CASE("float atomics are native or compare bits, with fences") {
               "__threadfence();\n    atomicAdd(&x[0], 1.0f);\n    __threadfence();"));
     CHECK(has(source(Dialect::cuda, "max"), "atomic_max_float32(&x[0], 1.0f);"));
     CHECK_MESSAGE(has(source(Dialect::cuda, "max"), "#define __builtin_bit_cast(To, from)"),
-                  "NVRTC 12 has none");
+                  "NVRTC 12 has no __builtin_bit_cast");
     CHECK_FALSE(has(source(Dialect::cuda, "add"), "bit_cast"));
     CHECK(has(source(Dialect::opencl_c, "add"), "atomic_add_float32_global(&x[0], 1.0f);"));
     CHECK(has(source(Dialect::sycl, "add"), ".fetch_add(1.0f, sycl::memory_order::acq_rel);"));

@@ -191,9 +191,9 @@ TEST_CASE("C's division is not used for a range with a wrapped bound") {
     CHECK_FALSE(divided(compare("w", ">", call_of(dtype(i8), {binary("y", "+", "y")})),
                         binary("y", "//", "w")));
     CHECK_MESSAGE(!divided(compare("u", ">", 0), binary("y", "//", "u")),
-                  "they are divided in int64, where u may be negative");
+                  "the division is in int64, where u may be negative");
     CHECK_MESSAGE(!divided(compare("u", ">", 0), binary("u", "//", "y")),
-                  "they are divided in int64, where u may be negative");
+                  "the division is in int64, where u may be negative");
 }
 
 TEST_CASE("counter with an unknown start may wrap when multiplied") {

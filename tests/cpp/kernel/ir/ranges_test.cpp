@@ -142,18 +142,20 @@ TEST_CASE("variable exceeds its loop condition by one step at most") {
     CHECK(stops(compare("v", "<", "m"), {grows()}) == Range{0, most32});
     CHECK(stops(compare("v", "<", "m"), {grows(2)}) == Range{0, most32 + 1});
     CHECK_MESSAGE(stops(compare(converted(i32, "v"), "<", "m"), {grows(2)}) == all64,
-                  "its 32 bits are compared, and may be less again");
+                  "the comparison converts v to 32 bits, which may wrap");
     CHECK(stops(compare("v", "<", "n"), {grows()}) == Range{0, most64});
     CHECK(stops(compare("v", "<", "n"), {grows(2)}) == all64);
     CHECK(stops(compare("v", ">=", -100), {augment("v", "-", 3)}) == Range{-103, 0});
     CHECK(stops(compare("v", ">", -100), {grows(-3)}) == Range{-102, 0});
     CHECK(stops(below, {for_range("k", {4}, {augment("v", "+", binary("n", "%", 5))})}) == all64);
     CHECK_MESSAGE(stops(boolean("or", {other, below}), {grows()}) == all64,
-                  "another condition may hold");
-    CHECK_MESSAGE(stops(compare("v", ">", -100), {grows()}) == all64, "the other end");
-    CHECK_MESSAGE(stops(below, {grows(), grows()}) == all64, "the second is not asked for");
+                  "the other condition may hold instead");
+    CHECK_MESSAGE(stops(compare("v", ">", -100), {grows()}) == all64,
+                  "the condition limits the other end");
+    CHECK_MESSAGE(stops(below, {grows(), grows()}) == all64,
+                  "the condition is not tested before the second change");
     CHECK_MESSAGE(stops(below, {grows(), if_(other, {assign("v", 0)})}) == all64,
-                  "it has changed meanwhile");
+                  "v changes between the test and the next change");
     CHECK_MESSAGE(stops(below, {while_(other, {grows()})}) == all64,
-                  "nor is what an inner loop repeats");
+                  "an inner loop repeats the change without a test");
 }

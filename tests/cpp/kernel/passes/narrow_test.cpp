@@ -83,7 +83,7 @@ TEST_CASE("loop with a possibly overflowing step counts iterations") {
     CHECK(has(looping({"m", "n", 2}), "for (long v = (long)m; v < n; v += 2) {"));
     CHECK(has(looping({"n", -1, -2}), "for (long v = n; v > -1; v -= 2) {"));
     CHECK_MESSAGE(has(looping({global_id(), call("len", {"a"}), 32}), "v < a_extent0; v += 32) {"),
-                  "no test runs that long");
+                  "a sum of an extent and 32 does not overflow in practice");
 }
 
 TEST_CASE("64-bit variables are kept where narrowing gains nothing") {
@@ -111,7 +111,7 @@ TEST_CASE("64-bit arithmetic wraps by casts in OpenCL C and CUDA") {
     };
     CHECK_MESSAGE(has(shifted(call_of(dtype(i64), {"m"})),
                       "(long long)((unsigned long long)(long long)m << 3);"),
-                  "it fits, but a negative number must not be shifted");
+                  "the result fits, but shifting a negative number is undefined");
     CHECK(has(shifted(call_of(dtype(i8), {"m"})), "(signed char)((unsigned)(signed char)m << 3);"));
     CHECK(has(shifted(binary("n", "&", 15)), "a[0] = (n & 15) << 3;"));
     const NodePtr square = assign("v", binary("n", "*", "n")),
@@ -143,7 +143,7 @@ TEST_CASE("provably fitting arithmetic and offsets have no casts") {
             {array(i64, 2)}, target)
             .source;
     CHECK_MESSAGE(has(text, "reads(a, (long)((ulong)(long)get_global_id(0) * (ulong)a_extent1)"),
-                  "the function may not read it");
+                  "the function may not read the element");
     CHECK(has(text, "x[x_offset + 1]"));
 }
 
@@ -173,9 +173,11 @@ TEST_CASE("nonnegative id expression converts to float64 as unsigned") {
     };
     CHECK(has(converted("i"), "(double)(ulong)i"));
     CHECK(has(converted(binary("i", "*", 4)), "(double)(ulong)(i * 4)"));
-    CHECK_MESSAGE(has(converted(binary("i", "-", 4)), "(double)(i - 4)"), "it may be negative");
+    CHECK_MESSAGE(has(converted(binary("i", "-", 4)), "(double)(i - 4)"),
+                  "the value may be negative");
     CHECK_MESSAGE(has(converted(call("len", {"a"})), "(double)a_extent0"),
-                  "one number is slower so");
-    CHECK_MESSAGE(has(converted("i", f32), "(float)i"), "a vector of float32 is slower so");
+                  "the conversion of a single number would be slower");
+    CHECK_MESSAGE(has(converted("i", f32), "(float)i"),
+                  "the conversion of a float32 vector would be slower");
     CHECK(has(converted("i", f64, Dialect::cpp), "(double)i"));
 }
