@@ -34,7 +34,7 @@ template <class Work> void on_a_thread(Work &&work) {
 
 }  // namespace
 
-TEST_CASE("a free list gives the latest object, and takes no more than its capacity") {
+TEST_CASE("free list returns the latest object, up to its capacity") {
     int objects[3];
     FreeList<int, 2> list;
     CHECK(list.take() == nullptr);
@@ -63,7 +63,7 @@ TEST_CASE("returned block is reused next") {
 }
 
 // The sanitizer reports leaks.
-TEST_CASE("blocks of a thread end with it, also of another type") {
+TEST_CASE("blocks of a thread are freed at its end, for all types") {
     for (int turn = 0; turn < 3; ++turn)
         on_a_thread([] {
             std::set<void *> taken;
@@ -78,7 +78,7 @@ TEST_CASE("blocks of a thread end with it, also of another type") {
         });
 }
 
-TEST_CASE("block may be returned by another thread, and after its thread") {
+TEST_CASE("block may be returned by another or an ending thread") {
     void *block = Ones::take();
     on_a_thread([&] { Ones::give(block); });
     on_a_thread([] {

@@ -104,7 +104,7 @@ TEST_CASE("host waits for work needed by a graph") {
     later.join();
 }
 
-TEST_CASE("a captured access waits for work that other memory was ordered after") {
+TEST_CASE("captured access waits despite a wait for other memory") {
     const Queue before = Queue::create(fake::device()), queue = Queue::create(fake::device());
     const Memory memory = some_memory(before), other = some_memory(before);
     fake::hold(before);

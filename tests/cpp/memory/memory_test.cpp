@@ -261,7 +261,7 @@ TEST_CASE("reused record has no state of its earlier memory") {
     }
 }
 
-TEST_CASE("the owner is released with the last view, once pending work is done") {
+TEST_CASE("owner is released with the last view, after pending work") {
     int released = 0;
     char bytes[16];
     const Device &device = fake::device();
