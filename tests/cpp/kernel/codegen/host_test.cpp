@@ -502,7 +502,7 @@ bool is_interleaved(Building build, const Target &target = {}) {
 
 }  // namespace
 
-TEST_CASE("vectorized float sums keep their order of additions") {
+TEST_CASE("interleaved float sums keep their order of additions") {
     using Bounds = std::vector<std::pair<long long, long long>>;
     const auto alike = [](long long rounds, long long more) {
         Bounds bounds;
@@ -538,7 +538,7 @@ TEST_CASE("vectorized float sums keep their order of additions") {
     }
 }
 
-TEST_CASE("last of several dimensions is vectorized") {
+TEST_CASE("last of several dimensions is interleaved") {
     Building build("sums");
     const RootId out = build.array("out", float32, false, true);
     const VariableId n = build.parameter("n", int64), total = build.variable("total", float32),
