@@ -318,7 +318,7 @@ def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     from entrepot import memory
-    from robustness.settling import settles
+    from support.polling import eventually_equal
 
     pool = memory.get_resource("host")
 
@@ -333,7 +333,7 @@ def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     )
     if sys.version_info >= (3, 12):
         sys.last_exc = None
-    assert settles(lambda: used() <= before, True, seconds=2), (
+    assert eventually_equal(lambda: used() <= before, True, seconds=2), (
         f"{used() - before} bytes of the pool are left"
     )
 

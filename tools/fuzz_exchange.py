@@ -26,12 +26,13 @@ from fuzzing import ROOT, Failure, Fuzzer, drawn, main, parser
 #: Modules that a reproducer includes, each before those that import it. It also needs pytest and
 #: Hypothesis.
 _MODULES = {
-    "malformed": "python/malformed.py",
-    "array_structs": "python/array_structs.py",
-    "buffers": "python/buffers.py",
-    "tensors": "python/tensors.py",
-    "tables": "python/tables.py",
-    "places": "python/places.py",
+    "support": None,
+    "support.malformed": "support/malformed.py",
+    "support.array_structs": "support/array_structs.py",
+    "support.buffers": "support/buffers.py",
+    "support.tensors": "support/tensors.py",
+    "support.tables": "support/tables.py",
+    "support.places": "support/places.py",
     "contract": None,
     "contract.protocols": "contract/protocols.py",
     "contract.cases": "contract/cases.py",
@@ -106,7 +107,7 @@ def _with_less(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for field in ("exports", "after", "layout"):
         for at in reversed(range(len(case[field]))):
             yield case | {field: case[field][:at] + case[field][at + 1 :]}
-    for field in ("lies", "asks"):
+    for field in ("malformed", "asks"):
         for name in case[field] if len(case[field]) > 1 else ():
             yield case | {field: {key: value for key, value in case[field].items() if key != name}}
     for at, (how, asks) in enumerate(case["exports"]):
@@ -124,7 +125,7 @@ def _with_less(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _with_smaller_shapes(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
     shape = case["shape"]
     for at, extent in enumerate(shape):
-        if not case["lies"]:
+        if not case["malformed"]:
             yield case | {"shape": shape[:at] + shape[at + 1 :]}
         for smaller in {1, extent // 2, extent - 1} - {extent, -1}:
             yield case | {"shape": [*shape[:at], smaller, *shape[at + 1 :]]}
@@ -135,7 +136,7 @@ def _with_plain_values(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield case | {"order": 0}
     if case["dtype"] != "int32":
         yield case | {"dtype": "int32"}
-    for field in ("lies", "asks"):
+    for field in ("malformed", "asks"):
         for name, text in case[field].items():
             for simpler in ("None", "0", "-1", "()"):
                 if len(simpler) < len(text):

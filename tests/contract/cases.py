@@ -21,24 +21,24 @@ import numpy as np
 from hypothesis import strategies as st
 
 import entrepot as ep
-from array_structs import ArrayStruct
-from buffers import Exporter
 from contract.protocols import CODES, EVERY_PROTOCOL, SUBBYTE_CODES, TYPESTRS, Cai, Keeper, Protocol
 from entrepot import memory
-from malformed import (
-    BUFFER_LIES,
+from support.array_structs import ArrayStruct
+from support.buffers import Exporter
+from support.malformed import (
+    BUFFER_FIELDS,
     JUNK,
     MISSING,
-    STRUCT_LIES,
-    TENSOR_LIES,
+    STRUCT_FIELDS,
+    TENSOR_FIELDS,
     Hostile,
     Speaker,
-    bent,
+    malformed,
     references_stay,
 )
-from malformed import TYPESTRS as ODD_TYPESTRS
-from places import HOST, SYCL
-from tensors import Held, Legacy, name_of
+from support.malformed import TYPESTRS as ODD_TYPESTRS
+from support.places import HOST, SYCL
+from support.tensors import Held, Legacy, name_of
 
 DTYPES = [*TYPESTRS, *(set(CODES) - set(TYPESTRS)), *SUBBYTE_CODES]
 PROTOCOLS = {str(each): each for each in EVERY_PROTOCOL}
@@ -202,22 +202,22 @@ def cases(draw: st.DrawFn) -> dict[str, Any]:
     case["shape"] = list(draw(extents))
     case["layout"], shape = ([], ()) if plain else draw(_views(tuple(case["shape"]), 2))
     case["read_only"] = draw(st.booleans())
-    case["lies"], case["asks"], case["after"], case["exports"] = {}, {}, [], []
+    case["malformed"], case["asks"], case["after"], case["exports"] = {}, {}, [], []
     case["imports"], case["order"] = draw(st.integers(1, 3)), draw(st.integers(0, 99))
     if bad:
         if str(protocol) in _DICTS:
             _, keys = _DICTS[str(protocol)]
-            said = draw(bent(dict.fromkeys(keys, TRUTH)))
-            case["lies"] = {
+            said = draw(malformed(dict.fromkeys(keys, TRUTH)))
+            case["malformed"] = {
                 key: text_of(said.get(key, MISSING))
                 for key in {*keys, *said}
                 if said.get(key) is not TRUTH
             }
         else:
-            lies = {"ArrayStructProtocol": STRUCT_LIES, "Buffer": BUFFER_LIES}.get(
-                str(protocol), TENSOR_LIES
+            fields = {"ArrayStructProtocol": STRUCT_FIELDS, "Buffer": BUFFER_FIELDS}.get(
+                str(protocol), TENSOR_FIELDS
             )
-            case["lies"] = _texts(draw(lies))
+            case["malformed"] = _texts(draw(fields))
     elif draw(st.integers(0, 3)) == 0:
         case["asks"] = draw(_ASKS)
     else:
@@ -304,10 +304,10 @@ def bytes_of(view: ep.Array) -> bytes:
 # ---------------------------------------------------------------- producers
 
 
-def produced(case: dict[str, Any], ground: Ground, keeper: Keeper, lies: dict[str, str]) -> Any:
+def produced(case: dict[str, Any], ground: Ground, keeper: Keeper, fields: dict[str, str]) -> Any:
     """The object of the case, with these fields instead of the true ones."""
     protocol, array = PROTOCOLS[case["protocol"]], ground.array
-    values = {key: value_of(text) for key, text in lies.items()}
+    values = {key: value_of(text) for key, text in fields.items()}
     if isinstance(protocol, Cai):  # there is no CUDA device among the places
         truth = {
             "shape": array.shape,
@@ -371,7 +371,7 @@ def check(case: dict[str, Any]) -> None:
     Held.held.clear()
     try:
         with memory.use_resource(statistics):
-            if case["lies"] or case["protocol"] == "Cai":
+            if case["malformed"] or case["protocol"] == "Cai":
                 _check_lies(case)
             elif case["asks"]:
                 _check_asks(case)
@@ -402,7 +402,7 @@ def _settles(condition: Any) -> bool:
 def _check_lies(case: dict[str, Any]) -> None:
     protocol, ground = PROTOCOLS[case["protocol"]], Ground(case)
     keeper = Keeper(ground.array)
-    made = produced(case, ground, keeper, case["lies"])
+    made = produced(case, ground, keeper, case["malformed"])
     refusals = ep.InterfaceError if str(protocol) in _DICTS else ep.ExchangeError
 
     def attempt() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import entrepot as ep
-from array_structs import (
+from support.array_structs import (
     ALIGNED,
     NATIVE,
     WRITABLE,
@@ -20,11 +20,11 @@ from array_structs import (
     array_struct_capsule,
     array_struct_in,
 )
-from buffers import Exporter
-from malformed import Speaker
-from places import CUDA, EVERY_PLACE, SYCL, Place
-from tables import publish, table_of
-from tensors import IS_COPIED, PADDED, READ_ONLY, Deleter, Held, Legacy, Versioned, content
+from support.buffers import Exporter
+from support.malformed import Speaker
+from support.places import CUDA, EVERY_PLACE, SYCL, Place
+from support.tables import publish, table_of
+from support.tensors import IS_COPIED, PADDED, READ_ONLY, Deleter, Held, Legacy, Versioned, content
 
 HOST_ACCESSIBLE = tuple(place for place in EVERY_PLACE if place.host_accessible)
 TYPESTRS = {

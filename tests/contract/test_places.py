@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entrepot as ep
-from places import Place, every_host_accessible_place, every_place, moved, values
+from support.places import Place, every_host_accessible_place, every_place, moved, values_of
 
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.numpy
@@ -68,7 +68,7 @@ class TestIdentity:
         del array
         assert gone() is None, "the memory is kept by its parts, not the object"
         ep.fill(part, 3).wait()
-        assert values(part).tolist() == [3, 3, 3]
+        assert values_of(part).tolist() == [3, 3, 3]
 
 
 @every_place
@@ -76,7 +76,7 @@ class TestRoundTrip:
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_round_trip_keeps_values_of_each_dtype(self, place: Place, dtype: str) -> None:
         source = np.arange(60).reshape(3, 4, 5).astype(dtype)
-        np.testing.assert_array_equal(values(moved(source, place)), source)
+        np.testing.assert_array_equal(values_of(moved(source, place)), source)
 
     @given(data=st.data())
     def test_strided_on_both_sides(self, place: Place, data: st.DataObject) -> None:
@@ -88,16 +88,16 @@ class TestRoundTrip:
         target = moved(target_base, place)
         ep.copy(target[index], source).wait()
         target_base[index] = source
-        np.testing.assert_array_equal(values(target), target_base)
+        np.testing.assert_array_equal(values_of(target), target_base)
 
     def test_empty_and_zero_dimensional(self, place: Place) -> None:
-        assert values(moved(np.zeros((0, 3), "float32"), place)).shape == (0, 3)
-        assert values(moved(np.float32(7).reshape(()), place)) == 7
+        assert values_of(moved(np.zeros((0, 3), "float32"), place)).shape == (0, 3)
+        assert values_of(moved(np.float32(7).reshape(()), place)) == 7
 
     def test_broadcast(self, place: Place) -> None:
         target = place.empty((2, 3), "int64")
         ep.copy(target, np.arange(3)).wait()
-        np.testing.assert_array_equal(values(target), [[0, 1, 2], [0, 1, 2]])
+        np.testing.assert_array_equal(values_of(target), [[0, 1, 2], [0, 1, 2]])
 
     @pytest.mark.parametrize("dtype", DTYPES)
     def test_fill(self, place: Place, dtype: str) -> None:
@@ -106,22 +106,22 @@ class TestRoundTrip:
         ep.fill(array[1::2, ::-3], 0).wait()
         expected = np.ones((4, 6), dtype)
         expected[1::2, ::-3] = 0
-        np.testing.assert_array_equal(values(array), expected)
+        np.testing.assert_array_equal(values_of(array), expected)
 
     def test_zeros_and_full(self, place: Place) -> None:
         where = {"device": place.selector, "kind": place.kind}
-        assert not values(ep.zeros((3, 3), "float64", **where)).any()
-        assert (values(ep.full(5, -2, "int16", **where)) == -2).all()
+        assert not values_of(ep.zeros((3, 3), "float64", **where)).any()
+        assert (values_of(ep.full(5, -2, "int16", **where)) == -2).all()
 
     def test_to_copies_array_to_place(self, place: Place) -> None:
         source = ep.asarray(np.arange(6, dtype="int32").reshape(2, 3))
         array = source.T.to(place.selector, kind=place.kind)
         assert (array.device, array.kind) == (place.device, place.kind)
-        np.testing.assert_array_equal(values(array), source.numpy().T)
+        np.testing.assert_array_equal(values_of(array), source.numpy().T)
 
     def test_large(self, place: Place) -> None:
         source = np.random.default_rng(0).integers(0, 255, size=1 << 22, dtype="uint8")
-        np.testing.assert_array_equal(values(moved(source, place)), source)
+        np.testing.assert_array_equal(values_of(moved(source, place)), source)
 
 
 @every_host_accessible_place
@@ -135,14 +135,14 @@ class TestHostAccess:
             array.shape,
         )
         view.numpy()[1, 2] = 77
-        assert values(array)[1, 2] == 77
+        assert values_of(array)[1, 2] == 77
 
     def test_host_view_keeps_memory_alive(self, place: Place) -> None:
         view = moved(np.arange(24, dtype="int32"), place).host()
         gc.collect()
         others = [place.empty(24, "int32") for _ in range(8)]
         assert view.data_ptr not in {other.data_ptr for other in others}
-        assert values(view).tolist() == list(range(24))
+        assert values_of(view).tolist() == list(range(24))
 
 
 @pytest.mark.sycl

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import entrepot as ep
 from contract.protocols import EVERY_PROTOCOL, Keeper, Protocol, Seen
 from entrepot.adapters import ListOfInt, ListOfPointer, ListOfUInt64, Pointer, PointerToInt
-from places import Place, values
+from support.places import Place, values_of
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
@@ -65,7 +65,7 @@ def assert_same(view: ep.Array, array: ep.Array) -> None:
     assert steps(view.shape, view.strides) == steps(array.shape, array.strides)
     if array.size:
         assert view.data_ptr == array.data_ptr
-        assert values(view).tolist() == values(array).tolist()
+        assert values_of(view).tolist() == values_of(array).tolist()
 
 
 @every_protocol_and_place
@@ -111,9 +111,9 @@ class TestImport:
         array = numbers(place)
         view = protocol.take(protocol.produce(array, Keeper(array)))
         ep.fill(view[1], 77).wait()
-        assert values(array)[1].tolist() == [77] * 6
+        assert values_of(array)[1].tolist() == [77] * 6
         ep.fill(array[2], 55).wait()
-        assert values(view)[2].tolist() == [55] * 6
+        assert values_of(view)[2].tolist() == [55] * 6
 
     @pytest.mark.parametrize(
         "adapter",
@@ -165,7 +165,7 @@ class TestImport:
         del producer, keeper, array
         gc.collect()
         assert gone() is not None, "the view must keep its producer alive"
-        assert values(view).ravel().tolist() == list(range(24))
+        assert values_of(view).ravel().tolist() == list(range(24))
         del view
         gc.collect()
         assert gone() is not None, "so must a part of it"
@@ -184,7 +184,7 @@ class TestImport:
             first_gone = weakref.ref(first)
             del first
             assert first_gone() is None
-            assert values(second).ravel().tolist() == list(range(24))
+            assert values_of(second).ravel().tolist() == list(range(24))
             del second
         gc.collect()
         assert gone() is not None, "the producer is still there"
@@ -248,4 +248,4 @@ class TestExport:
         for _ in range(3):
             protocol.consume(array)
         gc.collect()
-        assert values(array).ravel().tolist() == list(range(24))
+        assert values_of(array).ravel().tolist() == list(range(24))

@@ -11,6 +11,7 @@ import contextlib
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,6 +56,14 @@ def sources_of_copies() -> None:
     for device in TURNS:
         with contextlib.suppress(DeviceError):
             source(device)
+
+
+@pytest.fixture(scope="module")
+def sub_devices() -> list[Any]:
+    """Two halves of the CPU device, made by dpctl."""
+    import dpctl
+
+    return dpctl.SyclDevice("opencl:cpu").create_sub_devices(partition=[1, 1])
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

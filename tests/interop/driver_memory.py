@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from cuda_streams import LEGACY, Stream, check, driver, inside, primary_context
-from interop.pairs import LAYOUTS, Peer, numbers
+from interop.pairs import LAYOUTS, StreamPeer, numbers
 from interop.slow import RESULT
-from tensors import CUDA, READ_ONLY, Held, Versioned
+from support.cuda_streams import LEGACY, Stream, check, driver, inside, primary_context
+from support.tensors import CUDA, READ_ONLY, Held, Versioned
 
 SLOW = f"""
 .version 7.0
@@ -160,18 +160,8 @@ def is_idle(stream: int) -> bool:
     return status == 0
 
 
-class DefaultStream:
-    """The legacy default stream, as a queue."""
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return (0, LEGACY)
-
-
-class OnStream(Peer):
+class OnStream(StreamPeer):
     """A peer whose work is done by the driver, on the legacy default stream or one of its own."""
-
-    def __init__(self, *, own_stream: bool = False) -> None:
-        self.own_stream = own_stream
 
     @functools.cached_property
     def stream(self) -> Stream:
@@ -180,10 +170,6 @@ class OnStream(Peer):
     @property
     def number(self) -> int:
         return self.stream.handle if self.own_stream else LEGACY
-
-    @property
-    def stream_name(self) -> str:
-        return "own stream" if self.own_stream else "default stream"
 
     def start_slow_kernel(self, obj: Any) -> None:
         start_slow_kernel(self.view(obj).address, self.number)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sysconfig
 from pathlib import Path
 
 import nanobind
+
+from support.processes import completed
 
 
 def build(folder: Path) -> Path:
@@ -30,11 +31,6 @@ def build(folder: Path) -> Path:
         "-fvisibility=hidden",
         "-DNDEBUG",
     ]
-    built = subprocess.run(
-        [*command, *(f"-I{path}" for path in headers), *sources, "-o", module],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    built = completed([*command, *(f"-I{path}" for path in headers), *sources, "-o", module])
     assert built.returncode == 0, built.stderr
     return module

@@ -7,7 +7,9 @@ fail in the stated manner: the row turns red once the peer supports it.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import functools
 import gc
 import itertools
 import sys
@@ -20,11 +22,11 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from cuda_streams import check as check_status
-from cuda_streams import driver, inside, primary_context
 from interop import slow
-from malformed import Speaker
-from places import CUDA, HOST, SYCL, Place
+from support.cuda_streams import check as check_status
+from support.cuda_streams import driver, inside, primary_context
+from support.malformed import Speaker
+from support.places import CUDA, HOST, SYCL, Place
 
 np = pytest.importorskip("numpy")
 
@@ -125,6 +127,46 @@ class Peer:
         return values
 
 
+class StreamPeer(Peer):
+    """A peer on its default stream or on one of its own."""
+
+    def __init__(self, *, own_stream: bool = False) -> None:
+        self.own_stream = own_stream
+
+    @functools.cached_property
+    def stream(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def stream_name(self) -> str:
+        return "own stream" if self.own_stream else "default stream"
+
+    def on(self) -> contextlib.AbstractContextManager[Any]:
+        """Makes the peer's stream the current one."""
+        raise NotImplementedError
+
+    def on_stream(self, carry: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """``carry`` with the peer's stream as the current one."""
+
+        def carry_on_stream(obj: Any) -> Any:
+            with self.on():
+                return carry(obj)
+
+        return carry_on_stream
+
+
+class SynchronizingPeer(StreamPeer):
+    """A peer that waits for its stream after each write."""
+
+    def write(self, obj: Any, value: int) -> None:
+        with self.on():
+            obj[0, 0] = value
+        self.stream.synchronize()
+
+    def wait(self) -> None:
+        self.stream.synchronize()
+
+
 @dataclass(frozen=True)
 class Way:
     """A row: one call that passes memory on."""
@@ -196,7 +238,7 @@ def owned(place: Place) -> tuple[ep.Array, weakref.ref]:
     return ep.asarray(owner), weakref.ref(owner)
 
 
-def values_of(array: ep.Array) -> Any:
+def host_values(array: ep.Array) -> Any:
     return np.array(array.numpy() if array.kind != "device" else array.copy_to_host().numpy())
 
 
@@ -272,7 +314,7 @@ def out_our_write(way: Out, place: Place) -> None:
 def out_their_write(way: Out, place: Place) -> None:
     array = ours(place)
     way.peer.write(way.carry(array), 77)
-    assert values_of(array)[0, 0] == 77
+    assert host_values(array)[0, 0] == 77
 
 
 def out_producer_first(way: Out, place: Place) -> None:
@@ -293,7 +335,7 @@ def out_consumer_first(way: Out, place: Place) -> None:
     del seen
     gc.collect()
     assert gone() is not None
-    assert values_of(array).tolist() == numbers().tolist()
+    assert host_values(array).tolist() == numbers().tolist()
     again = way.carry(array)
     assert way.peer.view(again).address == way.peer.address_of(array), "a second time"
     del again, array
@@ -380,7 +422,7 @@ def in_layout(layout: str) -> Callable[[In, Place], None]:
         if array.size:
             assert (array.data_ptr, array.kind) == (view.address, place.kind)
         assert same_strides(view, array.strides)
-        assert values_of(array).tolist() == way.peer.expected(numbers(layout)).tolist()
+        assert host_values(array).tolist() == way.peer.expected(numbers(layout)).tolist()
 
     return check
 
@@ -395,7 +437,7 @@ def in_their_write(way: In, place: Place) -> None:
     obj = way.peer.make(place)
     array = way.carry(obj)
     way.peer.write(obj, 77)
-    assert values_of(array).tobytes()[:1] == b"\x4d"
+    assert host_values(array).tobytes()[:1] == b"\x4d"
 
 
 def in_producer_first(way: In, place: Place) -> None:
@@ -410,7 +452,7 @@ def in_producer_first(way: In, place: Place) -> None:
     junk = [np.full((ROWS, COLUMNS), -1, "int32") for _ in range(8)]
     for other in others:
         assert way.peer.view(other).address != array.data_ptr, "the memory was given away"
-    assert values_of(array).tolist() == expected, "the memory was given away"
+    assert host_values(array).tolist() == expected, "the memory was given away"
     del others, junk
     if holds_object and lives:
         assert lives()
@@ -442,7 +484,7 @@ def in_read_only(way: In, place: Place) -> None:
 
 def in_order(way: In, place: Place) -> None:
     other = ep.Queue(place.selector)
-    for read in (values_of, lambda array: values_of(array.to(queue=other))):
+    for read in (host_values, lambda array: host_values(array.to(queue=other))):
         obj = way.peer.make_slowly(place)
         assert read(way.carry(obj)).ravel()[0] == slow.RESULT, (
             "read before the peer's kernel was done"
@@ -454,7 +496,7 @@ def in_at_once(way: In, place: Place) -> None:
     obj = way.peer.make_slowly(place)
     array = way.carry(obj)
     assert not way.peer.is_idle(obj), "the call waited for the peer's kernel"
-    values_of(array)
+    host_values(array)
 
 
 def in_dtype(dtype: str) -> Callable[[In, Place], None]:

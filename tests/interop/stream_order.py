@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from cuda_streams import Stream
 from entrepot.kernel import func, get_global_id, kernel, reduce, vectorize
+from support.cuda_streams import Stream
 
 SIZE = 1 << 16
 

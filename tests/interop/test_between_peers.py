@@ -17,7 +17,7 @@ import pytest
 import entrepot as ep
 from interop import slow
 from interop.pairs import In, Out, Way, numbers
-from places import CUDA, HOST, Place
+from support.places import CUDA, HOST, Place
 
 #: The rows of each peer are in its own file; the builtins are always available.
 PEERS = {

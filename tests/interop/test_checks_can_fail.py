@@ -12,8 +12,8 @@ import entrepot as ep
 from interop.pairs import In, Out, Way, columns
 from interop.test_builtin_buffers import ARRAY
 from interop.test_numpy import PEER as NUMPY
-from malformed import Speaker
-from places import HOST, Place
+from support.malformed import Speaker
+from support.places import HOST, Place
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
@@ -21,14 +21,14 @@ SHARED = Place("opencl:cpu", "shared")
 kept: list[Any] = []
 
 
-def hoarding(carry: Any) -> Any:
+def keeping_references(carry: Any) -> Any:
     """Keeps references to its arguments forever."""
 
-    def hoard(obj: Any) -> Any:
+    def keep_reference(obj: Any) -> Any:
         kept.append(carry(obj))
         return kept[-1]
 
-    return hoard
+    return keep_reference
 
 
 def forgetting(array: ep.Array) -> np.ndarray:
@@ -81,7 +81,7 @@ BROKEN_OUT = {
     "our write": lambda a: np.array(a),
     "their write": lambda a: np.array(a),
     "producer dropped first": forgetting,
-    "consumer dropped first": hoarding(np.asarray),
+    "consumer dropped first": keeping_references(np.asarray),
     "writable": lambda a: np.broadcast_to(np.asarray(a), a.shape),
     "read-only": flagless,
     "dtype int32": misread("uint32"),
@@ -96,7 +96,7 @@ BROKEN_IN = {
     "transposed": lambda x: described(x, strides=None),
     "our write": lambda x: ep.asarray(x.copy()),
     "their write": lambda x: ep.asarray(x.copy()),
-    "consumer dropped first": hoarding(ep.asarray),
+    "consumer dropped first": keeping_references(ep.asarray),
     "writable": lambda x: described(x, data=(x.ctypes.data, True)),
     "read-only": lambda x: described(x, data=(x.ctypes.data, False)),
     "dtype int32": lambda x: described(x, typestr="<u4"),
@@ -128,7 +128,9 @@ def test_broken_import_is_detected(column: str) -> None:
 
 def test_producer_dropped_first_detects_broken_import() -> None:
     """One import leaks the object, and one does not keep it alive."""
-    check_is_red(In("broken", ARRAY, hoarding(ep.asarray)), HOST, "producer dropped first")
+    check_is_red(
+        In("broken", ARRAY, keeping_references(ep.asarray)), HOST, "producer dropped first"
+    )
     check_is_red(In("broken", NUMPY, described), HOST, "producer dropped first")
 
 

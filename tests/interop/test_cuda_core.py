@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cuda_kernels
 import entrepot as ep
-from cuda_streams import LEGACY
 from interop import driver_memory
 from interop.driver_memory import OnStream
 from interop.pairs import (
@@ -23,12 +21,14 @@ from interop.pairs import (
     Out,
     View,
     Way,
+    host_values,
     is_released,
     matrix,
-    values_of,
     write_by_driver,
 )
-from places import CUDA, Place, values
+from support import cuda_kernels
+from support.cuda_streams import LEGACY
+from support.places import CUDA, Place, values_of
 
 core = pytest.importorskip("cuda.core")
 utils = pytest.importorskip("cuda.core.utils")
@@ -82,7 +82,7 @@ class CudaCore(OnStream):
     def values(self, obj: Any) -> np.ndarray:
         if self.own_stream:
             self.stream.sync()
-        return values_of(ep.asarray(obj))
+        return host_values(ep.asarray(obj))
 
     def write(self, obj: Any, value: int) -> None:
         write_by_driver(obj.ptr, value)
@@ -244,7 +244,7 @@ class TestIn:
         view = VIEWS["dlpack"](array, 1)
         again = ep.asarray(view)
         assert (again.data_ptr, again.shape) == (array.data_ptr, array.shape)
-        assert values(again)[3].tolist() == [3] * 6
+        assert values_of(again)[3].tolist() == [3] * 6
 
     def test_buffer_is_imported(self, device: Any) -> None:
         stream = device.create_stream()
@@ -252,7 +252,7 @@ class TestIn:
         array = ep.asarray(buffer)
         assert (array.data_ptr, array.nbytes, array.kind) == (int(buffer.handle), 64, "device")
         ep.fill(array, 3).wait()
-        assert set(values(array).tolist()) == {3}
+        assert set(values_of(array).tolist()) == {3}
 
 
 class TestStreams:
@@ -260,7 +260,7 @@ class TestStreams:
         stream = device.create_stream()
         array = ep.full(4, 3, "int32", queue=stream)
         stream.sync()
-        assert values(array).tolist() == [3] * 4
+        assert values_of(array).tolist() == [3] * 4
         assert ep.Queue(stream).__cuda_stream__() == (0, int(stream.handle))
 
     def test_queue_is_accepted_as_a_stream(self, device: Any) -> None:

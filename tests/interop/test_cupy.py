@@ -6,16 +6,26 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
-import cuda_kernels
 import entrepot as ep
-from interop.pairs import COPIES, LAYOUTS, NUMPY_DTYPES, Cannot, In, Out, Peer, View, Way, matrix
-from places import CUDA, Place
+from interop.pairs import (
+    COPIES,
+    LAYOUTS,
+    NUMPY_DTYPES,
+    Cannot,
+    In,
+    Out,
+    SynchronizingPeer,
+    View,
+    Way,
+    matrix,
+)
+from support import cuda_kernels
+from support.places import CUDA, Place
 
 cupy = pytest.importorskip("cupy")
 cupyx = pytest.importorskip("cupyx")
@@ -30,13 +40,8 @@ def slow_kernel() -> Any:
     return cupy.RawKernel(cuda_kernels.SOURCE, "slow")
 
 
-class CuPy(Peer):
-    """CuPy on the default stream or on one of its own; writes are followed by a wait."""
-
+class CuPy(SynchronizingPeer):
     name = "cupy"
-
-    def __init__(self, *, own_stream: bool) -> None:
-        self.own_stream = own_stream
 
     @functools.cached_property
     def stream(self) -> Any:
@@ -65,20 +70,12 @@ class CuPy(Peer):
         with self.on():
             return cupy.asnumpy(obj)
 
-    def write(self, obj: Any, value: int) -> None:
-        with self.on():
-            obj[0, 0] = value
-        self.stream.synchronize()
-
     def start_slow_kernel(self, obj: Any) -> None:
         with self.on():
             slow_kernel()((1,), (1,), (obj, np.int64(1)))
             self.stream.synchronize()
             obj.fill(0)
             slow_kernel()((1,), (1,), (obj, np.int64(cuda_kernels.TURNS)))
-
-    def wait(self) -> None:
-        self.stream.synchronize()
 
     def is_idle(self, obj: Any) -> bool:
         return self.stream.done
@@ -107,21 +104,14 @@ UNSIGNED = {
 
 
 def ways(peer: CuPy) -> list[Way]:
-    def there(carry: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def carry_there(obj: Any) -> Any:
-            with peer.on():
-                return carry(obj)
-
-        return carry_there
-
-    name = "own stream" if peer.own_stream else "default stream"
+    name = peer.stream_name
     cannot_make = Cannot.lacks(NO_FLAG, "read-only") | NO_FLOAT8
     cannot_take = {"read-only": Cannot(NO_FLAG, AssertionError)} | NO_FLOAT8
     return [
         In(
             f"asarray(x), {name}",
             peer,
-            there(ep.asarray),
+            peer.on_stream(ep.asarray),
             ON_DEVICE,
             NUMPY_DTYPES,
             cannot_make,
@@ -131,7 +121,7 @@ def ways(peer: CuPy) -> list[Way]:
         In(
             f"asarray(x, protocol='dlpack'), {name}",
             peer,
-            there(lambda x: ep.asarray(x, protocol="dlpack")),
+            peer.on_stream(lambda x: ep.asarray(x, protocol="dlpack")),
             ON_DEVICE,
             NUMPY_DTYPES,
             cannot_make | UNSIGNED,
@@ -141,7 +131,7 @@ def ways(peer: CuPy) -> list[Way]:
         In(
             f"asarray(x, protocol='cai'), {name}",
             peer,
-            there(lambda x: ep.asarray(x, protocol="cai")),
+            peer.on_stream(lambda x: ep.asarray(x, protocol="cai")),
             ON_DEVICE,
             NUMPY_DTYPES,
             cannot_make | NO_BFLOAT16,
@@ -151,7 +141,7 @@ def ways(peer: CuPy) -> list[Way]:
         Out(
             f"cupy.from_dlpack(a), {name}",
             peer,
-            there(cupy.from_dlpack),
+            peer.on_stream(cupy.from_dlpack),
             ON_DEVICE,
             NUMPY_DTYPES,
             cannot_take,
@@ -162,7 +152,7 @@ def ways(peer: CuPy) -> list[Way]:
             Out(
                 f"cupy.asarray(a), {name}",
                 peer,
-                there(cupy.asarray),
+                peer.on_stream(cupy.asarray),
                 [place],
                 NUMPY_DTYPES,
                 cannot_take

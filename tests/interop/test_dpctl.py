@@ -11,9 +11,9 @@ import pytest
 
 import entrepot as ep
 from interop import slow
-from interop.pairs import SHAPED, Cannot, In, Out, Peer, View, matrix, numbers, values_of
-from malformed import Speaker
-from places import SYCL, Place
+from interop.pairs import SHAPED, Cannot, In, Out, Peer, View, host_values, matrix, numbers
+from support.malformed import Speaker
+from support.places import SYCL, Place
 
 dpctl = pytest.importorskip("dpctl")
 dpmem = pytest.importorskip("dpctl.memory")
@@ -91,28 +91,22 @@ WAYS = [
 test_pair = matrix(WAYS)
 
 
-@pytest.fixture(scope="module")
-def parts() -> list[Any]:
-    """Two halves of the device, made by dpctl."""
-    return dpctl.SyclDevice("opencl:cpu").create_sub_devices(partition=[1, 1])
-
-
 @pytest.mark.parametrize("kind", CLASSES)
 class TestSubDevices:
     """A queue on a sub-device has a context of its own, in which other memory is unknown."""
 
-    def test_memory_of_sub_device_is_imported(self, parts: list[Any], kind: str) -> None:
-        queues = [dpctl.SyclQueue(part) for part in parts]
+    def test_memory_of_sub_device_is_imported(self, sub_devices: list[Any], kind: str) -> None:
+        queues = [dpctl.SyclQueue(part) for part in sub_devices]
         memories = [PEER.make_on(queue, kind) for queue in queues]
-        for memory, queue, part in zip(memories, queues, parts, strict=True):
+        for memory, queue, part in zip(memories, queues, sub_devices, strict=True):
             array = ep.asarray(memory)
             assert (array.data_ptr, array.kind) == (memory._pointer, kind)
             assert array.context == queue.sycl_context
             assert array.device == part
-            assert values_of(array).tolist() == PEER.values(memory).tolist()
+            assert host_values(array).tolist() == PEER.values(memory).tolist()
 
-    def test_array_on_each_sub_device_is_exported(self, parts: list[Any], kind: str) -> None:
-        for part in parts:
+    def test_array_on_each_sub_device_is_exported(self, sub_devices: list[Any], kind: str) -> None:
+        for part in sub_devices:
             queue = ep.Queue(ep.device(part))
             array = ep.zeros(24, "int32", queue=queue, kind=kind)
             memory = dpmem.as_usm_memory(array)
@@ -121,10 +115,12 @@ class TestSubDevices:
                 "ours asks first: dpctl says of what is not its own that it differs"
             )
             PEER.write(memory, 77)
-            assert values_of(array)[0] == 77
+            assert host_values(array)[0] == 77
 
-    def test_context_of_other_sub_device_is_refused(self, parts: list[Any], kind: str) -> None:
-        first, second = (dpctl.SyclQueue(part) for part in parts)
+    def test_context_of_other_sub_device_is_refused(
+        self, sub_devices: list[Any], kind: str
+    ) -> None:
+        first, second = (dpctl.SyclQueue(part) for part in sub_devices)
         memory = PEER.make_on(first, kind)
         interface = memory.__sycl_usm_array_interface__
         with pytest.raises(ep.InterfaceError, match="another context"):
@@ -137,8 +133,10 @@ class TestSubDevices:
             "the same object still works afterwards"
         )
 
-    def test_copy_between_sub_devices_waits_for_kernel(self, parts: list[Any], kind: str) -> None:
-        first, second = (PEER.make_on(dpctl.SyclQueue(part), kind) for part in parts)
+    def test_copy_between_sub_devices_waits_for_kernel(
+        self, sub_devices: list[Any], kind: str
+    ) -> None:
+        first, second = (PEER.make_on(dpctl.SyclQueue(part), kind) for part in sub_devices)
         slow.launch_on_dpctl(first.sycl_queue, first)
         ep.copy(ep.asarray(second), ep.asarray(first)).wait()
         assert PEER.values(second)[0] == slow.RESULT
@@ -153,7 +151,7 @@ def test_access_waits_for_later_work_of_a_consumer_of_two_arrays() -> None:
         slow.launch_on_dpctl(memory.sycl_queue, memory)
         seen = ep.empty(24, "int32", queue=ours)
         ep.copy(seen, array, queue=ours)
-        assert values_of(seen)[0] == slow.RESULT, "read before the consumer's kernel was done"
+        assert host_values(seen)[0] == slow.RESULT, "read before the consumer's kernel was done"
 
 
 def test_host_waits_for_later_work_of_a_consumer() -> None:

@@ -20,11 +20,11 @@ from interop.pairs import (
     Out,
     Peer,
     View,
+    host_values,
     matrix,
     numbers,
-    values_of,
 )
-from places import SYCL, Place
+from support.places import SYCL, Place
 
 dpctl = pytest.importorskip("dpctl")
 dpnp = pytest.importorskip("dpnp")
@@ -121,27 +121,23 @@ WAYS = [
 test_pair = matrix(WAYS)
 
 
-@pytest.fixture(scope="module")
-def parts() -> list[Any]:
-    """Two halves of the device, made by dpctl."""
-    return dpctl.SyclDevice("opencl:cpu").create_sub_devices(partition=[1, 1])
-
-
 @pytest.mark.parametrize("kind", ["host", "device", "shared"])
 class TestSubDevices:
     """Each has a context of its own: SUAI can name it, DLPack cannot."""
 
-    def test_array_of_sub_device_is_imported(self, parts: list[Any], kind: str) -> None:
-        for part in parts:
+    def test_array_of_sub_device_is_imported(self, sub_devices: list[Any], kind: str) -> None:
+        for part in sub_devices:
             obj = PEER.make_on(dpctl.SyclQueue(part), kind)
             array = ep.asarray(obj)
             assert (array.data_ptr, array.kind) == (PEER.view(obj).address, kind)
             assert array.context == obj.sycl_context
             assert array.device == part
-            assert values_of(array).tolist() == numbers().tolist()
+            assert host_values(array).tolist() == numbers().tolist()
 
-    def test_dlpack_export_of_a_sub_device_needs_a_copy(self, parts: list[Any], kind: str) -> None:
-        array = ep.zeros(24, "int32", queue=ep.Queue(ep.device(parts[0])), kind=kind)
+    def test_dlpack_export_of_a_sub_device_needs_a_copy(
+        self, sub_devices: list[Any], kind: str
+    ) -> None:
+        array = ep.zeros(24, "int32", queue=ep.Queue(ep.device(sub_devices[0])), kind=kind)
         with pytest.raises(BufferError, match="__sycl_usm_array_interface__"):
             dpnp.from_dlpack(array)
 

@@ -72,7 +72,7 @@ def test_methods_and_attributes_of_types_exist(theirs):
         assert public <= set(dir(getattr(ours, name))), name
 
 
-GOODS = bytearray(b"goods")
+BUFFER = bytearray(b"bytes")
 CELL = ctypes.c_int(3)
 
 
@@ -88,8 +88,8 @@ class TestSameAddress:
             2**64 - 1,
             ctypes.c_void_p(9),
             ctypes.c_void_p(None),
-            GOODS,
-            memoryview(GOODS),
+            BUFFER,
+            memoryview(BUFFER),
             CELL,
             Cai(),
             Cai(strides=(12, 4)),
@@ -100,7 +100,7 @@ class TestSameAddress:
     def test_adapters_agree_on_common_inputs(self, theirs, name, source):
         if name == "DeviceArray" and source is CELL:
             pytest.skip("its DeviceArray does not know a ctypes buffer's format '<i'")
-        if name == "ListOfBytes" and source is GOODS:  # among the differences
+        if name == "ListOfBytes" and source is BUFFER:  # among the differences
             source = memoryview(source)
         if (
             name == "CStr"
@@ -180,13 +180,13 @@ class TestSamePointer:
 
     def test_buffers_are_held_and_released_alike(self, theirs):
         for module in (ours, theirs):
-            goods = bytearray(8)
-            pointer = module.Pointer(goods)
+            buffer = bytearray(8)
+            pointer = module.Pointer(buffer)
             with pytest.raises(BufferError):
-                goods.append(1)
+                buffer.append(1)
             second = module.Pointer(pointer)
             del pointer
-            goods.append(1)
+            buffer.append(1)
             assert second
 
     @pytest.mark.parametrize("bad", ["text", 1.5, [], {}, object(), range(3)], ids=named)
@@ -305,7 +305,7 @@ class TestSameLists:
                 module.ListOfBytes([bad])
 
     def test_pointers(self, theirs):
-        source = [None, 5, CELL, GOODS, ctypes.c_void_p(6), Cai()]
+        source = [None, 5, CELL, BUFFER, ctypes.c_void_p(6), Cai()]
         mine, other = ours.ListOfPointer(source), theirs.ListOfPointer(source)
         assert [int(pointer) for pointer in mine] == [int(pointer) for pointer in other]
 
@@ -328,7 +328,7 @@ class TestSameLaunchArguments:
             st.builds(lambda kind: kind(1), numbers)
             | st.integers(0, 2**64 - 1)
             | st.none()
-            | st.just(GOODS),
+            | st.just(BUFFER),
             max_size=9,
         )
     )

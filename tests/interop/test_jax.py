@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
 import sys
 import time
 from typing import Any
@@ -12,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cuda_kernels
 import entrepot as ep
 from interop import slow
 from interop.pairs import HOST_ACCESSIBLE, LAYOUTS, Cannot, In, Out, Peer, View, matrix
-from places import CUDA, Place, values
+from support import cuda_kernels
+from support.places import CUDA, Place, values_of
+from support.processes import completed
 
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
@@ -205,7 +205,7 @@ def test_import_waits_for_jax_kernels() -> None:
     array = ep.asarray(
         result
     )  # JAX hands a buffer over when the host has submitted all of its work
-    assert values(array).tolist() == expected.tolist()
+    assert values_of(array).tolist() == expected.tolist()
 
 
 @pytest.mark.cuda
@@ -238,14 +238,7 @@ def test_dtypes_with_64_bits_enabled() -> None:
             print(dtype)
     """
     environment = {**os.environ, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu"}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = completed([sys.executable, "-c", program], env=environment, timeout=120)
     assert done.stdout.split() == ["int64", "uint64", "float64", "complex128"], done.stderr
 
 

@@ -10,7 +10,7 @@ import pytest
 from interop.pairs import In, Out, columns
 from interop.table import table_of, ways_of
 from interop.test_between_peers import PEERS
-from places import CUDA
+from support.places import CUDA
 
 PAGE = Path(__file__).parents[2] / "docs" / "cuda_matrix.md"
 COMMAND = "pytest tests/interop --matrix=docs/cuda_matrix.md"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,12 @@ from interop.pairs import (
     Out,
     Peer,
     View,
+    host_values,
     matrix,
     numbers,
-    values_of,
 )
-from places import CUDA, HOST, SYCL, Place, every_host_accessible_place
+from support.places import CUDA, HOST, SYCL, Place, every_host_accessible_place
+from support.processes import completed, output_of
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.mpi4py]
 
@@ -119,7 +119,7 @@ def test_message_between_arrays_keeps_values(place: Place, dtype: str) -> None:
     sent, received = place.empty((4, 6), dtype), place.empty((4, 6), dtype)
     ep.copy(sent, numbers().astype(dtype)).wait()
     MPI.COMM_SELF.Sendrecv(sent, 0, recvbuf=received)
-    assert values_of(received).tolist() == numbers().astype(dtype).tolist()
+    assert host_values(received).tolist() == numbers().astype(dtype).tolist()
 
 
 def test_dtypes_unknown_to_mpi_are_refused() -> None:
@@ -175,9 +175,7 @@ def test_message_of_device_memory_arrives_or_fails() -> None:
         MPI.COMM_SELF.Sendrecv(sent, 0, recvbuf=received)
         print("delivered", set(received.copy_to_host().numpy().tolist()))
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=False
-    )
+    done = completed([sys.executable, "-c", program], timeout=100)
     if done.returncode == 0:
         assert done.stdout.strip() == "delivered {7}"
     else:
@@ -198,14 +196,7 @@ def devices_after(imports: str) -> str:
         "try: ep.device('opencl')\nexcept ep.DeviceError as error: print(error)"
     )
     unset = {key: value for key, value in os.environ.items() if not key.startswith("OCL_ICD_")}
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        env=unset,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=100,
-    ).stdout
+    return output_of([sys.executable, "-c", code], env=unset, timeout=100)
 
 
 @pytest.mark.sycl

@@ -4,7 +4,6 @@ CUDA."""
 from __future__ import annotations
 
 import functools
-import importlib.util
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.driver_memory import DefaultStream, OnStream, producer
+from interop.driver_memory import OnStream, producer
 from interop.pairs import (
     HOST_ACCESSIBLE,
     LAYOUTS,
@@ -23,11 +22,13 @@ from interop.pairs import (
     Out,
     Peer,
     View,
+    host_values,
     matrix,
     numbers,
-    values_of,
 )
-from places import CUDA, HOST, Place
+from support.cuda_streams import DefaultStream
+from support.modules import load_module
+from support.places import CUDA, HOST, Place
 
 pytest.importorskip("nanobind")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.nanobind]
@@ -42,15 +43,7 @@ def extension() -> Any:
     from interop.nanobind_extension import build
 
     with tempfile.TemporaryDirectory() as folder:  # what is loaded stays without its file
-        return _loaded(build(Path(folder)))
-
-
-def _loaded(module: Path) -> Any:
-    spec = importlib.util.spec_from_file_location("nanobind_arrays", module)
-    assert spec and spec.loader
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+        return load_module(build(Path(folder)), "nanobind_arrays")
 
 
 class Nanobind(Peer):
@@ -69,7 +62,7 @@ class Nanobind(Peer):
         return View(obj.address, tuple(obj.shape), tuple(obj.strides), obj.read_only)
 
     def values(self, obj: Any) -> np.ndarray:
-        return values_of(ep.asarray(obj.give()))
+        return host_values(ep.asarray(obj.give()))
 
     def write(self, obj: Any, value: int) -> None:
         ep.fill(ep.asarray(obj.give())[0, 0, ...], value).wait()
@@ -96,7 +89,7 @@ class NanobindCuda(OnStream, Nanobind):
         return extension().take_read_only(producer(read_only=True))
 
     def values(self, obj: Any) -> np.ndarray:
-        return values_of(ep.asarray(obj.give(), queue=DefaultStream()))
+        return host_values(ep.asarray(obj.give(), queue=DefaultStream()))
 
 
 PEER = Nanobind()

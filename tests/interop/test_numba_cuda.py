@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cuda_kernels
 import entrepot as ep
 from interop.driver_memory import OnStream
 from interop.pairs import (
@@ -21,12 +20,13 @@ from interop.pairs import (
     In,
     Out,
     View,
+    host_values,
     matrix,
     numbers,
-    values_of,
     write_by_driver,
 )
-from places import CUDA, Place, values
+from support import cuda_kernels
+from support.places import CUDA, Place, values_of
 
 if not hasattr(np, "row_stack"):
     np.row_stack = np.vstack  # NumPy 2.5 dropped it, and numba-cuda 0.30 looks for it
@@ -74,7 +74,7 @@ class Numba(OnStream):
         )
 
     def values(self, obj: Any) -> np.ndarray:
-        return values_of(ep.asarray(obj))
+        return host_values(ep.asarray(obj))
 
     def write(self, obj: Any, value: int) -> None:
         write_by_driver(address_of(obj), value)
@@ -141,8 +141,8 @@ class TestIn:
                 assert array.data_ptr == whole.__cuda_array_interface__["data"][0] + (
                     numbers[index].ctypes.data - numbers.ctypes.data
                 )
-                assert values(array).tolist() == numbers[index].tolist()
-        assert values(ep.asarray(whole.T)).tolist() == numbers.T.tolist()
+                assert values_of(array).tolist() == numbers[index].tolist()
+        assert values_of(ep.asarray(whole.T)).tolist() == numbers.T.tolist()
 
     def test_writes_are_shared_and_the_object_is_kept(self, cuda: Any) -> None:
         theirs = cuda.to_device(np.zeros(6, "int32"))
@@ -151,7 +151,7 @@ class TestIn:
         assert theirs.copy_to_host().tolist() == [7] * 6
         theirs.copy_to_device(np.arange(6, dtype="int32"))
         cuda.synchronize()  # the call returns before the device has the elements
-        assert values(array).tolist() == [0, 1, 2, 3, 4, 5]
+        assert values_of(array).tolist() == [0, 1, 2, 3, 4, 5]
         del theirs
         gc.collect()
         assert gone() is not None
@@ -171,7 +171,7 @@ class TestIn:
             kind,
             "cuda:0",
         )
-        assert values(array)[3].tolist() == list(range(18, 24))
+        assert values_of(array)[3].tolist() == list(range(18, 24))
         ep.fill(array, 7).wait()
         assert set(theirs.ravel().tolist()) == {7}
 
@@ -188,7 +188,7 @@ class TestIn:
             pytest.skip("this numba-cuda's streams do not speak __cuda_stream__")
         array = ep.full(4, 3, "int32", queue=stream)
         stream.synchronize()
-        assert values(array).tolist() == [3] * 4
+        assert values_of(array).tolist() == [3] * 4
 
 
 class TestOut:
@@ -205,7 +205,7 @@ class TestOut:
         assert cuda.as_cuda_array(array[1:, ::2]).strides == (24, 8)
         theirs.copy_to_device(np.arange(24, dtype="int32").reshape(4, 6))
         cuda.synchronize()
-        assert values(array)[3].tolist() == list(range(18, 24))
+        assert values_of(array)[3].tolist() == list(range(18, 24))
 
     def test_device_array_keeps_the_memory_alive(self, cuda: Any) -> None:
         array = ep.full(6, 3, "int32", device="cuda:0")

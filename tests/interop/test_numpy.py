@@ -19,7 +19,7 @@ from interop.pairs import (
     matrix,
     numbers,
 )
-from places import Place
+from support.places import Place
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 

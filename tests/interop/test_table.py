@@ -14,7 +14,8 @@ import pytest
 import entrepot as ep
 from interop.pairs import columns
 from interop.table import BEGIN, CANNOT, END, FAILS, HOLDS, Matrix, Refused, Row, rows_of, ways_of
-from places import HOST
+from support.places import HOST
+from support.processes import completed
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
@@ -149,7 +150,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         "no:cacheprovider",
         *arguments,
     ]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    return completed(command, cwd=ROOT)
 
 
 def test_refused_run_fails_with_the_reason(page: Path) -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,12 @@ from interop.pairs import (
     In,
     Out,
     Peer,
+    SynchronizingPeer,
     View,
     Way,
     matrix,
 )
-from places import CUDA, Place
+from support.places import CUDA, Place
 
 torch = pytest.importorskip("torch")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.torch]
@@ -73,11 +73,8 @@ class TorchPinned(Torch):
         return LAYOUTS[layout](whole, torch.broadcast_to)
 
 
-class TorchCuda(Torch):
-    """The current device, on the default stream or an own one; writes are followed by a wait."""
-
-    def __init__(self, *, own_stream: bool) -> None:
-        self.own_stream = own_stream
+class TorchCuda(SynchronizingPeer, Torch):
+    """The current device."""
 
     @functools.cached_property
     def stream(self) -> Any:
@@ -101,19 +98,11 @@ class TorchCuda(Torch):
         with self.on():
             return np.array(obj.tolist())
 
-    def write(self, obj: Any, value: int) -> None:
-        with self.on():
-            obj[0, 0] = value
-        self.stream.synchronize()
-
     def start_slow_kernel(self, obj: Any) -> None:
         with self.on():
             obj.zero_()
             torch.cuda._sleep(500_000_000)
             obj[0, 0].fill_(42)  # an assignment would wait
-
-    def wait(self) -> None:
-        self.stream.synchronize()
 
     def is_idle(self, obj: Any) -> bool:
         return self.stream.query()
@@ -166,14 +155,7 @@ WAYS = [
 def on_device(peer: TorchCuda) -> list[Way]:
     """The ways to and from device memory, each on the peer's stream."""
 
-    def there(carry: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def carry_there(obj: Any) -> Any:
-            with peer.on():
-                return carry(obj)
-
-        return carry_there
-
-    name = "own stream" if peer.own_stream else "default stream"
+    name = peer.stream_name
     device = [place for place in CUDA if place.kind == "device"]
     read_only = Cannot("PyTorch takes nothing by CAI that is read-only", TypeError)
     never_read_only = {"read-only": read_only, "broadcast strides": read_only}
@@ -183,7 +165,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
         In(
             f"asarray(t), {name}",
             peer,
-            there(ep.asarray),
+            peer.on_stream(ep.asarray),
             device,
             MORE_DTYPES,
             CANNOT_MAKE,
@@ -192,7 +174,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
         In(
             f"asarray(t, protocol='dlpack'), {name}",
             peer,
-            there(lambda t: ep.asarray(t, protocol="dlpack")),
+            peer.on_stream(lambda t: ep.asarray(t, protocol="dlpack")),
             device,
             MORE_DTYPES,
             CANNOT_MAKE,
@@ -201,7 +183,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
         In(
             f"asarray(t, protocol='cai'), {name}",
             peer,
-            there(lambda t: ep.asarray(t, protocol="cai")),
+            peer.on_stream(lambda t: ep.asarray(t, protocol="cai")),
             device,
             by_typestr,
             CANNOT_MAKE,
@@ -210,7 +192,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
         Out(
             f"torch.from_dlpack(a), {name}",
             peer,
-            there(torch.from_dlpack),
+            peer.on_stream(torch.from_dlpack),
             device,
             MORE_DTYPES,
             CANNOT_TAKE,
@@ -219,7 +201,7 @@ def on_device(peer: TorchCuda) -> list[Way]:
         Out(
             f"torch.as_tensor(a, device='cuda'), {name}",
             peer,
-            there(as_tensor),
+            peer.on_stream(as_tensor),
             [place for place in CUDA if place.kind != "host"],
             by_typestr,
             CANNOT_TAKE | never_read_only,

@@ -4,7 +4,6 @@ tensors."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,12 @@ from interop.pairs import (
     Peer,
     View,
     Way,
+    host_values,
     matrix,
     numbers,
-    values_of,
 )
-from places import CUDA, Place, every_place
-from tensors import Legacy
+from support.places import CUDA, Place, every_place
+from support.tensors import Legacy
 
 tvm_ffi = pytest.importorskip("tvm_ffi")
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.tvm_ffi]
@@ -67,7 +66,7 @@ class TvmFfi(Peer):
             obj
             # the current stream, on which the API has it ready: a host waits for that itself
         ).device.queue.wait()
-        return values_of(ep.asarray(obj))
+        return host_values(ep.asarray(obj))
 
     def write(self, obj: Any, value: int) -> None:
         ep.fill(ep.asarray(obj)[0, 0, ...], value).wait()
@@ -85,13 +84,6 @@ class TvmFfiCuda(OnStream, TvmFfi):
             if self.own_stream
             else contextlib.nullcontext()
         )
-
-    def there(self, carry: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        def carry_there(obj: Any) -> Any:
-            with self.on():
-                return carry(obj)
-
-        return carry_there
 
 
 PEER = TvmFfi()
@@ -132,7 +124,7 @@ def on_device(peer: TvmFfiCuda) -> list[Way]:
         In(
             f"asarray(t), {name}",
             peer,
-            peer.there(ep.asarray),
+            peer.on_stream(ep.asarray),
             ON_DEVICE,
             ON_DEVICE_DTYPES,
             CANNOT_MAKE | (KNOWS_NO_STREAM if peer.own_stream else {}),
@@ -141,7 +133,7 @@ def on_device(peer: TvmFfiCuda) -> list[Way]:
         Out(
             f"tvm_ffi.from_dlpack(a), {name}",
             peer,
-            peer.there(tvm_ffi.from_dlpack),
+            peer.on_stream(tvm_ffi.from_dlpack),
             ON_DEVICE,
             MORE_DTYPES,
             NO_CONTEXTS,
@@ -150,7 +142,7 @@ def on_device(peer: TvmFfiCuda) -> list[Way]:
         Out(
             f"function(a), {name}",
             peer,
-            peer.there(as_argument),
+            peer.on_stream(as_argument),
             ON_DEVICE,
             MORE_DTYPES,
             NO_CONTEXTS,

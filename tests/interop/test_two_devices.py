@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cuda_kernels
 import entrepot as ep
-from malformed import Speaker
-from places import values
+from support import cuda_kernels
+from support.malformed import Speaker
+from support.places import values_of
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy, pytest.mark.two_cuda]
 
@@ -51,7 +51,7 @@ class TestTorch:
             "device",
             tensor[1:, ::2].data_ptr(),
         )
-        assert values(array).tolist() == NUMBERS[1:, ::2].tolist()
+        assert values_of(array).tolist() == NUMBERS[1:, ::2].tolist()
         ep.fill(array, 70).wait()
         assert tensor[1].tolist() == [70, 5, 70, 7]
 
@@ -72,7 +72,7 @@ class TestTorch:
             torch.cuda.set_device(0)
             array = ep.asarray(tensor)
             assert not stream.query(), "the import waited"
-            assert values(array)[0] == 42
+            assert values_of(array)[0] == 42
 
     def test_torch_refuses_dlpack_of_another_device(self, torch: Any) -> None:
         """By Python's DLPack, where PyTorch would make the wrong device's stream wait, and by
@@ -88,7 +88,7 @@ class TestTorch:
         torch.cuda.synchronize(1)
         array = ep.asarray(tensor, protocol="cai")
         assert (str(array.device), array.data_ptr) == ("cuda:1", tensor.data_ptr())
-        assert values(array).tolist() == list(range(12))
+        assert values_of(array).tolist() == list(range(12))
 
     def test_array_on_the_second_device_is_exported(self, torch: Any) -> None:
         array = ours()
@@ -130,7 +130,7 @@ class TestCupy:
             "device",
             theirs[1:, ::2].data.ptr,
         )
-        assert values(array).tolist() == NUMBERS[1:, ::2].tolist()
+        assert values_of(array).tolist() == NUMBERS[1:, ::2].tolist()
 
     @pytest.mark.alone
     @pytest.mark.parametrize("protocol", [None, "dlpack", "cai"])
@@ -149,7 +149,7 @@ class TestCupy:
                 slow((1,), (1,), (theirs, np.int64(cuda_kernels.TURNS)))
                 array = ep.asarray(theirs, protocol=protocol)
                 assert not stream.done, "the import waited"
-        assert values(array)[0, 0] == cuda_kernels.RESULT
+        assert values_of(array)[0, 0] == cuda_kernels.RESULT
 
     @pytest.mark.parametrize("take", ["from_dlpack", "asarray"])
     def test_array_on_the_second_device_is_exported(self, cupy: Any, take: str) -> None:
@@ -179,7 +179,7 @@ class TestCai:
             Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array)
         )
         assert (str(again.device), again.kind, again.context) == ("cuda:1", "device", array.context)
-        assert values(again).tolist() == NUMBERS.tolist()
+        assert values_of(again).tolist() == NUMBERS.tolist()
 
     @pytest.mark.alone
     def test_stream_of_interface_belongs_to_device(self) -> None:
@@ -188,7 +188,7 @@ class TestCai:
         assert interface["stream"] is not None
         again = ep.asarray(Speaker("__cuda_array_interface__", interface, keep=array))
         assert not done.done, "the import waited"
-        assert values(again)[0, 0] == cuda_kernels.RESULT
+        assert values_of(again)[0, 0] == cuda_kernels.RESULT
 
     @pytest.mark.alone
     def test_copy_between_devices_waits_for_the_producer(self) -> None:
@@ -198,4 +198,4 @@ class TestCai:
             Speaker("__cuda_array_interface__", array.__cuda_array_interface__, keep=array)
         ).to("cuda:0")
         assert not done.done, "the copy waited"
-        assert (str(here.device), values(here)[0, 0]) == ("cuda:0", cuda_kernels.RESULT)
+        assert (str(here.device), values_of(here)[0, 0]) == ("cuda:0", cuda_kernels.RESULT)

@@ -5,13 +5,14 @@ Times are not tested."""
 from __future__ import annotations
 
 import collections
-import subprocess
 import sys
 import weakref
 from pathlib import Path
 
 import pytest
 from benchmarks import fragmentation
+
+from support.processes import output_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PEERS = ("torch", "rocm", "numba")
@@ -31,16 +32,7 @@ def left_out(absent: tuple[str, ...], *topics: str) -> list[str]:
         sys.modules.update(dict.fromkeys({absent}))
         print(*left_out({list(topics)}), sep="\\n")
     """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return output_of([sys.executable, "-c", program], cwd=ROOT, timeout=100).splitlines()
 
 
 @pytest.mark.numpy
@@ -96,11 +88,8 @@ PROMISED = {
 @pytest.mark.parametrize("topic", PROMISED)
 def test_benchmark_rows_run_and_report_the_promised_bounds(topic: str) -> None:
     command = [sys.executable, "-c", RUN_ONCE, topic]
-    done = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    rows = [line.split(" ", 1) for line in done.stdout.splitlines()]
+    output = output_of(command, cwd=ROOT, timeout=100)
+    rows = [line.split(" ", 1) for line in output.splitlines()]
     for part, at_least in PROMISED[topic].items():
         bounds = [float(bound) for bound, what in rows if part in what]
         assert all(bound >= at_least for bound in bounds), part

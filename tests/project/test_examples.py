@@ -8,25 +8,22 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from support.processes import output_of
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def run(*command: object, **environment: object) -> str:
-    done = subprocess.run(
-        [str(part) for part in command],
+    return output_of(
+        command,
         env={**os.environ, **{name: str(value) for name, value in environment.items()}},
-        capture_output=True,
-        text=True,
         timeout=600,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def scripts() -> list:

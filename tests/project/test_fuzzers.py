@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import completed
+
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
@@ -180,7 +182,7 @@ def fuzz(
         folder / "found",
     ]
     command = [sys.executable, TOOLS / f"{tool}.py", *options, *words, "--load", folder / "load.py"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=280)
+    return completed(command, timeout=280)
 
 
 def reproducer(done: subprocess.CompletedProcess[str], folder: Path) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import MODULES
+from support.processes import completed
 
 GPU = Path(__file__).resolve().parents[2] / "tools/gpu.sh"
 
@@ -41,11 +42,9 @@ def run(tmp_path):
 
     def run(part: str, python: Path | str = sys.executable) -> subprocess.CompletedProcess:
         path = f"{tmp_path}:{os.environ['PATH']}"
-        return subprocess.run(
+        return completed(
             ["bash", tmp_path / "tools/gpu.sh", part],
             env={**os.environ, "PATH": path, "PYTHON": str(python)},
-            capture_output=True,
-            text=True,
             timeout=100,
         )
 

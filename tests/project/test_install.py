@@ -6,22 +6,20 @@ import importlib.metadata
 import os
 import platform
 import re
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from support.processes import output_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run(*command: object, **options) -> str:
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=300, **options
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def run(*command: object, **options: Any) -> str:
+    return output_of(command, **options)
 
 
 @pytest.fixture(scope="module")

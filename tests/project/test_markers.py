@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import completed
+
 CONFTEST = Path(__file__).resolve().parents[1] / "conftest.py"
 
 
@@ -29,12 +31,10 @@ def run(tmp_path):
     )
 
     def run(require: str, *options: str) -> subprocess.CompletedProcess:
-        return subprocess.run(
+        return completed(
             [sys.executable, "-m", "pytest", "-rA", "-p", "no:cacheprovider", *options],
             cwd=tmp_path,
             env={**os.environ, "ENTREPOT_REQUIRE": require},
-            capture_output=True,
-            text=True,
             timeout=100,
         )
 
@@ -187,9 +187,7 @@ def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
         "no:cacheprovider",
     ]
     environment = {**os.environ, "ENTREPOT_REQUIRE": ""}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100
-    )
+    return completed(command, cwd=folder, env=environment, timeout=100)
 
 
 def test_alone_test_runs_exclusively(tmp_path):

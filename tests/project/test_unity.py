@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import completed
+
 ROOT = Path(__file__).resolve().parents[2]
 
 PROJECT = f"""
@@ -36,7 +38,7 @@ def configured(folder: Path, unity: str) -> subprocess.CompletedProcess[str]:
         "Ninja",
         f"-DENTREPOT_UNITY_BUILD={unity}",
     ]
-    return subprocess.run(command, capture_output=True, text=True)
+    return completed(command)
 
 
 @pytest.mark.parametrize(

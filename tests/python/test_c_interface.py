@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 import entrepot as ep
-from c_interface import c_interface
+from support.c_interface import c_interface
 
 
 class Foreign:

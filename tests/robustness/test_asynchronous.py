@@ -16,14 +16,15 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from c_interface import c_interface
 from entrepot import memory
-from malformed import Speaker
-from places import SYCL, Place
-from robustness.kernels import launch
-from robustness.settling import settles
-from tables import Table, table_of
-from tensors import Deleter, DLDataType, DLDevice, DLTensor, Versioned, content
+from support.c_interface import c_interface
+from support.malformed import Speaker
+from support.opencl_kernels import launch
+from support.places import SYCL, Place
+from support.polling import eventually_equal
+from support.processes import output_of
+from support.tables import Table, table_of
+from support.tensors import Deleter, DLDataType, DLDevice, DLTensor, Versioned, content
 
 pytestmark = [pytest.mark.sycl, pytest.mark.alone]
 
@@ -36,7 +37,7 @@ REPOSITORY = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def failing_work(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     tool = [sys.executable, REPOSITORY / "cmake" / "sycl_prefix.py"]
-    prefix = subprocess.run(tool, capture_output=True, text=True, check=True).stdout.strip()
+    prefix = output_of(tool).strip()
     if not prefix:
         pytest.skip("the SYCL headers are not installed: pip install intel-sycl-rt")
     ep.devices()  # so that the library finds the runtime that is there
@@ -204,7 +205,7 @@ class TestDropped:
         assert is_allocated(address), "it was freed under the kernel"
         assert statistics.current_bytes == 0, "it is still counted as owned"
         done.wait()
-        assert settles(lambda: is_allocated(address), False)
+        assert eventually_equal(lambda: is_allocated(address), False)
 
     @RESOURCES
     @every_place
@@ -231,7 +232,7 @@ class TestDropped:
             assert is_allocated(address), "it was freed under the kernel"
             del table, neighbours
         done.wait()
-        assert settles(lambda: is_allocated(address), False)
+        assert eventually_equal(lambda: is_allocated(address), False)
 
     @every_place
     def test_memory_is_freed_after_its_last_view(self, place: Place) -> None:
@@ -249,7 +250,7 @@ class TestDropped:
         assert not done.done
         assert is_allocated(address)
         done.wait()
-        assert settles(lambda: is_allocated(address), False)
+        assert eventually_equal(lambda: is_allocated(address), False)
 
     def test_memory_outlives_its_queue_until_work_is_done(self) -> None:
         with memory.use_resource(memory.direct()):
@@ -264,7 +265,7 @@ class TestDropped:
         assert not done.done
         assert is_allocated(address)
         done.wait()
-        assert settles(lambda: is_allocated(address), False)
+        assert eventually_equal(lambda: is_allocated(address), False)
 
     @pytest.mark.numpy
     def test_borrowed_memory_lives_until_the_kernel_is_done(self) -> None:
@@ -338,7 +339,7 @@ class TestDeleters:
         del array
         assert statistics.current_bytes == 1000
         call(deleter, tensor)
-        assert settles(lambda: statistics.current_bytes, 0)
+        assert eventually_equal(lambda: statistics.current_bytes, 0)
 
     def test_deleters_from_many_threads_run(self, call: Callable[[int, int], None]) -> None:
         sources = [Source(10) for _ in range(400)]
@@ -355,7 +356,7 @@ class TestDeleters:
             thread.start()
         for thread in threads:
             thread.join()
-        assert settles(lambda: sum(reference() is not None for reference in gone), 0)
+        assert eventually_equal(lambda: sum(reference() is not None for reference in gone), 0)
 
 
 # -------------------- other threads while this one waits

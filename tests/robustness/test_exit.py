@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from robustness.processes import run
+from support.processes import run
 
 # also on a busy machine; a deadlocked program never ends
 SECONDS = 15
@@ -18,7 +18,7 @@ import entrepot as ep
 from entrepot import memory
 """
 SLOW = """
-from robustness.kernels import launch
+from support.opencl_kernels import launch
 def start(seconds=1, kind="shared"):
     queue = ep.Queue("opencl:cpu")
     array = ep.empty(1 << 16, "int64", kind=kind, queue=queue)
@@ -65,7 +65,7 @@ for _ in range(50):
     def test_borrowed_memory(self) -> None:
         body = """
 import numpy as np
-from robustness.kernels import launch
+from support.opencl_kernels import launch
 queue = ep.Queue("opencl:cpu")
 array = ep.asarray(np.zeros(16, "int64"))
 launch("slow", array, queue=queue)
@@ -190,7 +190,7 @@ class TestDeletersAfterShutdown:
     """Consumers in C may release at any time: during or after the interpreter's shutdown."""
 
     GIVEN = """
-from tensors import Versioned, content
+from support.tensors import Versioned, content
 libc = ctypes.CDLL(None)
 def give_away(array):
     capsule = array.__dlpack__(max_version=(1, 0))

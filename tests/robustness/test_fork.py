@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from robustness.processes import run, run_script
+from support.processes import run, run_script
 
 IN_CHILD = """
 import gc, os, signal, sys, threading, time, warnings
@@ -111,7 +111,7 @@ HOST_WORKS = """
 """
 
 IN_FLIGHT = """
-from robustness.kernels import launch
+from support.opencl_kernels import launch
 busy = ep.zeros(16, "int64", device=device, kind="shared")
 done = launch("slow", busy, seconds=1, queue=queue)
 """

@@ -18,9 +18,9 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from entrepot import memory
-from malformed import Speaker
-from robustness.processes import run
-from robustness.settling import settles
+from support.malformed import Speaker
+from support.polling import eventually_equal
+from support.processes import run
 
 THREADS = 2  # no more than processors, or they do not begin in one instant
 ROUNDS = 1000
@@ -212,7 +212,7 @@ def test_ending_thread_releases_its_cached_dtypes() -> None:
     dtype = np.dtype("float32", metadata={"of": "this test alone"})
     before = sys.getrefcount(dtype)
     assert at_once(lambda: ep.asarray(np.zeros(3, dtype)).nbytes) == [[12] * THREADS]
-    assert settles(lambda: sys.getrefcount(dtype), before)
+    assert eventually_equal(lambda: sys.getrefcount(dtype), before)
 
 
 @pytest.mark.numpy

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 import entrepot as ep
-from robustness.processes import run
+from support.processes import run
 
 pytestmark = pytest.mark.host
 
@@ -18,7 +18,7 @@ HEAD = """
 import ctypes, gc, sys
 import entrepot as ep
 from entrepot import memory
-from tensors import Producer
+from support.tensors import Producer
 
 DATA = (ctypes.c_float * 16)()
 producers = []
@@ -211,7 +211,7 @@ def test_releases_after_subinterpreter_hold_the_gil() -> None:
         except ImportError:
             import _xxsubinterpreters as interpreters
 
-        from robustness.kernels import launch
+        from support.opencl_kernels import launch
 
         interpreters.destroy(interpreters.create())
         calls = []

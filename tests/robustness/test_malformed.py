@@ -1,11 +1,11 @@
-"""Nothing is lost on bad input: producers that lie in every field, by every protocol.
+"""Nothing is lost on bad input: producers with a malformed value in every field, by every protocol.
 
-Each lie must end in the protocol's documented exception or in a view that is never read. After it
-is corrected, the object must work. Everything taken from it is released, and no allocation is left.
+Each must end in the protocol's documented exception or in a view that is never read. After it is
+corrected, the object must work. Everything taken from it is released, and no allocation is left.
 ``make sanitize-python`` runs this file under AddressSanitizer and UndefinedBehaviorSanitizer.
 
-Lies that no consumer can detect are left out. These are an unowned address of host memory, a shape
-array shorter than ``ndim``, and a capsule of the right name with other contents.
+Malformed values that no consumer can detect are left out. These are an unowned address of host
+memory, a shape array shorter than ``ndim``, and a capsule of the right name with other contents.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 import entrepot as ep
-from array_structs import ArrayStruct
-from buffers import Exporter
 from entrepot import memory
-from malformed import (
-    BUFFER_LIES,
+from support.array_structs import ArrayStruct
+from support.buffers import Exporter
+from support.malformed import (
+    BUFFER_FIELDS,
     JUNK,
-    STRUCT_LIES,
-    TENSOR_LIES,
+    STRUCT_FIELDS,
+    TENSOR_FIELDS,
     TYPESTRS,
     Speaker,
-    bent,
+    malformed,
     references_stay,
     signed,
     unsigned,
 )
-from places import CUDA as CUDA_PLACES
-from places import SYCL
-from tables import publish
-from tensors import CPU, CUDA, ONE_API, Legacy, Producer, Versioned, name_of, new_capsule
+from support.places import CUDA as CUDA_PLACES
+from support.places import SYCL
+from support.tables import publish
+from support.tensors import CPU, CUDA, ONE_API, Legacy, Producer, Versioned, name_of, new_capsule
 
 pytestmark = pytest.mark.host
 
 HOST_MEMORY = (ctypes.c_float * 16)(*range(16))
 ADDRESS = ctypes.addressof(HOST_MEMORY)
 
-lies = settings(
+many_examples = settings(
     deadline=None, max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 
@@ -175,8 +175,8 @@ class TestDicts:
     def test_random_dict_leaks_nothing(self, make: Callable[[], Dict]) -> None:
         protocol = make()
 
-        @lies
-        @given(interface=bent(protocol.truth), taker=st.sampled_from(protocol.takers))
+        @many_examples
+        @given(interface=malformed(protocol.truth), taker=st.sampled_from(protocol.takers))
         def check(interface: dict[str, Any], taker: Callable[[object], object]) -> None:
             producer = Speaker(protocol.attribute, interface)
 
@@ -197,7 +197,7 @@ class TestDicts:
 
         check()
 
-    @lies
+    @many_examples
     @given(whole=JUNK)
     @pytest.mark.parametrize(
         "attribute",
@@ -216,9 +216,9 @@ class TestDicts:
 
         references_stay(attempt, producer, whole)
 
-    @lies
+    @many_examples
     @given(
-        interface=bent(
+        interface=malformed(
             {
                 "shape": (4, 3),
                 "typestr": "<f4",
@@ -276,7 +276,10 @@ class TestDicts:
 
 
 def struct(
-    *, shape: tuple[int, ...] | None = (4, 3), strides: tuple[int, ...] | None = (12, 4), **lie: Any
+    *,
+    shape: tuple[int, ...] | None = (4, 3),
+    strides: tuple[int, ...] | None = (12, 4),
+    **fields: Any,
 ) -> Speaker:
     numbers = [
         None if values is None else (ctypes.c_ssize_t * len(values))(*values)
@@ -289,7 +292,7 @@ def struct(
         "itemsize": 4,
         "flags": 0x700,
         "data": ADDRESS,
-    } | lie
+    } | fields
     made = ArrayStruct(**fields)
     made.shape, made.strides = (
         ctypes.cast(values, ctypes.POINTER(ctypes.c_ssize_t)) for values in numbers
@@ -301,10 +304,10 @@ def struct(
 
 @pytest.mark.numpy
 class TestStructs:
-    @lies
-    @given(lie=STRUCT_LIES)
-    def test_random_struct_leaks_nothing(self, lie: dict[str, Any]) -> None:
-        producer = struct(**lie)
+    @many_examples
+    @given(fields=STRUCT_FIELDS)
+    def test_random_struct_leaks_nothing(self, fields: dict[str, Any]) -> None:
+        producer = struct(**fields)
 
         def attempt() -> None:
             try:
@@ -337,7 +340,7 @@ REFUSED = {
     "CUDA": {"device": (CUDA, 0)},
     "NULL": {"address": None},
 }
-#: Further lies about memory that the runtime can be asked about.
+#: Further malformed values about memory that the runtime can be asked about.
 REFUSED_USM = REFUSED | {
     "device number -1": {"device": (ONE_API, -1)},
     "device number 1000": {"device": (ONE_API, 1000)},
@@ -349,7 +352,7 @@ REFUSED_USM = REFUSED | {
 
 
 class Place_:
-    """Place of tensors: their address and device, and the lies that are detectable there."""
+    """Place of tensors: their address and device, and the malformed values detectable there."""
 
     def __init__(self, array: ep.Array | None) -> None:
         self.array = array
@@ -357,18 +360,18 @@ class Place_:
         self.device = array.__dlpack_device__() if array is not None else (CPU, 0)
         self.refused = REFUSED if array is None else REFUSED_USM
 
-    def producer(self, form: type, **lie: Any) -> Producer:
+    def producer(self, form: type, **fields: Any) -> Producer:
         producer = Producer(
             **(
                 {"address": self.address, "data": self.array, "form": form, "device": self.device}
-                | lie
+                | fields
             )
         )
         if producer.shape is None and producer.ndim is None:
             producer.ndim = 2
         return producer
 
-    def mend(self, producer: Producer) -> None:
+    def correct(self, producer: Producer) -> None:
         truth = self.producer(producer.form)
         for field in (
             "address",
@@ -433,15 +436,15 @@ class TestTensors:
         self, make_place: Callable[[], Place_], form: type
     ) -> None:
         place = make_place()
-        for name, lie in place.refused.items():
-            if form is Legacy and not lie.keys().isdisjoint({"version", "flags"}):
+        for name, fields in place.refused.items():
+            if form is Legacy and not fields.keys().isdisjoint({"version", "flags"}):
                 continue
             for route in routes(form):
-                producer = place.producer(form, **lie)
+                producer = place.producer(form, **fields)
                 with pytest.raises(ep.ExchangeError, match="DLPack"):
                     pytest.fail(f"{name} was taken as {route(producer)!r}")
                 assert producer.deleted == 1, name
-                place.mend(producer)
+                place.correct(producer)
                 assert is_right(route(producer)), name
                 assert producer.deleted == 2, name
 
@@ -452,16 +455,16 @@ class TestTensors:
     ) -> None:
         place = make_place()
 
-        @lies
-        @given(lie=TENSOR_LIES, route=st.sampled_from(routes(form)))
-        def check(lie: dict[str, Any], route: Callable[[Producer], ep.Array]) -> None:
-            producer = place.producer(form, **lie)
+        @many_examples
+        @given(fields=TENSOR_FIELDS, route=st.sampled_from(routes(form)))
+        def check(fields: dict[str, Any], route: Callable[[Producer], ep.Array]) -> None:
+            producer = place.producer(form, **fields)
             try:
                 route(producer)
             except ep.ExchangeError:
                 pass
             assert producer.deleted == (0 if producer.null_deleter else 1)
-            place.mend(producer)
+            place.correct(producer)
             before = producer.deleted
             assert is_right(route(producer))
             assert producer.deleted == before + 1
@@ -474,10 +477,10 @@ class TestTensors:
         self, make_place: Callable[[], Place_], form: type
     ) -> None:
         place = make_place()
-        for lie in place.refused.values():
-            if form is Legacy and not lie.keys().isdisjoint({"version", "flags"}):
+        for fields in place.refused.values():
+            if form is Legacy and not fields.keys().isdisjoint({"version", "flags"}):
                 continue
-            producer = place.producer(form, **lie)
+            producer = place.producer(form, **fields)
             capsule = producer.capsule()
 
             def attempt(capsule: object = capsule) -> None:
@@ -528,7 +531,7 @@ class TestTensors:
         references_stay(attempt, odd, Odd)
         assert producer.deleted == 0
 
-    @lies
+    @many_examples
     @given(answer=JUNK, device=JUNK)
     @example(answer=None, device=(1,))
     def test_invalid_dlpack_results_are_refused(self, answer: object, device: object) -> None:
@@ -555,15 +558,15 @@ class TestTensors:
 
 @pytest.mark.numpy
 class TestBuffers:
-    @lies
-    @given(lie=BUFFER_LIES, address=st.just(ADDRESS) | unsigned(64))
-    @example(lie={"ndim": 10**6, "suboffsets": (-1, -1)}, address=ADDRESS)
-    @example(lie={"format": b"\xff"}, address=ADDRESS)
-    @example(lie={"itemsize": 0, "length": 0}, address=ADDRESS)
-    def test_random_buffer_leaks_nothing(self, lie: dict[str, Any], address: int) -> None:
-        if lie.get("shape", ()) is None:
-            lie.setdefault("ndim", 2)
-        exporter = Exporter(HOST_MEMORY, address, **lie)
+    @many_examples
+    @given(fields=BUFFER_FIELDS, address=st.just(ADDRESS) | unsigned(64))
+    @example(fields={"ndim": 10**6, "suboffsets": (-1, -1)}, address=ADDRESS)
+    @example(fields={"format": b"\xff"}, address=ADDRESS)
+    @example(fields={"itemsize": 0, "length": 0}, address=ADDRESS)
+    def test_random_buffer_leaks_nothing(self, fields: dict[str, Any], address: int) -> None:
+        if fields.get("shape", ()) is None:
+            fields.setdefault("ndim", 2)
+        exporter = Exporter(HOST_MEMORY, address, **fields)
 
         def attempt() -> None:
             try:
@@ -611,7 +614,7 @@ class TestShapes:
 
 
 class TestQuestions:
-    @lies
+    @many_examples
     @given(
         keywords=st.fixed_dictionaries(
             {},
@@ -646,7 +649,7 @@ class TestQuestions:
         references_stay(attempt, array, *keywords.values())
         assert ep.from_dlpack(array.__dlpack__()).data_ptr == array.data_ptr
 
-    @lies
+    @many_examples
     @given(flags=st.integers(-(2**31), 2**31 - 1))
     def test_random_buffer_flags_leak_nothing(self, flags: int) -> None:
         array = ep.zeros((4, 3), "float32", device="host")
@@ -662,7 +665,7 @@ class TestQuestions:
         references_stay(attempt, array)
         assert memoryview(array).shape == (4, 3)
 
-    @lies
+    @many_examples
     @given(
         keywords=st.dictionaries(
             st.sampled_from("dtype copy device kind queue protocol nonsense".split()),
@@ -725,8 +728,8 @@ class TestLeaks:
 
     def test_array_interface_dicts_leak_nothing(self) -> None:
         producers = [
-            Speaker("__array_interface__", ArrayInterface().truth | lie)
-            for lie in ({"typestr": "|O8"}, {"data": (0, False)}, {})
+            Speaker("__array_interface__", ArrayInterface().truth | fields)
+            for fields in ({"typestr": "|O8"}, {"data": (0, False)}, {})
         ]
         for producer in producers:
             self.check(lambda producer=producer: ep.asarray(producer))
@@ -734,26 +737,26 @@ class TestLeaks:
     @pytest.mark.sycl
     def test_suai_dicts_leak_nothing(self) -> None:
         suai = Suai("shared")
-        for lie in (
+        for fields in (
             {"typestr": "|O8"},
             {"data": (64, False)},
             {"shape": (2**28,)},
             {"version": 2},
             {},
         ):
-            producer = Speaker(suai.attribute, suai.truth | lie)
+            producer = Speaker(suai.attribute, suai.truth | fields)
             self.check(lambda producer=producer: ep.asarray(producer))
 
     def test_buffers_leak_nothing(self) -> None:
-        for lie in ({"ndim": 10**6}, {"format": b"O"}, {"length": 5}, {}):
-            exporter = Exporter(HOST_MEMORY, ADDRESS, **lie)
+        for fields in ({"ndim": 10**6}, {"format": b"O"}, {"length": 5}, {}):
+            exporter = Exporter(HOST_MEMORY, ADDRESS, **fields)
             self.check(lambda exporter=exporter: ep.asarray(exporter))
 
     @both_forms
     def test_tensors_leak_nothing(self, form: type) -> None:
         place = Place_(None)
-        for lie in ({"ndim": 10**6}, {"dtype": (2, 24, 1)}, {"device": (CUDA, 0)}, {}):
-            producer = place.producer(form, **lie)
+        for fields in ({"ndim": 10**6}, {"dtype": (2, 24, 1)}, {"device": (CUDA, 0)}, {}):
+            producer = place.producer(form, **fields)
 
             def attempt(producer: Producer = producer) -> None:
                 try:

@@ -14,9 +14,9 @@ import pytest
 
 import entrepot as ep
 from entrepot import _core, memory
-from places import HOST, SYCL, Place, every_place
-from robustness.processes import run
-from robustness.settling import settles
+from support.places import HOST, SYCL, Place, every_place
+from support.polling import eventually_equal
+from support.processes import output_of, run
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
@@ -29,7 +29,7 @@ def limit() -> Iterator[memory.limit]:
     limit = memory.limit(8 * MIB, memory.direct())
     with memory.use_resource(memory.pool(limit)):
         yield limit
-    assert settles(lambda: limit.used_bytes, 0), limit
+    assert eventually_equal(lambda: limit.used_bytes, 0), limit
 
 
 def works(place: Place) -> bool:
@@ -81,7 +81,7 @@ class TestLimit:
     def test_memory_in_use_by_a_kernel_is_waited_for(
         self, place: Place, limit: memory.limit
     ) -> None:
-        from robustness.kernels import launch
+        from support.opencl_kernels import launch
 
         array = place.empty(6 * MIB, "uint8")
         done = launch("slow", array.view("int64"), seconds=0.3, queue=ep.Queue(place.device))
@@ -226,9 +226,7 @@ def test_exception_does_not_cross_the_c_interface(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def told(*command: str) -> str:
-        return subprocess.run(
-            [*command, _core.__file__], check=True, capture_output=True, text=True
-        ).stdout
+        return output_of([*command, _core.__file__])
 
     if "libstdc++" not in told("readelf", "-d"):
         pytest.skip(
@@ -243,7 +241,7 @@ def test_exception_does_not_cross_the_c_interface(
     program = """
         import ctypes
         import entrepot as ep
-        from c_interface import c_interface
+        from support.c_interface import c_interface
 
         table = c_interface()
         handle = table.from_object(ep.zeros((1, 2, 3, 4, 5), "uint8", device="host"), 0)

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import pytest
 
-from robustness.processes import run
+from support.processes import run
 
 KEEP_ALIVE = """
 import threading, time
 import dpctl, dpctl.memory
 import entrepot as ep
-from c_interface import c_interface
+from support.c_interface import c_interface
 from entrepot import memory
-from robustness.kernels import launch
+from support.opencl_kernels import launch
 
 out_of_order = dpctl.SyclQueue("opencl:cpu")
 in_order = dpctl.SyclQueue("opencl:cpu", property="in_order")
@@ -105,10 +105,10 @@ def test_thread_acts_while_other_thread_waits(act: str, task: str) -> None:
 BESIDE_ONE_WHO_FREES = """
 import ctypes, threading, time
 import entrepot as ep
-from c_interface import c_interface
+from support.c_interface import c_interface
 from entrepot import memory
-from cuda_kernels import launch
-from cuda_streams import Stream, check, driver, inside, primary_context
+from support.cuda_kernels import launch
+from support.cuda_streams import Stream, check, driver, inside, primary_context
 
 queue, other, busy = (ep.Queue("cuda:0") for _ in range(3))
 stream = Stream()

@@ -19,11 +19,11 @@ import pytest
 
 import entrepot as ep
 from entrepot import adapters, memory
-from malformed import Speaker
-from places import Place, every_host_accessible_place, every_place
-from robustness.processes import run
-from robustness.settling import settles
-from tensors import Producer
+from support.malformed import Speaker
+from support.places import Place, every_host_accessible_place, every_place
+from support.polling import eventually_equal
+from support.processes import run
+from support.tensors import Producer
 
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
@@ -73,8 +73,10 @@ def balanced() -> Iterator[memory.statistics]:
     """All memory allocated from it must be released."""
     statistics = memory.statistics(memory.pool(memory.direct()))
     yield statistics
-    assert settles(lambda: (statistics.current_count, statistics.current_bytes), (0, 0)), statistics
-    assert settles(lambda: statistics.upstream.reserved_bytes, 0), statistics
+    assert eventually_equal(lambda: (statistics.current_count, statistics.current_bytes), (0, 0)), (
+        statistics
+    )
+    assert eventually_equal(lambda: statistics.upstream.reserved_bytes, 0), statistics
 
 
 def values(array: ep.Array) -> set[int]:
@@ -188,8 +190,8 @@ def test_concurrent_first_tensors_of_a_process() -> None:
     run("""
         import ctypes, threading, time
         import entrepot as ep
-        from tables import publish, table_of
-        from tensors import DLTensor, Producer
+        from support.tables import publish, table_of
+        from support.tensors import DLTensor, Producer
 
         data = (ctypes.c_float * 12)()
         kind, table = publish(lambda: Producer(ctypes.addressof(data), data))
@@ -236,26 +238,26 @@ def test_threads_create_and_release_queues() -> None:
 
 
 def test_adapters_of_one_buffer_and_of_one_list() -> None:
-    goods = bytearray(range(64))
+    buffer = bytearray(range(64))
     numbers = adapters.ListOfInt(list(range(16)))
-    whole = adapters.DeviceArray(goods).configure(typestr="<i4", shape=(4, 4))
+    whole = adapters.DeviceArray(buffer).configure(typestr="<i4", shape=(4, 4))
 
     def work(chance: random.Random) -> None:
-        pointer = adapters.Pointer(goods)
+        pointer = adapters.Pointer(buffer)
         assert ctypes.string_at(int(pointer[8]), 4) == bytes(range(8, 12))
         assert adapters.ListOfPointer([pointer, numbers, None]).to_list()[1] == numbers
         assert numbers.to_list() == list(range(16))
         row = chance.randrange(4)
         assert ep.asarray(whole[row]).data_ptr == int(whole) + 16 * row
         numbers_of_mine = adapters.ListOfInt([row] * 8)
-        for source in ([1, 2, 3], goods, None, numbers):
+        for source in ([1, 2, 3], buffer, None, numbers):
             numbers_of_mine.__init__(source)  # type: ignore[misc]
 
     run_threads(work)
     gc.collect()
     whole.__init__(None)  # type: ignore[misc]
     if sys.version_info >= (3, 14) or getattr(sys, "_is_gil_enabled", lambda: True)():
-        goods.append(
+        buffer.append(
             1
         )  # CPython 3.13 without its GIL miscounts the views that threads make of one bytearray
 

@@ -244,7 +244,7 @@ class Speaker:
 Maker = Callable[[Importer, Layout], dict[str, Any]]
 
 
-def bend(entries: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def with_changes(entries: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in (entries | changes).items() if value is not MISSING}
 
 
@@ -256,7 +256,9 @@ class Fabrication:
     truth: Maker
 
     def __call__(self, importer: Importer, layout: Layout = PLAIN, **changes: Any) -> Speaker:
-        return Speaker(self.interface.attribute, bend(self.truth(importer, layout), changes))
+        return Speaker(
+            self.interface.attribute, with_changes(self.truth(importer, layout), changes)
+        )
 
 
 def steps_of(interface: Interface, layout: Layout, item: int) -> tuple[int, ...]:

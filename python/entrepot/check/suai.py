@@ -17,12 +17,12 @@ from .interfaces import (
     Fabrication,
     Interface,
     Speaker,
-    bend,
     exports_of,
     imports_of,
     item_of,
     reader,
     steps_of,
+    with_changes,
 )
 from .subjects import PLAIN, SHIFTED, Exporter, Importer, Layout, attempt, refuses
 
@@ -267,7 +267,9 @@ def keeps_a_refused_capsule(importer: Importer) -> None:
 def buffer(importer: Importer) -> None:
     given = BufferFabricated(importer, PLAIN)
     setattr(
-        given, INTERFACE.attribute, bend(truth(importer, PLAIN), {"data": MISSING, "strides": None})
+        given,
+        INTERFACE.attribute,
+        with_changes(truth(importer, PLAIN), {"data": MISSING, "strides": None}),
     )
     difference = importer.shows(importer.take(given), PLAIN)
     require(not difference, "the elements of the buffer", difference)

@@ -12,7 +12,6 @@ import pytest
 
 import entrepot as ep
 from adapters.objects import Cai, named
-from c_interface import c_interface
 from entrepot._core import _device_array, _mark_freed
 from entrepot.adapters import (
     CStr,
@@ -23,6 +22,7 @@ from entrepot.adapters import (
     ListOfPointer,
     Pointer,
 )
+from support.c_interface import c_interface
 
 pytestmark = pytest.mark.host
 

@@ -30,19 +30,19 @@ class TestConversions:
         )
 
     def test_bytes_are_not_copied(self):
-        goods = b"goods"
-        assert bytes_at(CStr(goods), 6) == b"goods\0" and int(CStr(goods)) == int(Pointer(goods))
+        buffer = b"bytes"
+        assert bytes_at(CStr(buffer), 6) == b"bytes\0" and int(CStr(buffer)) == int(Pointer(buffer))
 
     def test_string_keeps_its_source_alive(self):
         class Text(str):
             pass
 
-        text = Text("goods" * 10)
+        text = Text("bytes" * 10)
         gone = weakref.ref(text)
         string = CStr(text)
         del text
         gc.collect()
-        assert gone() is not None and str(string) == "goods" * 10
+        assert gone() is not None and str(string) == "bytes" * 10
         del string
         assert gone() is None
 

@@ -10,7 +10,6 @@ import pytest
 import entrepot as ep
 from adapters.objects import Cai
 from adapters.test_launch_arguments import arguments_in
-from c_interface import c_interface
 from entrepot._core import _device_array
 from entrepot.adapters import (
     DeviceArray,
@@ -19,6 +18,7 @@ from entrepot.adapters import (
     ListOfPointer,
     Pointer,
 )
+from support.c_interface import c_interface
 
 pytestmark = pytest.mark.host
 

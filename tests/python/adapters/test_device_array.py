@@ -12,15 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import cuda_kernels
 import entrepot as ep
-import tensors
 from adapters.objects import Cai, named
-from c_interface import c_interface
 from entrepot import hip
 from entrepot._core import _device_array, _mark_freed
 from entrepot.adapters import CStr, DeviceArray, ListOfInt, ListOfPointer, Pointer
 from interop import slow
+from support import cuda_kernels, tensors
+from support.c_interface import c_interface
 
 pytestmark = pytest.mark.host
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import entrepot as ep
 from adapters.objects import named
 from entrepot.adapters import DeviceArray, HipModuleLaunchKernel_extra, ListOfInt, Pointer
+from support.processes import output_of
 
 pytestmark = pytest.mark.host
 
@@ -228,9 +229,7 @@ def c_offsets(lists: list[list[type]], folder: Path) -> list[list[int]]:
         )
     )
     subprocess.run(["cc", "-o", folder / "offsets", source], check=True, timeout=120)
-    said = subprocess.run(
-        [folder / "offsets"], check=True, capture_output=True, text=True, timeout=60
-    ).stdout
+    said = output_of([folder / "offsets"], timeout=60)
     return [[int(each) for each in line.split()] for line in said.splitlines()]
 
 

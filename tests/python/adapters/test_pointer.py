@@ -24,9 +24,9 @@ from entrepot.adapters import (
 )
 from ffi import sample
 from interop import slow
-from tables import publish
-from tensors import READ_ONLY, Legacy, Versioned
-from tensors import Producer as TensorProducer
+from support.tables import publish
+from support.tensors import READ_ONLY, Legacy, Versioned
+from support.tensors import Producer as TensorProducer
 
 pytestmark = pytest.mark.host
 
@@ -39,12 +39,12 @@ class TestConversions:
         assert Pointer(None).is_ptr_null and not Pointer(None)
 
     def test_pointer_of_pointer_does_not_hold_buffer(self):
-        goods = bytearray(b"goods")
-        first = Pointer(goods)
+        buffer = bytearray(b"bytes")
+        first = Pointer(buffer)
         second = Pointer(first)
         assert int(second) == int(first)
         del first
-        goods += b"resized"  # BufferError if the buffer is still held
+        buffer += b"resized"  # BufferError if the buffer is still held
 
     def test_adapter_with_owned_memory_is_kept_alive(self):
         numbers = ListOfInt([1, 2, 3])
@@ -114,24 +114,24 @@ class TestConversions:
         assert int(Pointer(Both(8))) == 0x1000
 
     def test_buffer_is_held_and_released(self):
-        goods = bytearray(b"goods")
-        pointer = Pointer(goods)
-        assert bytes_at(pointer, 5) == b"goods" and not pointer.is_read_only
+        buffer = bytearray(b"bytes")
+        pointer = Pointer(buffer)
+        assert bytes_at(pointer, 5) == b"bytes" and not pointer.is_read_only
         with pytest.raises(BufferError):
-            goods += b"resized"
+            buffer += b"resized"
         del pointer
-        goods += b"resized"
+        buffer += b"resized"
 
     def test_second_init_releases_buffer(self):
-        goods = bytearray(b"goods")
-        pointer = Pointer(goods)
+        buffer = bytearray(b"bytes")
+        pointer = Pointer(buffer)
         pointer.__init__(7)
         assert int(pointer) == 7
-        goods += b"resized"
+        buffer += b"resized"
 
     def test_initialisation_with_itself_is_a_no_op(self):
         for adapter in (
-            Pointer(bytearray(b"goods")),
+            Pointer(bytearray(b"bytes")),
             ListOfInt([1, 2]),
             CStr("text"),
             DeviceArray(bytearray(8)),
@@ -152,7 +152,7 @@ class TestConversions:
                 yield DeviceArray(adapter)
 
         for adapter in (
-            Pointer(bytearray(b"goods")),
+            Pointer(bytearray(b"bytes")),
             ListOfInt([1, 2]),
             CStr("text"),
             DeviceArray(bytearray(8)),
@@ -165,17 +165,17 @@ class TestConversions:
             assert adapter.is_ptr_null
 
     def test_failed_init_changes_nothing(self):
-        goods = bytearray(b"goods")
-        pointer = Pointer(goods)
+        buffer = bytearray(b"bytes")
+        pointer = Pointer(buffer)
         with pytest.raises(TypeError):
             pointer.__init__(1.5)
-        assert bytes_at(pointer, 5) == b"goods"
+        assert bytes_at(pointer, 5) == b"bytes"
         with pytest.raises(BufferError):
-            goods += b"resized"
+            buffer += b"resized"
 
     def test_read_only_memory_is_marked(self):
-        assert Pointer(b"goods").is_read_only
-        assert Pointer(Pointer(b"goods")).is_read_only and Pointer(b"goods")[1].is_read_only
+        assert Pointer(b"bytes").is_read_only
+        assert Pointer(Pointer(b"bytes")).is_read_only and Pointer(b"bytes")[1].is_read_only
 
     def test_array_gives_its_data_pointer(self):
         numbers = ep.full((2, 3), 1.5, "float32")
@@ -320,13 +320,13 @@ class TestRefusals:
         with pytest.raises(
             ValueError, match=r"copy it to contiguous memory first.* or bytes\(x\) does"
         ):
-            Pointer(memoryview(b"goods")[::2])
+            Pointer(memoryview(b"bytes")[::2])
 
     def test_released_buffer_error_does_not_suggest_a_copy(self):
-        goods = memoryview(b"goods")
-        goods.release()
+        buffer = memoryview(b"bytes")
+        buffer.release()
         with pytest.raises(ValueError, match="released") as refusal:
-            Pointer(goods)
+            Pointer(buffer)
         assert "contiguous" not in str(refusal.value)
 
     @pytest.mark.numpy
@@ -442,11 +442,11 @@ class TestObject:
             bytes(Pointer(1 << 40))
 
     def test_offset_is_in_bytes_and_keeps_memory(self):
-        goods = bytearray(b"goods")
-        further = Pointer(goods)[2]
+        buffer = bytearray(b"bytes")
+        further = Pointer(buffer)[2]
         assert bytes_at(further, 3) == b"ods"
         with pytest.raises(BufferError):
-            goods += b"resized"
+            buffer += b"resized"
         assert type(ListOfInt([1, 2])[0]) is int, "lists are indexed by element"
 
     @pytest.mark.parametrize(
@@ -534,12 +534,12 @@ class TestObject:
         assert gone() is None
 
     def test_long_chain_is_released_without_stack_overflow(self):
-        goods = bytearray(8)
-        pointer = Pointer(goods)
+        buffer = bytearray(8)
+        pointer = Pointer(buffer)
         for _ in range(200_000):
             pointer = pointer[0]
         del pointer
-        goods += b"resized"
+        buffer += b"resized"
 
 
 class TestSubclasses:

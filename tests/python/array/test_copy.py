@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import pytest
 
 import entrepot as ep
-from malformed import Speaker
-from places import HOST, SYCL, Place, moved, values
-from robustness.kernels import kernel, launch
+from support.malformed import Speaker
+from support.opencl_kernels import kernel, launch
+from support.places import HOST, SYCL, Place, moved, values_of
 
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.numpy
@@ -26,7 +26,7 @@ class TestBetweenDevices:
         source = moved(np.arange(100, dtype="int32"), source_place)
         target = target_place.empty(100, "int32")
         ep.copy(target[::-1], source).wait()
-        np.testing.assert_array_equal(values(target), np.arange(100)[::-1])
+        np.testing.assert_array_equal(values_of(target), np.arange(100)[::-1])
 
     def test_copy_between_contexts_keeps_values(
         self, source_place: Place, target_place: Place
@@ -42,12 +42,12 @@ class TestBetweenDevices:
         expected = np.arange(150, dtype="float32").reshape(50, 3)
         ep.copy(source, expected).wait()
         ep.copy(target, source).wait()
-        np.testing.assert_array_equal(values(target), expected)
+        np.testing.assert_array_equal(values_of(target), expected)
         ep.fill(target, 0).wait()
         ep.copy(target[::-2, 1:], source[1::2, :0:-1]).wait()
         strided = np.zeros_like(expected)
         strided[::-2, 1:] = expected[1::2, :0:-1]
-        np.testing.assert_array_equal(values(target), strided)
+        np.testing.assert_array_equal(values_of(target), strided)
 
 
 @pytest.mark.sycl
@@ -109,21 +109,21 @@ class TestMemoryChangedByTheHost:
         source = np.full(1000, 7, "int32")
         copied = self.WAYS[way](source, busy)
         source[:] = 9
-        assert set(values(copied)) == {7}
+        assert set(values_of(copied)) == {7}
 
     def test_copy_of_escaped_memory_is_made_before_return(self, busy: ep.Queue) -> None:
         source = ep.full(1000, 7, "int32", device="host")
         given = source.numpy()
         copied = source.to(queue=busy)
         given[:] = 9
-        assert set(values(copied)) == {7}
+        assert set(values_of(copied)) == {7}
 
     def test_copy_of_an_array_is_ordered_without_a_host_wait(self, busy: ep.Queue) -> None:
         source = ep.full(1000, 7, "int32", device="host")
         copied = source.to(queue=busy)
         assert not self.running.done
         ep.fill(source, 9)
-        assert set(values(copied)) == {7}
+        assert set(values_of(copied)) == {7}
 
     def test_copies_between_it_and_an_array(self, busy: ep.Queue) -> None:
         array, source, target = (
@@ -141,7 +141,7 @@ class TestMemoryChangedByTheHost:
         done = ep.copy(array, ep.asarray(source))
         assert not done.done
         done.wait()
-        assert set(values(array)) == {7}
+        assert set(values_of(array)) == {7}
 
     def test_programs(self, busy: ep.Queue) -> None:
         target = np.zeros(2, "int32")

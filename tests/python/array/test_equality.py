@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 import entrepot as ep
-from places import Place, every_place
+from support.places import Place, every_place
 
 
 @every_place

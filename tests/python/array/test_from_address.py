@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import importlib.util
 import subprocess
 import sys
 import sysconfig
@@ -19,11 +18,12 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from places import HOST, SYCL, Place, every_host_accessible_place, every_place
-from robustness.kernels import launch
-from robustness.processes import run
-from robustness.settling import settles
-from tensors import Versioned, content
+from support.modules import load_module
+from support.opencl_kernels import launch
+from support.places import HOST, SYCL, Place, every_host_accessible_place, every_place
+from support.polling import eventually_equal
+from support.processes import run
+from support.tensors import Versioned, content
 
 CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
@@ -176,7 +176,7 @@ class TestPlace:
         assert memoryview(answer).cast("i").tolist() == [9] * 16
         assert blocks
         del array
-        assert settles(lambda: blocks, [])
+        assert eventually_equal(lambda: blocks, [])
 
 
 # ---------------------------------------------------------------- refusals
@@ -458,7 +458,7 @@ class TestDeleter:
     def test_deleter_runs_in_a_thread_with_the_gil(self, wrap: Callable[[Any], Any]) -> None:
         owned = OwnedMemory()
         drop_without_the_gil(owned.imported(deleter=wrap(owned)))
-        assert settles(lambda: owned.calls, [(owned.address, threading.get_ident())])
+        assert eventually_equal(lambda: owned.calls, [(owned.address, threading.get_ident())])
 
     def test_deleters_from_many_threads_run_once(self) -> None:
         blocks = [OwnedMemory() for _ in range(400)]
@@ -475,7 +475,7 @@ class TestDeleter:
             thread.start()
         for thread in threads:
             thread.join()
-        assert settles(
+        assert eventually_equal(
             lambda: [owned.addresses for owned in blocks],
             [[owned.address] for owned in blocks],
         )
@@ -566,7 +566,7 @@ class TestWork:
         assert not done.done, "the release has waited"
         assert owned.calls == []
         done.wait()
-        assert settles(lambda: owned.addresses, [owned.address])
+        assert eventually_equal(lambda: owned.addresses, [owned.address])
 
     def test_deleter_waits_for_device_work_on_host_memory(self) -> None:
         owned = OwnedMemory()
@@ -576,7 +576,7 @@ class TestWork:
         assert not done.done
         assert owned.calls == []
         done.wait()
-        assert settles(lambda: owned.addresses, [owned.address])
+        assert eventually_equal(lambda: owned.addresses, [owned.address])
 
     def test_pending_work_of_the_queue_delays_the_deleter(self) -> None:
         queue = ep.Queue("opencl:cpu")
@@ -587,7 +587,7 @@ class TestWork:
         assert not done.done
         assert owned.calls == [], "for all we know the kernel writes there"
         done.wait()
-        assert settles(lambda: owned.addresses, [owned.address])
+        assert eventually_equal(lambda: owned.addresses, [owned.address])
 
 
 # ---------------------------------------------------------------- for extensions
@@ -602,11 +602,7 @@ def lending(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
     subprocess.run(
         ["c++", *flags, *include, "-o", library, here.with_name("lending.cpp")], check=True
     )
-    spec = importlib.util.spec_from_file_location("lending", library)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
+    yield load_module(library, "lending")
 
 
 class TestExtensions:
@@ -628,7 +624,7 @@ class TestExtensions:
         assert memoryview(array).tolist() == [[0, 4], [1, 5], [2, 6], [3, 7]]
         drop_without_the_gil(array)
         del array
-        assert settles(lending.counts, (before + 1, with_gil))
+        assert eventually_equal(lending.counts, (before + 1, with_gil))
 
     def test_refused_memory_is_not_deleted(self, lending: ModuleType) -> None:
         counts = lending.counts()

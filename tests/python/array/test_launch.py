@@ -9,7 +9,7 @@ import time
 import pytest
 
 import entrepot as ep
-from places import SYCL, Place
+from support.places import SYCL, Place
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.numpy, pytest.mark.sycl]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 import entrepot as ep
-from places import Place, every_place
+from support.places import Place, every_place
 
 VALUES = [
     ("bool", True),

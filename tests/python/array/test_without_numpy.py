@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+
+from support.processes import output_of
 
 PROGRAM = """
 import sys
@@ -61,10 +62,7 @@ for call in (matrix.numpy, lambda: ep.asarray([1, 2])):
 @pytest.mark.parametrize("device", ["host", pytest.param("opencl:cpu", marks=pytest.mark.sycl)])
 def test_arrays_work_without_numpy(device: str) -> None:
     program = f"DEVICE = {device!r}\n{PROGRAM}"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    its_own, of_a_list = done.stdout.splitlines()
+    output = output_of([sys.executable, "-c", program], timeout=120)
+    its_own, of_a_list = output.splitlines()
     assert its_own.startswith("ModuleNotFoundError ") and "numpy" in its_own
     assert of_a_list.startswith("TypeError a list holds no memory that can be viewed")

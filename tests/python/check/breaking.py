@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -17,7 +18,7 @@ libc = ctypes.CDLL(None)
 libc.malloc.restype, libc.malloc.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
 
 # References that broken exporters and importers keep instead of releasing them.
-hoard: list[Any] = []
+leaked_references: list[Any] = []
 
 
 def names(protocol: str, side: str) -> list[str]:
@@ -66,6 +67,32 @@ def all_kept(found: dict[str, Outcome], unasked: Iterable[str] = ()) -> None:
 
 def leak() -> None:
     libc.malloc(64)
+
+
+def keeps_reference(obj: Any) -> ep.Array:
+    """An importer that never releases the object."""
+    leaked_references.append(obj)
+    return ep.asarray(obj)
+
+
+def leaks_memory(obj: Any) -> ep.Array:
+    """An importer that leaks memory at each import."""
+    leak()
+    return ep.asarray(obj)
+
+
+class ReusesMemory:
+    """Mixin of exporters: the next object reuses an object's memory once it dies, even if a
+    consumer has a tensor or a buffer. Each subclass has a list ``free``."""
+
+    array: ep.Array
+    free: list[ep.Array]
+
+    def __init__(self) -> None:
+        super().__init__()
+        if self.free:
+            self.array = self.free.pop()
+        weakref.finalize(self, self.free.append, self.array)
 
 
 class WrongOnce:

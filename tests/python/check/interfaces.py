@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import entrepot as ep
-from check.breaking import hoard, leak
-from entrepot.check.interfaces import MISSING, Speaker, bend
+from check.breaking import leak, leaked_references
+from entrepot.check.interfaces import MISSING, Speaker, with_changes
 
 Entries = dict[str, Any]
 
@@ -30,11 +30,11 @@ def exporters(
     """Clause → its violator. ``other`` is the attribute of another protocol, for clauses that
     compare two."""
 
-    def bent(**changes: Any) -> type:
-        return speaking(attribute, lambda: bend(truth(), changes))
+    def altered(**changes: Any) -> type:
+        return speaking(attribute, lambda: with_changes(truth(), changes))
 
     def two(**changes: Any) -> type:
-        return speaking(attribute, truth, **{other: lambda: bend(other_truth(), changes)})
+        return speaking(attribute, truth, **{other: lambda: with_changes(other_truth(), changes)})
 
     turns = [0]
 
@@ -43,33 +43,33 @@ def exporters(
         entries = truth()
         return entries | {"data": (entries["data"][0] + 4 * (turns[0] % 2), False)}
 
-    class Hoarding:
+    class LeaksReference:
         pass
 
-    def hoarding(self: Any) -> Entries:
-        hoard.append(self)
+    def leaking_reference(self: Any) -> Entries:
+        leaked_references.append(self)
         return truth()
 
     def leaking() -> Entries:
         leak()
         return truth()
 
-    setattr(Hoarding, attribute, property(hoarding))
+    setattr(LeaksReference, attribute, property(leaking_reference))
     address = truth()["data"][0]
     return {
         "dict": speaking(attribute, lambda: list(truth().items())),  # type: ignore[arg-type,return-value]
-        "keys": bent(version=MISSING),
-        "known keys": bent(colour="blue"),
-        "version": bent(version=2),
-        "shape": bent(shape=[3, 4]),
-        "typestr": bent(typestr="f4"),
-        "data": bent(data=[address, False]),
-        "address": bent(data=(0, False)),
-        "strides": bent(strides=list(truth()["strides"])),
+        "keys": altered(version=MISSING),
+        "known keys": altered(colour="blue"),
+        "version": altered(version=2),
+        "shape": altered(shape=[3, 4]),
+        "typestr": altered(typestr="f4"),
+        "data": altered(data=[address, False]),
+        "address": altered(data=(0, False)),
+        "strides": altered(strides=list(truth()["strides"])),
         "same each time": speaking(attribute, changing),
         "agrees": two(shape=(4, 3), strides=None),
         "read-only": two(data=(address, True)),
-        "references": Hoarding,
+        "references": LeaksReference,
         "leak": speaking(attribute, leaking),
     }
 
@@ -90,24 +90,26 @@ class Importers:
     ) -> None:
         self.attribute, self.good, self.truth = attribute, good, truth
 
-    def mending(
-        self, mend: Callable[[Entries], Entries | None], *, keep: bool = True
+    def correcting(
+        self, correct: Callable[[Entries], Entries | None], *, keep: bool = True
     ) -> Callable[[Any], Any]:
-        """``mend`` may change the dict, or return None: then the object is refused."""
+        """``correct`` may change the dict, or return None: then the object is refused."""
 
         def take(obj: Any) -> Any:
             entries = getattr(obj, self.attribute, None)
             if entries is None:
                 return self.good(obj)
-            mended = mend(dict(entries))
-            if mended is None:
+            corrected = correct(dict(entries))
+            if corrected is None:
                 raise ValueError("not taken")
-            same = mended.keys() == entries.keys() and all(
-                mended[key] is entries[key] for key in entries
+            same = corrected.keys() == entries.keys() and all(
+                corrected[key] is entries[key] for key in entries
             )
-            if (same and keep) or "data" not in mended:  # whose memory is the object's own buffer
+            if (
+                same and keep
+            ) or "data" not in corrected:  # whose memory is the object's own buffer
                 return self.good(obj)
-            return self.good(Proxy(self.attribute, mended, obj if keep else None))
+            return self.good(Proxy(self.attribute, corrected, obj if keep else None))
 
         return take
 
@@ -116,7 +118,9 @@ class Importers:
     ) -> Callable[[Any], Any]:
         """Replaces a wrong value of the key, or removes it; more pairs may follow."""
         pairs = dict(zip((key, *values[1::2]), values[0::2], strict=True))
-        return self.mending(lambda entries: bend(entries, pairs) if wrong(entries) else entries)
+        return self.correcting(
+            lambda entries: with_changes(entries, pairs) if wrong(entries) else entries
+        )
 
     def laid_out(
         self, strides: tuple[int, ...], instead: tuple[int, ...], unit: int
@@ -144,8 +148,8 @@ class Importers:
                 {"data": (data[0], False)} if isinstance(data, tuple) and data[1] else {}
             )
 
-        def hoards(obj: Any) -> Any:
-            hoard.append(obj)
+        def keeps_reference(obj: Any) -> Any:
+            leaked_references.append(obj)
             return self.good(obj)
 
         def copies(obj: Any) -> Any:
@@ -168,22 +172,24 @@ class Importers:
         return {
             "plain": wrong_once,
             "zero copy": copies,
-            "keeps the object": self.mending(lambda e: e, keep=False),
-            "lets the object go": hoards,
+            "keeps the object": self.correcting(lambda e: e, keep=False),
+            "lets the object go": keeps_reference,
             "transposed": self.laid_out((1, 4), (3, 1), unit),
             "steps": self.laid_out((8, 2), (3, 1), unit),
             "negative strides": self.laid_out((-4, -1), (4, 1), unit),
             "broadcast": self.laid_out((0, 1), (4, 1), unit),
-            "0-d": self.mending(moved),
+            "0-d": self.correcting(moved),
             "zero size": self.replacing(
                 "shape", lambda e: e.get("shape") == (0, 4) and e["data"][0], (4, 0)
             ),
-            "read-only": self.mending(writable),
+            "read-only": self.correcting(writable),
             "leak": leaks,
-            "null strides": self.mending(
+            "null strides": self.correcting(
                 lambda e: None if is_plain(e) and e.get("strides", 0) is None else e
             ),
-            "no strides": self.mending(lambda e: None if is_plain(e) and "strides" not in e else e),
+            "no strides": self.correcting(
+                lambda e: None if is_plain(e) and "strides" not in e else e
+            ),
             "refuses no shape": self.replacing("shape", lambda e: "shape" not in e, (3, 4)),
             "refuses no typestr": self.replacing("typestr", lambda e: "typestr" not in e, "<f4"),
             "refuses objects": self.replacing(

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from check.breaking import all_kept, hoard, is_caught, names, of_exporter, of_importer
+from check.breaking import all_kept, is_caught, leaked_references, names, of_exporter, of_importer
 from check.interfaces import Entries, Importers, exporters, speaking
 from entrepot.check.clauses import EXPORT, IMPORT
-from entrepot.check.interfaces import bend
+from entrepot.check.interfaces import with_changes
 
 pytestmark = pytest.mark.host
 
@@ -23,13 +23,13 @@ def truth() -> Entries:
     return ARRAY.__array_interface__ | {"strides": (16, 4)}
 
 
-def bent(**changes: Any) -> type:
-    return speaking(ATTRIBUTE, lambda: bend(truth(), changes))
+def altered(**changes: Any) -> type:
+    return speaking(ATTRIBUTE, lambda: with_changes(truth(), changes))
 
 
 EXPORTERS = exporters(ATTRIBUTE, truth, "__cuda_array_interface__", truth) | {
-    "offset": bent(offset=4),
-    "descr": bent(descr="<f4"),
+    "offset": altered(offset=4),
+    "descr": altered(descr="<f4"),
 }
 
 
@@ -61,10 +61,10 @@ def written(entries: Entries) -> Entries:
 IMPORTERS: dict[str, Any] = importers.shared(
     4, lambda e: e.get("shape") == (3, 4) and isinstance(e.get("data"), tuple)
 ) | {
-    "later version": importers.mending(lambda e: None if e["version"] == 4 else e),
-    "buffer": importers.mending(lambda e: e | ({"offset": 0} if e.get("offset") else {})),
-    "refuses beyond a buffer": importers.mending(beyond),
-    "buffer read-only": importers.mending(written),
+    "later version": importers.correcting(lambda e: None if e["version"] == 4 else e),
+    "buffer": importers.correcting(lambda e: e | ({"offset": 0} if e.get("offset") else {})),
+    "refuses beyond a buffer": importers.correcting(beyond),
+    "buffer read-only": importers.correcting(written),
 }
 
 
@@ -74,7 +74,7 @@ def test_clauses_all_have_a_breaker() -> None:
 
 
 def test_correct_exporter_passes_all_clauses() -> None:
-    all_kept(of_exporter("array_interface", bent(descr=[("", "<f4")])), {"agrees", "read-only"})
+    all_kept(of_exporter("array_interface", altered(descr=[("", "<f4")])), {"agrees", "read-only"})
     all_kept(
         of_exporter("array_interface", speaking(ATTRIBUTE, truth, __cuda_array_interface__=truth)),
         {"descr"},
@@ -84,7 +84,7 @@ def test_correct_exporter_passes_all_clauses() -> None:
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
 def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("array_interface", kind), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_correct_importer_passes_all_clauses() -> None:
@@ -94,4 +94,4 @@ def test_correct_importer_passes_all_clauses() -> None:
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
 def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("array_interface", take), name)
-    hoard.clear()
+    leaked_references.clear()

@@ -14,9 +14,11 @@ import entrepot as ep
 from check.breaking import (
     WrongOnce,
     all_kept,
-    hoard,
     is_caught,
+    keeps_reference,
     leak,
+    leaked_references,
+    leaks_memory,
     names,
     of_exporter,
     of_importer,
@@ -32,20 +34,20 @@ pytestmark = pytest.mark.host
 GROUND = Importer(lambda given: given)
 
 
-def bent(layout: Layout = PLAIN, name: bytes | None = None, **changes: Any) -> type:
+def altered(layout: Layout = PLAIN, name: bytes | None = None, **changes: Any) -> type:
     """Objects whose struct is right but for these fields, and whose array interface gives the
     right values."""
 
-    class Bent(Fabricated):
+    class Altered(Fabricated):
         def __init__(self) -> None:
             super().__init__(GROUND, layout, **changes)
             if name:
                 setattr(self, ATTRIBUTE, structs.new_capsule(ctypes.addressof(self.struct), name))
 
-    return Bent
+    return Altered
 
 
-class TwoTongues(bent()):  # type: ignore[misc]
+class TwoProtocols(altered()):  # type: ignore[misc]
     """Speaks the array interface, too."""
 
     changes: dict[str, Any] = {}  # noqa: RUF012 - shared on purpose
@@ -61,7 +63,7 @@ class TwoTongues(bent()):  # type: ignore[misc]
         return truth | self.changes
 
 
-class Hoarding:
+class LeaksReference:
     """Leaks a reference to itself at each access."""
 
     def __init__(self) -> None:
@@ -69,11 +71,11 @@ class Hoarding:
 
     @property
     def __array_struct__(self) -> Any:
-        hoard.append(self)
+        leaked_references.append(self)
         return self.given.__array_struct__  # type: ignore[attr-defined]
 
 
-class Leaking(Hoarding):
+class Leaking(LeaksReference):
     @property
     def __array_struct__(self) -> Any:
         leak()
@@ -86,18 +88,18 @@ class NoCapsule:
 
 FLAGS = ALIGNED | NOT_SWAPPED | WRITABLE
 EXPORTERS: dict[str, Any] = {
-    "capsule": bent(name=b"named"),
-    "two": bent(two=3),
-    "shape": bent(shape=(-3, 4)),
-    "type": bent(typekind=b"x"),
-    "data": bent(data=None),
-    "flags": bent(flags=FLAGS | 0x10),
-    "contiguous": bent(TRANSPOSED, flags=FLAGS | CONTIGUOUS),
-    "agrees": type("Disagrees", (TwoTongues,), {"changes": {"shape": (4, 3)}}),
+    "capsule": altered(name=b"named"),
+    "two": altered(two=3),
+    "shape": altered(shape=(-3, 4)),
+    "type": altered(typekind=b"x"),
+    "data": altered(data=None),
+    "flags": altered(flags=FLAGS | 0x10),
+    "contiguous": altered(TRANSPOSED, flags=FLAGS | CONTIGUOUS),
+    "agrees": type("Disagrees", (TwoProtocols,), {"changes": {"shape": (4, 3)}}),
     "read-only": type(
-        "Disagrees", (TwoTongues,), {"changes": {"data": (GROUND.ground.address, True)}}
+        "Disagrees", (TwoProtocols,), {"changes": {"data": (GROUND.ground.address, True)}}
     ),
-    "references": Hoarding,
+    "references": LeaksReference,
     "leak": Leaking,
 }
 
@@ -130,7 +132,7 @@ def changing(change: Callable[[Any], None], *, keep: bool = True) -> Callable[[A
     return take
 
 
-def mending(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
+def correcting(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
     """Corrects structs that are wrong in this way."""
 
     def change(struct: Any) -> None:
@@ -147,20 +149,10 @@ def mending(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]
 
 def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[Any], Any]:
     scaled = [4 * stride for stride in strides]
-    return mending(
+    return correcting(
         lambda s: s.nd == 2 and s.strides[:2] == scaled,
         strides=tuple(4 * stride for stride in instead),
     )
-
-
-def hoards(obj: Any) -> Any:
-    hoard.append(obj)
-    return ep.asarray(obj)
-
-
-def leaks(obj: Any) -> Any:
-    leak()
-    return ep.asarray(obj)
 
 
 def moves_scalars(struct: Any) -> None:
@@ -172,23 +164,23 @@ IMPORTERS: dict[str, Any] = {
     "plain": WrongOnce(),
     "zero copy": lambda obj: ep.asarray(obj, copy=True),
     "keeps the object": changing(lambda struct: None, keep=False),
-    "lets the object go": hoards,
+    "lets the object go": keeps_reference,
     "transposed": laid_out((1, 4), (3, 1)),
     "steps": laid_out((8, 2), (3, 1)),
     "negative strides": laid_out((-4, -1), (4, 1)),
     "broadcast": laid_out((0, 1), (4, 1)),
     "0-d": changing(moves_scalars),
-    "zero size": mending(lambda s: s.nd == 2 and s.shape[0] == 0, shape=(4, 0)),
-    "read-only": mending(lambda s: s.flags == ALIGNED | NOT_SWAPPED, flags=FLAGS),
-    "leak": leaks,
-    "refuses another struct": mending(lambda s: s.two == 3, two=2),
-    "refuses nd": mending(lambda s: s.nd == -1, nd=2, shape=(3, 4), strides=(16, 4)),
-    "refuses extents": mending(lambda s: s.nd == 2 and s.shape[0] == -3, shape=(3, 4)),
-    "refuses swapped bytes": mending(lambda s: s.flags == ALIGNED | WRITABLE, flags=FLAGS),
-    "refuses objects": mending(lambda s: s.typekind == b"O", typekind=b"f", itemsize=4),
-    "refuses other kinds": mending(lambda s: s.typekind == b"?", typekind=b"f"),
-    "refuses other sizes": mending(lambda s: s.itemsize == 3, itemsize=4),
-    "refuses null data": mending(lambda s: s.data is None, data=GROUND.ground.address),
+    "zero size": correcting(lambda s: s.nd == 2 and s.shape[0] == 0, shape=(4, 0)),
+    "read-only": correcting(lambda s: s.flags == ALIGNED | NOT_SWAPPED, flags=FLAGS),
+    "leak": leaks_memory,
+    "refuses another struct": correcting(lambda s: s.two == 3, two=2),
+    "refuses nd": correcting(lambda s: s.nd == -1, nd=2, shape=(3, 4), strides=(16, 4)),
+    "refuses extents": correcting(lambda s: s.nd == 2 and s.shape[0] == -3, shape=(3, 4)),
+    "refuses swapped bytes": correcting(lambda s: s.flags == ALIGNED | WRITABLE, flags=FLAGS),
+    "refuses objects": correcting(lambda s: s.typekind == b"O", typekind=b"f", itemsize=4),
+    "refuses other kinds": correcting(lambda s: s.typekind == b"?", typekind=b"f"),
+    "refuses other sizes": correcting(lambda s: s.itemsize == 3, itemsize=4),
+    "refuses null data": correcting(lambda s: s.data is None, data=GROUND.ground.address),
 }
 
 
@@ -198,15 +190,17 @@ def test_clauses_all_have_a_breaker() -> None:
 
 
 def test_correct_exporter_passes_all_clauses() -> None:
-    all_kept(of_exporter("array_struct", bent()), {"agrees", "read-only", "contiguous"})
-    all_kept(of_exporter("array_struct", type("Two", (TwoTongues,), {})), {"contiguous"})
-    all_kept(of_exporter("array_struct", bent(flags=FLAGS | CONTIGUOUS)), {"agrees", "read-only"})
+    all_kept(of_exporter("array_struct", altered()), {"agrees", "read-only", "contiguous"})
+    all_kept(of_exporter("array_struct", type("Two", (TwoProtocols,), {})), {"contiguous"})
+    all_kept(
+        of_exporter("array_struct", altered(flags=FLAGS | CONTIGUOUS)), {"agrees", "read-only"}
+    )
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
 def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("array_struct", kind), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_non_capsule_is_caught() -> None:
@@ -220,7 +214,7 @@ def test_correct_importer_passes_all_clauses() -> None:
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
 def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("array_struct", take), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_fabricated_struct_lives_while_held() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import subprocess
 import sysconfig
-import weakref
 from collections import deque
 from collections.abc import Callable
 from ctypes import POINTER, c_ssize_t
@@ -18,11 +16,14 @@ import pytest
 import entrepot as ep
 from check.breaking import (
     Described,
+    ReusesMemory,
     WrongOnce,
     all_kept,
-    hoard,
     is_caught,
+    keeps_reference,
     leak,
+    leaked_references,
+    leaks_memory,
     names,
     of_exporter,
     of_importer,
@@ -43,6 +44,7 @@ from entrepot.check.structs import (
     PyBuffer,
 )
 from entrepot.check.subjects import Importer
+from support.modules import load_module
 
 pytestmark = pytest.mark.host
 
@@ -57,11 +59,7 @@ def raw_buffer(tmp_path_factory: pytest.TempPathFactory) -> type:
         ["cc", "-shared", "-fPIC", "-Wall", "-Werror", f"-I{include}", "-o", library, source],
         check=True,
     )
-    spec = importlib.util.spec_from_file_location("raw_buffer", library)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Exporter
+    return load_module(library).Exporter
 
 
 # ---------------------------------------------------------------- exporters
@@ -78,7 +76,7 @@ class Owner:
 
 
 class Good:
-    """Answers like an Array; ``instead`` changes the request, ``bend`` the answer."""
+    """Answers like an Array; ``instead`` changes the request, ``alter`` the answer."""
 
     owns = True
 
@@ -91,19 +89,19 @@ class Good:
     def instead(self, flags: int) -> int:
         return flags
 
-    def bend(self, view: Any, flags: int) -> None:
+    def alter(self, view: Any, flags: int) -> None:
         pass
 
     def answer(self, flags: int) -> tuple[int, Any]:
         view: Any = PyBuffer()
         buffer._get(self.array, view, self.instead(flags))
-        self.bent: Any = PyBuffer.from_buffer_copy(view)
-        self.bend(self.bent, flags)
-        return ctypes.addressof(self.bent), Owner(view, self if self.owns else None)
+        self.altered: Any = PyBuffer.from_buffer_copy(view)
+        self.alter(self.altered, flags)
+        return ctypes.addressof(self.altered), Owner(view, self if self.owns else None)
 
 
-def bending(change: Callable[[Any, int], None]) -> type:
-    return type("Bending", (Good,), {"bend": lambda self, view, flags: change(view, flags)})
+def altering(change: Callable[[Any, int], None]) -> type:
+    return type("Altering", (Good,), {"alter": lambda self, view, flags: change(view, flags)})
 
 
 def setting(when: Callable[[int], bool] = lambda flags: True, **fields: Any) -> type:
@@ -118,12 +116,12 @@ def setting(when: Callable[[int], bool] = lambda flags: True, **fields: Any) -> 
                     pointer(value) if name in ("shape", "strides", "suboffsets") else value,
                 )
 
-    return bending(change)
+    return altering(change)
 
 
 def pointer(values: tuple[int, ...] | None) -> Any:
     numbers = None if values is None else (c_ssize_t * len(values))(*values)
-    hoard.append(numbers)
+    leaked_references.append(numbers)
     return ctypes.cast(numbers, POINTER(c_ssize_t))
 
 
@@ -159,7 +157,7 @@ class Disowned(Good):
         return filled, None
 
 
-class TwoTongues(Good):
+class TwoProtocols(Good):
     changes: dict[str, Any] = {}  # noqa: RUF012 - shared on purpose
 
     @property
@@ -175,25 +173,19 @@ class Turning(Good):
 
     turn = 0
 
-    def bend(self, view: Any, flags: int) -> None:
+    def alter(self, view: Any, flags: int) -> None:
         self.turn = 4 - self.turn
         view.buf += self.turn
 
 
-class GivesMemoryAway(Good):
+class GivesMemoryAway(ReusesMemory, Good):
     owns = False
     free: list[ep.Array] = []  # noqa: RUF012 - shared on purpose
 
-    def __init__(self) -> None:
-        super().__init__()
-        if self.free:
-            self.array = self.free.pop()
-        weakref.finalize(self, self.free.append, self.array)
 
-
-class Hoarding(Good):
-    def bend(self, view: Any, flags: int) -> None:
-        hoard.append(self)
+class LeaksReference(Good):
+    def alter(self, view: Any, flags: int) -> None:
+        leaked_references.append(self)
 
 
 class WrongRefusal(Good):
@@ -220,13 +212,15 @@ EXPORTERS: dict[str, type] = {
     ),
     "writable": answering({FULL_RO | WRITE: FULL_RO}, read_only),
     "same to all": Turning,
-    "agrees": type("Disagrees", (TwoTongues,), {"changes": {"shape": (4, 3)}}),
+    "agrees": type("Disagrees", (TwoProtocols,), {"changes": {"shape": (4, 3)}}),
     "read-only": type(
-        "Disagrees", (TwoTongues,), {"changes": {"data": lambda self: (self.array.data_ptr, True)}}
+        "Disagrees",
+        (TwoProtocols,),
+        {"changes": {"data": lambda self: (self.array.data_ptr, True)}},
     ),
     "keeps the memory": GivesMemoryAway,
-    "references": Hoarding,
-    "leak": bending(lambda view, flags: leak()),
+    "references": LeaksReference,
+    "leak": altering(lambda view, flags: leak()),
 }
 
 
@@ -249,13 +243,13 @@ def test_correct_exporter_passes_all_clauses(
 
 
 def test_exporter_of_two_protocols_passes_all_clauses(raw_buffer: type) -> None:
-    all_kept(of_exporter("buffer", exporting(TwoTongues, raw_buffer)))
+    all_kept(of_exporter("buffer", exporting(TwoProtocols, raw_buffer)))
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
 def test_violating_exporter_fails_its_clause(name: str, kind: type, raw_buffer: type) -> None:
     is_caught(of_exporter("buffer", exporting(kind, raw_buffer)), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 # ---------------------------------------------------------------- importers
@@ -288,7 +282,7 @@ class Relay(buffer._Raw):  # type: ignore[misc,name-defined]
         buffer._release(self.view)
 
 
-def mending(wrong: Callable[[dict[str, Any]], bool], **fields: Any) -> Callable[[Any], Any]:
+def correcting(wrong: Callable[[dict[str, Any]], bool], **fields: Any) -> Callable[[Any], Any]:
     """Corrects buffers that are wrong in this way."""
 
     def change(found: dict[str, Any]) -> None:
@@ -303,7 +297,7 @@ def mending(wrong: Callable[[dict[str, Any]], bool], **fields: Any) -> Callable[
 
 def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[Any], Any]:
     scaled = tuple(4 * stride for stride in strides)
-    return mending(
+    return correcting(
         lambda f: f["strides"] == scaled, strides=tuple(4 * stride for stride in instead)
     )
 
@@ -327,7 +321,7 @@ def unkept(kind: type) -> Callable[[Any], Any]:
 def never_releases(obj: Any) -> Any:
     array = ep.asarray(obj)
     if isinstance(obj, Fabricated):
-        hoard.append(array)
+        leaked_references.append(array)
     return array
 
 
@@ -336,18 +330,8 @@ def keeps_what_it_refuses(obj: Any) -> Any:
         return ep.asarray(obj)
     except ep.ExchangeError:
         if isinstance(obj, Fabricated):
-            hoard.append(Relay(obj, lambda fields: None))
+            leaked_references.append(Relay(obj, lambda fields: None))
         raise
-
-
-def hoards(obj: Any) -> Any:
-    hoard.append(obj)
-    return ep.asarray(obj)
-
-
-def leaks(obj: Any) -> Any:
-    leak()
-    return ep.asarray(obj)
 
 
 def moves_scalars(obj: Any) -> Any:
@@ -364,44 +348,44 @@ IMPORTERS: dict[str, Any] = {
     "plain": WrongOnce(),
     "zero copy": lambda obj: ep.asarray(obj, copy=True),
     "keeps the object": unkept(memoryview),
-    "lets the object go": hoards,
+    "lets the object go": keeps_reference,
     "transposed": laid_out((1, 4), (3, 1)),
     "steps": laid_out((8, 2), (3, 1)),
     "negative strides": laid_out((-4, -1), (4, 1)),
     "broadcast": laid_out((0, 1), (4, 1)),
     "0-d": moves_scalars,
-    "zero size": mending(lambda f: f["shape"] == (0, 4), shape=(4, 0)),
-    "read-only": mending(lambda f: f["readonly"], readonly=0),
-    "leak": leaks,
+    "zero size": correcting(lambda f: f["shape"] == (0, 4), shape=(4, 0)),
+    "read-only": correcting(lambda f: f["readonly"], readonly=0),
+    "leak": leaks_memory,
     "holds the buffer": unkept(Fabricated),
     "releases once": never_releases,
-    "null format": mending(lambda f: f["format"] is None, format=b"b"),
-    "suboffsets": mending(
+    "null format": correcting(lambda f: f["format"] is None, format=b"b"),
+    "suboffsets": correcting(
         lambda f: f["suboffsets"], suboffsets=None, buf=ELSEWHERE, strides=(16, 4)
     ),
-    "refuses ndim": mending(lambda f: f["ndim"] == 65, ndim=1),
-    "refuses extents": mending(lambda f: f["shape"] == (-3, 4), shape=(3, 4)),
-    "refuses lengths": mending(lambda f: f["len"] == 40, len=48),
-    "refuses item sizes": mending(
+    "refuses ndim": correcting(lambda f: f["ndim"] == 65, ndim=1),
+    "refuses extents": correcting(lambda f: f["shape"] == (-3, 4), shape=(3, 4)),
+    "refuses lengths": correcting(lambda f: f["len"] == 40, len=48),
+    "refuses item sizes": correcting(
         lambda f: f["itemsize"] == 8 and f["format"] == b"f", itemsize=4, len=48
     ),
-    "refuses swapped bytes": mending(lambda f: f["format"] == b">f", format=b"f"),
-    "refuses objects": mending(lambda f: f["format"] == b"O", format=b"f", itemsize=4, len=48),
-    "refuses other formats": mending(lambda f: f["format"] == b"&f", format=b"f"),
-    "refuses null data": mending(lambda f: f["buf"] is None, buf=ELSEWHERE),
+    "refuses swapped bytes": correcting(lambda f: f["format"] == b">f", format=b"f"),
+    "refuses objects": correcting(lambda f: f["format"] == b"O", format=b"f", itemsize=4, len=48),
+    "refuses other formats": correcting(lambda f: f["format"] == b"&f", format=b"f"),
+    "refuses null data": correcting(lambda f: f["buf"] is None, buf=ELSEWHERE),
     "releases what it refuses": keeps_what_it_refuses,
 }
 
 
 def test_correct_importer_passes_all_clauses() -> None:
     all_kept(of_importer("buffer", ep.asarray), {"suboffsets"})
-    all_kept(of_importer("buffer", mending(lambda fields: False)), {"suboffsets"})
+    all_kept(of_importer("buffer", correcting(lambda fields: False)), {"suboffsets"})
 
 
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
 def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("buffer", take), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_releases_are_counted() -> None:

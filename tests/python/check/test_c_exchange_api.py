@@ -15,9 +15,10 @@ from check.breaking import (
     Described,
     WrongOnce,
     all_kept,
-    hoard,
     is_caught,
     leak,
+    leaked_references,
+    leaks_memory,
     names,
     of_exporter,
     of_importer,
@@ -67,10 +68,10 @@ class Functions:
         self.kind: Any = None
         self.allocated: dict[int, Any] = {}
 
-    def bend(self, managed: Any) -> None:
+    def alter(self, managed: Any) -> None:
         pass
 
-    def bend_lent(self, tensor: Any) -> None:
+    def alter_lent(self, tensor: Any) -> None:
         pass
 
     def from_object(self, obj: Any, out: Any) -> int:
@@ -78,14 +79,14 @@ class Functions:
         managed = obj.tensors.managed()
         if getattr(obj, "taken", None):
             managed.dl_tensor.data = obj.taken.tensor.dl_tensor.data
-        self.bend(managed)
+        self.alter(managed)
         self.from_extra(obj)
         out[0] = ctypes.addressof(managed)
         return 0
 
     def lend(self, obj: Any, out: int) -> int:
         obj.lent = obj.tensors.managed()
-        self.bend_lent(obj.lent.dl_tensor)
+        self.alter_lent(obj.lent.dl_tensor)
         self.lend_extra(obj)
         ctypes.memmove(out, ctypes.addressof(obj.lent.dl_tensor), ctypes.sizeof(DLTensor))
         obj.tensors.returned.append(ctypes.addressof(obj.lent))
@@ -117,7 +118,7 @@ class Functions:
         tensors = Fabricated(
             GROUND, dtype=(wanted.dtype.code, wanted.dtype.bits, wanted.dtype.lanes)
         )
-        hoard.append(tensors)
+        leaked_references.append(tensors)
         return tensors.managed()
 
     def refuse(self, set_error: Any, context: int) -> None:
@@ -194,14 +195,14 @@ def chained(*versions: tuple[int, int]) -> type:
 
 
 def setting(**fields: Any) -> Callable[[Any, Any], None]:
-    def bend(self: Functions, managed: Any) -> None:
+    def alter(self: Functions, managed: Any) -> None:
         for name, value in fields.items():
             setattr(managed if name in ("major", "flags") else managed.dl_tensor, name, value)
 
-    return bend
+    return alter
 
 
-def two_tongues(truth: dict[str, Any]) -> type:
+def two_protocols(truth: dict[str, Any]) -> type:
     kind: Any = breaking()
     said = {
         "shape": (3, 4),
@@ -247,19 +248,19 @@ EXPORTERS: dict[str, Any] = {
     "version": lambda: breaking(major=2),
     "chain": lambda: chained((1, 2), (1, 3)),
     "functions": lambda: breaking(absent=("current_work_stream",)),
-    "tensor version": lambda: breaking(bend=setting(major=2)),
-    "flags": lambda: breaking(bend=setting(flags=1 << 40)),
-    "strides": lambda: breaking(bend=setting(strides=None)),
-    "agrees": lambda: two_tongues({"shape": (4, 3)}),
-    "read-only": lambda: two_tongues({"data": (ADDRESS, True)}),
-    "lends": lambda: breaking(bend_lent=lambda self, tensor: setattr(tensor, "byte_offset", 4)),
-    "lends nothing": lambda: breaking(lend_extra=staticmethod(hoard.append)),
+    "tensor version": lambda: breaking(alter=setting(major=2)),
+    "flags": lambda: breaking(alter=setting(flags=1 << 40)),
+    "strides": lambda: breaking(alter=setting(strides=None)),
+    "agrees": lambda: two_protocols({"shape": (4, 3)}),
+    "read-only": lambda: two_protocols({"data": (ADDRESS, True)}),
+    "lends": lambda: breaking(alter_lent=lambda self, tensor: setattr(tensor, "byte_offset", 4)),
+    "lends nothing": lambda: breaking(lend_extra=staticmethod(leaked_references.append)),
     "becomes an object": lambda: breaking(to_object=to_another),
     "owns what it takes": lambda: breaking(to_object=to_twice),
     "allocates": lambda: breaking(make=make_flat),
     "refuses to allocate": lambda: breaking(refuse=lambda self, set_error, context: None),
     "stream": lambda: breaking(stream=other_stream),
-    "references": lambda: breaking(from_extra=staticmethod(hoard.append)),
+    "references": lambda: breaking(from_extra=staticmethod(leaked_references.append)),
     "leak": lambda: breaking(from_extra=staticmethod(lambda obj: leak())),
 }
 
@@ -271,21 +272,21 @@ def test_clauses_all_have_a_breaker() -> None:
 
 def test_correct_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("c_exchange_api", breaking()), {"agrees", "read-only"})
-    all_kept(of_exporter("c_exchange_api", two_tongues({})))
+    all_kept(of_exporter("c_exchange_api", two_protocols({})))
     all_kept(of_exporter("c_exchange_api", chained((1, 2), (1, 1))), {"agrees", "read-only"})
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_optional_functions_may_be_null() -> None:
     kind = breaking(absent=("dltensor_from_py_object_no_sync",))
     all_kept(of_exporter("c_exchange_api", kind), {"agrees", "read-only", "lends", "lends nothing"})
-    hoard.clear()
+    leaked_references.clear()
 
 
 @pytest.mark.parametrize(("name", "make"), EXPORTERS.items(), ids=EXPORTERS)
 def test_violating_exporter_fails_its_clause(name: str, make: Callable[[], type]) -> None:
     is_caught(of_exporter("c_exchange_api", make()), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 # ---------------------------------------------------------------- importers
@@ -300,7 +301,7 @@ def older_of(table: Any, *, walk: bool = True) -> Any:
 
 
 def importing(
-    mend: Callable[[Any], None] = lambda managed: None,
+    correct: Callable[[Any], None] = lambda managed: None,
     *,
     walk: bool = True,
     take: Callable[[Any], Any] = ep.asarray,
@@ -313,7 +314,7 @@ def importing(
         table = older_of(table_of(obj), walk=walk)
         out = c_void_p()
         ExchangeApi.FromObject(table.managed_tensor_from_py_object_no_sync)(obj, out)
-        mend(Versioned.from_address(out.value or 0))
+        correct(Versioned.from_address(out.value or 0))
         capsule = structs.new_capsule(
             out.value or 0, CAPSULE_NAMES[Versioned][0], structs.free_if_fresh
         )
@@ -329,23 +330,23 @@ def importing(
     return load
 
 
-def mending(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
-    def mend(managed: Any) -> None:
+def correcting(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
+    def correct(managed: Any) -> None:
         if wrong(managed):
             for name, value in fields.items():
                 setattr(managed if name == "flags" else managed.dl_tensor, name, value)
 
-    return importing(mend)
+    return importing(correct)
 
 
 def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[Any], Any]:
-    def mend(managed: Any) -> None:
+    def correct(managed: Any) -> None:
         tensor = managed.dl_tensor
         if tensor.ndim and tuple(tensor.strides[: tensor.ndim]) == strides:
             for axis, stride in enumerate(instead):
                 tensor.strides[axis] = stride
 
-    return importing(mend)
+    return importing(correct)
 
 
 def moves_scalars(managed: Any) -> None:
@@ -372,11 +373,6 @@ def forgets_what_it_refuses(capsule: Any) -> Any:
         raise
 
 
-def leaks(obj: Any) -> Any:
-    leak()
-    return ep.asarray(obj)
-
-
 def first_table_only(obj: Any) -> Any:
     if c_exchange_api.speaks(obj) and table_of(obj).major > 1:
         raise BufferError("the table is of a later version")
@@ -398,9 +394,9 @@ IMPORTERS: dict[str, Any] = {
     "negative strides": laid_out((-4, -1), (4, 1)),
     "0-d": importing(moves_scalars),
     "zero size": importing(refuses_empty),
-    "byte_offset": mending(lambda managed: managed.dl_tensor.byte_offset, byte_offset=0),
-    "read-only": mending(lambda managed: managed.flags & READ_ONLY, flags=0),
-    "refuses null data": mending(
+    "byte_offset": correcting(lambda managed: managed.dl_tensor.byte_offset, byte_offset=0),
+    "read-only": correcting(lambda managed: managed.flags & READ_ONLY, flags=0),
+    "refuses null data": correcting(
         lambda m: not m.dl_tensor.data and m.dl_tensor.shape[0] == 3, data=GROUND.ground.address
     ),
     "frees what it refuses": importing(
@@ -411,7 +407,7 @@ IMPORTERS: dict[str, Any] = {
         ),
         take=forgets_what_it_refuses,
     ),
-    "leak": leaks,
+    "leak": leaks_memory,
 }
 
 
@@ -423,7 +419,7 @@ def test_correct_importer_passes_all_clauses() -> None:
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
 def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("c_exchange_api", take), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_tensors_of_a_table_are_released() -> None:

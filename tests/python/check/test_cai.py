@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from check.breaking import all_kept, hoard, is_caught, names, of_exporter, of_importer
+from check.breaking import all_kept, is_caught, leaked_references, names, of_exporter, of_importer
 from check.interfaces import Entries, Importers, Proxy, exporters, speaking
 from entrepot.check import cai
 from entrepot.check.clauses import EXPORT, IMPORT
-from entrepot.check.interfaces import bend
+from entrepot.check.interfaces import with_changes
 
 pytestmark = pytest.mark.host
 
@@ -40,15 +40,15 @@ def truth() -> Entries:
     return ARRAY.__array_interface__ | {"strides": (16, 4)}
 
 
-def bent(**changes: Any) -> type:
-    return speaking(ATTRIBUTE, lambda: bend(truth(), changes))
+def altered(**changes: Any) -> type:
+    return speaking(ATTRIBUTE, lambda: with_changes(truth(), changes))
 
 
 EXPORTERS = exporters(ATTRIBUTE, truth, "__array_interface__", truth) | {
-    "zero size": bent(shape=(0, 4)),
-    "plain types": bent(typestr="<V4"),
-    "stream": bent(stream=0),
-    "mask": bent(mask=5),
+    "zero size": altered(shape=(0, 4)),
+    "plain types": altered(typestr="<V4"),
+    "stream": altered(stream=0),
+    "mask": altered(mask=5),
 }
 
 
@@ -70,12 +70,12 @@ def good(obj: Any) -> ep.Array:
 
 importers = Importers(ATTRIBUTE, good, truth)
 IMPORTERS: dict[str, Any] = importers.shared(4, lambda e: e.get("shape") == (3, 4)) | {
-    "zero size null": importers.mending(
+    "zero size null": importers.correcting(
         lambda e: None if e.get("shape") == (0, 4) and not e["data"][0] else e
     ),
-    "refuses no version": importers.mending(lambda e: {"version": 3, **e}),
-    "refuses a mask": importers.mending(lambda e: e | {"mask": None}),
-    "refuses stream 0": importers.mending(lambda e: e | {"stream": e.get("stream") or None}),
+    "refuses no version": importers.correcting(lambda e: {"version": 3, **e}),
+    "refuses a mask": importers.correcting(lambda e: e | {"mask": None}),
+    "refuses stream 0": importers.correcting(lambda e: e | {"stream": e.get("stream") or None}),
 }
 ELSEWHERE = {"accessible"}
 
@@ -89,31 +89,33 @@ NONE_ASKED = {"agrees", "read-only", "zero size", "stream", "mask"}
 
 
 def test_correct_exporter_passes_all_clauses() -> None:
-    all_kept(of_exporter("cai", bent()), NONE_ASKED)
-    all_kept(of_exporter("cai", bent(stream=1, mask=bent()())), NONE_ASKED - {"stream", "mask"})
+    all_kept(of_exporter("cai", altered()), NONE_ASKED)
+    all_kept(
+        of_exporter("cai", altered(stream=1, mask=altered()())), NONE_ASKED - {"stream", "mask"}
+    )
     all_kept(
         of_exporter("cai", speaking(ATTRIBUTE, truth, __array_interface__=truth)),
         {"zero size", "stream", "mask"},
     )
-    empty = of_exporter("cai", bent(shape=(0, 4), data=(0, False)))
+    empty = of_exporter("cai", altered(shape=(0, 4), data=(0, False)))
     all_kept(empty, NONE_ASKED - {"zero size"} | {"address", "accessible"})
 
 
 @pytest.mark.parametrize(("name", "kind"), EXPORTERS.items(), ids=EXPORTERS)
 def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("cai", kind), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_unknown_pointer_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cai, "driver", lambda: Driver(1))
-    is_caught(of_exporter("cai", bent()), "accessible")
+    is_caught(of_exporter("cai", altered()), "accessible")
 
 
 def test_clause_without_driver_is_not_applicable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(cai.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
-    found = of_exporter("cai", bent())
+    found = of_exporter("cai", altered())
     assert found["accessible"].found == "this needs a CUDA driver, which is not available here"
 
 
@@ -124,4 +126,4 @@ def test_correct_importer_passes_all_clauses() -> None:
 @pytest.mark.parametrize(("name", "take"), IMPORTERS.items(), ids=IMPORTERS)
 def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], Any]) -> None:
     is_caught(of_importer("cai", take), name)
-    hoard.clear()
+    leaked_references.clear()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from entrepot.check.protocols import every_clause
+from support.processes import entrepot
 
 pytestmark = pytest.mark.host
 
@@ -25,14 +25,7 @@ class Broken:
 
 
 def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "entrepot", "check", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        cwd=cwd,
-    )
+    return entrepot("check", *arguments, cwd=cwd)
 
 
 def test_table_lists_clauses_with_their_sources() -> None:

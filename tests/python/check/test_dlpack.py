@@ -5,7 +5,6 @@ Exporters falsify an Array's tensor; importers accept what an Array's import ref
 from __future__ import annotations
 
 import ctypes
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -14,11 +13,13 @@ import pytest
 import entrepot as ep
 from check.breaking import (
     Described,
+    ReusesMemory,
     WrongOnce,
     all_kept,
-    hoard,
     is_caught,
     leak,
+    leaked_references,
+    leaks_memory,
     names,
     of_exporter,
     of_importer,
@@ -44,7 +45,7 @@ pytestmark = pytest.mark.host
 
 
 class Good:
-    """Exports an Array by DLPack only; each answer passes through ``bend``."""
+    """Exports an Array by DLPack only; each answer passes through ``alter``."""
 
     device, kind, read_only = "host", "host", False
 
@@ -56,10 +57,10 @@ class Good:
 
     def give(self, **keywords: Any) -> Any:
         capsule = self.array.__dlpack__(**keywords)
-        self.bend(managed_in(capsule), **keywords)
+        self.alter(managed_in(capsule), **keywords)
         return capsule
 
-    def bend(self, managed: Any, **keywords: Any) -> None:
+    def alter(self, managed: Any, **keywords: Any) -> None:
         pass
 
     def __dlpack_device__(self) -> Any:
@@ -71,10 +72,10 @@ def managed_in(capsule: Any) -> Any:
     return form.from_address(structs.address_in(capsule))
 
 
-def bent(change: Callable[..., None], base: type = Good) -> type:
+def altered(change: Callable[..., None], base: type = Good) -> type:
     """An exporter with changed tensors."""
     return type(
-        "Bent", (base,), {"bend": lambda self, managed, **keywords: change(managed, **keywords)}
+        "Altered", (base,), {"alter": lambda self, managed, **keywords: change(managed, **keywords)}
     )
 
 
@@ -135,7 +136,7 @@ class WithoutCopy(Good):
         return self.give(stream=stream, max_version=max_version, dl_device=dl_device)
 
 
-class TwoTongues(Good):
+class TwoProtocols(Good):
     """Speaks the array interface, too, with changed entries."""
 
     changes: dict[str, Any] = {}  # noqa: RUF012 - shared on purpose
@@ -249,21 +250,13 @@ class SharesItsShape(HandMade):
         super()._delete(address)
 
 
-class GivesMemoryAway(Good):
-    """Its memory is reused by the next object once it dies, even if a consumer has a tensor."""
-
+class GivesMemoryAway(ReusesMemory, Good):
     free: list[ep.Array] = []  # noqa: RUF012 - shared on purpose
-
-    def __init__(self) -> None:
-        super().__init__()
-        if self.free:
-            self.array = self.free.pop()
-        weakref.finalize(self, self.free.append, self.array)
 
 
 class KeepsReferences(Good):
     def give(self, **keywords: Any) -> Any:
-        hoard.append(self)
+        leaked_references.append(self)
         return super().give(**keywords)
 
 
@@ -320,20 +313,20 @@ EXPORTERS: dict[str, Any] = {
     "versioned": answering(other_for((1, 0), None)),
     "old consumer": answering(other_for((0, 8), (1, 0))),
     "newer consumer": answering(other_for((99, 0), None)),
-    "version": bent(if_versioned(set_major)),
-    "shape": bent(set_shape),
-    "strides": bent(if_versioned(set_strides)),
-    "dtype": bent(set_code),
-    "data": bent(shift(1)),
-    "tensor device": bent(set_device_id),
-    "agrees": type("Disagrees", (TwoTongues,), {"changes": {"shape": (4, 3)}}),
-    "flags": bent(set_flag(1 << 40)),
-    "read-only": answering(refuses_legacy, TwoTongues),
-    "read-only legacy": answering(writes_read_only, TwoTongues, says_read_only=True),
-    "zero copy": bent(set_flag(IS_COPIED, lambda copy=None, **_: copy is None)),
-    "copy=False": bent(set_flag(IS_COPIED, lambda copy=None, **_: copy is False)),
+    "version": altered(if_versioned(set_major)),
+    "shape": altered(set_shape),
+    "strides": altered(if_versioned(set_strides)),
+    "dtype": altered(set_code),
+    "data": altered(shift(1)),
+    "tensor device": altered(set_device_id),
+    "agrees": type("Disagrees", (TwoProtocols,), {"changes": {"shape": (4, 3)}}),
+    "flags": altered(set_flag(1 << 40)),
+    "read-only": answering(refuses_legacy, TwoProtocols),
+    "read-only legacy": answering(writes_read_only, TwoProtocols, says_read_only=True),
+    "zero copy": altered(set_flag(IS_COPIED, lambda copy=None, **_: copy is None)),
+    "copy=False": altered(set_flag(IS_COPIED, lambda copy=None, **_: copy is False)),
     "copy=True": answering(without("copy")),
-    "own device": bent(shift(4, lambda dl_device=None, **_: dl_device is not None)),
+    "own device": altered(shift(4, lambda dl_device=None, **_: dl_device is not None)),
     "host device": pytest.param(answering(copied_to_host(0), OnDevice), marks=sycl),
     "host view": pytest.param(answering(copied_to_host(IS_COPIED), OnShared), marks=sycl),
     "other device": answering(without("dl_device")),
@@ -378,7 +371,7 @@ ON_HOST = {
 
 def test_correct_exporter_passes_all_clauses() -> None:
     all_kept(of_exporter("dlpack", Good), ON_HOST)
-    all_kept(of_exporter("dlpack", TwoTongues), ON_HOST - {"agrees", "read-only"})
+    all_kept(of_exporter("dlpack", TwoProtocols), ON_HOST - {"agrees", "read-only"})
     all_kept(
         of_exporter("dlpack", OnCuda),
         ON_HOST - {"no order", "ambiguous stream"} | {"host stream", "host device", "host view"},
@@ -406,7 +399,7 @@ def test_handwritten_exporter_passes_all_clauses() -> None:
 @pytest.mark.parametrize(("name", "kind"), cases(EXPORTERS))
 def test_violating_exporter_fails_its_clause(name: str, kind: type) -> None:
     is_caught(of_exporter("dlpack", kind), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_unconsumed_capsule_that_leaks_is_caught() -> None:
@@ -419,7 +412,7 @@ def test_unconsumed_capsule_that_leaks_is_caught() -> None:
 
 
 def importing(
-    mend: Callable[[Any], None] = lambda managed: None,
+    correct: Callable[[Any], None] = lambda managed: None,
     *,
     refuse: Callable[[Any, bytes], bool] = lambda managed, name: False,
     ask: dict[str, Any] | None = None,
@@ -442,7 +435,7 @@ def importing(
             managed = forms[name].from_address(structs.address_in(capsule))
             if refuse(managed, name):
                 raise BufferError("not taken")
-            mend(managed)
+            correct(managed)
         return take(capsule)
 
     return from_dlpack
@@ -452,41 +445,41 @@ def version_of(managed: Any) -> tuple[int, int]:
     return (managed.major, managed.minor) if isinstance(managed, Versioned) else (0, 0)
 
 
-def mends(**fields: Any) -> Callable[[Any], Any]:
+def correcting(**fields: Any) -> Callable[[Any], Any]:
     """Corrects the tensor or the managed tensor, so that Entrepot accepts malformed ones."""
 
-    def mend(managed: Any) -> None:
+    def correct(managed: Any) -> None:
         for name, value in fields.items():
             target = managed if name in ("major", "flags") else managed.dl_tensor
             if name in ("shape", "strides"):
                 value = structs.integers(value)
-                hoard.append(value)
+                leaked_references.append(value)
                 value = ctypes.cast(value, ctypes.POINTER(ctypes.c_int64))
             if name in ("major", "flags") and isinstance(managed, Legacy):
                 continue
             setattr(target, name, value)
 
-    return importing(mend)
+    return importing(correct)
 
 
 def laid_out(strides: tuple[int, ...], instead: tuple[int, ...]) -> Callable[[Any], Any]:
     """Ignores these strides."""
 
-    def mend(managed: Any) -> None:
+    def correct(managed: Any) -> None:
         tensor = managed.dl_tensor
         if tensor.strides and tuple(tensor.strides[: tensor.ndim]) == strides:
             for axis, stride in enumerate(instead):
                 tensor.strides[axis] = stride
 
-    return importing(mend)
+    return importing(correct)
 
 
 def moves_scalars(null: bool) -> Callable[[Any], Any]:
-    def mend(managed: Any) -> None:
+    def correct(managed: Any) -> None:
         if managed.dl_tensor.ndim == 0 and bool(managed.dl_tensor.shape) != null:
             managed.dl_tensor.byte_offset += 4
 
-    return importing(mend)
+    return importing(correct)
 
 
 def renamed_back(capsule: Any) -> Any:
@@ -519,7 +512,7 @@ def deletes_twice(capsule: Any) -> Any:
             Deleter(original)(address)
 
         callback = Deleter(twice)
-        hoard.append(callback)
+        leaked_references.append(callback)
         managed.deleter = structs.address_of(callback)
     return array
 
@@ -557,11 +550,6 @@ def swallows(obj: Any) -> Any:
         raise
 
 
-def leaking(obj: Any) -> Any:
-    leak()
-    return ep.asarray(obj)
-
-
 def believes_its_question(obj: Any) -> Any:
     """Expects the form that it has requested."""
     try:
@@ -577,20 +565,20 @@ def has_null_strides(managed: Any) -> bool:
     return managed.dl_tensor.ndim and not managed.dl_tensor.strides
 
 
-def mends_if(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
+def correcting_if(wrong: Callable[[Any], bool], **fields: Any) -> Callable[[Any], Any]:
     """Corrects tensors that are wrong in this way."""
 
-    def mend(managed: Any) -> None:
+    def correct(managed: Any) -> None:
         if not wrong(managed.dl_tensor):
             return
         for name, value in fields.items():
             if name in ("shape", "strides"):
                 numbers = structs.integers(value)
-                hoard.append(numbers)
+                leaked_references.append(numbers)
                 value = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_int64))
             setattr(managed.dl_tensor, name, value)
 
-    return importing(mend)
+    return importing(correct)
 
 
 MEMORY = (ctypes.c_float * 16)()
@@ -620,33 +608,37 @@ IMPORTERS: dict[str, Any] = {
     "null strides versioned": importing(
         refuse=lambda managed, name: has_null_strides(managed) and isinstance(managed, Versioned)
     ),
-    "byte_offset": mends(byte_offset=0),
+    "byte_offset": correcting(byte_offset=0),
     "newer minor": importing(
         refuse=lambda managed, name: version_of(managed) > (1, 3) and version_of(managed)[0] == 1
     ),
-    "read-only": mends(flags=0),
-    "refuses a major version": mends(major=1),
+    "read-only": correcting(flags=0),
+    "refuses a major version": correcting(major=1),
     "frees a major version": forgets(lambda managed: version_of(managed)[0] == 2),
     "frees what it refuses": forgets(lambda managed: managed.dl_tensor.dtype.code == 200),
     "refuses a used capsule": renames(CAPSULE_NAMES[Versioned][1]),
     "refuses other capsules": renames(b"something else"),
-    "refuses null data": mends_if(
+    "refuses null data": correcting_if(
         lambda t: not t.data and t.shape[0] != 0, data=ctypes.addressof(MEMORY)
     ),
-    "refuses ndim": mends_if(lambda t: t.ndim < 0, ndim=2),
-    "refuses a null shape": mends_if(lambda t: t.ndim and not t.shape, shape=(3, 4)),
-    "refuses extents": mends_if(lambda t: t.ndim == 2 and t.shape and t.shape[0] < 0, shape=(3, 4)),
-    "refuses an overflow": mends_if(
+    "refuses ndim": correcting_if(lambda t: t.ndim < 0, ndim=2),
+    "refuses a null shape": correcting_if(lambda t: t.ndim and not t.shape, shape=(3, 4)),
+    "refuses extents": correcting_if(
+        lambda t: t.ndim == 2 and t.shape and t.shape[0] < 0, shape=(3, 4)
+    ),
+    "refuses an overflow": correcting_if(
         lambda t: t.ndim == 2 and t.shape and t.shape[0] > 2**60, shape=(3, 4), strides=(4, 1)
     ),
-    "refuses a code": mends_if(lambda t: t.dtype.code == 200, dtype=structs.DLDataType(2, 32, 1)),
-    "refuses bits": mends_if(lambda t: t.dtype.bits == 24, dtype=structs.DLDataType(2, 32, 1)),
-    "lanes": mends_if(lambda t: t.dtype.lanes == 3, dtype=structs.DLDataType(2, 32, 1)),
-    "refuses a device": mends_if(
+    "refuses a code": correcting_if(
+        lambda t: t.dtype.code == 200, dtype=structs.DLDataType(2, 32, 1)
+    ),
+    "refuses bits": correcting_if(lambda t: t.dtype.bits == 24, dtype=structs.DLDataType(2, 32, 1)),
+    "lanes": correcting_if(lambda t: t.dtype.lanes == 3, dtype=structs.DLDataType(2, 32, 1)),
+    "refuses a device": correcting_if(
         lambda t: t.device.device_type == 99, device=structs.DLDevice(1, 0)
     ),
     "refusal of the producer": swallows,
-    "leak": leaking,
+    "leak": leaks_memory,
 }
 
 
@@ -667,18 +659,18 @@ def test_violating_importer_fails_its_clause(name: str, take: Callable[[Any], An
         name,
         perhaps={"leak"} if take is IMPORTERS["releases once"] else (),
     )
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_leaked_tensor_is_caught() -> None:
     def keep(obj: Any) -> Any:
-        hoard.append(ep.asarray(obj))
-        return hoard[-1]
+        leaked_references.append(ep.asarray(obj))
+        return leaked_references[-1]
 
     assert {"releases once"} <= {
         name for name, outcome in of_importer("dlpack", keep).items() if outcome.status == "failed"
     }
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_held_object_must_be_a_tensor_capsule() -> None:

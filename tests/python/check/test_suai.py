@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from check.breaking import all_kept, hoard, is_caught, names, of_exporter, of_importer
+from check.breaking import all_kept, is_caught, leaked_references, names, of_exporter, of_importer
 from check.interfaces import Entries, Importers, Proxy, exporters, speaking
 from entrepot.check import structs
 from entrepot.check.clauses import EXPORT, IMPORT
-from entrepot.check.interfaces import MISSING, bend
+from entrepot.check.interfaces import MISSING, with_changes
 from entrepot.check.suai import Carrier
 
 pytestmark = [pytest.mark.host, pytest.mark.sycl]
@@ -36,8 +36,8 @@ def other_truth() -> Entries:
     return array()[:3].__array_interface__ | {"strides": (16, 4)}
 
 
-def bent(**changes: Any) -> type:
-    return speaking(ATTRIBUTE, lambda: bend(truth(), changes))
+def altered(**changes: Any) -> type:
+    return speaking(ATTRIBUTE, lambda: with_changes(truth(), changes))
 
 
 def waiting() -> Entries:
@@ -51,11 +51,11 @@ def export_breakers() -> dict[str, type]:
     """Made once a device is known to exist."""
     capsule = array().queue._get_capsule()
     return exporters(ATTRIBUTE, truth, "__array_interface__", other_truth) | {
-        "plain types": bent(typestr="|V4"),
-        "offset": bent(offset=0.0),
-        "syclobj": bent(syclobj=7),
-        "fresh capsules": bent(syclobj=Carrier(lambda: capsule)),
-        "known pointer": bent(data=(ctypes.addressof(NOT_USM), False)),
+        "plain types": altered(typestr="|V4"),
+        "offset": altered(offset=0.0),
+        "syclobj": altered(syclobj=7),
+        "fresh capsules": altered(syclobj=Carrier(lambda: capsule)),
+        "known pointer": altered(data=(ctypes.addressof(NOT_USM), False)),
         "does not wait": speaking(ATTRIBUTE, waiting),
     }
 
@@ -79,7 +79,7 @@ importers = Importers(ATTRIBUTE, ep.asarray, truth)
 
 
 def refusing(wrong: Callable[[Entries], bool]) -> Callable[[Any], Any]:
-    return importers.mending(lambda e: None if wrong(e) else e)
+    return importers.correcting(lambda e: None if wrong(e) else e)
 
 
 def form_of(entries: Entries) -> str:
@@ -107,7 +107,7 @@ def uses_up(obj: Any) -> Any:
     except ValueError:
         if isinstance(capsule, structs.Capsule) and structs.name_of(capsule) == b"SyclQueueRef":
             structs.rename(capsule, b"used_SyclQueueRef")
-            hoard.append(capsule)
+            leaked_references.append(capsule)
         raise
 
 
@@ -120,7 +120,7 @@ def leaves_fresh(obj: Any) -> Any:
 
 
 def changed(obj: Any, **changes: Any) -> Proxy:
-    return Proxy(ATTRIBUTE, bend(getattr(obj, ATTRIBUTE), changes), obj)
+    return Proxy(ATTRIBUTE, with_changes(getattr(obj, ATTRIBUTE), changes), obj)
 
 
 def takes_foreign(kind: str) -> Callable[[Any], Any]:
@@ -154,7 +154,7 @@ def takes_beyond(obj: Any) -> Any:
 @functools.cache
 def import_breakers() -> dict[str, Any]:
     return importers.shared(1, is_plain) | {
-        "offset": importers.mending(lambda e: e | ({"offset": 0} if e.get("offset") else {})),
+        "offset": importers.correcting(lambda e: e | ({"offset": 0} if e.get("offset") else {})),
         "no offset": refusing(lambda e: "offset" not in e),
         **{
             f"syclobj {form}": refusing(lambda e, form=form: form_of(e) == form)
@@ -167,11 +167,11 @@ def import_breakers() -> dict[str, Any]:
         "buffer": refusing(lambda e: "data" not in e),
         "refuses a version": importers.replacing("version", lambda e: e.get("version") == 2, 1),
         "refuses no version": importers.replacing("version", lambda e: "version" not in e, 1),
-        "refuses no syclobj": importers.mending(lambda e: {"syclobj": array().queue, **e}),
-        "refuses other syclobjs": importers.mending(
+        "refuses no syclobj": importers.correcting(lambda e: {"syclobj": array().queue, **e}),
+        "refuses other syclobjs": importers.correcting(
             lambda e: e | ({"syclobj": array().queue} if e.get("syclobj") == 7 else {})
         ),
-        "refuses a used capsule": importers.mending(
+        "refuses a used capsule": importers.correcting(
             lambda e: e | ({"syclobj": array().queue} if form_of(e) == "used" else {})
         ),
         "refuses foreign memory": takes_foreign("Queue"),
@@ -202,15 +202,15 @@ def test_clauses_all_have_a_breaker() -> None:
 
 
 def test_correct_exporter_passes_all_clauses() -> None:
-    all_kept(of_exporter("suai", bent()), {"agrees", "read-only"})
+    all_kept(of_exporter("suai", altered()), {"agrees", "read-only"})
     all_kept(of_exporter("suai", speaking(ATTRIBUTE, truth, __array_interface__=other_truth)))
-    all_kept(of_exporter("suai", bent(offset=MISSING)), {"agrees", "read-only", "offset"})
+    all_kept(of_exporter("suai", altered(offset=MISSING)), {"agrees", "read-only", "offset"})
 
 
 @pytest.mark.parametrize("name", SUAI_EXPORTS)
 def test_violating_exporter_fails_its_clause(name: str) -> None:
     is_caught(of_exporter("suai", export_breakers()[name]), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_correct_importer_passes_all_clauses() -> None:
@@ -220,7 +220,7 @@ def test_correct_importer_passes_all_clauses() -> None:
 @pytest.mark.parametrize("name", SUAI_IMPORTS)
 def test_violating_importer_fails_its_clause(name: str) -> None:
     is_caught(of_importer("suai", import_breakers()[name], "opencl:cpu"), name)
-    hoard.clear()
+    leaked_references.clear()
 
 
 def test_clauses_on_host_are_not_applicable() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import entrepot as ep
 from entrepot import _core, code_cache
+from support.processes import completed, entrepot
 
 SOURCE = """
 extern "C" void one_more(const long long *range, void *const *arguments) {
@@ -24,14 +25,7 @@ extern "C" void one_more(const long long *range, void *const *arguments) {
 
 
 def run(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "entrepot", "cache", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    return done.stdout
+    return entrepot("cache", *arguments, timeout=60, check=True).stdout
 
 
 @pytest.fixture
@@ -308,12 +302,11 @@ print("three programs")
 FOLDERS = ("ENTREPOT_CACHE_DIR", "XDG_CACHE_HOME", "HOME")
 
 
-def run_unwritable(folder, *options: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [sys.executable, *options, "-c", UNWRITABLE],
-        env={**os.environ, "ENTREPOT_CACHE_DIR": str(folder)}, capture_output=True, text=True,
-        timeout=60, check=False,
-    )  # fmt: skip
+def run_unwritable(
+    folder: Path, *options: str, program: str = UNWRITABLE
+) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "ENTREPOT_CACHE_DIR": str(folder)}
+    return completed([sys.executable, *options, "-c", program], env=environment, timeout=60)
 
 
 @pytest.fixture(params=["a file in its place", "a file above it", "/proc"])
@@ -336,14 +329,7 @@ class TestUnwritable:
 
     def test_cache_without_folder_warns_once_with_remedy(self):
         without = {name: value for name, value in os.environ.items() if name not in FOLDERS}
-        done = subprocess.run(
-            [sys.executable, "-c", UNWRITABLE],
-            env=without,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = completed([sys.executable, "-c", UNWRITABLE], env=without, timeout=60)
         assert (done.returncode, done.stdout) == (0, "three programs\n"), done.stderr
         assert done.stderr.count("EntrepotWarning") == 1
         assert (
@@ -359,12 +345,8 @@ class TestUnwritable:
 
     def test_warning_filter_raises_error(self, tmp_path):
         (tmp_path / "file").write_text("")
-        done = subprocess.run(
-            [sys.executable, "-c", UNWRITABLE.replace('"always"', '"error", ep.EntrepotWarning')],
-            env={**os.environ, "ENTREPOT_CACHE_DIR": str(tmp_path / "file")}, capture_output=True,
-            text=True, timeout=60,
-            check=False,
-        )  # fmt: skip
+        program = UNWRITABLE.replace('"always"', '"error", ep.EntrepotWarning')
+        done = run_unwritable(tmp_path / "file", program=program)
         assert done.returncode == 1
         assert done.stderr.splitlines()[-1].startswith(
             "entrepot.EntrepotWarning: compiled code cannot be kept in "
@@ -372,12 +354,8 @@ class TestUnwritable:
 
     def test_warning_filter_silences_warning(self, tmp_path):
         (tmp_path / "file").write_text("")
-        done = subprocess.run(
-            [sys.executable, "-c", UNWRITABLE.replace('"always"', '"ignore", ep.EntrepotWarning')],
-            env={**os.environ, "ENTREPOT_CACHE_DIR": str(tmp_path / "file")}, capture_output=True,
-            text=True, timeout=60,
-            check=False,
-        )  # fmt: skip
+        program = UNWRITABLE.replace('"always"', '"ignore", ep.EntrepotWarning')
+        done = run_unwritable(tmp_path / "file", program=program)
         assert (done.returncode, done.stderr) == (0, "")
 
     def test_command_reports_unwritable_folder(self, unwritable, monkeypatch):

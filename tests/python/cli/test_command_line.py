@@ -11,32 +11,22 @@ import pytest
 
 import entrepot as ep
 from entrepot import cli
-
-
-def run(*arguments: str, **keywords) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "entrepot", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        **keywords,
-    )
+from support.processes import completed, entrepot
 
 
 def test_version():
-    done = run("--version")
+    done = entrepot("--version")
     assert (done.returncode, done.stdout) == (0, f"entrepot {ep.__version__}\n")
 
 
 def test_cmake_dir_is_one_unbroken_line_and_exists():
-    done = run("--cmake-dir", env={"COLUMNS": "20", "PATH": ""})
+    done = entrepot("--cmake-dir", env={"COLUMNS": "20", "PATH": ""})
     assert done.returncode == 0
     assert (Path(done.stdout.rstrip("\n")) / "entrepotConfig.cmake").is_file()
 
 
 def test_help_names_every_command_and_the_statuses():
-    done = run("--help")
+    done = entrepot("--help")
     assert done.returncode == 0
     assert all(f"\n    {name} " in done.stdout for name in cli.COMMANDS)
     assert "Exit status" in done.stdout
@@ -44,7 +34,7 @@ def test_help_names_every_command_and_the_statuses():
 
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_command_has_help(command):
-    done = run(command, "--help")
+    done = entrepot(command, "--help")
     assert done.returncode == 0
     assert done.stdout.startswith(f"usage: entrepot {command}")
 
@@ -59,14 +49,14 @@ def test_command_has_help(command):
     ids=["none", "unknown", "option"],
 )
 def test_wrong_command_line_prints_the_reason_on_stderr(arguments, words):
-    done = run(*arguments)
+    done = entrepot(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
     assert done.stderr.startswith("usage: entrepot")
 
 
 def test_devices_lists_each_device_and_every_backend():
-    done = run("devices")
+    done = entrepot("devices")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     for device in ep.devices():
@@ -96,7 +86,7 @@ def rows_of(text: str) -> list[dict[str, str]]:
 
 
 def test_devices_lists_properties():
-    rows = rows_of(run("devices").stdout)
+    rows = rows_of(entrepot("devices").stdout)
     assert [row["device"] for row in rows] == [str(device) for device in ep.devices()]
     for row, device in zip(rows, ep.devices(), strict=True):
         assert (row["type"], row["name"], row["driver"]) == (
@@ -138,7 +128,5 @@ def test_installed_script_prints_version():
     script = Path(sys.executable).with_name("entrepot")
     if not script.exists():
         pytest.skip("entrepot was not installed by pip into this environment")
-    done = subprocess.run(
-        [script, "--version"], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = completed([script, "--version"], timeout=60)
     assert done.stdout == f"entrepot {ep.__version__}\n"

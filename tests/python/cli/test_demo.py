@@ -5,25 +5,18 @@ from __future__ import annotations
 import array
 import importlib.util
 import re
-import subprocess
-import sys
 
 import pytest
 
 import entrepot as ep
 from entrepot import demo
+from support.processes import entrepot
 
 MODULES = {"jnp": "jax"}  # of the demo's short names
 
 
 def test_demo_reports_zero_copies():
-    done = subprocess.run(
-        [sys.executable, "-m", "entrepot", "demo"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    done = entrepot("demo")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].endswith("none of them a copy")
     assert "≠" not in done.stdout and "  NO  " not in done.stdout

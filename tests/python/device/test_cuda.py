@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -12,7 +10,9 @@ import time
 import pytest
 
 import entrepot as ep
-from cuda_streams import has_clusters
+from support.cuda_streams import has_clusters
+from support.places import values_of
+from support.processes import entrepot, output_of
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.cuda, pytest.mark.numpy]
@@ -60,10 +60,6 @@ def moved(values: object, kind: str = "device") -> ep.Array:
     return array
 
 
-def values(array: ep.Array) -> object:
-    return array.copy_to_host().numpy()
-
-
 class TestDevice:
     def test_device_matches_its_selector(self):
         device = ep.device("cuda:0")
@@ -74,12 +70,7 @@ class TestDevice:
         assert device.partitions == []
 
     def test_devices_command_lists_cuda(self):
-        done = subprocess.run(
-            [sys.executable, "-m", "entrepot", "devices"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
+        done = entrepot("devices", check=True)
         assert "cuda:0" in done.stdout
         assert "libcuda.so" in done.stdout
 
@@ -89,7 +80,7 @@ class TestLaunch:
     def test_arrays_and_a_scalar(self, program, kind):
         y, x = moved(np.ones(64, "float32"), kind), moved(np.arange(64, dtype="float32"), kind)
         program.kernel("axpy")[64, 16](y, x, np.float32(2)).wait()
-        np.testing.assert_array_equal(values(y), 1 + 2 * np.arange(64, dtype="float32"))
+        np.testing.assert_array_equal(values_of(y), 1 + 2 * np.arange(64, dtype="float32"))
 
     def test_struct_is_passed_by_value(self, program, kind):
         class Recipe(ctypes.Structure):
@@ -97,17 +88,17 @@ class TestLaunch:
 
         data = moved(np.arange(8, dtype="int32"), kind)
         program.kernel("cook")[8, 8](data, Recipe(3, -2)).wait()
-        np.testing.assert_array_equal(values(data), (np.arange(8) + 3) * -2)
+        np.testing.assert_array_equal(values_of(data), (np.arange(8) + 3) * -2)
 
     def test_local_memory(self, program, kind):
         data = moved(np.arange(8, dtype="int32"), kind)
         program.kernel("reverse_groups")[8, 4](data, ep.LocalMemory(4, "int32")).wait()
-        assert values(data).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+        assert values_of(data).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
 
     def test_templates(self, program, kind):
         data = moved(np.arange(4, dtype="float64"), kind)
         program.kernel("square<double>")[4](data).wait()
-        assert values(data).tolist() == [0, 1, 4, 9]
+        assert values_of(data).tolist() == [0, 1, 4, 9]
 
 
 class TestRange:
@@ -116,7 +107,7 @@ class TestRange:
         out = ep.zeros((6, 9), "int32", device="cuda:0")
         program.kernel("places")[(6, 9), local](out).wait()
         rows, columns = np.indices((6, 9))
-        np.testing.assert_array_equal(values(out), 1000 * rows + columns)
+        np.testing.assert_array_equal(values_of(out), 1000 * rows + columns)
 
     def test_range_matches_host_backend(self, program):
         host = ep.Program(
@@ -133,7 +124,7 @@ class TestRange:
         )
         program.kernel("places")[(4, 10), None](there).wait()
         host.kernel("places")[(4, 10), None](here).wait()
-        np.testing.assert_array_equal(values(there), values(here))
+        np.testing.assert_array_equal(values_of(there), values_of(here))
 
     def test_groups_that_do_not_divide_are_refused(self, program):
         with pytest.raises(ep.KernelError, match="do not divide"):
@@ -152,7 +143,7 @@ class TestRange:
     def test_cooperative_groups_synchronise(self, program):
         out = ep.zeros((2, 64), "int32", device="cuda:0")
         program.kernel("places")[(2, 64), (1, 32)](out, cooperative=True).wait()
-        assert values(out)[1, 63] == 1063
+        assert values_of(out)[1, 63] == 1063
 
     def test_groups_have_the_requested_cluster_size(self):
         source = """extern "C" __global__ void rank(unsigned *out) {
@@ -175,7 +166,7 @@ class TestRange:
             return
         for cluster, size in ((4, 4), ((2,), 2)):
             launch(out, cluster=cluster).wait()
-            assert values(out).tolist() == [[group % size, size] for group in range(16)]
+            assert values_of(out).tolist() == [[group % size, size] for group in range(16)]
         with pytest.raises(ep.KernelError):
             launch(out, cluster=3)
 
@@ -216,7 +207,7 @@ class TestProgram:
         }"""
         out = ep.zeros(1, "int32", device="cuda:0")
         ep.Program(ptx, "cuda:0", dialect="ptx").kernel("put")[1](out, np.int32(7)).wait()
-        assert values(out).tolist() == [7]
+        assert values_of(out).tolist() == [7]
 
 
 @pytest.mark.alone
@@ -231,7 +222,7 @@ class TestOrder:
         ep.copy(copy, data, queue=other)
         assert time.perf_counter() - start < 0.1
         assert not event.done
-        assert values(copy)[0] == 42
+        assert values_of(copy)[0] == 42
         assert event.done
 
     def test_events_have_times(self, program):
@@ -250,7 +241,7 @@ class TestOrder:
             for _ in range(50):
                 data = moved(np.full(100, number, "int32"))
                 program.kernel("cook")[4, 4](data, (ctypes.c_int * 2)(number, 1))
-                if values(data)[:5].tolist() != [2 * number] * 4 + [number]:
+                if values_of(data)[:5].tolist() != [2 * number] * 4 + [number]:
                     wrong.append(number)
 
         threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
@@ -262,15 +253,7 @@ class TestOrder:
 
 
 def fresh(code: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=dict(os.environ),
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    return output_of([sys.executable, "-c", code], timeout=120).strip()
 
 
 class TestFork:
@@ -310,23 +293,23 @@ class TestTwoDevices:
         here = moved(numbers)
         there = here.to("cuda:1", kind=kind)
         assert (str(there.device), there.kind) == ("cuda:1", kind)
-        np.testing.assert_array_equal(values(there), numbers)
-        np.testing.assert_array_equal(values(there[::2].to("cuda:0")), numbers[::2])
+        np.testing.assert_array_equal(values_of(there), numbers)
+        np.testing.assert_array_equal(values_of(there[::2].to("cuda:0")), numbers[::2])
         columns = ep.empty((500, 2), "float32", device="cuda:1", kind=kind)
         ep.copy(columns.T, here.reshape(2, 500)).wait()
-        np.testing.assert_array_equal(values(columns), numbers.reshape(2, 500).T)
+        np.testing.assert_array_equal(values_of(columns), numbers.reshape(2, 500).T)
 
     def test_copy_waits_for_other_device(self, program):
         data = ep.zeros(2, "int32", device="cuda:0")
         program.kernel("slow")[1](data, np.int64(100_000_000))
-        assert values(data.to("cuda:1"))[0] == 42
+        assert values_of(data.to("cuda:1"))[0] == 42
 
     def test_kernels_reach_a_peers_memory_or_are_refused(self, program):
         y, x = moved(np.ones(64, "float32")), ep.full(64, 5, "float32", device="cuda:1")
         launch = program.kernel("axpy")[64, 64]
         if ep.device("cuda:0").can_access(ep.device("cuda:1")):
             launch(y, x, np.float32(2)).wait()
-            assert values(y).tolist() == [11] * 64
+            assert values_of(y).tolist() == [11] * 64
         else:
             with pytest.raises(ep.KernelError, match="compute follows data"):
                 launch(y, x, np.float32(2))

@@ -13,6 +13,7 @@ import pytest
 
 import entrepot as ep
 import entrepot._core as core
+from support.processes import output_of
 
 REASON = (
     "import entrepot._core as core; "
@@ -33,9 +34,7 @@ def reason_with(library: Path | None, code: str = REASON) -> str:
     if library:
         variables["LD_LIBRARY_PATH"] = str(library.parent)
     command = [sys.executable, "-c", code]
-    return subprocess.run(
-        command, env=variables, capture_output=True, text=True, timeout=60, check=True
-    ).stdout
+    return output_of(command, env=variables, timeout=60)
 
 
 @pytest.fixture

@@ -12,14 +12,13 @@ from typing import Any
 
 import pytest
 
-import cuda_graphs
-import cuda_kernels
 import entrepot as ep
 import entrepot.kernel as kernels
-from cuda_graphs import Graph, capture
-from cuda_streams import LEGACY, Stream, driver, has_clusters
 from entrepot import memory
-from places import values
+from support import cuda_graphs, cuda_kernels
+from support.cuda_graphs import Graph, capture
+from support.cuda_streams import LEGACY, DefaultStream, Stream, driver, has_clusters
+from support.places import values_of
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.cuda, pytest.mark.numpy]
@@ -72,7 +71,7 @@ def numbers(value: int, *, kind: str = "device", size: int = 100) -> ep.Array:
 
 
 def content(array: ep.Array) -> set[int]:
-    return set(values(array).tolist())
+    return set(values_of(array).tolist())
 
 
 @every_mode
@@ -93,7 +92,7 @@ class TestCapturedWork:
             ep.fill(a, value).wait()
             graph.run(stream)
             assert content(b) == {2 * value}
-            assert values(c).tolist() == [7, 2 * value] * 50
+            assert values_of(c).tolist() == [7, 2 * value] * 50
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
     def test_host_accessible_memory_is_captured_too(
@@ -106,7 +105,7 @@ class TestCapturedWork:
         assert (content(a), content(b)) == ({1}, {0})
         graph.run(stream)
         graph.run(stream)
-        assert values(b).tolist() == [3] * 50 + [1] * 50
+        assert values_of(b).tolist() == [3] * 50 + [1] * 50
 
     def test_ordinary_memory_of_the_host(self, mode: int, stream: Stream, queue: ep.Queue) -> None:
         source, a, back = np.arange(100, dtype="int32"), numbers(0), np.zeros(100, "int32")
@@ -173,7 +172,7 @@ class TestCapturedWork:
             add(b, a, queue)
             assert done.done
         graph.run(stream)
-        assert values(b)[0] == cuda_kernels.RESULT
+        assert values_of(b)[0] == cuda_kernels.RESULT
 
     def test_work_outside_capture_runs_immediately(
         self, mode: int, stream: Stream, queue: ep.Queue, add: Any
@@ -233,7 +232,7 @@ class TestMemory:
         assert content(b) == {3}
         graph.drop()
         del others
-        assert settles(lambda: counted.current_bytes == 0)
+        assert eventually_true(lambda: counted.current_bytes == 0)
 
     def test_graph_keeps_arrays_and_kernels_alive(self, stream: Stream, queue: ep.Queue) -> None:
         held, b = numbers(5), numbers(0)
@@ -250,7 +249,7 @@ class TestMemory:
         assert gone() is not None
         graph.drop()
         queue.wait()
-        assert settles(lambda: gone() is None)
+        assert eventually_true(lambda: gone() is None)
 
     def test_pool_regains_memory_after_the_graph_is_dropped(
         self, stream: Stream, queue: ep.Queue
@@ -262,7 +261,7 @@ class TestMemory:
             assert numbers_of.current_bytes == 4000
             graph.run(stream)
             graph.drop()
-            assert settles(lambda: numbers_of.current_bytes == 0)
+            assert eventually_true(lambda: numbers_of.current_bytes == 0)
 
     def test_shared_memory_released_in_a_capture_is_closed_after_it(
         self, stream: Stream, queue: ep.Queue
@@ -300,7 +299,7 @@ class Owner:
         return self.array.__cuda_array_interface__
 
 
-def settles(is_so: Any) -> bool:
+def eventually_true(is_so: Any) -> bool:
     """True if it comes true in time: the driver releases a graph's references on its own thread."""
     for _ in range(200):
         ep.empty(1, "uint8", device="host")
@@ -384,7 +383,7 @@ class TestNotCaptured:
 
     def test_legacy_stream_is_refused_while_a_blocking_one_captures(self) -> None:
         blocking, array = Stream(blocking=True), numbers(1)
-        legacy = ep.Queue(Number(LEGACY))
+        legacy = ep.Queue(DefaultStream(LEGACY))
         with (
             capture(blocking) as graph,
             pytest.raises(ep.DeviceError, match="legacy default stream"),
@@ -393,14 +392,6 @@ class TestNotCaptured:
         assert graph.status == 0
         ep.fill(array, 2, queue=legacy).wait()
         assert content(array) == {2}
-
-
-class Number:
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return (0, self.handle)
 
 
 def other_things() -> None:
@@ -460,7 +451,7 @@ class TestCaptureByOthers:
                 other_things()
             ep.fill(a[:50], 8, queue=queue)
         graph.run(stream)
-        assert values(a).tolist() == [8] * 50 + [9] * 50
+        assert values_of(a).tolist() == [8] * 50 + [9] * 50
 
     def test_memory_released_during_a_capture_is_freed_after_it(
         self, stream: Stream, queue: ep.Queue
@@ -475,7 +466,7 @@ class TestCaptureByOthers:
                 memory.trim()
         assert graph.status == 0
         queue.wait()
-        assert settles(lambda: counted.current_bytes == 0)
+        assert eventually_true(lambda: counted.current_bytes == 0)
 
 
 class TestAbortedCapture:

@@ -12,6 +12,7 @@ import itertools
 import pytest
 
 import entrepot as ep
+from support.places import values_of
 
 pytestmark = [pytest.mark.hip, pytest.mark.numpy]
 
@@ -22,12 +23,6 @@ KINDS = ("device", "shared", "host")
 @pytest.fixture(scope="module")
 def device():
     return ep.device("hip:0")
-
-
-def values_of(array):
-    import numpy as np
-
-    return np.asarray(array.copy_to_host())
 
 
 def test_device_has_hip_properties(device):

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import entrepot._core as core
+from support.processes import output_of
 
 REASON = (
     "import entrepot._core as core; "
@@ -28,9 +29,7 @@ if "not part of this build" in {name: reason for name, _, reason in core.backend
 def reason_with(library, code=REASON):
     variables = {**os.environ, "ENTREPOT_HIP_LIBRARY": str(library)}
     command = [sys.executable, "-c", code]
-    return subprocess.run(
-        command, env=variables, capture_output=True, text=True, timeout=60, check=True
-    ).stdout
+    return output_of(command, env=variables, timeout=60)
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 import entrepot as ep
 from entrepot import hip, memory
 from entrepot.hip import hip_check
-from places import values
+from support.places import values_of
 
 np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.hip, pytest.mark.hip_library, pytest.mark.numpy]
@@ -102,9 +102,9 @@ def test_other_calls_do_not_invalidate_a_capture(mode: int, elsewhere: bool, str
         else:
             other_things()
         hip_check(hip.hipMemsetD8Async(array.data_ptr + 8, 8, 8, stream))
-    assert not values(array).any(), "it ran at once"
+    assert not values_of(array).any(), "it ran at once"
     graph.run(stream)
-    assert values(array).tolist() == [7] * 8 + [8] * 8
+    assert values_of(array).tolist() == [7] * 8 + [8] * 8
     graph.drop()
 
 
@@ -116,8 +116,8 @@ def test_array_is_usable_on_a_capturing_stream(stream: Any) -> None:
         hip_check(hip.hipMemsetD8Async(array.data_ptr, 9, 16, stream))
         del tensor
     graph.run(stream)
-    assert values(array).tolist() == [9] * 16
+    assert values_of(array).tolist() == [9] * 16
     ep.fill(array, 1).wait()
     graph.run(stream)
-    assert values(array).tolist() == [9] * 16
+    assert values_of(array).tolist() == [9] * 16
     graph.drop()

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import entrepot, output_of
+
 
 def run(code: str, **environment: str | None) -> str:
     """Standard output of a fresh interpreter, which must exit by itself with status 0."""
@@ -22,26 +24,7 @@ def run(code: str, **environment: str | None) -> str:
     for name, value in environment.items():
         if value is None:
             variables.pop(name, None)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=variables,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def entrepot(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "entrepot", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return output_of([sys.executable, "-c", code], env=variables, timeout=120).strip()
 
 
 LISTED = "print(','.join(str(device) for device in ep.devices()))"
@@ -215,13 +198,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
 
 class TestCommand:
     def test_devices_are_listed_with_reasons(self):
-        done = subprocess.run(
-            [sys.executable, "-m", "entrepot", "devices"],
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-        )
+        done = entrepot("devices", check=True)
         assert "what was loaded, or why not" in done.stdout
         for backend in ("sycl", "cuda", "hip", "host"):
             assert backend in done.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import entrepot as ep
-from robustness.processes import run
+from support.processes import run
 
 OPENCL = "kernel void twice(global float *x) { x[get_global_id(0)] *= 2; }"
 

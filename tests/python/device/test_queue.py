@@ -11,8 +11,8 @@ import weakref
 import pytest
 
 import entrepot as ep
-from malformed import Speaker
-from robustness.kernels import launch
+from support.malformed import Speaker
+from support.opencl_kernels import launch
 
 api = ctypes.pythonapi
 api.PyCapsule_GetName.restype = ctypes.c_char_p

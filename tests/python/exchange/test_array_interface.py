@@ -9,8 +9,8 @@ import weakref
 import pytest
 
 import entrepot as ep
-from array_structs import ArrayStruct, array_struct_capsule
-from malformed import Speaker
+from support.array_structs import ArrayStruct, array_struct_capsule
+from support.malformed import Speaker
 
 pytestmark = pytest.mark.host
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import entrepot as ep
-from buffers import Exporter
-from malformed import Hostile
+from support.buffers import Exporter
+from support.malformed import Hostile
 
 pytestmark = pytest.mark.host
 

@@ -11,10 +11,10 @@ from ctypes import c_void_p, py_object
 import pytest
 
 import entrepot as ep
-from places import SYCL, Place
-from robustness.kernels import launch
-from tables import Table, publish, table_of
-from tensors import (
+from support.opencl_kernels import launch
+from support.places import SYCL, Place
+from support.tables import Table, publish, table_of
+from support.tensors import (
     CPU,
     ONE_API,
     READ_ONLY,
@@ -139,10 +139,10 @@ class TestTorch:
 # ---------------------------------------------------------------- tables written by hand
 
 
-def floats(**bent: object) -> Callable[[], Producer]:
+def floats(**fields: object) -> Callable[[], Producer]:
     def make() -> Producer:
         data = (ctypes.c_float * 16)(*range(16))
-        return Producer(ctypes.addressof(data), data, **bent)
+        return Producer(ctypes.addressof(data), data, **fields)
 
     return make
 

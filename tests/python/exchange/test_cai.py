@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-import cuda_kernels
 import entrepot as ep
-from cuda_streams import LEGACY, PER_THREAD, Stream
-from malformed import Speaker
+from support import cuda_kernels
+from support.cuda_streams import LEGACY, PER_THREAD, DefaultStream, Stream
+from support.malformed import Speaker
+from support.places import elements
 
 pytestmark = pytest.mark.host
 
@@ -98,10 +99,6 @@ def take(memory: ep.Array, **changes: object) -> ep.Array:
     return ep.asarray(Speaker(ATTRIBUTE, truth(memory, **changes), keep=memory))
 
 
-def values(array: ep.Array) -> list[Any]:
-    return array.copy_to_host().numpy().tolist()
-
-
 @pytest.mark.cuda
 @pytest.mark.numpy
 class TestImport:
@@ -114,7 +111,7 @@ class TestImport:
             False,
         )
         assert (view.kind, view.device, view.context) == ("device", memory.device, memory.context)
-        assert values(view) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
+        assert elements(view) == [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10, 11]]
 
     @pytest.mark.parametrize("kind", ["host", "device", "shared"])
     def test_driver_determines_kind(self, kind: str) -> None:
@@ -124,7 +121,7 @@ class TestImport:
     def test_strides_are_in_bytes(self, memory: ep.Array) -> None:
         view = take(memory, shape=(2, 3), strides=(-12, 4), data=(memory.data_ptr + 12, True))
         assert (view.strides, view.read_only) == ((-3, 1), True)
-        assert values(view) == [[3, 4, 5], [0, 1, 2]]
+        assert elements(view) == [[3, 4, 5], [0, 1, 2]]
 
     def test_versions_and_ignored_keys_are_accepted(self, memory: ep.Array) -> None:
         for version in (0, 1, 2, 3, 4):
@@ -184,14 +181,14 @@ class TestOrder:
     def test_import_waits_for_the_producers_stream(self, stream: object) -> None:
         memory = ep.zeros((4, 3), "int32", device="cuda:0")
         memory.queue.wait()
-        far = Stream() if stream == "own" else Default(stream)
+        far = Stream() if stream == "own" else DefaultStream(stream)
         done = cuda_kernels.launch(memory, ep.Queue(far))
         view = take(memory, typestr="<i4", stream=far.handle)
         assert not done.done, "the import waited"
         copied = ep.empty(memory.shape, "int32", device="cuda:0")
         ep.copy(copied, view)
         assert not done.done, "the copy waited"
-        assert values(copied)[0][0] == cuda_kernels.RESULT
+        assert elements(copied)[0][0] == cuda_kernels.RESULT
 
     def test_stream_is_not_used_after_its_producer(self) -> None:
         """The producer keeps its stream as long as the object ("Lifetime", version 3), and no
@@ -211,13 +208,13 @@ class TestOrder:
         assert not done.done
         del producer, view, far
         done.wait()
-        assert values(copied)[0][0] == cuda_kernels.RESULT
+        assert elements(copied)[0][0] == cuda_kernels.RESULT
         ep.empty(1, "uint8", device="cuda:0")  # releases what is finished
         assert gone() is None
         others = [Stream() for _ in range(8)]  # one of them may reuse its handle
         ep.fill(copied, 1)
         ep.fill(memory, 1)
-        assert values(copied) == values(memory) == [[1] * 3] * 4
+        assert elements(copied) == elements(memory) == [[1] * 3] * 4
         del others
 
     def test_host_read_waits_for_stream(self) -> None:
@@ -227,16 +224,6 @@ class TestOrder:
         cuda_kernels.launch(memory, ep.Queue(far))
         view = take(memory, typestr="<i4", stream=far.handle)
         assert view.numpy()[0, 0] == cuda_kernels.RESULT
-
-
-class Default:
-    """A default stream, by its number."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return (0, self.handle)
 
 
 @pytest.mark.cuda

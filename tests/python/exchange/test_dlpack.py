@@ -9,7 +9,6 @@ import ctypes
 import gc
 import inspect
 import re
-import subprocess
 import threading
 import weakref
 from pathlib import Path
@@ -17,9 +16,10 @@ from pathlib import Path
 import pytest
 
 import entrepot as ep
-from places import SYCL, Place, every_host_accessible_place
-from robustness.kernels import launch
-from tensors import (
+from support.opencl_kernels import launch
+from support.places import SYCL, Place, every_host_accessible_place
+from support.processes import completed
+from support.tensors import (
     CPU,
     CUDA,
     IS_COPIED,
@@ -41,9 +41,9 @@ def take(obj: object) -> ep.Array:
     return ep.asarray(obj, protocol="dlpack")
 
 
-def floats(producer_form: type = Versioned, **bent: object) -> Producer:
+def floats(producer_form: type = Versioned, **fields: object) -> Producer:
     data = (ctypes.c_float * 16)(*range(16))
-    return Producer(ctypes.addressof(data), data, producer_form, **bent)
+    return Producer(ctypes.addressof(data), data, producer_form, **fields)
 
 
 def values(array: ep.Array) -> list:
@@ -57,9 +57,7 @@ def test_structures_are_those_of_the_official_header() -> None:
     here = Path(__file__)
     command = ["c++", "-std=c++20", "-fsyntax-only", f"-I{here.parents[3] / 'include'}"]
     command += [f"-I{path}" for path in tvm_ffi.libinfo.include_paths()]
-    result = subprocess.run(
-        [*command, here.with_name("dlpack_abi.cpp")], capture_output=True, text=True
-    )
+    result = completed([*command, here.with_name("dlpack_abi.cpp")])
     assert result.returncode == 0, result.stderr
 
 

@@ -12,11 +12,20 @@ from typing import Any
 
 import pytest
 
-import cuda_kernels
 import entrepot as ep
-from cuda_streams import LEGACY, PER_THREAD, Stream, current_context, inside, primary_context
-from tables import publish, table_of
-from tensors import Held, Legacy, Producer, Versioned, content
+from support import cuda_kernels
+from support.cuda_streams import (
+    LEGACY,
+    PER_THREAD,
+    DefaultStream,
+    Stream,
+    current_context,
+    inside,
+    primary_context,
+)
+from support.places import elements
+from support.tables import publish, table_of
+from support.tensors import Held, Legacy, Producer, Versioned, content
 
 pytestmark = [pytest.mark.host, pytest.mark.cuda, pytest.mark.numpy]
 
@@ -28,10 +37,6 @@ def zeros(kind: str = "device") -> ep.Array:
     array = ep.zeros((4, 3), "int32", device="cuda:0", kind=kind)
     array.queue.wait()
     return array
-
-
-def values(array: ep.Array) -> list[Any]:
-    return array.copy_to_host().numpy().tolist()
 
 
 def tensor_in(capsule: object) -> Any:
@@ -119,7 +124,7 @@ class TestDevices:
         copied = ep.asarray(
             array.__dlpack__(max_version=(1, 3), dl_device=wanted, copy=True), copy=True
         )
-        assert values(copied) == [[7] * 3] * 4
+        assert elements(copied) == [[7] * 3] * 4
 
     @pytest.mark.parametrize("type", [CUDA, CUDA_HOST, CUDA_MANAGED])
     @pytest.mark.parametrize("kind", TYPES)
@@ -129,7 +134,7 @@ class TestDevices:
         for form in (Legacy, Versioned):
             view = ep.asarray(Announced(array, (type, 0), form=form))
             assert (view.kind, str(view.device), view.data_ptr) == (kind, "cuda:0", array.data_ptr)
-            assert values(view) == [[3] * 3] * 4
+            assert elements(view) == [[3] * 3] * 4
 
     def test_unknown_memory_and_device_numbers_are_refused(self) -> None:
         host = (ctypes.c_int * 12)()
@@ -146,13 +151,13 @@ class TestDevices:
         ep.copy(array, ep.asarray((ctypes.c_int * 24)(*range(24)))).wait()
         producer = Announced(array, (CUDA, 0), byte_offset=12 * 4)
         producer.shape, producer.strides = (4, 3), (3, 1)
-        assert values(ep.asarray(producer))[0] == [12, 13, 14]
+        assert elements(ep.asarray(producer))[0] == [12, 13, 14]
 
     def test_own_capsule_keeps_kind_and_context(self) -> None:
         array = zeros()
         again = ep.asarray(array.__dlpack__(max_version=(1, 3)))
         ep.fill(again, 5)
-        assert values(array) == [[5] * 3] * 4
+        assert elements(array) == [[5] * 3] * 4
         assert (again.context, again.kind) == (array.context, array.kind)
 
 
@@ -184,7 +189,11 @@ class TestConsumersStream:
             "queue": ep.Queue(own),
         }[name]
         far = ep.Queue(
-            {"None": Number(LEGACY), "1": Number(LEGACY), "2": Number(PER_THREAD)}.get(name, own)
+            {
+                "None": DefaultStream(LEGACY),
+                "1": DefaultStream(LEGACY),
+                "2": DefaultStream(PER_THREAD),
+            }.get(name, own)
         )
         done = cuda_kernels.launch(array, other)
         array.__dlpack__(max_version=(1, 3), stream=stream)
@@ -209,12 +218,12 @@ class TestConsumersStream:
             assert done.done
 
     def test_access_waits_for_later_work_of_a_default_stream(self) -> None:
-        array, legacy = zeros(), ep.Queue(Number(LEGACY))
+        array, legacy = zeros(), ep.Queue(DefaultStream(LEGACY))
         capsule = array.__dlpack__(max_version=(1, 3))
         foreign = ep.asarray(capsule, queue=legacy).view("int32")
         done = cuda_kernels.launch(ep.asarray(Announced(array, (CUDA, 0))), legacy)
         assert not done.done
-        assert values(array)[0][0] == cuda_kernels.RESULT
+        assert elements(array)[0][0] == cuda_kernels.RESULT
         del foreign
 
     def test_stream_handle_is_not_used_after_the_call(self) -> None:
@@ -227,21 +236,11 @@ class TestConsumersStream:
         assert gone() is None
         others = [Stream() for _ in range(8)]
         ep.fill(array[1:], 9)
-        assert values(array)[0][0] == cuda_kernels.RESULT
+        assert elements(array)[0][0] == cuda_kernels.RESULT
         assert done.done
         del array, others
         gc.collect()
         ep.memory.trim()
-
-
-class Number:
-    """A default stream, by its number."""
-
-    def __init__(self, handle: int) -> None:
-        self.handle = handle
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return (0, self.handle)
 
 
 class TestProducersStream:
@@ -254,15 +253,15 @@ class TestProducersStream:
         [stream] = producer.streams
         assert type(stream) is int
         assert stream > PER_THREAD
-        assert values(view)[0][0] == cuda_kernels.RESULT
+        assert elements(view)[0][0] == cuda_kernels.RESULT
 
     def test_queue_of_caller_is_passed_to_producer(self) -> None:
         own = Stream()
         for queue, handle in (
             (own, own.handle),
             (ep.Queue(own), own.handle),
-            (Number(LEGACY), LEGACY),
-            (Number(PER_THREAD), 2),
+            (DefaultStream(LEGACY), LEGACY),
+            (DefaultStream(PER_THREAD), 2),
         ):
             producer = Announced(zeros(), (CUDA, 0))
             view = ep.asarray(producer, queue=queue)
@@ -274,11 +273,11 @@ class TestProducersStream:
             def __dlpack__(self) -> object:
                 return self.capsule()
 
-        array, legacy = zeros(), ep.Queue(Number(LEGACY))
+        array, legacy = zeros(), ep.Queue(DefaultStream(LEGACY))
         done = cuda_kernels.launch(array, legacy)
         view = ep.asarray(Simple(array, (CUDA, 0)))
         assert not done.done
-        assert values(view)[0][0] == cuda_kernels.RESULT
+        assert elements(view)[0][0] == cuda_kernels.RESULT
 
     def test_pinned_memory_is_imported_without_stream(self) -> None:
         producer = Announced(zeros("host"), (CUDA_HOST, 0))
@@ -298,7 +297,7 @@ class TestExchangeApi:
         own, seen = Stream(), []
         with ep.Queue(own):
             assert self.current_stream() == own.handle
-            with ep.device_context(Number(LEGACY)):
+            with ep.device_context(DefaultStream(LEGACY)):
                 assert self.current_stream() == LEGACY
             thread = threading.Thread(target=lambda: seen.append(self.current_stream()))
             thread.start()
@@ -328,7 +327,7 @@ class TestExchangeApi:
     def test_import_waits_for_the_producers_current_stream(self, name: str) -> None:
         array, own = zeros(), Stream()
         number = {"NULL": None, "1": LEGACY, "2": PER_THREAD, "handle": own.handle}[name]
-        far = ep.Queue(own if name == "handle" else Number(number or LEGACY))
+        far = ep.Queue(own if name == "handle" else DefaultStream(number or LEGACY))
         given = [array]
         kind, table = publish(lambda: Announced(given[0], (CUDA, 0)))
 
@@ -344,7 +343,7 @@ class TestExchangeApi:
         copied = ep.empty(view.shape, "int32", device="cuda:0")
         ep.copy(copied, view)
         assert not done.done, "the copy waited"
-        assert values(copied)[0][0] == cuda_kernels.RESULT
+        assert elements(copied)[0][0] == cuda_kernels.RESULT
         del keep
         given.clear()  # the type stays, as types with a table do
 
@@ -403,7 +402,7 @@ class TestCudaStream:
         copied = ep.empty(array.shape, "int32", device="cuda:0")
         ep.copy(copied, array, queue=own)
         cuda_kernels.launch(copied, own).wait()
-        assert values(copied)[1] == [5, 5, 5]
+        assert elements(copied)[1] == [5, 5, 5]
 
     def test_queue_keeps_its_stream_object_alive(self) -> None:
         own = Stream()
@@ -471,7 +470,7 @@ class TestTwoDevices:
                 ep.asarray(array.__dlpack__(max_version=(1, 3))),
             ):
                 assert str(view.device) == f"cuda:{number}"
-                assert values(view) == [[number] * 3] * 4
+                assert elements(view) == [[number] * 3] * 4
 
     def test_pointer_decides_the_device_over_the_number(self) -> None:
         array = ep.full((4, 3), 7, "int32", device="cuda:1")
@@ -485,7 +484,7 @@ class TestTwoDevices:
         array.__dlpack__(stream=LEGACY)
         assert not done.done
         with inside(primary_context(1)):
-            far = ep.Queue(Number(LEGACY))
+            far = ep.Queue(DefaultStream(LEGACY))
         assert str(far.device) == "cuda:1"
         far.wait()
         assert done.done
@@ -497,4 +496,4 @@ class TestTwoDevices:
         copied = ep.asarray(
             array.__dlpack__(max_version=(1, 3), dl_device=(CUDA, 0), copy=True), copy=True
         )
-        assert (str(copied.device), values(copied)) == ("cuda:0", [[7] * 3] * 4)
+        assert (str(copied.device), elements(copied)) == ("cuda:0", [[7] * 3] * 4)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from malformed import Speaker
+from support.malformed import Speaker
 
 pytestmark = pytest.mark.sycl
 

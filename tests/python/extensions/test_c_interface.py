@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import importlib.util
 import os
-import subprocess
 import sys
 import sysconfig
 import weakref
@@ -18,8 +16,10 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from c_interface import CInterface, c_interface
-from places import SYCL, Place, every_place
+from support.c_interface import CInterface, c_interface
+from support.modules import load_module
+from support.places import SYCL, Place, every_place
+from support.processes import completed
 
 pytestmark = pytest.mark.host
 
@@ -44,24 +44,17 @@ def extension(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
         "-fPIC",
         "-fvisibility=hidden",
     ]
-    built = subprocess.run(
+    built = completed(
         [
             *command,
             *(f"-I{path}" for path in headers),
             here.with_name("extension.cpp"),
             "-o",
             module,
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+        ]
     )
     assert built.returncode == 0, built.stderr
-    spec = importlib.util.spec_from_file_location("extension", module)
-    assert spec and spec.loader
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return load_module(module, "extension")
 
 
 class TestVersions:

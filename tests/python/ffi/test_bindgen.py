@@ -3,12 +3,14 @@ module."""
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support.modules import load_module
+from support.processes import completed
 
 ROOT = Path(__file__).resolve().parents[3]
 BINDGEN = ROOT / "build/bindgen/bindgen"
@@ -23,12 +25,12 @@ HEADER = """
 #include <stddef.h>
 #include <stdint.h>
 #define ANSWER 42
-#define NAME "goods"
+#define NAME "boxes"
 #define RATIO 0.5
 #define ADDRESS ((void *)3)
 #define LATER_first first
 enum { NAMELESS = 7 };
-/** Colours of goods. */
+/** Colours of boxes. */
 typedef enum { RED = -1, /**< as a rose */
  BLUE = 5, /**< of the sky at noon in the middle of June where it is seen from
  a hill that is high enough to be above the clouds */ } colour;
@@ -45,7 +47,7 @@ typedef struct crate {
 /** @} */
 /**---------------------------
  * ---------------------------
- * @defgroup Words Words of goods
+ * @defgroup Words Words of boxes
  * @{
  * This section describes words.
  */
@@ -92,7 +94,7 @@ int choose(chooser with);
 """
 
 SOURCE = """
-#include "goods.h"
+#include "boxes.h"
 #include <string.h>
 int first(const char *text, size_t *length) { *length = strlen(text); return 0; }
 int unknown(int *what) { return ++*what; }
@@ -110,13 +112,13 @@ int ruled(const unsigned *few, const unsigned long *many, void *const *rows,
 """
 
 SETTINGS = """
-name = "goods"
-title = "Goods."
-headers = ["goods.h"]
-files = ["/goods.h"]
-sonames = ["{folder}/libgoods.so"]
+name = "boxes"
+title = "Boxes."
+headers = ["boxes.h"]
+files = ["/boxes.h"]
+sonames = ["{folder}/libboxes.so"]
 handles = ["shelf"]
-advice = "Goods are found where goods are kept, and are kept where goods are found: \
+advice = "Boxes are found where boxes are kept, and are kept where boxes are found: \
 look there, and look again, then elsewhere."
 [parameters]
 split = {{ quotient = "returned", remainder = "returned" }}
@@ -135,31 +137,27 @@ members = [["GREEN", 6]]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("goods")
-    (folder / "goods.h").write_text(
+    folder = tmp_path_factory.mktemp("boxes")
+    (folder / "boxes.h").write_text(
         f"{HEADER}int measure(shelf at, {', '.join(f'int *{each}' for each in MANY)});\n"
     )
-    (folder / "goods.c").write_text(SOURCE)
+    (folder / "boxes.c").write_text(SOURCE)
     measured = '[parameters."measure"]\n' + "".join(f'{each} = "returned"\n' for each in MANY)
-    (folder / "goods.toml").write_text(SETTINGS.format(folder=folder) + measured)
+    (folder / "boxes.toml").write_text(SETTINGS.format(folder=folder) + measured)
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-o", folder / "libgoods.so", folder / "goods.c"], check=True
+        ["cc", "-shared", "-fPIC", "-o", folder / "libboxes.so", folder / "boxes.c"], check=True
     )
     subprocess.run(
-        [BINDGEN, folder / "goods.toml", folder / "goods.json", folder / "goods.py", f"-I{folder}"],
+        [BINDGEN, folder / "boxes.toml", folder / "boxes.json", folder / "boxes.py", f"-I{folder}"],
         check=True,
     )
     return folder
 
 
 @pytest.fixture(scope="module")
-def goods(folder):
-    spec = importlib.util.spec_from_file_location("goods", folder / "goods.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["goods"] = module
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules["goods"]
+def boxes(folder):
+    yield load_module(folder / "boxes.py", register=True)
+    del sys.modules["boxes"]
 
 
 @pytest.mark.parametrize(
@@ -215,7 +213,7 @@ def goods(folder):
     ],
 )
 def test_module_has_line(folder, line):
-    assert line in (folder / "goods.py").read_text().splitlines()
+    assert line in (folder / "boxes.py").read_text().splitlines()
 
 
 STUB = """
@@ -237,11 +235,11 @@ def draw(shade: colour | int, times: int) -> None: ...
 
 @pytest.mark.parametrize("line", STUB.strip().splitlines())
 def test_stub_has_line(folder, line):
-    assert line in (folder / "goods.pyi").read_text().splitlines()
+    assert line in (folder / "boxes.pyi").read_text().splitlines()
 
 
 def test_stub_names_fields_of_record(folder):
-    text = (folder / "goods.pyi").read_text()
+    text = (folder / "boxes.pyi").read_text()
     record = text[text.index("class crate(Record):") :].partition("\nclass ")[0]
     assert record.splitlines()[1:-1] == [
         "    label: bytes",
@@ -269,21 +267,21 @@ def test_stub_names_fields_of_record(folder):
     ]
 
 
-def test_group_comment_is_not_a_docstring(goods):
-    assert goods.first.__doc__.startswith("The first.\n\n    Args:")
-    assert goods.make.__doc__.startswith("Whose box it is.\n\n    ")
+def test_group_comment_is_not_a_docstring(boxes):
+    assert boxes.first.__doc__.startswith("The first.\n\n    Args:")
+    assert boxes.make.__doc__.startswith("Whose box it is.\n\n    ")
 
 
 @pytest.mark.parametrize("suffix", ["py", "pyi"])
 def test_generated_lines_fit_120_columns(folder, suffix):
-    text = (folder / f"goods.{suffix}").read_text()
+    text = (folder / f"boxes.{suffix}").read_text()
     assert max(map(len, text.splitlines())) <= 120
     compile(text, suffix, "exec")  # the line breaks are valid Python
 
 
 def test_parameters_without_a_rule_are_reported(folder):
     """Nothing else is reported: settings, const and documentation are no guesses."""
-    assert (folder / "goods.report").read_text().splitlines() == [
+    assert (folder / "boxes.report").read_text().splitlines() == [
         "make.out: Returned[box], allocated by the callee",
         "use.names: InOut[ListOfBytes], for want of a rule",
         "ruled.fixed: In[ListOfInt], though the documentation has it as out",
@@ -307,74 +305,74 @@ def test_parameters_without_a_rule_are_reported(folder):
     ]
 
 
-def test_docstring_shows_c_declaration(goods):
+def test_docstring_shows_c_declaration(boxes):
     declared = (
         "C: int unruled(long *numbers, double *reals, colour *shades, int **made, "
         "int with_length[3])"
     )
-    assert declared in " ".join(goods.unruled.__doc__.split())
-    assert "C: int labelled(const char *labels[2], int (*apply)(int))" in goods.labelled.__doc__
-    assert "C: int use(box it, crate_t by_value, const crate_t *by_address" in goods.use.__doc__
+    assert declared in " ".join(boxes.unruled.__doc__.split())
+    assert "C: int labelled(const char *labels[2], int (*apply)(int))" in boxes.labelled.__doc__
+    assert "C: int use(box it, crate_t by_value, const crate_t *by_address" in boxes.use.__doc__
 
 
-def test_arguments_follow_their_rules(goods):
+def test_arguments_follow_their_rules(boxes):
     """Each rule converts arguments to C as stated, and C's results are returned or written."""
-    crate = goods.crate(label="abcd", b=7)
-    names = goods.ListOfBytes([b"one", b"two"])
-    assert goods.use(None, crate, crate, [5, 6], names) == 7 + 7 + 5 + ord("o")
-    assert goods.use(
+    crate = boxes.crate(label="abcd", b=7)
+    names = boxes.ListOfBytes([b"one", b"two"])
+    assert boxes.use(None, crate, crate, [5, 6], names) == 7 + 7 + 5 + ord("o")
+    assert boxes.use(
         None, crate, by_address=[crate][0], numbers=(1,), names=names
     ) == 7 + 7 + 1 + ord("o")
     with pytest.raises(TypeError, match=r"use\(\) argument 'by_value'"):
-        goods.use(None, 3, crate, [5], names)
+        boxes.use(None, 3, crate, [5], names)
     with pytest.raises(OverflowError, match=r"use\(\) argument 'numbers': element 1"):
-        goods.use(None, crate, crate, [5, 2**31], names)
-    seen, room = goods.ListOfInt([10]), bytearray(4)
-    status, corner = goods.ruled([1, 2], [2**63], [None], [seen], seen, room, [3])
+        boxes.use(None, crate, crate, [5, 2**31], names)
+    seen, room = boxes.ListOfInt([10]), bytearray(4)
+    status, corner = boxes.ruled([1, 2], [2**63], [None], [seen], seen, room, [3])
     assert (status, seen[0], corner.label, room) == (1, 11, b"abc", b"xyz\0")
     with pytest.raises(
         ValueError, match=r"ruled\(\) argument 'room': the memory of a bytes is read-only"
     ):
-        goods.ruled([1], [2], [None], [seen], seen, b"1234", [3])
+        boxes.ruled([1], [2], [None], [seen], seen, b"1234", [3])
     with pytest.raises(OverflowError, match=r"ruled\(\) argument 'few'"):
-        goods.ruled([-1], [2], [None], [seen], seen, room, [3])
+        boxes.ruled([-1], [2], [None], [seen], seen, room, [3])
 
 
-def test_generated_module_follows_the_header(goods):
-    assert (goods.ANSWER, goods.NAME, goods.RATIO, goods.ADDRESS, goods.NAMELESS) == (
+def test_generated_module_follows_the_header(boxes):
+    assert (boxes.ANSWER, boxes.NAME, boxes.RATIO, boxes.ADDRESS, boxes.NAMELESS) == (
         41,
-        "goods",
+        "boxes",
         0.5,
         3,
         7,
     )
-    assert goods.first(b"four") == (0, 4)
-    assert goods.first("vier") == goods.LATER_first("vier")
-    assert goods.unknown([41]) == 42
-    assert (goods.colour.RED, goods.colour.GREEN) == (-1, 6)
-    crate = goods.crate(label="abcd", b=300, real=1.0)
-    crate.paint[1].shade = goods.colour.BLUE
+    assert boxes.first(b"four") == (0, 4)
+    assert boxes.first("vier") == boxes.LATER_first("vier")
+    assert boxes.unknown([41]) == 42
+    assert (boxes.colour.RED, boxes.colour.GREEN) == (-1, 6)
+    crate = boxes.crate(label="abcd", b=300, real=1.0)
+    crate.paint[1].shade = boxes.colour.BLUE
     assert (crate.label, crate.b, crate.whole, crate.paint[1].shade) == (
         b"abcd",
         300,
         0x3F800000,
-        goods.colour.BLUE,
+        boxes.colour.BLUE,
     )
     crate.next = crate
     assert crate.next.b == 300
     assert crate.next.next.next.label == b"abcd"
     crate.next = None
     assert crate.next is None
-    assert not hasattr(goods, "inlined")
+    assert not hasattr(boxes, "inlined")
 
 
 def test_description_without_headers_gives_same_module(folder):
-    before = (folder / "goods.py").read_text()
-    (folder / "goods.py").write_text("")
+    before = (folder / "boxes.py").read_text()
+    (folder / "boxes.py").write_text("")
     subprocess.run(
-        [BINDGEN, folder / "goods.toml", folder / "goods.json", folder / "goods.py"], check=True
+        [BINDGEN, folder / "boxes.toml", folder / "boxes.json", folder / "boxes.py"], check=True
     )
-    assert (folder / "goods.py").read_text() == before
+    assert (folder / "boxes.py").read_text() == before
 
 
 NAMED = 'name = "x"\ntitle = "X"\n'
@@ -383,7 +381,7 @@ NAMED = 'name = "x"\ntitle = "X"\n'
 def refusal(folder):
     """The tool's error message for x.toml, which it refuses."""
     command = [BINDGEN, folder / "x.toml", folder / "x.json", folder / "x.py", f"-I{folder}"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = completed(command)
     assert done.returncode == 1
     return done.stderr
 
@@ -489,11 +487,11 @@ def test_unused_settings_are_refused(tmp_path, settings, words):
 def test_folder_without_option_is_refused(folder):
     command = [
         BINDGEN,
-        folder / "goods.toml",
+        folder / "boxes.toml",
         folder / "other.json",
         folder / "other.py",
         "include",
     ]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = completed(command)
     assert done.returncode == 1
     assert "'include': a folder of headers was expected, as -Iinclude" in done.stderr

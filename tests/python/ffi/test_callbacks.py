@@ -15,7 +15,7 @@ import entrepot as ep
 from adapters.objects import Cai
 from entrepot.ffi import Pointer
 from ffi import sample
-from robustness.processes import run
+from support.processes import run
 
 
 def test_c_calls_python_until_it_returns():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import random
 import re
@@ -20,6 +19,7 @@ import entrepot
 from entrepot import EntrepotError, LibraryError, ffi, hip
 from entrepot.ffi import Library, Record, c_int
 from ffi import sample
+from support.modules import load_module
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -82,13 +82,7 @@ def test_has_is_false_for_missing_symbol():
 @pytest.fixture(scope="module")
 def bindings():
     """Bindings that tools/bindgen wrote for zlib's header."""
-    spec = importlib.util.spec_from_file_location(
-        "zlib_bindings", ROOT / "examples/bindings/zlib_bindings.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["zlib_bindings"] = module
-    spec.loader.exec_module(module)
-    yield module
+    yield load_module(ROOT / "examples/bindings/zlib_bindings.py", register=True)
     del sys.modules["zlib_bindings"]
 
 

@@ -113,19 +113,19 @@ class TestRecordsByValue:
         ids=["tuple", "record"],
     )
     def test_target_of_an_argument_is_held_during_the_call(self, make):
-        goods = bytearray(b"goods")
+        buffer = bytearray(b"bytes")
         refused = []
 
         def look(first, count):
             try:
-                goods.extend(bytes(1 << 20))
+                buffer.extend(bytes(1 << 20))
             except BufferError as error:
                 refused.append(error)
             return first + count
 
-        assert sample.look_at(make(goods, 5), look) == ord("g") + 5
+        assert sample.look_at(make(buffer, 5), look) == ord("b") + 5
         assert len(refused) == 1, "the memory stays where it is while C has its address"
-        goods.append(1)
+        buffer.append(1)
 
     def test_self_assignment_keeps_memory_alive(self):
         memory = Held(b"memory")

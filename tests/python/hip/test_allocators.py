@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from robustness.processes import run
+from support.processes import run
 
 # Host memory. `allocated` records the last request, as bytes * 1000 + flags, a stream or a pool.
 RUNTIME = """

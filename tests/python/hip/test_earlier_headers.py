@@ -7,7 +7,6 @@ the bindings', except for the table below.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import re
@@ -19,7 +18,9 @@ import pytest
 
 from entrepot import hip
 from entrepot.hip import objects
-from hip_records import fields_of
+from support.hip_records import fields_of
+from support.modules import load_module
+from support.processes import completed, output_of
 
 ROOT = Path(__file__).resolve().parents[3]
 HEADERS = Path("/usr/include/hip")
@@ -70,19 +71,14 @@ def module(tmp_path_factory):
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-o", folder / "libhip.so", folder / "hip.c"], check=True
     )
-    spec = importlib.util.spec_from_file_location("hip_of_5_2", hip.__file__)
-    made = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ENTREPOT_HIP_LIBRARY", str(folder / "libhip.so"))
-        spec.loader.exec_module(made)
-        yield made
-    del sys.modules[spec.name]
+        yield load_module(Path(hip.__file__), "hip_of_5_2", register=True)
+    del sys.modules["hip_of_5_2"]
 
 
 def is_clang(compiler: str) -> bool:
-    macros = subprocess.run(
-        [compiler, "-dM", "-E", "-x", "c", os.devnull], capture_output=True, text=True, check=True
-    ).stdout
+    macros = output_of([compiler, "-dM", "-E", "-x", "c", os.devnull])
     return "#define __clang__ 1\n" in macros
 
 
@@ -98,16 +94,12 @@ def printed(expressions: dict[str, str], folder: Path) -> dict[str, int]:
         ]
         source.write_text(f"{INCLUDED}int main(void) {{\n" + "\n".join(lines) + "\nreturn 0; }\n")
         first = INCLUDED.count("\n") + 2
-        done = subprocess.run(
+        done = completed(
             ["cc", "-w", every_error, "-D__HIP_PLATFORM_AMD__", "-o", folder / "numbers", source],
-            capture_output=True,
-            text=True,
             env={**os.environ, "LC_ALL": "C"},
         )
         if done.returncode == 0:
-            said = subprocess.run(
-                [folder / "numbers"], capture_output=True, text=True, check=True
-            ).stdout
+            said = output_of([folder / "numbers"])
             return {
                 name: int(number)
                 for name, number in (line.rsplit(" ", 1) for line in said.splitlines())

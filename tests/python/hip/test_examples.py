@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-import subprocess
 import sys
 
 import pytest
 
 from entrepot import LibraryError, hip, hiprtc
 from entrepot.hip import HipError, hip_check
+from support.processes import completed
 
 pytestmark = pytest.mark.hip_library
 
@@ -179,9 +179,7 @@ class TestCompiler:
     def test_unknown_architecture_is_refused(self):
         """It is refused with a message: by Entrepot where HIP 5 would crash (test_refusals.py),
         else by hipRTC."""
-        done = subprocess.run(
-            [sys.executable, "-c", UNKNOWN_ARCHITECTURE], capture_output=True, text=True, timeout=60
-        )
+        done = completed([sys.executable, "-c", UNKNOWN_ARCHITECTURE], timeout=60)
         if hip_check(hip.hipRuntimeGetVersion()) < 60_000_000:
             assert (
                 done.returncode == 1

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from robustness.processes import run
+from support.processes import run
 
 PROLOGUE = """
 import array, ctypes, math, random
@@ -329,7 +329,7 @@ print("ok")
 
 GRAPHS = """
 kinds = hip.hipMemcpyKind
-source, out, x_d = bytearray(b"goods"), bytearray(5), hip_check(hip.hipMalloc(5))
+source, out, x_d = bytearray(b"bytes"), bytearray(5), hip_check(hip.hipMalloc(5))
 graph = hip_check(hip.hipGraphCreate(0))
 up = hip_check(
     hip.hipGraphAddMemcpyNode1D(graph, None, 0, x_d, source, 5, kinds.hipMemcpyHostToDevice)
@@ -339,7 +339,7 @@ executable = hip_check(hip.hipGraphInstantiate(graph, None, 0))[0]
 stream = hip_check(hip.hipStreamCreate())
 hip_check(hip.hipGraphLaunch(executable, stream))
 hip_check(hip.hipStreamSynchronize(stream))
-assert out == b"goods"
+assert out == b"bytes"
 source[:] = b"other"
 hip_check(hip.hipGraphLaunch(executable, stream))
 hip_check(hip.hipStreamSynchronize(stream))

@@ -6,13 +6,14 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from entrepot.ffi import Record
-from hip_records import fields_of
+from support.hip_records import fields_of
+from support.modules import load_module
+from support.processes import output_of
 
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARIES = ROOT / "tools/bindgen/libraries"
@@ -65,10 +66,7 @@ def module_of(library: str):
     name, file = (CASES | WITH_ENUMS)[library][0], ROOT / "examples/bindings/zlib_bindings.py"
     if library != "zlib":
         file = Path(importlib.import_module(name).__file__)
-    spec = importlib.util.spec_from_file_location(f"described_{library}", file)
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(file, f"described_{library}", register=True)
 
 
 @pytest.fixture(autouse=True)
@@ -118,9 +116,7 @@ def test_record_offsets_match_c(library, tmp_path):
     subprocess.run(
         ["cc", "-w", *options, *include, "-o", tmp_path / "layouts", program], check=True
     )
-    found = subprocess.run(
-        [tmp_path / "layouts"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    found = output_of([tmp_path / "layouts"]).splitlines()
     assert len(expected) > 2
     assert expected == found
 
@@ -166,8 +162,6 @@ def test_enumerators_are_those_of_c(library, tmp_path):
     subprocess.run(
         ["cc", "-w", *options, *include, "-o", tmp_path / "enumerators", program], check=True
     )
-    found = subprocess.run(
-        [tmp_path / "enumerators"], capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+    found = output_of([tmp_path / "enumerators"]).splitlines()
     assert len(in_c) > 20
     assert found == [f"{name} {int(getattr(getattr(module, enum), name))}" for enum, name in in_c]

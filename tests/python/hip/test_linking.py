@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import output_of
+
 STAND_IN = """
 #include <stddef.h>
 #include <stdio.h>
@@ -60,15 +62,9 @@ def run(library: Path, program: str) -> list[str]:
         f"os.environ['ENTREPOT_HIPRTC_LIBRARY'] = {str(library)!r}\n"
         "from entrepot import hip, hiprtc\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(program)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return output_of(
+        [sys.executable, "-c", head + textwrap.dedent(program)], timeout=60
+    ).splitlines()
 
 
 # The function of HIP Python's examples.

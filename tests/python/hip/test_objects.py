@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from entrepot import adapters, hip, hiprtc
-from robustness.processes import run
+from support.processes import run
 
 
 class TestHandles:

@@ -12,7 +12,7 @@ import pytest
 
 from entrepot import hiprand
 from entrepot.hip import HipError, hip_check
-from robustness.processes import run
+from support.processes import run
 
 RUNTIME = """
 #include <stdlib.h>

@@ -10,7 +10,7 @@ import pytest
 from entrepot import LibraryError, hip, hiprtc
 from entrepot.adapters import ListOfBytes, Pointer
 from entrepot.hip import _architectures, hip_check
-from robustness.processes import run
+from support.processes import completed, run
 
 pytestmark = pytest.mark.hip_library
 
@@ -197,7 +197,7 @@ def compile_elsewhere(
     options: list[bytes], given: str = "options"
 ) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", COMPILES.format(options=options, given=given)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return completed(command, timeout=60)
 
 
 @of_hip_5

@@ -17,7 +17,7 @@ import pytest
 
 from entrepot import LibraryError, hip, hipsparse
 from entrepot.hip import hip_check
-from robustness.processes import run
+from support.processes import run
 
 
 def test_names_exist_without_the_library():

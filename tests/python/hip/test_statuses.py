@@ -13,13 +13,13 @@ import inspect
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from entrepot import hip
+from support.processes import output_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -178,11 +178,9 @@ def outcomes(
     """HIP 5 has hipRTC in the runtime itself: HIP Python asks for a library of that name, and
     finds it in the folder."""
     worker = Path(__file__).with_name("statuses.py")
-    done = subprocess.run(
+    output = output_of(
         [sys.executable, worker, module, runtime],
         input=json.dumps(list(arguments.items())),
-        capture_output=True,
-        text=True,
         timeout=250,
         env={
             **os.environ,
@@ -191,8 +189,7 @@ def outcomes(
             ),
         },
     )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(output)
 
 
 def is_missing(outcome: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from entrepot import hip
-from robustness.processes import run
+from support.processes import output_of, run
 
 #: Name of a struct → symbol of the libraries that have its new layout.
 LAID_OUT_ANEW = {
@@ -131,9 +131,7 @@ def test_structs_of_hip_5_match_its_headers(tmp_path, name):
     subprocess.run(
         ["cc", "-w", "-D__HIP_PLATFORM_AMD__", "-o", tmp_path / "layout", program], check=True
     )
-    found = subprocess.run(
-        [tmp_path / "layout"], capture_output=True, text=True, check=True
-    ).stdout.split()
+    found = output_of([tmp_path / "layout"]).split()
     expected = [vars(record)[field].offset for field in record.PROPERTIES()]
     assert [int(each) for each in found] == [*expected, record.c_sizeof()]
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import entrepot as ep
+from support.places import values_of
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,6 @@ def _through(kernel: Any, dialect: str) -> Any:
     """The kernel for that dialect; one object for all launches, since it caches its compiled
     code."""
     return kernel.options(dialect=dialect)
-
-
-def values_of(array: ep.Array) -> Any:
-    return array.copy_to_host().numpy()
 
 
 BACKENDS = [

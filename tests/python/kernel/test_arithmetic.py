@@ -14,7 +14,7 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from kernel.backends import every_backend, every_dialect
-from robustness.processes import run_script
+from support.processes import run_script
 
 pytestmark = pytest.mark.numpy
 

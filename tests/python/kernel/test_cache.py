@@ -14,6 +14,7 @@ import pytest
 
 import entrepot.kernel as dppy
 from kernel.backends import every_compiler, every_device
+from support.processes import completed
 
 pytestmark = pytest.mark.numpy
 
@@ -90,14 +91,7 @@ def test_second_process_does_not_compile(device, tmp_path):
     environment = os.environ | {"ENTREPOT_CACHE_DIR": str(tmp_path / "cache")}
 
     def seconds() -> float:
-        done = subprocess.run(
-            [sys.executable, script, device],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=True,
-        )
+        done = completed([sys.executable, script, device], env=environment, timeout=120, check=True)
         return float(done.stdout)
 
     first, second = seconds(), min(seconds() for _ in range(3))

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import completed
+
 FOLDER = Path(__file__).resolve().parent
 SUITES = [
     "test_arguments.py",
@@ -33,9 +35,7 @@ def run(*command: str, hidden: str = "usm_system_allocations") -> subprocess.Com
         name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
     }
     environment["ENTREPOT_SYCL_HIDDEN_ASPECTS"] = hidden
-    return subprocess.run(
-        [sys.executable, *command], env=environment, capture_output=True, text=True, timeout=500
-    )
+    return completed([sys.executable, *command], env=environment, timeout=500)
 
 
 def test_suites_pass_without_access_to_host_memory():

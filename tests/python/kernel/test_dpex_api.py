@@ -9,7 +9,8 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dpex
-from kernel.backends import every_backend, values_of
+from kernel.backends import every_backend
+from support.places import values_of
 
 pytestmark = pytest.mark.numpy
 

@@ -4,11 +4,12 @@ has.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support.processes import output_of
 
 EXAMPLES = sorted(
     path
@@ -30,8 +31,5 @@ pytestmark = pytest.mark.numpy
 )
 @pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_example_script_agrees_with_numpy(script, selector):
-    done = subprocess.run(
-        [sys.executable, script, "--device", selector], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    assert "as NumPy has it" in done.stdout
+    output = output_of([sys.executable, script, "--device", selector])
+    assert "as NumPy has it" in output

@@ -9,6 +9,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from support.processes import output_of
 
 pytestmark = [
     pytest.mark.host,
@@ -41,9 +42,7 @@ def output(folder, program: str) -> str:
             "main", "-pthread"],
         cwd=folder, check=True, timeout=120,
     )  # fmt: skip
-    return subprocess.run(
-        [folder / "main"], capture_output=True, text=True, check=True, timeout=20
-    ).stdout
+    return output_of([folder / "main"], timeout=20)
 
 
 def test_exported_kernel_runs_a_range(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import math
 import re
 
@@ -13,6 +12,7 @@ import pytest
 import entrepot.kernel as dppy
 from kernel.backends import every_backend, every_dialect
 from kernel.test_group_operations import dtype_of, skip_what_the_device_has_not
+from support.modules import load_module
 
 pytestmark = pytest.mark.numpy
 
@@ -550,9 +550,7 @@ def test_print_respects_cudas_printf_argument_limit(count, arguments, tmp_path):
         "import entrepot.kernel as k\n@k.kernel\ndef prints(x):\n    "
         f"print({', '.join(['x[0]'] * count)})\n"
     )
-    spec = importlib.util.spec_from_file_location("printing", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_module(path, "printing")
     (line,) = re.findall(
         r"printf\((.*)\);", module.prints.source("cuda", signature="void(float32[::1])")
     )

@@ -8,7 +8,8 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from entrepot import memory
-from kernel.backends import every_backend, every_compiler, values_of
+from kernel.backends import every_backend, every_compiler
+from support.places import values_of
 
 pytestmark = pytest.mark.numpy
 

@@ -4,11 +4,12 @@ handler may launch."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from support.processes import completed
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -73,10 +74,8 @@ def test_signal_ends_the_compiler_and_is_raised(tmp_path, number, raised, stubbo
         "ENTREPOT_CACHE_DIR": str(tmp_path / "cache"),
         "TMPDIR": str(tmp_path),
     }
-    done = subprocess.run(
-        [sys.executable, str(program), str(tmp_path), str(number)],
-        env=environment, capture_output=True, text=True, timeout=25, check=False,
-    )  # fmt: skip
+    command = [sys.executable, program, tmp_path, number]
+    done = completed(command, env=environment, timeout=25)
     assert done.stdout.splitlines() == [raised, "[7.0, 7.0, 7.0, 7.0]"], done.stderr
     assert not any(map(_is_there, map(int, (tmp_path / "pid").read_text().split())))
     assert not list(tmp_path.glob("entrepot-*"))
@@ -130,10 +129,7 @@ def test_signal_handler_launches_kernel_being_compiled(tmp_path):
         "ENTREPOT_CACHE_DIR": str(tmp_path / "cache"),
         "TMPDIR": str(tmp_path),
     }
-    done = subprocess.run(
-        [sys.executable, str(program), str(ringing)],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
-    )  # fmt: skip
+    done = completed([sys.executable, program, ringing], env=environment, timeout=60)
     assert done.stdout.splitlines() == [
         "handler 7.0", "launch 7.0 1",
         "handler 12.0", "launch 6.0 5",

@@ -9,7 +9,7 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from kernel.backends import every_dialect
-from robustness.processes import run_script
+from support.processes import run_script
 
 pytestmark = pytest.mark.numpy
 

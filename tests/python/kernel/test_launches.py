@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import enum
 import gc
-import importlib.util
 import linecache
 import math
 import threading
@@ -16,6 +15,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from support.modules import load_module
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -58,9 +58,7 @@ def test_source_is_read_at_decoration(tmp_path):
     path.write_text(
         "import entrepot.kernel as k\n@k.kernel\ndef f(a):\n    a[k.get_global_id(0)] = 1\n"
     )
-    spec = importlib.util.spec_from_file_location("edited", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_module(path, "edited")
     path.write_text("# a line more\n" + path.read_text().replace("= 1", "= 2"))
     linecache.checkcache(str(path))
     out = np.zeros(1)

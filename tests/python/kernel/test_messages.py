@@ -4,7 +4,6 @@ Refused programs are in test_refusals.py."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 import textwrap
@@ -16,6 +15,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from support.modules import load_module
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -33,11 +33,7 @@ def message_of(error: type[Exception], call, *arguments, **named) -> str:
 
 def imported(path: Path, text: str) -> ModuleType:
     path.write_text(textwrap.dedent(text))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(path)
 
 
 # ------------------------------------------------------------------------ ranges

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from kernel.backends import BACKENDS, Backend
+from support.processes import completed, output_of
 
 pytestmark = pytest.mark.numpy
 
@@ -259,9 +259,7 @@ def _(backend):
         "print(len(module.ran))\n"
     )
     environment = os.environ | {"ENTREPOT_SIMULATE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, timeout=60
-    )
+    done = completed([sys.executable, "-c", program], env=environment, timeout=60)
     assert done.stdout.strip() == "2", done.stderr
 
 
@@ -343,11 +341,8 @@ def test_numba_column_has_the_same_results(simulated):
     pytest.importorskip("numba.cuda")
     script = Path(__file__).with_name("numba_cuda_column.py")
     environment = os.environ | {"NUMBA_ENABLE_CUDASIM": str(int(simulated))}
-    done = subprocess.run(
-        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
-    said = done.stdout.splitlines()
+    output = output_of([sys.executable, script], env=environment)
+    said = output.splitlines()
     assert {line.removeprefix("- ") for line in said} == set(ROWS)
     left_out = [line for line in said if line.startswith("- ")]
     assert bool(left_out) == simulated

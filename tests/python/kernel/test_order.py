@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import cuda_kernels
 import entrepot as ep
 import entrepot.kernel as dppy
-from cuda_streams import Stream
-from kernel.backends import every_device, values_of
+from kernel.backends import every_device
+from support import cuda_kernels
+from support.cuda_streams import Stream
+from support.places import values_of
 
 pytestmark = [pytest.mark.numpy, pytest.mark.alone]
 

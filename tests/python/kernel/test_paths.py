@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
@@ -16,6 +15,7 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from kernel.backends import every_compiler, every_dialect
+from support.modules import load_module
 
 pytestmark = pytest.mark.numpy
 
@@ -72,10 +72,7 @@ def module(name: str, tmp_path: Path) -> ModuleType:
     folder.mkdir()
     file = folder / "kernels.py"
     file.write_text(TEXT)
-    spec = importlib.util.spec_from_file_location("kernels", file)
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    return load_module(file)
 
 
 def shown(path: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import os
 from pathlib import Path
@@ -11,8 +10,10 @@ from types import ModuleType
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 
-from kernel.backends import BACKENDS, Backend, values_of
+from kernel.backends import BACKENDS, Backend
 from kernel.programs import View, arguments, programs, sums
+from support.modules import load_module
+from support.places import values_of
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -29,11 +30,7 @@ WITHOUT_SHRINKING = [Phase.explicit, Phase.reuse, Phase.generate]
 def _loaded(folder: Path, text: str) -> ModuleType:
     path = folder / f"program_{next(_numbers)}.py"
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(path)
 
 
 def _results(backend: Backend, module: ModuleType) -> dict[str, list]:

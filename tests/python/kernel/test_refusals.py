@@ -7,7 +7,6 @@ commit it.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from types import ModuleType
 import pytest
 
 import entrepot as ep
+from support.modules import load_module
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -23,11 +23,7 @@ PROGRAMS = sorted((Path(__file__).parent / "refused").glob("*.py"))
 
 
 def _loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"refused_{path.stem}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_module(path, f"refused_{path.stem}")
 
 
 def _golden(path: Path) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import os
-import subprocess
 import sys
 import textwrap
 
@@ -15,6 +14,7 @@ import pytest
 import entrepot as ep
 import entrepot.kernel as dppy
 from entrepot import _core
+from support.processes import completed
 
 pytestmark = [pytest.mark.numpy, pytest.mark.host]
 
@@ -352,12 +352,8 @@ def test_environment_variable_simulates_all_launches(tmp_path):
             """
         )
     )
-    done = subprocess.run(
-        [sys.executable, program],
-        env=os.environ | {"ENTREPOT_SIMULATE": "1"},
-        capture_output=True,
-        text=True,
-        timeout=60,
+    done = completed(
+        [sys.executable, program], env=os.environ | {"ENTREPOT_SIMULATE": "1"}, timeout=60
     )
     assert done.stdout.strip() == "[0, 1, 2] [0, 1, 2]", done.stderr
 

@@ -7,7 +7,8 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
-from kernel.backends import every_compiler, every_device, every_dialect, values_of
+from kernel.backends import every_compiler, every_device, every_dialect
+from support.places import values_of
 
 pytestmark = pytest.mark.numpy
 

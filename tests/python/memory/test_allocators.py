@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import subprocess
 import sys
 import textwrap
 import threading
@@ -16,17 +15,14 @@ import pytest
 
 import entrepot as ep
 from entrepot import allocators, memory
+from support.processes import output_of
 
 MIB = 1 << 20
 
 
 def run(source: str) -> str:
     """Standard output of a new process: a process chooses its allocator once."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return output_of([sys.executable, "-c", textwrap.dedent(source)])
 
 
 @pytest.mark.host

@@ -15,15 +15,14 @@ import pytest
 
 import entrepot as ep
 from entrepot import memory
-from places import HOST, Place, every_place
+from support.places import HOST, Place, every_place
+from support.processes import completed
 
 pytestmark = pytest.mark.host
 
 
 def run_python(source: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=120
-    )
+    return completed([sys.executable, "-c", textwrap.dedent(source)], timeout=120)
 
 
 class TestResources:

@@ -23,6 +23,7 @@ import pytest
 
 import entrepot as ep
 from entrepot import memory
+from support.places import values_of
 
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.numpy
@@ -40,10 +41,6 @@ def shareable(values: Any, device: str) -> ep.Array:
         array = ep.empty(values.shape, values.dtype, device=device)
     ep.copy(array, np.ascontiguousarray(values)).wait()
     return array
-
-
-def values(array: ep.Array) -> Any:
-    return array.copy_to_host().numpy()
 
 
 class Other:
@@ -115,7 +112,7 @@ class TestSharedMemory:
         )
         np.testing.assert_array_equal(seen, np.arange(12).reshape(3, 4))
         other.run("ep.fill(array[1], 77).wait(); _ = None")
-        assert values(array)[1].tolist() == [77] * 4
+        assert values_of(array)[1].tolist() == [77] * 4
         ep.fill(array[2], 5).wait()
         assert other.run("_ = array.copy_to_host().numpy()[2].tolist()") == [5] * 4
 
@@ -190,13 +187,13 @@ class TestSharedMemory:
         here = [handle.open() for _ in range(2)]
         assert len({array.data_ptr, *(each.data_ptr for each in here)}) == 3
         ep.fill(here[0], 4).wait()
-        assert values(array).tolist() == values(here[1]).tolist() == [4] * 5
+        assert values_of(array).tolist() == values_of(here[1]).tolist() == [4] * 5
 
     def test_opened_memory_can_be_shared_again(self, device: str, other: Other) -> None:
         array = shareable(np.arange(6), device)
         other.run("array = handle.open()[1:4]; _ = None", handle=array.share())
         onward = other.run("_ = array.share()")
-        assert values(onward.open()).tolist() == [1, 2, 3]
+        assert values_of(onward.open()).tolist() == [1, 2, 3]
 
     def test_opened_memory_is_exchanged_by_dlpack(self, device: str, other: Other) -> None:
         array = shareable(np.arange(6.0), device)
@@ -232,9 +229,9 @@ class TestLifetime:
         assert handle.process == owner.process.pid
         array = handle.open()
         owner.kill()
-        assert (values(array) == 321).all()
+        assert (values_of(array) == 321).all()
         ep.fill(array, 5).wait()
-        assert (values(array) == 5).all()
+        assert (values_of(array) == 5).all()
         with pytest.raises(
             ep.ExchangeError,
             match=f"process {owner.process.pid}, which shared it, cannot be reached: it has ended",
@@ -253,7 +250,7 @@ class TestLifetime:
         handle = array.share()
         data = bytes(handle)
         del array
-        assert (values(handle.open()) == 7).all(), (
+        assert (values_of(handle.open()) == 7).all(), (
             "the handle keeps the memory in the process that shared it"
         )
         del handle
@@ -270,7 +267,7 @@ class TestLifetime:
         for value in range(20):
             ep.fill(handle.open(), value, queue=queue)
         queue.wait()
-        assert (values(handle.open()) == 19).all()
+        assert (values_of(handle.open()) == 19).all()
 
     def test_shared_memory_is_freed_after_release(self, device: str, other: Other) -> None:
         """On the host these are mappings and files; for a device see TestCuda."""
@@ -328,7 +325,7 @@ class TestCrashes:
         array = handle.open()
         assert shared_memory() > half
         owner.kill()
-        assert values(array[:10]).tolist() == [1] * 10
+        assert values_of(array[:10]).tolist() == [1] * 10
         del array
         gc.collect()
         assert shared_mappings() == 0
@@ -341,7 +338,7 @@ class TestCrashes:
         other = Other()
         other.run("array = handle.open(); _ = None", handle=array.share())
         other.kill()
-        assert values(array[-3:]).tolist() == [(1 << 20) - 3, (1 << 20) - 2, (1 << 20) - 1]
+        assert values_of(array[-3:]).tolist() == [(1 << 20) - 3, (1 << 20) - 2, (1 << 20) - 1]
         del array
         gc.collect()
         other.end()
@@ -378,7 +375,7 @@ class TestCrashes:
                 handle.open()
         finally:
             owner.process.send_signal(signal.SIGCONT)
-        assert values(handle.open()).tolist() == [0] * 100
+        assert values_of(handle.open()).tolist() == [0] * 100
         owner.end()
 
     def test_idle_clients_delay_no_opener(self, other: Other) -> None:
@@ -471,7 +468,7 @@ class TestOpening:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
             os.close(file)
-        assert values(opened).tolist() == [0, 0, 0]
+        assert values_of(opened).tolist() == [0, 0, 0]
         assert rung
 
     def test_handler_that_raises_ends_open(self) -> None:
@@ -701,7 +698,7 @@ class TestMultiprocessing:
         worker.start()
         assert answers.get(timeout=TIMEOUT) == 45
         worker.join(TIMEOUT)
-        assert values(array).tolist() == [1] * 10
+        assert values_of(array).tolist() == [1] * 10
 
         leave, handles = context.Queue(), context.Queue()
         worker = context.Process(target=produce, args=(handles, leave, device))
@@ -710,7 +707,7 @@ class TestMultiprocessing:
         leave.put(None)
         worker.join(TIMEOUT)
         assert worker.exitcode == 0
-        assert values(opened).tolist() == list(range(10))
+        assert values_of(opened).tolist() == list(range(10))
 
     def test_forked_child_can_share_inherited_memory(self) -> None:
         array = shareable(np.arange(4), "host")
@@ -722,7 +719,7 @@ class TestMultiprocessing:
                 own = array.share()
                 assert own.process == os.getpid()
                 assert bytes(own) != bytes(handle)
-                assert values(handle.open()).tolist() == [0, 1, 2, 3], (
+                assert values_of(handle.open()).tolist() == [0, 1, 2, 3], (
                     "the parent answers for what it shared"
                 )
                 ep.fill(array[1:2], 50).wait()
@@ -732,13 +729,13 @@ class TestMultiprocessing:
                 os._exit(1)
         try:
             own = ep.ArrayHandle(os.read(reading, 1 << 16)).open()
-            assert values(own).tolist() == values(array).tolist() == [0, 50, 2, 3]
+            assert values_of(own).tolist() == values_of(array).tolist() == [0, 50, 2, 3]
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             os.close(reading)
             os.close(writing)
-        assert values(own).tolist() == [0, 50, 2, 3]
+        assert values_of(own).tolist() == [0, 50, 2, 3]
 
     def test_threads_share_and_open_at_once(self, other: Other) -> None:
         failures: list[BaseException] = []
@@ -747,7 +744,7 @@ class TestMultiprocessing:
             try:
                 for _ in range(30):
                     array = shareable(np.full(50, number), "host")
-                    assert (values(array.share().open()) == number).all()
+                    assert (values_of(array.share().open()) == number).all()
             except BaseException as error:
                 failures.append(error)
 
@@ -818,7 +815,7 @@ class TestCuda:
         array = handle.open()
         owner.kill()
         with_array = watcher.run(free, device=device)
-        assert values(array[-10:]).tolist() == [3] * 10
+        assert values_of(array[-10:]).tolist() == [3] * 10
         del array
         gc.collect()
         memory.trim()
@@ -838,7 +835,7 @@ class TestCuda:
             + FREE
             + "_ = free(int(device[-1]))"
         )
-        values(shareable(np.zeros(10), device))
+        values_of(shareable(np.zeros(10), device))
         before = other.run(free, device=device)
         for _ in range(8):
             array = shareable(np.zeros(nbytes, "uint8"), device)
@@ -929,7 +926,7 @@ class TestCuda:
             bad[place] ^= 0xFF
             with contextlib.suppress(ep.EntrepotError, ValueError, OverflowError):
                 ep.ArrayHandle(bytes(bad)).open().copy_to_host()
-        assert values(array).tolist() == [0, 1, 2], "the context is still well"
+        assert values_of(array).tolist() == [0, 1, 2], "the context is still well"
 
 
 FREE = """

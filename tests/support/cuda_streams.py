@@ -69,3 +69,13 @@ class Stream:
 
     def __del__(self) -> None:
         driver().cuStreamDestroy_v2(ctypes.c_void_p(self.handle))
+
+
+class DefaultStream:
+    """A default stream, by its number."""
+
+    def __init__(self, handle: int = LEGACY) -> None:
+        self.handle = handle
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, self.handle)

@@ -77,6 +77,11 @@ def moved(source: Any, place: Place) -> ep.Array:
     return array
 
 
-def values(array: ep.Array) -> Any:
+def values_of(array: ep.Array) -> Any:
     """A NumPy array of a copy of the elements."""
     return array.copy_to_host().numpy()
+
+
+def elements(array: ep.Array) -> list[Any]:
+    """A copy of the elements as nested lists."""
+    return values_of(array).tolist()

@@ -8,7 +8,7 @@ import contextlib
 import ctypes
 from collections.abc import Iterator
 
-from cuda_streams import Stream, check, driver, inside, primary_context
+from support.cuda_streams import Stream, check, driver, inside, primary_context
 
 GLOBAL, THREAD_LOCAL, RELAXED = range(3)
 MODES = {"global": GLOBAL, "thread-local": THREAD_LOCAL, "relaxed": RELAXED}

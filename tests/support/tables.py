@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_uint32, c_void_p, py_object
 
-from tensors import Producer, new_capsule
+from support.tensors import Producer, new_capsule
 
 NAME = b"dlpack_exchange_api"
 

@@ -1,4 +1,4 @@
-"""Waits for counts that settle soon: work in flight, and threads that still end after join()."""
+"""Waits for values that change soon: work in flight, and threads that still end after join()."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from entrepot import memory
 
 
-def settles(number: Callable[[], object], expected: object, *, seconds: float = 10) -> bool:
-    """True if ``number()`` becomes ``expected`` in ``seconds``; collects and trims meanwhile."""
+def eventually_equal(value: Callable[[], object], expected: object, *, seconds: float = 10) -> bool:
+    """True if ``value()`` equals ``expected`` within ``seconds``; collects and trims meanwhile."""
     end = time.monotonic() + seconds
     while True:
         gc.collect()
         memory.trim()
-        if number() == expected:
+        if value() == expected:
             return True
         if time.monotonic() > end:
             return False

@@ -88,7 +88,7 @@ _DIMENSIONS = signed(32).filter(lambda n: not 2 < n <= 64)
 _PAIR = st.none() | st.tuples(signed(64), signed(64))
 
 #: Fields of the struct behind ``__array_struct__``.
-STRUCT_LIES = st.fixed_dictionaries(
+STRUCT_FIELDS = st.fixed_dictionaries(
     {},
     optional={
         "two": signed(32),
@@ -102,7 +102,7 @@ STRUCT_LIES = st.fixed_dictionaries(
     },
 )
 #: Fields of a ``tensors.Producer``.
-TENSOR_LIES = st.fixed_dictionaries(
+TENSOR_FIELDS = st.fixed_dictionaries(
     {},
     optional={
         "ndim": _DIMENSIONS,
@@ -117,7 +117,7 @@ TENSOR_LIES = st.fixed_dictionaries(
     },
 )
 #: Fields of a ``buffers.Exporter``.
-BUFFER_LIES = st.fixed_dictionaries(
+BUFFER_FIELDS = st.fixed_dictionaries(
     {},
     optional={
         "ndim": _DIMENSIONS,
@@ -134,7 +134,7 @@ BUFFER_LIES = st.fixed_dictionaries(
 )
 
 
-def bent(valid: dict[str, object]) -> st.SearchStrategy[dict[str, object]]:
+def malformed(valid: dict[str, object]) -> st.SearchStrategy[dict[str, object]]:
     """The valid dict with one to three of its entries replaced or removed."""
     change = st.one_of(
         *(st.tuples(st.just(key), TYPESTRS | JUNK if key == "typestr" else JUNK) for key in valid),
