@@ -81,10 +81,10 @@ def test_cython_adapter_type_holds_and_releases(extensions):
         from adapter_cython import Named, Pair, total
         from entrepot.adapters import Pointer
 
-        goods = bytearray(16)
-        pair = Pair(goods)
+        buffer = bytearray(16)
+        pair = Pair(buffer)
         try:
-            goods.append(1)
+            buffer.append(1)
         except BufferError:
             print("held")
         pair.__init__(1.0, 2.0)
@@ -107,8 +107,8 @@ def test_cython_adapter_type_holds_and_releases(extensions):
             pass
 
         for _ in range(10_000):
-            Derived(1.0, 2.0), Pair(goods), Named(None, "")
-        goods.append(1)
+            Derived(1.0, 2.0), Pair(buffer), Named(None, "")
+        buffer.append(1)
 
         pair = Pair(1.0, 2.0)
         gone = weakref.ref(pair)

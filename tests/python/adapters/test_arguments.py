@@ -66,13 +66,13 @@ class TestAccepted:
         assert isinstance(argument.held, ListOfInt)
 
     def test_buffer_is_held_until_call_returns(self):
-        goods = bytearray(8)
-        argument = Argument(goods, writes=True)
+        buffer = bytearray(8)
+        argument = Argument(buffer, writes=True)
         with pytest.raises(BufferError):
-            goods.append(1)
+            buffer.append(1)
         argument.held = None
         gc.collect()
-        goods.append(1)
+        buffer.append(1)
 
     def test_text_is_passed_as_c_string(self):
         argument = Argument("text", "CStr")
@@ -128,7 +128,7 @@ class TestRefused:
             (True, TypeError),
             (1.5, TypeError),
             (object(), TypeError),
-            (memoryview(b"goods")[::2], ValueError),
+            (memoryview(b"bytes")[::2], ValueError),
         ],
         ids=["-1", "2**64", "True", "float", "object", "strided"],
     )
@@ -139,14 +139,14 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("source", "kind"),
         [
-            (b"goods", "Pointer"),
-            (memoryview(b"goods"), "Pointer"),
-            (Pointer(b"goods"), "Pointer"),
+            (b"bytes", "Pointer"),
+            (memoryview(b"bytes"), "Pointer"),
+            (Pointer(b"bytes"), "Pointer"),
             ("text", "CStr"),
             (CStr("text"), "Pointer"),
             (b"text", "CStr"),
             (Cai(data=(0x1000, True)), "Pointer"),
-            (Pointer(b"goods")[1], "ListOfInt"),
+            (Pointer(b"bytes")[1], "ListOfInt"),
         ],
         ids=named,
     )
@@ -160,7 +160,7 @@ class TestRefused:
             Argument(source, kind, writes=True)
 
     def test_read_only_destination_is_refused(self):
-        numbers = ep.asarray(b"goods")
+        numbers = ep.asarray(b"bytes")
         with pytest.raises(ValueError, match="read-only"):
             Argument(numbers, writes=True)
 

@@ -56,7 +56,7 @@ class TestPointer:
         address, held = ctypes.c_void_p(), ctypes.c_void_p()
         with pytest.raises(ValueError, match="read-only"):
             c_interface().argument(
-                b"goods", b"Pointer", 1, b"f", b"x", ctypes.byref(address), ctypes.byref(held)
+                b"bytes", b"Pointer", 1, b"f", b"x", ctypes.byref(address), ctypes.byref(held)
             )
 
     def test_cai_strides_are_kept(self):
@@ -64,11 +64,11 @@ class TestPointer:
             Pointer(Cai(strides=(4, 8)))
 
     def test_init_twice_releases_the_buffer(self):
-        goods = bytearray(8)
-        pointer = Pointer(goods)
-        pointer.__init__(goods)
+        buffer = bytearray(8)
+        pointer = Pointer(buffer)
+        pointer.__init__(buffer)
         pointer.__init__(None)
-        goods.append(1)
+        buffer.append(1)
 
     def test_negative_offset_is_refused(self):
         with pytest.raises(ValueError, match="-1") as caught:
@@ -126,11 +126,11 @@ class TestDeviceArray:
         assert type(DeviceArray(Cai())[0]) is DeviceArray
 
     def test_parts_keep_their_parent(self):
-        goods = bytearray(8)
-        part = DeviceArray(goods)[4:]
+        buffer = bytearray(8)
+        part = DeviceArray(buffer)[4:]
         assert bytes(memoryview(ep.asarray(part))) == bytes(4)
         with pytest.raises(BufferError):
-            goods.append(1)
+            buffer.append(1)
 
     @pytest.mark.parametrize("typestr", ["|u1", "|b1"])
     def test_types_of_one_byte(self, typestr):
@@ -180,10 +180,10 @@ class TestLists:
             ListOfInt([2**31])
 
     def test_pointers_are_kept_alive(self):
-        goods = bytearray(8)
-        pointers = ListOfPointer([goods])
+        buffer = bytearray(8)
+        pointers = ListOfPointer([buffer])
         with pytest.raises(BufferError):
-            goods.append(1)
+            buffer.append(1)
         del pointers
 
 

@@ -154,12 +154,12 @@ class TestConstruction:
     def test_dtype_without_a_buffer_format_becomes_bytes(self):
         import numpy as np
 
-        for goods in (np.zeros(3, "M8[s]"), np.zeros(3, "U2"), np.zeros(3, "S8")):
-            array = DeviceArray(goods)
+        for buffer in (np.zeros(3, "M8[s]"), np.zeros(3, "U2"), np.zeros(3, "S8")):
+            array = DeviceArray(buffer)
             assert (array.shape, array.typestr, int(array)) == (
-                (goods.nbytes,),
+                (buffer.nbytes,),
                 "|u1",
-                goods.ctypes.data,
+                buffer.ctypes.data,
             )
 
     def test_ctypes_structure_becomes_bytes(self):
@@ -185,9 +185,9 @@ class TestConstruction:
             def __dlpack_device__(self):
                 return other.__dlpack_device__()
 
-        goods = Spoken(b"goods")
-        array = DeviceArray(goods)
-        assert int(array) == int(Pointer(goods)) != other.data_ptr
+        buffer = Spoken(b"bytes")
+        array = DeviceArray(buffer)
+        assert int(array) == int(Pointer(buffer)) != other.data_ptr
         assert (array.shape, array.typestr) == ((5,), "|u1")
 
     def test_buffer_of_swapped_byte_order_is_refused(self):
@@ -209,13 +209,13 @@ class TestConstruction:
             DeviceArray(np.zeros(3, ">f4"))
 
     def test_bytes_like_object_becomes_bytes(self):
-        goods = bytearray(b"goods")
-        array = DeviceArray(goods)
-        assert (array.shape, array.typestr, int(array)) == ((5,), "|u1", int(Pointer(goods)))
+        buffer = bytearray(b"bytes")
+        array = DeviceArray(buffer)
+        assert (array.shape, array.typestr, int(array)) == ((5,), "|u1", int(Pointer(buffer)))
         with pytest.raises(BufferError):
-            goods += b"resized"
+            buffer += b"resized"
         del array
-        goods += b"resized"
+        buffer += b"resized"
 
     def test_native_allocation_has_its_bytes(self):
         array = allocated(240)
@@ -498,8 +498,8 @@ class TestExports:
             memoryview(DeviceArray(Cai()))  # type: ignore[arg-type]
 
     def test_asarray_of_host_memory_shares_it(self):
-        goods = bytearray(24)
-        array = DeviceArray(goods).configure(typestr="float32", shape=(2, 3))
+        buffer = bytearray(24)
+        array = DeviceArray(buffer).configure(typestr="float32", shape=(2, 3))
         view = ep.asarray(array)
         assert (view.data_ptr, view.shape, str(view.dtype), view.device) == (
             int(array),
@@ -508,12 +508,12 @@ class TestExports:
             ep.device("host"),
         )
         ep.fill(view[1, 2:], 1.0)
-        assert goods[20:] == b"\0\0\x80\x3f"
+        assert buffer[20:] == b"\0\0\x80\x3f"
         del array
         gc.collect()
         assert memoryview(view).nbytes == 24
         with pytest.raises(BufferError):
-            goods += b"resized"
+            buffer += b"resized"
 
     def test_arrays_of_one_device_array_share_memory(self):
         array = DeviceArray(bytearray(24)).configure(typestr="float32", shape=(2, 3))
@@ -529,7 +529,7 @@ class TestExports:
         assert not hasattr(array, CAI)
 
     def test_export_keeps_read_only_flag(self):
-        assert ep.asarray(DeviceArray(b"goods")).read_only
+        assert ep.asarray(DeviceArray(b"bytes")).read_only
 
     def test_asarray_of_unknown_address_is_refused(self):
         with pytest.raises(
@@ -577,7 +577,7 @@ class TestExports:
     def test_numpy_sees_host_memory(self):
         import numpy as np
 
-        assert np.from_dlpack(DeviceArray(bytearray(b"goods"))).tobytes() == b"goods"
+        assert np.from_dlpack(DeviceArray(bytearray(b"bytes"))).tobytes() == b"bytes"
 
 
 @pytest.mark.sycl
@@ -707,7 +707,7 @@ class TestFreed:
 
     def test_unrelated_addresses_do_not_mark_it_freed(self):
         array = allocated(24)
-        for other in (None, 5, Pointer(5), b"goods", int(array), Pointer(int(array))):
+        for other in (None, 5, Pointer(5), b"bytes", int(array), Pointer(int(array))):
             _mark_freed(other)
         assert not array.is_freed
 
@@ -745,11 +745,11 @@ class TestObject:
         assert gone() is None
 
     def test_initialised_again(self):
-        goods = bytearray(8)
-        array = DeviceArray(goods)
+        buffer = bytearray(8)
+        array = DeviceArray(buffer)
         array.__init__(Cai())
         assert array.shape == (2, 3)
-        goods += b"resized"
+        buffer += b"resized"
 
 
 @pytest.mark.parametrize(
@@ -878,10 +878,10 @@ class TestNumpy:
     def test_memory_of_the_host_is_the_array(self):
         import numpy as np
 
-        array = DeviceArray(ep.asarray(bytearray(b"goods")))
+        array = DeviceArray(ep.asarray(bytearray(b"bytes")))
         view = np.asarray(array)
-        assert view.dtype == "uint8" and view.ctypes.data == int(array) and bytes(view) == b"goods"
-        assert np.asarray(array, dtype="float64").tolist() == list(b"goods")
+        assert view.dtype == "uint8" and view.ctypes.data == int(array) and bytes(view) == b"bytes"
+        assert np.asarray(array, dtype="float64").tolist() == list(b"bytes")
 
     def test_memory_unknown_to_drivers_is_refused(self):
         import numpy as np

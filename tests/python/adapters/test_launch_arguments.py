@@ -358,18 +358,18 @@ class TestEntries:
             HipModuleLaunchKernel_extra([np.datetime64("2020-01-01")])
 
     def test_arguments_are_kept_alive(self):
-        goods = bytearray(8)
+        buffer = bytearray(8)
         numbers = ListOfInt([1])
         gone = weakref.ref(numbers)
-        extra = HipModuleLaunchKernel_extra([numbers, goods])
+        extra = HipModuleLaunchKernel_extra([numbers, buffer])
         del numbers
         gc.collect()
         assert gone() is not None
         with pytest.raises(BufferError):
-            goods += b"resized"
+            buffer += b"resized"
         del extra
         assert gone() is None
-        goods += b"resized"
+        buffer += b"resized"
 
     def test_block_is_accepted_as_a_pointer(self):
         extra = HipModuleLaunchKernel_extra([ctypes.c_int(1)])

@@ -367,7 +367,7 @@ class TestStrings:
         class Text(str):
             pass
 
-        text = Text("goods")
+        text = Text("bytes")
         gone = weakref.ref(text)
         strings = ListOfBytes([text])
         del text
@@ -379,12 +379,12 @@ class TestStrings:
     def test_string_in_list_is_not_freed(self):
         text = CStr(None)
         text.malloc(8)
-        ctypes.memmove(int(text), b"goods", 5)
+        ctypes.memmove(int(text), b"bytes", 5)
         strings = ListOfBytes([text])
         for free in (text.free, lambda: text.__init__("other")):
             with pytest.raises(BufferError):
                 free()
-        assert strings.to_list() == [b"goods"]
+        assert strings.to_list() == [b"bytes"]
         del strings
         text.free()
 
@@ -425,19 +425,19 @@ class TestPointers:
         assert all(type(pointer) is Pointer for pointer in pointers.to_list()) and pointers.is_owner
 
     def test_elements_are_pinned(self):
-        goods = bytearray(b"goods")
+        buffer = bytearray(b"bytes")
         numbers = ListOfInt([1, 2])
         gone = weakref.ref(numbers)
-        pointers = ListOfPointer([goods, numbers])
+        pointers = ListOfPointer([buffer, numbers])
         del numbers
-        assert gone() is not None and bytes_at(pointers[0], 5) == b"goods"
+        assert gone() is not None and bytes_at(pointers[0], 5) == b"bytes"
         with pytest.raises(BufferError):
-            goods += b"resized"
+            buffer += b"resized"
         element = pointers[0]
         del pointers
-        assert bytes_at(element, 5) == b"goods", "an element keeps the list"
+        assert bytes_at(element, 5) == b"bytes", "an element keeps the list"
         del element
-        goods += b"resized"
+        buffer += b"resized"
         assert gone() is None
 
     @pytest.mark.parametrize(
@@ -448,7 +448,7 @@ class TestPointers:
             ([1], TypeError),
             (True, TypeError),
             (-1, OverflowError),
-            (memoryview(b"goods")[::2], ValueError),
+            (memoryview(b"bytes")[::2], ValueError),
         ],
         ids=named,
     )
@@ -457,7 +457,7 @@ class TestPointers:
             ListOfPointer([None, bad])
 
     def test_bad_element_releases_the_good_ones(self):
-        goods = bytearray(b"goods")
+        buffer = bytearray(b"bytes")
         with pytest.raises(TypeError):
-            ListOfPointer([goods, 1.5])
-        goods += b"resized"
+            ListOfPointer([buffer, 1.5])
+        buffer += b"resized"

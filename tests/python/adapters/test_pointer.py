@@ -444,7 +444,7 @@ class TestObject:
     def test_offset_is_in_bytes_and_keeps_memory(self):
         buffer = bytearray(b"bytes")
         further = Pointer(buffer)[2]
-        assert bytes_at(further, 3) == b"ods"
+        assert bytes_at(further, 3) == b"tes"
         with pytest.raises(BufferError):
             buffer += b"resized"
         assert type(ListOfInt([1, 2])[0]) is int, "lists are indexed by element"
