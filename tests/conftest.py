@@ -17,10 +17,11 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
+import pluggy
 import pytest
 from hypothesis import settings
 
@@ -221,13 +222,13 @@ def _fail_if_required(report: pytest.CollectReport | pytest.TestReport) -> None:
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_make_collect_report() -> Iterator[None]:
+def pytest_make_collect_report() -> Generator[None, pluggy.Result[pytest.CollectReport]]:
     outcome = yield
     _fail_if_required(outcome.get_result())
 
 
 @pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport() -> Iterator[None]:
+def pytest_runtest_makereport() -> Generator[None, pluggy.Result[pytest.TestReport]]:
     outcome = yield
     _fail_if_required(outcome.get_result())
 
@@ -321,9 +322,10 @@ def no_device_memory_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     from support.polling import eventually_equal
 
     pool = memory.get_resource("host")
+    assert isinstance(pool, memory.pool)
 
     def used() -> int:
-        return int(pool.used_bytes + pool.waiting_bytes)
+        return pool.used_bytes + pool.waiting_bytes
 
     before = used()
     yield

@@ -99,7 +99,9 @@ class Kernels(Fuzzer):
 
     def make(self, seed: int, case: int) -> dict[str, Any] | None:
         text = drawn(MODULES, seed, case)
-        return text and {"text": text, "arguments": case, "plain": False, "backends": self.backends}
+        if not text:
+            return None
+        return {"text": text, "arguments": case, "plain": False, "backends": self.backends}
 
     # In a child -----------------------------------------------------------------------------------
 

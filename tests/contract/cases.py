@@ -15,6 +15,7 @@ import random
 import sys
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -334,7 +335,7 @@ def produced(case: dict[str, Any], ground: Ground, keeper: Keeper, fields: dict[
         struct = made.keep[1]
         for key, value in values.items():
             if key in ("shape", "strides"):
-                numbers = None if value is None else (ctypes.c_ssize_t * len(value))(*value)
+                numbers: Any = None if value is None else (ctypes.c_ssize_t * len(value))(*value)
                 made.keep = (*made.keep, numbers)
                 value = ctypes.cast(numbers, ctypes.POINTER(ctypes.c_ssize_t))
             setattr(struct, key, value)
@@ -531,12 +532,13 @@ def exported(
         other = view.host()
         ground.compare(other, twin)
         return [other]
-    call = {
+    calls: dict[str, Callable[[], Any]] = {
         "numpy.from_dlpack": lambda: np.from_dlpack(view, device="cpu"),
         "numpy.asarray": lambda: np.asarray(view),
         "numpy()": view.numpy,
         "memoryview": lambda: memoryview(view),
-    }[how]
+    }
+    call = calls[how]
     if not on_host or not plain:
         return _refused(how, call, must=not on_host)
     found = call()

@@ -24,7 +24,16 @@ from support.buffers import Exporter
 from support.malformed import Speaker
 from support.places import CUDA, EVERY_PLACE, SYCL, Place
 from support.tables import publish, table_of
-from support.tensors import IS_COPIED, PADDED, READ_ONLY, Deleter, Held, Legacy, Versioned, content
+from support.tensors import (
+    IS_COPIED,
+    PADDED,
+    READ_ONLY,
+    Held,
+    Legacy,
+    Producer,
+    Versioned,
+    content,
+)
 
 HOST_ACCESSIBLE = tuple(place for place in EVERY_PLACE if place.host_accessible)
 TYPESTRS = {
@@ -245,6 +254,7 @@ class Buffer(Protocol):
     def consume(self, array: ep.Array) -> Seen:
         view = memoryview(array)
         dtype = {code: name for name, code in FORMATS.items()}[view.format]
+        assert view.shape is not None and view.strides is not None  # None: released
         strides = tuple(step // view.itemsize for step in view.strides)
         return Seen(np.asarray(view).ctypes.data, view.shape, strides, dtype, view.readonly, view)
 
@@ -313,10 +323,11 @@ class Managed:
         self.address = address
 
     def __del__(self) -> None:
-        Deleter(Versioned.from_address(self.address).deleter)(self.address)
+        Versioned.from_address(self.address).delete()
 
 
-Tensor, _ = publish(lambda: None)
+# CExchangeApi gives each object its producer.
+Tensor, _ = publish(lambda: Producer(None))
 
 
 class CExchangeApi(DlpackVersioned):
@@ -330,8 +341,8 @@ class CExchangeApi(DlpackVersioned):
     def consume(self, array: ep.Array) -> Seen:
         out = ctypes.c_void_p()
         assert table_of(ep.Array).from_object(array, out) == 0
-        managed = Managed(out.value)
-        return read_tensor(Versioned.from_address(out.value), managed)
+        address = out.value or 0
+        return read_tensor(Versioned.from_address(address), Managed(address))
 
 
 EVERY_PROTOCOL: tuple[Protocol, ...] = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -14,5 +16,5 @@ pytestmark = [pytest.mark.host, pytest.mark.sycl, pytest.mark.numpy]
     max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
 )
 @given(case=cases())
-def test_random_case_ends_as_documented(case):
+def test_random_case_ends_as_documented(case: dict[str, Any]) -> None:
     check(case)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import random
 import weakref
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import hypothesis.extra.numpy as hnp
 import pytest
@@ -88,7 +90,7 @@ class TestImport:
             index=hnp.basic_indices((3, 4, 5), allow_newaxis=True),
             order=st.randoms(use_true_random=False),
         )
-        def check(index: object, order: object) -> None:
+        def check(index: Any, order: random.Random) -> None:
             array = base[index]
             axes = list(range(array.ndim))
             order.shuffle(axes)

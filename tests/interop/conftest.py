@@ -72,13 +72,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         return
     reason = getattr(report, "wasxfail", None)
     if reason is None and report.skipped and report.when == "setup":
+        assert isinstance(report.longrepr, tuple)
         reason = report.longrepr[2].removeprefix("Skipped: ")
         if (
             ": there is no" in reason or ": import" in reason
         ):  # a need of this machine's, not of the peer's
             return
     mark = CANNOT if reason is not None else HOLDS if report.passed else FAILS
-    _matrix.add(case.group("peer", "way", "place"), case["column"], mark, reason)
+    _matrix.add((case["peer"], case["way"], case["place"]), case["column"], mark, reason)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

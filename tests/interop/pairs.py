@@ -54,6 +54,11 @@ class Cannot:
         return dict.fromkeys(columns, cls(reason, how=None))
 
     @property
+    def exception(self) -> type[BaseException] | tuple[type[BaseException], ...]:
+        assert self.how is not None, self.reason
+        return self.how
+
+    @property
     def mark(self) -> pytest.MarkDecorator:
         if self.how is None:
             return pytest.mark.skip(reason=self.reason)

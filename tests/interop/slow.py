@@ -14,7 +14,7 @@ SECONDS = 0.2  # about
 RESULT = 42  # in the first element; an early reader finds 0
 
 
-def launch(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
+def launch(array: ep.Array, queue: Any = None) -> ep.Event:
     """Launches it on an array of zeros, by default on the array's own queue."""
     if array.device.backend == "cuda":
         return cuda_kernels.launch(array, queue)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,43 @@ class Library:
     #: False if Entrepot cannot know the stream on which the library uses an export.
     export_has_stream = True
 
+    def stream(self) -> Any:
+        """A new stream."""
+        raise NotImplementedError
+
+    def on(self, stream: Any) -> contextlib.AbstractContextManager[Any]:
+        """Makes the stream the current one; None: the default stream."""
+        raise NotImplementedError
+
+    def zeros(self) -> Any:
+        raise NotImplementedError
+
+    def spin(self, x: Any) -> None:
+        """Keeps the array's stream busy."""
+        raise NotImplementedError
+
+    def add(self, x: Any, value: float) -> None:
+        raise NotImplementedError
+
+    def multiply(self, x: Any, value: float) -> None:
+        raise NotImplementedError
+
+    def values(self, x: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def wait(self) -> None:
+        raise NotImplementedError
+
+    def as_cai(self, x: Any) -> Any:
+        """The library's array, as an object of the CUDA array interface alone."""
+        raise NotImplementedError
+
+    def from_cai(self, array: ep.Array) -> Any:
+        raise NotImplementedError
+
+    def from_dlpack(self, array: ep.Array) -> Any:
+        raise NotImplementedError
+
     def crosses(self, form: str, protocol: str) -> bool:
         """True if memory passes between the library and Entrepot in that form by that protocol."""
         return True
@@ -116,9 +153,10 @@ class Named(Library):
     """A library without a current stream, whose arrays and kernels name theirs."""
 
     default: Any
+    current: Any
 
     @contextlib.contextmanager
-    def on(self, stream: Any):  # type: ignore[no-untyped-def]
+    def on(self, stream: Any) -> Iterator[None]:
         before, self.current = self.current, self.default if stream is None else stream
         try:
             yield
@@ -250,17 +288,17 @@ class NumbaCuda(Named):
         self.current: Any = self.default
 
         @cuda.jit
-        def add(x, value):  # type: ignore[no-untyped-def]
+        def add(x, value):
             i = cuda.grid(1)
             x[i] += value
 
         @cuda.jit
-        def multiply(x, value):  # type: ignore[no-untyped-def]
+        def multiply(x, value):
             i = cuda.grid(1)
             x[i] *= value
 
         @cuda.jit
-        def spin(out, turns):  # type: ignore[no-untyped-def]
+        def spin(out, turns):
             t = 1
             for _ in range(turns):
                 t = (t * 1664525 + 1013904223) & 0x7FFFFFFF
@@ -475,7 +513,7 @@ class DpctlOutOfOrder(Dpctl):
 
 
 @func
-def takes_long(turns):  # type: ignore[no-untyped-def]
+def takes_long(turns):
     """True, after so many turns of a loop."""
     t = np.uint32(1)
     for _ in range(turns):
@@ -484,7 +522,7 @@ def takes_long(turns):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _add_one(x, turns):  # type: ignore[no-untyped-def]
+def _add_one(x, turns):
     i = get_global_id(0)
     if takes_long(turns):
         x[i] += 1
@@ -497,7 +535,7 @@ def keep_busy(queue: ep.Queue, device: str, libraries: int) -> None:
 
 
 @vectorize
-def plus_one(x):  # type: ignore[no-untyped-def]
+def plus_one(x):
     return x + np.float32(1)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import itertools
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -36,8 +36,10 @@ PEERS = {
 }
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
+Direction = TypeVar("Direction", bound=Way)
 
-def ways(peer: str, direction: type[Way]) -> list[Way]:
+
+def ways(peer: str, direction: type[Direction]) -> list[Direction]:
     return [
         way
         for way in importlib.import_module(f"interop.test_{peer}").WAYS
@@ -60,7 +62,7 @@ def hand_over(way_in: In, way_out: Out, place: Place) -> bool:
     if array.device.backend == "host" and HOST not in way_out.places:
         return False  # PyTorch's pinned tensors are the host's, by what it says of them
     if address % way_out.alignment:
-        with pytest.raises(way_out.cannot["offset"].how):
+        with pytest.raises(way_out.cannot["offset"].exception):
             way_out.carry(array)
         return True
     seen = way_out.carry(array)
@@ -164,7 +166,7 @@ def test_second_peer_waits_for_first_on_the_device(way_in: In | None, way_out: O
     way_in.peer.wait()
     if is_refused(way_in, way_out):
         array = way_in.carry(first)
-        with pytest.raises(way_out.cannot["read-only"].how):
+        with pytest.raises(way_out.cannot["read-only"].exception):
             way_out.carry(array)
         return
     way_out.peer.values(

@@ -53,10 +53,12 @@ class Run(Peer):
         return new(numbers().astype(dtype).tobytes() if self.typed else numbers().tobytes())
 
     def make_read_only(self, place: object) -> Any:
+        assert self.new_read_only is not None
         return self.new_read_only(numbers().tobytes())
 
     def view(self, obj: Any) -> View:
         with memoryview(obj) as seen:
+            assert seen.shape is not None  # None: released
             return View(np.frombuffer(seen, "u1").ctypes.data, seen.shape, read_only=seen.readonly)
 
     def values(self, obj: Any) -> np.ndarray:
@@ -96,6 +98,7 @@ class MemoryView(Peer):
         return self.make(place).toreadonly()
 
     def view(self, obj: memoryview) -> View:
+        assert obj.shape is not None and obj.strides is not None  # None: released
         strides = tuple(stride // obj.itemsize for stride in obj.strides)
         return View(np.asarray(obj).ctypes.data, obj.shape, strides, obj.readonly)
 

@@ -151,7 +151,7 @@ def ways(peer: CudaCore) -> list[Way]:
             Out(
                 f"StridedMemoryView.from_{protocol}(a), {name}",
                 peer,
-                lambda array, protocol=protocol: view_of(array, protocol, peer.number),
+                functools.partial(view_of, protocol=protocol, stream=peer.number),
                 REACHABLE,
                 NUMPY_DTYPES,
                 at_once=True,
@@ -161,7 +161,7 @@ def ways(peer: CudaCore) -> list[Way]:
     ]
 
 
-def view_of(array: ep.Array, protocol: str, stream: int) -> Any:
+def view_of(array: ep.Array, *, protocol: str, stream: int) -> Any:
     current_device()  # whose event it is that one stream waits for
     return VIEWS[protocol](array, stream)
 

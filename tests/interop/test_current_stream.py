@@ -46,7 +46,7 @@ both_cuda = pytest.mark.parametrize("library", [together(TorchCuda), together(Cu
 
 
 @kernel
-def _add_to_both(x, y, turns):  # type: ignore[no-untyped-def]
+def _add_to_both(x, y, turns):
     i = get_global_id(0)
     if takes_long(turns):
         x[i] += y[i]
@@ -54,7 +54,7 @@ def _add_to_both(x, y, turns):  # type: ignore[no-untyped-def]
 
 
 @vectorize
-def _sum(x, y):  # type: ignore[no-untyped-def]
+def _sum(x, y):
     return x + y
 
 
@@ -127,7 +127,8 @@ def test_call_on_two_libraries_is_ordered_with_both(
             peer.add(x, 1)
         if late and queue:  # else the call is submitted to a library's stream
             keep_busy(queue, device, len(peers))
-        call.run(*(given for _, given in operands), queue, device)
+        (_, first), (_, second) = operands
+        call.run(first, second, queue, device)
         for peer, (x, _) in zip(peers, operands, strict=True):
             peer.multiply(x, 3)
         for peer, (x, _), after in zip(peers, operands, call.after, strict=True):

@@ -197,7 +197,7 @@ class TestSamePointer:
 
 
 class TestSameString:
-    @given(st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))))
+    @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
     def test_string_methods_match(self, theirs, text):
         for source in (text, text.encode(), bytearray(text.encode())):
             mine, other = ours.CStr(source), theirs.CStr(source)
@@ -290,7 +290,7 @@ class TestSameLists:
     @given(
         st.lists(
             st.binary().map(lambda text: text.replace(b"\0", b""))
-            | st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",))),
+            | st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])),
             max_size=6,
         )
     )
@@ -426,6 +426,14 @@ def outcome(use: Callable[[Any], object], module: Any) -> object:
 
 NEGATIVE = 2**64 - 1
 POINTER_CELL = ctypes.pointer(CELL)
+
+
+class Three(ctypes.Structure):
+    _fields_ = (("values", ctypes.c_int * 3),)
+
+
+THREE = Three()
+
 
 DIFFERENCES = [
     Difference(
@@ -659,13 +667,6 @@ DIFFERENCES = [
         "as Pointer",
     ),
 ]
-
-
-class Three(ctypes.Structure):
-    _fields_ = (("values", ctypes.c_int * 3),)
-
-
-THREE = Three()
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.what)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interop.pairs import In, Out, columns
+from interop.pairs import In, Out, Peer, columns
 from interop.table import table_of, ways_of
 from interop.test_between_peers import PEERS
 from support.places import CUDA
@@ -46,8 +46,8 @@ def test_matrix_page_has_a_column_for_each_check() -> None:
     asked = {
         name
         for way in (In, Out)
-        for name, _ in columns(way("", None, print, CUDA, at_once=True), CUDA[0])
-    }  # type: ignore[arg-type]
+        for name, _ in columns(way("", Peer(), print, CUDA, at_once=True), CUDA[0])
+    }
     assert set(table()[0]) == {
         *FIRST,
         *(name for name in asked if not name.startswith("dtype ")),

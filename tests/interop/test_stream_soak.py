@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import entrepot as ep
-from interop.stream_order import SIZE, CupyCuda, NumbaCuda, TorchCuda, operations
+from interop.stream_order import SIZE, CupyCuda, Library, NumbaCuda, TorchCuda, operations
 
 PEERS = [pytest.mark.numpy, pytest.mark.torch, pytest.mark.cupy, pytest.mark.numba_cuda]
 pytestmark = [
@@ -46,7 +46,7 @@ class Chain:
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
-        self.libraries = [TorchCuda(), CupyCuda(), NumbaCuda()]
+        self.libraries: list[Library] = [TorchCuda(), CupyCuda(), NumbaCuda()]
         self.streams = {id(each): [None, each.stream(), each.stream()] for each in self.libraries}
         self.queues = [None, None, ep.Queue("cuda:0"), ep.Queue("cuda:0")]
 
@@ -72,7 +72,7 @@ class Chain:
                 elif step == "reduce":
                     found = REDUCE.run(x, self.random.choice(self.queues), "cuda:0")
                     if found != value * SIZE:
-                        return f"{steps}: reduce gave {found / SIZE}, not {value}"
+                        return f"{steps}: reduce gave {found}, not {value * SIZE}"
                 else:
                     value = self.operate(x, value, steps)
         with library.on(stream):

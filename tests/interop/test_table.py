@@ -35,7 +35,7 @@ def full() -> Matrix:
                 (LIBRARY, way.name, str(HOST)),
                 check,
                 CANNOT if cannot else HOLDS,
-                cannot and cannot.reason,
+                cannot.reason if cannot else None,
             )
     return matrix
 

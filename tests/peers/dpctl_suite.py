@@ -33,7 +33,9 @@ class Judge:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            module = item.getparent(pytest.Module).obj
+            parent = item.getparent(pytest.Module)
+            assert parent is not None
+            module = parent.obj
             assert module.MemoryUSMShared is entrepot.memory.MemoryUSMShared, (
                 f"{module.__name__} tests {module.MemoryUSMShared}"
             )

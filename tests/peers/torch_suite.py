@@ -71,10 +71,10 @@ class Produced(torch.Tensor):
         judge.exchanged += 1
         return ep.asarray(self.as_subclass(torch.Tensor))
 
-    def __dlpack__(self, **keywords: Any) -> Any:  # type: ignore[override]
+    def __dlpack__(self, **keywords: Any) -> Any:
         return self._array().__dlpack__(**keywords)
 
-    def __dlpack_device__(self) -> tuple[int, int]:  # type: ignore[override]
+    def __dlpack_device__(self) -> tuple[int, int]:
         return self._array().__dlpack_device__()
 
 

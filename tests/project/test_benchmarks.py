@@ -63,7 +63,7 @@ for pair in topic.pairs():
 """
 
 #: Part of the row's text → lower bound of its speed relative to the peer.
-PROMISED = {
+PROMISED: dict[str, dict[str, float]] = {
     "memory": {"queue in order": 6, "queue out of order": 1},
     "exchange": {
         "as_usm_memory(": 8,

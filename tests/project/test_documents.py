@@ -225,7 +225,7 @@ class TestBlocks:
         )
         (tmp_path / "a.md").write_text(written)
         blocks = blocks_of(tmp_path / "a.md")
-        assert names_of(blocks[3]) == ({"f"}, {"a", "b"})
+        assert names_of(blocks[3]) == (frozenset("f"), frozenset("ab"))
         assert builds_on(blocks[3]) == (blocks[1], blocks[2])
         assert builds_on(blocks[6]) == tuple(blocks[1:5]), (
             "f by its name, a and b by f's, and what changes a"

@@ -30,9 +30,9 @@ def cmake_dir() -> Path:
 def test_version_matches_pyproject():
     import entrepot
 
-    written = re.search(r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)[
-        1
-    ]
+    (written,) = re.findall(
+        r'^version = "(.*)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE
+    )
     assert entrepot.__version__ == importlib.metadata.version("entrepot") == written
 
 
@@ -87,7 +87,7 @@ def test_isolated_build_requires_headers(environment, needed):
     )
     clean = {name: value for name, value in os.environ.items() if not name.startswith("ENTREPOT_")}
     rows = run(sys.executable, "-c", program, cwd=ROOT, env=clean | environment).splitlines()
-    assert {re.match("[a-z-]+", row)[0] for row in rows} - {"cmake", "ninja"} == needed
+    assert {re.findall("^[a-z-]+", row)[0] for row in rows} - {"cmake", "ninja"} == needed
 
 
 def test_wheel_has_no_run_time_requirements():

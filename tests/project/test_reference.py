@@ -99,7 +99,9 @@ def test_documented_resources_have_their_parameters(name, shown):
     (made,) = (
         each for each in kind.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"
     )
-    assert parameters(ast.parse(f"def {name}{shown}: ...").body[0]) == parameters(made)
+    (documented,) = ast.parse(f"def {name}{shown}: ...").body
+    assert isinstance(documented, ast.FunctionDef)
+    assert parameters(documented) == parameters(made)
 
 
 def test_reference_has_an_example_of_each_resource():

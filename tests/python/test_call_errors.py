@@ -19,7 +19,7 @@ pytestmark = pytest.mark.host
     [
         (lambda queue: queue.wait(1), "wait() cannot be called with (int)"),
         (lambda queue: queue.record(1, 2), "record() cannot be called with (int, int)"),
-        (lambda queue: ep.Device(), "Device(device: object) cannot be called with ()"),
+        (lambda queue: ep.Device(), "Device(device: object) cannot be called with ()"),  # type: ignore[call-arg]
     ],
 )
 def test_wrong_arguments_message_names_signature_and_types(

@@ -24,7 +24,7 @@ from support.places import SYCL, Place
 from support.polling import eventually_equal
 from support.processes import output_of
 from support.tables import Table, table_of
-from support.tensors import Deleter, DLDataType, DLDevice, DLTensor, Versioned, content
+from support.tensors import DLDataType, DLDevice, DLTensor, Versioned, content
 
 pytestmark = [pytest.mark.sycl, pytest.mark.alone]
 
@@ -195,7 +195,8 @@ class TestDropped:
         self, place: Place, make_resource: Callable[[], memory.Resource]
     ) -> None:
         queue = ep.Queue(place.device)
-        with memory.use_resource(memory.statistics(make_resource())) as statistics:
+        statistics = memory.statistics(make_resource())
+        with memory.use_resource(statistics):
             arrays = [place.empty(1 << 20, "int32")]
         address = arrays[0].__sycl_usm_array_interface__["data"][0]
         done = launch("slow", arrays[0], seconds=1, queue=queue)
@@ -316,7 +317,7 @@ class TestDeleters:
         capsule = ep.asarray(source).__dlpack__(max_version=(1, 0))
         managed = content(capsule, Versioned)
         ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
-        return managed.deleter, ctypes.addressof(managed)
+        return managed.deleter or 0, ctypes.addressof(managed)
 
     def test_python_objects_are_dropped_with_the_gil(
         self, call: Callable[[int, int], None]
@@ -416,7 +417,7 @@ def ask_by_exchange_table() -> None:
         Table.SetError(lambda _, kind, message: print(kind, message)),
     )
     assert allocate(ctypes.addressof(tensor), ctypes.addressof(made), None, set_error) == 0
-    Deleter(Versioned.from_address(made.value).deleter)(made.value)
+    Versioned.from_address(made.value or 0).delete()
 
 
 class TestOtherThreads:

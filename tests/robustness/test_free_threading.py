@@ -6,6 +6,7 @@ The other tests of threads run there unchanged. With a GIL, it alone makes most 
 
 from __future__ import annotations
 
+import functools
 import sys
 import sysconfig
 import threading
@@ -21,6 +22,7 @@ from entrepot import memory
 from support.malformed import Speaker
 from support.polling import eventually_equal
 from support.processes import run
+from support.sycl_capsules import capsule_of
 
 THREADS = 2  # no more than processors, or they do not begin in one instant
 ROUNDS = 1000
@@ -81,7 +83,7 @@ class TestCapsules:
         array = ep.zeros(10, "int32", device="host")
         capsules = [array.__dlpack__() for _ in range(ROUNDS)]
         self.serve_one(
-            [lambda c=capsule: ep.from_dlpack(c) for capsule in capsules],
+            [functools.partial(ep.from_dlpack, capsule) for capsule in capsules],
             ep.Array,
             ep.ExchangeError,
         )
@@ -89,9 +91,9 @@ class TestCapsules:
     @pytest.mark.sycl
     def test_sycl_queue_capsule_is_consumed_once(self) -> None:
         queues = [ep.Queue("opencl:cpu") for _ in range(12)]  # more than the cache holds
-        capsules = [queues[number % 12]._get_capsule() for number in range(ROUNDS)]
+        capsules = [capsule_of(queues[number % 12]) for number in range(ROUNDS)]
         self.serve_one(
-            [lambda c=capsule: ep.Queue(c) for capsule in capsules], ep.Queue, ValueError
+            [functools.partial(ep.Queue, capsule) for capsule in capsules], ep.Queue, ValueError
         )
 
     @pytest.mark.sycl
@@ -104,7 +106,9 @@ class TestCapsules:
         ]
         speakers = [Speaker(attribute, interface, block) for interface in interfaces]
         self.serve_one(
-            [lambda s=speaker: ep.asarray(s) for speaker in speakers], ep.Array, ep.InterfaceError
+            [functools.partial(ep.asarray, speaker) for speaker in speakers],
+            ep.Array,
+            ep.InterfaceError,
         )
 
 

@@ -6,6 +6,7 @@ import gc
 import textwrap
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -141,7 +142,8 @@ class TestNesting:
 
 
 class Owner(bytearray):
-    pass
+    whole: ep.Array
+    part: object
 
 
 class TestCycles:
@@ -159,15 +161,15 @@ class TestCycles:
     def test_reachable_owner_in_a_cycle_is_not_collected(self) -> None:
         owner = Owner(b"memory")
         owner.whole = ep.asarray(owner)
-        owner.part = owner.whole[:4]
+        owner.part = part = owner.whole[:4]
         gc.collect()
-        assert bytes(memoryview(owner.part)) == b"memo"
+        assert bytes(memoryview(part)) == b"memo"
 
     @pytest.mark.parametrize(
         "share", [lambda array: array[:4], lambda array: array.__dlpack__()], ids=["view", "export"]
     )
     def test_documented_cycle_is_not_collected(self, share: Callable[[ep.Array], object]) -> None:
-        gone = self.made()[0]
+        gone: Callable[[], Any] = self.made()[0]
         gone().part = share(gone().whole)
         gc.collect()
         assert gone() is not None, "docs/concepts/memory.md says otherwise"

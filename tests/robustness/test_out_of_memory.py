@@ -68,7 +68,8 @@ class TestLimit:
     def test_cached_memory_of_another_pool_is_reclaimed(
         self, place: Place, limit: memory.limit
     ) -> None:
-        with memory.use_resource(memory.pool(limit)) as other:
+        other = memory.pool(limit)
+        with memory.use_resource(other):
             array = place.empty(6 * MIB, "uint8")
             array.queue.wait()
             del array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from ctypes import POINTER, c_char_p, c_int, c_ssize_t, c_uint, c_void_p, py_object
+from typing import TYPE_CHECKING, Any
 
 
 class PyBuffer(ctypes.Structure):
@@ -42,8 +43,7 @@ _GET, _RELEASE = 1, 2  # Py_bf_getbuffer, Py_bf_releasebuffer
 _DEFAULT, _BASETYPE = 1 << 18, 1 << 10
 
 
-@ctypes.PYFUNCTYPE(c_int, py_object, POINTER(PyBuffer), c_int)
-def _get(exporter: Exporter, view: object, flags: int) -> int:
+def _get(exporter: Exporter, view: Any, flags: int) -> int:
     exporter.fill(view.contents)
     ctypes.pythonapi.Py_IncRef(py_object(exporter))
     view.contents.obj = id(exporter)
@@ -51,14 +51,19 @@ def _get(exporter: Exporter, view: object, flags: int) -> int:
     return 0
 
 
-@ctypes.PYFUNCTYPE(None, py_object, POINTER(PyBuffer))
 def _release(exporter: Exporter, view: object) -> None:
     exporter.released += 1
 
 
-def _make_type() -> type:
+_FUNCTIONS = {
+    _GET: ctypes.PYFUNCTYPE(c_int, py_object, POINTER(PyBuffer), c_int)(_get),
+    _RELEASE: ctypes.PYFUNCTYPE(None, py_object, POINTER(PyBuffer))(_release),
+}
+
+
+def _make_type() -> Any:
     slots = (_Slot * 3)(
-        (_GET, ctypes.cast(_get, c_void_p)), (_RELEASE, ctypes.cast(_release, c_void_p)), (0, None)
+        *(_Slot(slot, ctypes.cast(function, c_void_p)) for slot, function in _FUNCTIONS.items())
     )
     spec = _Spec(b"buffers.Raw", 0, 0, _DEFAULT | _BASETYPE, slots)
     make = ctypes.pythonapi.PyType_FromSpec
@@ -66,11 +71,17 @@ def _make_type() -> type:
     return make(ctypes.addressof(spec))
 
 
-def _numbers(values: tuple[int, ...] | None) -> object:
+if TYPE_CHECKING:
+    _Raw = object
+else:
+    _Raw = _make_type()
+
+
+def _numbers(values: tuple[int, ...] | None) -> Any:
     return None if values is None else (c_ssize_t * len(values))(*values)
 
 
-class Exporter(_make_type()):
+class Exporter(_Raw):
     """Exports its ``data`` as a buffer, by default of 4 by 3 floats. A shape, strides,
     suboffsets or format of None is NULL."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import entrepot as ep
 
@@ -29,7 +30,7 @@ def _kernel(device: str) -> ep.Kernel:
     return kernel
 
 
-def launch(array: ep.Array, queue: ep.Queue | None = None) -> ep.Event:
+def launch(array: ep.Array, queue: Any = None) -> ep.Event:
     """Launches it on an array of zeros, by default on the array's own queue."""
     done = _kernel(str(array.device))[1](array, ep.Scalar(TURNS, "int64"), queue=queue)
     assert not done.done, "the kernel must be slow enough for a test to mean anything"

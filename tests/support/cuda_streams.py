@@ -59,7 +59,7 @@ class Stream:
         handle = ctypes.c_void_p()
         with inside(primary_context(device)):
             check(driver().cuStreamCreate(ctypes.byref(handle), 0 if blocking else _NON_BLOCKING))
-        self.handle = handle.value
+        self.handle: int = handle.value or 0
 
     def __cuda_stream__(self) -> tuple[int, int]:
         return (0, self.handle)

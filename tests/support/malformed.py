@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -87,8 +88,10 @@ def unsigned(bits: int) -> st.SearchStrategy[int]:
 _DIMENSIONS = signed(32).filter(lambda n: not 2 < n <= 64)
 _PAIR = st.none() | st.tuples(signed(64), signed(64))
 
+Fields = st.SearchStrategy[dict[str, Any]]
+
 #: Fields of the struct behind ``__array_struct__``.
-STRUCT_FIELDS = st.fixed_dictionaries(
+STRUCT_FIELDS: Fields = st.fixed_dictionaries(
     {},
     optional={
         "two": signed(32),
@@ -102,7 +105,7 @@ STRUCT_FIELDS = st.fixed_dictionaries(
     },
 )
 #: Fields of a ``tensors.Producer``.
-TENSOR_FIELDS = st.fixed_dictionaries(
+TENSOR_FIELDS: Fields = st.fixed_dictionaries(
     {},
     optional={
         "ndim": _DIMENSIONS,
@@ -117,7 +120,7 @@ TENSOR_FIELDS = st.fixed_dictionaries(
     },
 )
 #: Fields of a ``buffers.Exporter``.
-BUFFER_FIELDS = st.fixed_dictionaries(
+BUFFER_FIELDS: Fields = st.fixed_dictionaries(
     {},
     optional={
         "ndim": _DIMENSIONS,

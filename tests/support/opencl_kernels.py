@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import entrepot as ep
 
@@ -32,9 +33,7 @@ def kernel(name: str) -> ep.Kernel:
     return ep.Program(SOURCE, ep.device("opencl:cpu")).kernel(name)
 
 
-def launch(
-    name: str, array: ep.Array, *, seconds: float = 0.5, queue: ep.Queue | None = None
-) -> ep.Event:
+def launch(name: str, array: ep.Array, *, seconds: float = 0.5, queue: Any = None) -> ep.Event:
     """Launches it; fails if it is done before the test could do anything meanwhile."""
     done = kernel(name)[1](array, ep.Scalar(int(seconds * TURNS_A_SECOND), "int64"), queue=queue)
     assert not done.done, "the kernel must be slow enough for a test to mean anything"

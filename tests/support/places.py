@@ -84,4 +84,5 @@ def values_of(array: ep.Array) -> Any:
 
 def elements(array: ep.Array) -> list[Any]:
     """A copy of the elements as nested lists."""
-    return values_of(array).tolist()
+    nested: list[Any] = values_of(array).tolist()
+    return nested

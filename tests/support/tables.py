@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_uint32, c_void_p, py_object
+from typing import Any
 
 from support.tensors import Producer, new_capsule
 
@@ -36,21 +37,24 @@ Table._fields_ = (
 
 def publish(
     make: Callable[[], Producer], *, major: int = 1, older: Table | None = None
-) -> tuple[type, Table]:
+) -> tuple[type[Any], Table]:
     """A type with a table of its own, whose objects export the tensors of ``make``'s producers."""
 
     class Tensor:
+        __dlpack_c_exchange_api__: object
+        kept: tuple[Table, Table | None]
+
         def __init__(self) -> None:
             self.producer = make()
 
-    def from_object(obj: Tensor, out: object) -> int:
+    def from_object(obj: Tensor, out: Any) -> int:
         out[0] = ctypes.addressof(obj.producer.tensor())
         return 0
 
     def unused(*_: object) -> int:
         raise AssertionError("not to be called")
 
-    def current_stream(kind: int, number: int, out: object) -> int:
+    def current_stream(kind: int, number: int, out: Any) -> int:
         out[0] = None
         return 0
 
@@ -65,11 +69,11 @@ def publish(
         current_stream=Table.CurrentStream(current_stream),
     )
     Tensor.__dlpack_c_exchange_api__ = new_capsule(ctypes.addressof(table), NAME)
-    Tensor.keep = (table, older)
+    Tensor.kept = (table, older)
     return Tensor, table
 
 
-def table_of(kind: type) -> Table:
+def table_of(kind: Any) -> Table:
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = c_void_p, (py_object, c_char_p)
     return Table.from_address(pointer(kind.__dlpack_c_exchange_api__, NAME))

@@ -4,6 +4,7 @@ deleter calls are counted."""
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from ctypes import (
     POINTER,
     c_char_p,
@@ -17,7 +18,7 @@ from ctypes import (
     py_object,
 )
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 CPU, CUDA, ROCM, ONE_API = 1, 2, 10, 14
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
@@ -43,15 +44,31 @@ class DLTensor(ctypes.Structure):
     )
 
 
+ManagedForm = TypeVar("ManagedForm", bound="Managed")
 Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 
 
-class Legacy(ctypes.Structure):
+class Managed(ctypes.Structure):
+    """A managed tensor of either form. ``names``: of its capsules, before and after an import."""
+
+    names: ClassVar[tuple[bytes, bytes]]
+    # Fields of both forms.
+    dl_tensor: DLTensor
+    manager_ctx: int | None
+    deleter: int | None
+
+    def delete(self) -> None:
+        """Calls the deleter, as the tensor's last consumer does."""
+        assert self.deleter is not None
+        Deleter(self.deleter)(ctypes.addressof(self))
+
+
+class Legacy(Managed):
     _fields_ = (("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p))
     names = (b"dltensor", b"used_dltensor")
 
 
-class Versioned(ctypes.Structure):
+class Versioned(Managed):
     _fields_ = (
         ("major", c_uint32),
         ("minor", c_uint32),
@@ -65,12 +82,15 @@ class Versioned(ctypes.Structure):
 
 _api = ctypes.pythonapi
 CapsuleDestructor = ctypes.CFUNCTYPE(None, c_void_p)
-_new = _api.PyCapsule_New
-_new.restype, _new.argtypes = py_object, (c_void_p, c_char_p, c_void_p)
-_name = _api.PyCapsule_GetName
-_name.restype, _name.argtypes = c_char_p, (py_object,)
-_pointer = _api.PyCapsule_GetPointer
-_pointer.restype, _pointer.argtypes = c_void_p, (py_object, c_char_p)
+_new: Callable[[int, bytes | None, object], object] = ctypes.PYFUNCTYPE(
+    py_object, c_void_p, c_char_p, c_void_p
+)(("PyCapsule_New", _api))
+_name: Callable[[object], bytes] = ctypes.PYFUNCTYPE(c_char_p, py_object)(
+    ("PyCapsule_GetName", _api)
+)
+_pointer: Callable[[object, bytes], int] = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(
+    ("PyCapsule_GetPointer", _api)
+)
 # The object that is passed to the destructor is being destroyed, so only its address may be used.
 _raw_name = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", _api))
 _raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
@@ -80,23 +100,25 @@ def name_of(capsule: object) -> bytes:
     return _name(capsule)
 
 
-def new_capsule(address: int, name: bytes, destructor: object = None) -> object:
+def new_capsule(address: int, name: bytes | None, destructor: Any = None) -> object:
     return _new(address, name, ctypes.cast(destructor, c_void_p) if destructor else None)
 
 
-def content(capsule: object, form: type) -> Legacy | Versioned:
+def content(capsule: object, form: type[ManagedForm]) -> ManagedForm:
     """The tensor in one of Entrepot's capsules that no consumer has taken yet."""
     return form.from_address(_pointer(capsule, form.names[0]))
 
 
-@CapsuleDestructor
-def _free_if_fresh(capsule: int) -> None:
+def _free(capsule: int) -> None:
     """Every producer's duty: a capsule that was not renamed frees its tensor."""
     for form in (Legacy, Versioned):
         if _raw_name(capsule) == form.names[0]:
             managed = form.from_address(_raw_pointer(capsule, form.names[0]))
             if managed.deleter:
-                Deleter(managed.deleter)(ctypes.addressof(managed))
+                managed.delete()
+
+
+_free_if_fresh = CapsuleDestructor(_free)
 
 
 @dataclass(eq=False)
@@ -106,8 +128,8 @@ class Producer:
     """
 
     address: int | None
-    data: object = None
-    form: type = Versioned
+    data: Any = None
+    form: type[Managed] = Versioned
     shape: tuple[int, ...] | None = (4, 3)
     strides: tuple[int, ...] | None = (3, 1)
     ndim: int | None = None
@@ -118,11 +140,11 @@ class Producer:
     version: tuple[int, int] = (1, 3)
     null_deleter: bool = False
     deleted: int = 0
-    made: list = field(
+    made: list[tuple[Managed, object]] = field(
         default_factory=list
     )  # what the tensors point to, for as long as the producer lives
 
-    def tensor(self) -> Legacy | Versioned:
+    def tensor(self) -> Managed:
         """A new managed tensor, which its consumer has to release through its deleter."""
         managed = self.form()
         tensor = managed.dl_tensor
@@ -135,7 +157,7 @@ class Producer:
             tensor.shape = (c_int64 * len(self.shape))(*self.shape)
         if self.strides is not None:
             tensor.strides = (c_int64 * len(self.strides))(*self.strides)
-        if self.form is Versioned:
+        if isinstance(managed, Versioned):
             managed.major, managed.minor, managed.flags = *self.version, self.flags
         deleter = Deleter(self._delete)
         if not self.null_deleter:
@@ -161,7 +183,7 @@ class Held(Producer):
 
     held: ClassVar[list[Producer]] = []
 
-    def tensor(self) -> Legacy | Versioned:
+    def tensor(self) -> Managed:
         self.held.append(self)
         return super().tensor()
 

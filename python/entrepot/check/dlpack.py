@@ -66,7 +66,7 @@ class Held:
         require(self.name in forms, "a capsule named dltensor or dltensor_versioned", self.name)
         self.form = forms[self.name or b""]
         self.capsule = capsule
-        self.managed: Any = self.form.from_address(structs.address_in(capsule))  # type: ignore[attr-defined]
+        self.managed: Any = self.form.from_address(structs.address_in(capsule))
         # A list instead of an int attribute: the last call may come while attributes are being
         # cleared.
         self._deleted = deleted = list[int]()

@@ -86,7 +86,7 @@ class Versioned(ctypes.Structure):
 
 # Form of tensor → name of its capsule, fresh and used. Capsules do not copy names, so these must
 # never be freed.
-CAPSULE_NAMES: dict[type, tuple[bytes, bytes]] = {
+CAPSULE_NAMES: dict[type[ctypes.Structure], tuple[bytes, bytes]] = {
     Legacy: (b"dltensor", b"used_dltensor"),
     Versioned: (b"dltensor_versioned", b"used_dltensor_versioned"),
 }
@@ -210,7 +210,7 @@ def rename(capsule: Any, name: bytes) -> None:
 def _free(capsule: int) -> None:
     for form, (fresh, _) in CAPSULE_NAMES.items():
         if _raw_name(capsule) == fresh:
-            managed: Any = form.from_address(_raw_pointer(capsule, fresh))  # type: ignore[attr-defined]
+            managed: Any = form.from_address(_raw_pointer(capsule, fresh))
             if managed.deleter:
                 Deleter(managed.deleter)(ctypes.addressof(managed))
 

@@ -41,6 +41,7 @@ class KernelFunction(PythonKernel):
     process.
     """
 
+    __name__: str
     _chosen: dict[str, Any]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

@@ -4,7 +4,7 @@ computes nothing.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from .._core import Dtype, KernelError, dtype_names
 
@@ -97,6 +97,10 @@ class Item:
     it is not an argument of the launch. ``item.get_id(0)`` is get_global_id(0),
     ``item.get_group()`` the work-group, and so on.
     """
+
+    if TYPE_CHECKING:  # inside a kernel
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 NdItem = Item
@@ -269,8 +273,16 @@ sub_group = Namespace(
 
 # -------------------------------------------------------------------------- types
 
+if TYPE_CHECKING:
+
+    class _KernelDtype(Dtype):
+        """A Dtype, which converts a value inside a kernel."""
+
+        def __call__(self, value: Any) -> Any: ...
+
+
 # Names of NumPy and ml_dtypes. `bool_`, because `from … import *` must not hide Python's bool.
-DTYPES = {name: Dtype(name) for name in dtype_names}
+DTYPES = {name: cast("_KernelDtype", Dtype(name)) for name in dtype_names}
 bool_ = DTYPES["bool"]
 int8, int16, int32, int64 = (DTYPES[f"int{bits}"] for bits in (8, 16, 32, 64))
 uint8, uint16, uint32, uint64 = (DTYPES[f"uint{bits}"] for bits in (8, 16, 32, 64))

@@ -308,7 +308,7 @@ class TestRefused:
     def test_list_keeps_the_address_of_an_adapter_freed_later(self):
         pointer, allocation = Pointer(5), _device_array(0x1000, 8)
         blocks = [ListOfPointer([pointer]), HipModuleLaunchKernel_extra([pointer])]
-        pointer.__init__(allocation)
+        pointer.__init__(allocation)  # type: ignore[misc]
         _mark_freed(allocation)
         for block in blocks:
             assert Argument(block).address == int(block), "which has the former address"

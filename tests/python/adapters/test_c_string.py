@@ -83,7 +83,7 @@ class TestConversions:
 
     def test_missing_argument_is_refused(self):
         with pytest.raises(TypeError, match=r"CStr\(\) is missing its argument 'pyobj'"):
-            CStr()
+            CStr()  # type: ignore[call-arg]
 
 
 class TestReading:
@@ -148,6 +148,6 @@ class TestMalloc:
         with pytest.raises(BufferError, match="1 others use the memory of this CStr"):
             string.free()
         with pytest.raises(BufferError):
-            string.__init__("other")
+            string.__init__("other")  # type: ignore[misc]
         view.release()
         string.free()

@@ -66,8 +66,8 @@ class TestPointer:
     def test_init_twice_releases_the_buffer(self):
         buffer = bytearray(8)
         pointer = Pointer(buffer)
-        pointer.__init__(buffer)
-        pointer.__init__(None)
+        pointer.__init__(buffer)  # type: ignore[misc]
+        pointer.__init__(None)  # type: ignore[misc]
         buffer.append(1)
 
     def test_negative_offset_is_refused(self):

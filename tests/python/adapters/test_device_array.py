@@ -348,13 +348,14 @@ class TestConfigure:
         array = DeviceArray(Cai())
         before = state(array)
         for keyword in ("read_only", "_force"):
+            arguments: dict[str, Any] = {"typestr": "<i4", keyword: Undecided()}
             with pytest.raises(ZeroDivisionError):
-                array.configure(**{"typestr": "<i4", keyword: Undecided()})
+                array.configure(**arguments)
         assert state(array) == before
 
     def test_configure_with_positional_argument_is_refused(self):
         with pytest.raises(TypeError, match="takes 0 positional arguments"):
-            allocated(8).configure("<f4")
+            allocated(8).configure("<f4")  # type: ignore[call-arg]
 
     @given(
         st.fixed_dictionaries(
@@ -734,7 +735,8 @@ class TestObject:
 
     def test_cycle_is_collected(self):
         class Producer(Cai):
-            pass
+            array: DeviceArray
+            part: DeviceArray
 
         producer = Producer()
         producer.array = DeviceArray(producer)
@@ -747,7 +749,7 @@ class TestObject:
     def test_initialised_again(self):
         buffer = bytearray(8)
         array = DeviceArray(buffer)
-        array.__init__(Cai())
+        array.__init__(Cai())  # type: ignore[misc]
         assert array.shape == (2, 3)
         buffer += b"resized"
 

@@ -7,6 +7,7 @@ import gc
 import subprocess
 import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -39,7 +40,7 @@ def arguments_in(extra: HipModuleLaunchKernel_extra) -> bytes:
     return ctypes.string_at(cells[1], size)
 
 
-def filled(kind: type) -> ctypes._SimpleCData | ctypes.Structure | ctypes.Union:
+def filled(kind: Any) -> Any:
     """An instance whose bytes are all 0xFF."""
     return kind.from_buffer_copy(b"\xff" * ctypes.sizeof(kind))
 
@@ -187,14 +188,14 @@ class InC:
     def __init__(self) -> None:
         self.definitions: list[str] = []
 
-    def member(self, kind: type, name: str) -> str:
+    def member(self, kind: Any, name: str) -> str:
         if issubclass(kind, ctypes.Array):
             return self.member(kind._type_, f"{name}[{kind._length_}]")
         if issubclass(kind, ctypes.Structure | ctypes.Union):
             return f"{self.defined(kind)} {name}"
         return f"{C_NAMES[kind]} {name}"
 
-    def defined(self, kind: type) -> str:
+    def defined(self, kind: Any) -> str:
         fields = " ".join(self.member(field, each) + ";" for each, field in kind._fields_)
         pack = getattr(kind, "_pack_", None)
         word = "union" if issubclass(kind, ctypes.Union) else "struct"
@@ -255,6 +256,7 @@ class TestEntries:
     def test_pointer_arguments_take_eight_bytes(self):
         numbers = ep.zeros(4, "float32")
         cell = bytearray(4)
+        array = (ctypes.c_int * 3)()
         entries = [
             None,
             7,
@@ -263,7 +265,7 @@ class TestEntries:
             cell,
             numbers,
             ctypes.c_void_p(10),
-            (ctypes.c_int * 3)(),
+            array,
         ]
         addresses = [
             0,
@@ -273,7 +275,7 @@ class TestEntries:
             int(Pointer(cell)),
             numbers.data_ptr,
             10,
-            ctypes.addressof(entries[-1]),
+            ctypes.addressof(array),
         ]
         assert arguments_in(HipModuleLaunchKernel_extra(entries)) == b"".join(
             each.to_bytes(8, "little") for each in addresses
@@ -303,7 +305,7 @@ class TestEntries:
 
     def test_large_arguments_are_packed_like_a_struct(self):
         large = structure(ctypes.c_byte * 1000)
-        kinds = [ctypes.c_int, large, ctypes.c_double] * 50
+        kinds: list[type] = [ctypes.c_int, large, ctypes.c_double] * 50
         found = arguments_in(HipModuleLaunchKernel_extra([filled(kind) for kind in kinds]))
         assert found.count(b"\xff") == 50 * 1012 and len(found) == ctypes.sizeof(structure(*kinds))
 
@@ -381,7 +383,7 @@ class TestEntries:
         assert not HipModuleLaunchKernel_extra(5).is_owner
 
     def test_list_that_shrinks_while_read_is_packed(self):
-        entries = []
+        entries: list[object] = []
 
         class Shrinking:
             def as_c_void_p(self):

@@ -104,7 +104,7 @@ class TestNumbers:
             ListOfInt([ctypes.c_long(2**40)])
 
     def test_list_that_shrinks_while_read_is_copied(self):
-        numbers = []
+        numbers: list[object] = []
 
         class Shrinking:
             def __index__(self):
@@ -333,11 +333,11 @@ class TestSingles:
 
         class Number:
             def __index__(self):
-                made.__init__(None)
+                made.__init__(None)  # type: ignore[misc]
                 return 5
 
         with pytest.raises(ValueError, match="this PointerToInt is NULL"):
-            made.value = Number()
+            made.value = Number()  # type: ignore[assignment]
 
     def test_deleting_value_is_refused(self):
         with pytest.raises(TypeError, match="cannot be deleted"):
@@ -361,7 +361,8 @@ class TestStrings:
             and strings.is_owner
         )
         cells = (ctypes.c_char_p * 3).from_address(int(strings))
-        assert [cells[0][:5], cells[2]] == [b"--std", b"c"]
+        first, _, last = cells
+        assert first and [first[:5], last] == [b"--std", b"c"]
 
     def test_list_releases_its_source(self):
         class Text(str):
@@ -381,7 +382,7 @@ class TestStrings:
         text.malloc(8)
         ctypes.memmove(int(text), b"bytes", 5)
         strings = ListOfBytes([text])
-        for free in (text.free, lambda: text.__init__("other")):
+        for free in (text.free, lambda: text.__init__("other")):  # type: ignore[misc]
             with pytest.raises(BufferError):
                 free()
         assert strings.to_list() == [b"bytes"]

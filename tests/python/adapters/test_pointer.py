@@ -125,7 +125,7 @@ class TestConversions:
     def test_second_init_releases_buffer(self):
         buffer = bytearray(b"bytes")
         pointer = Pointer(buffer)
-        pointer.__init__(7)
+        pointer.__init__(7)  # type: ignore[misc]
         assert int(pointer) == 7
         buffer += b"resized"
 
@@ -137,7 +137,7 @@ class TestConversions:
             DeviceArray(bytearray(8)),
         ):
             before = bytes_at(adapter, 5)
-            adapter.__init__(adapter)
+            adapter.__init__(adapter)  # type: ignore[misc]
             assert bytes_at(adapter, 5) == before
 
     def test_memory_used_by_other_adapters_is_not_released(self):
@@ -159,16 +159,16 @@ class TestConversions:
         ):
             for other in others(adapter):
                 with pytest.raises(BufferError, match="1 others use the memory"):
-                    adapter.__init__(None)
+                    adapter.__init__(None)  # type: ignore[misc]
                 del other
-            adapter.__init__(None)
+            adapter.__init__(None)  # type: ignore[misc]
             assert adapter.is_ptr_null
 
     def test_failed_init_changes_nothing(self):
         buffer = bytearray(b"bytes")
         pointer = Pointer(buffer)
         with pytest.raises(TypeError):
-            pointer.__init__(1.5)
+            pointer.__init__(1.5)  # type: ignore[misc]
         assert bytes_at(pointer, 5) == b"bytes"
         with pytest.raises(BufferError):
             buffer += b"resized"
@@ -205,7 +205,7 @@ class TestConversions:
         """A producer of 2020 accepts no keywords. The tensor is released once, with the pointer."""
 
         class Old(TensorProducer):
-            def __dlpack__(self):
+            def __dlpack__(self):  # type: ignore[override]
                 return self.capsule()
 
         memory = (ctypes.c_float * 12)(1.5)
@@ -410,7 +410,7 @@ class TestRefusals:
 
     def test_unknown_keyword_is_refused(self):
         with pytest.raises(TypeError, match="unexpected keyword argument 'address'"):
-            Pointer(address=5)
+            Pointer(address=5)  # type: ignore[call-arg]
         assert int(Pointer(pyobj=5)) == 5
 
 
@@ -432,7 +432,7 @@ class TestObject:
         assert Pointer(5) != "5" and Pointer(5) != None  # noqa: E711
         assert len({Pointer(5), DeviceArray(5), 5}) == 1
         with pytest.raises(TypeError):
-            Pointer(5) < Pointer(6)  # noqa: B015
+            Pointer(5) < Pointer(6)  # type: ignore[operator]  # noqa: B015
 
     def test_index_of_pointer_is_its_address(self):
         assert hex(Pointer(255)) == "0xff" and [*range(9)][Pointer(3)] == 3
@@ -513,7 +513,7 @@ class TestObject:
 
     def test_cycle_through_adapter_is_collected(self):
         class Node(bytearray):
-            pass
+            pointer: Pointer
 
         node = Node(8)
         node.pointer = Pointer(node)
@@ -524,7 +524,7 @@ class TestObject:
 
     def test_cycle_through_list_of_pointers_is_collected(self):
         class Node(bytearray):
-            pass
+            list: ListOfPointer
 
         node = Node(8)
         node.list = ListOfPointer([node, None])
@@ -575,7 +575,7 @@ class TestSubclasses:
             __slots__ = ("extra",)
 
         slotted = Slotted([1, 2])
-        slotted.extra = object()
+        slotted.extra = object()  # type: ignore[attr-defined]
         assert slotted.to_list() == [1, 2] and not hasattr(slotted, "__dict__")
         for _ in range(1000):
             Slotted([1])

@@ -218,7 +218,7 @@ class TestRefusals:
         with pytest.raises(
             TypeError, match="a NoneType was given for an element of complex64; pass a number"
         ):
-            ep.full(3, None, "complex64")
+            ep.full(3, None, "complex64")  # type: ignore[arg-type]
 
     def test_error_of_value_propagates(self) -> None:
         class Number:
@@ -226,28 +226,28 @@ class TestRefusals:
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            ep.full(3, Number(), "int32")
+            ep.full(3, Number(), "int32")  # type: ignore[arg-type]
 
     @pytest.mark.parametrize(
         ("call", "words"),
         [
             (
-                lambda: ep.zeros(3),
+                lambda: ep.zeros(3),  # type: ignore[call-arg]
                 r"zeros\(\) is missing its argument 'dtype'; it takes shape, dtype, device, kind, "
                 r"queue",
             ),
-            (lambda: ep.full(3, 1), r"full\(\) is missing its argument 'dtype'"),
+            (lambda: ep.full(3, 1), r"full\(\) is missing its argument 'dtype'"),  # type: ignore[call-arg]
             (
-                lambda: ep.fill(ep.zeros(3, "int8")),
+                lambda: ep.fill(ep.zeros(3, "int8")),  # type: ignore[call-arg]
                 r"fill\(\) is missing its argument 'value'; it takes array, value, queue",
             ),
-            (lambda: ep.copy(ep.zeros(3, "int8")), r"copy\(\) is missing its argument 'src'"),
+            (lambda: ep.copy(ep.zeros(3, "int8")), r"copy\(\) is missing its argument 'src'"),  # type: ignore[call-arg]
             (
-                lambda: ep.zeros(3, "int8", "host"),
+                lambda: ep.zeros(3, "int8", "host"),  # type: ignore[call-arg]
                 r"zeros\(\) takes 2 positional arguments but 3 were given; by name it takes device",
             ),
             (
-                lambda: ep.zeros(3, dtyp="int8"),
+                lambda: ep.zeros(3, dtyp="int8"),  # type: ignore[call-arg]
                 r"unexpected keyword argument 'dtyp'; it takes shape, dtype",
             ),
         ],
@@ -259,7 +259,7 @@ class TestRefusals:
             call()
 
     @pytest.mark.parametrize("shape", [-1, (2, -3)])
-    def test_negative_extents(self, shape: object) -> None:
+    def test_negative_extents(self, shape: Any) -> None:
         with pytest.raises(ValueError):
             ep.empty(shape, "int8")
 

@@ -50,7 +50,7 @@ class OwnedMemory:
         )
 
 
-def elements(array: ep.Array) -> list[float]:
+def elements(array: ep.Array) -> list[Any]:
     return memoryview(array.copy_to_host()).tolist()
 
 
@@ -245,7 +245,7 @@ class TestRefused:
             {"deleter": CALLBACK(calls.append)},
         ):
             with pytest.raises(error, match=words):
-                ep.from_address(*arguments, **options, **last)
+                ep.from_address(*arguments, **options, **last)  # type: ignore[misc]
             last.clear()
         gc.collect()
         assert calls == []
@@ -329,7 +329,7 @@ def drop_without_the_gil(array: ep.Array) -> None:
     deleter, tensor = managed.deleter, ctypes.addressof(managed)
     ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
     del array, capsule
-    CALLBACK(deleter)(tensor)
+    CALLBACK(deleter or 0)(tensor)
 
 
 class TestDeleter:
@@ -513,7 +513,10 @@ class TestDeleter:
         del ring
         gc.collect()
         assert owned.calls == []
-        there().array = None
+        found = there()
+        assert found is not None
+        found.array = None
+        del found
         assert owned.addresses == [owned.address]
         gc.collect()
         assert there() is None

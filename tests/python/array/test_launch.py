@@ -173,7 +173,7 @@ class TestRefusals:
             TypeError,
             match=r"launch\(\) got an unexpected keyword argument 'stream'; it takes queue",
         ):
-            program.kernel("slow")[1](stream=1)
+            program.kernel("slow")[1](stream=1)  # type: ignore[call-arg]
         with pytest.raises(TypeError, match="keywords must be strings"):
             program.kernel("slow")[1](**{1: 2})  # type: ignore[arg-type]
 

@@ -4,6 +4,8 @@ is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 import entrepot as ep
@@ -55,7 +57,9 @@ def test_item_waits_for_pending_work() -> None:
 
 @pytest.mark.parametrize("ask", [ep.Array.item, float, int, bool, complex])
 @pytest.mark.parametrize("shape", [(), (2,), (0,), (1, 1, 1)])
-def test_conversion_needs_one_element(ask: object, shape: tuple[int, ...]) -> None:
+def test_conversion_needs_one_element(
+    ask: Callable[[ep.Array], object], shape: tuple[int, ...]
+) -> None:
     array = ep.zeros(shape, "int32")
     if array.size == 1:
         assert ask(array) == 0

@@ -41,7 +41,7 @@ def test_ml_dtypes_types_are_used():
 def test_truthy_copy_argument_copies(copy):
     array = ep.zeros(3, "int32")
     assert array.__array__(copy=copy).ctypes.data != array.data_ptr
-    assert array.__array__(copy=0).ctypes.data == array.__array__().ctypes.data == array.data_ptr
+    assert array.__array__(copy=0).ctypes.data == array.__array__().ctypes.data == array.data_ptr  # type: ignore[arg-type]
 
 
 @pytest.mark.ml_dtypes

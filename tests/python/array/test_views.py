@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import TYPE_CHECKING
 
 import hypothesis.extra.numpy as hnp
 import pytest
@@ -14,7 +15,10 @@ from hypothesis import strategies as st
 
 import entrepot as ep
 
-np = pytest.importorskip("numpy")
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.numpy
 
 
@@ -41,7 +45,8 @@ class TestIndexing:
         base = np.arange(np.prod(shape, dtype=int), dtype="int32").reshape(shape)
         expected = base[index]
         if not isinstance(expected, np.ndarray):  # NumPy makes scalars of single elements
-            expected = base[(*index, ...)] if isinstance(index, tuple) else base[index, ...]
+            whole = (*index, ...) if isinstance(index, tuple) else (index, ...)
+            expected = base[whole]
         same(ep.asarray(base)[index], expected)
 
     @given(data=st.data())
@@ -73,7 +78,7 @@ class TestIndexing:
 
     def test_str_index_is_refused_for_lack_of_fields(self) -> None:
         with pytest.raises(TypeError, match="no fields that a str could name"):
-            ep.zeros(3, "int8", device="host")["x"]  # type: ignore[index]
+            ep.zeros(3, "int8", device="host")["x"]
 
     def test_step_of_zero(self) -> None:
         with pytest.raises(ValueError, match="zero"):
@@ -239,7 +244,7 @@ class TestRepr:
 class TestLifetime:
     def test_view_keeps_producer_alive(self) -> None:
         class Producer(bytearray):
-            pass
+            view: ep.Array
 
         producer = Producer(24)
         gone = weakref.ref(producer)
@@ -259,7 +264,7 @@ class TestLifetime:
 
     def test_cycle_through_owner_is_collected(self) -> None:
         class Producer(bytearray):
-            pass
+            view: ep.Array
 
         producer = Producer(8)
         producer.view = ep.asarray(producer)

@@ -12,6 +12,10 @@ from entrepot.check.interfaces import MISSING, Speaker, with_changes
 Entries = dict[str, Any]
 
 
+def _ignoring_self(make: Callable[[], Entries]) -> Callable[[Any], Entries]:
+    return lambda self: make()
+
+
 def speaking(
     attribute: str, entries: Callable[[], Entries], **others: Callable[[], Entries]
 ) -> type:
@@ -20,7 +24,7 @@ def speaking(
     return type(
         "Speaking",
         (),
-        {name: property(lambda self, make=make: make()) for name, make in attributes.items()},
+        {name: property(_ignoring_self(make)) for name, make in attributes.items()},
     )
 
 

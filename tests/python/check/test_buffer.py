@@ -120,7 +120,7 @@ def setting(when: Callable[[int], bool] = lambda flags: True, **fields: Any) -> 
 
 
 def pointer(values: tuple[int, ...] | None) -> Any:
-    numbers = None if values is None else (c_ssize_t * len(values))(*values)
+    numbers: Any = None if values is None else (c_ssize_t * len(values))(*values)
     leaked_references.append(numbers)
     return ctypes.cast(numbers, POINTER(c_ssize_t))
 
@@ -255,7 +255,7 @@ def test_violating_exporter_fails_its_clause(name: str, kind: type, raw_buffer: 
 # ---------------------------------------------------------------- importers
 
 
-class Relay(buffer._Raw):  # type: ignore[misc,name-defined]
+class Relay(buffer._Raw):
     """A buffer of another object with changed fields, held as long as a buffer of this one."""
 
     def __init__(self, obj: Any, change: Callable[[dict[str, Any]], None]) -> None:
@@ -273,9 +273,8 @@ class Relay(buffer._Raw):  # type: ignore[misc,name-defined]
         change(fields)
         for name in ("shape", "strides", "suboffsets"):
             values = fields[name]
-            fields[name] = ctypes.cast(
-                None if values is None else (c_ssize_t * len(values))(*values), POINTER(c_ssize_t)
-            )
+            numbers: Any = None if values is None else (c_ssize_t * len(values))(*values)
+            fields[name] = ctypes.cast(numbers, POINTER(c_ssize_t))
         self.fields = fields
 
     def __del__(self) -> None:

@@ -114,7 +114,7 @@ def test_unknown_pointer_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_clause_without_driver_is_not_applicable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    monkeypatch.setattr(cai.ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: (_ for _ in ()).throw(OSError(name)))
     found = of_exporter("cai", altered())
     assert found["accessible"].found == "this needs a CUDA driver, which is not available here"
 

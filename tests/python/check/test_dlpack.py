@@ -68,7 +68,8 @@ class Good:
 
 
 def managed_in(capsule: Any) -> Any:
-    form = {names[0]: form for form, names in CAPSULE_NAMES.items()}[structs.name_of(capsule)]
+    forms = {names[0]: form for form, names in CAPSULE_NAMES.items()}
+    form = forms[structs.name_of(capsule) or b""]
     return form.from_address(structs.address_in(capsule))
 
 
@@ -130,7 +131,7 @@ class ListForTuple(Good):
 
 
 class WithoutCopy(Good):
-    def __dlpack__(
+    def __dlpack__(  # type: ignore[override]
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None
     ) -> Any:
         return self.give(stream=stream, max_version=max_version, dl_device=dl_device)
@@ -197,7 +198,7 @@ class HandMade(Fabricated):
     def __init__(self) -> None:
         super().__init__(Importer(lambda given: given), PLAIN)
 
-    def __dlpack__(
+    def __dlpack__(  # type: ignore[override]
         self,
         *,
         stream: Any = None,

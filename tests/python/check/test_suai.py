@@ -16,6 +16,7 @@ from entrepot.check import structs
 from entrepot.check.clauses import EXPORT, IMPORT
 from entrepot.check.interfaces import MISSING, with_changes
 from entrepot.check.suai import Carrier
+from support.sycl_capsules import capsule_of
 
 pytestmark = [pytest.mark.host, pytest.mark.sycl]
 
@@ -49,7 +50,7 @@ def waiting() -> Entries:
 @functools.cache
 def export_breakers() -> dict[str, type]:
     """Made once a device is known to exist."""
-    capsule = array().queue._get_capsule()
+    capsule = capsule_of(array().queue)
     return exporters(ATTRIBUTE, truth, "__array_interface__", other_truth) | {
         "plain types": altered(typestr="|V4"),
         "offset": altered(offset=0.0),
@@ -80,6 +81,10 @@ importers = Importers(ATTRIBUTE, ep.asarray, truth)
 
 def refusing(wrong: Callable[[Entries], bool]) -> Callable[[Any], Any]:
     return importers.correcting(lambda e: None if wrong(e) else e)
+
+
+def has_form(form: str) -> Callable[[Entries], bool]:
+    return lambda entries: form_of(entries) == form
 
 
 def form_of(entries: Entries) -> str:
@@ -157,8 +162,7 @@ def import_breakers() -> dict[str, Any]:
         "offset": importers.correcting(lambda e: e | ({"offset": 0} if e.get("offset") else {})),
         "no offset": refusing(lambda e: "offset" not in e),
         **{
-            f"syclobj {form}": refusing(lambda e, form=form: form_of(e) == form)
-            for form in ("selector", "context", "queue")
+            f"syclobj {form}": refusing(has_form(form)) for form in ("selector", "context", "queue")
         },
         "syclobj context capsule": refusing(lambda e: form_of(e) == "context capsule"),
         "syclobj queue capsule": QueueCapsuleOnce(),

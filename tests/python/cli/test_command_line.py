@@ -119,6 +119,7 @@ def test_closed_output_pipe_is_no_error():
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
+        assert process.stdout and process.stderr
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 128 + 13

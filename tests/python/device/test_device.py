@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import weakref
 
 import pytest
 
 import entrepot as ep
+from support.sycl_capsules import capsule_of
 
 
 @pytest.fixture
@@ -58,8 +60,8 @@ def test_host_has_no_sycl_object():
     for ask in (
         host.addressof_ref,
         host.queue.addressof_ref,
-        host.queue._get_capsule,
-        host.context._get_capsule,
+        functools.partial(capsule_of, host.queue),
+        functools.partial(capsule_of, host.context),
     ):
         with pytest.raises(
             ep.DeviceError, match="not a SYCL object: it belongs to the host backend"

@@ -7,7 +7,6 @@ import ctypes
 import gc
 import threading
 import weakref
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -128,9 +127,10 @@ class TestCapturedWork:
     def test_groups_that_work_together(self, mode: int, stream: Stream, queue: ep.Queue) -> None:
         kernel = ep.Program(ADD, DEVICE).kernel("add")
         a, b, count = numbers(1), numbers(2), ep.Scalar(100, "int32")
+        clusters: dict[str, Any] = {"cluster": 2} if has_clusters() else {}
         with capture(stream, mode) as graph:
             kernel[128, 32](a, b, count, queue=queue, cooperative=True)
-            kernel[128, 32](a, b, count, queue=queue, **({"cluster": 2} if has_clusters() else {}))
+            kernel[128, 32](a, b, count, queue=queue, **clusters)
         graph.run(stream)
         assert content(a) == {5}
 
@@ -471,7 +471,7 @@ class TestCaptureByOthers:
 
 class TestAbortedCapture:
     @pytest.fixture
-    def aborted(self, stream: Stream, queue: ep.Queue) -> Iterator[ep.Array]:
+    def aborted(self, stream: Stream, queue: ep.Queue) -> ep.Array:
         array = numbers(1)
         with capture(stream) as graph:
             made = ep.empty(100, "int32", queue=queue)

@@ -8,6 +8,7 @@ There, CUDA's driver claims the same memory, and the protocol decides between th
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -49,9 +50,8 @@ def test_strided_copies_and_fills_match_numpy(device, dtype):
 
     values = (np.arange(64 * 48 * 5) % 251).astype(dtype).reshape(64, 48, 5)
     array = ep.asarray(values, copy=True, device=device)
-    for index, axes in itertools.product(
-        [np.s_[:], np.s_[::2, 1:40:3], np.s_[::-1, :, ::-2]], [(0, 1, 2), (2, 1, 0), (1, 0, 2)]
-    ):
+    indices: list[Any] = [np.s_[:], np.s_[::2, 1:40:3], np.s_[::-1, :, ::-2]]
+    for index, axes in itertools.product(indices, [(0, 1, 2), (2, 1, 0), (1, 0, 2)]):
         ours, theirs = array[index].transpose(axes), values[index].transpose(axes)
         packed = ep.empty(theirs.shape, dtype, device=device)
         ep.copy(packed, ours)

@@ -13,6 +13,7 @@ import pytest
 import entrepot as ep
 from support.malformed import Speaker
 from support.opencl_kernels import launch
+from support.sycl_capsules import capsule_of
 
 api = ctypes.pythonapi
 api.PyCapsule_GetName.restype = ctypes.c_char_p
@@ -75,7 +76,7 @@ class TestQueue:
     def test_queue_waits_for_other_queue_or_itself(self, device):
         first, second = ep.Queue(device), ep.Queue(device)
         array = ep.zeros(64, "int32", queue=first)
-        assert second.wait_for(first) is None
+        assert second.wait_for(first) is None  # type: ignore[func-returns-value]
         first.wait_for(first)
         ep.fill(array, 7, queue=second)
         first.wait_for(second)
@@ -246,9 +247,9 @@ class TestCurrent:
 class TestCapsules:
     def test_capsule_round_trip_keeps_queue_and_context(self, cpu):
         queue = ep.Queue(cpu)
-        assert ep.Queue(queue._get_capsule()).context == queue.context
+        assert ep.Queue(capsule_of(queue)).context == queue.context
         assert ep.Queue(Wrapper(queue)).device == cpu
-        assert ep.Context(queue._get_capsule()) == queue.context
+        assert ep.Context(capsule_of(queue)) == queue.context
         assert ep.Context(cpu.context._get_capsule()) == cpu.context
         assert ep.Context(Wrapper(cpu.context)) == cpu.context
 
@@ -262,7 +263,7 @@ class TestCapsules:
     def test_capsule_keeps_pointer_valid(self, cpu):
         queue = ep.Queue(cpu)
         address = queue.addressof_ref()
-        capsule = queue._get_capsule()
+        capsule = capsule_of(queue)
         del queue
         gc.collect()
         assert api.PyCapsule_GetPointer(capsule, b"SyclQueueRef") == address
@@ -380,7 +381,7 @@ class TestDpctl:
 
     def test_dpctl_accepts_queue_and_context(self, dpctl, cpu):
         queue = ep.Queue(cpu)
-        theirs = dpctl.SyclQueue(queue._get_capsule())
+        theirs = dpctl.SyclQueue(capsule_of(queue))
         assert theirs.is_in_order
         assert ep.Queue(theirs) == queue
         assert dpctl.SyclContext(cpu.context._get_capsule()).device_count == 1
@@ -401,7 +402,7 @@ class TestDpctl:
         assert memoryview(copied.copy_to_host())[0] == 42
 
     def test_subclass_of_dpctl_queue_is_accepted(self, dpctl):
-        class Mine(dpctl.SyclQueue):
+        class Mine(dpctl.SyclQueue):  # type: ignore[name-defined]
             pass
 
         theirs = Mine("opencl:cpu:0")

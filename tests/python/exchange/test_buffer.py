@@ -9,6 +9,7 @@ import mmap
 import sys
 import weakref
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,7 +22,7 @@ from support.malformed import Hostile
 pytestmark = pytest.mark.host
 
 
-def address_of(buffer: object) -> int:
+def address_of(buffer: Any) -> int:
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
 
 
@@ -38,7 +39,7 @@ def sources() -> Iterator[tuple[str, object]]:
 
 class TestImport:
     @pytest.mark.parametrize("source", [pytest.param(value, id=name) for name, value in sources()])
-    def test_buffer_is_used_in_place_and_writable(self, source: object) -> None:
+    def test_buffer_is_used_in_place_and_writable(self, source: Any) -> None:
         view = ep.asarray(source)
         assert not view.read_only
         assert view.kind == "host"
@@ -70,7 +71,8 @@ class TestImport:
         assert memoryview(view).tolist() == part.tolist()
 
     def test_dimensions_are_imported(self) -> None:
-        source = ((ctypes.c_short * 3) * 2)((1, 2, 3), (4, 5, 6))
+        row = ctypes.c_short * 3
+        source = (row * 2)(row(1, 2, 3), row(4, 5, 6))
         assert memoryview(ep.asarray(source)).tolist() == [[1, 2, 3], [4, 5, 6]]
 
     def test_scalar_and_empty_buffer_are_imported(self) -> None:
@@ -95,7 +97,7 @@ class TestImport:
 
     def test_cycle_through_view_is_collected(self) -> None:
         class Cycle(bytearray):
-            pass
+            view: ep.Array
 
         source = Cycle(8)
         source.view = ep.asarray(source)

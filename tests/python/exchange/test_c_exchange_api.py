@@ -7,6 +7,7 @@ import gc
 import weakref
 from collections.abc import Callable
 from ctypes import c_void_p, py_object
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,6 @@ from support.tensors import (
     CPU,
     ONE_API,
     READ_ONLY,
-    Deleter,
     DLDataType,
     DLDevice,
     DLTensor,
@@ -139,7 +139,7 @@ class TestTorch:
 # ---------------------------------------------------------------- tables written by hand
 
 
-def floats(**fields: object) -> Callable[[], Producer]:
+def floats(**fields: Any) -> Callable[[], Producer]:
     def make() -> Producer:
         data = (ctypes.c_float * 16)(*range(16))
         return Producer(ctypes.addressof(data), data, **fields)
@@ -232,7 +232,7 @@ class TestOurTable:
         array = ep.asarray(source)[1:7:2]
         out = c_void_p()
         assert ours.from_object(array, out) == 0
-        managed = Versioned.from_address(out.value)
+        managed = Versioned.from_address(out.value or 0)
         assert (managed.major, managed.flags, managed.dl_tensor.data) == (1, 0, array.data_ptr)
         assert managed.dl_tensor.strides[0] == 2
         back = py_object()
@@ -245,9 +245,9 @@ class TestOurTable:
     def test_read_only_is_flagged_and_has_no_dltensor(self, ours: Table) -> None:
         array, out = ep.asarray(b"abc"), c_void_p()
         assert ours.from_object(array, out) == 0
-        managed = Versioned.from_address(out.value)
+        managed = Versioned.from_address(out.value or 0)
         assert managed.flags == READ_ONLY
-        Deleter(managed.deleter)(out.value)
+        managed.delete()
         with pytest.raises(BufferError, match="read-only"):
             ours.lend(array, ctypes.addressof(DLTensor()))
 
@@ -383,7 +383,7 @@ def test_import_waits_for_the_producers_current_queue() -> None:
 
     kind, table = publish(make)
 
-    def current_stream(kind: int, number: int, out: object) -> int:
+    def current_stream(kind: int, number: int, out: Any) -> int:
         assert (kind, number) == memory.__dlpack_device__()
         out[0] = far.addressof_ref()
         return 0

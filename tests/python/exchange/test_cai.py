@@ -178,7 +178,7 @@ class TestOrder:
     """The import returns while the stream's kernel spins, and reads are ordered after it."""
 
     @pytest.mark.parametrize("stream", [LEGACY, PER_THREAD, "own"])
-    def test_import_waits_for_the_producers_stream(self, stream: object) -> None:
+    def test_import_waits_for_the_producers_stream(self, stream: Any) -> None:
         memory = ep.zeros((4, 3), "int32", device="cuda:0")
         memory.queue.wait()
         far = Stream() if stream == "own" else DefaultStream(stream)

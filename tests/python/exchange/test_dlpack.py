@@ -11,7 +11,9 @@ import inspect
 import re
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ import entrepot as ep
 from support.opencl_kernels import launch
 from support.places import SYCL, Place, every_host_accessible_place
 from support.processes import completed
+from support.sycl_capsules import capsule_of
 from support.tensors import (
     CPU,
     CUDA,
@@ -27,6 +30,7 @@ from support.tensors import (
     PADDED,
     READ_ONLY,
     Legacy,
+    Managed,
     Producer,
     Versioned,
     content,
@@ -41,7 +45,7 @@ def take(obj: object) -> ep.Array:
     return ep.asarray(obj, protocol="dlpack")
 
 
-def floats(producer_form: type = Versioned, **fields: object) -> Producer:
+def floats(producer_form: type[Managed] = Versioned, **fields: Any) -> Producer:
     data = (ctypes.c_float * 16)(*range(16))
     return Producer(ctypes.addressof(data), data, producer_form, **fields)
 
@@ -68,7 +72,7 @@ both_forms = pytest.mark.parametrize("form", [Legacy, Versioned])
 
 class TestImport:
     @both_forms
-    def test_tensor_is_imported_and_freed_once(self, form: type) -> None:
+    def test_tensor_is_imported_and_freed_once(self, form: type[Managed]) -> None:
         producer = floats(form)
         view = take(producer)
         assert (view.data_ptr, view.shape, view.strides, str(view.dtype)) == (
@@ -87,7 +91,7 @@ class TestImport:
         assert producer.deleted == 1
 
     @both_forms
-    def test_capsule_is_consumed_once(self, form: type) -> None:
+    def test_capsule_is_consumed_once(self, form: type[Managed]) -> None:
         producer = floats(form)
         capsule = producer.capsule()
         view = take(capsule)
@@ -109,7 +113,8 @@ class TestImport:
         )
 
     def test_object_as_keyword_is_refused(self) -> None:
-        for function, name in ((ep.asarray, "obj"), (ep.from_dlpack, "x")):
+        functions: dict[str, Callable[..., Any]] = {"obj": ep.asarray, "x": ep.from_dlpack}
+        for name, function in functions.items():
             with pytest.raises(
                 TypeError, match=rf"unexpected keyword argument '{name}'; it takes dtype"
             ):
@@ -124,7 +129,7 @@ class TestImport:
             ep.asarray(datetime.datetime_CAPI)
 
     @both_forms
-    def test_null_deleter_is_not_called(self, form: type) -> None:
+    def test_null_deleter_is_not_called(self, form: type[Managed]) -> None:
         producer = floats(form, null_deleter=True)
         assert values(take(producer))[0] == [0, 1, 2]
 
@@ -240,7 +245,7 @@ class TestImport:
 
 
 def test_from_dlpack_signature_has_its_keywords() -> None:
-    def keywords(function: object) -> list[tuple[str, object]]:
+    def keywords(function: Callable[..., Any]) -> list[tuple[str, Any]]:
         return [
             (p.name, p.default)
             for p in inspect.signature(function).parameters.values()
@@ -259,20 +264,20 @@ class TestProducerVersions:
     """Keywords of older producers: each one accepts fewer than the one before."""
 
     class NoCopy(Producer):
-        def __dlpack__(self, *, stream: object = None, max_version: object = None) -> object:
+        def __dlpack__(self, *, stream: object = None, max_version: object = None) -> object:  # type: ignore[override]
             assert max_version == (1, 3)
             return self.capsule()
 
     class StreamOnly(Producer):
-        def __dlpack__(self, stream: object = None) -> object:
+        def __dlpack__(self, stream: object = None) -> object:  # type: ignore[override]
             return self.capsule()
 
     class Bare(Producer):
-        def __dlpack__(self) -> object:
+        def __dlpack__(self) -> object:  # type: ignore[override]
             return self.capsule()
 
     class Deviceless(Producer):
-        __dlpack_device__ = None
+        __dlpack_device__ = None  # type: ignore[assignment]
 
     @pytest.mark.parametrize(
         "kind", [NoCopy, StreamOnly, Bare, Deviceless], ids=lambda kind: kind.__name__
@@ -352,7 +357,7 @@ class TestExport:
         ],
     )
     def test_capsule_has_the_version_of_the_consumer(
-        self, keywords: dict, form: type, version: tuple[int, int] | None
+        self, keywords: dict[str, Any], form: type[Managed], version: tuple[int, int] | None
     ) -> None:
         array = self.array()
         capsule = array.__dlpack__(**keywords)
@@ -456,7 +461,7 @@ class TestExport:
 
     def test_keywords_only(self) -> None:
         with pytest.raises(TypeError, match="positional"):
-            self.array().__dlpack__(None)
+            self.array().__dlpack__(None)  # type: ignore[call-arg]
 
     def test_keywords_by_value_and_devices_by_enumeration(self) -> None:
         import enum
@@ -464,7 +469,7 @@ class TestExport:
         class Device(enum.Enum):
             CPU = 1
 
-        names = {
+        names: dict[str, Any] = {
             "".join(["max_", "version"]): (1, 0),
             "".join(["dl_", "device"]): (Device.CPU, 0),
             "copy": False,
@@ -583,7 +588,7 @@ every_sycl_place = pytest.mark.parametrize("place", SYCL, ids=str)
 class TorchXpu(Producer):
     """Speaks DLPack as PyTorch's xpu: a queue is an integer."""
 
-    def __dlpack__(
+    def __dlpack__(  # type: ignore[override]
         self,
         stream: int | None = None,
         max_version: object = None,
@@ -682,7 +687,7 @@ class TestOneAPI:
         """Legacy capsules only, no keywords, NULL strides."""
 
         class TensorFlow(Producer):
-            def __dlpack__(self) -> object:
+            def __dlpack__(self) -> object:  # type: ignore[override]
                 return self.capsule()
 
         memory = usm()
@@ -786,17 +791,17 @@ class TestOneAPI:
         assert not array.queue.is_idle, "the export must not wait"
         array.queue.wait()
 
-    def queues(self) -> list[tuple[str, object, object]]:
+    def queues(self) -> list[tuple[str, object, ep.Queue]]:
         queue = ep.Queue("opencl:cpu")
-        forms = [
+        forms: list[tuple[str, object, ep.Queue]] = [
             ("ours", queue, queue),
-            ("capsule", queue._get_capsule(), queue),
+            ("capsule", capsule_of(queue), queue),
             ("int", queue.addressof_ref(), queue),
         ]
 
         class Holder:
             def _get_capsule(self) -> object:
-                return queue._get_capsule()
+                return capsule_of(queue)
 
         return [*forms, ("holder", Holder(), queue)]
 

@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import weakref
+from typing import TYPE_CHECKING, Any
 
 import hypothesis.extra.numpy as hnp
 import pytest
@@ -14,7 +15,10 @@ from hypothesis import strategies as st
 
 import entrepot as ep
 
-np = pytest.importorskip("numpy")
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = pytest.importorskip("numpy")
 pytestmark = [pytest.mark.host, pytest.mark.numpy]
 
 DTYPES = ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
@@ -144,7 +148,9 @@ class TestMasks:
             pass
 
         array = np.ma.array([1.0, 2.0, 3.0], mask=[False, True, False])
-        records = np.ma.array([(1, 2.0)], mask=[(False, True)], dtype=[("x", "i4"), ("y", "f8")])
+        records: Any = np.ma.array(
+            [(1, 2.0)], mask=[(False, True)], dtype=[("x", "i4"), ("y", "f8")]
+        )
         return {
             "array": array,
             "subclass": array.view(Sub),
@@ -160,7 +166,7 @@ class TestMasks:
             ep.asarray(masked, protocol=protocol)
 
     def test_masked_array_is_refused_in_each_call(self) -> None:
-        masked = np.ma.array([1, 2], mask=[0, 1], dtype="int32")
+        masked: Any = np.ma.array([1, 2], mask=[False, True], dtype="int32")
         ours = ep.zeros(2, "int32", device="host")
         for call in (
             lambda: ep.from_dlpack(masked),
@@ -180,13 +186,13 @@ class TestMasks:
         "mask", [np.ma.nomask, [False, False]], ids=["no mask", "mask of nothing"]
     )
     def test_masked_array_without_masked_items_is_taken(
-        self, mask: object, protocol: str | None
+        self, mask: Any, protocol: str | None
     ) -> None:
         array = np.ma.array([1, 2], mask=mask)
         assert ep.asarray(array, protocol=protocol).data_ptr == array.ctypes.data
 
     def test_alternatives_of_the_message_work(self) -> None:
-        array = np.ma.array([1, 2, 3], mask=[0, 1, 0], fill_value=9)
+        array = np.ma.array([1, 2, 3], mask=[False, True, False], fill_value=9)
         assert memoryview(ep.asarray(array.filled())).tolist() == [1, 9, 3]
         assert memoryview(ep.asarray(array.compressed())).tolist() == [1, 3]
         assert ep.asarray(array.data).data_ptr == array.ctypes.data

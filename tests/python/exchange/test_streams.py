@@ -211,7 +211,8 @@ class TestConsumersStream:
 
     @pytest.mark.parametrize("kind", ["host", "shared"])
     def test_export_without_a_stream_waits_on_the_host(self, kind: str) -> None:
-        for keywords in ({}, {"dl_device": (CPU, 0)}):
+        choices: list[dict[str, Any]] = [{}, {"dl_device": (CPU, 0)}]
+        for keywords in choices:
             array = zeros(kind)
             done = cuda_kernels.launch(array)
             array.__dlpack__(max_version=(1, 3), **keywords)
@@ -270,7 +271,7 @@ class TestProducersStream:
 
     def test_producer_without_streams_uses_the_legacy_one(self) -> None:
         class Simple(Announced):
-            def __dlpack__(self) -> object:
+            def __dlpack__(self) -> object:  # type: ignore[override]
                 return self.capsule()
 
         array, legacy = zeros(), ep.Queue(DefaultStream(LEGACY))
@@ -316,12 +317,12 @@ class TestExchangeApi:
         assert not done.done
         own.wait()
         assert done.done
-        managed = Versioned.from_address(out.value)
+        managed = Versioned.from_address(out.value or 0)
         assert (managed.dl_tensor.device.device_type, managed.dl_tensor.device.device_id) == (
             CUDA,
             0,
         )
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(out.value)
+        managed.delete()
 
     @pytest.mark.parametrize("name", ["NULL", "1", "2", "handle"])
     def test_import_waits_for_the_producers_current_stream(self, name: str) -> None:
@@ -366,9 +367,9 @@ class TestExchangeApi:
         table = table_of(ep.Array)
         on_error = table.SetError(lambda _, kind, message: errors.append((kind, message)))
         assert table.allocate(ctypes.addressof(prototype), out, None, on_error) == 0, errors
-        managed = Versioned.from_address(out.value)
+        managed = Versioned.from_address(out.value or 0)
         assert managed.dl_tensor.device.device_type == TYPES[kind]
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(managed.deleter)(out.value)
+        managed.delete()
 
 
 class TestCudaStream:

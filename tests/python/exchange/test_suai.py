@@ -74,9 +74,10 @@ class TestImport:
         )
         assert view.device == memory.device
         assert view.context == memory.context
-        memoryview(view)[0, 1] = 50.0
+        elements: Any = memoryview(view)
+        elements[0, 1] = 50.0
         assert memoryview(memory)[1] == 50.0
-        memoryview(view)[0, 1] = 1.0
+        elements[0, 1] = 1.0
 
     @pytest.mark.parametrize("kind", ["host", "device", "shared"])
     def test_driver_determines_kind(self, kind: str) -> None:
@@ -127,7 +128,7 @@ class TestImport:
 
     def test_cycle_through_view_is_collected(self, valid: dict[str, Any]) -> None:
         producer = Speaker(ATTRIBUTE, valid)
-        producer.view = ep.asarray(producer)
+        producer.keep = ep.asarray(producer)
         gone = weakref.ref(producer)
         del producer
         gc.collect()
@@ -181,9 +182,9 @@ class TestBuffer:
     def test_buffer_of_usm_gives_missing_data(
         self, memory: ep.Array, valid: dict[str, Any]
     ) -> None:
-        import_of = (ctypes.c_char * 48).from_address(memory.data_ptr)
+        import_of: Any = (ctypes.c_char * 48).from_address(memory.data_ptr)
 
-        class Source(type(import_of)):
+        class Source(type(import_of)):  # type: ignore[misc]
             pass
 
         valid.pop("data")
@@ -351,7 +352,7 @@ class TestReadOnly:
         )
         assert not ep.asarray(producer).read_only
 
-        class Sub(getattr(dpctl.memory, name)):
+        class Sub(getattr(dpctl.memory, name)):  # type: ignore[misc]
             pass
 
         assert not ep.asarray(Sub(64)).read_only

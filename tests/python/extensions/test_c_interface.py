@@ -117,7 +117,8 @@ class TestEmpty:
             assert extension.empty((), None, KINDS["shared"]).device == ep.device("opencl:cpu")
 
     def test_empty_uses_the_current_resource(self, extension: ModuleType) -> None:
-        with ep.memory.use_resource(ep.memory.statistics(ep.memory.direct())) as statistics:
+        statistics = ep.memory.statistics(ep.memory.direct())
+        with ep.memory.use_resource(statistics):
             array = extension.empty((1024,), "host", KINDS["host"])
             assert statistics.current_bytes == array.nbytes == 4096
 

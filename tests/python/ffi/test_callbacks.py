@@ -8,6 +8,7 @@ import gc
 import sys
 import threading
 import weakref
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_wrapper_keeps_its_callable_alive():
 
 
 def test_callable_may_drop_its_wrapper_during_call():
-    wrappers = []
+    wrappers: list[Any] = []
 
     def end(a, b):
         wrappers.clear()
@@ -115,7 +116,7 @@ def test_callable_may_drop_its_wrapper_during_call():
 
 
 def test_kept_callable_may_drop_its_wrapper():
-    wrappers = []
+    wrappers: list[Any] = []
 
     def end(a, b):
         wrappers.clear()

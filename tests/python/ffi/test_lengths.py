@@ -10,11 +10,13 @@ import inspect
 import sys
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import entrepot as ep
 from adapters.objects import named
+from entrepot import _core
 from entrepot._core import _device_array
 from entrepot.adapters import (
     CStr,
@@ -133,7 +135,12 @@ class TestRefusals:
     def seen(self, monkeypatch):
         """Arguments that the refusal function is called with."""
         found = []
-        monkeypatch.setattr(sample, "too_loud", lambda what: found.append(what) or "no")
+
+        def too_loud(what: object) -> str:
+            found.append(what)
+            return "no"
+
+        monkeypatch.setattr(sample, "too_loud", too_loud)
         return found
 
     @pytest.mark.parametrize(
@@ -252,15 +259,16 @@ class TestRefusals:
         module = importlib.import_module(f"entrepot.{name}")
         named = 0
         for function in list(vars(module).values()):
-            if not isinstance(function, ep.ffi.ForeignFunction) or "refusal=" not in str(
+            if not isinstance(function, _core.ForeignFunction) or "refusal=" not in str(
                 function.declaration.__annotations__
             ):
                 continue
             for parameter in module._library._parameters(function.declaration)[0].values():
                 if refusal := getattr(parameter, "refusal", ""):
-                    assert callable(ep.ffi._refusal_named(refusal, function.__name__))
+                    assert callable(ep.ffi._refusal_named(refusal, function.declaration.__name__))
                     named += 1
-        assert named == (Path(module.__file__).read_text().count("refusal="))
+        assert module.__file__
+        assert named == Path(module.__file__).read_text().count("refusal=")
 
 
 class TestBytes:
@@ -390,6 +398,7 @@ class TestHandles:
     def test_addresses_are_taken_for_a_list(self):
         door = sample.open_door(7)
         reference = door.createRef()
+        it: Any
         for it in ([door], (door,), ListOfPointer([door])):
             assert sample.shut(it) == 7
         for it in (Pointer(reference), int(reference), ctypes.c_void_p(int(reference))):

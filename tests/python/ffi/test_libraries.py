@@ -12,6 +12,7 @@ import types
 import warnings
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,16 +146,16 @@ def test_unknown_module_attribute_suggests_a_similar_name():
         AttributeError,
         match=r"module 'entrepot.hip' has no attribute 'hipMaloc'; did you mean 'hipMalloc'",
     ):
-        hip.hipMaloc  # noqa: B018
+        hip.hipMaloc  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(AttributeError, match=r"has no attribute 'quite_another'$"):
-        hip.quite_another  # noqa: B018
+        hip.quite_another  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_unknown_enum_member_suggests_a_similar_name():
     with pytest.raises(
         AttributeError, match="'hipMemcpyKind' has no attribute 'hipMemcpyHostToDevise'"
     ) as refusal:
-        hip.hipMemcpyKind.hipMemcpyHostToDevise  # noqa: B018
+        hip.hipMemcpyKind.hipMemcpyHostToDevise  # type: ignore[attr-defined]  # noqa: B018
     # Python suggests a name by these attributes from 3.12 on, and Entrepot before.
     assert refusal.value.obj is hip.hipMemcpyKind and refusal.value.name == "hipMemcpyHostToDevise"
     assert sys.version_info >= (3, 12) or str(refusal.value).endswith(
@@ -173,7 +174,7 @@ def test_absent_hip_python_module_error_lists_existing_ones(name):
     with pytest.raises(ModuleNotFoundError, match=words) as refusal:
         exec(f"from entrepot import {name}")
     assert refusal.value.name == name
-    said = re.search(words, str(refusal.value))[1]
+    (said,) = re.findall(words, str(refusal.value))
     assert {*re.split(", | and ", said)} == {
         each for each in entrepot.__all__ if each.startswith("hip")
     }
@@ -214,7 +215,7 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
 
     @pytest.mark.parametrize("name", ["outer", "inner"])
     def test_thread_waits_for_a_record_made_by_another(self, module, name):
-        begun, seen = threading.Event(), []
+        begun, seen = threading.Event(), list[Any]()
         declared = module.__getattr__
 
         def get(wanted):
@@ -226,9 +227,12 @@ __getattr__, __dir__, __all__ = _library.declared(globals())
             return c_int
 
         module.__getattr__ = get
-        second = threading.Thread(
-            target=lambda: (begun.wait(), seen.append(getattr(module, name))), daemon=True
-        )
+
+        def look_up() -> None:
+            begun.wait()
+            seen.append(getattr(module, name))
+
+        second = threading.Thread(target=look_up, daemon=True)
         second.start()
         module.outer().whole.back = module.outer()
         second.join()

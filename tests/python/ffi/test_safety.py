@@ -10,7 +10,7 @@ import weakref
 
 import pytest
 
-from entrepot import ffi, hip
+from entrepot import _core, ffi, hip
 from entrepot._core import _device_array, _mark_freed
 from entrepot.ffi import At, CStr, Library, Pointer, c_float, c_int, c_int32
 from ffi import sample
@@ -68,7 +68,7 @@ class bits:
     SOME = 3
 
 
-__getattr__, _, _ = _library.declared(globals())
+__getattr__, _, _ = _library.declared(globals())  # type: ignore[assignment]
 
 
 def named(name):
@@ -236,7 +236,7 @@ class TestDeclarations:
 
     def test_addresses_are_of_adapters(self):
         with pytest.raises(TypeError, match="int is no subclass of Pointer"):
-            ffi.Form("address", "pointer", int)
+            _core.Form("address", "pointer", int)
 
     @pytest.mark.parametrize("annotation", [c_int * 8, ffi.In[c_int * 8]])
     def test_c_passes_no_arrays(self, annotation):

@@ -70,14 +70,14 @@ class TestWithoutDevice:
 
     def test_launch_without_arguments_has_a_status(self):
         grid, block = hip.dim3(x=32), hip.dim3(x=32)
-        (status,) = hip.hipModuleLaunchKernel(
+        (status,) = hip.hipModuleLaunchKernel(  # type: ignore[misc] # a dim3 has three items
             None, *grid, *block, sharedMemBytes=0, stream=None, kernelParams=None, extra=None
         )
         assert status != 0
 
     def test_launch_with_arguments_has_a_status(self):
         grid, block = hip.dim3(x=32), hip.dim3(x=32)
-        (status,) = hip.hipModuleLaunchKernel(
+        (status,) = hip.hipModuleLaunchKernel(  # type: ignore[misc] # a dim3 has three items
             None,
             *grid,
             *block,

@@ -55,7 +55,7 @@ def folders(library: str) -> list[str]:
     if library != "hip" and not here:
         pytest.skip(f"{library}'s headers are not here: tools/system_packages.sh bindgen hipsparse")
     found = importlib.util.find_spec("triton")
-    if found is None:
+    if found is None or found.origin is None:
         pytest.skip("triton, whose wheel has HIP's headers, is not installed")
     return [f"-I{Path(found.origin).parent / 'backends/amd/include'}"]
 
@@ -65,7 +65,7 @@ def module_of(library: str):
     headers' layout."""
     name, file = (CASES | WITH_ENUMS)[library][0], ROOT / "examples/bindings/zlib_bindings.py"
     if library != "zlib":
-        file = Path(importlib.import_module(name).__file__)
+        file = Path(importlib.import_module(name).__file__ or "")
     return load_module(file, f"described_{library}", register=True)
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import entrepot as ep
 import entrepot.kernel as dppy
+from entrepot.kernel.functions import Dialect
 from kernel import test_atomics_of_groups as atomics_of_groups
 from kernel import test_functions_of_groups as functions_of_groups
 from kernel import test_group_operations as group_operations
@@ -113,7 +114,7 @@ def looking_up(sizes: tuple[int, ...]):
     return looks_up
 
 
-def texts_of(name: str, dialect: str) -> list[str]:
+def texts_of(name: str, dialect: Dialect) -> list[str]:
     """Texts of the kernels that the example launches, for the host's arguments."""
     with pytest.MonkeyPatch.context() as patched:
         patched.syspath_prepend(str(FOLDER))
@@ -125,9 +126,5 @@ def texts_of(name: str, dialect: str) -> list[str]:
             if shadowed is not None:
                 sys.modules[name] = shadowed
     module.check(ep.device("host"))
-    kernels = [
-        each
-        for each in vars(module).values()
-        if isinstance(each, type(dppy.kernel(lambda x: None)))
-    ]
+    kernels = [each for each in vars(module).values() if isinstance(each, dppy.KernelFunction)]
     return [each.source(dialect) for each in kernels if each.specialisations]

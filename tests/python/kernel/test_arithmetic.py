@@ -1102,7 +1102,7 @@ def test_types_exchanged_in_a_circle_become_one(backend):
 def types_in_a_circle(out):
     last = 0
     for _ in range(2):
-        value = dppy.int16(1) if last.dtype == dppy.float32 else dppy.float32(1)
+        value = dppy.int16(1) if last.dtype == dppy.float32 else dppy.float32(1)  # type: ignore[attr-defined]
         last = value
     out[0] = last
 

@@ -13,8 +13,8 @@ from kernel.backends import (
     every_compiled_dialect,
     every_compiler,
     every_dialect,
-    values_of,
 )
+from support.places import values_of
 
 pytestmark = pytest.mark.numpy
 

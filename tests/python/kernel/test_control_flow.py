@@ -325,9 +325,9 @@ def test_nested_loops(backend):
 @dppy.kernel
 def stated(out, x):
     i = dppy.get_global_id(0)
-    narrow: dppy.float32 = x[i]
-    wide: dppy.float64 = 0
-    wide += narrow
+    narrow: dppy.float32 = x[i]  # type: ignore[valid-type]
+    wide: dppy.float64 = 0  # type: ignore[valid-type]
+    wide += narrow  # type: ignore[operator]
     out[i] = wide
 
 

@@ -154,7 +154,7 @@ def test_unknown_option_of_func_error_lists_options():
     with pytest.raises(
         TypeError, match=r"func\(\) has no option fastmath: debug is its only option"
     ):
-        dppy.func(fastmath=True)
+        dppy.func(fastmath=True)  # type: ignore[call-overload]
 
 
 @dppy.func(debug=True)

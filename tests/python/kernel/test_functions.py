@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import math
 import re
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,7 +45,7 @@ def of_the_unit_interval(out, x):
     out[i, 19] = math.copysign(2.0, v)
 
 
-UNIT = [
+UNIT: list[Callable[[Any], Any]] = [
     np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.sinh, np.cosh, np.tanh, np.arcsinh,
     np.arctanh, np.exp, np.expm1,
     np.log1p, np.vectorize(math.erf), np.vectorize(math.erfc), np.degrees, np.radians, np.abs,
@@ -70,7 +72,7 @@ def of_what_is_positive(out, x, y):
     out[i, 12] = v**0.5
 
 
-POSITIVE = [
+POSITIVE: list[Callable[..., Any]] = [
     lambda v, _: np.sqrt(v), lambda v, _: np.log(v), lambda v, _: np.log2(v), lambda v,
     _: np.log10(v),
     lambda v, _: np.vectorize(math.lgamma)(v), lambda v, _: np.vectorize(math.gamma)(v), lambda v,

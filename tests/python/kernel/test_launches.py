@@ -265,6 +265,8 @@ def test_launch_keeps_its_version_alive():
     fresh, found, out = dppy.kernel(store_item.function), globals()["table"], np.zeros(2)
 
     class Busy:
+        memory = np.zeros(2)
+
         @property
         def __array_interface__(self):
             for value in range(70):
@@ -273,7 +275,6 @@ def test_launch_keeps_its_version_alive():
             return np.zeros(2).__array_interface__ | {"data": (self.memory.ctypes.data, False)}
 
     busy = Busy()
-    busy.memory = np.zeros(2)
     try:
         globals()["table"] = np.full(1, 1234.0)
         fresh[2](out, busy)
@@ -287,7 +288,7 @@ def test_async_function_is_refused():
         out[0] = 1
 
     with pytest.raises(ep.KernelError, match="write def, not async def"):
-        dppy.kernel(program)[1](np.zeros(1))
+        dppy.kernel(program)[1](np.zeros(1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("dialect", ["hsaco", "cubin", "fortran"])

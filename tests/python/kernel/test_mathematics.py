@@ -220,7 +220,7 @@ def test_distances_of_unsigned_integers(backend):
 @dppy.kernel
 def products(out, x):
     i = dppy.get_global_id(0)
-    out[i] = math.sumprod((x[i, 0], x[i, 1]), (x[i, 1], 3))
+    out[i] = math.sumprod((x[i, 0], x[i, 1]), (x[i, 1], 3))  # type: ignore[attr-defined] # from 3.12 on
 
 
 @every_backend

@@ -255,11 +255,11 @@ SIGNATURE = "void(float32[::1], int32)"
     "call,words",
     [
         (
-            lambda: dppy.kernel(3),
+            lambda: dppy.kernel(3),  # type: ignore[call-overload]
             r"kernel\(\) takes a Python function, a signature such as .*, or a list of those, not "
             r"3",
         ),
-        (lambda: dppy.func(3), r"func\(\) takes a Python function, a signature .* not 3"),
+        (lambda: dppy.func(3), r"func\(\) takes a Python function, a signature .* not 3"),  # type: ignore[call-overload]
         (
             lambda: dppy.vectorize(np.sin),
             r"vectorize\(\) takes a Python function, a signature .* not <ufunc 'sin'>",
@@ -268,22 +268,22 @@ SIGNATURE = "void(float32[::1], int32)"
             lambda: dppy.vectorize(["float64(float64)"])(3),
             r"vectorize\(\) takes a Python function of numbers, not 3",
         ),
-        (lambda: fills.source(3), r"dialect: one of 'opencl-c', .* was expected, not 3"),
-        (lambda: fills.options(dialect=3), r"dialect: one of 'opencl-c', .* was expected, not 3"),
+        (lambda: fills.source(3), r"dialect: one of 'opencl-c', .* was expected, not 3"),  # type: ignore[arg-type]
+        (lambda: fills.options(dialect=3), r"dialect: one of 'opencl-c', .* was expected, not 3"),  # type: ignore[arg-type]
         (
-            lambda: fills.source(signature=SIGNATURE, dimensions="x"),
+            lambda: fills.source(signature=SIGNATURE, dimensions="x"),  # type: ignore[arg-type]
             "dimensions: an int from 1 to 3 was expected, not 'x'",
         ),
         (
-            lambda: ep.zeros("ab", "int8"),
+            lambda: ep.zeros("ab", "int8"),  # type: ignore[arg-type]
             "an int or a sequence of ints was expected, as a shape is, not 'ab'",
         ),
         (
-            lambda: ep.zeros(2.5, "int8"),
+            lambda: ep.zeros(2.5, "int8"),  # type: ignore[arg-type]
             "an int or a sequence of ints was expected, as a shape is, not 2.5",
         ),
         (
-            lambda: ep.empty((1, None), "int8"),
+            lambda: ep.empty((1, None), "int8"),  # type: ignore[arg-type]
             r"an int or a sequence of ints was expected, as a shape is, not \(1, None\)",
         ),
         (
@@ -291,7 +291,7 @@ SIGNATURE = "void(float32[::1], int32)"
             "an int or a sequence of ints was expected, as a shape is, not 'ab'",
         ),
         (
-            lambda: ep.zeros(4, "int8").reshape("ab"),
+            lambda: ep.zeros(4, "int8").reshape("ab"),  # type: ignore[arg-type]
             "an int or a sequence of ints was expected, as a shape is, not 'ab'",
         ),
     ],

@@ -36,7 +36,7 @@ def test_decorated_function_runs(decorate):
 
 def test_module_call_refuses_like_kernel():
     with pytest.raises(TypeError, match="has no option nopython"):
-        ep.kernel(nopython=True)
+        ep.kernel(nopython=True)  # type: ignore[call-overload]
 
 
 def test_callable_module_is_the_imported_module():

@@ -15,8 +15,8 @@ from kernel.backends import (
     every_compiled_dialect,
     every_compiler,
     every_device,
-    values_of,
 )
+from support.places import values_of
 
 pytestmark = pytest.mark.numpy
 
@@ -45,7 +45,7 @@ def test_rule_8_errors_say_where():
     @dppy.kernel
     def wrong(a):
         i = dppy.get_global_id(0)
-        a[i] = nowhere  # noqa: F821
+        a[i] = nowhere  # type: ignore[name-defined]  # noqa: F821
 
     with ep.device_context("host"), pytest.raises(ep.KernelError) as error:
         wrong[4](np.zeros(4, "f4"))

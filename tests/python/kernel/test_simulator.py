@@ -7,6 +7,7 @@ import math
 import os
 import sys
 import textwrap
+from typing import Any
 
 import numpy as np
 import pytest
@@ -527,7 +528,7 @@ def kernel_of(calls: list[str], folder) -> dppy.KernelFunction:
     lines += [f"    out[i, {place}] = {call}" for place, call in enumerate(calls)]
     path = folder / "calls.py"
     path.write_text("\n".join([*lines, ""]))
-    named: dict[str, object] = {"__name__": "calls", "dppy": dppy, "math": math, "numpy": np}
+    named: dict[str, Any] = {"__name__": "calls", "dppy": dppy, "math": math, "numpy": np}
     exec(compile(path.read_text(), str(path), "exec"), named)
     return dppy.kernel(named["calls"])
 

@@ -196,7 +196,7 @@ def starred_target(out, c):
 
 @dppy.kernel
 def too_many_nested_targets(out, c):
-    (out[0], out[1], out[2]), out[3] = (c[0], c[1]), c[2]
+    (out[0], out[1], out[2]), out[3] = (c[0], c[1]), c[2]  # type: ignore[misc]
 
 
 @dppy.kernel
@@ -206,7 +206,7 @@ def number_for_a_nested_tuple(out, c):
 
 @dppy.kernel
 def tuple_as_loop_target(out, c):
-    for out[0], out[1] in range(3):
+    for out[0], out[1] in range(3):  # type: ignore[misc]
         pass
 
 
@@ -220,7 +220,7 @@ def element_as_loop_target(out, c):
 def augmented_tuple(out, c):
     x, y = c[0], c[1]
     pair = (x, y)
-    pair += (x, y)
+    pair += (x, y)  # type: ignore[assignment]
 
 
 @pytest.mark.host

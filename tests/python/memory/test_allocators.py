@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import entrepot as ep
-from entrepot import allocators, memory
+from entrepot import _core, allocators, memory
 from support.processes import output_of
 
 MIB = 1 << 20
@@ -43,9 +43,12 @@ class TestWithoutDevice:
             set_allocator=given.append,
         )
         monkeypatch.setitem(sys.modules, "cupy", SimpleNamespace(cuda=cuda))
-        monkeypatch.setattr(
-            allocators._core, "_lend", lambda *arguments: lent.append(arguments) or 4096
-        )
+
+        def lend(*arguments: Any) -> int:
+            lent.append(arguments)
+            return 4096
+
+        monkeypatch.setattr(_core, "_lend", lend)
         ep.allocators.use_in_cupy()
         (malloc,) = given
         assert malloc(100, 1) == 4096
@@ -53,7 +56,7 @@ class TestWithoutDevice:
 
     def test_allocation_on_absent_device_is_refused(self) -> None:
         with pytest.raises(ep.DeviceError):
-            allocators._core._lend(100, 4711, 0, None)
+            _core._lend(100, 4711, 0, None)
 
 
 @pytest.fixture

@@ -227,7 +227,9 @@ class TestBesideOtherPools:
             r"bytes of device memory",
         ):
             ep.empty(wanted, "uint8", device=DEVICE)
-        assert memory.get_resource(DEVICE).reserved_bytes < GIB, "what was cached was tried"
+        pool = memory.get_resource(DEVICE)
+        assert isinstance(pool, memory.pool)
+        assert pool.reserved_bytes < GIB, "what was cached was tried"
         del theirs
         torch.cuda.empty_cache()
         again = ep.empty(wanted, "uint8", device=DEVICE)

@@ -138,24 +138,24 @@ class TestResources:
             (lambda: memory.limit(-1), ValueError, "^limit: -1 is negative"),
             (lambda: memory.limit(-(2**80)), ValueError, "is negative"),
             (lambda: memory.limit(2**64), ValueError, "is too large"),
-            (lambda: memory.limit("1MB"), TypeError, "^limit: an int was expected, not '1MB'"),
+            (lambda: memory.limit("1MB"), TypeError, "^limit: an int was expected, not '1MB'"),  # type: ignore[arg-type]
             (
-                lambda: memory.limit(1e6),
+                lambda: memory.limit(1e6),  # type: ignore[arg-type]
                 TypeError,
                 r"^limit: an int was expected, not 1000000.0; int\(…\) makes one",
             ),
-            (lambda: memory.limit(None), TypeError, "^limit: an int was expected, not None"),
+            (lambda: memory.limit(None), TypeError, "^limit: an int was expected, not None"),  # type: ignore[arg-type]
             (
-                lambda: memory.limit(10, 5),
+                lambda: memory.limit(10, 5),  # type: ignore[arg-type]
                 TypeError,
                 "^upstream: one of entrepot.memory's resources was expected.*not 5",
             ),
             (lambda: memory.track(frames=-1), ValueError, "^frames: -1 is negative"),
             (lambda: memory.pool(max_cached=-1), ValueError, "^max_cached: -1 is negative"),
-            (lambda: memory.pool("direct"), TypeError, "^upstream: .*not 'direct'"),
-            (lambda: memory.set_resource("host", 5), TypeError, "^resource: .*not 5"),
-            (lambda: memory.use_resource(None), TypeError, "^resource: .*not None"),
-            (lambda: ep.ArrayHandle("x"), TypeError, "bytes of a handle were expected.*not 'x'"),
+            (lambda: memory.pool("direct"), TypeError, "^upstream: .*not 'direct'"),  # type: ignore[arg-type]
+            (lambda: memory.set_resource("host", 5), TypeError, "^resource: .*not 5"),  # type: ignore[arg-type]
+            (lambda: memory.use_resource(None), TypeError, "^resource: .*not None"),  # type: ignore[arg-type]
+            (lambda: ep.ArrayHandle("x"), TypeError, "bytes of a handle were expected.*not 'x'"),  # type: ignore[arg-type]
             (lambda: ep.Dtype(None), TypeError, "a dtype was expected.*NoneType"),
         ],
     )

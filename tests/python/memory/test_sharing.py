@@ -691,7 +691,7 @@ class TestMultiprocessing:
         ],
     )
     def test_handles_are_passed_between_processes(self, method: str, device: str) -> None:
-        context = multiprocessing.get_context(method)
+        context: Any = multiprocessing.get_context(method)
         array = shareable(np.arange(10), device)
         answers = context.Queue()
         worker = context.Process(target=answer, args=(array.share(), answers))
@@ -728,14 +728,14 @@ class TestMultiprocessing:
             finally:
                 os._exit(1)
         try:
-            own = ep.ArrayHandle(os.read(reading, 1 << 16)).open()
-            assert values_of(own).tolist() == values_of(array).tolist() == [0, 50, 2, 3]
+            opened = ep.ArrayHandle(os.read(reading, 1 << 16)).open()
+            assert values_of(opened).tolist() == values_of(array).tolist() == [0, 50, 2, 3]
         finally:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             os.close(reading)
             os.close(writing)
-        assert values_of(own).tolist() == [0, 50, 2, 3]
+        assert values_of(opened).tolist() == [0, 50, 2, 3]
 
     def test_threads_share_and_open_at_once(self, other: Other) -> None:
         failures: list[BaseException] = []

@@ -14,6 +14,7 @@ import time
 import weakref
 from array import array
 from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import pytest
 
@@ -27,6 +28,7 @@ from entrepot.memory import (
     USMAllocationError,
     as_usm_memory,
 )
+from support.sycl_capsules import capsule_of
 
 pytestmark = pytest.mark.sycl
 
@@ -34,6 +36,8 @@ KINDS = {"host": MemoryUSMHost, "shared": MemoryUSMShared, "device": MemoryUSMDe
 NUMBERS = {"host": 3, "shared": 2, "device": 1}
 
 every_class = pytest.mark.parametrize("cls", KINDS.values(), ids=KINDS)
+AnyMemory = TypeVar("AnyMemory", bound=Memory)
+HostAccessible = MemoryUSMHost | MemoryUSMShared
 host_accessible = pytest.mark.parametrize(
     "cls", [MemoryUSMHost, MemoryUSMShared], ids=["host", "shared"]
 )
@@ -46,7 +50,7 @@ def kind_of(cls: type[Memory]) -> str:
 class Speaker:
     """An object with the interface of another, with some entries changed."""
 
-    def __init__(self, source: object, **entries: object) -> None:
+    def __init__(self, source: Any, **entries: object) -> None:
         self.source, self.entries = source, entries
 
     @property
@@ -54,7 +58,7 @@ class Speaker:
         return {**self.source.__sycl_usm_array_interface__, **self.entries}
 
 
-def counted(cls: type[Memory], count: int) -> Memory:
+def counted(cls: type[AnyMemory], count: int) -> AnyMemory:
     memory = cls(count)
     memory.copy_from_host(bytes(i % 256 for i in range(count)))
     return memory
@@ -115,13 +119,13 @@ class TestAllocation:
 
     def test_wrong_arguments_are_refused(self, cls: type[Memory]) -> None:
         with pytest.raises(TypeError, match="missing its argument 'nbytes'"):
-            cls()
+            cls()  # type: ignore[call-arg]
         with pytest.raises(TypeError, match="1 positional argument"):
-            cls(64, 64)
+            cls(64, 64)  # type: ignore[call-arg]
         with pytest.raises(TypeError, match="colour"):
-            cls(64, colour=3)
+            cls(64, colour=3)  # type: ignore[call-arg]
         with pytest.raises(TypeError):
-            cls(64, alignment="a")
+            cls(64, alignment="a")  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             cls(64, queue=7)
 
@@ -143,7 +147,7 @@ class TestAllocation:
 
     def test_attributes_cannot_be_set(self, cls: type[Memory]) -> None:
         with pytest.raises(AttributeError):
-            cls(8).colour = 3
+            cls(8).colour = 3  # type: ignore[attr-defined]
 
 
 @every_class
@@ -178,7 +182,7 @@ class TestCopies:
     def test_copy_through_host_keeps_content(self, cls: type[Memory]) -> None:
         content = bytes(range(256)) * 4
         memory = cls(len(content))
-        assert memory.copy_from_host(content) is None
+        assert memory.copy_from_host(content) is None  # type: ignore[func-returns-value]
         assert memory.tobytes() == bytes(memory) == content
         target = bytearray(len(content) + 10)
         assert memory.copy_to_host(target) is target
@@ -220,7 +224,7 @@ class TestCopies:
         memory = cls(10)
         for wrong in (3, None, "abc"):
             with pytest.raises(TypeError):
-                memory.copy_from_host(wrong)
+                memory.copy_from_host(wrong)  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             memory.copy_to_host(3)
         with pytest.raises(BufferError):
@@ -234,7 +238,7 @@ class TestCopies:
     ) -> None:
         source, memory = counted(other, 100), cls(128)
         memory.memset(7)
-        assert memory.copy_from_device(source) is None
+        assert memory.copy_from_device(source) is None  # type: ignore[func-returns-value]
         assert memory.tobytes() == bytes(range(100)) + b"\7" * 28
         memory.memset(0)
         memory.copy_from_device(Speaker(source, shape=(10,), offset=5))
@@ -256,7 +260,7 @@ class TestCopies:
 
     def test_memset(self, cls: type[Memory]) -> None:
         memory = cls(5000)
-        assert memory.memset(65) is None
+        assert memory.memset(65) is None  # type: ignore[func-returns-value]
         assert memory.tobytes() == b"A" * 5000
         memory.memset()
         assert memory.tobytes() == bytes(5000)
@@ -278,7 +282,7 @@ def sub_devices() -> list[ep.Device]:
 
 class TestBuffer:
     @host_accessible
-    def test_buffer_shares_memory(self, cls: type[Memory]) -> None:
+    def test_buffer_shares_memory(self, cls: type[HostAccessible]) -> None:
         memory = counted(cls, 100)
         view = memoryview(memory)
         assert (view.format, view.shape, view.readonly, view.nbytes) == ("B", (100,), False, 100)
@@ -290,7 +294,7 @@ class TestBuffer:
         assert ctypes.addressof(ctypes.c_char.from_buffer(memory)) == memory._pointer
 
     @host_accessible
-    def test_buffer_keeps_memory_alive(self, cls: type[Memory]) -> None:
+    def test_buffer_keeps_memory_alive(self, cls: type[HostAccessible]) -> None:
         memory = counted(cls, 100)
         gone = weakref.ref(memory)
         view = memoryview(memory)
@@ -302,7 +306,7 @@ class TestBuffer:
 
     def test_device_memory_has_no_buffer(self) -> None:
         with pytest.raises(TypeError):
-            memoryview(MemoryUSMDevice(8))
+            memoryview(MemoryUSMDevice(8))  # type: ignore[arg-type]
 
 
 @pytest.mark.numpy
@@ -426,7 +430,7 @@ class TestWrapping:
                 write()
         assert part.__sycl_usm_array_interface__["data"] == (pointer, True)
         assert ep.asarray(part).read_only
-        if cls is not MemoryUSMDevice:
+        if not isinstance(part, MemoryUSMDevice):
             assert memoryview(part).readonly
         assert memory.tobytes() == part.tobytes() == bytes(range(100))
         cls(part, copy=True).memset(0)
@@ -523,6 +527,7 @@ class TestInterface:
         other = ep.Queue(sub_devices()[0])
         if other.context != memory.sycl_context:
             assert memory.get_usm_type(other) in ("unknown", kind_of(cls))
+        wrong: object
         for wrong in (Ellipsis, [], 3, "opencl:cpu"):
             with pytest.raises(TypeError):
                 memory.get_usm_type(wrong)
@@ -533,7 +538,7 @@ class TestInterface:
 class Tagged(MemoryUSMShared):
     """A subclass with further arguments."""
 
-    def __new__(cls, nbytes: object, tag: str = "", **options: object) -> Tagged:
+    def __new__(cls, nbytes: object, tag: str = "", **options: Any) -> Tagged:
         return super().__new__(cls, nbytes, **options)
 
     def __init__(self, nbytes: object, tag: str = "", **options: object) -> None:
@@ -575,7 +580,7 @@ class TestSubclasses:
 
     def test_subclass_in_cycle_is_collected(self) -> None:
         memory = Tagged(64)
-        memory.tag = memory
+        memory.tag = memory  # type: ignore[assignment]
         gone = weakref.ref(memory)
         del memory
         gc.collect()
@@ -616,6 +621,8 @@ class TestPickling:
 
 
 class Cycle:
+    memory: Memory
+
     def __init__(self, source: Memory) -> None:
         self.source = source
 
@@ -728,7 +735,7 @@ class TestOrder:
     # a block of device memory may be reused at once by work ordered after the kernel
     @host_accessible
     def test_memory_is_freed_after_the_kernel(
-        self, cls: type[Memory], slow: Callable[[Memory], ep.Event]
+        self, cls: type[HostAccessible], slow: Callable[[Memory], ep.Event]
     ) -> None:
         pool = ep.memory.pool(ep.memory.direct())
         with ep.memory.use_resource(pool):
@@ -779,7 +786,10 @@ class TestOrder:
 
     @host_accessible
     def test_buffer_waits_for_kernel(
-        self, cls: type[Memory], slow: Callable[[Memory], ep.Event], running: Callable[[], int]
+        self,
+        cls: type[HostAccessible],
+        slow: Callable[[Memory], ep.Event],
+        running: Callable[[], int],
     ) -> None:
         memory = cls(64)
         memory.memset(0)
@@ -906,12 +916,11 @@ class TestWithDpctl:
     def test_dpctl_memory_is_exchanged_both_ways(self, cls: type[Memory]) -> None:
         import dpctl.memory
 
-        theirs = getattr(dpctl.memory, cls.__name__)(100)
+        theirs: Any = getattr(dpctl.memory, cls.__name__)(100)
         theirs.copy_from_host(bytes(range(100)))
         ours = as_usm_memory(theirs)
-        assert (
-            type(ours) is cls and ours._pointer == theirs._pointer and ours.reference_obj is theirs
-        )
+        assert type(ours) is cls and ours._pointer == theirs._pointer
+        assert id(ours.reference_obj) == id(theirs)
         assert ours.tobytes() == bytes(range(100))
         ours.memset(7)
         assert theirs.tobytes() == b"\7" * 100
@@ -934,7 +943,7 @@ class TestWithDpctl:
                 self.syclobj = syclobj
 
             def _get_capsule(self) -> object:
-                return self.syclobj._get_capsule()
+                return capsule_of(self.syclobj)
 
         context = queue.sycl_context
         for form in (
