@@ -126,8 +126,8 @@ struct Memory::Ordering {
     //           it.
     void find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses,
                        const PeerStreams *waited_for = nullptr);
-    // As find_blocking(), for the host. It also tells which consumers have dropped their last
-    // reference.
+    // Overload of find_blocking() for the host. It also tells which consumers have dropped their
+    // last reference.
     void find_blocking_host(Record &record, Access access, Blockers &uses);
     // Marks the entries that `queue` waits for now.
     // Requires: the caller holds `mutex`.

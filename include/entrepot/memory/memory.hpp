@@ -355,8 +355,8 @@ public:
         // atomic; set once, stays with a recycled record
         std::atomic<Ordering *> ordering{nullptr};
 
-        // The life of a record that is recycled: reuse(), set_borrowed() or an allocation, use,
-        // take_contents(), and then into a free list.
+        // A recycled record passes through reuse(), set_borrowed() or an allocation, and
+        // take_contents(). Then it is in a free list again.
         //
         // Requires: the record is empty (no owner, context, queue or logged access).
         void reuse() noexcept;
@@ -367,7 +367,7 @@ public:
         // allocated or borrowed, or the memory has had consumers.
         // Requires: nothing else refers to the record.
         bool has_uses() const noexcept;
-        // What a record of borrowed memory holds. It is destroyed after the record is in a free
+        // The references that a record of borrowed memory holds. They are dropped after the record is in a free
         // list, because releasing the owner may reenter.
         struct Contents {
             Queue prior_queue, owner_queue;

@@ -4,8 +4,8 @@
 // Overview
 //   - NumPy: the fields of the C struct (numpy_array.cpp).
 //   - CuPy: the attributes that its interface dict is made of (cupy_array.cpp).
-//   - PyTorch: a borrowed DLTensor instead of a managed one, whose device is trusted
-//     (c_exchange_api.cpp).
+//   - PyTorch: a borrowed DLTensor instead of a managed one (c_exchange_api.cpp). Its device is
+//     trusted.
 //   The first two are compared with the protocol that they replace, once in a process. If the
 //   answers differ, the protocol is used.
 //
@@ -16,9 +16,9 @@
 //   A build with ENTREPOT_FAST_IMPORT=0 imports the same objects by their protocols. That is slower
 //   and gives the same results. The tests run such a build as well (python/CMakeLists.txt).
 //
-// Rows of benchmarks/exchange.py that pay for it: without the list, "asarray(NumPy), against
-// memoryview" and "asarray(bytes), in empty calls" get more than 30 % slower, and "asarray(torch
-// CPU), against np.asarray" more than 10 %.
+// Rows of benchmarks/exchange.py that pay for the list. They get slower without it:
+//   - "asarray(NumPy), against memoryview" and "asarray(bytes), in empty calls" by more than 30 %,
+//   - "asarray(torch CPU), against np.asarray" by more than 10 %.
 #pragma once
 #include "../memory/owner.hpp"
 #include "../support/gil.hpp"
@@ -43,7 +43,7 @@ inline constexpr bool is_on = ENTREPOT_FAST_IMPORT != 0;
 // Protected by the GIL. Without a GIL it is always empty.
 inline FreeList<Memory::Record, has_gil ? 64 : 0> free_records;
 
-// As Memory::borrow, which makes the memory if the list is empty.
+// Does what Memory::borrow does, with a record of the list if there is one.
 [[gnu::always_inline]] inline Memory borrow(void *data, std::size_t bytes, UsmKind kind,
                                             const Device &device, const Context &context,
                                             Owner &&owner) {
@@ -56,7 +56,7 @@ inline FreeList<Memory::Record, has_gil ? 64 : 0> free_records;
     return Memory::attach(record);
 }
 
-// As ~Memory.
+// Releases what ~Memory releases.
 // Requires: this thread holds the GIL and no mutex. Python code may run.
 inline void release(Memory &&memory) noexcept {
     Memory::Record *const record = memory.record();
@@ -83,14 +83,14 @@ inline void release(Memory &&memory) noexcept { const Memory last = std::move(me
 
 #endif
 
-// As Memory::borrow_host.
+// Does what Memory::borrow_host does.
 [[gnu::always_inline]] inline Memory borrow_host(void *data, std::size_t bytes, Owner &&owner) {
     const registry::HostPlace &host = registry::host_place();
     return borrow(data, bytes, UsmKind::host, host.device, host.context, std::move(owner));
 }
 
-// As dlpack::borrow, for a known producer whose device is trusted. The runtime is asked only if the
-// device does not name the kind of memory (kDLOneAPI).
+// Does what dlpack::borrow does, for a known producer whose device is trusted. The runtime is asked
+// only if the device does not name the kind of memory (kDLOneAPI).
 //
 // Ownership: takes `owner`, which is released if this throws.
 [[gnu::always_inline]] inline Memory borrow_unverified(exchange::Reach reach,

@@ -1,5 +1,5 @@
-// CTypeObject: a C type and the conversion of its values to Python and back. There is one object for
-// each type, and entrepot.ffi creates it. The Python name of the class is entrepot._core.Form.
+// CTypeObject: a C type and the conversion of its values to Python and back. There is one object
+// for each type, and entrepot.ffi creates it. The Python name of the class is entrepot._core.Form.
 //
 // GIL: required by all functions.
 #pragma once
