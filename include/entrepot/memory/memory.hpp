@@ -363,12 +363,12 @@ public:
         // Requires: the record is new or reused.
         void set_borrowed(void *memory, std::size_t size, UsmKind of_kind, const Device &of_device,
                           const Context &of_context, Owner &&of_owner) noexcept;
-        // True if the release has to look at the log: it has accesses since the memory was
+        // True if the release has to look at the log. There are accesses since the memory was
         // allocated or borrowed, or the memory has had consumers.
         // Requires: nothing else refers to the record.
         bool has_uses() const noexcept;
-        // The references that a record of borrowed memory holds. They are dropped after the record is in a free
-        // list, because releasing the owner may reenter.
+        // The references that a record of borrowed memory holds. They are dropped after the record
+        // is in a free list, because releasing the owner may reenter.
         struct Contents {
             Queue prior_queue, owner_queue;
             Context context;
