@@ -1,5 +1,6 @@
 // The extension entrepot._core. Each part of the library has an init function.
 #include "array/methods.hpp"
+#include "exchange/fast_import.hpp"
 #include "exchange/routes.hpp"
 #include "init.hpp"
 #include "support/call_errors.hpp"
@@ -92,6 +93,7 @@ NB_MODULE(_core, m) {
     nb::set_leak_warnings(false);
     m.doc() = "The C++ side of entrepot; import entrepot instead.";
     m.attr("__version__") = ENTREPOT_VERSION;
+    m.attr("_has_fast_import") = fast_import::is_on;
     if (!Interned::make_all())
         nb::raise_python_error();
     set_interpreter_lock();

@@ -1,20 +1,17 @@
-// Fast imports: arrays of libraries that Entrepot knows by name, read without their protocols, and
-// memory borrowed and released without a call into the library.
+// Fast imports: memory borrowed and released without a call into the library, and tensors borrowed
+// instead of managed.
 //
 // Overview
-//   - NumPy: the fields of the C struct (numpy_array.cpp).
-//   - CuPy: the attributes that its interface dict is made of (cupy_array.cpp).
-//   - PyTorch: a borrowed DLTensor instead of a managed one (c_exchange_api.cpp). Its device is
-//     trusted.
-//   The first two are compared with the protocol that they replace, once in a process. If the
-//   answers differ, the protocol is used.
-//
 //   The records of the memory come from a list that the GIL guards. That saves the access to a
-//   thread-local list, a call, and the question for the GIL when the owner is released. The Array
-//   is made where it stays (wrap_made).
+//   thread-local list, a call, and the question for the GIL when the owner is released. NumPy's
+//   arrays, bytes and PyTorch's tensors are imported so, and every Array is released so.
 //
-//   A build with ENTREPOT_FAST_IMPORT=0 imports the same objects by their protocols. That is slower
-//   and gives the same results. The tests run such a build as well (python/CMakeLists.txt).
+//   PyTorch lends a DLTensor, which has no flags and no deleter. Entrepot trusts its device and
+//   keeps the tensor object itself (c_exchange_api.cpp).
+//
+//   A build with ENTREPOT_FAST_IMPORT=0 calls Memory::borrow and asks PyTorch for managed tensors.
+//   That is slower, and gives the same Arrays, whose owner is then not the tensor object. The tests
+//   run such a build as well (python/CMakeLists.txt).
 //
 // Rows of benchmarks/exchange.py that pay for the list. They get slower without it:
 //   - "asarray(NumPy), against memoryview" and "asarray(bytes), in empty calls" by more than 30 %,

@@ -7,7 +7,6 @@
 #include "../support/gil.hpp"
 #include "../support/guarded.hpp"
 #include "../support/release.hpp"
-#include "fast_import.hpp"
 #include "interface_dict.hpp"
 #include "quirks.hpp"
 
@@ -25,10 +24,6 @@ const std::array<const Protocol *, 11> protocols{
     &c_exchange_api_protocol, &suai_protocol,         &dlpack_protocol,         &cai_protocol,
     &buffer_protocol,         &array_struct_protocol, &array_interface_protocol};
 
-constexpr bool is_fast(const Protocol *protocol) {
-    return protocol == &numpy_protocol || protocol == &cupy_protocol;
-}
-
 // The interned names of the attributes, so that lookups compare pointers.
 std::array<PyObject *, protocols.size()> attribute_names{};
 
@@ -41,8 +36,6 @@ constexpr Candidates masks = Candidates{1} << 31;
 Candidates probe(PyTypeObject *type) {
     Candidates found = 0;
     for (std::size_t i = 0; i < protocols.size(); ++i) {
-        if (!fast_import::is_on && is_fast(protocols[i]))
-            continue;
         const bool speaks = protocols[i]->probe
                                 ? protocols[i]->probe(type)
                                 : _PyType_Lookup(type, attribute_names[i]) != nullptr;
