@@ -577,8 +577,8 @@ void DeviceEmitter::write(const ir::Statement &statement) {
 
 // ---------------------------------------------------------------- atomics
 
-// A compare-and-swap loop on the bits. Comparing floats would not do: equal floats may have
-// different bits, and NaN equals nothing.
+// A compare-and-swap loop on the bits. Floats cannot be compared as such: equal floats may have
+// different bits, and NaN is not equal to itself.
 std::string DeviceEmitter::compare_exchange_loop(const ir::Expression &expression,
                                                  const std::string &at,
                                                  const std::vector<std::string> &values) {

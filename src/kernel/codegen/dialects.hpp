@@ -21,7 +21,7 @@ namespace entrepot::kernel {
 struct TypeWords {
     Dtype dtype;
     std::string_view value, storage;
-    std::string_view suffix;  // gives a literal exactly this type
+    std::string_view suffix;  // suffix of a literal of exactly this type
     bool is_promoted() const noexcept { return dtype.bits == 16 && value == "float"; }
 };
 

@@ -108,7 +108,7 @@ protected:
     virtual std::string variable(ir::VariableId id) { return variables_[id]; }
     virtual std::string root_argument(ir::RootId root) { return roots_[root]; }
     // True if the compiler is known to confuse the negated floats of different work-items.
-    // Expressions are then written so that it cannot negate.
+    // Expressions are then written in a form that it cannot turn into a negation.
     virtual bool miscompiles_negation() const { return false; }
     // Name of a function that negates floats of the type if miscompiles_negation(); else empty.
     virtual std::string negation_helper(Dtype) { return ""; }
@@ -205,7 +205,7 @@ protected:
     std::set<std::tuple<ir::Op, ir::RootId, std::uint32_t>> used_dimensions_;
     Declarations declarations_;
     std::optional<RangeAnalysis> ranges_;
-    const ir::Inlined *inlined_ = nullptr;  // of the statement that is being written
+    const ir::Inlined *inlined_ = nullptr;  // call chain of the current statement
 
 private:
     Spelled spell(const ir::Expression &expression);

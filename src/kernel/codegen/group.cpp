@@ -14,11 +14,11 @@ namespace {
 
 // Limit on inlined group functions, because of a bug in Intel's compiler for the CPU (2026.2). It
 // copies values computed before a barrier to the blocks after it that use them, and has a table of
-// these blocks. At the 48th block of a function the table is reallocated, but the compiler goes on
-// to read the old one. Some builds of a given text then crash. An inlined group function makes up
-// to 7 such blocks, a barrier with its loop 2. The rest is left to other branches. A called
-// function has a table of its own, but takes up to twice as long. tools/intel_opencl_compiler.py
-// reproduces the bug.
+// these blocks. At the 48th block of a function it reallocates the table, but continues to read the
+// old one. Some builds of a given text then crash. An inlined group function makes up to 7 such
+// blocks, a barrier with its loop 2. The limit leaves blocks for other branches. A called function
+// has a table of its own, but takes up to twice as long. tools/intel_opencl_compiler.py reproduces
+// the bug.
 constexpr std::size_t blocks_of_group_function = 7, blocks_of_barrier = 2, max_inlined_blocks = 28;
 
 bool may_drop_nan(const ir::Expression &call) {

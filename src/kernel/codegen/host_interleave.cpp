@@ -175,13 +175,13 @@ struct HostEmitter::Lanes {
 };
 
 bool HostEmitter::is_interleaved() const {
-    // If compilers may reassociate additions, they do better by themselves.
+    // Compilers that may reassociate additions vectorise the loop without interleaving.
     return !target_.fast_math && plan_interleaving(module_);
 }
 
 // Writes the work-items from `first` to `last` of the innermost dimension in blocks of `lanes`,
-// while all lanes have similar loops. Returns the name of the first work-item that is left. `flag`
-// then tells whether another try is worthwhile.
+// while all lanes have similar loops. In the written code, `flag` becomes false at a block whose
+// loops differ. Returns: the name of the first work-item that has not run.
 std::string HostEmitter::write_interleaved(const std::string &flag, const std::string &inner,
                                            const std::string &first, const std::string &last) {
     Lanes given{*plan_interleaving(module_),
@@ -215,7 +215,7 @@ std::string HostEmitter::write_interleaved(const std::string &flag, const std::s
     out_.line(flag + " = " + given.fewest + " >= " + std::to_string(min_trip_count) + " && " +
               given.most + " - " + given.fewest + " <= " + given.fewest + " / " +
               std::to_string(min_trip_count) + ";");
-    // Only lane arrays were written, so these work-items can start over.
+    // The block has written to lane arrays only, so its work-items can start over.
     out_.line("if (!" + flag + ") break;");
     write_common_iterations(given);
     write_remainder(given);

@@ -142,8 +142,8 @@ void Lowering::assign_items(const Node &target, Value value) {
     assign_saved_items(target, value);
 }
 
-// Stores the items that an earlier target would change in variables, and adds what `target` changes
-// itself.
+// Stores an item in variables if the assignment to an earlier target would change it. Records in
+// `changed` and `stores` what the assignment to `target` changes.
 void Lowering::save_items(const Node &target, std::set<ir::VariableId> &changed, bool &stores,
                           Value &value) {
     if (target.kind != Kind::tuple) {
@@ -176,8 +176,8 @@ void Lowering::assign_saved_items(const Node &target, const Value &value) {
         assign_saved_items(*target.operands[i], value.items[i]);
 }
 
-// Stores in variables what earlier assignments would change: expressions that mention their
-// variables and, after stores, memory reads.
+// Stores parts of the value in variables: those that read a variable in `changed` and, if `stores`,
+// those that read memory.
 void Lowering::save_from(const std::set<ir::VariableId> &changed, bool stores, Value &value) {
     save_where(
         [&](const ir::Expression &part) {
@@ -332,7 +332,8 @@ void Lowering::assign_array(const std::string &name, Position at, Slot &found, c
     assign_in_parallel(assigned, at);
 }
 
-// Simultaneous assignment: a value that reads a variable assigned before it is evaluated first.
+// Assigns simultaneously: a value that reads a variable assigned earlier in the list is evaluated
+// before all assignments.
 void Lowering::assign_in_parallel(std::vector<std::pair<ir::VariableId, ir::Expression>> &assigned,
                                   Position at) {
     std::set<ir::VariableId> changed;

@@ -18,7 +18,7 @@ std::vector<std::string> names_of(const std::vector<syntax::Parameter> &paramete
 
 bool is_passed(const Value &argument) { return argument.is_scalar() && !argument.is_literal(); }
 
-// True if code compiled for one argument serves the other, too.
+// True if code compiled for one argument is correct for the other as well.
 bool is_same_instantiation(const Value &a, const Value &b) {
     if (a.kind != b.kind || is_passed(a) != is_passed(b))
         return false;

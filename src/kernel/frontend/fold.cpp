@@ -26,7 +26,7 @@ std::optional<double> real_of(const Number &number) {
     return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
 }
 
-// int64 if it holds the value, else uint64; nullopt if neither does.
+// Returns: the value as int64 if it fits, else as uint64; nullopt if it fits neither.
 std::optional<Number> as_number(Wide value) {
     if (value >= INT64_MIN && value <= INT64_MAX)
         return static_cast<std::int64_t>(value);

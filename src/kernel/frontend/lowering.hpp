@@ -45,9 +45,9 @@ struct Value {
     ir::Expression expression;  // a scalar's value, or the call that returns a tuple
     Weak weak = Weak::none;
     bool varies = false;                  // see Scalar::varies
-    std::vector<ir::Expression> choices;  // of an integer that is one of several literals
-    bool is_non_negative = false;         // as an argument: proved to be at least 0
-    bool is_count = false;                // as an argument: assumed to be at least 0
+    std::vector<ir::Expression> choices;  // the literals that an integer may be
+    bool is_non_negative = false;         // argument that is proved to be at least 0
+    bool is_count = false;                // argument that is assumed to be at least 0
     bool has_effect = false;              // must become a statement before later expressions
     std::shared_ptr<const View> view;
     std::vector<Value> items;
@@ -102,7 +102,7 @@ struct Flow {
     void meet(const Flow &other);  // joins the facts of two paths
 };
 
-// A device function as it was compiled for the arguments of a call.
+// A device function compiled for the arguments of a call.
 struct Instantiation {
     std::shared_ptr<const syntax::Function> function;
     std::vector<Value> arguments;
@@ -116,8 +116,8 @@ struct Unit {
     const Target &target;
     ir::Module module;
     std::vector<Instantiation> compiled;
-    std::vector<const syntax::Function *> open;  // the callers, the kernel first
-    std::vector<Position> calls;                 // where each of them calls the next
+    std::vector<const syntax::Function *> open;  // chain of callers, the kernel first
+    std::vector<Position> calls;                 // position of each call in the chain
 };
 
 class Lowering {
@@ -205,12 +205,12 @@ private:
     void store(const View &element, const Value &value, Position at);
 
     // expressions.cpp
-    Value evaluate(const Node &node);             // effects may be pending
-    Value value_after_effects(const Node &node);  // pending effects have become statements
-    Value scalar_value(const Node &node);         // refused unless it is a number
+    Value evaluate(const Node &node);             // side effects may be pending
+    Value value_after_effects(const Node &node);  // emits pending side effects as statements
+    Value scalar_value(const Node &node);         // refuses anything but a number
     std::vector<Value> values_in_order(std::span<const syntax::NodePtr> nodes);
     Value value_after_effects(Value value);
-    Value in_variable(Value value, const std::string &name);  // evaluated here, stored as `name`
+    Value in_variable(Value value, const std::string &name);  // evaluates and stores the value
     Value value_of_constant(const syntax::Constant &constant, Position at, const std::string &name);
     Value value_of_name(const Node &node);
     Value value_of_slot(const Slot &slot, const Storage &storage, Position at) const;
@@ -234,7 +234,7 @@ private:
     Value truth_of(const Node &node);
     Value truth_of(const Value &value) const;
     Value negated_truth(const Value &truth) const;
-    // converted; a literal must fit once all types are known
+    // Converts a value. Once all types are known, a literal must fit the type.
     Value as(const Value &value, Dtype dtype) const;
     Value made(ir::Expression expression, Weak weak = Weak::none) const;
     bool is_varying(const Value &value) const;
@@ -277,7 +277,7 @@ private:
     Value loaded(const View &element, Position at);
 
     // bounds.cpp
-    // nullopt: as full_range
+    // Returns: nullopt for types without a range, as full_range().
     std::optional<kernel::Range> proved_range(const ir::Expression &expression) const;
     Proved proved(const ir::Expression &expression) const;
     std::optional<Assumed> assumed(const ir::Expression &expression) const;
@@ -384,7 +384,7 @@ private:
         std::size_t statements, effects;
     };
     Mark mark() const { return {block_, block_->size(), effects_}; }
-    // evaluates it there if there have been effects since
+    // Evaluates `earlier` at `mark` if it reads memory and a side effect has followed.
     void save_before(Value &earlier, const Mark &mark);
     ir::Statement &emit(ir::Act act, Position at, std::vector<ir::Expression> expressions = {},
                         std::uint32_t id = 0);
@@ -415,10 +415,10 @@ private:
     bool changes_memory_ = false;
     std::uint32_t places_ = 0;  // number of parameters so far
     int walk_ = 0;
-    mutable bool has_varying_ = false;  // saw weak integers that are not literals
-    // the first literal of this walk that its type does not hold
+    mutable bool has_varying_ = false;  // true: this walk has seen a varying integer
+    // Error for the first literal of this walk that does not fit its type.
     mutable std::optional<CompileError> overflowing_literal_;
-    // Once assignments have given all variables a type.
+    // True once assignments have given all variables a type.
     bool tells_varying_ = false;
     struct Loop {
         std::vector<Flow> breaks, continues;

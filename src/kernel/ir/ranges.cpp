@@ -78,8 +78,7 @@ Known absolute(const Range &range) {
                     : std::nullopt;
 }
 
-// Range of an operation whose result has no more bits than an operand; nullopt: not known to be
-// one.
+// Range of an operation whose result has no more bits than an operand; nullopt for others.
 Known range_of_shrinking_operation(Op op, const Range &a, const Range &b) {
     switch (op) {
     case Op::floor_divide:
@@ -380,7 +379,7 @@ std::optional<RangeAnalysis::End> RangeAnalysis::end_of(const Assignment &change
     return furthest ? std::optional(End{*furthest, *full_range(limit->compared)}) : std::nullopt;
 }
 
-// Range of the assigned value, whatever the variable was before.
+// Range of the assigned value, for any previous value of the variable.
 Known RangeAnalysis::assigned_range(const ir::Statement &statement) {
     return statement.act == ir::Act::for_     ? counter_range(statement)
            : statement.act == ir::Act::assign ? of(statement.expressions[0])

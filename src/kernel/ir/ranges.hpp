@@ -11,7 +11,7 @@
 
 namespace entrepot::kernel {
 
-// Upper bound of an id, a size or a loop's rounds: more would never finish.
+// Upper bound of an id, a size or a loop's rounds. A launch with more would not finish.
 constexpr std::int64_t max_trip_count = std::int64_t{1} << 48;
 
 struct Range {
@@ -41,7 +41,7 @@ class RangeAnalysis {
 public:
     explicit RangeAnalysis(const ir::Function &function);
 
-    // nullopt: as full_range().
+    // Returns: nullopt for types without a range, as full_range().
     std::optional<Range> of(const ir::Expression &expression);
     std::optional<Range> of(ir::VariableId id);
     // Range of an integer operation as if its type were unbounded.

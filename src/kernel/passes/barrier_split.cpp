@@ -109,7 +109,7 @@ bool BarrierSplit::mark_group_statements(const ir::Statement &statement,
     if (statement.act == ir::Act::return_)
         of_group = group_statements_.contains(&statement);
     if (ir::is_loop(statement) && contains_barrier(statement))
-        group_statements_.insert(&statement);  // before its exits are examined
+        group_statements_.insert(&statement);  // inserted before its exits are examined
     for (const auto *list : {&statement.body, &statement.otherwise})
         for (const ir::Statement &inner : *list)
             of_group |= mark_group_statements(inner, ir::is_loop(statement) ? &statement : loop);

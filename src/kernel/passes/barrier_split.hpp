@@ -28,10 +28,10 @@ public:
     // Statements between two barriers.
     struct Region {
         ir::Row row;
-        bool in_loop = false;  // of the group, so it runs more than once
+        bool in_loop = false;  // true: in a loop of the group, so it may run more than once
         Variables used, written;
-        Variables upward_exposed;      // read on some path without an assignment before it
-        Variables partially_assigned;  // assigned on some paths only
+        Variables upward_exposed;  // variables read on some path without an assignment before it
+        Variables partially_assigned;  // variables assigned on some paths only
         std::set<ir::RootId> private_arrays;
     };
     // Either one statement of the group or a region.
@@ -86,7 +86,7 @@ private:
     std::vector<bool> outside_loops_;  // by variable: true if its one assignment is outside loops
     // Definitions of variables that are assigned once.
     std::map<ir::VariableId, const ir::Expression *> definitions_;
-    Variables group_assignable_;  // uniform, and assigned in control flow of the group only
+    Variables group_assignable_;  // uniform variables assigned in control flow of the group only
     Variables group_reads_, group_results_;
     std::map<const std::vector<ir::Statement> *, std::vector<Piece>> pieces_;
     std::vector<Region> regions_;

@@ -129,7 +129,7 @@ void check_target(const ir::Module &module, const Target &target) {
 
 namespace {
 
-// Limit of a work-item's private arrays in bytes; 0: left to the driver.
+// Limit of a work-item's private arrays in bytes; 0: the driver checks them.
 std::uint64_t max_private_bytes(Dialect dialect) {
     switch (dialect) {
     case Dialect::cpp:

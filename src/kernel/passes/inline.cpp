@@ -78,8 +78,8 @@ public:
     }
 
 private:
-    // Parameters become variables, except those that never change and arrays, which refer to the
-    // caller's.
+    // Turns parameters into variables. Parameters that never change and arrays are replaced by the
+    // caller's instead.
     Block bind_parameters() {
         std::set<ir::VariableId> assigned;
         ir::for_each_statement(callee_.body, [&](const Statement &statement) {

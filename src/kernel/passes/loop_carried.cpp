@@ -96,8 +96,7 @@ private:
         });
     }
 
-    // True if the expression is certainly not an old value plus a number that is invariant in the
-    // loop.
+    // True if the expression is certainly not the sum of an old value and a loop invariant.
     bool is_not_addition(const Expression &value) const {
         switch (value.op) {
         case Op::convert:
@@ -188,7 +187,7 @@ private:
     const ir::Function &function_;
     const Statement &loop_;
     const bool reassociates_floats_;
-    Variables assigned_;  // by the loop, except loop counters
+    Variables assigned_;  // variables that the loop assigns, except loop counters
     // Only definition of each variable; nullptr if it is not assigned exactly once.
     std::map<ir::VariableId, const Expression *> definitions_;
     std::set<ir::RootId> loaded_, stored_;

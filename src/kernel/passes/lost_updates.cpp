@@ -376,7 +376,7 @@ public:
     }
 
 private:
-    static constexpr std::size_t max_updates = 32;  // checked by launches
+    static constexpr std::size_t max_updates = 32;  // limit on checks by a launch
 
     // Condition under which a block is left before its end; nullopt: never.
     using Leaves = std::optional<Expression>;
@@ -386,13 +386,13 @@ private:
         const ir::Function &function;
         const Uniformity &uniformity;
         const Origins &origins;
-        // breaks and returns that only some work-items may reach
+        // Breaks and returns that only some work-items may reach.
         const std::set<const Statement *> &divergent_exits;
         const Frame *caller;
         Position called_at;
     };
 
-    // `is_divergent`, `parameters` and `values` are those of the function's parameters.
+    // `is_divergent`, `parameters` and `values` describe the arguments of the function.
     void run(const ir::Function &function, Uniformity::Variables is_divergent,
              Origins::Parameters parameters, Values values, const Frame *caller, Position called_at,
              bool in_loop) {
@@ -497,7 +497,7 @@ private:
         forget_assigned(loop, changed);
         add(frame, enters(frame, loop, is_for || iteration_ == Iteration::first ? values : changed),
             true);
-        // Fewer work-items take part in later rounds.
+        // Later rounds may have fewer work-items.
         if (iteration_ == Iteration::any && has_divergent_exit(frame, loop.body, true))
             guards_.push_back({unknown(loop.at), false, true});
         Values inside = iteration_ == Iteration::first ? values : changed;

@@ -54,8 +54,8 @@ public:
 
 private:
     struct Function {
-        Variables address_only;                  // read only for offsets
-        std::vector<ir::VariableId> parameters;  // in the order of a call's operands
+        Variables address_only;                  // variables read only for offsets
+        std::vector<ir::VariableId> parameters;  // parameters in the order of a call's operands
     };
 
     // Finds the variables that are read for offsets only. All int64 variables are, except those
@@ -229,9 +229,9 @@ private:
     Variables narrow_;
 };
 
-// `is_offset`: part of the offset of an access. The offset is evaluated only if the access takes
-// place, and a wrapped offset would be outside any array. A variable or argument that is computed
-// earlier may wrap, because no access need follow.
+// `is_offset`: the expression is part of the offset of an access. An offset is evaluated only for
+// an access, and a wrapped offset would be outside any array. A variable or argument is computed
+// earlier, possibly without an access, so it may wrap.
 void mark(Expression &expression, bool is_offset, RangeAnalysis &ranges) {
     const bool accesses = expression.op == Op::load || expression.op == Op::atomic;
     for (std::size_t i = 0; i < expression.operands.size(); ++i)

@@ -49,10 +49,10 @@ Known scaled(const Known &a, std::int64_t factor) {
 using KnownValues = std::map<ir::VariableId, Expression>;
 using Arrays = std::map<ir::RootId, CertainAccess::Array>;
 
-// The accesses of one function: of the kernel, or of a device function at one of its calls.
+// Accesses of the kernel, or of a device function at one of its calls.
 class ReachCollector {
 public:
-    // `values` has the scalar parameters whose values a launch knows.
+    // `values`: scalar parameters whose values a launch knows.
     ReachCollector(const ir::Module &module, const ir::Function &function, Arrays parameters,
                    KnownValues values, std::vector<Reach> &reach,
                    std::vector<CertainAccess> &accesses)
@@ -71,8 +71,8 @@ public:
     void run() { collect(function_.body); }
 
 private:
-    static constexpr std::size_t max_nodes = 200;    // of an offset or value
-    static constexpr std::size_t max_accesses = 32;  // that a launch calculates
+    static constexpr std::size_t max_nodes = 200;    // limit on an offset or value
+    static constexpr std::size_t max_accesses = 32;  // limit on accesses that a launch calculates
 
     // Collects from consecutive statements up to the first that some work-items may not pass.
     void collect(const std::vector<Statement> &statements) {

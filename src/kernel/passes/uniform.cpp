@@ -84,7 +84,7 @@ Uniformity::Exits Uniformity::walk(const Statement &statement, const Divergence 
     }
 }
 
-// A work-item that has left a loop does not take part in its next round.
+// A work-item that has left a loop does not run its next round.
 Uniformity::Exits Uniformity::walk_loop(const Statement &loop, const Divergence &divergence) {
     Divergence inside = within(loop, divergence);
     const Visit *const visit = std::exchange(visit_, nullptr);
@@ -142,7 +142,7 @@ bool Uniformity::is_divergent(const Expression &expression) const {
     }
 }
 
-// True if the result is the same for the whole group, whatever the operands are.
+// True if the result is the same for the whole group, for any operands.
 bool Uniformity::is_uniform_result(const Expression &expression) const {
     return among_ == Among::group && expression.op == Op::group &&
            expression.scope == ir::Scope::work_group && !expression.text.ends_with("_scan");

@@ -19,8 +19,8 @@ class Uniformity {
 public:
     using Variables = std::vector<bool>;
 
-    // `is_divergent`: which parameters of a device function may differ between the work-items of
-    // its callers.
+    // `is_divergent`: parameters of a device function that may differ between the work-items that
+    // call it.
     Uniformity(const ir::Module &module, const ir::Function &function, Among among,
                Variables is_divergent = {});
 

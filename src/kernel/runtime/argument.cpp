@@ -50,7 +50,7 @@ std::size_t Argument::local_bytes() const noexcept {
 }
 
 void find_aliases(std::span<Argument> arguments) noexcept {
-    constexpr std::size_t most = 16;  // for more arrays the code makes no assumption about overlap
+    constexpr std::size_t most = 16;  // with more arrays, the code assumes overlap
     Argument *arrays[most];
     SmallVector<AddressRange, most> bytes(most);
     std::size_t count = 0;

@@ -25,7 +25,7 @@ public:
     Evaluator(const ep_range &asked, const ep_range &chosen, std::span<const Argument> arguments)
         : asked_(asked), chosen_(chosen), arguments_(arguments) {}
 
-    // `id`: of the work-item; nullptr: unknown.
+    // `id`: ids of the work-item; nullptr if they are unknown.
     // Returns: nullopt if the value is unknown, overflows or is no integer.
     Known operator()(const ir::Expression &expression, const Id *id) const;
 

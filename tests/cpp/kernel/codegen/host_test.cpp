@@ -570,14 +570,14 @@ TEST_CASE("last of several dimensions is interleaved") {
         CHECK(found[at] == (at >= 1 && at < 50 ? 20.f * static_cast<float>(at) : -1.f));
 }
 
-TEST_CASE("kernels without a gain are not vectorized") {
+TEST_CASE("kernels without a gain are not interleaved") {
     CHECK(is_interleaved(sums(1)));
     CHECK(is_interleaved(sums(1, float64)));
     CHECK_FALSE(is_interleaved(sums(1, int64)));  // compilers add integers in any order
     Target fast;
     fast.fast_math = true;
     CHECK_FALSE(is_interleaved(sums(1), fast));
-    // the sum is a function's, which does nothing else, or does
+    // A device function computes the sum, without or with a side effect.
     for (const bool writes : {false, true}) {
         Building calls = sums(1);
         Function added;
