@@ -17,7 +17,7 @@ add_library(entrepot_warnings INTERFACE)
 # In a unity build (cmake/unity.cmake) -Wshadow compares local names with unnamed namespaces of
 # other files. GCC can exclude these.
 set(entrepot_is_unity $<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>)
-target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<NOT:${entrepot_is_unity}>:-Wshadow>
+target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety> $<$<NOT:${entrepot_is_unity}>:-Wshadow>
                                                    $<$<AND:${entrepot_is_unity},$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Wshadow=local>
                                                    -Wnon-virtual-dtor -Woverloaded-virtual
                                                    $<$<BOOL:${ENTREPOT_WERROR}>:-Werror>)

@@ -31,9 +31,10 @@ ErrorKind kind_of(ep_status status) noexcept {
 struct Backend::DeviceTable {
     using Snapshot = std::vector<const Device::Record *>;
     LeafMutex mutex;
-    std::deque<Snapshot> snapshots{1};  // guarded by mutex; published snapshots are constant
-    std::deque<std::unique_ptr<const Device::Record>> records;  // guarded by mutex
-    std::atomic<const Snapshot *> current{&snapshots.back()};   // atomic; written with mutex held
+    // published snapshots are constant
+    std::deque<Snapshot> snapshots ENTREPOT_GUARDED_BY(mutex){1};
+    std::deque<std::unique_ptr<const Device::Record>> records ENTREPOT_GUARDED_BY(mutex);
+    std::atomic<const Snapshot *> current{&snapshots.back()};  // atomic; written with mutex held
 
     const Device::Record *find(ep_device handle) const noexcept {
         for (const Device::Record *row : *current.load(std::memory_order_acquire))
@@ -43,7 +44,7 @@ struct Backend::DeviceTable {
     }
 
     const Device::Record *insert(std::unique_ptr<Device::Record> record) {
-        const std::lock_guard locked(mutex);
+        const MutexLock locked(mutex);
         if (const Device::Record *earlier = find(record->handle))
             return earlier;
         Snapshot &next = snapshots.emplace_back(snapshots.back());

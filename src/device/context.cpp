@@ -10,10 +10,15 @@ namespace {
 
 using Table = LiveTable<Context::Record>;
 
+Table &live();
+
+// The lock is held during a fork.
+void take_lock() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS { live().mutex.lock(); }
+void release_lock() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS { live().mutex.unlock(); }
+
 Table &live() {
     static Table *table = [] {
-        fork_guard::lock_over_fork(
-            {[]() noexcept { live().mutex.lock(); }, []() noexcept { live().mutex.unlock(); }});
+        fork_guard::lock_over_fork({take_lock, release_lock});
         return new Table;
     }();
     return *table;
@@ -65,7 +70,7 @@ Context Context::from_native(const Backend &backend, void *native) {
 
 Context Context::adopt(const Backend &backend, ep_context handle) {
     {
-        const std::lock_guard locked(live().mutex);
+        const MutexLock locked(live().mutex);
         if (Record *known = live().find(backend, handle)) {
             backend.drop(&ep_backend::context_release, handle);  // the record has its own reference
             return Context(known);
@@ -84,7 +89,7 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
         backend.drop(&ep_backend::context_release, handle);
         throw;
     }
-    const std::lock_guard locked(live().mutex);
+    const MutexLock locked(live().mutex);
     if (Record *known = live().find(backend, handle)) {  // another thread was faster
         backend.drop(&ep_backend::context_release, handle);
         return Context(known);
@@ -96,7 +101,7 @@ Context Context::adopt(const Backend &backend, ep_context handle) {
 void Context::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
-        const std::lock_guard locked(live().mutex);
+        const MutexLock locked(live().mutex);
         if (!live().remove_if_dead(record))
             return;
     }

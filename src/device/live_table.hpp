@@ -28,17 +28,16 @@ public:
     CheckedMutex mutex;
 
     // Returns: the record of the handle with one more reference, or nullptr.
-    // Requires: the caller holds `mutex`, here and in the functions below.
-    Record *find(const Backend &backend, Handle handle) {
-        ENTREPOT_ASSERT(mutex.held());
+    Record *find(const Backend &backend, Handle handle) ENTREPOT_REQUIRES(mutex) {
+        mutex.assert_held();
         for (auto [row, end] = records_.equal_range(handle); row != end; ++row)
             if (row->second->backend == &backend)
                 return hold(row->second);
         return nullptr;
     }
 
-    void insert(Record *record) {
-        ENTREPOT_ASSERT(mutex.held());
+    void insert(Record *record) ENTREPOT_REQUIRES(mutex) {
+        mutex.assert_held();
         ENTREPOT_ASSERT(record->backend && (record->count() == 1 || record->is_immortal()));
         ENTREPOT_ASSERT(!alive_.contains(record));
         alive_.insert(record);
@@ -48,8 +47,8 @@ public:
 
     // Returns: true if the record was removed, and the caller has to destroy it. It is not
     //          dereferenced unless it is in the table.
-    bool remove_if_dead(Record *record) {
-        ENTREPOT_ASSERT(mutex.held());
+    bool remove_if_dead(Record *record) ENTREPOT_REQUIRES(mutex) {
+        mutex.assert_held();
         if (!alive_.contains(record) || record->count() != 0)
             return false;
         alive_.erase(record);
@@ -65,8 +64,8 @@ public:
         return true;
     }
 
-    template <class Visit> void for_each(Visit &&visit) {
-        ENTREPOT_ASSERT(mutex.held());
+    template <class Visit> void for_each(Visit &&visit) ENTREPOT_REQUIRES(mutex) {
+        mutex.assert_held();
         for (Record *record : alive_)
             visit(*record);
     }
@@ -78,9 +77,9 @@ public:
     }
 
 private:
-    std::unordered_set<Record *> alive_;
+    std::unordered_set<Record *> alive_ ENTREPOT_GUARDED_BY(mutex);
     // those with a handle; two backends may use one number
-    std::unordered_multimap<Handle, Record *> records_;
+    std::unordered_multimap<Handle, Record *> records_ ENTREPOT_GUARDED_BY(mutex);
 };
 
 }  // namespace entrepot

@@ -243,13 +243,15 @@ Table &live();
 // The child goes on using the host's queues, so a fork takes their mutexes. Those of a device's
 // queues are useless in the child.
 template <class Visit> void for_each_of_host(Visit &&visit) {
+    live().mutex.assert_held();
     live().for_each([&](Queue::Record &record) {
         if (record.backend->is_host())
             visit(record);
     });
 }
 
-void take_locks() noexcept {
+// The locks are held during the fork.
+void take_locks() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
     live().mutex.lock();
     // Without HeldMutexes, which has room for a few mutexes.
     for_each_of_host([](Queue::Record &record) {
@@ -258,7 +260,7 @@ void take_locks() noexcept {
     });
 }
 
-void release_locks() noexcept {
+void release_locks() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
     for_each_of_host([](Queue::Record &record) {
         record.mutex.std::mutex::unlock();
         record.owners_mutex.std::mutex::unlock();
@@ -308,7 +310,7 @@ std::optional<Event> record_all(const Context &context) {
 
 std::vector<Queue> live_queues(const Context &context) {
     std::vector<Queue> queues;
-    const std::lock_guard locked(live().mutex);
+    const MutexLock locked(live().mutex);
     live().for_each([&](Queue::Record &record) {
         ENTREPOT_ASSERT(record.context);
         if (record.handle && record.context == context)
@@ -350,7 +352,7 @@ class ContextQueues {
 public:
     Queue find(const Context &context, const Device &device) {
         Queue displaced;  // dropped after the mutex
-        const std::lock_guard locked(mutex_);
+        const MutexLock locked(mutex_);
         for (const Queue &queue : queues_)
             if (queue && queue.context() == context && queue.device() == device)
                 return queue;
@@ -361,8 +363,8 @@ public:
 
 private:
     CheckedMutex mutex_;
-    std::array<Queue, 8> queues_;  // guarded by mutex_
-    std::size_t next_ = 0;         // guarded by mutex_
+    std::array<Queue, 8> queues_ ENTREPOT_GUARDED_BY(mutex_);
+    std::size_t next_ ENTREPOT_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace
@@ -408,7 +410,7 @@ Queue Queue::of_event(const Context &context, const Device &device, Event event)
     record->completed = event ? 0 : 1;  // no event means that the work is done
     record->last_event = std::move(event);
     record->last_event_position = 1;
-    const std::lock_guard locked(live().mutex);
+    const MutexLock locked(live().mutex);
     live().insert(record.get());
     return Queue(record.release());
 }
@@ -425,7 +427,7 @@ Queue Queue::as_event_queue() const {
 
 void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
     constexpr std::size_t most_owners = 4;
-    const std::lock_guard locked(record_->owners_mutex);
+    const MutexLock locked(record_->owners_mutex);
     std::vector<std::shared_ptr<void>> &owners = record_->owners;
     if (owners.size() < most_owners && std::ranges::find(owners, owner) == owners.end())
         owners.push_back(owner);
@@ -435,7 +437,7 @@ void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
 Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool may_be_destroyed) {
     ENTREPOT_ASSERT(foreign || !may_be_destroyed);
     {
-        const std::lock_guard locked(live().mutex);
+        const MutexLock locked(live().mutex);
         if (Record *known = live().find(backend, handle)) {
             backend.drop(&ep_backend::queue_release, handle);  // the record has its own reference
             if (foreign)
@@ -463,7 +465,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool m
         backend.drop(&ep_backend::queue_release, handle);
         throw;
     }
-    const std::lock_guard locked(live().mutex);
+    const MutexLock locked(live().mutex);
     if (Record *known = live().find(backend, handle)) {  // another thread was faster
         backend.drop(&ep_backend::queue_release, handle);
         return Queue(known);
@@ -475,7 +477,7 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool m
 void Queue::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
-        const std::lock_guard locked(live().mutex);
+        const MutexLock locked(live().mutex);
         if (!live().remove_if_dead(record))
             return;
     }

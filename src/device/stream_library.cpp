@@ -33,7 +33,7 @@ Part consumers{0, max_consumer_libraries, 1},
 }  // namespace
 
 unsigned register_stream_library(const StreamLibrary &library) noexcept {
-    const std::lock_guard locked(registering);
+    const MutexLock locked(registering);
     Part &part = library.takes_exports ? consumers : others;
     const unsigned next = part.next.load(std::memory_order_relaxed);
     for (unsigned number = part.first; number < next; ++number)

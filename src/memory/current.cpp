@@ -40,7 +40,7 @@ Resource *default_resource() {
 void set_resource(const Device &device, Resource *resource) {
     OfDevices &table = of_devices();
     ResourceRef replaced;  // dropped after the mutex
-    const std::lock_guard lock(table.mutex);
+    const MutexLock lock(table.mutex);
     const auto row = std::find_if(table.rows.begin(), table.rows.end(),
                                   [&](const auto &each) { return each.first == device; });
     if (row != table.rows.end()) {
@@ -58,7 +58,7 @@ ResourceRef current_resource(const Device &device) {
         return ResourceRef(innermost);
     OfDevices &table = of_devices();
     if (table.count.load(std::memory_order_acquire) != 0) {
-        const std::lock_guard lock(table.mutex);
+        const MutexLock lock(table.mutex);
         for (const auto &[owner, resource] : table.rows)
             if (owner == device)
                 return resource;

@@ -71,7 +71,7 @@ public:
         Waiting waiting{std::move(item), std::move(pending.uses),
                         pending.escaped ? context : Context()};
         ENTREPOT_ASSERT(are_submitted(waiting.uses));
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         place(std::move(waiting), finished_);
         count_.fetch_add(1, std::memory_order_relaxed);
     }
@@ -95,7 +95,7 @@ public:
 
     // Returns: everything that an item waits for, for an owner that ends and passes the items on.
     Pending outstanding() const {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         Pending all;
         for (const PerQueueHeap &heap : heaps_)
             for (const Waiting &waiting : heap.waiting) {
@@ -143,7 +143,7 @@ private:
         do {
             fence_quarantines(may_block);
         } while (end_quarantines());  // then the next batch is fenced
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         ENTREPOT_ASSERT(finished_.size() <= count_.load(std::memory_order_relaxed));
         count_.fetch_sub(finished_.size(), std::memory_order_relaxed);
         return std::exchange(finished_, {});
@@ -154,9 +154,8 @@ private:
     }
 
     // Moves an item to the next heap, to its quarantine, or to `finished`.
-    // Requires: the caller holds the mutex.
-    void place(Waiting &&waiting, std::vector<Item> &finished) {
-        ENTREPOT_ASSERT(mutex_.held());
+    void place(Waiting &&waiting, std::vector<Item> &finished) ENTREPOT_REQUIRES(mutex_) {
+        mutex_.assert_held();
         if (!waiting.uses.empty()) {
             const Queue &queue = waiting.uses.back().queue;
             auto heap = std::find_if(heaps_.begin(), heaps_.end(),
@@ -187,7 +186,7 @@ private:
     bool advance_completed() {
         std::vector<Use> fronts;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             for (const PerQueueHeap &heap : heaps_) {
                 ENTREPOT_ASSERT(!heap.waiting.empty());
                 fronts.push_back(heap.waiting.front().uses.back());
@@ -199,7 +198,7 @@ private:
             return false;
 
         std::vector<Queue> left;  // dropped after the mutex: the last reference calls the driver
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         bool passed = false;
         for (const Use &front : fronts) {
             const auto heap =
@@ -233,7 +232,7 @@ private:
     void fence_quarantines(bool may_block) {
         std::vector<std::pair<Context, std::uint64_t>> fresh;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             for (QuarantineContext &quarantine : quarantines_)
                 if (quarantine.batch.empty() && !quarantine.open_batch.empty()) {
                     quarantine.batch.swap(quarantine.open_batch);
@@ -244,7 +243,7 @@ private:
         for (auto &[context, number] : fresh) {
             std::vector<Event> guards;
             const bool guarded = record_guards(context, may_block, guards);
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             const auto quarantine = find_batch(context, number);
             // only this thread has the number of the batch
             ENTREPOT_ASSERT(quarantine != quarantines_.end() && !quarantine->is_fenced);
@@ -294,7 +293,7 @@ private:
         };
         std::vector<Batch> batches;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             for (const QuarantineContext &quarantine : quarantines_)
                 if (quarantine.is_fenced)
                     batches.push_back({quarantine.context, quarantine.number, quarantine.guards});
@@ -307,7 +306,7 @@ private:
 
         bool ended = false;
         std::vector<QuarantineContext> left;  // dropped after the mutex
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         for (const Batch &batch : batches) {
             const auto quarantine = find_batch(batch.context, batch.number);
             if (quarantine == quarantines_.end() || !quarantine->is_fenced)
@@ -340,7 +339,7 @@ private:
         std::vector<Use> uses;
         std::vector<Event> guards;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             for (const PerQueueHeap &heap : heaps_)
                 for (const Waiting &waiting : heap.waiting)
                     keep_latest(uses, waiting.uses.back());
@@ -364,8 +363,9 @@ private:
     }
 
     typename std::vector<QuarantineContext>::iterator find_batch(const Context &context,
-                                                                 std::uint64_t number) {
-        ENTREPOT_ASSERT(mutex_.held());
+                                                                 std::uint64_t number)
+        ENTREPOT_REQUIRES(mutex_) {
+        mutex_.assert_held();
         return std::find_if(quarantines_.begin(), quarantines_.end(),
                             [&](const QuarantineContext &quarantine) {
                                 return quarantine.context == context && quarantine.number == number;
@@ -373,10 +373,10 @@ private:
     }
 
     ForkSafeMutex &mutex_;
-    std::vector<PerQueueHeap> heaps_;             // guarded by mutex_
-    std::vector<QuarantineContext> quarantines_;  // guarded by mutex_
-    std::vector<Item> finished_;                  // guarded by mutex_
-    std::atomic<std::size_t> count_{0};           // atomic: all items
+    std::vector<PerQueueHeap> heaps_ ENTREPOT_GUARDED_BY(mutex_);
+    std::vector<QuarantineContext> quarantines_ ENTREPOT_GUARDED_BY(mutex_);
+    std::vector<Item> finished_ ENTREPOT_GUARDED_BY(mutex_);
+    std::atomic<std::size_t> count_{0};  // atomic: all items
 };
 
 }  // namespace entrepot

@@ -43,12 +43,12 @@ struct Keepers {
     std::vector<Device> devices;
 
     void note(const Device &device) {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         if (std::find(devices.begin(), devices.end(), device) == devices.end())
             devices.push_back(device);
     }
     std::vector<Device> all() {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         return devices;
     }
 };

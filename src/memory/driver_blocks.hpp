@@ -61,13 +61,13 @@ private:
     }
 
     void try_again(const Condemned &block) {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         refused_.push_back(block);
         has_refused_.store(true, std::memory_order_relaxed);
     }
 
     std::vector<Condemned> take_refused() {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         has_refused_.store(false, std::memory_order_relaxed);
         return std::exchange(refused_, {});
     }
@@ -75,7 +75,7 @@ private:
     const Free free_;
     ForkSafeMutex mutex_;
     Deferred<Condemned> blocks_{mutex_};
-    std::vector<Condemned> refused_;        // guarded by mutex_
+    std::vector<Condemned> refused_ ENTREPOT_GUARDED_BY(mutex_);
     std::atomic<bool> has_refused_{false};  // atomic; written with mutex_ held
 };
 

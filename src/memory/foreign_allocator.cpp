@@ -83,7 +83,7 @@ public:
             return end(std::move(block), queue_, marked);
         Queue past;
         {
-            const std::lock_guard lock(mutex_);
+            const MutexLock lock(mutex_);
             if (!past_) {
                 left_.push_back(std::move(block));
                 return;
@@ -103,7 +103,7 @@ public:
             const Queue::Position reached = marked(queue_);
             std::vector<ForeignBlock> left;
             {
-                const std::lock_guard lock(mutex_);
+                const MutexLock lock(mutex_);
                 left.swap(left_);
             }
             for (ForeignBlock &block : left)
@@ -123,7 +123,7 @@ public:
                 return;
             Queue past = Queue::of_event(queue_.context(), queue_.device(), last_work);
             {
-                const std::lock_guard lock(mutex_);
+                const MutexLock lock(mutex_);
                 past_ = std::move(past);
             }
             flush_remote_frees();
@@ -135,15 +135,15 @@ private:
     static Queue::Position marked(const Queue &queue) { return queue.submitted_and_marked(); }
 
     bool has_left() {
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         return !left_.empty();
     }
 
     const Queue queue_;
     const std::uint64_t thread_;
     ForkSafeMutex mutex_;
-    std::vector<ForeignBlock> left_;  // guarded by mutex_
-    Queue past_;                      // guarded by mutex_; empty while the thread lives
+    std::vector<ForeignBlock> left_ ENTREPOT_GUARDED_BY(mutex_);
+    Queue past_ ENTREPOT_GUARDED_BY(mutex_);  // empty while the thread lives
 };
 
 // The streams of this thread, one for each device.
@@ -194,7 +194,7 @@ public:
 
     void enter(void *pointer, ForeignBlock block) {
         Part &part = part_of(pointer);
-        const std::lock_guard lock(part.mutex);
+        const MutexLock lock(part.mutex);
         ENTREPOT_ASSERT(!part.rows.contains(pointer));  // an address is in use once at a time
         part.rows.insert_or_assign(pointer, std::move(block));
     }
@@ -203,7 +203,7 @@ public:
         Part &part = part_of(pointer);
         std::unordered_map<void *, ForeignBlock>::node_type found;
         {
-            const std::lock_guard lock(part.mutex);
+            const MutexLock lock(part.mutex);
             found = part.rows.extract(pointer);
         }
         return found ? std::optional(std::move(found.mapped())) : std::nullopt;
@@ -212,7 +212,7 @@ public:
 private:
     struct Part {
         ForkSafeMutex mutex;
-        std::unordered_map<void *, ForeignBlock> rows;  // guarded by mutex
+        std::unordered_map<void *, ForeignBlock> rows ENTREPOT_GUARDED_BY(mutex);
     };
 
     Part &part_of(void *pointer) noexcept {

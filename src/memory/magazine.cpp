@@ -20,7 +20,7 @@ ThreadMagazines::~ThreadMagazines() {
     for (Magazine *magazine : all) {
         ResourceRef pool;
         {
-            const std::lock_guard lock(magazine_mutex());
+            const MutexLock lock(magazine_mutex());
             if (!magazine->pool)
                 delete magazine;
             else if (magazine->pool->retain_if_alive())
@@ -37,7 +37,7 @@ ThreadMagazines::~ThreadMagazines() {
 // Deletes this thread's magazines of pools that have ended.
 void forget_ended_pools() {
     latest = nullptr;
-    const std::lock_guard lock(magazine_mutex());
+    const MutexLock lock(magazine_mutex());
     std::erase_if(own.all, [](Magazine *magazine) {
         const bool ended = magazine->pool == nullptr;
         if (ended)
@@ -72,7 +72,7 @@ Magazine *PoolResource::State::magazine_of(const Place &place) {
     made->kind = place.kind;
     own.all.reserve(own.all.size() + 1);
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         made->free_list = &free_list_of(place);
         magazines.push_back(made.get());
     }
@@ -83,13 +83,13 @@ Magazine *PoolResource::State::magazine_of(const Place &place) {
 // Moves the older half to the free list, so that neither a burst of allocations nor one of frees
 // locks each time.
 void PoolResource::State::empty_bin(Magazine &magazine, std::size_t index) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     magazine.drain(index, magazine.bins[index].size() / 2,
                    [&](FreeBlock &&block) { magazine.free_list->put(index, std::move(block)); });
 }
 
 void PoolResource::State::empty_magazine(Magazine &magazine) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     for (std::size_t index = 0; index < size_class::count; ++index)
         magazine.drain(
             index, 0, [&](FreeBlock &&block) { magazine.free_list->put(index, std::move(block)); });
@@ -107,7 +107,7 @@ void PoolResource::State::absorb(Magazine &magazine) {
     ENTREPOT_ASSERT(magazine.state == this);
     empty_magazine(magazine);
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         std::erase(magazines, &magazine);
     }
     delete &magazine;
@@ -116,7 +116,7 @@ void PoolResource::State::absorb(Magazine &magazine) {
 void PoolResource::State::take_from_all_magazines() {
     for (Magazine *magazine : magazines)
         empty_magazine(*magazine);
-    const std::lock_guard lock(magazine_mutex());
+    const MutexLock lock(magazine_mutex());
     for (Magazine *magazine : std::exchange(magazines, {})) {
         magazine->pool = nullptr;
         if (magazine->thread_is_gone)

@@ -63,7 +63,7 @@ void Memory::add_consumer_queue(const Queue &queue, Consumer holder) const {
     Ordering &ordering = Ordering::of(*record_);
     Queue dropped;  // released after the lock
     {
-        const std::lock_guard lock(ordering.mutex);
+        const MutexLock lock(ordering.mutex);
         // First, so that drop_released_consumers(), which also locks the mutex, sees an export
         // before its queue.
         add_export(*record_, PeerBits::consumer_queues, holder);
@@ -163,7 +163,7 @@ void PeerStreams::add(const Memory &memory, Which which) {
         Memory::Ordering &ordering = Memory::Ordering::of(*memory.record());
         std::vector<Queue> queues;
         {
-            const std::lock_guard lock(ordering.mutex);
+            const MutexLock lock(ordering.mutex);
             for (const Memory::Ordering::ConsumerQueue &consumer : ordering.consumers)
                 queues.push_back(consumer.queue);
         }
@@ -300,7 +300,7 @@ void Operation::drop_released_consumers(const Memory &memory) const noexcept {
     Memory::Record &record = *memory.record();
     std::vector<Memory::Ordering::ConsumerQueue> dropped;  // released after the lock
     Memory::Ordering &ordering = Memory::Ordering::of(record);
-    const std::lock_guard lock(ordering.mutex);
+    const MutexLock lock(ordering.mutex);
     // its consumer holds an object, and may go on working
     ENTREPOT_ASSERT((seen & PeerBits::lasting_consumer) == 0);
     if (record.peers.compare_exchange_strong(seen, seen & ~PeerBits::consumers,

@@ -47,10 +47,12 @@ Memory::Ordering *busy_ordering(Memory::Record &record) {
 }
 
 // Summarizes the log in Record::pending_queue.
-void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept {
-    ENTREPOT_ASSERT(ordering.mutex.held());
+void publish(Memory::Record &record, const Memory::Ordering &ordering) noexcept
+    ENTREPOT_REQUIRES(ordering.mutex) {
+    ordering.mutex.assert_held();
     ENTREPOT_ASSERT(!record.prior_queue);  // begin() has moved it into the log
     const auto is_all_of = [&](std::uint64_t queue) {
+        ordering.mutex.assert_held();
         return std::ranges::all_of(ordering.entries, [&](const Memory::Ordering::Entry &entry) {
             return entry.queue.identity()->number == queue || entry.waited_by == queue;
         });
@@ -87,7 +89,8 @@ ForkSafeMutex &Memory::Ordering::next_mutex() {
 }
 
 inline void Memory::Ordering::begin(Record &record, Lock &lock) {
-    ENTREPOT_ASSERT(lock.mutex() == &mutex && mutex.held());
+    ENTREPOT_ASSERT(lock.mutex() == &mutex);
+    mutex.assert_held();
     if (record.prior_queue)
         take_over_prior(record, lock);
 }
@@ -124,7 +127,7 @@ inline bool Memory::Ordering::Entry::is_superseded_by(Access later, const Queue 
 
 inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::Position position,
                                      std::uint64_t capture, Consumer consumer) noexcept {
-    ENTREPOT_ASSERT(mutex.held());
+    mutex.assert_held();
     if (entries.empty())
         return false;
     Entry &last = entries.back();
@@ -143,7 +146,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
 [[gnu::hot]] void Memory::Ordering::add(Access access, const Queue &queue, Queue::Position position,
                                         std::uint64_t capture, Consumer consumer,
                                         LeftQueues &left) {
-    ENTREPOT_ASSERT(mutex.held());
+    mutex.assert_held();
     // an entry is asked for events until the memory is released
     ENTREPOT_ASSERT(queue && !queue.may_be_destroyed());
     const auto is_superseded_by = [&](const Entry &entry) {
@@ -184,7 +187,7 @@ inline bool Memory::Ordering::repeat(Access access, const Queue &queue, Queue::P
 }
 
 void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
-    ENTREPOT_ASSERT(mutex.held());
+    mutex.assert_held();
     // A later position means that a consumer has received the memory again.
     const auto is_seen = [&](const Entry &entry) {
         return std::ranges::any_of(seen, [&](const Blocker &use) {
@@ -198,6 +201,7 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
 [[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue,
                                                   Blockers &uses, const PeerStreams *waited_for) {
     Lock lock(mutex);
+    mutex.assert_held();
     begin(record, lock);
     for (const Entry &entry : entries) {
         if ((access == Access::read && entry.access == Access::read) ||
@@ -230,7 +234,8 @@ Queue::Position Memory::Ordering::Blocker::wait_position() const {
 }
 
 void Memory::Ordering::mark_waited(const Blockers &uses, const Queue &queue) {
-    ENTREPOT_ASSERT(mutex.held() && queue);
+    mutex.assert_held();
+    ENTREPOT_ASSERT(queue);
     for (Entry &entry : entries)
         for (const Blocker &use : uses)
             if (use.is_waited_for && entry.queue == use.queue && entry.capture == use.capture &&
@@ -307,7 +312,7 @@ void Memory::wait_for_conflicts(Access access, const Queue &queue,
     for (const auto &[access, memory] : uses) {
         Record &record = *memory->record();
         Ordering &ordering = Ordering::of(record);
-        const std::lock_guard lock(ordering.mutex);
+        const MutexLock lock(ordering.mutex);
         ordering.mark_waited(blockers, queue);
         publish(record, ordering);
     }
@@ -324,7 +329,7 @@ void Memory::wait_for_conflicts(Access access, const Queue &queue,
     Ordering *const ordering = &Ordering::of(record);
     if (lock_.mutex() != &ordering->mutex)
         lock(*ordering);
-    ENTREPOT_ASSERT(ordering->mutex.held());
+    ordering->mutex.assert_held();
     if (!record.prior_queue && ordering->repeat(access, queue_, position_, capture_, consumer_))
         [[likely]]
         return;
@@ -333,6 +338,7 @@ void Memory::wait_for_conflicts(Access access, const Queue &queue,
 
 [[gnu::hot, gnu::noinline]] void Memory::AccessRecorder::record_slow(Access access, Record &record,
                                                                      Ordering &ordering) {
+    ordering.mutex.assert_held();
     ordering.begin(record, lock_);
     ordering.add(access, queue_, position_, capture_, consumer_, left_);
     publish(record, ordering);
@@ -357,7 +363,7 @@ void Memory::record_event_access(Access access, const Queue &event) const {
         Use oldest;
         LeftQueues left;
         {
-            const std::lock_guard lock(ordering.mutex);
+            const MutexLock lock(ordering.mutex);
             if (ordering.entries.size() > few_entries)
                 ordering.drop_done(left);
             if (ordering.entries.size() <= few_entries)
@@ -388,6 +394,7 @@ void Memory::add_producer(const Queue &queue) const {
     Ordering *const ordering = &Ordering::of(*record_);
     const std::uint64_t capture = queue.capture_of_work();
     Ordering::Lock lock(ordering->mutex);
+    ordering->mutex.assert_held();
     ordering->begin(*record_, lock);
     ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, capture});
     publish(*record_, *ordering);
@@ -425,7 +432,7 @@ void Memory::wait_for_host(Access access) const {
             use.is_released_by_consumer = false;
         }
     LeftQueues left;
-    const std::lock_guard lock(ordering->mutex);
+    const MutexLock lock(ordering->mutex);
     ordering->drop_done(left, uses);
     publish(*record_, *ordering);
 }
@@ -448,7 +455,7 @@ bool Memory::has_done_for_host(Access access, bool with_consumers) const {
                                            : !use.queue.is_done(use.position))
             return false;
     LeftQueues left;
-    const std::lock_guard lock(ordering->mutex);
+    const MutexLock lock(ordering->mutex);
     ordering->drop_done(left, uses);
     publish(*record_, *ordering);
     return true;

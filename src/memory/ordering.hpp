@@ -86,8 +86,7 @@ struct Memory::Ordering {
     };
     using Blockers = SmallVector<Blocker, 2>;
 
-    // Guarded by `mutex`. Oldest first.
-    std::vector<Entry> entries;
+    std::vector<Entry> entries ENTREPOT_GUARDED_BY(mutex);  // oldest first
 
     // Queues that consumers of exports work on. Unlike their entries above, they stay when an
     // operation has waited for them: the consumer may go on working.
@@ -95,30 +94,28 @@ struct Memory::Ordering {
         Queue queue;
         Consumer holder;
     };
-    std::vector<ConsumerQueue> consumers;  // guarded by `mutex`
+    std::vector<ConsumerQueue> consumers ENTREPOT_GUARDED_BY(mutex);
 
     // Striped lock: 16 mutexes shared by all logs. Logs made in a row by one thread share a stripe,
     // so an operation on several memories usually locks once.
     ForkSafeMutex &mutex = next_mutex();
     using Lock = std::unique_lock<LeafMutex>;
 
-    // Requires: the caller holds `mutex`, for begin() and all functions up to drop_done().
-    //
     // Moves Record::prior_queue into the log. Called before the other functions. It unlocks `lock`
     // while it asks the producer's queue for its capture, and the log may have changed then.
-    void begin(Record &record, Lock &lock);
+    void begin(Record &record, Lock &lock) ENTREPOT_REQUIRES(mutex);
     // Adds an access. Queues that leave the log go to `left`.
     void add(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-             Consumer consumer, LeftQueues &left);
+             Consumer consumer, LeftQueues &left) ENTREPOT_REQUIRES(mutex);
     // Updates the newest entry in place, if it is the same kind of access of the same queue. Then
     // no queue enters or leaves the log, so Record::pending_queue stays correct.
     //
     // Returns: false if add() is needed.
     bool repeat(Access access, const Queue &queue, Queue::Position position, std::uint64_t capture,
-                Consumer consumer) noexcept;
+                Consumer consumer) noexcept ENTREPOT_REQUIRES(mutex);
     // Drops entries that are known to be done. `seen` are those of the caller.
     // Entries of a consumer that was waited for and holds no reference are dropped as well.
-    void drop_done(LeftQueues &left, const Blockers &seen = {});
+    void drop_done(LeftQueues &left, const Blockers &seen = {}) ENTREPOT_REQUIRES(mutex);
 
     // Adds to `uses` what an access of `queue` has to wait for. Without a queue: an access of the
     // host.
@@ -130,16 +127,15 @@ struct Memory::Ordering {
     // last reference.
     void find_blocking_host(Record &record, Access access, Blockers &uses);
     // Marks the entries that `queue` waits for now.
-    // Requires: the caller holds `mutex`.
-    void mark_waited(const Blockers &uses, const Queue &queue);
+    void mark_waited(const Blockers &uses, const Queue &queue) ENTREPOT_REQUIRES(mutex);
 
     // Returns: what the release of the memory has to wait for. The log is empty afterwards.
     // Requires: nothing else refers to the memory, so `mutex` is not needed.
-    std::vector<Use> take_all();
+    std::vector<Use> take_all() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
 
 private:
     [[gnu::noinline]] static Ordering &make(Record &record);
-    void take_over_prior(Record &record, Lock &lock);
+    void take_over_prior(Record &record, Lock &lock) ENTREPOT_REQUIRES(mutex);
     static ForkSafeMutex &next_mutex();
 };
 

@@ -94,7 +94,7 @@ bool may_end(const CentralFreeList &free_list) noexcept {
 
 struct Registered {
     ForkSafeMutex mutex;
-    std::vector<PoolResource *> pools;  // guarded by mutex; holds no references
+    std::vector<PoolResource *> pools ENTREPOT_GUARDED_BY(mutex);  // holds no references
 };
 
 Registered &registered() {
@@ -112,13 +112,13 @@ PoolResource::State::State(PoolResource &self, std::size_t limit)
 
 PoolResource::PoolResource(Resource *upstream, std::size_t max_cached)
     : Resource(upstream), state_(std::make_unique<State>(*this, max_cached)) {
-    const std::lock_guard lock(registered().mutex);
+    const MutexLock lock(registered().mutex);
     registered().pools.push_back(this);
 }
 
 PoolResource::~PoolResource() {
     {
-        const std::lock_guard lock(registered().mutex);
+        const MutexLock lock(registered().mutex);
         std::erase(registered().pools, this);
     }
     state_->end();
@@ -128,7 +128,7 @@ namespace {
 
 template <class Wanted> std::vector<ResourceRef> pools_that(Wanted &&wanted) {
     std::vector<ResourceRef> pools;
-    const std::lock_guard lock(registered().mutex);
+    const MutexLock lock(registered().mutex);
     for (PoolResource *pool : registered().pools)
         if (wanted(*pool) && pool->retain_if_alive())
             pools.push_back(ResourceRef::adopt(pool));
@@ -177,7 +177,7 @@ Block PoolResource::State::allocate_small(const Place &place, std::size_t index,
         std::vector<FreeBlock> found, bound;
         CentralFreeList *free_list;
         {
-            const std::lock_guard lock(mutex);
+            const MutexLock lock(mutex);
             free_list = &free_list_of(place);
             while (found.size() < wanted) {
                 std::optional<FreeBlock> block = free_list->take(index);
@@ -207,7 +207,7 @@ void PoolResource::State::add_chunk(const Place &place, std::size_t index, const
             return source().allocate(place, bytes, 0, queue);
         });
     ENTREPOT_ASSERT(chunk.data && chunk.bytes >= shortest_chunk_size(index));
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     free_list_of(place).add_chunk(index, chunk);
 }
 
@@ -222,7 +222,7 @@ Block PoolResource::State::allocate_large(const Place &place, std::size_t bytes,
         std::vector<Queue> dropped;
         std::optional<FreeBlock> block;
         {
-            const std::lock_guard lock(mutex);
+            const MutexLock lock(mutex);
             Segments &large = free_list_of(place).large;
             block = large.take(size, alignment, queue, bound);
             if (!block) {
@@ -252,7 +252,7 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
     std::vector<Queue> dropped;
     std::size_t reserved;
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         CentralFreeList &free_list = free_list_of(place);
         free_list.large.collect(size, true, returned, dropped);
         reserved = free_list.large.reserved();
@@ -263,7 +263,7 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
             return source().allocate(place, length, alignment, queue);
         });
     ENTREPOT_ASSERT(segment.data && segment.bytes >= bytes);
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     free_list_of(place).large.add(segment, std::min(size, segment.bytes));
     return {segment.data, bytes, alignment, segment.available, segment.queue};
 }
@@ -296,7 +296,7 @@ void PoolResource::deallocate(const Place &place, Block block, Pending pending) 
 // The free list of a block in use. `place` holds a reference to its context, so no thread removes
 // the free list.
 CentralFreeList &PoolResource::State::existing_free_list(const Place &place) {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     CentralFreeList *const free_list = find_free_list(place);
     ENTREPOT_ASSERT(free_list);
     return *free_list;
@@ -312,7 +312,7 @@ void PoolResource::State::push_free(const Place &place, std::size_t index, FreeB
         empty_bin(*magazine, index);
     } else {
         std::vector<Queue> dropped;
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         ENTREPOT_ASSERT(find_free_list(place));
         put_on_free_list(*find_free_list(place), index, std::move(block), dropped);
     }
@@ -331,7 +331,7 @@ void PoolResource::State::put_on_free_list(CentralFreeList &free_list, std::size
 void PoolResource::State::defer_free(CentralFreeList &free_list, std::size_t index, void *data,
                                      Pending pending) {
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         free_list.waiting +=
             index == size_class::none ? free_list.large.size_of(data) : size_class::bytes_of(index);
     }
@@ -346,7 +346,7 @@ void PoolResource::State::take_finished(std::vector<Waiting> finished) {
         return;
     std::vector<Queue> dropped;
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         for (const Waiting &each : finished) {
             const std::size_t bytes = each.index == size_class::none
                                           ? each.free_list->large.size_of(each.data)
@@ -397,7 +397,7 @@ CentralFreeList &PoolResource::State::free_list_of(const Place &place) {
 void PoolResource::State::drop_done_queues() {
     ask_about_bindings(may_end);
     std::vector<Queue> dropped;  // after the mutex
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     for (const auto &free_list : free_lists)
         if (may_end(*free_list))
             free_list->unbind_done(dropped);
@@ -409,8 +409,9 @@ void PoolResource::State::return_abandoned() {
     drop_done_queues();
     std::vector<std::unique_ptr<CentralFreeList>> abandoned;
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         const auto holders = [&](const Context &context) {
+            mutex.assert_held();
             return std::count_if(free_lists.begin(), free_lists.end(), [&](const auto &free_list) {
                 return free_list->place.context == context;
             });
@@ -446,7 +447,7 @@ std::size_t PoolResource::trim() {
 void PoolResource::State::ask_about_bindings(bool (*of)(const CentralFreeList &free_list)) {
     std::vector<Use> bindings;
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         for (const auto &free_list : free_lists)
             if (of(*free_list))
                 free_list->add_bindings(bindings);
@@ -464,7 +465,7 @@ std::size_t PoolResource::State::return_free() {
     std::vector<Load> loads;
     std::vector<Queue> dropped;
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         cached_after_trim = 0;
         for (const auto &free_list : free_lists) {
             loads.push_back({free_list->place, {}});
@@ -495,7 +496,7 @@ void PoolResource::State::keep_to_limit() {
     if (max_cached == unlimited)
         return;
     {
-        const std::lock_guard lock(mutex);
+        const MutexLock lock(mutex);
         std::size_t cached = 0;
         for (const auto &free_list : free_lists)
             cached += free_list->cached();
@@ -525,7 +526,7 @@ void PoolResource::State::end() {
 PoolResource::Statistics PoolResource::statistics() const {
     Statistics sum;
     std::size_t waste = 0;
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     for (const auto &free_list : state_->free_lists) {
         sum.reserved += free_list->reserved();
         sum.cached += free_list->cached();

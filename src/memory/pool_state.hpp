@@ -94,10 +94,10 @@ struct PoolResource::State {
     const std::uint64_t number;        // unique in the process
 
     mutable ForkSafeMutex mutex;
-    // the vector and the lists are guarded by mutex
-    std::vector<std::unique_ptr<CentralFreeList>> free_lists;
-    std::vector<Magazine *> magazines;      // guarded by mutex
-    std::size_t cached_after_trim = 0;      // guarded by mutex
+    // the lists as well as the vector
+    std::vector<std::unique_ptr<CentralFreeList>> free_lists ENTREPOT_GUARDED_BY(mutex);
+    std::vector<Magazine *> magazines ENTREPOT_GUARDED_BY(mutex);
+    std::size_t cached_after_trim ENTREPOT_GUARDED_BY(mutex) = 0;
     Deferred<Waiting> waiting{mutex};       // locks mutex itself
     std::atomic<std::size_t> deferrals{0};  // atomic
 
@@ -109,11 +109,11 @@ struct PoolResource::State {
     void empty_magazine(Magazine &magazine);
     void empty_own_magazines();
     void absorb(Magazine &magazine);  // of a thread that ends
-    void take_from_all_magazines();   // when the pool ends
+    // when the pool ends, and no other thread uses it
+    void take_from_all_magazines() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;
 
-    // Requires (free_list_of, find_free_list): the caller holds the mutex.
-    CentralFreeList &free_list_of(const Place &place);
-    CentralFreeList *find_free_list(const Place &place) const noexcept;
+    CentralFreeList &free_list_of(const Place &place) ENTREPOT_REQUIRES(mutex);
+    CentralFreeList *find_free_list(const Place &place) const noexcept ENTREPOT_REQUIRES(mutex);
     CentralFreeList &existing_free_list(const Place &place);
     void drop_done_queues();
     void return_abandoned();
@@ -128,9 +128,8 @@ struct PoolResource::State {
 
     void push_free(const Place &place, std::size_t index, FreeBlock block);
     // Queues of bindings go to `dropped`. The caller drops them without the mutex.
-    // Requires: the caller holds the mutex.
     void put_on_free_list(CentralFreeList &free_list, std::size_t index, FreeBlock block,
-                          std::vector<Queue> &dropped);
+                          std::vector<Queue> &dropped) ENTREPOT_REQUIRES(mutex);
     void defer_free(CentralFreeList &free_list, std::size_t index, void *data, Pending pending);
     void take_finished(std::vector<Waiting> finished);
 
@@ -138,7 +137,7 @@ struct PoolResource::State {
     std::size_t return_free();
     std::size_t return_upstream(const Place &place, std::vector<Returned> returned) noexcept;
     void keep_to_limit();
-    void end();
+    void end() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS;  // no other thread uses the pool
 };
 
 }  // namespace entrepot

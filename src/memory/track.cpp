@@ -32,18 +32,18 @@ Registered &registered() {
 
 TrackResource::TrackResource(Resource *upstream, Capture capture)
     : Resource(upstream), state_(std::make_unique<State>()), capture_(std::move(capture)) {
-    const std::lock_guard lock(registered().mutex);
+    const MutexLock lock(registered().mutex);
     registered().trackers.push_back(this);
 }
 
 TrackResource::~TrackResource() {
-    const std::lock_guard lock(registered().mutex);
+    const MutexLock lock(registered().mutex);
     std::erase(registered().trackers, this);
 }
 
 std::vector<ResourceRef> live_trackers() {
     std::vector<ResourceRef> trackers;
-    const std::lock_guard lock(registered().mutex);
+    const MutexLock lock(registered().mutex);
     for (TrackResource *tracker : registered().trackers)
         if (tracker->retain_if_alive())
             trackers.push_back(ResourceRef::adopt(tracker));
@@ -60,7 +60,7 @@ Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t
     }
     Block block = upstream()->allocate(place, bytes, alignment, queue);
     try {
-        const std::lock_guard lock(state_->mutex);
+        const MutexLock lock(state_->mutex);
         state_->live.insert_or_assign(block.data, Allocation{{block.data, bytes, alignment},
                                                              place.device,
                                                              place.kind,
@@ -77,7 +77,7 @@ Block TrackResource::allocate(const Place &place, std::size_t bytes, std::size_t
 void TrackResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
     decltype(state_->live)::node_type forgotten;
     {
-        const std::lock_guard lock(state_->mutex);
+        const MutexLock lock(state_->mutex);
         forgotten = state_->live.extract(block.data);
     }
     upstream()->deallocate(place, std::move(block), std::move(pending));
@@ -86,7 +86,7 @@ void TrackResource::deallocate(const Place &place, Block block, Pending pending)
 std::vector<TrackResource::Allocation> TrackResource::live() const {
     std::vector<Allocation> all;
     {
-        const std::lock_guard lock(state_->mutex);
+        const MutexLock lock(state_->mutex);
         for (const auto &[data, allocation] : state_->live)
             all.push_back(allocation);
     }

@@ -12,6 +12,7 @@
 // linked together.
 #pragma once
 #include <entrepot/core/assert.hpp>
+#include <entrepot/core/thread_safety.hpp>
 
 #include <mutex>
 
@@ -41,33 +42,53 @@ private:
 #endif
 };
 
-template <bool is_leaf> class TrackedMutex : public std::mutex {
+template <bool is_leaf> class ENTREPOT_CAPABILITY TrackedMutex : public std::mutex {
 public:
     // True if the calling thread holds the mutex. For ENTREPOT_ASSERT alone.
     bool held() const noexcept { return HeldMutexes::has(*this); }
+    // For functions whose caller holds the mutex, where Clang's analysis cannot see it.
+    void assert_held() const noexcept ENTREPOT_ASSERTS_HELD { ENTREPOT_ASSERT(held()); }
 
+    // std::mutex is not annotated, so these bodies are not analyzed.
+    void lock() ENTREPOT_ACQUIRE() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
 #ifdef ENTREPOT_ASSERTIONS
-    void lock() {
         // first, so that a mutex that is locked twice is reported instead of a hang
         HeldMutexes::add(*this, is_leaf);
+#endif
         std::mutex::lock();
     }
-    bool try_lock() {
+    bool try_lock() ENTREPOT_TRY_ACQUIRE(true) ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
         const bool is_locked = std::mutex::try_lock();
+#ifdef ENTREPOT_ASSERTIONS
         if (is_locked)
             HeldMutexes::add(*this, is_leaf);
+#endif
         return is_locked;
     }
-    void unlock() {
+    void unlock() ENTREPOT_RELEASE() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
+#ifdef ENTREPOT_ASSERTIONS
         HeldMutexes::remove(*this);
+#endif
         std::mutex::unlock();
     }
-#endif
 };
 
 using CheckedMutex = TrackedMutex<false>;
 using LeafMutex = TrackedMutex<true>;
 static_assert(sizeof(CheckedMutex) == sizeof(std::mutex));
+
+// Holds a mutex of this file until the end of its scope, like std::lock_guard, and tells Clang's
+// analysis.
+template <class Mutex> class ENTREPOT_SCOPED_CAPABILITY MutexLock {
+public:
+    explicit MutexLock(Mutex &mutex) ENTREPOT_ACQUIRE(mutex) : mutex_(mutex) { mutex.lock(); }
+    ~MutexLock() ENTREPOT_RELEASE() { mutex_.unlock(); }
+    MutexLock(const MutexLock &) = delete;
+    MutexLock &operator=(const MutexLock &) = delete;
+
+private:
+    Mutex &mutex_;
+};
 
 #ifdef ENTREPOT_ASSERTIONS
 

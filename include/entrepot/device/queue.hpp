@@ -302,7 +302,7 @@ public:
         // `mutex` and records that event.
         std::atomic<Event::Lazy *> lazy_event{nullptr};
         CheckedMutex owners_mutex;  // separate, because `mutex` is held during driver calls
-        std::vector<std::shared_ptr<void>> owners;  // guarded by owners_mutex
+        std::vector<std::shared_ptr<void>> owners ENTREPOT_GUARDED_BY(owners_mutex);
         CheckedMutex mutex;
         // Guarded by `mutex`. It serves every position up to last_event_position. An empty event
         // means that this work is done.
