@@ -115,10 +115,10 @@ bool ask_current_stream(const ProducerLibrary &library, DLDevice device, void *&
     std::optional<SetErrorAside> aside;
     if (may_fail)
         aside.emplace();
-    RestUnlessThrown rest;  // callers are noexcept
+    HangOnForcedUnwind hang;  // callers are noexcept
     const int failed =
         library.api->current_work_stream(device.device_type, device.device_id, &stream);
-    rest.came_back();
+    hang.dismiss();
     if (!failed) {
         library.note_answer_for(device);
         return true;

@@ -78,11 +78,11 @@ bool current_stream_of_cupy(const StreamLibrary &self, const Device &device,
     const StreamFunction function = static_cast<const CupyLibrary &>(self).function;
     return with_gil_if(true, [&] {
         const SetErrorAside aside;
-        RestUnlessThrown rest;  // the caller is noexcept
+        HangOnForcedUnwind hang;  // the caller is noexcept
         const std::intptr_t answer = function(0);
         const bool failed = answer == -1 && PyErr_Occurred();
         PyErr_Clear();
-        rest.came_back();
+        hang.dismiss();
         stream = static_cast<std::uintptr_t>(answer);
         return !failed;
     });

@@ -190,9 +190,9 @@ bool is_array_type(PyTypeObject *type) noexcept {
 }
 
 Array import_operand(PyObject *object) {
-    RestUnlessThrown rest;
+    HangOnForcedUnwind hang;
     Array array = is_array(object) ? array_of(object) : import_array(object, for_an_operand);
-    rest.came_back();
+    hang.dismiss();
     return array;
 }
 

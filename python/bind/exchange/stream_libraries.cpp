@@ -21,7 +21,7 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device,
         return false;
     return with_gil_if(true, [&] {
         const SetErrorAside aside;
-        RestUnlessThrown rest;  // the caller is noexcept
+        HangOnForcedUnwind hang;  // the caller is noexcept
         const Reference dpctl = imported_module("dpctl");
         const Reference selector(PyUnicode_FromString(device.root().selector().c_str()));
         const Reference queue(
@@ -33,7 +33,7 @@ bool current_queue_of_dpctl(const StreamLibrary &, const Device &device,
         stream = address ? PyLong_AsSize_t(address.get()) : 0;  // dpctl's cache owns the queue
         const bool failed = PyErr_Occurred() != nullptr;
         PyErr_Clear();
-        rest.came_back();
+        hang.dismiss();
         return !failed && stream != 0;
     });
 }

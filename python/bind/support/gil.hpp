@@ -158,11 +158,6 @@ private:
     int exceptions_ = std::uncaught_exceptions();
 };
 
-// Older name, used in python/bind/exchange.
-struct RestUnlessThrown : HangOnForcedUnwind {
-    void came_back() noexcept { dismiss(); }
-};
-
 // Reacquires the GIL that PyEval_SaveThread() released.
 // Requires: this thread holds no mutex and does not hold the GIL.
 inline void reacquire_gil(PyThreadState *state) {
