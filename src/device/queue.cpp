@@ -1,7 +1,8 @@
 #include <entrepot/device/queue.hpp>
 
 #include "device/capture_release.hpp"
-#include "device/live_table.hpp"
+#include "device/event_record.hpp"
+#include "device/live_queues.hpp"
 #include <entrepot/core/free_list.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/core/no_destructor.hpp>
@@ -9,272 +10,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 namespace entrepot {
 
-// Locks Record::mutex and releases the GIL first. The mutex is held while the driver records an
-// event, which can block. CUDA blocks it while another thread is in a call that frees memory, SYCL
-// while another thread waits for the queue.
-class Queue::Lock : InterpreterLock::Released, public Queue::Locked {
-public:
-    explicit Lock(Record &record) : Released(!record.backend->is_host()), Locked(record.mutex) {}
-    // Fails if another thread may hold the mutex for long. The host's queues hold it for moments.
-    Lock(Record &record, std::try_to_lock_t)
-        : Released(!record.backend->is_host()), Locked(record.mutex, std::defer_lock) {
-        if (record.backend->is_host())
-            lock();
-        else
-            static_cast<void>(try_lock());
-    }
-};
-
-// ------------------------------------------------------------------ events
-
-struct Event::Record {
-    const Backend *backend;
-    std::atomic<bool> done{false};  // atomic, never reset: an answer that needs no driver call
-
-    explicit Record(const Backend &of) noexcept : backend(&of) {}
-    virtual ~Record() = default;
-    virtual ep_event handle() = 0;
-    virtual bool ask_done() = 0;
-    virtual void wait() = 0;
-    virtual std::uint64_t capture() const noexcept { return 0; }
-};
-
-// An event of the runtime.
-struct Event::Native : Event::Record {
-    Native(const Backend &of, ep_event adopted, Context in) noexcept
-        : Record(of), context_(std::move(in)), handle_(adopted) {}
-    ~Native() override { backend->drop(&ep_backend::event_release, handle_); }
-
-    ep_event handle() override { return handle_; }
-    bool ask_done() override {
-        std::int32_t answer = 0;
-        backend->call(&ep_backend::event_is_done, handle_, &answer);
-        return answer != 0;
-    }
-    void wait() override { backend->call(&ep_backend::event_wait, handle_); }
-
-private:
-    const Context context_;  // destroyed after the handle, which uses it in the backend; that may
-                             // block, and releases the GIL
-    const ep_event handle_;
-};
-
-// An event of the runtime that belongs to a graph: queues can wait for it, the host cannot.
-struct Event::Captured final : Event::Native {
-    Captured(const Queue &queue, ep_event adopted, std::uint64_t capture) noexcept
-        : Native(queue.backend(), adopted, queue.context()), capture_(capture) {}
-
-    bool ask_done() override { refuse(); }
-    void wait() override { refuse(); }
-    std::uint64_t capture() const noexcept override { return capture_; }
-
-private:
-    [[noreturn]] static void refuse() {
-        throw Error(ErrorKind::device,
-                    "the event marks work that is captured into a graph, and is done whenever the "
-                    "graph runs: ",
-                    "wait for the queue that the graph is launched in");
-    }
-
-    const std::uint64_t capture_;
-};
-
-// A lazy event: a position of a queue, until it is recorded; from then on the recorded event.
-//
-// States
-//   Unrecorded: Record::lazy_event points here, and any thread may take it out and record it. Taken
-//   out: a thread holds Record::mutex and calls record(). Recorded: `is_recorded_` is set with
-//   release order, and `recorded_` does not change any more.
-struct Event::Lazy final : Event::Record {
-    explicit Lazy(const Queue &queue) noexcept
-        : Record(queue.backend()), queue_(queue), position_(queue.position()) {
-        ENTREPOT_ASSERT(!queue.is_event_queue() && position_ != 0);
-    }
-    ~Lazy() override;
-
-    ep_event handle() override {
-        if (!is_recorded_.load(std::memory_order_acquire)) {
-            fork_guard::require_usable(*backend);
-            record(Queue::Lock(*queue_.record_));
-        }
-        ENTREPOT_ASSERT(is_recorded_.load(std::memory_order_relaxed));
-        return recorded_.handle();
-    }
-    bool ask_done() override {
-        return is_recorded_.load(std::memory_order_acquire) ? recorded_.is_done()
-                                                            : queue_.is_done(position_);
-    }
-    void wait() override {
-        if (is_recorded_.load(std::memory_order_acquire))
-            recorded_.wait();
-        else
-            queue_.wait_at(position_);
-    }
-
-    // Records the event, unless it is recorded already.
-    // Requires: `locked` holds the mutex of the queue.
-    void record(const Queue::Locked &locked) {
-        Queue::require_lock(*queue_.record_, locked);
-        if (is_recorded_.load(std::memory_order_relaxed))
-            return;
-        Queue::Record &record = *queue_.record_;
-        if (position_ > record.completed.load(std::memory_order_acquire))
-            recorded_ = position_ <= record.last_event_position
-                            ? record.last_event
-                            : queue_.mark(locked, EP_EVENT_EXACT);
-        unregister();
-        // last: a thread that sees it may destroy this
-        is_recorded_.store(true, std::memory_order_release);
-    }
-
-private:
-    // Returns: true if Record::lazy_event pointed here.
-    bool unregister() noexcept {
-        Lazy *self = this;
-        return queue_.record_->lazy_event.compare_exchange_strong(self, nullptr,
-                                                                  std::memory_order_acq_rel);
-    }
-
-    const Queue queue_;
-    const Queue::Position position_;
-    Event
-        recorded_;  // guarded by the queue's Record::mutex until is_recorded_ is set, then constant
-    std::atomic<bool> is_recorded_{false};  // atomic; written with the queue's Record::mutex held
-};
-
-// Record::lazy_event points to the newest lazy event. A thread that records it first swaps the slot
-// to null. If the slot still points to this one, no other thread can reach it, and it may die
-// without a lock: the common case. Otherwise a thread is recording it with Record::mutex held: lock
-// the mutex to wait for that. Not in the child of a fork, where the thread that holds the mutex may
-// not exist.
-[[gnu::hot]] Event::Lazy::~Lazy() {
-    if (is_recorded_.load(std::memory_order_acquire) || unregister() ||
-        !fork_guard::is_usable(*backend))
-        return;
-    const Queue::Lock locked(*queue_.record_);
-    ENTREPOT_ASSERT(is_recorded_.load(std::memory_order_relaxed));
-}
-
-Event Event::adopt(const Backend &backend, ep_event handle, const Context &context) {
-    try {
-        return Event(std::make_shared<Native>(backend, handle, context));
-    } catch (...) {
-        backend.drop(&ep_backend::event_release, handle);
-        throw;
-    }
-}
-
-Event Event::from_native(const Backend &backend, void *native) {
-    ep_event handle;
-    backend.call(&ep_backend::event_from_native, native, &handle);
-    return adopt(backend, handle, Context());
-}
-
-// In the child of a fork even an event that is known to be done is refused. So the result does not
-// depend on earlier calls.
-bool Event::is_done() const {
-    if (!record_)
-        return true;
-    fork_guard::require_usable(*record_->backend);
-    if (record_->done.load(std::memory_order_acquire))
-        return true;
-    const bool done = record_->ask_done();
-    if (done)
-        record_->done.store(true, std::memory_order_release);
-    return done;
-}
-
-void Event::wait() const {
-    if (!record_)
-        return;
-    fork_guard::require_usable(*record_->backend);
-    if (record_->done.load(std::memory_order_acquire))
-        return;
-    const InterpreterLock::Released released;
-    record_->wait();
-    record_->done.store(true, std::memory_order_release);
-}
-
-double Event::seconds_until(const Event &later) const {
-    if (!handle() || !later.handle())
-        throw Error(
-            ErrorKind::device,
-            "an event that marks nothing has no time: record it in a queue created with profiling");
-    if (record_->backend != later.record_->backend)
-        throw Error(ErrorKind::device, "events of two backends (", record_->backend->name(), ", ",
-                    later.record_->backend->name(), ") have no common clock");
-    if (!is_done() || !later.is_done())
-        throw Error(ErrorKind::device, "the time between two events is known when both are done: "
-                                       "wait for the later one first");
-    const InterpreterLock::Released released;
-    double seconds = 0;
-    record_->backend->call(&ep_backend::event_seconds, handle(), later.handle(), &seconds);
-    return seconds;
-}
-
-void *Event::native() const {
-    const ep_event recorded = handle();
-    if (!recorded)
-        return nullptr;
-    void *native;
-    record_->backend->call(&ep_backend::event_native, recorded, &native);
-    return native;
-}
-
-std::uint64_t Event::capture() const noexcept { return record_ ? record_->capture() : 0; }
-const Backend *Event::backend() const noexcept { return record_ ? record_->backend : nullptr; }
-ep_event Event::handle() const { return record_ ? record_->handle() : nullptr; }
-
-// ------------------------------------------------------------ live queues
-
 namespace {
-
-using Table = LiveTable<Queue::Record>;
-
-Table &live();
-
-// The child goes on using the host's queues, so a fork takes their mutexes. Those of a device's
-// queues are useless in the child.
-template <class Visit> void for_each_of_host(Visit &&visit) {
-    live().mutex.assert_held();
-    live().for_each([&](Queue::Record &record) {
-        if (record.backend->is_host())
-            visit(record);
-    });
-}
-
-// The locks are held during the fork.
-void take_locks() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
-    live().mutex.lock();
-    // Without HeldMutexes, which has room for a few mutexes.
-    for_each_of_host([](Queue::Record &record) {
-        std::lock(static_cast<std::mutex &>(record.owners_mutex),
-                  static_cast<std::mutex &>(record.mutex));
-    });
-}
-
-void release_locks() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
-    for_each_of_host([](Queue::Record &record) {
-        record.mutex.std::mutex::unlock();
-        record.owners_mutex.std::mutex::unlock();
-    });
-    live().mutex.unlock();
-}
-
-Table &live() {
-    static Table *table = [] {
-        fork_guard::lock_over_fork({take_locks, release_locks});
-        return new Table;
-    }();
-    return *table;
-}
 
 void raise_to(std::atomic<Queue::Position> &reached, Queue::Position position) noexcept {
     Queue::Position seen = reached.load(std::memory_order_relaxed);
@@ -307,19 +48,6 @@ std::optional<Event> record_all(const Context &context) {
     backend.check(status);
     return Event::adopt(backend, event, context);
 }
-
-std::vector<Queue> live_queues(const Context &context) {
-    std::vector<Queue> queues;
-    const MutexLock locked(live().mutex);
-    live().for_each([&](Queue::Record &record) {
-        ENTREPOT_ASSERT(record.context);
-        if (record.handle && record.context == context)
-            queues.push_back(Queue(Table::hold(&record)));
-    });
-    return queues;
-}
-
-// ------------------------------------------------------------------ queues
 
 Queue Queue::create(const Device &device, Options options) {
     return create(device.default_context(), device, options);
@@ -410,8 +138,8 @@ Queue Queue::of_event(const Context &context, const Device &device, Event event)
     record->completed = event ? 0 : 1;  // no event means that the work is done
     record->last_event = std::move(event);
     record->last_event_position = 1;
-    const MutexLock locked(live().mutex);
-    live().insert(record.get());
+    const MutexLock locked(live_queue_table().mutex);
+    live_queue_table().insert(record.get());
     return Queue(record.release());
 }
 
@@ -437,8 +165,8 @@ void Queue::keep_alive(const std::shared_ptr<void> &owner) const {
 Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool may_be_destroyed) {
     ENTREPOT_ASSERT(foreign || !may_be_destroyed);
     {
-        const MutexLock locked(live().mutex);
-        if (Record *known = live().find(backend, handle)) {
+        const MutexLock locked(live_queue_table().mutex);
+        if (Record *known = live_queue_table().find(backend, handle)) {
             backend.drop(&ep_backend::queue_release, handle);  // the record has its own reference
             if (foreign)
                 known->foreign.store(true, std::memory_order_relaxed);
@@ -465,20 +193,20 @@ Queue Queue::adopt(const Backend &backend, ep_queue handle, bool foreign, bool m
         backend.drop(&ep_backend::queue_release, handle);
         throw;
     }
-    const MutexLock locked(live().mutex);
-    if (Record *known = live().find(backend, handle)) {  // another thread was faster
+    const MutexLock locked(live_queue_table().mutex);
+    if (Record *known = live_queue_table().find(backend, handle)) {  // another thread was faster
         backend.drop(&ep_backend::queue_release, handle);
         return Queue(known);
     }
-    live().insert(record.get());
+    live_queue_table().insert(record.get());
     return Queue(record.release());
 }
 
 void Queue::Record::end(Record *record) noexcept {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // the last reference calls the driver
     {
-        const MutexLock locked(live().mutex);
-        if (!live().remove_if_dead(record))
+        const MutexLock locked(live_queue_table().mutex);
+        if (!live_queue_table().remove_if_dead(record))
             return;
     }
     // A lazy event holds a reference to its queue, so none is left.

@@ -1,0 +1,60 @@
+#include "device/live_queues.hpp"
+
+#include <entrepot/device/fork_guard.hpp>
+
+#include <mutex>
+
+namespace entrepot {
+
+namespace {
+
+// The child goes on using the host's queues, so a fork takes their mutexes. Those of a device's
+// queues are useless in the child.
+template <class Visit> void for_each_of_host(Visit &&visit) {
+    live_queue_table().mutex.assert_held();
+    live_queue_table().for_each([&](Queue::Record &record) {
+        if (record.backend->is_host())
+            visit(record);
+    });
+}
+
+// The locks are held during the fork.
+void take_locks() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
+    live_queue_table().mutex.lock();
+    // Without HeldMutexes, which has room for a few mutexes.
+    for_each_of_host([](Queue::Record &record) {
+        std::lock(static_cast<std::mutex &>(record.owners_mutex),
+                  static_cast<std::mutex &>(record.mutex));
+    });
+}
+
+void release_locks() noexcept ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
+    for_each_of_host([](Queue::Record &record) {
+        record.mutex.std::mutex::unlock();
+        record.owners_mutex.std::mutex::unlock();
+    });
+    live_queue_table().mutex.unlock();
+}
+
+}  // namespace
+
+LiveQueues &live_queue_table() {
+    static LiveQueues *table = [] {
+        fork_guard::lock_over_fork({take_locks, release_locks});
+        return new LiveQueues;
+    }();
+    return *table;
+}
+
+std::vector<Queue> live_queues(const Context &context) {
+    std::vector<Queue> queues;
+    const MutexLock locked(live_queue_table().mutex);
+    live_queue_table().for_each([&](Queue::Record &record) {
+        ENTREPOT_ASSERT(record.context);
+        if (record.handle && record.context == context)
+            queues.push_back(Queue(LiveQueues::hold(&record)));
+    });
+    return queues;
+}
+
+}  // namespace entrepot
