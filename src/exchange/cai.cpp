@@ -109,11 +109,16 @@ Memory borrow(const exchange::Reach &reach, const Layout &layout, const Device &
 }
 
 // Sets the owner of the memory: the object's library, else the stream that it names, else the
-// legacy default stream. A named stream lives as long as the object does ("Lifetime", version 3).
+// legacy default stream. A named stream lives as long as the object is in use ("Lifetime", version
+// 3).
 void set_owner(const Memory &memory, const Descriptor &descriptor) {
     if (descriptor.library || descriptor.stream.value_or(legacy_stream) == legacy_stream)
         return memory.set_owner_library(descriptor.library.value_or(legacy_library));
-    memory.set_owner_queue(exchange::queue_of_stream(memory.device(), *descriptor.stream));
+    const Queue queue = exchange::queue_of_stream(memory.device(), *descriptor.stream);
+    if (queue.may_be_destroyed())
+        memory.set_owner_stream(*descriptor.stream);
+    else
+        memory.set_owner_queue(queue);
 }
 
 // Libraries that read the dict without its stream: their current streams wait for the work on the

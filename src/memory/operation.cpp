@@ -2,6 +2,7 @@
 #include <entrepot/memory/operation.hpp>
 
 #include <entrepot/core/assert.hpp>
+#include <entrepot/device/stream.hpp>
 #include <memory/ordering.hpp>
 
 #include <algorithm>
@@ -26,8 +27,16 @@ void Memory::set_owner_library(unsigned library) const noexcept {
 void Memory::set_owner_queue(const Queue &queue) const noexcept {
     ENTREPOT_ASSERT(is_borrowed() && !is_shared());
     ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_queue) == 0);
-    ENTREPOT_ASSERT(queue && !queue.is_event_queue());
+    ENTREPOT_ASSERT(queue && !queue.is_event_queue() && !queue.may_be_destroyed());
     record_->owner_queue = queue;
+    record_->peers.fetch_or(PeerBits::owner_queue, std::memory_order_release);
+}
+
+void Memory::set_owner_stream(std::uintptr_t stream) const noexcept {
+    ENTREPOT_ASSERT(is_borrowed() && !is_shared());
+    ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_queue) == 0);
+    ENTREPOT_ASSERT(stream >= lowest_handle && !record_->owner_queue);
+    record_->owner_stream = stream;
     record_->peers.fetch_or(PeerBits::owner_queue, std::memory_order_release);
 }
 
@@ -37,6 +46,13 @@ void Memory::set_for_one_operation() const noexcept {
 }
 
 namespace {
+
+// Returns: the queue that the owner of the memory names.
+// Requires: PeerBits::owner_queue is set, and the owner's object is alive.
+Queue named_queue(const Memory::Record &record) {
+    return record.owner_queue ? record.owner_queue
+                              : wrap_stream(record.device, record.owner_stream);
+}
 
 void add_export(Memory::Record &record, std::uint32_t bits, Memory::Consumer holder) noexcept {
     if (holder == Memory::Consumer::holds_object)
@@ -90,7 +106,7 @@ bool Memory::is_used_in_stream_order() const noexcept {
 Queue Memory::owner_queue() const {
     const std::uint32_t peers = record_->peers.load(std::memory_order_acquire);
     if (peers & PeerBits::owner_queue)
-        return record_->owner_queue;
+        return named_queue(*record_);
     if (const unsigned library = PeerBits::owner_of(peers))
         if (Queue current = current_stream_of(library - 1, device());
             current && current.device() == device())
@@ -149,10 +165,12 @@ void PeerStreams::add(const Memory &memory, Which which) {
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const Memory::Record &record = *memory.record();
     const std::uint32_t peers = record.peers.load(std::memory_order_acquire);
-    if (peers & PeerBits::owner_queue)
-        insert({record.owner_queue, true});
-    else if (const unsigned owner = PeerBits::owner_of(peers))
-        insert_current(owner - 1, memory.device(), true);
+    if (which != Which::consumers) {
+        if (peers & PeerBits::owner_queue)
+            insert({named_queue(record), true});
+        else if (const unsigned owner = PeerBits::owner_of(peers))
+            insert_current(owner - 1, memory.device(), true);
+    }
     if (which == Which::owner)
         return;
     const std::uint32_t libraries = peers & PeerBits::consumer_libraries;
@@ -197,7 +215,9 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
     std::vector<Use> pending;
     try {
         PeerStreams streams;
-        streams.add(memory);
+        const bool may_be_destroyed = (peers & PeerBits::owner_queue) && !record->owner_queue;
+        streams.add(memory,
+                    may_be_destroyed ? PeerStreams::Which::consumers : PeerStreams::Which::all);
         // The owner's stream is the first, unless the library has no current stream.
         const bool has_owner = !streams.empty() && streams[0].is_owners;
         const std::uint64_t capture = has_owner ? streams[0].queue.capture() : 0;

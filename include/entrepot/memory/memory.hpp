@@ -252,6 +252,11 @@ public:
     // Thread safety: the others are thread-safe.
     void set_owner_library(unsigned library) const noexcept;
     void set_owner_queue(const Queue &queue) const noexcept;
+    // Overload for a stream handle of CUDA or HIP that the owner names and may destroy. It is
+    // wrapped for each operation, while the owner's object is alive. No wrapper is kept, and the
+    // release does not use the stream. Python's garbage collector may find the memory and the
+    // stream in one cycle, and destroy the stream first.
+    void set_owner_stream(std::uintptr_t stream) const noexcept;
     // The memory was imported for one operation, and is released when that has been submitted. Its
     // accesses need not be logged.
     void set_for_one_operation() const noexcept;
@@ -303,7 +308,8 @@ public:
         static constexpr std::uint32_t consumer_libraries = 0xff;  // a LibrarySet
         static constexpr unsigned owner_shift = 8;  // 1 + the owner's library, in 4 bits; 0: none
         static constexpr std::uint32_t owner_library = 0xfu << owner_shift;
-        static constexpr std::uint32_t owner_queue = 1u << 12;      // Record::owner_queue is set
+        // Record::owner_queue is set, or else Record::owner_stream
+        static constexpr std::uint32_t owner_queue = 1u << 12;
         static constexpr std::uint32_t consumer_queues = 1u << 13;  // Ordering::consumers has some
         static constexpr std::uint32_t any_peer =
             consumer_libraries | owner_library | owner_queue | consumer_queues;
@@ -352,6 +358,7 @@ public:
         Queue prior_queue;
         std::uint64_t prior_position = 0;  // guarded like `prior_queue`
         Queue owner_queue;                 // constant
+        std::uintptr_t owner_stream = 0;   // constant; used if `owner_queue` is empty
         // atomic; set once, stays with a recycled record
         std::atomic<Ordering *> ordering{nullptr};
 

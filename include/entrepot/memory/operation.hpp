@@ -58,10 +58,10 @@ public:
         bool is_waited_for = false;   // the queue of the operation waits for all that it holds now
     };
 
-    // Adds the streams of the memory's peers, or of its owner alone, that are not there yet. A
-    // stream that is there and turns out to be an owner's becomes one.
+    // Adds the streams of the memory's peers that are not there yet: of its owner, its consumers or
+    // all. A stream that is there and turns out to be an owner's becomes one.
     // GIL: as StreamLibrary::current_stream.
-    enum class Which { owner, all };
+    enum class Which { owner, consumers, all };
     void add(const Memory &memory, Which which = Which::all);
 
     // True if add() has nothing to add for memory of the device with these Memory::Record::peers.

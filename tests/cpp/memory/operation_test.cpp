@@ -198,27 +198,33 @@ TEST_CASE("operation: ordered with the owner's current stream") {
     }
 }
 
-TEST_CASE("operation: ordered with the queue named by the owner") {
-    const fake::Stream theirs(streaming());
-    const HeldQueue ours = held_queue();
-    const Borrowed x;
-    x.memory.set_owner_queue(theirs.queue());
-    CHECK(x.memory.owner_queue() == theirs.queue());
-    Trace trace;
-    theirs.submit(trace('l'));
-    write(ours.queue, x.memory, trace('o'));
-    theirs.submit(trace('L'));
-    SUBCASE("entrepot first") {
-        ours.finish();
-        CHECK(trace.text == "");
+TEST_CASE("operation: ordered with the stream named by the owner") {
+    for (const bool may_be_destroyed : {true, false}) {
+        for (const bool ours_first : {true, false}) {
+            CAPTURE(may_be_destroyed);
+            CAPTURE(ours_first);
+            const fake::Stream theirs(streaming());
+            const HeldQueue ours = held_queue();
+            const Borrowed x;
+            if (may_be_destroyed)
+                x.memory.set_owner_stream(theirs.number());
+            else
+                x.memory.set_owner_queue(lasting(theirs));
+            CHECK(x.memory.owner_queue() == theirs.queue());
+            Trace trace;
+            theirs.submit(trace('l'));
+            write(ours.queue, x.memory, trace('o'));
+            theirs.submit(trace('L'));
+            if (ours_first)
+                ours.finish();
+            else
+                theirs.finish();
+            CHECK(trace.text == (ours_first ? "" : "l"));
+            theirs.finish();
+            ours.finish();
+            CHECK(trace.text == "loL");
+        }
     }
-    SUBCASE("library first") {
-        theirs.finish();
-        CHECK(trace.text == "l");
-    }
-    theirs.finish();
-    ours.finish();
-    CHECK(trace.text == "loL");
 }
 
 TEST_CASE("operation: no event is needed on the library's own stream") {
@@ -718,14 +724,15 @@ TEST_CASE("operation: failure, read or capture keeps consumers") {
 TEST_CASE("operation: access on a named stream is kept by its event") {
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
-    const Borrowed x;  // its release would record an event of the stream
     const fake::Stream theirs(streaming());
-    x.memory.set_owner_queue(theirs.queue());
+    Borrowed x;
+    x.memory.set_owner_stream(theirs.number());
     operate(theirs.queue(), {{Access::read, x.memory}, {Access::write, memory}});
     theirs.finish();
     theirs.destroy();
     const int uses = fake::streams().uses_of_destroyed;
     write(ours.queue, memory);
+    CHECK(x.is_released_now());
     CHECK(fake::streams().uses_of_destroyed == uses);
     ours.finish();
 }
@@ -885,6 +892,23 @@ TEST_CASE("release: owner's stream waits for streams of consumers") {
         named.finish();
         CHECK(trace.text == "cnR");
     }
+}
+
+TEST_CASE("release: stream named by the owner may be destroyed") {
+    const fake::Stream theirs(streaming()), consumer(streaming());
+    Borrowed x;
+    x.memory.set_owner_stream(theirs.number());
+    x.memory.add_consumers(peer().set, Memory::Consumer::holds_memory);
+    const Peer::On scope(peer(), consumer);
+    const int wrapped = fake::streams().wrapped;
+    consumer.submit();
+    theirs.destroy();
+    const int uses = fake::streams().uses_of_destroyed;
+    CHECK_FALSE(x.is_released_now());  // the consumer still works on the memory
+    consumer.finish();
+    CHECK(x.is_released_now());
+    CHECK(fake::streams().uses_of_destroyed == uses);
+    CHECK(fake::streams().wrapped == wrapped + 1);  // the consumer's stream alone
 }
 
 TEST_CASE("release: no wait without consumers") {

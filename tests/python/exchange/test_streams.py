@@ -280,6 +280,32 @@ class TestProducersStream:
         assert not done.done
         assert elements(view)[0][0] == cuda_kernels.RESULT
 
+    def test_stream_destroyed_before_its_memory_is_not_used(self) -> None:
+        """The garbage collector finds the object and its stream in one cycle, and destroys the
+        stream first."""
+
+        class Named:
+            def __init__(self) -> None:
+                self.memory, self.stream = zeros(), Stream()
+                self.__cuda_array_interface__ = {
+                    "shape": (4, 3),
+                    "typestr": "<i4",
+                    "data": (self.memory.data_ptr, False),
+                    "version": 3,
+                    "stream": self.stream.handle,
+                }
+
+        for _ in range(20):
+            producer: Any = Named()
+            producer.array = ep.asarray(producer)
+            assert producer.array.data_ptr == producer.memory.data_ptr
+            dict(producer.array.__cuda_array_interface__)  # a consumer may work on it from here on
+            died = weakref.ref(producer)
+            del producer
+            gc.collect()
+            assert died() is None
+            zeros().copy_to_host()  # the release has begun a quarantine, which asks all streams
+
     def test_pinned_memory_is_imported_without_stream(self) -> None:
         producer = Announced(zeros("host"), (CUDA_HOST, 0))
         ep.asarray(producer)
