@@ -8,6 +8,9 @@
 //   3. LeafMutex: while it is held, no other mutex is locked, and no driver, Python code or release
 //   function is called.
 //
+// std::mutex itself serves condition variables, and tables that a fork locks together with many
+// others: HeldMutexes has room for a few.
+//
 // The layout is that of std::mutex in every build, so code with and without assertions can be
 // linked together.
 #pragma once

@@ -14,13 +14,14 @@
 #include "stream.hpp"
 #include "stream_libraries.hpp"
 
+#include <entrepot/core/checked_mutex.hpp>
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/exchange/dlpack.hpp>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -104,20 +105,19 @@ std::optional<Array> take_capsule(PyObject *capsule, const ImportRequest &reques
 // The queue that producers synchronize with if the caller names no queue. Not a default queue: the
 // state of a queue that foreign code has seen must be queried each time, while others are cached.
 Queue arrival_queue(const Device &device) {
-    static std::mutex mutex;
-    static std::vector<Queue> queues;  // one per root device that tensors have come from
-    const auto find = [&] {
-        return std::ranges::find(queues, device, [](const Queue &queue) { return queue.device(); });
-    };
+    static LeafMutex mutex;
+    // guarded by `mutex`; one per root device that tensors have come from
+    static NoDestructor<std::vector<Queue>> queues;
+    const auto find = [&] { return std::ranges::find(*queues, device, &Queue::device); };
     {
-        const std::lock_guard locked(mutex);
-        if (const auto found = find(); found != queues.end()) [[likely]]
+        const MutexLock locked(mutex);
+        if (const auto found = find(); found != queues->end()) [[likely]]
             return *found;
     }
     Queue made = Queue::create(device);  // not under the lock, because it releases the GIL
-    const std::lock_guard locked(mutex);
+    const MutexLock locked(mutex);
     const auto found = find();
-    return found != queues.end() ? *found : queues.emplace_back(std::move(made));
+    return found != queues->end() ? *found : queues->emplace_back(std::move(made));
 }
 
 // The device that the producer reports; nullopt if it reports none or an invalid one, in which case

@@ -1,6 +1,7 @@
 // Contexts: a device's primary context, retained while it has a handle, or one that a program
 // created itself.
 #include "backends/gpu/native.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 #include <unordered_map>
@@ -11,20 +12,19 @@ namespace {
 // Contexts with a handle. A handle without references stays here until the thread that released it
 // has the lock.
 struct Interned {
-    std::mutex mutex;
-    std::unordered_map<CUcontext, Context *> handles;
+    CheckedMutex mutex;
+    std::unordered_map<CUcontext, Context *> handles ENTREPOT_GUARDED_BY(mutex);
 
     // Returns: one reference; NULL if there is no handle.
-    // Requires: the caller holds `mutex`.
-    Context *find(CUcontext native) const {
+    Context *find(CUcontext native) const ENTREPOT_REQUIRES(mutex) {
         const auto found = handles.find(native);
         return found != handles.end() && found->second->retain_if_alive() ? found->second : nullptr;
     }
 };
 
 Interned &interned() {
-    static Interned &only = *new Interned;
-    return only;
+    static NoDestructor<Interned> only;
+    return *only;
 }
 
 CUcontext retain_primary(const Device &device) {
@@ -62,7 +62,8 @@ bool retain_if_primary(const Device &device, CUcontext native) {
     return false;
 }
 
-IntrusivePtr<Context> enter(Interned &all, Device &device, CUcontext native, bool is_primary) {
+IntrusivePtr<Context> enter(Interned &all, Device &device, CUcontext native, bool is_primary)
+    ENTREPOT_REQUIRES(all.mutex) {
     auto *const made = new Context(device, native, is_primary);
     all.handles.insert_or_assign(native, made);
     return IntrusivePtr<Context>::adopt(made);
@@ -113,9 +114,10 @@ ep_status context_devices(ep_context context, ep_device *devices, std::size_t *c
 
 }  // namespace
 
-// Errors are ignored: at process exit the driver may already be gone.
+// Errors are ignored: at process exit the driver may already be gone. Nothing else refers to the
+// context, so no lock is needed.
 Context::~Context() {
-    guarded([&] {
+    guarded([&]() ENTREPOT_NO_THREAD_SAFETY_ANALYSIS {
         const Current current(native);
         const RelaxedCaptureMode beside;
         chunks->free_all();
@@ -134,7 +136,7 @@ Context::~Context() {
 void Context::end(Context *self) noexcept {
     {
         Interned &all = interned();
-        const std::lock_guard hold(all.mutex);
+        const MutexLock hold(all.mutex);
         const auto found = all.handles.find(self->native);
         if (found != all.handles.end() && found->second == self)  // else replaced by another thread
             all.handles.erase(found);
@@ -144,7 +146,7 @@ void Context::end(Context *self) noexcept {
 
 IntrusivePtr<Event> Context::take_event(bool timed) {
     {
-        const std::lock_guard hold(events_mutex_);
+        const MutexLock hold(events_mutex_);
         std::vector<Event *> &events = timed ? timed_ones_ : events_;
         if (!events.empty()) {
             Event &event = *events.back();
@@ -161,7 +163,7 @@ IntrusivePtr<Event> Context::take_event(bool timed) {
 
 void Context::keep_event(Event &event) noexcept {
     try {
-        const std::lock_guard hold(events_mutex_);
+        const MutexLock hold(events_mutex_);
         (event.is_timed ? timed_ones_ : events_).push_back(&event);
     } catch (...) {  // out of memory: leaks the event
     }
@@ -170,7 +172,7 @@ void Context::keep_event(Event &event) noexcept {
 void Context::unload_later(CUmodule module) noexcept {
     guarded([&] {
         {
-            const std::lock_guard hold(mutex_);
+            const MutexLock hold(mutex_);
             leaving_.push_back({module, nullptr});
         }
         unload_finished();
@@ -183,7 +185,7 @@ void Context::mark_leaving() {
     if (driver().cuCtxRecordEvent == nullptr || has_captures(*this))
         return;
     const Current current(native);
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     for (Leaving &leaving : leaving_) {
         if (leaving.last_use != nullptr)
             continue;
@@ -197,7 +199,7 @@ void Context::mark_leaving() {
 
 void Context::unload_finished() {
     {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         if (leaving_.empty())
             return;
     }
@@ -205,7 +207,7 @@ void Context::unload_finished() {
     mark_leaving();
     std::vector<Leaving> gone;
     {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         std::erase_if(leaving_, [&](const Leaving &leaving) {
             if (leaving.last_use == nullptr ||
                 driver().cuEventQuery(leaving.last_use) != CUDA_SUCCESS)
@@ -226,7 +228,7 @@ void Context::unload_finished() {
 IntrusivePtr<Context> primary_context(Device &device) {
     const CUcontext native = retain_primary(device);
     Interned &all = interned();
-    const std::lock_guard hold(all.mutex);
+    const MutexLock hold(all.mutex);
     if (Context *const known = all.find(native)) {
         release_primary(device);  // the handle holds its own reference
         return IntrusivePtr<Context>::adopt(known);
@@ -236,7 +238,7 @@ IntrusivePtr<Context> primary_context(Device &device) {
 
 IntrusivePtr<Context> intern(CUcontext native) {
     Interned &all = interned();
-    const std::lock_guard hold(all.mutex);
+    const MutexLock hold(all.mutex);
     if (Context *const known = all.find(native))
         return IntrusivePtr<Context>::adopt(known);
     Device &device = device_under(native);

@@ -1,5 +1,6 @@
 // Devices: listed once, in the driver's order.
 #include "backends/gpu/native.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 
@@ -121,7 +122,7 @@ int Device::attribute(CUdevice_attribute which) const {
 }
 
 CUmemoryPool Device::pool() {
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     if (pool_ == nullptr) {
         CUmemPoolProps properties{};
         properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -136,7 +137,7 @@ void Device::share_pool_with(const Device &reader) {
     if (!has_pools)
         return;
     const CUmemoryPool shared = pool();
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     if (std::find(readers_.begin(), readers_.end(), reader.native) != readers_.end())
         return;
     CUmemAccessDesc access{};
@@ -147,8 +148,8 @@ void Device::share_pool_with(const Device &reader) {
 }
 
 std::vector<Device *> &devices() {
-    static std::vector<Device *> &listed = *new std::vector<Device *>(list_devices());
-    return listed;
+    static NoDestructor<std::vector<Device *>> listed(list_devices());
+    return *listed;
 }
 
 Device &device_of(CUdevice ordinal) {

@@ -1,6 +1,7 @@
 // IPC: shares device memory by file descriptor, or by fabric handle between machines. Memory of
 // cudaMalloc (hipMalloc) is shared by the driver's older handles, which do not keep it alive.
 #include "backends/gpu/native.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -30,12 +31,12 @@ struct Mapping {
 class Mappings {
 public:
     static Mappings &only() {
-        static Mappings &all = *new Mappings;
-        return all;
+        static NoDestructor<Mappings> all;
+        return *all;
     }
 
     void enter(CUdeviceptr start, const Mapping &mapping) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         const auto [row, is_new] = rows_.emplace(start, mapping);
         if (!is_new)
             ++row->second.opened;
@@ -44,7 +45,7 @@ public:
     // Calls visit(start, mapping) for the mapping that contains the pointer; false if there is
     // none.
     template <class Visit> bool find(CUdeviceptr pointer, Visit &&visit) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         auto row = rows_.upper_bound(pointer);
         if (row == rows_.begin())
             return false;
@@ -56,7 +57,7 @@ public:
     }
 
     Mapping take(CUdeviceptr start) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         const auto row = rows_.find(start);
         if (row == rows_.end())
             refuse(EP_INVALID, "no shared memory is open at this address");
@@ -67,8 +68,8 @@ public:
     }
 
 private:
-    std::mutex mutex_;
-    std::map<CUdeviceptr, Mapping> rows_;
+    CheckedMutex mutex_;
+    std::map<CUdeviceptr, Mapping> rows_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 CUmemAllocationProp properties_of(const Device &device, bool with_fabric) {

@@ -1,6 +1,7 @@
 // Memory: allocation, pointer queries, copies and fills.
 #include "backends/gpu/staging.hpp"
 #include "backends/gpu/strided.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -104,11 +105,11 @@ void free_block(Context &context, void *pointer, Queue *queue) {
 class Moved {
 public:
     static Moved &only() {
-        static Moved &all = *new Moved;
-        return all;
+        static NoDestructor<Moved> all;
+        return *all;
     }
     void enter(void *aligned, void *block) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         blocks_[aligned] = block;
         is_empty_.store(false, std::memory_order_release);
     }
@@ -116,7 +117,7 @@ public:
     void *take(void *pointer) {
         if (is_empty_.load(std::memory_order_acquire))
             return pointer;
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         const auto found = blocks_.find(pointer);
         if (found == blocks_.end())
             return pointer;
@@ -127,8 +128,8 @@ public:
     }
 
 private:
-    std::mutex mutex_;
-    std::unordered_map<void *, void *> blocks_;
+    LeafMutex mutex_;
+    std::unordered_map<void *, void *> blocks_ ENTREPOT_GUARDED_BY(mutex_);
     std::atomic<bool> is_empty_{true};
 };
 

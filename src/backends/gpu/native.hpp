@@ -8,6 +8,7 @@
 #include "backends/gpu/rtc.hpp"
 #include "backends/hash.hpp"
 #include "backends/loop_nest.hpp"
+#include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
 
 #include <array>
@@ -83,9 +84,9 @@ public:
     void share_pool_with(const Device &reader);
 
 private:
-    std::mutex mutex_;  // guards what follows
-    CUmemoryPool pool_ = nullptr;
-    std::vector<CUdevice> readers_;
+    CheckedMutex mutex_;
+    CUmemoryPool pool_ ENTREPOT_GUARDED_BY(mutex_) = nullptr;
+    std::vector<CUdevice> readers_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 std::vector<Device *> &devices();
@@ -106,9 +107,9 @@ public:
 private:
     void *take_free() noexcept;  // nullptr if none is free
 
-    std::mutex mutex_;
-    std::vector<void *> free_;
-    std::size_t made_ = 0;
+    LeafMutex mutex_;
+    std::vector<void *> free_ ENTREPOT_GUARDED_BY(mutex_);
+    std::size_t made_ ENTREPOT_GUARDED_BY(mutex_) = 0;
 };
 
 // Interned: while a handle lives, its CUcontext has no other handle, so equal handles mean equal
@@ -152,14 +153,14 @@ private:
     };
     void mark_leaving();
 
-    std::mutex events_mutex_;          // never held while the driver is called
-    std::vector<Event *> events_;      // pooled, without references
-    std::vector<Event *> timed_ones_;  // likewise
-    std::mutex mutex_;                 // guards what follows
-    CUmodule strided_module_ = nullptr;
-    std::map<std::string, CUfunction> strided_kernels_;
-    std::vector<Leaving> leaving_;
-    std::vector<Device *> peers_;
+    LeafMutex events_mutex_;
+    std::vector<Event *> events_ ENTREPOT_GUARDED_BY(events_mutex_);  // pooled, without references
+    std::vector<Event *> timed_ones_ ENTREPOT_GUARDED_BY(events_mutex_);  // likewise
+    CheckedMutex mutex_;
+    CUmodule strided_module_ ENTREPOT_GUARDED_BY(mutex_) = nullptr;
+    std::map<std::string, CUfunction> strided_kernels_ ENTREPOT_GUARDED_BY(mutex_);
+    std::vector<Leaving> leaving_ ENTREPOT_GUARDED_BY(mutex_);
+    std::vector<Device *> peers_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 // One reference to the device's primary context.
@@ -259,8 +260,8 @@ private:
     // hand-over takes it out of this slot, so no other thread records it before the wait is
     // submitted. A concurrent hand-over uses another event.
     std::atomic<Event *> hand_over_mark_{nullptr};
-    std::mutex mutex_;  // guards what follows
-    Event *last_ = nullptr;
+    LeafMutex mutex_;
+    Event *last_ ENTREPOT_GUARDED_BY(mutex_) = nullptr;
 };
 
 // ------------------------------------------------------------------ memory

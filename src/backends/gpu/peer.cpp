@@ -28,7 +28,7 @@ ep_status peer_enable_access(ep_context context, ep_device peer) {
 void Context::enable_peer(Device &peer) {
     if (&peer == &device)
         return;
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     if (std::find(peers_.begin(), peers_.end(), &peer) != peers_.end())
         return;
     if (!can_access(device, peer))

@@ -102,16 +102,16 @@ public:
     CUfunction function(const std::string &name);
 
 private:
-    CUfunction instantiate(const std::string &name);
+    CUfunction instantiate(const std::string &name) ENTREPOT_REQUIRES(mutex_);
 
     const Request request_;
-    std::mutex mutex_;  // guards what follows
-    std::vector<CUmodule> modules_;
-    std::map<std::string, CUfunction> instances_;
+    CheckedMutex mutex_;
+    std::vector<CUmodule> modules_ ENTREPOT_GUARDED_BY(mutex_);
+    std::map<std::string, CUfunction> instances_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 CUfunction Program::function(const std::string &name) {
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     const auto known = instances_.find(name);
     if (known != instances_.end())
         return known->second;
@@ -172,9 +172,9 @@ private:
         return free_dynamic_bytes - std::min<std::size_t>(info.local_memory, free_dynamic_bytes);
     }
 
-    std::mutex mutex_;               // guards what follows
-    std::size_t dynamic_bytes_ = 0;  // largest opted-in size
-    bool has_large_clusters_ = false;
+    CheckedMutex mutex_;
+    std::size_t dynamic_bytes_ ENTREPOT_GUARDED_BY(mutex_) = 0;  // largest opted-in size
+    bool has_large_clusters_ ENTREPOT_GUARDED_BY(mutex_) = false;
 };
 
 Kernel::Kernel(Program &of, std::string named, CUfunction found)
@@ -204,7 +204,7 @@ int Kernel::attribute(CUfunction_attribute which) const {
 void Kernel::allow_dynamic(std::size_t bytes) {
     if (bytes <= unasked_dynamic_bytes())
         return;
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     if (bytes <= dynamic_bytes_)
         return;
     const Device &device = program->context->device;
@@ -220,7 +220,7 @@ void Kernel::allow_dynamic(std::size_t bytes) {
 }
 
 void Kernel::allow_large_clusters() {
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     const Current current(program->context->native);
     if (!std::exchange(has_large_clusters_, true))
         check(driver().cuFuncSetAttribute(native,

@@ -3,6 +3,7 @@
 #include "backends/gpu/native.hpp"
 
 #include "core/thread_number.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -21,14 +22,14 @@ std::uint64_t thread_of(CUstream stream) noexcept {
 class Known {
 public:
     static Known &only() {
-        static Known &all = *new Known;
-        return all;
+        static NoDestructor<Known> all;
+        return *all;
     }
 
     // The handle of the stream in that context, created if necessary. The per-thread stream has one
     // handle for each thread.
     IntrusivePtr<Queue> intern(Context &context, CUstream stream) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         Queue *&entered = handles_[{stream, context.native, thread_of(stream)}];
         if (entered == nullptr || !entered->retain_if_alive())
             entered = new Queue(context, stream, 0, false);
@@ -36,12 +37,12 @@ public:
     }
 
     void enter(Queue &queue) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         handles_[key_of(queue)] = &queue;
     }
 
     bool is_any_captured(const Context &context) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         return std::any_of(handles_.begin(), handles_.end(), [&](const auto &entry) {
             const Queue &queue = *entry.second;
             return &*queue.context == &context && queue.is_of_this_thread() && is_captured(queue);
@@ -49,7 +50,7 @@ public:
     }
 
     void forget(Queue &queue) noexcept {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         const auto found = handles_.find(key_of(queue));
         if (found != handles_.end() && found->second == &queue)  // else replaced by another thread
             handles_.erase(found);
@@ -70,8 +71,8 @@ private:
         return {queue.native, queue.context->native, queue.thread};
     }
 
-    std::mutex mutex_;
-    std::map<Key, Queue *> handles_;
+    CheckedMutex mutex_;
+    std::map<Key, Queue *> handles_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 // An object that a graph owns. The driver releases it on one of its own threads, also if the graph
@@ -279,7 +280,7 @@ bool has_captures(const Context &context) {
 }
 
 Event *Queue::last_mark() {
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     if (last_ != nullptr)
         last_->retain();
     return last_;
@@ -294,7 +295,7 @@ void Queue::remember(Event &mark) noexcept {
     mark.retain();
     Event *earlier;
     {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         earlier = std::exchange(last_, &mark);
     }
     if (earlier != nullptr)

@@ -1,5 +1,6 @@
 // Devices: one, the processors of this machine that the process may use.
 #include "backends/host/native.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
@@ -52,15 +53,15 @@ std::string system_release() {
 ep_device_info describe() {
     // Never destroyed: the contract makes these strings immortal, and a device may be printed at
     // process exit.
-    static const auto &name = *new std::string(processor_property("model name", "host processor"));
-    static const auto &vendor = *new std::string(processor_property("vendor_id", "unknown"));
-    static const auto &driver = *new std::string(system_release());
+    static NoDestructor<std::string> name(processor_property("model name", "host processor"));
+    static NoDestructor<std::string> vendor(processor_property("vendor_id", "unknown"));
+    static NoDestructor<std::string> driver(system_release());
     ep_device_info info{};
     info.backend = "host";
     info.type = EP_CPU;
-    info.name = name.c_str();
-    info.vendor = vendor.c_str();
-    info.driver = driver.c_str();
+    info.name = name->c_str();
+    info.vendor = vendor->c_str();
+    info.driver = driver->c_str();
     info.global_memory = info.max_allocation = total_memory();
     info.local_memory = max_local_memory;
     info.max_work_group = max_work_group;

@@ -3,6 +3,7 @@
 #include "backends/host/native.hpp"
 
 #include "core/open_file.hpp"
+#include <entrepot/core/no_destructor.hpp>
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,8 +33,8 @@ struct Mapping {
 class Mappings {
 public:
     static Mappings &only() {
-        static Mappings &all = *new Mappings;
-        return all;
+        static NoDestructor<Mappings> all;
+        return *all;
     }
 
     void enter(std::byte *start, const Mapping &mapping) {

@@ -11,12 +11,11 @@ namespace {
 // Contexts with a handle. A handle without references stays here until the thread that released it
 // has the lock.
 struct Interned {
-    std::mutex mutex;
-    std::unordered_map<::sycl::context, Context *> handles;
+    CheckedMutex mutex;
+    std::unordered_map<::sycl::context, Context *> handles ENTREPOT_GUARDED_BY(mutex);
 
     // Returns: one reference; NULL if there is no handle.
-    // Requires: the caller holds `mutex`.
-    Context *find(const ::sycl::context &native) const {
+    Context *find(const ::sycl::context &native) const ENTREPOT_REQUIRES(mutex) {
         const auto found = handles.find(native);
         return found != handles.end() && found->second->retain_if_alive() ? found->second : nullptr;
     }
@@ -104,7 +103,7 @@ Context::~Context() {
 void Context::end(Context *self) noexcept {
     {
         Interned &all = interned();
-        const std::lock_guard hold(all.mutex);
+        const MutexLock hold(all.mutex);
         const auto found = all.handles.find(self->native);
         if (found != all.handles.end() && found->second == self)  // else replaced by another thread
             all.handles.erase(found);
@@ -114,7 +113,7 @@ void Context::end(Context *self) noexcept {
 
 IntrusivePtr<Context> intern(const ::sycl::context &native) {
     Interned &all = interned();
-    const std::lock_guard hold(all.mutex);
+    const MutexLock hold(all.mutex);
     if (Context *const known = all.find(native))
         return IntrusivePtr<Context>::adopt(known);
     auto made = std::make_unique<Context>(native);

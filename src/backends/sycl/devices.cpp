@@ -320,7 +320,7 @@ std::string Device::selector() const {
 }
 
 const std::vector<Device *> &Device::sub_devices(const Partition &partition) {
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     const auto known = partitions_.find(partition);
     if (known != partitions_.end())
         return known->second;

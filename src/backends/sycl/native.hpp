@@ -3,6 +3,7 @@
 // Nothing here is destroyed at process exit: the runtime's own statics may be gone by then.
 #pragma once
 #include "backends/sycl/driver.hpp"
+#include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/core/counted.hpp>
 
 #include <algorithm>
@@ -81,9 +82,9 @@ public:
     void enable_peer(Device &peer);
 
 private:
-    std::mutex mutex_;  // guards what follows
-    std::map<Partition, std::vector<Device *>> partitions_;
-    std::set<Device *> peers_;
+    CheckedMutex mutex_;
+    std::map<Partition, std::vector<Device *>> partitions_ ENTREPOT_GUARDED_BY(mutex_);
+    std::set<Device *> peers_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 Device &device_of(const ::sycl::device &native);
@@ -113,8 +114,9 @@ public:
     std::atomic<bool> builds_no_blocks = false;  // see contiguous.hpp
 
 private:
-    std::mutex mutex_;  // guards what follows
-    std::map<std::tuple<Device *, std::string>, ::sycl::kernel> kernels_;
+    CheckedMutex mutex_;
+    std::map<std::tuple<Device *, std::string>, ::sycl::kernel>
+        kernels_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 // One reference to the handle of the runtime's context.
@@ -127,7 +129,7 @@ IntrusivePtr<Context> intern(const ::sycl::context &native);
 template <class Source>
 ::sycl::kernel Context::built_in_kernel(Device &device, std::string form, const char *name,
                                         const Source &source) {
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     auto key = std::make_tuple(&device, std::move(form));
     const auto known = kernels_.find(key);
     if (known != kernels_.end())
@@ -148,8 +150,8 @@ public:
 
 private:
     std::atomic<bool> pending_{false};
-    std::mutex mutex_;
-    std::string message_;
+    LeafMutex mutex_;
+    std::string message_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 // Serializes submissions to a queue and queries of its work.

@@ -31,7 +31,7 @@ public:
 
     // The handle of the native queue, created if necessary.
     IntrusivePtr<Queue> intern(const ::sycl::queue &native) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         Queue *&entered = handles_[identity(native)];
         if (entered == nullptr || !entered->retain_if_alive())
             entered = new Queue(sycl::intern(native.get_context()), device_of(native.get_device()),
@@ -40,12 +40,12 @@ public:
     }
 
     void enter(Queue &queue) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         handles_[identity(queue.native)] = &queue;
     }
 
     void forget(Queue &queue) {
-        const std::lock_guard hold(mutex_);
+        const MutexLock hold(mutex_);
         const auto found = handles_.find(identity(queue.native));
         if (found != handles_.end() && found->second == &queue)  // else replaced by another thread
             handles_.erase(found);
@@ -57,8 +57,8 @@ private:
         return ::sycl::detail::getSyclObjImpl(queue).get();
     }
 
-    std::mutex mutex_;
-    std::unordered_map<const void *, Queue *> handles_;
+    CheckedMutex mutex_;
+    std::unordered_map<const void *, Queue *> handles_ ENTREPOT_GUARDED_BY(mutex_);
 };
 
 // Queues without references whose destruction must be delayed, for one of two reasons:
@@ -82,7 +82,7 @@ public:
     // One copy of a queue suffices; two would wait for each other.
     void keep(Queue &queue) {
         {
-            const std::lock_guard hold(mutex_);
+            const MutexLock hold(mutex_);
             const auto same = std::find_if(queues_.begin(), queues_.end(), [&](const Kept &kept) {
                 return kept.queue->native == queue.native;
             });
@@ -102,7 +102,7 @@ public:
             return;
         std::vector<Kept> gone;
         {
-            const std::lock_guard hold(mutex_);
+            const MutexLock hold(mutex_);
             const auto first = std::partition(queues_.begin(), queues_.end(),
                                               [](Kept &kept) { return !is_safe_to_destroy(kept); });
             gone.assign(first, queues_.end());
@@ -159,8 +159,8 @@ private:
         }
     }
 
-    std::mutex mutex_;
-    std::vector<Kept> queues_;
+    CheckedMutex mutex_;
+    std::vector<Kept> queues_ ENTREPOT_GUARDED_BY(mutex_);
     std::atomic<bool> is_empty_{true};
 };
 
@@ -269,11 +269,11 @@ void AsyncError::keep(const ::sycl::exception_list &errors) noexcept {
         try {
             std::rethrow_exception(error);
         } catch (const std::exception &known) {
-            const std::lock_guard hold(mutex_);
+            const MutexLock hold(mutex_);
             if (!pending_.load(std::memory_order_relaxed))
                 message_ = known.what();
         } catch (...) {
-            const std::lock_guard hold(mutex_);
+            const MutexLock hold(mutex_);
             if (!pending_.load(std::memory_order_relaxed))
                 message_ = "something that is not a std::exception";
         }
@@ -284,7 +284,7 @@ void AsyncError::keep(const ::sycl::exception_list &errors) noexcept {
 void AsyncError::report() {
     if (!pending_.load(std::memory_order_acquire))
         return;
-    const std::lock_guard hold(mutex_);
+    const MutexLock hold(mutex_);
     if (pending_.exchange(false))
         refuse(EP_DEVICE_ERROR, "work that was submitted earlier failed: ", message_);
 }
