@@ -26,6 +26,19 @@ template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts
 // The loader's functions; set once by the backend's entry function, before any other function runs.
 inline const ep_loader *loader = nullptr;
 
+// For the entry function of a backend, whose name is `backend`. Refuses a loader that was built
+// with another version of backend.h, and keeps the others.
+inline ep_status accept_loader(const ep_loader *given, const char *backend) {
+    if (given->version != EP_BACKEND_VERSION) {
+        given->set_error(sentence_of(backend, " and the library that loads it were built from "
+                                              "different versions of device/backend.h")
+                             .c_str());
+        return EP_UNAVAILABLE;
+    }
+    loader = given;
+    return EP_OK;
+}
+
 template <class Body> ep_status guarded(Body &&body) noexcept {
     try {
         body();

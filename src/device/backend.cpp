@@ -83,7 +83,7 @@ Device Backend::sub_device(const Device &parent, std::uint32_t number) const {
     return Device();
 }
 
-const std::string &Backend::last_error() noexcept { return lent_error(); }
+const std::string &Backend::last_error() noexcept { return backend_error(); }
 
 void Backend::raise(ep_status status) const { throw Error(kind_of(status), last_error()); }
 

@@ -60,8 +60,9 @@ void cache_unwritable(const char *message) {
         warn_later(message);
 }
 
-constexpr ep_loader lent{sizeof(ep_loader), EP_BACKEND_VERSION,      set_error,       log,
-                         find_library,      registry::foreign_queue, cache_unwritable};
+constexpr ep_loader loader_functions{
+    sizeof(ep_loader), EP_BACKEND_VERSION,      set_error,       log,
+    find_library,      registry::foreign_queue, cache_unwritable};
 
 // ------------------------------------------------------------------- plugins
 
@@ -84,7 +85,7 @@ Loaded open_plugin(const std::string &path) {
     if (!entry)
         return {nullptr, path + " is no backend: it exports no " EP_BACKEND_ENTRY};
     const ep_backend *api = nullptr;
-    if (entry(&lent, &api) != EP_OK)
+    if (entry(&loader_functions, &api) != EP_OK)
         return {nullptr, error_sentence};
     if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
         return {
@@ -185,10 +186,10 @@ std::string foreign_opencl(const std::string &runtime_directory) {
 
 }  // namespace
 
-const std::string &lent_error() noexcept { return error_sentence; }
+const std::string &backend_error() noexcept { return error_sentence; }
 
 namespace registry {
-const ep_loader *loader() noexcept { return &lent; }
+const ep_loader *loader() noexcept { return &loader_functions; }
 
 void set_foreign_queue(ForeignQueue of) noexcept {
     foreign_queue_of.store(of, std::memory_order_release);
@@ -202,7 +203,7 @@ void *foreign_queue(const char *backend, std::uint32_t device) {
 
 Loaded load_host() {
     const ep_backend *api = nullptr;
-    if (entrepot_host_backend(&lent, &api) != EP_OK)
+    if (entrepot_host_backend(&loader_functions, &api) != EP_OK)
         return {nullptr, error_sentence};
     return {api, "built in"};
 }

@@ -10,7 +10,7 @@
 namespace entrepot {
 
 // The sentence that a backend set last on this thread.
-const std::string &lent_error() noexcept;
+const std::string &backend_error() noexcept;
 
 struct Loaded {
     const ep_backend *api = nullptr;  // nullptr: absent

@@ -241,8 +241,8 @@ Array allocate(const DLTensor &prototype, Memory::Allocate get) {
     }
 }
 
-DLTensor lend(const Array &array, DLDevice device) {
-    require_no_flags(array, "a lent tensor of the C exchange API");
+DLTensor unowned_tensor(const Array &array, DLDevice device) {
+    require_no_flags(array, "an unowned tensor of the C exchange API");
     return describe(array, device, array.layout());
 }
 

@@ -109,6 +109,6 @@ Array allocate(const DLTensor &prototype, Memory::Allocate get = Memory::allocat
 //
 // Lifetime: `array` must outlive the tensor, unchanged.
 // Throws: as to_legacy, because a DLTensor has no flags either.
-DLTensor lend(const Array &array, DLDevice device);
+DLTensor unowned_tensor(const Array &array, DLDevice device);
 
 }  // namespace entrepot::dlpack

@@ -6,7 +6,7 @@
 #include "../array/methods.hpp"
 #include "../array_object/array_object.hpp"
 #include "../exchange/exports.hpp"
-#include "../exchange/host_turn.hpp"
+#include "../exchange/host_sync.hpp"
 #include "../exchange/interface_dict.hpp"
 #include "../exchange/protocol.hpp"
 #include "../exchange/routes.hpp"
@@ -107,7 +107,7 @@ void fill_from_device_array(PyObject *self, PyObject *source) {
 }
 
 void fill_from_array(PyObject *self, const Array &array) {
-    give_host_its_turn(array);
+    synchronize_for_host(array);
     describe(self, {array.data(), Owner(), -1, array.read_only()},
              {array.dtype(), array.layout(), true, array.memory(), {}});
 }

@@ -4,7 +4,7 @@
 
 #include "../array/scalar.hpp"
 #include "../array_object/array_object.hpp"
-#include "../exchange/host_turn.hpp"
+#include "../exchange/host_sync.hpp"
 #include "../exchange/interface_dict.hpp"
 #include "../exchange/routes.hpp"
 #include "../memory/held_buffer.hpp"
@@ -281,7 +281,7 @@ Array array_for(PyObject *object, const char *expected) {
 // accesses that it does.
 Target target_of_array(const Array &array, Owner owner) {
     check_contiguous(array.layout(), ": array.to(array.device)");
-    give_host_its_turn(array);
+    synchronize_for_host(array);
     return {array.data(), std::move(owner), array.is_host_accessible() ? array.nbytes() : -1,
             array.read_only()};
 }

@@ -6,7 +6,7 @@
 #include "../device/convert.hpp"
 #include "../device/device.hpp"
 #include "../exchange/exports.hpp"
-#include "../exchange/host_turn.hpp"
+#include "../exchange/host_sync.hpp"
 #include "../exchange/routes.hpp"
 #include "../memory/placement.hpp"
 #include "../support/errors.hpp"
@@ -130,7 +130,7 @@ nb::object as_numpy(PyObject *self, const Array &array) {
         throw Error(ErrorKind::exchange, "NumPy: this is ", array.kind(), " memory of ",
                     array.device(),
                     ", which the host cannot reach; copy it with array.copy_to_host()");
-    give_host_its_turn(array);  // here, because NumPy hides errors of the buffer protocol
+    synchronize_for_host(array);  // here, because NumPy hides errors of the buffer protocol
     const nb::object asarray = nb::module_::import_("numpy").attr("asarray");
     if (typestr_of(array.dtype()))
         return asarray(nb::handle(self));

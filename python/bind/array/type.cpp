@@ -6,7 +6,7 @@
 #include "../device/device.hpp"
 #include "../exchange/exports.hpp"
 #include "../exchange/fast_import.hpp"
-#include "../exchange/host_turn.hpp"
+#include "../exchange/host_sync.hpp"
 #include "../exchange/interface_dict.hpp"
 #include "../memory/owner.hpp"
 #include "../support/errors.hpp"
@@ -115,7 +115,7 @@ PyObject *usm_ndarray_of(PyObject *self) {
 // can change an array's shape.
 PyObject *get_usm_ndarray(PyObject *self) {
     PyObject *kept = usm_ndarray_of(self);
-    give_host_its_turn(array_of(self));  // dpnp's queue does not wait for later work
+    synchronize_for_host(array_of(self));  // dpnp's queue does not wait for later work
     return PyObject_GetItem(kept, Py_Ellipsis);
 }
 

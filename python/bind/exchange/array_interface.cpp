@@ -10,7 +10,7 @@
 #include "../support/guarded.hpp"
 #include "../support/interned.hpp"
 #include "exports.hpp"
-#include "host_turn.hpp"
+#include "host_sync.hpp"
 #include "interface_dict.hpp"
 #include "protocol.hpp"
 
@@ -100,7 +100,7 @@ const Array &host_array(PyObject *self, const char *attribute) {
                      attribute, name_of(array.kind()).data(), array.device().selector().c_str());
         throw PythonError{};
     }
-    give_host_its_turn(array);
+    synchronize_for_host(array);
     return array;
 }
 

@@ -10,7 +10,7 @@
 #include "../support/guarded.hpp"
 #include "exports.hpp"
 #include "fast_import.hpp"
-#include "host_turn.hpp"
+#include "host_sync.hpp"
 #include "protocol.hpp"
 
 #include <cstdint>
@@ -125,7 +125,7 @@ const char *format_for(Dtype dtype) {
 
 // True if a few loads prove that the host may access the memory now. Its kind must be known, and no
 // work of Entrepot or another library may be pending.
-bool is_at_hand(const Memory &memory) {
+bool is_immediately_accessible(const Memory &memory) {
     return is_host_accessible(memory.record()->kind.load(std::memory_order_relaxed)) &&
            memory.has_no_pending_access() && !memory.has_peers();
 }
@@ -173,10 +173,11 @@ void fill(PyObject *self, const Array &array, Py_buffer &view, Py_ssize_t itemsi
 // Fast path: a request for format and strides, which most consumers make, of
 // an array that is ready. Returns false if something must be refused, waited
 // for or computed. Calls no other functions.
-bool give_at_once(PyObject *self, Py_buffer &view, int flags) noexcept {
+bool fill_fast(PyObject *self, Py_buffer &view, int flags) noexcept {
     const Array &array = array_of(self);
     if ((flags & (PyBUF_STRIDES | PyBUF_FORMAT | contiguity)) != (PyBUF_STRIDES | PyBUF_FORMAT) ||
-        (asks(flags, PyBUF_WRITABLE) && array.read_only()) || !is_at_hand(array.memory()))
+        (asks(flags, PyBUF_WRITABLE) && array.read_only()) ||
+        !is_immediately_accessible(array.memory()))
         return false;
     const Dtype dtype = array.dtype();
     const char *const format = format_for(dtype);
@@ -207,13 +208,13 @@ void give(PyObject *self, Py_buffer &view, int flags) {
     Py_ssize_t *strides = has_strides ? strides_at_hand(self, array, view) : nullptr;
     if (has_strides && !strides)
         strides = lent(byte_strides_of(self));
-    give_host_its_turn(array);
+    synchronize_for_host(array);
     fill_axes(view, asks(flags, PyBUF_ND) ? array.ndim() : 1,
               has_shape ? lent(array.shape()) : nullptr, strides);
     fill(self, array, view, array.itemsize(), bytes, format);
 }
 
-[[gnu::noinline]] int give_or_raise(PyObject *self, Py_buffer &view, int flags) noexcept {
+[[gnu::noinline]] int fill_or_raise(PyObject *self, Py_buffer &view, int flags) noexcept {
     view.obj = nullptr;  // required by PEP 3118 if the request is refused
     return guarded([&] { give(self, view, flags); });
 }
@@ -231,7 +232,7 @@ std::optional<Array> elements_in_buffer(PyObject *object) {
 }
 
 int buffer_export(PyObject *self, Py_buffer *view, int flags) {
-    return give_at_once(self, *view, flags) ? 0 : give_or_raise(self, *view, flags);
+    return fill_fast(self, *view, flags) ? 0 : fill_or_raise(self, *view, flags);
 }
 
 }  // namespace entrepot::python

@@ -258,8 +258,8 @@ inline void check_status(int status, PyObject *object) {
 }
 
 // The fast import of PyTorch's tensors (fast_import.hpp). Calls nothing but the producer.
-[[gnu::hot]] std::optional<Array> read_lent(PyObject *object, const Producer &producer,
-                                            const ImportRequest &request) {
+[[gnu::hot]] std::optional<Array> read_borrowed_tensor(PyObject *object, const Producer &producer,
+                                                       const ImportRequest &request) {
     DLTensor tensor;
     check_status(producer.api->dltensor_from_py_object_no_sync(object, &tensor), object);
     producer.known->require_plain(object, static_cast<TypeCode>(tensor.dtype.code));
@@ -292,7 +292,7 @@ inline void check_status(int status, PyObject *object) {
     if (!producer)
         return std::nullopt;
     if (producer->lends)
-        return read_lent(object, *producer, request);
+        return read_borrowed_tensor(object, *producer, request);
     return read_managed(object, *producer, request);
 }
 

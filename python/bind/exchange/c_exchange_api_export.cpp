@@ -80,7 +80,7 @@ int lend_tensor(void *py_object, DLTensor *out) {
         const Array &array = array_from(py_object);
         const DLDevice device = device_of(array);
         order_current_work(array, device, Memory::Consumer::holds_object);
-        *out = lend(array, device);
+        *out = unowned_tensor(array, device);
     });
 }
 

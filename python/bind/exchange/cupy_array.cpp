@@ -156,9 +156,9 @@ std::uintptr_t ask_current_stream(StreamFunction function) {
 
 // ---------------------------------------------------- meaning of the attributes
 
-enum class Trust { unknown, proved, refuted };
-std::atomic<Trust> trust = Trust::unknown;  // racing threads find the same result
-// Set before `trust` is proved.
+enum class Verified { unknown, yes, no };
+std::atomic<Verified> verified = Verified::unknown;  // racing threads find the same result
+// Set before `verified` is yes.
 std::atomic<StreamFunction> stream_function{nullptr};
 std::atomic<const std::vector<Device> *> devices{nullptr};  // indexed by CuPy's device numbers
 
@@ -205,25 +205,25 @@ bool is_as_expected(PyObject *object) {
         stream_function = current_stream;
         devices = &registry::devices(asked.device().backend());
         const bool is_its_device = asked.device() == device_of(attributes.device_id);
-        trust = is_its_device && agree(attributes, dict) ? Trust::proved : Trust::refuted;
+        verified = is_its_device && agree(attributes, dict) ? Verified::yes : Verified::no;
     } catch (const PythonError &) {
         if (!PyErr_ExceptionMatches(PyExc_Exception))
             throw;
         PyErr_Clear();
-        trust = Trust::refuted;
+        verified = Verified::no;
     } catch (const Error &) {
-        trust = Trust::refuted;
+        verified = Verified::no;
     }
-    return trust == Trust::proved;
+    return verified == Verified::yes;
 }
 
-bool is_trusted(PyObject *object) {
-    const Trust known = trust.load(std::memory_order_acquire);
-    return known == Trust::proved || (known == Trust::unknown && is_as_expected(object));
+bool is_verified(PyObject *object) {
+    const Verified known = verified.load(std::memory_order_acquire);
+    return known == Verified::yes || (known == Verified::unknown && is_as_expected(object));
 }
 
 std::optional<Array> read(PyObject *object, const ImportRequest &request) {
-    if (!is_trusted(object)) [[unlikely]]
+    if (!is_verified(object)) [[unlikely]]
         return std::nullopt;
     Attributes attributes;
     read_attributes(object, attributes);

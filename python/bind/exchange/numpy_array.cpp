@@ -63,8 +63,8 @@ bool probe(PyTypeObject *type) {
 
 // ------------------------------------------------------------------ verification of the layout
 
-enum class Trust { unknown, proved, refuted };
-std::atomic<Trust> trust = Trust::unknown;  // racing threads find the same result
+enum class Verified { unknown, yes, no };
+std::atomic<Verified> verified = Verified::unknown;  // racing threads find the same result
 
 bool agree(const NumpyArray &ours, const array_interface::PyArrayInterface &numpy) {
     constexpr int compared =
@@ -88,17 +88,17 @@ bool is_as_expected(PyObject *object) {
     const auto &numpy = *static_cast<const array_interface::PyArrayInterface *>(
         PyCapsule_GetPointer(capsule.get(), nullptr));
     if (numpy.two != 2 || !agree(fields_of(object), numpy)) {
-        trust = Trust::refuted;
+        verified = Verified::no;
         return false;
     }
     if (numpy.nd > 0 && numpy.shape[0] != numpy.strides[0])
-        trust = Trust::proved;
+        verified = Verified::yes;
     return true;
 }
 
-bool is_trusted(PyObject *object) {
-    const Trust known = trust.load(std::memory_order_relaxed);
-    return known == Trust::proved || (known == Trust::unknown && is_as_expected(object));
+bool is_verified(PyObject *object) {
+    const Verified known = verified.load(std::memory_order_relaxed);
+    return known == Verified::yes || (known == Verified::unknown && is_as_expected(object));
 }
 
 // ------------------------------------------------------------------ descr → Dtype
@@ -135,7 +135,7 @@ Dtype cached_dtype(PyObject *descr) {
 // ------------------------------------------------------------------ import
 
 std::optional<Array> read(PyObject *object, const ImportRequest &request) {
-    if (!is_trusted(object)) [[unlikely]]
+    if (!is_verified(object)) [[unlikely]]
         return std::nullopt;
     const NumpyArray &array = fields_of(object);
     const Dtype dtype = cached_dtype(array.descr);

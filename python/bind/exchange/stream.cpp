@@ -3,7 +3,7 @@
 #include "../device/convert.hpp"
 #include "../support/errors.hpp"
 #include "../support/reference.hpp"
-#include "host_turn.hpp"
+#include "host_sync.hpp"
 #include "protocol.hpp"
 #include "stream_libraries.hpp"
 
@@ -95,7 +95,7 @@ void order_consumer(const Array &array, DLDevice device, PyObject *stream) {
         register_imported_libraries(array.memory().device());
     if (stream != Py_None || (row && row->none_is_legacy))
         return order_stream(array, device, row, stream);
-    give_host_its_turn(array);
+    synchronize_for_host(array);
     if (device.device_type != dlpack::kDLCPU)
         exchange::hand_over_unordered(array, Memory::Consumer::holds_memory);
 }
@@ -107,7 +107,7 @@ const Queue &current_work_queue(const Device &device) {
 
 void order_current_work(const Array &array, DLDevice device, Memory::Consumer holder) {
     if (device.device_type == dlpack::kDLCPU)
-        return give_host_its_turn(array);
+        return synchronize_for_host(array);
     register_imported_libraries(array.memory().device());
     exchange::synchronize_consumer(array, current_work_queue(array.device().root()), holder,
                                    exchange::possible_consumers(array, holder));

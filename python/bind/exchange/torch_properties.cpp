@@ -86,9 +86,9 @@ Function find_function(const Property &property) {
 
 // The functions for each property, found with the first tensor. A function is not used if it cannot
 // be found or its result differs from Python's.
-class Questions {
+class TensorPredicates {
 public:
-    explicit Questions(PyObject *tensor) : impl_(find_impl(tensor)) {
+    explicit TensorPredicates(PyObject *tensor) : impl_(find_impl(tensor)) {
         for (std::size_t i = 0; impl_ && i < properties.size(); ++i) {
             functions_[i] = find_function(properties[i]);
             if (functions_[i] && ask(tensor, i) != ask_in_python(tensor, properties[i].name))
@@ -110,13 +110,13 @@ private:
     std::array<Function, properties.size()> functions_{};
 };
 
-std::atomic<const Questions *> found{nullptr};
+std::atomic<const TensorPredicates *> found{nullptr};
 
 // Not a static initializer: this runs Python code, which can release the GIL to a thread that waits
 // for the static. Threads that race find the same functions.
-[[gnu::noinline]] const Questions *find_questions(PyObject *tensor) {
-    auto made = std::make_unique<const Questions>(tensor);
-    const Questions *first = nullptr;
+[[gnu::noinline]] const TensorPredicates *find_predicates(PyObject *tensor) {
+    auto made = std::make_unique<const TensorPredicates>(tensor);
+    const TensorPredicates *first = nullptr;
     return found.compare_exchange_strong(first, made.get(), std::memory_order_acq_rel)
                ? made.release()
                : first;
@@ -130,11 +130,11 @@ std::atomic<const Questions *> found{nullptr};
 }  // namespace
 
 [[gnu::hot]] void require_plain_tensor(PyObject *tensor, TypeCode code) {
-    const Questions *questions = found.load(std::memory_order_acquire);
-    if (!questions) [[unlikely]]
-        questions = find_questions(tensor);
+    const TensorPredicates *predicates = found.load(std::memory_order_acquire);
+    if (!predicates) [[unlikely]]
+        predicates = find_predicates(tensor);
     for (std::size_t i = 0; i < properties.size(); ++i)
-        if (properties[i].codes & bit_of(code) && questions->ask(tensor, i)) [[unlikely]]
+        if (properties[i].codes & bit_of(code) && predicates->ask(tensor, i)) [[unlikely]]
             refuse(properties[i]);
 }
 

@@ -2,7 +2,7 @@
 // asarray.
 #include "usm_memory.hpp"
 
-#include "../exchange/host_turn.hpp"
+#include "../exchange/host_sync.hpp"
 #include "../exchange/protocol.hpp"
 #include "../init.hpp"
 #include "../memory/owner.hpp"
@@ -121,7 +121,7 @@ int lend_buffer(PyObject *self, Py_buffer *view, int flags) {
         view->obj = nullptr;  // required by PEP 3118 if the request is refused
     return guarded([&] {
         const UsmMemory &memory = usm_memory_of(self);
-        give_host_its_turn(bytes_of(memory));
+        synchronize_for_host(bytes_of(memory));
         return PyBuffer_FillInfo(view, self, memory.data, static_cast<Py_ssize_t>(memory.bytes),
                                  memory.read_only, flags);
     });

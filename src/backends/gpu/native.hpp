@@ -289,7 +289,7 @@ inline CUdeviceptr address(const void *pointer) noexcept {
 // -------------------------------------------------------------------- files
 
 // An ep_backend_entry: loads the driver and returns the table.
-ep_status open_backend(const ep_loader *lent, const ep_backend **backend);
+ep_status open_backend(const ep_loader *given, const ep_backend **backend);
 
 // Each file of the backend enters its functions into the table.
 void fill_device_functions(ep_backend &table);

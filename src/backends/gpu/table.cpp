@@ -35,14 +35,9 @@ static ep_backend make_table() {
     return table;
 }
 
-ep_status open_backend(const ep_loader *lent, const ep_backend **backend) {
-    if (lent->version != EP_BACKEND_VERSION) {
-        lent->set_error("the backends of GPUs and the library that loads them were built from "
-                        "different versions of "
-                        "device/backend.h");
-        return EP_UNAVAILABLE;
-    }
-    loader = lent;
+ep_status open_backend(const ep_loader *given, const ep_backend **backend) {
+    if (const ep_status refused = accept_loader(given, "the backends of GPUs"); refused != EP_OK)
+        return refused;
     return guarded([&] {
         open_driver();
         static const ep_backend table = make_table();
@@ -53,8 +48,8 @@ ep_status open_backend(const ep_loader *lent, const ep_backend **backend) {
 }  // namespace entrepot::backends::gpu
 
 extern "C" __attribute__((visibility("default"))) ep_status
-entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
-    return entrepot::backends::gpu::open_backend(lent, backend);
+entrepot_backend(const ep_loader *given, const ep_backend **backend) {
+    return entrepot::backends::gpu::open_backend(given, backend);
 }
 
 // The path of the loaded driver. Requires: the entry has returned EP_OK.

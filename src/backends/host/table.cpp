@@ -33,14 +33,8 @@ static ep_backend make_table() {
 
 }  // namespace entrepot::backends::host
 
-extern "C" ep_status entrepot_host_backend(const ep_loader *lent, const ep_backend **backend) {
-    if (lent->version != EP_BACKEND_VERSION) {
-        lent->set_error("the host backend and the library that loads it were built from different "
-                        "versions of device/backend.h");
-        return EP_UNAVAILABLE;
-    }
+extern "C" ep_status entrepot_host_backend(const ep_loader *given, const ep_backend **backend) {
     static const ep_backend table = entrepot::backends::host::make_table();
-    entrepot::backends::loader = lent;
     *backend = &table;
-    return EP_OK;
+    return entrepot::backends::accept_loader(given, "the host backend");
 }

@@ -3,4 +3,4 @@
 #include <entrepot/device/backend.h>
 
 // An ep_backend_entry.
-extern "C" ep_status entrepot_host_backend(const ep_loader *lent, const ep_backend **backend);
+extern "C" ep_status entrepot_host_backend(const ep_loader *given, const ep_backend **backend);

@@ -22,14 +22,8 @@ static ep_backend make_table() {
 }  // namespace entrepot::backends::sycl
 
 extern "C" __attribute__((visibility("default"))) ep_status
-entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
-    if (lent->version != EP_BACKEND_VERSION) {
-        lent->set_error("libentrepot_sycl9.so and the library that loads it were built from "
-                        "different versions of device/backend.h");
-        return EP_UNAVAILABLE;
-    }
+entrepot_backend(const ep_loader *given, const ep_backend **backend) {
     static const ep_backend table = entrepot::backends::sycl::make_table();
-    entrepot::backends::loader = lent;
     *backend = &table;
-    return EP_OK;
+    return entrepot::backends::accept_loader(given, "libentrepot_sycl9.so");
 }

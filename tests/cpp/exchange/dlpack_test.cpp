@@ -261,7 +261,7 @@ TEST_CASE("flags unsupported by legacy and lent tensors are refused") {
     one->deleter(one);
     other->deleter(other);
     CHECK_REFUSED(ErrorKind::exchange, "read-only", to_legacy(read_only, cpu));
-    CHECK_REFUSED(ErrorKind::exchange, "read-only", lend(read_only, cpu));
+    CHECK_REFUSED(ErrorKind::exchange, "read-only", unowned_tensor(read_only, cpu));
     CHECK_REFUSED(ErrorKind::exchange, "takes a byte", to_legacy(padded, cpu));
 }
 
@@ -295,7 +295,7 @@ TEST_CASE("exports are released on other threads") {
 
 TEST_CASE("lent tensor points into the array") {
     const Array array = host_array({4, 3});
-    const DLTensor tensor = lend(array, cpu);
+    const DLTensor tensor = unowned_tensor(array, cpu);
     CHECK(tensor.shape == array.shape().data());
     CHECK(tensor.strides == array.strides().data());
     CHECK(tensor.data == array.data());

@@ -6,7 +6,7 @@ namespace entrepot::python {
 
 // Waits until the host may access the array as its read-only flag allows, and records that foreign
 // code has the pointer. Throws DeviceError if the pending work has failed.
-inline void give_host_its_turn(const Array &array) {
+inline void synchronize_for_host(const Array &array) {
     const Memory &memory = array.memory();
     if (!memory.is_ready_for_host(array.access()))
         memory.wait_for_host(array.access());
