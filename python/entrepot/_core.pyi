@@ -2271,6 +2271,8 @@ class ForeignLibrary:
 class ForeignFunction:
     def __new__(cls, library: object, declaration: Any, symbol: str | None = None) -> Self: ...
     @property
+    def __name__(self) -> str: ...
+    @property
     def declaration(self) -> Any:
         """The Python function that declares it."""
     @property

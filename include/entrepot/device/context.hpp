@@ -35,6 +35,7 @@ public:
 
     // Returns: what the driver knows of the range [pointer, pointer + bytes). `flags` of
     //          ep_query_flag.
+    // GIL: kept if it is held, because drivers answer without waiting for the device.
     ep_allocation query(const void *pointer, std::size_t bytes, std::uint32_t flags = 0) const {
         ep_allocation found{};
         backend().call(&ep_backend::memory_query, record_->handle, pointer, bytes, flags, &found);

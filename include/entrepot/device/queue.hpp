@@ -212,7 +212,8 @@ public:
     //          was never given out and never waited for an event of a capture, so it cannot be in
     //          one. A legacy default stream is in no capture; its backend refuses work that would
     //          join one.
-    // Throws: DeviceError if the driver refuses, as for a destroyed stream.
+    // Throws: DeviceError if the driver refuses, as some do for a destroyed stream; others crash.
+    // GIL: kept if it is held, because drivers answer without waiting for the device.
     std::uint64_t capture() const {
         return record_->may_be_captured && is_foreign() && !is_default_stream() ? ask_capture() : 0;
     }

@@ -66,7 +66,7 @@ struct Place;
 struct Block;
 
 // Keeps borrowed memory alive. `release` is called once, on any thread, without a mutex held. It
-// must not throw.
+// must not throw. The thread may hold the GIL or not: a release that needs it acquires it.
 class Owner {
 public:
     using Release = void (*)(void *handle);
@@ -323,7 +323,7 @@ public:
         // a consumer holds an object, so its end is not seen
         static constexpr std::uint32_t lasting_consumer = 1u << 15;
         // Exports are counted, so that one that comes while consumers are being dropped is seen:
-        // the word has changed.
+        // the word has changed. The count wraps: 65,536 exports in that moment would go unseen.
         static constexpr std::uint32_t one_export = 1u << 16;
     };
     // The comment of each field names its guard. Constant: written before a second reference
