@@ -27,6 +27,8 @@ VENV ?= .venv
 JOBS ?= $(shell nproc)
 # Warnings are errors in CI only: a newer compiler may have new warnings.
 WERROR ?= OFF
+# OFF for a sanitizer's tree without assertions, as users have them.
+ASSERTIONS ?= AUTO
 
 BIN := $(abspath $(VENV))/bin
 PY := $(BIN)/python
@@ -194,7 +196,7 @@ tree-address: $(call group,test $(peers))
 .PHONY: tree-address tree-thread
 tree-address tree-thread: tree-%: $(call group,build)
 	tools/system_packages.sh compiler libffi doctest
-	cmake --preset $* -DPython_EXECUTABLE=$(PY) -DENTREPOT_WERROR=$(WERROR) --log-level=NOTICE
+	cmake --preset $* -DPython_EXECUTABLE=$(PY) -DENTREPOT_WERROR=$(WERROR) -DENTREPOT_ASSERTIONS=$(ASSERTIONS) --log-level=NOTICE
 	cmake --build --preset $*
 
 sanitize-address sanitize-thread: sanitize-%: tree-%

@@ -26,8 +26,12 @@ target_compile_options(entrepot_warnings INTERFACE -Wall -Wextra $<$<CXX_COMPILE
 target_compile_options(entrepot_warnings INTERFACE
                        $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-error=maybe-uninitialized -Wno-error=restrict>)
 
-# Enables ENTREPOT_ASSERT (include/entrepot/core/assert.hpp) in trees that run tests.
-if(ENTREPOT_SANITIZE OR ENTREPOT_TESTS)
+# Enables ENTREPOT_ASSERT (include/entrepot/core/assert.hpp).
+set(asserts ${ENTREPOT_ASSERTIONS})
+if(asserts STREQUAL "AUTO" AND (ENTREPOT_SANITIZE OR ENTREPOT_TESTS))
+    set(asserts ON)
+endif()
+if(asserts STREQUAL "ON")
     add_compile_definitions(ENTREPOT_ASSERTIONS)
 endif()
 

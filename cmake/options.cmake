@@ -8,6 +8,7 @@ option(ENTREPOT_HIP "Build the HIP backend (needs nothing of HIP's)" ON)
 option(ENTREPOT_WERROR "Treat warnings as errors" OFF)
 
 set(ENTREPOT_UNITY_BUILD "OFF" CACHE STRING "Compile the files of each folder as one, for trees that are compiled from nothing: ON, OFF or names of targets")
+set(ENTREPOT_ASSERTIONS "AUTO" CACHE STRING "Check ENTREPOT_ASSERT: ON, OFF, or AUTO, which is ON with tests or a sanitizer")
 set(ENTREPOT_SANITIZE "" CACHE STRING "Sanitizers to compile with: empty, \"address,undefined\" or \"thread\"")
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
