@@ -1,6 +1,11 @@
 // CaptureRelease: releases the GIL around calls that ask if work of a device is being captured.
 //
-// Lock order: the query may acquire the GIL, so the caller holds no mutex (interpreter_lock.hpp).
+// Overview
+//   Such a call asks other libraries for their current streams. The first query of a library may
+//   run Python code and needs the GIL, so it is made here, before the GIL is released.
+//
+// Lock order
+//   The query may acquire the GIL, so the caller holds no mutex (interpreter_lock.hpp).
 #pragma once
 #include <entrepot/core/interpreter_lock.hpp>
 #include <entrepot/device/device.hpp>

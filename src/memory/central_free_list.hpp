@@ -1,8 +1,8 @@
 // CentralFreeList: the cached blocks of one place that all threads share, and the chunks of the
 // upstream that they are parts of.
 //
-// A plain container, guarded by the pool's State::mutex. The pool calls the upstream without the
-// mutex.
+// Lock order: a plain container, guarded by the pool's State::mutex. The pool calls the upstream
+// without the mutex.
 #pragma once
 #include <memory/segments.hpp>
 #include <memory/size_class.hpp>

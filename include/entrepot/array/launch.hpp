@@ -1,4 +1,19 @@
 // Launch: a kernel run on arrays, ordered with all other work on their memory.
+//
+// Overview
+//   A launch is an Operation (memory/operation.hpp) on the memory of the arrays. It waits for
+//   conflicting accesses, is submitted, and logs its own accesses.
+//
+// Lock order
+//   The caller holds no mutex. Waits release the GIL. The submission of the kernel keeps it.
+//
+// Fast paths
+//   relaunch() omits the checks of launch(), for a kernel that was launched with such arguments
+//   before.
+//
+// Lifetime
+//   The caller keeps the arrays alive during the call. Afterwards the access log delays the release
+//   of their memory. A captured launch gives the kernel and the memory to the graph.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/core/small_vector.hpp>

@@ -1,12 +1,27 @@
 // Stream handles of the protocols as queues, and the ordering of exports and imports. Shared by all
 // protocols.
 //
-// Nothing here blocks, except on events of another backend. A raw stream handle is valid only
-// during the call. Its owner may destroy it afterwards (Queue::may_be_destroyed), and the driver
-// may reuse its value. So an event is recorded at once, and the event is kept. A CAI import is an
-// exception: the stream that its object names lives as long as the object. Queues of Entrepot,
-// streams whose owner is kept alive and the default streams persist. Events are recorded in them
-// when needed.
+// Overview
+//   An import logs the producer's pending work as a write of the memory. An export makes the
+//   consumer's stream wait for the pending accesses. The consumer becomes a peer of the memory:
+//   later operations are ordered with it (memory/operation.hpp).
+//
+// Lock order
+//   The caller holds no mutex. Nothing here blocks, except on events of another backend. Calls of
+//   the driver may block inside it (device/queue.hpp), without the GIL.
+//
+// Fast paths
+//   Import on the legacy default stream: its queue exists already, and no driver is called. Export
+//   of memory without pending accesses and without an owner: no stream is wrapped.
+//
+// Lifetime
+//   A raw stream handle is valid only during the call. Its owner may destroy it afterwards
+//   (Queue::may_be_destroyed), and the driver may reuse its value. So an event is recorded at once,
+//   and the event is kept. The stream that the object of a CAI import names is wrapped again for
+//   each operation on the memory, while the object is alive (Memory::set_owner_stream).
+//
+//   Queues of Entrepot, streams whose owner is kept alive and the default streams persist. Events
+//   are recorded in them when needed.
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/device/stream.hpp>

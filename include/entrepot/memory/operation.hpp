@@ -25,6 +25,14 @@
 //   GIL and without the mutex of an access log. Before that, the library is asked for its stream,
 //   which may acquire the GIL.
 //
+// Fast paths
+//   Memory without peers asks no library. A library is asked once for its stream in each operation
+//   (PeerStreams::covers). A single peer needs no allocation.
+//
+// Lifetime
+//   Streams are wrapped for the length of the operation. The release of borrowed memory uses no
+//   stream that its owner may have destroyed: the collector of garbage may free the stream first.
+//
 // Graph capture
 //   A stream that is being captured takes the queue of the operation into its capture and is joined
 //   by it afterwards. If only the queue is captured, the operation runs when the graph does, and

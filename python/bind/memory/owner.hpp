@@ -1,5 +1,15 @@
-// Owners that are Python objects: a reference that is dropped with the GIL held
-// (support/release.hpp).
+// Owners that are Python objects.
+//
+// Overview
+//   An Owner of keep() holds one reference to an object. kept_object() returns that object.
+//
+// Lock order
+//   The release acquires the GIL if its thread does not hold it, so the thread holds no mutex
+//   (support/gil.hpp).
+//
+// Lifetime
+//   The reference is dropped by release_with_gil (support/release.hpp), which says what happens
+//   while the interpreter ends. The object's destructor may release more memory.
 #pragma once
 #include "../support/release.hpp"
 
