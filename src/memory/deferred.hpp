@@ -83,7 +83,7 @@ public:
     // Blocks: until then.
     std::vector<Item> wait_for_all() {
         std::vector<Item> all = taken_finished(true);
-        // One round may only move items from their lines into quarantine. After two rounds without
+        // One round may only move items from their heaps into quarantine. After two rounds without
         // a result, none will follow.
         for (int fruitless = 0; fruitless < 2 && !is_empty() && wait_for_some(); ++fruitless)
             for (Item &item : taken_finished(true)) {
@@ -199,36 +199,37 @@ private:
 
         std::vector<Queue> left;  // dropped after the mutex: the last reference calls the driver
         const MutexLock lock(mutex_);
-        bool passed = false;
+        bool moved = false;
         for (const Use &front : fronts) {
             const auto heap =
                 std::find_if(heaps_.begin(), heaps_.end(),
                              [&](const PerQueueHeap &each) { return each.queue == front.queue; });
             if (heap == heaps_.end())
                 continue;  // another thread was faster
-            std::vector<Waiting> through;
+            std::vector<Waiting> done;
             while (!heap->waiting.empty() &&
                    (heap->waiting.front().uses.back().position <= front.position ||
                     is_known_done(front.queue, heap->waiting.front().uses.back().position))) {
                 std::pop_heap(heap->waiting.begin(), heap->waiting.end(), is_later);
-                through.push_back(std::move(heap->waiting.back()));
+                done.push_back(std::move(heap->waiting.back()));
                 heap->waiting.pop_back();
             }
-            passed |= !through.empty();
+            moved |= !done.empty();
             if (heap->waiting.empty()) {
                 left.push_back(std::move(heap->queue));
                 heaps_.erase(heap);
             }
-            for (Waiting &waiting : through) {
+            for (Waiting &waiting : done) {
                 left.push_back(std::move(waiting.uses.back().queue));
                 waiting.uses.pop_back();
                 place(std::move(waiting), finished_);
             }
         }
-        return passed;
+        return moved;
     }
 
-    // Makes a batch of the items that have gathered in wards without one, and records its guards.
+    // Makes a batch of the items that have gathered in quarantines without one, and records its
+    // guards.
     void fence_quarantines(bool may_block) {
         std::vector<std::pair<Context, std::uint64_t>> fresh;
         {
@@ -333,7 +334,7 @@ private:
         }
     }
 
-    // Waits for what the lines and the batches wait for now.
+    // Waits for what the heaps and the batches wait for now.
     // Returns: false if some of it cannot be waited for, or there is nothing.
     bool wait_for_some() {
         std::vector<Use> uses;
