@@ -51,7 +51,8 @@ std::vector<Queue> live_queues(const Context &context) {
     const MutexLock locked(live_queue_table().mutex);
     live_queue_table().for_each([&](Queue::Record &record) {
         ENTREPOT_ASSERT(record.context);
-        if (record.handle && record.context == context)
+        if (record.handle && record.context == context &&
+            !record.may_be_destroyed.load(std::memory_order_relaxed))
             queues.push_back(Queue(LiveQueues::hold(&record)));
     });
     return queues;

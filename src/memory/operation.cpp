@@ -193,7 +193,8 @@ void PeerStreams::add(const Memory &memory, Which which) {
 namespace {
 
 // True if the stream is captured into that graph (0: into none). False if the driver refuses to
-// say, as it does of a destroyed stream.
+// say.
+// Requires: the stream exists, because drivers may crash on a destroyed one.
 bool is_in_capture(const Queue &stream, std::uint64_t capture) noexcept {
     try {
         return stream.capture() == capture;

@@ -358,8 +358,10 @@ private:
 //         would be invalidated.
 std::optional<Event> record_all(const Context &context);
 
-// Returns: all live queues of the context except event queues. A quarantine's barrier has to cover
-//          them.
+// Returns: all live queues of the context but event queues. The guards of a quarantine cover them.
+//
+// A stream that may be destroyed is left out: its wrapper may belong to a call of another thread.
+// The stream may end with that call.
 std::vector<Queue> live_queues(const Context &context);
 
 }  // namespace entrepot

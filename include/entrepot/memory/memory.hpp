@@ -66,7 +66,7 @@ struct Place;
 struct Block;
 
 // Keeps borrowed memory alive. `release` is called once, on any thread, without a mutex held. It
-// must not throw. The thread may hold the GIL or not: a release that needs it acquires it.
+// must not throw. The thread may hold the GIL or not: a release that needs it is queued if not.
 class Owner {
 public:
     using Release = void (*)(void *handle);
@@ -231,7 +231,7 @@ public:
     // memory has no peers.
     // Blocks: until the conflicting accesses are done, without the GIL.
     void wait_for_host(Access access) const;
-    // True if the host may access the memory now, without waiting; It may be false although the
+    // True if the host may access the memory now, without waiting. It may be false although the
     // work has just finished. May call the driver, and acquire the GIL.
     bool is_ready_for_host(Access access) const {
         return (has_no_pending_access() && !has_peers()) || has_done_for_host(access, true);
@@ -382,7 +382,7 @@ public:
             Owner owner;  // empty, and leaks, if the backend may not be called any more
         };
         // Requires: the memory is borrowed, and nothing else refers to the record.
-        Contents take_contents() noexcept;
+        inline Contents take_contents() noexcept;
     };
     Record *record() const noexcept { return record_.get(); }
 

@@ -31,7 +31,7 @@
 //
 // Lifetime
 //   Streams are wrapped for the length of the operation. The release of borrowed memory uses no
-//   stream that its owner may have destroyed: the collector of garbage may free the stream first.
+//   stream that its owner may have destroyed: the garbage collector may free the stream first.
 //
 // Graph capture
 //   A stream that is being captured takes the queue of the operation into its capture and is joined

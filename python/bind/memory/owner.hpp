@@ -4,8 +4,8 @@
 //   An Owner of keep() holds one reference to an object. kept_object() returns that object.
 //
 // Lock order
-//   The release acquires the GIL if its thread does not hold it, so the thread holds no mutex
-//   (support/gil.hpp).
+//   The thread that releases holds no mutex, because the release may run Python code. Without the
+//   GIL the release is queued and never acquires it (support/release.hpp).
 //
 // Lifetime
 //   The reference is dropped by release_with_gil (support/release.hpp), which says what happens

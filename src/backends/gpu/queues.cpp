@@ -57,7 +57,7 @@ public:
     }
 
 private:
-    // A destroyed stream has no capture. The legacy stream is checked by has_captures.
+    // False if the driver refuses. The legacy stream is checked by has_captures.
     static bool is_captured(const Queue &queue) noexcept {
         try {
             return queue.capture() != 0;
