@@ -26,8 +26,9 @@ template <class... Parts> [[noreturn]] void refuse(ep_status status, const Parts
 // The loader's functions; set once by the backend's entry function, before any other function runs.
 inline const ep_loader *loader = nullptr;
 
-// For the entry function of a backend, whose name is `backend`. Refuses a loader that was built
-// with another version of backend.h, and keeps the others.
+// For the entry function of a backend. Stores the loader.
+// Returns: EP_UNAVAILABLE, with an error set, if the loader was built with another version of
+//          backend.h. The error calls this library `backend`.
 inline ep_status accept_loader(const ep_loader *given, const char *backend) {
     if (given->version != EP_BACKEND_VERSION) {
         given->set_error(sentence_of(backend, " and the library that loads it were built from "

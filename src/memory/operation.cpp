@@ -36,6 +36,7 @@ void Memory::set_owner_stream(std::uintptr_t stream) const noexcept {
     ENTREPOT_ASSERT(is_borrowed() && !is_shared());
     ENTREPOT_ASSERT((record_->peers.load(std::memory_order_relaxed) & PeerBits::owner_queue) == 0);
     ENTREPOT_ASSERT(stream >= lowest_handle && !record_->owner_queue);
+    ENTREPOT_ASSERT(!device().backend().is_sycl() && !device().backend().is_host());
     record_->owner_stream = stream;
     record_->peers.fetch_or(PeerBits::owner_queue, std::memory_order_release);
 }

@@ -8,8 +8,8 @@
 //   3. LeafMutex: while it is held, no other mutex is locked, and no driver, Python code or release
 //   function is called.
 //
-// std::mutex itself serves condition variables, and tables that a fork locks together with many
-// others: HeldMutexes has room for a few.
+// Use std::mutex with condition variables, and for tables that a fork locks together with many
+// others: HeldMutexes has room for a few mutexes.
 //
 // The layout is that of std::mutex in every build, so code with and without assertions can be
 // linked together.

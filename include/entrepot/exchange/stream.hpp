@@ -7,8 +7,8 @@
 //   later operations are ordered with it (memory/operation.hpp).
 //
 // Lock order
-//   The caller holds no mutex. Nothing here blocks, except on events of another backend. Calls of
-//   the driver may block inside it (device/queue.hpp), without the GIL.
+//   The caller holds no mutex. A call blocks on events of another backend, and inside the driver
+//   (device/queue.hpp). It does so without the GIL.
 //
 // Fast paths
 //   Import on the legacy default stream: its queue exists already, and no driver is called. Export

@@ -66,7 +66,7 @@ struct Place;
 struct Block;
 
 // Keeps borrowed memory alive. `release` is called once, on any thread, without a mutex held. It
-// must not throw. The thread may hold the GIL or not: a release that needs it is queued if not.
+// must not throw. The thread need not hold the GIL. A release that needs it is queued then.
 class Owner {
 public:
     using Release = void (*)(void *handle);
@@ -252,7 +252,7 @@ public:
     // Thread safety: the others are thread-safe.
     void set_owner_library(unsigned library) const noexcept;
     void set_owner_queue(const Queue &queue) const noexcept;
-    // Overload for a stream handle of CUDA or HIP that the owner names and may destroy. It is
+    // Like set_owner_queue(), for a stream of CUDA or HIP that the owner may destroy. The handle is
     // wrapped for each operation, while the owner's object is alive. No wrapper is kept, and the
     // release does not use the stream. Python's garbage collector may find the memory and the
     // stream in one cycle, and destroy the stream first.

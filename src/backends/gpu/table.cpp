@@ -36,7 +36,7 @@ static ep_backend make_table() {
 }
 
 ep_status open_backend(const ep_loader *given, const ep_backend **backend) {
-    if (const ep_status refused = accept_loader(given, "the backends of GPUs"); refused != EP_OK)
+    if (const ep_status refused = accept_loader(given, "the plugin for GPUs"); refused != EP_OK)
         return refused;
     return guarded([&] {
         open_driver();

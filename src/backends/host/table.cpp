@@ -35,6 +35,8 @@ static ep_backend make_table() {
 
 extern "C" ep_status entrepot_host_backend(const ep_loader *given, const ep_backend **backend) {
     static const ep_backend table = entrepot::backends::host::make_table();
-    *backend = &table;
-    return entrepot::backends::accept_loader(given, "the host backend");
+    const ep_status status = entrepot::backends::accept_loader(given, "the host backend");
+    if (status == EP_OK)
+        *backend = &table;
+    return status;
 }

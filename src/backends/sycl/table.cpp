@@ -24,6 +24,8 @@ static ep_backend make_table() {
 extern "C" __attribute__((visibility("default"))) ep_status
 entrepot_backend(const ep_loader *given, const ep_backend **backend) {
     static const ep_backend table = entrepot::backends::sycl::make_table();
-    *backend = &table;
-    return entrepot::backends::accept_loader(given, "libentrepot_sycl9.so");
+    const ep_status status = entrepot::backends::accept_loader(given, "libentrepot_sycl9.so");
+    if (status == EP_OK)
+        *backend = &table;
+    return status;
 }

@@ -174,6 +174,30 @@ int marks_and_waits() {
 
 // ------------------------------------------------------------- the owner of memory
 
+namespace {
+
+// Checks that an operation runs between the earlier and the later work of a library's stream.
+// Either queue may run first. Calling `operation(run)` submits `run` to `ours`.
+template <class Submit>
+void check_runs_between(const fake::Stream &theirs, const HeldQueue &ours, bool ours_first,
+                        Submit &&operation) {
+    CAPTURE(ours_first);
+    Trace trace;
+    theirs.submit(trace('l'));
+    operation(trace('o'));
+    theirs.submit(trace('L'));
+    if (ours_first)
+        ours.finish();
+    else
+        theirs.finish();
+    CHECK(trace.text == (ours_first ? "" : "l"));
+    theirs.finish();
+    ours.finish();
+    CHECK(trace.text == "loL");
+}
+
+}  // namespace
+
 TEST_CASE("operation: ordered with the owner's current stream") {
     for (const Access access : {Access::read, Access::write}) {
         CAPTURE(access == Access::read);
@@ -182,18 +206,9 @@ TEST_CASE("operation: ordered with the owner's current stream") {
             const HeldQueue ours = held_queue();
             const Borrowed x(peer());
             const Peer::On scope(peer(), theirs);
-            Trace trace;
-            theirs.submit(trace('l'));
-            operate(ours.queue, {{access, x.memory}}, trace('o'));
-            theirs.submit(trace('L'));
-            if (ours_first)
-                ours.finish();
-            else
-                theirs.finish();
-            CHECK(trace.text == (ours_first ? "" : "l"));
-            theirs.finish();
-            ours.finish();
-            CHECK(trace.text == "loL");
+            check_runs_between(theirs, ours, ours_first, [&](std::function<void()> run) {
+                operate(ours.queue, {{access, x.memory}}, std::move(run));
+            });
         }
     }
 }
@@ -202,7 +217,6 @@ TEST_CASE("operation: ordered with the stream named by the owner") {
     for (const bool may_be_destroyed : {true, false}) {
         for (const bool ours_first : {true, false}) {
             CAPTURE(may_be_destroyed);
-            CAPTURE(ours_first);
             const fake::Stream theirs(streaming());
             const HeldQueue ours = held_queue();
             const Borrowed x;
@@ -211,18 +225,9 @@ TEST_CASE("operation: ordered with the stream named by the owner") {
             else
                 x.memory.set_owner_queue(lasting(theirs));
             CHECK(x.memory.owner_queue() == theirs.queue());
-            Trace trace;
-            theirs.submit(trace('l'));
-            write(ours.queue, x.memory, trace('o'));
-            theirs.submit(trace('L'));
-            if (ours_first)
-                ours.finish();
-            else
-                theirs.finish();
-            CHECK(trace.text == (ours_first ? "" : "l"));
-            theirs.finish();
-            ours.finish();
-            CHECK(trace.text == "loL");
+            check_runs_between(theirs, ours, ours_first, [&](std::function<void()> run) {
+                write(ours.queue, x.memory, std::move(run));
+            });
         }
     }
 }
