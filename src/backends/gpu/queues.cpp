@@ -30,10 +30,13 @@ public:
     // handle for each thread.
     IntrusivePtr<Queue> intern(Context &context, CUstream stream) {
         const MutexLock hold(mutex_);
-        Queue *&entered = handles_[{stream, context.native, thread_of(stream)}];
-        if (entered == nullptr || !entered->retain_if_alive())
-            entered = new Queue(context, stream, 0, false);
-        return IntrusivePtr<Queue>::adopt(entered);
+        const Key key{stream, context.native, thread_of(stream)};
+        const auto found = handles_.find(key);
+        if (found != handles_.end() && found->second->retain_if_alive())
+            return IntrusivePtr<Queue>::adopt(found->second);
+        auto made = std::make_unique<Queue>(context, stream, 0, false);
+        handles_.insert_or_assign(key, made.get());
+        return IntrusivePtr<Queue>::adopt(made.release());
     }
 
     void enter(Queue &queue) {
@@ -120,10 +123,12 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
             refuse(EP_INVALID, object(device).selector(),
                    " is not the device of the context, which is ", in.device.selector(),
                    ": create the queue in that device's own context");
-        // A stream is in order, which also satisfies a request for out of order.
-        auto *const made = new Queue(in, create_stream(in), flags & EP_QUEUE_PROFILING, true);
+        // A stream is in order, which also satisfies a request for out of order. Memory for the
+        // object is allocated before the stream is created, so a failure loses no stream.
+        auto made = IntrusivePtr<Queue>::adopt(
+            new Queue(in, create_stream(in), flags & EP_QUEUE_PROFILING, true));
         Known::only().enter(*made);
-        *queue = handle(made);
+        *queue = handle(made.detach());
     });
 }
 

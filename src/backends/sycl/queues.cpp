@@ -201,10 +201,10 @@ ep_status queue_create(ep_context context, ep_device device, std::uint32_t flags
         const ::sycl::queue native =
             create_queue(in, object(device), flags,
                          [error](::sycl::exception_list errors) { error->keep(errors); });
-        auto *const made =
-            new Queue(IntrusivePtr<Context>(&in), object(device), native, flags, std::move(error));
+        auto made = IntrusivePtr<Queue>::adopt(
+            new Queue(IntrusivePtr<Context>(&in), object(device), native, flags, std::move(error)));
         Known::only().enter(*made);
-        *queue = handle(made);
+        *queue = handle(made.detach());
     });
 }
 
