@@ -115,8 +115,9 @@ Queue Queue::internal_for_context(const Context &context, const Device &device) 
 }
 
 Queue Queue::from_native(const Backend &backend, void *native, const Context &context) {
-    // CUDA and HIP may block, because an event is recorded in a per-thread stream. SYCL only
-    // copies.
+    // CUDA and HIP may block, because an event is recorded in a per-thread stream. SYCL never waits
+    // for the device: a known queue is looked up in a table. For a new one the runtime is asked for
+    // properties of its context and device, unless those are known.
     const InterpreterLock::Released released(!backend.is_sycl());
     ep_queue handle;
     backend.call(&ep_backend::queue_from_native, context ? context.handle() : nullptr, native,

@@ -29,14 +29,23 @@ public:
         return *all;
     }
 
-    // The handle of the native queue, created if necessary.
+    // The handle of the native queue, created if necessary. The runtime is asked for the queue's
+    // context and device before the mutex is locked. If two threads create a handle meanwhile, the
+    // one that locks first enters its own, and both return that.
     IntrusivePtr<Queue> intern(const ::sycl::queue &native) {
+        {
+            const MutexLock hold(mutex_);
+            if (auto known = find(native))
+                return known;
+        }
+        auto made = std::make_unique<Queue>(sycl::intern(native.get_context()),
+                                            device_of(native.get_device()), native,
+                                            flags_of(native), nullptr);
         const MutexLock hold(mutex_);
-        Queue *&entered = handles_[identity(native)];
-        if (entered == nullptr || !entered->retain_if_alive())
-            entered = new Queue(sycl::intern(native.get_context()), device_of(native.get_device()),
-                                native, flags_of(native), nullptr);
-        return IntrusivePtr<Queue>::adopt(entered);
+        if (auto known = find(native))
+            return known;
+        handles_.insert_or_assign(identity(native), made.get());
+        return IntrusivePtr<Queue>::adopt(made.release());
     }
 
     void enter(Queue &queue) {
@@ -52,6 +61,14 @@ public:
     }
 
 private:
+    // Returns: empty if there is no handle.
+    IntrusivePtr<Queue> find(const ::sycl::queue &native) ENTREPOT_REQUIRES(mutex_) {
+        const auto found = handles_.find(identity(native));
+        return found != handles_.end() && found->second->retain_if_alive()
+                   ? IntrusivePtr<Queue>::adopt(found->second)
+                   : IntrusivePtr<Queue>();
+    }
+
     // Not a copy of the queue, which would count as another owner.
     static const void *identity(const ::sycl::queue &queue) {
         return ::sycl::detail::getSyclObjImpl(queue).get();

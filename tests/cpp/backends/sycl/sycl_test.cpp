@@ -11,6 +11,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <array>
+#include <barrier>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -146,6 +150,36 @@ TEST_CASE("threads intern and release one context concurrently") {
             }
         });
     for (auto &thread : threads)
+        thread.join();
+    CHECK(failures == 0);
+}
+
+TEST_CASE("threads that intern one new queue get the same handle") {
+    constexpr int threads = 4;
+    const Bench bench = first_device();
+    std::array<ep_queue, threads> handles{};
+    std::optional<sycl::queue> native;
+    int failures = 0;
+    const auto begin = [&]() noexcept {
+        native.emplace(native_device(bench), sycl::property::queue::in_order{});
+    };
+    const auto compare = [&]() noexcept {
+        failures += std::ranges::count(handles, handles[0]) != threads;
+    };
+    std::barrier started(threads, begin);
+    std::barrier interned(threads, compare);
+    std::vector<std::thread> all;
+    for (ep_queue &handle : handles)
+        all.emplace_back([&] {
+            for (int round = 0; round < 500; ++round) {
+                started.arrive_and_wait();
+                if (bench.table.queue_from_native(nullptr, &*native, &handle) != EP_OK)
+                    std::abort();
+                interned.arrive_and_wait();
+                bench.table.queue_release(handle);
+            }
+        });
+    for (std::thread &thread : all)
         thread.join();
     CHECK(failures == 0);
 }
