@@ -87,13 +87,16 @@ Loaded open_plugin(const std::string &path) {
     const ep_backend *api = nullptr;
     if (entry(&loader_functions, &api) != EP_OK)
         return {nullptr, error_sentence};
+    if (!api)
+        return {nullptr, path + " returned no table of functions from " EP_BACKEND_ENTRY
+                                ": reinstall entrepot"};
     if (api->version != EP_BACKEND_VERSION || api->size != sizeof(ep_backend))
         return {
             nullptr,
             path +
                 " was built for another version of Entrepot: install both from the same release"};
     const auto driver_path =
-        reinterpret_cast<const char *(*)()>(dlsym(library, "entrepot_driver_path"));
+        reinterpret_cast<ep_backend_driver_path>(dlsym(library, EP_BACKEND_DRIVER_PATH));
     return {api, driver_path ? driver_path() : std::string()};
 }
 

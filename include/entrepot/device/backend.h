@@ -412,6 +412,11 @@ typedef struct ep_backend {
 typedef ep_status (*ep_backend_entry)(const ep_loader *loader, const ep_backend **backend);
 #define EP_BACKEND_ENTRY "entrepot_backend"
 
+/* A function that a plugin may export: the path of the loaded driver. Requires: the entry has
+ * returned EP_OK. */
+typedef const char *(*ep_backend_driver_path)(void);
+#define EP_BACKEND_DRIVER_PATH "entrepot_driver_path"
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,7 +6,7 @@
 //
 // Both compilations define the namespace entrepot::backends::gpu, with different types behind equal
 // names. By the one definition rule they cannot be linked together. So each is a plugin that
-// exports its entry point only (backends/exports.map). The alternatives are worse. A macro as the
+// exports its entry points only (backends/exports.map). The alternatives are worse. A macro as the
 // namespace hides the names from grep and editors. Templates over the driver would move this
 // folder to headers. Internal linkage would make one file of it, also for the tests.
 #pragma once

@@ -52,7 +52,7 @@ entrepot_backend(const ep_loader *given, const ep_backend **backend) {
     return entrepot::backends::gpu::open_backend(given, backend);
 }
 
-// The path of the loaded driver. Requires: the entry has returned EP_OK.
+// EP_BACKEND_DRIVER_PATH.
 extern "C" __attribute__((visibility("default"))) const char *entrepot_driver_path() {
     return entrepot::backends::gpu::driver().path.c_str();
 }

@@ -27,6 +27,19 @@ def run(code: str, **environment: str | None) -> str:
     return output_of([sys.executable, "-c", code], env=variables, timeout=120).strip()
 
 
+def row_of_plugin(folder: Path, source: str) -> str:
+    """The row of `core.backends()` for SYCL with a plugin compiled from this C source."""
+    file, include = folder / "plugin.c", Path(__file__).parents[3] / "include"
+    file.write_text(source)
+    library = folder / "libentrepot_sycl9.so"
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{include}", "-o", library, file], check=True)
+    return run(
+        "import entrepot._core as core\n"
+        "print(*(row for row in core.backends() if row[0] == 'sycl'))",
+        ENTREPOT_PLUGIN_PATH=str(folder),
+    )
+
+
 LISTED = "print(','.join(str(device) for device in ep.devices()))"
 
 
@@ -117,8 +130,9 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
         assert "libentrepot_sycl9.so is not there" in out
 
     def test_backend_that_cannot_list_devices_is_absent_with_reason(self, tmp_path):
-        source = tmp_path / "plugin.c"
-        source.write_text("""
+        row = row_of_plugin(
+            tmp_path,
+            """
             #include <entrepot/device/backend.h>
             static const ep_loader *loader;
             static ep_status device_count(uint32_t *count) {
@@ -133,17 +147,21 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
                 *backend = &table;
                 return EP_OK;
             }
-        """)
-        library, include = tmp_path / "libentrepot_sycl9.so", Path(__file__).parents[3] / "include"
-        subprocess.run(
-            ["cc", "-shared", "-fPIC", f"-I{include}", "-o", library, source], check=True
+            """,
         )
-        out = run(
-            "import entrepot._core as core\nprint([row for row in core.backends() if row[0] == "
-            "'sycl'])",
-            ENTREPOT_PLUGIN_PATH=str(tmp_path),
+        assert row == "('sycl', False, 'the driver is having a bad day')"
+
+    def test_plugin_without_table_is_refused(self, tmp_path):
+        row = row_of_plugin(
+            tmp_path,
+            """
+            #include <entrepot/device/backend.h>
+            ep_status entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
+                return EP_OK;
+            }
+            """,
         )
-        assert out == "[('sycl', False, 'the driver is having a bad day')]"
+        assert "libentrepot_sycl9.so returned no table of functions" in row
 
     @pytest.mark.parametrize("name", ["libsycl.so.8", "libsycl.so.7"])
     def test_other_sycl_generation_is_refused(self, tmp_path, name):
