@@ -1,4 +1,5 @@
-// The driver of this compilation: HIP's if ENTREPOT_HIP_DRIVER is defined, else CUDA's.
+// The driver and the run-time compiler of this compilation: HIP's if ENTREPOT_HIP_DRIVER is
+// defined, else CUDA's.
 //
 // The code shared by CUDA and HIP, which is nearly all, is in this folder and is compiled for each
 // of the two. HIP follows CUDA's driver API function by function. The sources use CUDA's names.
@@ -12,9 +13,9 @@
 #pragma once
 
 #ifdef ENTREPOT_HIP_DRIVER
-#include "backends/hip/driver.hpp"
+#include "backends/hip/rtc.hpp"
 #else
-#include "backends/cuda/driver.hpp"
+#include "backends/cuda/rtc.hpp"
 #endif
 
 namespace entrepot::backends::gpu {

@@ -2,12 +2,6 @@
 #pragma once
 #include "backends/gpu/driver.hpp"
 
-#ifdef ENTREPOT_HIP_DRIVER
-#include "backends/hip/rtc.hpp"
-#else
-#include "backends/cuda/rtc.hpp"
-#endif
-
 #include <string>
 #include <vector>
 
