@@ -59,6 +59,14 @@ template <class Body> ep_status guarded(Body &&body) noexcept {
     }
 }
 
+// Declares the class behind a handle of the C contract, and the conversions object(handle) and
+// handle(object). The contract leaves the types of handles incomplete: each backend has its own
+// classes behind them.
+#define ENTREPOT_HANDLE(Class, Handle)                                                             \
+    class Class;                                                                                   \
+    inline Class &object(Handle handle) noexcept { return *reinterpret_cast<Class *>(handle); }    \
+    inline Handle handle(Class *object) noexcept { return reinterpret_cast<Handle>(object); }
+
 // For queue_create. Refuses bits that ep_queue_flag lacks.
 inline void require_known_flags(std::uint32_t flags) {
     if (const std::uint32_t unknown =

@@ -22,27 +22,12 @@
 
 namespace entrepot::backends::gpu {
 
-class Device;
-class Context;
-class Queue;
-class Event;
-class Program;
-class Kernel;
-
-// Converts handles of the C contract to objects. The contract leaves the types of handles
-// incomplete: each backend has its own classes behind them.
-inline Device &object(ep_device handle) noexcept { return *reinterpret_cast<Device *>(handle); }
-inline Context &object(ep_context handle) noexcept { return *reinterpret_cast<Context *>(handle); }
-inline Queue &object(ep_queue handle) noexcept { return *reinterpret_cast<Queue *>(handle); }
-inline Event &object(ep_event handle) noexcept { return *reinterpret_cast<Event *>(handle); }
-inline Program &object(ep_program handle) noexcept { return *reinterpret_cast<Program *>(handle); }
-inline Kernel &object(ep_kernel handle) noexcept { return *reinterpret_cast<Kernel *>(handle); }
-inline ep_device handle(Device *object) noexcept { return reinterpret_cast<ep_device>(object); }
-inline ep_context handle(Context *object) noexcept { return reinterpret_cast<ep_context>(object); }
-inline ep_queue handle(Queue *object) noexcept { return reinterpret_cast<ep_queue>(object); }
-inline ep_event handle(Event *object) noexcept { return reinterpret_cast<ep_event>(object); }
-inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_program>(object); }
-inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
+ENTREPOT_HANDLE(Device, ep_device)
+ENTREPOT_HANDLE(Context, ep_context)
+ENTREPOT_HANDLE(Queue, ep_queue)
+ENTREPOT_HANDLE(Event, ep_event)
+ENTREPOT_HANDLE(Program, ep_program)
+ENTREPOT_HANDLE(Kernel, ep_kernel)
 
 // Allows calls that cannot be captured, on this thread and during its lifetime. While a stream is
 // being captured, the driver otherwise refuses such calls in every thread (waits, queries,

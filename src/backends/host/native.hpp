@@ -20,21 +20,10 @@
 
 namespace entrepot::backends::host {
 
-class Queue;
-class Event;
-class Program;
-class Kernel;
-
-// Converts handles of the C contract to objects. The contract leaves the types of handles
-// incomplete: each backend has its own classes behind them.
-inline Queue &object(ep_queue handle) noexcept { return *reinterpret_cast<Queue *>(handle); }
-inline Event &object(ep_event handle) noexcept { return *reinterpret_cast<Event *>(handle); }
-inline Program &object(ep_program handle) noexcept { return *reinterpret_cast<Program *>(handle); }
-inline Kernel &object(ep_kernel handle) noexcept { return *reinterpret_cast<Kernel *>(handle); }
-inline ep_queue handle(Queue *object) noexcept { return reinterpret_cast<ep_queue>(object); }
-inline ep_event handle(Event *object) noexcept { return reinterpret_cast<ep_event>(object); }
-inline ep_program handle(Program *object) noexcept { return reinterpret_cast<ep_program>(object); }
-inline ep_kernel handle(Kernel *object) noexcept { return reinterpret_cast<ep_kernel>(object); }
+ENTREPOT_HANDLE(Queue, ep_queue)
+ENTREPOT_HANDLE(Event, ep_event)
+ENTREPOT_HANDLE(Program, ep_program)
+ENTREPOT_HANDLE(Kernel, ep_kernel)
 
 // Limits not set by the processor. They match OpenCL CPU devices, so that kernels that fit there
 // also fit here.

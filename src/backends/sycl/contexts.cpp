@@ -2,7 +2,6 @@
 #include "backends/sycl/native.hpp"
 #include <entrepot/core/no_destructor.hpp>
 
-#include <algorithm>
 #include <unordered_map>
 
 namespace entrepot::backends::sycl {
@@ -75,12 +74,7 @@ ep_status context_is_default(ep_context context, std::int32_t *is_default) {
 }
 
 ep_status context_devices(ep_context context, ep_device *devices, std::size_t *count) {
-    return guarded([&] {
-        const std::vector<Device *> &all = object(context).devices;
-        for (std::size_t i = 0; devices != nullptr && i < std::min(all.size(), *count); ++i)
-            devices[i] = handle(all[i]);
-        *count = all.size();
-    });
+    return guarded([&] { write_handles(object(context).devices, devices, count); });
 }
 
 }  // namespace

@@ -259,10 +259,7 @@ ep_status device_partition(ep_device device, ep_partition how, const std::uint32
         const Device::Partition partition{how, {counts, counts + count}};
         require_offered(object(device), how);
         require_counts(object(device), partition);
-        const std::vector<Device *> &made = object(device).sub_devices(partition);
-        for (size_t i = 0; sub != nullptr && i < std::min(made.size(), *sub_count); ++i)
-            sub[i] = handle(made[i]);
-        *sub_count = made.size();
+        write_handles(object(device).sub_devices(partition), sub, sub_count);
     });
 }
 
@@ -340,6 +337,12 @@ Device &device_of(const ::sycl::device &native) {
     }
     const std::unique_lock hold(all.mutex);
     return find_or_enter(all, native);
+}
+
+void write_handles(const std::vector<Device *> &all, ep_device *devices, std::size_t *count) {
+    for (std::size_t i = 0; devices != nullptr && i < std::min(all.size(), *count); ++i)
+        devices[i] = handle(all[i]);
+    *count = all.size();
 }
 
 void fill_device_functions(ep_backend &table) {
