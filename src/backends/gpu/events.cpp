@@ -24,7 +24,7 @@ ep_status event_record_context(ep_context context, ep_event *event) {
 
 ep_status event_wait_in_queue(ep_queue queue, ep_event event) {
     return guarded([&] {
-        object(queue).may_be_captured();  // waiting may pull it into the event's capture
+        object(queue).set_may_be_captured();  // waiting may pull it into the event's capture
         object(queue).submit([&](CUstream stream) {
             check(driver().cuStreamWaitEvent(stream, object(event).native, CU_EVENT_WAIT_DEFAULT),
                   "cuStreamWaitEvent");

@@ -218,7 +218,7 @@ public:
     void keep(void *user, void (*release_user)(void *user));
     // Called when the stream may be captured later: its handle was given out, or it waits for a
     // stream that may be capturing.
-    void may_be_captured() noexcept { may_be_captured_.store(true, std::memory_order_relaxed); }
+    void set_may_be_captured() noexcept { may_be_captured_.store(true, std::memory_order_relaxed); }
 
     // Calls submit(stream) with the queue's context current.
     template <class Submit> void submit(Submit &&submit) {

@@ -146,7 +146,7 @@ ep_status queue_from_native(ep_context context, void *native, ep_queue *queue) {
 
 ep_status queue_native(ep_queue queue, void **native) {
     return guarded([&] {
-        object(queue).may_be_captured();
+        object(queue).set_may_be_captured();
         *native = const_cast<CUstream *>(&object(queue).native);
     });
 }

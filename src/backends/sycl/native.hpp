@@ -244,7 +244,7 @@ public:
     bool is_idle();
 
     // Called when foreign code gets the native queue, and may submit to it.
-    void may_be_shared() noexcept { is_shared_ = true; }
+    void set_may_be_shared() noexcept { is_shared_ = true; }
 
     // Calls submit(native) as if the queue were in order. An out-of-order queue (dpctl's default,
     // for one) gets a barrier before it, which orders the work after earlier work. A barrier after

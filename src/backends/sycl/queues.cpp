@@ -233,7 +233,7 @@ ep_status queue_from_native(ep_context, void *native, ep_queue *queue) {
 
 ep_status queue_native(ep_queue queue, void **native) {
     return guarded([&] {
-        object(queue).may_be_shared();
+        object(queue).set_may_be_shared();
         *native = &object(queue).native;
     });
 }
