@@ -98,6 +98,7 @@ struct Referent {
     Reference object;
 };
 
+// Requires: the caller holds Exclusive of the record's root.
 std::vector<Referent> referents_within(PyObject *self, const void *place, std::size_t size) {
     std::vector<Referent> found;
     PyObject *const referents = record_of(root_of_record(self))->referents, *key = nullptr,
@@ -112,7 +113,8 @@ std::vector<Referent> referents_within(PyObject *self, const void *place, std::s
 }
 
 // Collects the objects that the fields of a stored value point to, with the offsets of these
-// fields. `held` is the result of store().
+// fields. `held` is the result of store(). Holds Exclusive of a source record's root while it reads
+// the root's dict.
 void add_referents(const CTypeObject &ctype, std::size_t offset, PyObject *held,
                    std::vector<Referent> &found) {
     if (!held || held == Py_None)
@@ -123,6 +125,7 @@ void add_referents(const CTypeObject &ctype, std::size_t offset, PyObject *held,
             add_referents(*ctype.element, offset + static_cast<std::size_t>(i) * size,
                           PyTuple_GET_ITEM(held, i), found);
     } else if (ctype.c_kind == CKind::record) {
+        const Exclusive exclusive(root_of_record(held));
         for (Referent &each : referents_within(held, pointer_of(held)->address, size_of(ctype)))
             found.push_back({offset + each.offset, std::move(each.object)});
     } else {
@@ -139,10 +142,11 @@ Reference key_of(const std::byte *place) {
 void set_referents(PyObject *self, const CTypeObject &ctype, const std::byte *place,
                    const Reference &held) {
     std::vector<Referent> added, removed;  // released after the lock
+    // Before removing the old ones, because a record may be assigned to itself. Without Exclusive of
+    // this root, because the source may have another root: one of the two is held at a time.
+    add_referents(ctype, 0, held.get(), added);
     auto *const root = record_of(root_of_record(self));
     const Exclusive exclusive(reinterpret_cast<PyObject *>(root));
-    // Before removing the old ones, because a record may be assigned to itself.
-    add_referents(ctype, 0, held.get(), added);
     removed = referents_within(self, place, size_of(ctype));
     for (const Referent &each : removed)
         if (PyDict_DelItem(root->referents, key_of(place + each.offset).get()) < 0)
