@@ -91,6 +91,7 @@ void install_exit_handler() {
 }
 
 void lock_over_fork(ForkLock hold) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // a fork locks the list first, then those in it
     install();
     const std::lock_guard locked(fork_locks().mutex);
     fork_locks().rows.push_back(hold);

@@ -2,6 +2,7 @@
 
 #include "device/capture_release.hpp"
 #include "device/event_record.hpp"
+#include "device/fork_safe_mutex.hpp"
 #include "device/live_queues.hpp"
 #include <entrepot/core/free_list.hpp>
 #include <entrepot/core/interpreter_lock.hpp>
@@ -74,23 +75,36 @@ namespace {
 // A cache of queues in contexts that are not a platform's default one, the latest few. One queue a
 // context is enough to order its consumers.
 //
-// Lock order: `mutex_` guards all fields and is held while a queue is created. The caller has
-//             released the GIL.
+// Lock order: `mutex_`, a leaf that a fork takes, guards all fields. Queues are created and dropped
+//             without it.
 class ContextQueues {
 public:
     Queue find(const Context &context, const Device &device) {
+        {
+            const MutexLock locked(mutex_);
+            if (const Queue *const known = known_queue(context, device))
+                return *known;
+        }
+        const Queue made = Queue::create(context, device, {});
         Queue displaced;  // dropped after the mutex
         const MutexLock locked(mutex_);
-        for (const Queue &queue : queues_)
-            if (queue && queue.context() == context && queue.device() == device)
-                return queue;
-        Queue &slot = queues_[next_++ % queues_.size()];
-        displaced = std::exchange(slot, Queue::create(context, device, {}));
-        return slot;
+        if (const Queue *const known = known_queue(context, device))  // another thread was faster
+            return *known;
+        displaced = std::exchange(queues_[next_++ % queues_.size()], made);
+        return made;
     }
 
 private:
-    CheckedMutex mutex_;
+    // Returns: nullptr if the cache has no queue of the two.
+    const Queue *known_queue(const Context &context, const Device &device) const
+        ENTREPOT_REQUIRES(mutex_) {
+        for (const Queue &queue : queues_)
+            if (queue && queue.context() == context && queue.device() == device)
+                return &queue;
+        return nullptr;
+    }
+
+    ForkSafeMutex mutex_;
     std::array<Queue, 8> queues_ ENTREPOT_GUARDED_BY(mutex_);
     std::size_t next_ ENTREPOT_GUARDED_BY(mutex_) = 0;
 };
@@ -98,19 +112,17 @@ private:
 }  // namespace
 
 Queue Queue::for_context(const Context &context, const Device &device) {
-    fork_guard::require_usable(device.backend());  // a fork does not take the mutex of the cache
+    fork_guard::require_usable(device.backend());
     const Queue &usual = device.default_queue();
     if (usual.context() == context) [[likely]]
         return usual;
     static NoDestructor<ContextQueues> others;
-    const InterpreterLock::Released released;
     return others->find(context, device);
 }
 
 Queue Queue::internal_for_context(const Context &context, const Device &device) {
     fork_guard::require_usable(device.backend());
     static NoDestructor<ContextQueues> kept;
-    const InterpreterLock::Released released;
     return kept->find(context, device);
 }
 

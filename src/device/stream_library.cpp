@@ -1,7 +1,9 @@
 // The registry of stream libraries, and the queues of their current streams.
 #include <entrepot/device/stream_library.hpp>
 
+#include "device/fork_safe_mutex.hpp"
 #include <entrepot/core/assert.hpp>
+#include <entrepot/core/no_destructor.hpp>
 #include <entrepot/device/stream.hpp>
 
 #include <array>
@@ -25,7 +27,11 @@ struct Part {
     const unsigned first, end;
     std::atomic<unsigned> next;
 };
-LeafMutex registering;  // guards writes to what follows
+// Guards writes to what follows.
+ForkSafeMutex &registering() {
+    static NoDestructor<ForkSafeMutex> made;
+    return *made;
+}
 std::array<const StreamLibrary *, max_stream_libraries> libraries{&legacy};
 Part consumers{0, max_consumer_libraries, 1},
     others{max_consumer_libraries, max_stream_libraries, max_consumer_libraries};
@@ -33,7 +39,7 @@ Part consumers{0, max_consumer_libraries, 1},
 }  // namespace
 
 unsigned register_stream_library(const StreamLibrary &library) noexcept {
-    const MutexLock locked(registering);
+    const MutexLock locked(registering());
     Part &part = library.takes_exports ? consumers : others;
     const unsigned next = part.next.load(std::memory_order_relaxed);
     for (unsigned number = part.first; number < next; ++number)

@@ -2,9 +2,9 @@
 #include <entrepot/core/no_destructor.hpp>
 #include <entrepot/memory/current.hpp>
 
+#include <device/fork_safe_mutex.hpp>
 #include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/pool.hpp>
-#include <memory/fork_safe_mutex.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -17,9 +17,9 @@
 // Fast paths
 //   is_empty() is one load.
 #pragma once
+#include <device/fork_safe_mutex.hpp>
 #include <entrepot/memory/release.hpp>
 #include <entrepot/memory/resource.hpp>
-#include <memory/fork_safe_mutex.hpp>
 
 #include <algorithm>
 #include <atomic>

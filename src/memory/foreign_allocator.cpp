@@ -4,11 +4,11 @@
 #include <entrepot/memory/foreign_allocator.hpp>
 
 #include <core/thread_number.hpp>
+#include <device/fork_safe_mutex.hpp>
 #include <entrepot/device/backend.hpp>
 #include <entrepot/device/registry.hpp>
 #include <entrepot/device/stream.hpp>
 #include <entrepot/memory/release.hpp>
-#include <memory/fork_safe_mutex.hpp>
 
 #include <array>
 #include <atomic>

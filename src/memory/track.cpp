@@ -1,9 +1,9 @@
 // TrackResource: a table of what is out.
 #include <entrepot/memory/track.hpp>
 
+#include <device/fork_safe_mutex.hpp>
 #include <entrepot/core/no_destructor.hpp>
 #include <entrepot/core/text.hpp>
-#include <memory/fork_safe_mutex.hpp>
 
 #include <algorithm>
 #include <unordered_map>

@@ -9,10 +9,24 @@
 //   function is called.
 //
 // Use std::mutex with condition variables, and for tables that a fork locks together with many
-// others: HeldMutexes has room for a few mutexes.
+// others: HeldMutexes has room for a few mutexes. Those that a fork takes have these ranks.
 //
-// The layout is that of std::mutex in every build, so code with and without assertions can be
-// linked together.
+//   - The list of fork locks (device/fork_guard.cpp) comes first at a fork. Otherwise it is a leaf.
+//
+//   - Row::loading (device/registry.cpp) comes before the registry's mutex. It is held while a
+//     backend is loaded. A fork takes the host's.
+//
+//   - The mutexes of the registry and of the file server (memory/fd_server.cpp) are leaves.
+//
+//   - The list of ForkSafeMutex (device/fork_safe_mutex.cpp) comes before those mutexes at a fork.
+//     Otherwise it is a leaf.
+//
+// All files that are linked into one library or program must agree on ENTREPOT_ASSERTIONS. The
+// layout is that of std::mutex in every build, but the linker keeps one copy of each inline
+// function. A mutex that is locked without assertions and unlocked with them aborts. The file
+// cmake/compiler.cmake defines the macro for all of Entrepot. An extension that includes the
+// installed headers links nothing of Entrepot, whose own copies are hidden (python/exports.map). So
+// the extension may differ from Entrepot, and has to be consistent in itself.
 #pragma once
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/thread_safety.hpp>

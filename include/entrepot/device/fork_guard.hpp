@@ -15,6 +15,16 @@
 //   lock_over_fork(). It releases them in reverse order, in parent and child. The thread that forks
 //   holds none of them before.
 //
+//   The order of the rows cannot deadlock, because no thread locks a mutex of one row while it
+//   holds a mutex of another. Within a row, the handler locks in the order of the other threads.
+//   One row is the registry, with the host's Row::loading before its mutex. Two rows are the
+//   tables of live contexts and of live queues. That of queues includes the mutexes of the host's
+//   queues. The others are the file server and all ForkSafeMutexes, which are leaves.
+//
+//   While the mutex of a host's queue is held, an event may drop its context. The host's context is
+//   immortal, so the table of contexts is not locked. The host's driver may be called, because a
+//   fork takes the driver's locks last.
+//
 // Lifetime
 //   A marked child that calls exit() skips the exit handlers and destructors registered before
 //   install_exit_handler(). They belong to the runtimes and would wait for inherited work. In any
@@ -59,7 +69,8 @@ void install_exit_handler();
 
 // A lock that the child needs. It is taken before the fork and released on both sides, so that no
 // other thread of the parent leaves it locked in the child.
-// Requires: `lock` blocks for moments only.
+// Requires: `lock` blocks for moments only, and the caller holds no mutex that a fork takes. A
+//           thread that holds a mutex of the row locks none of another row.
 struct ForkLock {
     void (*lock)() noexcept;
     void (*unlock)() noexcept;

@@ -6,8 +6,8 @@
 //   it.
 //
 // Lock order
-//   The registry is append-only: a mutex guards writes, and readers need no lock. A library that is
-//   asked for its stream may acquire the GIL, so the caller holds no mutex.
+//   The registry is append-only: a mutex guards writes, and readers need no lock. A fork takes it.
+//   A library that is asked for its stream may acquire the GIL, so the caller holds no mutex.
 //
 // Lifetime
 //   Libraries are never unregistered. A stream may be destroyed after the call that asked for it

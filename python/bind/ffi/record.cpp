@@ -142,8 +142,8 @@ Reference key_of(const std::byte *place) {
 void set_referents(PyObject *self, const CTypeObject &ctype, const std::byte *place,
                    const Reference &held) {
     std::vector<Referent> added, removed;  // released after the lock
-    // Before removing the old ones, because a record may be assigned to itself. Without Exclusive of
-    // this root, because the source may have another root: one of the two is held at a time.
+    // Before removing the old ones, because a record may be assigned to itself. Without Exclusive
+    // of this root, because the source may have another root: one of the two is held at a time.
     add_referents(ctype, 0, held.get(), added);
     auto *const root = record_of(root_of_record(self));
     const Exclusive exclusive(reinterpret_cast<PyObject *>(root));

@@ -2,29 +2,13 @@
 
 #include <doctest/doctest.h>
 
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <thread>
 
 #include "core/refusal.hpp"
+#include "device/forked_child.hpp"
 #include "fake_backend.hpp"
 
 using namespace entrepot;
-
-// Runs the body in a forked child, which is killed if it hangs. Returns: true if the body returned
-// true.
-template <class Body> static bool holds_in_child(Body &&body) {
-    const pid_t child = fork();
-    if (child == 0) {
-        alarm(20);
-        _exit(body() ? 0 : 1);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 template <class Action> static bool is_refused(Action action) {
     const auto refusal = refusal_of(action);
@@ -92,6 +76,21 @@ TEST_CASE("child can take locks held by other threads at the fork") {
             host.default_queue().wait_at(host.default_queue().submitted());
             return queue.is_done(0) && live_queues(queue.context()).size() > 0;
         }));
+    stop = true;
+    busy.join();
+}
+
+TEST_CASE("child can find a queue that other threads find at the fork") {
+    fake::backend();
+    const Device host = registry::select("host");
+    const auto find = [&] { return Queue::internal_for_context(host.default_context(), host); };
+    std::atomic<bool> stop{false};
+    std::thread busy([&] {
+        while (!stop)
+            find();
+    });
+    for (int i = 0; i < 50; ++i)
+        CHECK(holds_in_child([&] { return find().device() == host; }));
     stop = true;
     busy.join();
 }

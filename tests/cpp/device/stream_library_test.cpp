@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "device/forked_child.hpp"
 #include "fake_streams.hpp"
 
 using namespace entrepot;
@@ -201,4 +202,19 @@ TEST_CASE("stream library: threads have separate current streams") {
     REQUIRE(in_thread);
     CHECK(in_thread == its.queue());
     CHECK(current_stream_of(some_library(), streaming()) == mine.queue());
+}
+
+// Last, because it registers a library.
+TEST_CASE("child can register a library that a thread registers at the fork") {
+    static const StreamLibrary library{.name = "a library", .current_stream = current_of_thread};
+    const unsigned number = register_stream_library(library);
+    std::atomic<bool> stop{false};
+    std::thread busy([&] {
+        while (!stop)
+            register_stream_library(library);
+    });
+    for (int i = 0; i < 50; ++i)
+        CHECK(holds_in_child([&] { return register_stream_library(library) == number; }));
+    stop = true;
+    busy.join();
 }

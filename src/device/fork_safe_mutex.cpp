@@ -1,5 +1,5 @@
 // ForkSafeMutex: the list of all, and the fork handlers.
-#include <memory/fork_safe_mutex.hpp>
+#include <device/fork_safe_mutex.hpp>
 
 #include <entrepot/device/fork_guard.hpp>
 
