@@ -9,17 +9,13 @@
 //   function is called.
 //
 // Use std::mutex with condition variables, and for tables that a fork locks together with many
-// others: HeldMutexes has room for a few mutexes. Those that a fork takes have these ranks.
+// others: HeldMutexes has room for a few mutexes.
 //
-//   - The list of fork locks (device/fork_guard.cpp) comes first at a fork. Otherwise it is a leaf.
-//
-//   - Row::loading (device/registry.cpp) comes before the registry's mutex. It is held while a
-//     backend is loaded. A fork takes the host's.
-//
-//   - The mutexes of the registry and of the file server (memory/fd_server.cpp) are leaves.
-//
-//   - The list of ForkSafeMutex (device/fork_safe_mutex.cpp) comes before those mutexes at a fork.
-//     Otherwise it is a leaf.
+// Those of the core have ranks as well. At a fork, the list of fork locks (device/fork_guard.cpp)
+// comes first, and the list of ForkSafeMutex (device/fork_safe_mutex.cpp) before the mutexes in it.
+// Otherwise both are leaves. Row::loading (device/registry.cpp) is held while a backend is loaded.
+// It comes before the registry's mutex. That and the file server's (memory/fd_server.cpp) are
+// leaves. A fork takes them, and the host's Row::loading.
 //
 // All files that are linked into one library or program must agree on ENTREPOT_ASSERTIONS. The
 // layout is that of std::mutex in every build, but the linker keeps one copy of each inline
