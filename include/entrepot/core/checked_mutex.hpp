@@ -17,12 +17,13 @@
 // It comes before the registry's mutex. That and the file server's (memory/fd_server.cpp) are
 // leaves. A fork takes them, and the host's Row::loading.
 //
-// All files that are linked into one library or program must agree on ENTREPOT_ASSERTIONS. The
-// layout is that of std::mutex in every build, but the linker keeps one copy of each inline
-// function. A mutex that is locked without assertions and unlocked with them aborts. The file
-// cmake/compiler.cmake defines the macro for all of Entrepot. An extension that includes the
-// installed headers links nothing of Entrepot, whose own copies are hidden (python/exports.map). So
-// the extension may differ from Entrepot, and has to be consistent in itself.
+// The macro ENTREPOT_ASSERTIONS is the same in all files that are linked into one library or
+// program. The layout is that of std::mutex in every build. But the linker keeps one copy of each
+// inline function, and a mutex that is locked without assertions and unlocked with them aborts.
+// Entrepot's build defines the macro for all its files (cmake/compiler.cmake) or for none.
+//
+// An extension that includes the installed headers has copies of its own, because the module hides
+// Entrepot's (python/exports.map). It may therefore differ from Entrepot.
 #pragma once
 #include <entrepot/core/assert.hpp>
 #include <entrepot/core/thread_safety.hpp>
