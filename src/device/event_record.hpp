@@ -82,9 +82,10 @@ private:
 // A lazy event: a position of a queue, until it is recorded; from then on the recorded event.
 //
 // States
-//   Unrecorded: Record::lazy_event points here, and any thread may take it out and record it. Taken
-//   out: a thread holds Record::mutex and calls record(). Recorded: `is_recorded_` is set with
-//   release order, and `recorded_` does not change any more.
+//   Unrecorded: Record::lazy_event points here. A thread may lock Record::mutex and take this out
+//   to record it. A thread that holds an Event may lock the mutex and record this in place
+//   (handle); the slot is cleared afterwards. Recorded: `is_recorded_` is set with release order,
+//   and `recorded_` does not change any more.
 struct Event::Lazy final : Event::Record {
     explicit Lazy(const Queue &queue) noexcept
         : Record(queue.backend()), queue_(queue), position_(queue.position()) {

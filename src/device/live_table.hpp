@@ -9,7 +9,8 @@
 //
 // Lock order
 //   Everything is guarded by `mutex`. While it is held, a backend's handle may be released, and no
-//   other mutex is locked. A fork takes it (fork_guard.hpp).
+//   other CheckedMutex is locked, except at a fork (device/queue.hpp). The mutex of the table of
+//   contexts may be locked while a Queue::Record::mutex is held.
 #pragma once
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/device/backend.hpp>

@@ -121,7 +121,7 @@ private:
     };
     // Memory of one context that foreign code has seen. A batch is guarded by an event of
     // everything in the context. If the runtime has no such event, by one of every live queue in
-    // it. Later items gather for the next batch, so one barrier serves many.
+    // it. Later items gather for the next batch, so one set of guards serves many.
     struct QuarantineContext {
         Context context;
         std::vector<Item> open_batch;

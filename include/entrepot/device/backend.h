@@ -6,13 +6,15 @@
  * of this header. A backend in a shared library of its own exports `entrepot_backend`, does not
  * link Entrepot, and is never unloaded.
  *
- * Rules that hold for every function:
- *  - It returns a status; on anything but EP_OK it has called `loader->set_error` with a sentence
- * first, on this thread, and has changed nothing. No exception and no signal leaves it.
+ * Rules that hold for every function of the table:
+ *  - It returns a status, except for the releases and the hashes, which do not fail. On anything
+ * but EP_OK it has called `loader->set_error` with a sentence first, on this thread, and has
+ * changed nothing. No exception and no signal leaves it.
  *  - Out-parameters are written on EP_OK only. Handles that it hands out are owned by the caller
- * (one release each), devices excepted: those live as long as the process.
+ *    (one release each), devices excepted: those live as long as the process.
  *  - It is thread-safe, for any handles.
- *  - It does not block unless its comment says "blocks".
+ *  - It does not wait for work of a device unless its comment says "blocks". Any function may wait
+ *    inside the runtime, for a lock or for space in a launch queue.
  *
  * The table's version must match exactly until 1.0; `size` is sizeof(ep_backend) as the backend was
  * compiled.
@@ -143,7 +145,9 @@ typedef enum ep_usm_kind {
     EP_USM_HOST = 1,
     EP_USM_DEVICE = 2,
     EP_USM_SHARED = 3,
-    EP_USM_UNASKED = 4 /* In ep_allocation only: known memory whose kind was not asked for. */
+    /* A result of memory_query only (EP_QUERY_KIND_LATER): known memory whose kind was not asked
+     * for. memory_allocate does not take it. */
+    EP_USM_UNASKED = 4
 } ep_usm_kind;
 
 typedef enum ep_query_flag {

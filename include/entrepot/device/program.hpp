@@ -72,8 +72,8 @@ public:
 
     Kernel() noexcept = default;
 
-    // Hands the kernel to the queue and returns its position there; the memory that arguments point
-    // to is ordered by the array room, not here. With a cooperation, the groups work together.
+    // Submits the kernel to the queue and returns its position there. The caller orders the memory
+    // that arguments point to (Operation). With a cooperation, the groups work together.
     // Throws KernelError: range or arguments contradict the kernel or the device; both numbers are
     // named. DeviceError: the device's groups do not work together in that way.
     Queue::Position launch(const Queue &queue, const ep_range &range,

@@ -1,8 +1,7 @@
 // DLPack 1.3: managed tensors made into Arrays, and Arrays into managed tensors; no Python.
 //
 // python/bind/exchange/dlpack.cpp adds capsules, keywords and streams. Nothing here synchronizes:
-// the caller makes the consumer wait for the array's memory (Memory::wait_for_conflicts,
-// Memory::wait_for_host).
+// the caller orders imports and exports (exchange/stream.hpp; Memory::wait_for_host for the host).
 #pragma once
 #include <entrepot/array/array.hpp>
 #include <entrepot/exchange/dlpack_abi.hpp>

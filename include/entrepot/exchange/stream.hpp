@@ -11,8 +11,10 @@
 //   (device/queue.hpp). It does so without the GIL.
 //
 // Fast paths
-//   Import on the legacy default stream: its queue exists already, and no driver is called. Export
-//   of memory without pending accesses and without an owner: no stream is wrapped.
+//   Import on the legacy default stream of memory without other references: its queue exists
+//   already, and no driver is called. Export by synchronize_consumer_stream() to an ordinary stream
+//   of CUDA or HIP: the stream is not wrapped if no access is pending and the owner of the memory
+//   has no stream.
 //
 // Lifetime
 //   A raw stream handle is valid only during the call. Its owner may destroy it afterwards
@@ -45,8 +47,8 @@ LibrarySet possible_consumers(const Array &array, Memory::Consumer holder) noexc
 void synchronize_consumer(const Array &array, const Queue &consumer,
                           Memory::Consumer holder = Memory::Consumer::holds_object,
                           LibrarySet libraries = 0);
-// Calls synchronize_consumer() for a consumer that holds the memory. The stream is not accessed if
-// nothing is pending.
+// Calls synchronize_consumer() for a consumer that holds the memory, or hand_over_unordered() if
+// nothing is pending (Fast paths).
 void synchronize_consumer_stream(const Array &array, std::uintptr_t stream);
 // Records an export that needs no ordering, or whose consumer asked for none (stream -1).
 void hand_over_unordered(const Array &array, Memory::Consumer holder);

@@ -30,10 +30,7 @@
 //   Calls of wait_for_conflicts() are skipped if can_access_without_wait(queue): every pending
 //   access is on the queue or ordered before it.
 //
-//   Logging is skipped (Operation::Logged::nowhere) if all of these hold:
-//   - The memory was imported for one operation.
-//   - The operation's queue is a peer's current stream.
-//   - The owner's library was asked for its stream, and frees memory in stream order.
+//   Logging is skipped for some memory that was imported for one operation: see record_access().
 //
 // Lifetime
 //   The last reference returns the block to its resource, or releases the owner. That never waits
@@ -124,8 +121,10 @@ public:
     // Type of the function above. Python passes one that releases the GIL.
     using Allocate = Memory (*)(std::size_t bytes, UsmKind kind, const Queue &queue,
                                 std::size_t alignment);
-    // Tries the current resource once, without waiting for memory.
-    // Returns: an empty Memory if the resource is exhausted.
+    // Like allocate() from the current resource, without the second try unless `queue` is
+    // capturing. Returns: an empty Memory if the resource is exhausted. Throws: as allocate(),
+    // except for USMAllocationError. Blocks: inside the driver; as allocate() if `queue` is
+    // capturing.
     static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
                                std::size_t alignment = 0);
 
@@ -162,10 +161,9 @@ public:
     // queue waits for the streams of `waited_for` already.
     //
     // Throws: DeviceError if the driver refuses.
-    // Thread safety: thread-safe. The caller holds nothing between wait_for_conflicts() and
-    // record_access(). Accesses
-    //                that two threads submit at the same time are not ordered with each other.
-    //                Later ones are ordered after both.
+    // Thread safety: thread-safe. No lock is held between wait_for_conflicts() and
+    //                record_access(). Accesses that two threads submit at the same time are not
+    //                ordered with each other. Later ones are ordered after both.
     // Blocks: on the host for work of another backend. If the queue is capturing, also for work
     //         outside of the capture.
     void wait_for_conflicts(Access access, const Queue &queue,
@@ -182,6 +180,18 @@ public:
     // Logs an access that was submitted at `position`. It was captured into the graph `capture` (0:
     // none).
     //
+    // Operation::submitted() skips this call (Operation::Logged::nowhere) if all of these hold:
+    // - The memory was imported for one operation (set_for_one_operation), so no later operation
+    //   of Entrepot uses it.
+    // - The memory's owner is a library that frees in stream order
+    //   (StreamLibrary::frees_in_stream_order).
+    // - The operation's queue is the current stream of a peer of its memory.
+    // - The owner's library was asked for its current stream and has one.
+    // Then the owner's stream is the queue of the operation, or waits for it (order_peers), before
+    // the owner can free the memory. A captured operation is not logged either: if the owner's
+    // stream is in another capture or in none, it does not wait, because nothing runs before the
+    // graph is launched. The program keeps the memory of a graph alive.
+    //
     // Thread safety: thread-safe.
     void record_access(Access access, const Queue &queue, Queue::Position position) const {
         record_access(access, queue, position, queue.capture_of_work());
@@ -194,15 +204,18 @@ public:
     // access is waited for. Such an event stands for no earlier one, so the driver is asked about
     // the oldest ones when there are more than a few.
     void record_event_access(Access access, const Queue &event) const;
-    // Logs that a consumer may submit work to `queue` without telling Entrepot. Later accesses wait
-    // for everything in `queue` at the time of the access, not for a fixed position.
-    //
-    // With holds_memory (exports by DLPack) this ends once the consumer has dropped its last
-    // reference to the memory.
-    // Requires: the caller holds a reference until the consumer has its own.
-    // In ascending order of strength. With holds_memory the consumer holds a counted reference to
-    // the memory. With holds_object it holds a Python object, so the end of its use is not seen.
+    // What a consumer of an export holds, in ascending order of strength. With holds_memory
+    // (DLPack) it holds a counted reference to the memory. With holds_object it holds a Python
+    // object, so the end of its use is not seen.
     enum class Consumer : std::uint8_t { none, holds_memory, holds_object };
+    // Logs that a consumer may submit work to `queue` without telling Entrepot. Conflicting
+    // accesses wait for everything in `queue` at the time of the access, not for a fixed position.
+    //
+    // The entry leaves the log like any other, when a later access is ordered after it. With
+    // holds_memory it also leaves once the host has waited for `queue`, if the consumer had dropped
+    // its reference before. Work that the consumer submits after that is found by
+    // add_consumer_queue() and add_consumers().
+    // Requires: the caller holds a reference until the consumer has its own.
     void record_consumer(Access access, const Queue &queue,
                          Consumer consumer = Consumer::holds_object) const;
     class AccessRecorder;
@@ -236,8 +249,8 @@ public:
     bool is_ready_for_host(Access access) const {
         return (has_no_pending_access() && !has_peers()) || has_done_for_host(access, true);
     }
-    // True if a consumer of an export may access the memory without waiting. Other consumers are
-    // ignored: see order_export (operation.hpp).
+    // True if a consumer of an export may access the memory without waiting, as order_export()
+    // would make it wait (operation.hpp). Other consumers count if they named a queue.
     bool is_ready_for_export(Access access) const {
         return (has_no_pending_access() && !has_owner_stream()) || has_done_for_host(access, false);
     }
@@ -257,8 +270,8 @@ public:
     // release does not use the stream. Python's garbage collector may find the memory and the
     // stream in one cycle, and destroy the stream first.
     void set_owner_stream(std::uintptr_t stream) const noexcept;
-    // The memory was imported for one operation, and is released when that has been submitted. Its
-    // accesses need not be logged.
+    // The memory was imported for one operation, and is released when that has been submitted. The
+    // access need not be logged then: see record_access().
     void set_for_one_operation() const noexcept;
     // Consumers of an export. Those with Consumer::holds_memory are dropped once a single reference
     // to the memory is left and a write outside of captures has waited for them. None is dropped
@@ -427,8 +440,9 @@ private:
 
 // Logs the accesses of one operation to several memories.
 //
-// It holds the mutex of the memory logged last until it is destroyed, because memories often share
-// one (Ordering::mutex).
+// Between the calls of record() it keeps the mutex of the memory logged last locked, because
+// memories often share one (Ordering::mutex). A call of record() may unlock it for a moment, to ask
+// a driver (Ordering::begin).
 // Requires: the thread locks no other mutex while this object lives, and has one of these at a
 //           time.
 class Memory::AccessRecorder {

@@ -12,8 +12,8 @@
 //
 //   The operation runs after everything that the library has submitted to its current stream on
 //   this thread. It runs before everything that the library submits to that stream afterwards. If
-//   the operation is submitted to that very stream, no events are needed. Logging is skipped only
-//   as described at Operation::Logged::nowhere.
+//   the operation is submitted to that very stream, no events are needed. Some accesses are not
+//   logged: see Memory::record_access.
 //
 // States
 //   wait_for_conflicts() with all uses, then the submission to the queue, then submitted() with the
@@ -211,10 +211,10 @@ private:
     enum class Logged {
         by_position,  // as a position of the queue
         by_event,     // as an event recorded now: the queue may be destroyed after this call
-        nowhere       // not at all (is_ordered_until_release)
+        nowhere       // not at all: see Memory::record_access
     };
-    // True if the memory was imported for this operation, and its owner's library frees in stream
-    // order. The library's stream is the operation's queue, or will wait for it (order_peers).
+    // True if the conditions of Memory::record_access for the memory hold, so its access need not
+    // be logged. Requires: the operation's queue is the current stream of a peer.
     bool is_ordered_until_release(const Memory &memory) const noexcept;
     bool is_queue_itself(const Queue &stream) const noexcept {
         return stream == queue_ && stream.is_in_order();

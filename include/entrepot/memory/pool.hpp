@@ -41,8 +41,9 @@ class PoolResource final : public Resource {
 public:
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
-    // Caches at most `max_cached` free bytes. Chunks that are partly in use stay, so it may be
-    // more.
+    // Trims the central free lists when they hold more than `max_cached` bytes. More may be cached:
+    // chunks that are partly in use stay, magazines are not counted, and the next trim comes after
+    // another eighth of `max_cached`.
     explicit PoolResource(Resource *upstream, std::size_t max_cached = unlimited);
     ~PoolResource() override;
 

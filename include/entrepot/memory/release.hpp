@@ -3,7 +3,9 @@
 // Overview
 //   A release is polled and not notified, because a driver's callback may call neither the driver
 //   nor Python. Every allocation, import and release polls the owners of borrowed memory.
-//   Allocations poll the lists of their resource.
+//   A resource polls its own blocks when it allocates. A pool does so for large blocks,
+//   when the thread's magazine has no block of the size, and after every few deferrals.
+//   release_finished() polls everything.
 //
 // Lock order
 //   The caller holds no mutex: a release runs foreign code. Lists are locked by leaf mutexes, and
@@ -11,8 +13,9 @@
 //
 // Lifetime
 //   may_call() is false for devices in a marked child of fork() (fork_guard.hpp) and after
-//   leak_from_now_on(), at process exit. From then on memory of devices leaks, and so do its
-//   owners. Memory of the host is released as before.
+//   leak_from_now_on(). The Python module calls it at process exit
+//   (python/bind/memory/resource.cpp). From then on memory of devices leaks, and so do its owners.
+//   Memory of the host is released as before.
 #pragma once
 #include <entrepot/device/backend.hpp>
 #include <entrepot/memory/memory.hpp>

@@ -2,12 +2,13 @@
 // instead of managed.
 //
 // Overview
-//   The records of the memory come from a list that the GIL guards. That saves the access to a
-//   thread-local list, a call, and the question for the GIL when the owner is released. NumPy's
-//   arrays, bytes and PyTorch's tensors are imported so, and every Array is released so.
+//   Memory::Records come from a free list that the GIL guards. Memory::borrow takes them from a
+//   thread-local list instead, which costs more, and its release checks whether the thread holds
+//   the GIL. Imports of NumPy arrays, bytes and PyTorch tensors use the list, and so does the
+//   release of every Array.
 //
-//   PyTorch lends a DLTensor, which has no flags and no deleter. Entrepot trusts its device and
-//   keeps the tensor object itself (c_exchange_api.cpp).
+//   A DLTensor borrowed from PyTorch has no flags and no deleter. Entrepot trusts its device and
+//   holds a reference to the tensor object (c_exchange_api.cpp).
 //
 //   A build with ENTREPOT_FAST_IMPORT=0 calls Memory::borrow and asks PyTorch for managed tensors.
 //   That is slower, and gives the same Arrays, whose owner is then not the tensor object. The tests
