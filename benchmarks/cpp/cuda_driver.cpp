@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
         [&] {
             check(fill(their_work, item, work_bytes, their_first));
             ok(table.memory_fill(one.handle(), work, &item, 1, work_bytes));
-            one.submitted();
+            one.take_position();
         },
         wait_all);
     compare(

@@ -56,7 +56,7 @@ void with_a_use(int calls, std::size_t bytes, UsmKind kind, const Queue &queue) 
     for (int i = 0; i < calls; ++i) {
         const Memory memory = Memory::allocate(bytes, kind, queue);
         memory.wait_for_conflicts(Access::write, queue);
-        memory.record_access(Access::write, queue, queue.submitted());
+        memory.record_access(Access::write, queue, queue.take_position());
     }
 }
 

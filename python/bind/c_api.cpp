@@ -165,7 +165,7 @@ int after_use(entrepot_array *handle, int writes) {
         const Memory &memory = handle->array.memory();
         Operation operation(queue);
         operation.resume(memory);
-        operation.submitted(queue.submitted(), queue.capture_of_work(),
+        operation.submitted(queue.take_position(), queue.capture_of_work(),
                             [&](auto &&record) { record(access_of(writes), memory); });
     });
 }

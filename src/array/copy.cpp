@@ -107,7 +107,7 @@ Submitted enqueue(const Queue &queue, const Array &to, const Array &from) {
         backend.call(&ep_backend::memory_copy_strided, queue.handle(), &box, to.data(),
                      to_strides.data(), from.data(), from_strides.data());
     }
-    const Queue::Position position = queue.submitted();
+    const Queue::Position position = queue.take_position();
     operation.submitted(position, capture, for_each_use);
     return {queue, position};
 }
@@ -250,7 +250,7 @@ Submitted fill(const Array &to, std::span<const std::byte> item, const Queue &wa
         backend.call(&ep_backend::memory_fill_strided, queue.handle(), &box, to.data(),
                      strides.data(), item.data());
     }
-    const Queue::Position position = queue.submitted();
+    const Queue::Position position = queue.take_position();
     operation.submitted(position, capture,
                         [&](auto &&record) { record(Access::write, to.memory()); });
     return {queue, position};

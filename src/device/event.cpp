@@ -5,11 +5,10 @@
 
 namespace entrepot {
 
-// If Record::lazy_event still points here, no other thread can reach this event once the slot is
-// cleared, and it may die without a lock: the common case. Otherwise a thread has taken it out of
-// the slot and is recording it with Record::mutex held (record_lazy_event, replace_lazy_event).
-// Lock the mutex to wait for that. Not in the child of a fork, where the thread that holds the
-// mutex may not exist.
+// If Record::lazy_event still points here, the slot is cleared. Then no other thread can reach this
+// event, and it may die without a lock: the common case. Otherwise a thread has taken it out of the
+// slot and is recording it with Record::mutex held (record_lazy_event, replace_lazy_event). Lock
+// the mutex to wait for that. Not in the child of a fork, where that thread may not exist.
 [[gnu::hot]] Event::Lazy::~Lazy() {
     if (is_recorded_.load(std::memory_order_acquire) || unregister() ||
         !fork_guard::is_usable(*backend))

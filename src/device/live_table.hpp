@@ -8,9 +8,9 @@
 //   nothing.
 //
 // Lock order
-//   Everything is guarded by `mutex`. While it is held, a backend's handle may be released, and no
-//   other CheckedMutex is locked, except at a fork (device/queue.hpp). The mutex of the table of
-//   contexts may be locked while a Queue::Record::mutex is held.
+//   Everything is guarded by `mutex`. While it is held, a backend's handle may be released. No
+//   other CheckedMutex is locked then, except at a fork (device/queue.hpp). The mutex of the table
+//   of contexts may be locked while a Queue::Record::mutex is held.
 #pragma once
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/device/backend.hpp>

@@ -230,7 +230,7 @@ const ep_kernel_info &Kernel::info() const noexcept { return record_->info; }
     if (status == EP_INVALID)
         throw Error(ErrorKind::kernel, "kernel '", name(), "': ", Backend::last_error());
     queue.backend().check(status);
-    return queue.submitted();
+    return queue.take_position();
 }
 
 }  // namespace entrepot

@@ -336,11 +336,11 @@ const Event &Queue::mark(const Locked &locked, std::uint32_t flags) const {
     return record_->last_event;
 }
 
-Queue::Position Queue::submitted_and_marked() const {
+Queue::Position Queue::take_position_and_record() const {
     const Lock locked(*record_);
     mark(locked, EP_EVENT_EXACT);
     // the mutex is held, so this event is still the newest: it covers it
-    return record_->last_event_position = submitted();
+    return record_->last_event_position = take_position();
 }
 
 std::uint64_t Queue::ask_capture() const {
@@ -541,7 +541,7 @@ void Queue::wait_for(const Event &event) const {
                     "nothing any more (",
                     Backend::last_error(), ")");
     backend().check(status);
-    submitted();  // the wait counts as a submission, because no earlier event covers it
+    take_position();  // the wait counts as a submission, because no earlier event covers it
 }
 
 [[gnu::hot]] void Queue::wait_for(const Queue &other) const {
@@ -584,7 +584,7 @@ void Queue::wait_for(const Event &event) const {
     if (status == EP_UNSUPPORTED && !other.is_default_stream() && !is_default_stream())
         refuse_captured();
     backend().check(status);
-    submitted();
+    take_position();
 }
 
 Event Queue::known_event_at(Position position) const {

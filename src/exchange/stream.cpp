@@ -11,12 +11,12 @@ namespace {
 // capturing stream would pull that queue into its graph, so its event is used directly.
 void note_shared(const Memory &memory, const Queue &producer) {
     if (!producer.may_be_destroyed())
-        return memory.record_access(Access::write, producer, producer.submitted());
+        return memory.record_access(Access::write, producer, producer.take_position());
     if (producer.capture() != 0)
         return memory.record_access(Access::write, producer.as_event_queue(), 1);
     const Queue ours = Queue::for_context(memory.context(), memory.device());
     ours.wait_for(producer.record());
-    memory.record_access(Access::write, ours, ours.submitted());
+    memory.record_access(Access::write, ours, ours.take_position());
 }
 
 }  // namespace

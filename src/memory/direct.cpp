@@ -90,7 +90,7 @@ Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_
                                     bytes, alignment, ordered ? queue.handle() : nullptr,
                                     &block.data));
     if (ordered) {
-        block.available = queue.submitted();
+        block.available = queue.take_position();
         block.queue = queue;
         keepers().note(place.device);
     }

@@ -63,7 +63,9 @@ void end(ForeignBlock block, const Queue &queue, TakePosition &&position) noexce
 }
 
 // A position after everything in the queue. An event queue has only one.
-Queue::Position last(const Queue &queue) { return queue.is_event_queue() ? 1 : queue.submitted(); }
+Queue::Position last(const Queue &queue) {
+    return queue.is_event_queue() ? 1 : queue.take_position();
+}
 
 // A per-thread default stream, and blocks of it that were freed on other threads. Only the owning
 // thread can record an event in it, so such blocks are parked until that thread next frees,
@@ -132,7 +134,7 @@ public:
     }
 
 private:
-    static Queue::Position marked(const Queue &queue) { return queue.submitted_and_marked(); }
+    static Queue::Position marked(const Queue &queue) { return queue.take_position_and_record(); }
 
     bool has_left() {
         const MutexLock lock(mutex_);

@@ -190,16 +190,17 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
     mutex.assert_held();
     // A later position means that a consumer has received the memory again.
     const auto is_seen = [&](const Entry &entry) {
-        return std::ranges::any_of(seen, [&](const Blocker &use) {
-            return use.is_released_by_consumer && use.queue == entry.queue &&
-                   use.capture == entry.capture && entry.position <= use.position;
+        return std::ranges::any_of(seen, [&](const Blocker &blocker) {
+            return blocker.is_released_by_consumer && blocker.queue == entry.queue &&
+                   blocker.capture == entry.capture && entry.position <= blocker.position;
         });
     };
     take_out(entries, [&](const Entry &entry) { return is_done(entry) || is_seen(entry); }, left);
 }
 
 [[gnu::hot]] void Memory::Ordering::find_blocking(Record &record, Access access, const Queue &queue,
-                                                  Blockers &uses, const PeerStreams *waited_for) {
+                                                  Blockers &blockers,
+                                                  const PeerStreams *waited_for) {
     Lock lock(mutex);
     mutex.assert_held();
     begin(record, lock);
@@ -209,37 +210,38 @@ void Memory::Ordering::drop_done(LeftQueues &left, const Blockers &seen) {
             continue;
         if (waited_for && entry.capture == 0 && waited_for->is_waited_for(entry.queue))
             continue;
-        const auto known = std::ranges::find_if(uses, [&](const Blocker &use) {
-            return use.queue == entry.queue && use.capture == entry.capture;
+        const auto known = std::ranges::find_if(blockers, [&](const Blocker &blocker) {
+            return blocker.queue == entry.queue && blocker.capture == entry.capture;
         });
-        if (known == uses.end())
-            uses.emplace_back(entry.queue, entry.position, entry.capture, entry.consumer);
+        if (known == blockers.end())
+            blockers.emplace_back(entry.queue, entry.position, entry.capture, entry.consumer);
         else
             known->join(entry);
     }
 }
 
-void Memory::Ordering::find_blocking_host(Record &record, Access access, Blockers &uses) {
-    ENTREPOT_ASSERT(uses.size() == 0);
-    find_blocking(record, access, {}, uses);
+void Memory::Ordering::find_blocking_host(Record &record, Access access, Blockers &blockers) {
+    ENTREPOT_ASSERT(blockers.size() == 0);
+    find_blocking(record, access, {}, blockers);
     // read before the consumers' queues are waited for
     const bool is_held_by_us_alone = record.count() == 1;
-    for (Blocker &use : uses)
-        use.is_released_by_consumer = is_held_by_us_alone && use.consumer == Consumer::holds_memory;
+    for (Blocker &blocker : blockers)
+        blocker.is_released_by_consumer =
+            is_held_by_us_alone && blocker.consumer == Consumer::holds_memory;
 }
 
 Queue::Position Memory::Ordering::Blocker::wait_position() const {
     ENTREPOT_ASSERT(!HeldMutexes::has_leaf());  // capture() may call the driver
-    return consumer != Consumer::none && queue.capture() == 0 ? queue.submitted() : position;
+    return consumer != Consumer::none && queue.capture() == 0 ? queue.take_position() : position;
 }
 
-void Memory::Ordering::mark_waited(const Blockers &uses, const Queue &queue) {
+void Memory::Ordering::mark_waited(const Blockers &blockers, const Queue &queue) {
     mutex.assert_held();
     ENTREPOT_ASSERT(queue);
     for (Entry &entry : entries)
-        for (const Blocker &use : uses)
-            if (use.is_waited_for && entry.queue == use.queue && entry.capture == use.capture &&
-                entry.position <= use.position)
+        for (const Blocker &blocker : blockers)
+            if (blocker.is_waited_for && entry.queue == blocker.queue &&
+                entry.capture == blocker.capture && entry.position <= blocker.position)
                 entry.waited_by = queue.identity()->number;
 }
 
@@ -256,28 +258,31 @@ std::vector<Use> Memory::Ordering::take_all() {
 
 namespace {
 
-// Makes the queue, which is in `capture` (0: none), wait for the use.
+// Makes the queue, which is in `capture` (0: none), wait for the blocker.
 // Returns: true if all later work of the queue waits for it now.
-bool enqueue_wait(const Memory::Ordering::Blocker &use, const Queue &queue, std::uint64_t capture) {
-    ENTREPOT_ASSERT(use.queue != queue);
+bool enqueue_wait(const Memory::Ordering::Blocker &blocker, const Queue &queue,
+                  std::uint64_t capture) {
+    ENTREPOT_ASSERT(blocker.queue != queue);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
-    const bool is_ours = &use.queue.backend() == &queue.backend();
-    if (is_ours && capture == 0 && use.capture == 0 && !use.queue.is_event_queue()) [[likely]] {
-        queue.wait_for(use.queue, use.wait_position());
+    const bool is_ours = &blocker.queue.backend() == &queue.backend();
+    if (is_ours && capture == 0 && blocker.capture == 0 && !blocker.queue.is_event_queue())
+        [[likely]] {
+        queue.wait_for(blocker.queue, blocker.wait_position());
         return true;
     }
-    const std::uint64_t captured = use.capture != 0 ? use.queue.capture_of_work() : 0;
+    const std::uint64_t captured = blocker.capture != 0 ? blocker.queue.capture_of_work() : 0;
     if (captured != 0 && captured != capture)  // work of another graph does not run now
         return false;
     const bool is_beside =
-        capture != 0 && !use.queue.is_event_queue() && use.queue.capture() == capture;
-    const Event event = is_beside ? use.queue.record() : use.queue.event_at(use.wait_position());
+        capture != 0 && !blocker.queue.is_event_queue() && blocker.queue.capture() == capture;
+    const Event event =
+        is_beside ? blocker.queue.record() : blocker.queue.event_at(blocker.wait_position());
     if (is_ours && event.capture() == capture)
         queue.wait_for(event);
     else if (!event.is_done())
         event.wait();
     // else only the graph waits: later work of the queue outside it does not
-    return capture == 0 || use.capture != 0;
+    return capture == 0 || blocker.capture != 0;
 }
 
 }  // namespace
@@ -289,15 +294,15 @@ void Memory::wait_for_conflicts(Access access, const Queue &queue,
     fork_guard::require_usable(queue.backend());
     if (can_access_without_wait(queue))
         return;
-    const MemoryUse use{access, this};
-    wait_for_conflicts({&use, 1}, queue, waited_for);
+    const Operand operand{access, this};
+    wait_for_conflicts({&operand, 1}, queue, waited_for);
 }
 
-[[gnu::hot]] void Memory::wait_for_conflicts(std::span<const MemoryUse> uses, const Queue &queue,
+[[gnu::hot]] void Memory::wait_for_conflicts(std::span<const Operand> operands, const Queue &queue,
                                              const PeerStreams *waited_for) {
     fork_guard::require_usable(queue.backend());
     Ordering::Blockers blockers;
-    for (const auto &[access, memory] : uses) {
+    for (const auto &[access, memory] : operands) {
         Record &record = *memory->record();
         Ordering::of(record).find_blocking(record, access, queue, blockers, waited_for);
     }
@@ -309,7 +314,7 @@ void Memory::wait_for_conflicts(Access access, const Queue &queue,
         for (Ordering::Blocker &blocker : blockers)
             blocker.is_waited_for = enqueue_wait(blocker, queue, capture);
     }
-    for (const auto &[access, memory] : uses) {
+    for (const auto &[access, memory] : operands) {
         Record &record = *memory->record();
         Ordering &ordering = Ordering::of(record);
         const MutexLock lock(ordering.mutex);
@@ -352,7 +357,7 @@ void Memory::record_access(Access access, const Queue &queue, Queue::Position po
 void Memory::record_submitted(Access access, const Queue &queue) const {
     if (queue.may_be_destroyed()) [[unlikely]]
         return record_event_access(access, queue.as_event_queue());
-    record_access(access, queue, queue.submitted());
+    record_access(access, queue, queue.take_position());
 }
 
 void Memory::record_event_access(Access access, const Queue &event) const {
@@ -385,7 +390,7 @@ void Memory::record_event_access(Access access, const Queue &event) const {
 
 void Memory::record_consumer(Access access, const Queue &queue, Consumer consumer) const {
     ENTREPOT_ASSERT(consumer != Consumer::none && !queue.is_event_queue());
-    AccessRecorder(queue, queue.submitted(), queue.capture_of_work(), consumer)
+    AccessRecorder(queue, queue.take_position(), queue.capture_of_work(), consumer)
         .record(access, *this);
 }
 
@@ -396,7 +401,7 @@ void Memory::add_producer(const Queue &queue) const {
     Ordering::Lock lock(ordering->mutex);
     ordering->mutex.assert_held();
     ordering->begin(*record_, lock);
-    ordering->entries.push_back({queue, queue.submitted(), Access::write, 0, true, capture});
+    ordering->entries.push_back({queue, queue.take_position(), Access::write, 0, true, capture});
     publish(*record_, *ordering);
 }
 
@@ -407,7 +412,7 @@ namespace {
 // queue while another thread submits to it.
 bool is_empty(const Queue &queue) {
     return queue.capture() == 0 &&
-           (queue.is_in_order() ? queue.is_idle() : queue.is_done(queue.submitted()));
+           (queue.is_in_order() ? queue.is_idle() : queue.is_done(queue.take_position()));
 }
 
 }  // namespace
@@ -422,18 +427,18 @@ void Memory::wait_for_host(Access access) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return;
-    Ordering::Blockers uses;
-    ordering->find_blocking_host(*record_, access, uses);
-    for (Ordering::Blocker &use : uses)
-        if (use.consumer != Consumer::none && use.queue.capture() == 0) {
-            use.queue.wait();  // also for work of foreign code
+    Ordering::Blockers blockers;
+    ordering->find_blocking_host(*record_, access, blockers);
+    for (Ordering::Blocker &blocker : blockers)
+        if (blocker.consumer != Consumer::none && blocker.queue.capture() == 0) {
+            blocker.queue.wait();  // also for work of foreign code
         } else {
-            use.queue.wait_at(use.position);
-            use.is_released_by_consumer = false;
+            blocker.queue.wait_at(blocker.position);
+            blocker.is_released_by_consumer = false;
         }
     LeftQueues left;
     const MutexLock lock(ordering->mutex);
-    ordering->drop_done(left, uses);
+    ordering->drop_done(left, blockers);
     publish(*record_, *ordering);
 }
 
@@ -448,15 +453,15 @@ bool Memory::has_done_for_host(Access access, bool with_consumers) const {
     Ordering *const ordering = busy_ordering(*record_);
     if (!ordering)
         return true;
-    Ordering::Blockers uses;
-    ordering->find_blocking_host(*record_, access, uses);
-    for (const Ordering::Blocker &use : uses)
-        if (use.consumer != Consumer::none ? !is_empty(use.queue)
-                                           : !use.queue.is_done(use.position))
+    Ordering::Blockers blockers;
+    ordering->find_blocking_host(*record_, access, blockers);
+    for (const Ordering::Blocker &blocker : blockers)
+        if (blocker.consumer != Consumer::none ? !is_empty(blocker.queue)
+                                               : !blocker.queue.is_done(blocker.position))
             return false;
     LeftQueues left;
     const MutexLock lock(ordering->mutex);
-    ordering->drop_done(left, uses);
+    ordering->drop_done(left, blockers);
     publish(*record_, *ordering);
     return true;
 }

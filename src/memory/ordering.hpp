@@ -117,17 +117,17 @@ struct Memory::Ordering {
     // Entries of a consumer that was waited for and holds no reference are dropped as well.
     void drop_done(LeftQueues &left, const Blockers &seen = {}) ENTREPOT_REQUIRES(mutex);
 
-    // Adds to `uses` what an access of `queue` has to wait for. Without a queue: an access of the
-    // host.
-    // Requires: the caller does not hold `mutex`, which is locked here, and drops `uses` without
-    //           it.
-    void find_blocking(Record &record, Access access, const Queue &queue, Blockers &uses,
+    // Adds to `blockers` what an access of `queue` has to wait for. Without a queue: an access of
+    // the host. Requires: the caller does not hold `mutex`, which is locked here, and drops
+    // `blockers`
+    //           without it.
+    void find_blocking(Record &record, Access access, const Queue &queue, Blockers &blockers,
                        const PeerStreams *waited_for = nullptr);
     // Overload of find_blocking() for the host. It also tells which consumers have dropped their
     // last reference.
-    void find_blocking_host(Record &record, Access access, Blockers &uses);
+    void find_blocking_host(Record &record, Access access, Blockers &blockers);
     // Marks the entries that `queue` waits for now.
-    void mark_waited(const Blockers &uses, const Queue &queue) ENTREPOT_REQUIRES(mutex);
+    void mark_waited(const Blockers &blockers, const Queue &queue) ENTREPOT_REQUIRES(mutex);
 
     // Returns: what the release of the memory has to wait for. The log is empty afterwards.
     // Requires: nothing else refers to the memory, so `mutex` is not needed.

@@ -902,7 +902,7 @@ inline Queue::Position submit(const Queue &queue, std::function<void()> run = {}
     queue.submitting();
     const std::unique_lock locked(world().mutex);
     hand_over(world(), queue.handle(), std::move(run));
-    return queue.submitted();
+    return queue.take_position();
 }
 
 // Makes the queue a per-thread queue of the calling thread. Other threads may submit to it.

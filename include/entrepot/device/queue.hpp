@@ -3,13 +3,14 @@
 //
 // Overview
 //   Each submission advances Record::submitted by one; its number is a Position. A submission
-//   records no event, except by submitted_and_marked().
+//   records no event, except by take_position_and_record().
 //
 //   An event is recorded (mark, try_mark) when record(), try_record(), as_event_queue(),
 //   event_at(), is_done(), wait_at() or wait_for() needs one, and for lazy events. It covers every
-//   position submitted before it and is kept in `last_event`, which then serves all of them.
-//   Foreign code may also submit to a foreign queue, so positions do not count all of its work.
-//   There record() always records a new event.
+//   position submitted before it. Outside of a capture it is kept in `last_event`, which then
+//   serves all of them. Foreign code may also submit to a foreign queue, so positions do not count
+//   all of its work. There, and in a profiling queue, record() and try_record() record a new event
+//   each time.
 //
 //   Entrepot encloses its submissions to an out-of-order queue in barriers. So its work runs in
 //   order there, too.
@@ -21,11 +22,10 @@
 //   or locked: the common case.
 //
 // States
-//   A position is submitted, then completed. Record::submitted and
-//   Record::completed never decrease. An event queue
-//   (Queue::of_event) has no handle and takes no work: position 1 is done when its event is. A
-//   capturing queue writes work down instead of running it. No position completes meanwhile, and
-//   the host cannot wait for one.
+//   A position is submitted, then completed. Record::submitted and Record::completed never
+//   decrease. An event queue (Queue::of_event) has no handle and takes no work: position 1 is done
+//   when its event is. A capturing queue writes work down instead of running it. No position
+//   completes meanwhile, and the host cannot wait for one.
 //
 // Lock order
 //   Queue::Lock releases the GIL, except for queues of the host, and then locks Record::mutex. The
@@ -183,8 +183,9 @@ public:
     // Blocks: inside the driver, while another thread frees memory or waits for the queue; not for
     //         device work.
     Event record() const;
-    // Like record(), but does not wait for a lock. Returns nullopt if it would, or if the queue is
-    // capturing. Drivers of CUDA and HIP may still block inside the call.
+    // Like record(), but waits for no thread that may hold the lock for long. Returns nullopt if it
+    // would, or if the queue is capturing. Queues of the host do wait: their lock is held for
+    // moments. Drivers of CUDA and HIP may still block inside the call.
     std::optional<Event> try_record() const;
     // Returns: a lazy event for the work just submitted. It is recorded when its native event is
     //          needed, and before the next submission at the latest, so an event that is dropped
@@ -227,8 +228,8 @@ public:
     // is capturing.
     void keep(void *user, void (*release)(void *user)) const;
 
-    // Call submitting() before each submission to the driver, and submitted() once after it.
-    // Returns (submitted): the position of the submission.
+    // Call submitting() before each submission to the driver, and take_position() once after it.
+    // Returns (take_position): the position of the submission, one after the last one.
     // Thread safety: thread-safe. Two threads may take positions in another order than the driver
     //                has their submissions in. An event covers only positions that were taken
     //                before it was recorded, so it is correct for both.
@@ -237,25 +238,26 @@ public:
         if (record_->lazy_event.load(std::memory_order_acquire)) [[unlikely]]
             record_lazy_event();
     }
-    Position submitted() const noexcept {
+    Position take_position() const noexcept {
         const Position position = record_->submitted.fetch_add(1, std::memory_order_acq_rel) + 1;
         ENTREPOT_ASSERT(!is_event_queue() || position == 1);  // an event queue takes no work
         return position;
     }
-    // Like submitted(), and records an event that covers the position. For CUDA's per-thread
+    // Like take_position(), and records an event that covers the position. For CUDA's per-thread
     // stream, in which only its own thread can record: other threads then find the event and need
     // no new one.
     // Throws: DeviceError if the queue is capturing.
-    Position submitted_and_marked() const;
+    Position take_position_and_record() const;
     Position position() const noexcept {
         return record_->submitted.load(std::memory_order_acquire);
     }
-    // The next position, for work that foreign code has submitted. reserve_position() makes sure
-    // that it counts as submitted.
+    // Returns: the next position, for work that foreign code has submitted. It is not taken yet:
+    //          reserve_position() raises position() to it later, unless that is higher already.
     Position next_position() const noexcept { return position() + 1; }
     void reserve_position(Position next) const noexcept;
-    // Returns: true if the work at the position is done. False may be outdated, or mean that
-    //          another thread holds the lock.
+    // Returns: true if the work at the position is done. Also true for an event queue whose event
+    //          was captured: the graph orders that work. False may be outdated, or mean that
+    //          another thread holds the lock or that the queue is capturing.
     bool is_done(Position position) const {
         return position <= record_->completed.load(std::memory_order_acquire) || ask_done(position);
     }
@@ -270,9 +272,8 @@ public:
     bool operator==(const Queue &) const noexcept = default;  // the same record
 
     // The comment of each field names its guard. Constant: written before another thread can obtain
-    // the Queue, and never again. The count becomes 1 again after 0 only under the
-    // table's mutex. Records of default queues are immortal, because the hot paths copy their
-    // handles.
+    // the Queue, and never again. The count becomes 1 again after 0 only under the table's mutex.
+    // Records of default queues are immortal, because the hot paths copy their handles.
     struct Record : Counted<Record> {
         // A no-op if the table has handed the record out again.
         static void end(Record *record) noexcept;

@@ -12,9 +12,10 @@
 //
 // Fast paths
 //   Import on the legacy default stream of memory without other references: its queue exists
-//   already, and no driver is called. Export by synchronize_consumer_stream() to an ordinary stream
-//   of CUDA or HIP: the stream is not wrapped if no access is pending and the owner of the memory
-//   has no stream.
+//   already, and no driver is called.
+//
+//   Export by synchronize_consumer_stream() to an ordinary stream of CUDA or HIP. The stream is not
+//   wrapped if no access is pending and the owner of the memory has no stream.
 //
 // Lifetime
 //   A raw stream handle is valid only during the call. Its owner may destroy it afterwards

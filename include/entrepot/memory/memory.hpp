@@ -168,14 +168,14 @@ public:
     //         outside of the capture.
     void wait_for_conflicts(Access access, const Queue &queue,
                             const PeerStreams *waited_for = nullptr) const;
-    // One use of a memory by an operation.
-    struct MemoryUse {
+    // One access of an operation.
+    struct Operand {
         Access access;
         const Memory *memory;
     };
-    // Overload for the uses of one operation: the queue waits for each other queue once. Uses for
-    // which can_access_without_wait() is true only make the call slower.
-    static void wait_for_conflicts(std::span<const MemoryUse> uses, const Queue &queue,
+    // Overload for all operands of an operation: the queue waits for each other queue once.
+    // Operands for which can_access_without_wait() is true only make the call slower.
+    static void wait_for_conflicts(std::span<const Operand> operands, const Queue &queue,
                                    const PeerStreams *waited_for = nullptr);
     // Logs an access that was submitted at `position`. It was captured into the graph `capture` (0:
     // none).
@@ -188,9 +188,9 @@ public:
     // - The operation's queue is the current stream of a peer of its memory.
     // - The owner's library was asked for its current stream and has one.
     // Then the owner's stream is the queue of the operation, or waits for it (order_peers), before
-    // the owner can free the memory. A captured operation is not logged either: if the owner's
-    // stream is in another capture or in none, it does not wait, because nothing runs before the
-    // graph is launched. The program keeps the memory of a graph alive.
+    // the owner can free the memory. That stream does not wait for a captured operation, unless it
+    // is in the same capture: nothing runs before the graph is launched. Capture is no
+    // condition, because the program keeps the memory of a graph alive.
     //
     // Thread safety: thread-safe.
     void record_access(Access access, const Queue &queue, Queue::Position position) const {
@@ -204,7 +204,7 @@ public:
     // access is waited for. Such an event stands for no earlier one, so the driver is asked about
     // the oldest ones when there are more than a few.
     void record_event_access(Access access, const Queue &event) const;
-    // What a consumer of an export holds, in ascending order of strength. With holds_memory
+    // Reference of a consumer of an export, in ascending order of strength. With holds_memory
     // (DLPack) it holds a counted reference to the memory. With holds_object it holds a Python
     // object, so the end of its use is not seen.
     enum class Consumer : std::uint8_t { none, holds_memory, holds_object };

@@ -144,7 +144,7 @@ public:
         if (!streams_.empty()) [[unlikely]]
             wait_for_peers();
         if (is_any_pending) [[unlikely]] {
-            SmallVector<Memory::MemoryUse, 4> pending;
+            SmallVector<Memory::Operand, 4> pending;
             for_each_use([&](Access access, const Memory &memory) {
                 if (!memory.can_access_without_wait(queue_))
                     pending.emplace_back(access, &memory);

@@ -53,7 +53,7 @@ TEST_CASE("host works in a forked child") {
     CHECK(holds_in_child([&] {
         char from[16] = "over the fork", to[16] = "";
         queue.backend().call(&ep_backend::memory_copy, queue.handle(), to, from, sizeof from);
-        queue.wait_at(queue.submitted());
+        queue.wait_at(queue.take_position());
         Queue::create(registry::select("host")).wait();
         return std::string_view(to) == "over the fork";
     }));
@@ -66,14 +66,14 @@ TEST_CASE("child can take locks held by other threads at the fork") {
     std::thread busy([&] {
         while (!stop) {
             const Queue queue = Queue::create(host);
-            queue.event_at(queue.submitted());
-            host.default_queue().is_done(host.default_queue().submitted());
+            queue.event_at(queue.take_position());
+            host.default_queue().is_done(host.default_queue().take_position());
         }
     });
     for (int i = 0; i < 50; ++i)
         CHECK(holds_in_child([&] {
             const Queue queue = Queue::create(host);
-            host.default_queue().wait_at(host.default_queue().submitted());
+            host.default_queue().wait_at(host.default_queue().take_position());
             return queue.is_done(0) && live_queues(queue.context()).size() > 0;
         }));
     stop = true;

@@ -132,7 +132,7 @@ Memory memory_of_ours(const Queue &queue) {
 
 using ArrayAccess = std::pair<Access, const Memory &>;
 
-// An operation on memory, from before() to submitted().
+// An operation on memory, from wait_for_conflicts() to submitted().
 void operate(const Queue &queue, std::initializer_list<ArrayAccess> accesses,
              std::function<void()> run = {}) {
     Operation operation(queue);
