@@ -5,10 +5,12 @@
 
 namespace entrepot {
 
-// If Record::lazy_event still points here, the slot is cleared. Then no other thread can reach this
-// event, and it may die without a lock: the common case. Otherwise a thread has taken it out of the
-// slot and is recording it with Record::mutex held (record_lazy_event, replace_lazy_event). Lock
-// the mutex to wait for that. Not in the child of a fork, where that thread may not exist.
+// If Record::lazy_event still points here, the slot is cleared, and no other thread can reach this
+// event. It may die without a lock: the common case.
+//
+// Otherwise a thread has taken it out of the slot and is recording it (record_lazy_event,
+// replace_lazy_event). Lock Record::mutex to wait for that thread. In the child of a fork the
+// thread may not exist, and nothing is locked.
 [[gnu::hot]] Event::Lazy::~Lazy() {
     if (is_recorded_.load(std::memory_order_acquire) || unregister() ||
         !fork_guard::is_usable(*backend))

@@ -9,8 +9,9 @@
 //
 // Lock order
 //   Everything is guarded by `mutex`. While it is held, a backend's handle may be released. No
-//   other CheckedMutex is locked then, except at a fork (device/queue.hpp). The mutex of the table
-//   of contexts may be locked while a Queue::Record::mutex is held.
+//   other CheckedMutex is locked then. A fork is the exception (device/queue.hpp).
+//
+//   The table of contexts may be locked while a Queue::Record::mutex is held.
 #pragma once
 #include <entrepot/core/checked_mutex.hpp>
 #include <entrepot/device/backend.hpp>

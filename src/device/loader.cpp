@@ -66,7 +66,7 @@ constexpr ep_loader loader_functions{
 
 // ------------------------------------------------------------------- plugins
 
-std::string what_dlopen_said() {
+std::string dlopen_error() {
     const char *sentence = dlerror();
     return sentence ? sentence : "no reason given";
 }
@@ -80,7 +80,7 @@ std::string plugin_path(const std::string &file) {
 Loaded open_plugin(const std::string &path) {
     void *library = dlopen(path.c_str(), RTLD_NOW);
     if (!library)
-        return {nullptr, "the plugin does not load: " + what_dlopen_said()};
+        return {nullptr, "the plugin does not load: " + dlopen_error()};
     const auto entry = reinterpret_cast<ep_backend_entry>(dlsym(library, EP_BACKEND_ENTRY));
     if (!entry)
         return {nullptr, path + " is no backend: it exports no " EP_BACKEND_ENTRY};
@@ -143,7 +143,7 @@ std::string map_sycl_runtime(const std::vector<std::string> &directories) {
     const std::string path = find_file(directories, sycl_soname);
     if (dlopen(path.empty() ? sycl_soname : path.c_str(), RTLD_NOW))
         return {};
-    const std::string said = what_dlopen_said();
+    const std::string said = dlopen_error();
     if (path.empty())
         return std::string("the SYCL runtime (") + sycl_soname +
                ") is not installed: " + sycl_packages;

@@ -46,7 +46,7 @@ struct Exported {
 template <class Managed> void delete_exported(Managed *self) {
     auto *const exported = static_cast<Exported *>(self->manager_ctx);
     exported->~Exported();
-    ThreadBlocks<Exported>::give(exported);
+    ThreadBlocks<Exported>::put(exported);
 }
 
 // Bytes that negative strides reach below the first element. dpnp assumes that memory begins at
@@ -95,7 +95,7 @@ Exported *new_exported(const Array &array) {
     try {
         return new (block) Exported(array);
     } catch (...) {
-        ThreadBlocks<Exported>::give(block);
+        ThreadBlocks<Exported>::put(block);
         throw;
     }
 }

@@ -179,7 +179,7 @@ void release_kept(void *memory) { Memory::attach(memory); }
 
 }  // namespace
 
-void Memory::recycle(Record *record) noexcept { free_records.give(record); }
+void Memory::recycle(Record *record) noexcept { free_records.put(record); }
 
 void Memory::keep_for_graph(const Queue &queue) const {
     ENTREPOT_ASSERT(queue.capture() != 0);

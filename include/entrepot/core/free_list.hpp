@@ -19,7 +19,7 @@ public:
     // Returns: nullptr if the list is empty.
     T *take() noexcept { return count_ ? objects_[--count_] : nullptr; }
     // Returns: true if the list took the object; otherwise the caller frees it.
-    bool give(T *object) noexcept {
+    bool put(T *object) noexcept {
         if (count_ == capacity)
             return false;
         objects_[count_++] = object;
@@ -34,23 +34,23 @@ private:
 // The free list of one thread. Declare it as `constinit thread_local`.
 //
 // Lifetime: when the thread ends, `destroy` is called for each object in the list, and for each one
-//           that is given later. There is no destructor, so the list stays valid for them.
+//           that is put into it later. There is no destructor, so the list stays valid for them.
 template <class T, void (*destroy)(T *) noexcept, std::size_t capacity = 64> class ThreadFreeList {
 public:
     // Returns: nullptr if the list is empty.
     T *take() noexcept { return list_.take(); }
-    void give(T *object) noexcept {
-        if (state_ != State::open || !list_.give(object)) [[unlikely]]
-            give_slowly(object);
+    void put(T *object) noexcept {
+        if (state_ != State::open || !list_.put(object)) [[unlikely]]
+            put_slowly(object);
     }
 
 private:
     enum class State : unsigned char { unused, open, closed };
 
-    [[gnu::noinline]] void give_slowly(T *object) noexcept {
+    [[gnu::noinline]] void put_slowly(T *object) noexcept {
         if (state_ == State::unused)
             close_with_thread();
-        if (state_ == State::closed || !list_.give(object))
+        if (state_ == State::closed || !list_.put(object))
             destroy(object);
     }
 
@@ -83,7 +83,7 @@ public:
         void *const block = blocks_.take();
         return block ? block : ::operator new(sizeof(T));
     }
-    static void give(void *block) noexcept { blocks_.give(static_cast<std::byte *>(block)); }
+    static void put(void *block) noexcept { blocks_.put(static_cast<std::byte *>(block)); }
 
 private:
     static void free_block(std::byte *block) noexcept { ::operator delete(block); }
@@ -104,7 +104,7 @@ template <class T> struct ThreadBlockAllocator {
         ENTREPOT_ASSERT(count == 1);
         return static_cast<T *>(ThreadBlocks<T>::take());
     }
-    void deallocate(T *block, std::size_t) noexcept { ThreadBlocks<T>::give(block); }
+    void deallocate(T *block, std::size_t) noexcept { ThreadBlocks<T>::put(block); }
     bool operator==(const ThreadBlockAllocator &) const noexcept = default;
 };
 

@@ -407,7 +407,7 @@ PyObject *get_cai(PyObject *self, void *) {
     return guarded([&] {
         check_not_freed(self);
         check_not_host(self);
-        give_address_its_turn(self);
+        synchronize_address_for_host(self);
         const Array elements = elements_of(self);
         Reference dict =
             interface_dict_of(elements, elements.itemsize(), cai::version, cai_attribute);
@@ -581,7 +581,7 @@ int traverse_description(PyObject *self, visitproc visit, void *arg) {
 
 void clear_description(PyObject *self) noexcept { description_of(self).memory = Memory(); }
 
-void give_address_its_turn(PyObject *self) {
+void synchronize_address_for_host(PyObject *self) {
     const Memory memory = known_memory_of(self);
     if (!memory)
         return;

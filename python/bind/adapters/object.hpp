@@ -232,7 +232,7 @@ int traverse_description(PyObject *self, visitproc visit, void *arg);
 void clear_description(PyObject *self) noexcept;
 // Called before the address is exposed to work that Entrepot does not track. Waits, without the
 // GIL, for Entrepot's pending accesses to the memory.
-void give_address_its_turn(PyObject *device_array);
+void synchronize_address_for_host(PyObject *device_array);
 bool has_known_memory(PyObject *device_array) noexcept;
 // Bytes of the elements; -1 if the elements are unknown or not contiguous.
 Py_ssize_t bytes_of_device_array(PyObject *device_array);

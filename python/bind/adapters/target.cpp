@@ -370,7 +370,7 @@ void check_nothing_freed(PyObject *adapter) {
 void make_ready(PyObject *adapter) {
     check_not_freed(adapter);
     if (is_device_array(adapter)) [[unlikely]]
-        give_address_its_turn(adapter);
+        synchronize_address_for_host(adapter);
 }
 
 void check_contiguous(const Layout &layout, const char *remedy) {

@@ -175,7 +175,7 @@ void dealloc(PyObject *self) {
     }
     if (is_device_array(self))
         destroy_description(self);
-    if (!is_plain(type) || !free_list.give(self))
+    if (!is_plain(type) || !free_list.put(self))
         type->tp_free(self);
 }
 

@@ -71,7 +71,7 @@ public:
 
     // Frees an object whose members have been destroyed.
     static void keep_or_free(PyObject *self) noexcept {
-        if (free_arrays.give(self)) [[likely]]
+        if (free_arrays.put(self)) [[likely]]
             return;
         PyObject_GC_Del(self);
         Py_DECREF(array_type);

@@ -35,7 +35,7 @@ Event &held(PyObject *self) noexcept { return reinterpret_cast<EventObject *>(se
     if (reinterpret_cast<EventObject *>(self)->weak_references)
         PyObject_ClearWeakRefs(self);
     held(self).~Event();
-    if (!free_list.give(self))
+    if (!free_list.put(self))
         PyObject_Free(self);
     Py_DECREF(type);
 }

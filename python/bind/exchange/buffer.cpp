@@ -19,7 +19,7 @@
 namespace entrepot::python {
 namespace {
 
-static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t), "extents are read and lent in place");
+static_assert(sizeof(Py_ssize_t) == sizeof(std::int64_t), "extents are read and exported in place");
 
 // ------------------------------------------------------------------ import
 
@@ -130,9 +130,9 @@ bool is_immediately_accessible(const Memory &memory) {
            memory.has_no_pending_access() && !memory.has_peers();
 }
 
-Py_ssize_t *lent(const Py_ssize_t *numbers) { return const_cast<Py_ssize_t *>(numbers); }
-Py_ssize_t *lent(Extents numbers) {
-    return lent(reinterpret_cast<const Py_ssize_t *>(numbers.data()));
+Py_ssize_t *without_const(const Py_ssize_t *numbers) { return const_cast<Py_ssize_t *>(numbers); }
+Py_ssize_t *without_const(Extents numbers) {
+    return without_const(reinterpret_cast<const Py_ssize_t *>(numbers.data()));
 }
 
 // The strides in bytes if they already exist in memory; otherwise nullptr.
@@ -141,7 +141,7 @@ Py_ssize_t *strides_at_hand(PyObject *self, const Array &array, Py_buffer &view)
     if (array.ndim() == 1 && array.strides()[0] == 1) [[likely]]
         return &view.itemsize;
     if (array.itemsize() == 1 && array.ndim() > 0)
-        return lent(array.strides());
+        return without_const(array.strides());
     return reinterpret_cast<ArrayObject *>(self)->byte_strides.load(std::memory_order_acquire);
 }
 
@@ -188,12 +188,12 @@ bool fill_fast(PyObject *self, Py_buffer &view, int flags) noexcept {
     Py_ssize_t bytes = 0;
     if (!strides || __builtin_mul_overflow(array.size(), itemsize, &bytes))
         return false;
-    fill_axes(view, array.ndim(), lent(array.shape()), strides);
+    fill_axes(view, array.ndim(), without_const(array.shape()), strides);
     fill(self, array, view, itemsize, bytes, format);
     return true;
 }
 
-void give(PyObject *self, Py_buffer &view, int flags) {
+void export_buffer(PyObject *self, Py_buffer &view, int flags) {
     const Array &array = array_of(self);
     if (!array.is_host_accessible())
         refuse_unreachable(array);
@@ -207,16 +207,16 @@ void give(PyObject *self, Py_buffer &view, int flags) {
                has_strides = has_shape && asks(flags, PyBUF_STRIDES);
     Py_ssize_t *strides = has_strides ? strides_at_hand(self, array, view) : nullptr;
     if (has_strides && !strides)
-        strides = lent(byte_strides_of(self));
+        strides = without_const(byte_strides_of(self));
     synchronize_for_host(array);
     fill_axes(view, asks(flags, PyBUF_ND) ? array.ndim() : 1,
-              has_shape ? lent(array.shape()) : nullptr, strides);
+              has_shape ? without_const(array.shape()) : nullptr, strides);
     fill(self, array, view, array.itemsize(), bytes, format);
 }
 
 [[gnu::noinline]] int fill_or_raise(PyObject *self, Py_buffer &view, int flags) noexcept {
     view.obj = nullptr;  // required by PEP 3118 if the request is refused
-    return guarded([&] { give(self, view, flags); });
+    return guarded([&] { export_buffer(self, view, flags); });
 }
 
 }  // namespace

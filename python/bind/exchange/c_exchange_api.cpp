@@ -72,7 +72,7 @@ struct Producer {
     PyTypeObject *type;  // owned, so that a new type at the same address is not mistaken for it
     const DLPackExchangeAPI *api;
     const KnownProducer *known;  // or nullptr
-    bool lends;
+    bool can_borrow;
     const ProducerLibrary *streams;
     unsigned library;  // number of the stream library
     const Producer *next;
@@ -193,13 +193,13 @@ const ProducerLibrary &make_library(PyTypeObject *type, const DLPackExchangeAPI 
 
 const Producer *remember(PyTypeObject *type, const DLPackExchangeAPI *api) {
     const KnownProducer *const known = find_known(type);
-    const bool lends = fast_import::is_on && known && known->always_writable &&
-                       api->dltensor_from_py_object_no_sync;
+    const bool can_borrow = fast_import::is_on && known && known->always_writable &&
+                            api->dltensor_from_py_object_no_sync;
     const ProducerLibrary *streams = find_library(api, known);
     if (!streams)
         streams = &make_library(type, api, known);
-    auto *const fresh =
-        new Producer{type, api, known, lends, streams, register_stream_library(*streams), nullptr};
+    auto *const fresh = new Producer{
+        type, api, known, can_borrow, streams, register_stream_library(*streams), nullptr};
     Py_INCREF(type);
     if (known)
         registry::set_foreign_queue(current_stream_of_known);
@@ -291,7 +291,7 @@ inline void check_status(int status, PyObject *object) {
     const Producer *const producer = find_producer(Py_TYPE(object));
     if (!producer)
         return std::nullopt;
-    if (producer->lends)
+    if (producer->can_borrow)
         return read_borrowed_tensor(object, *producer, request);
     return read_managed(object, *producer, request);
 }

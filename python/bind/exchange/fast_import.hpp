@@ -66,7 +66,7 @@ inline void release(Memory &&memory) noexcept {
     (void)memory.detach();
     release_finished_owners();
     Memory::Record::Contents contents = record->take_contents();
-    if (!free_records.give(record)) [[unlikely]]
+    if (!free_records.put(record)) [[unlikely]]
         Memory::recycle(record);
     release_here(std::move(contents.owner));
 }

@@ -29,7 +29,7 @@ void dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     Py_XDECREF(launcher_of(self).kernel);
     PyTypeObject *const type = Py_TYPE(self);
-    if (!free_list.give(self))
+    if (!free_list.put(self))
         PyObject_GC_Del(self);
     Py_DECREF(type);
 }

@@ -21,7 +21,7 @@ public:
             delete blocks_[--count_];
     }
     Py_buffer *take() { return count_ ? blocks_[--count_] : new Py_buffer; }
-    void give(Py_buffer *block) noexcept {
+    void put(Py_buffer *block) noexcept {
         if (count_ < blocks_.size())
             blocks_[count_++] = block;
         else
@@ -39,7 +39,7 @@ void release(void *handle) {
     auto *view = static_cast<Py_buffer *>(handle);
     const SetErrorAside aside;  // the exporter may run Python code
     PyBuffer_Release(view);
-    blocks.give(view);
+    blocks.put(view);
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void release(void *handle) {
 HeldBuffer hold_buffer(const exchange::Speaker &speaker, PyObject *object, int flags) {
     Py_buffer *const view = blocks.take();
     if (PyObject_GetBuffer(object, view, flags) != 0) [[unlikely]] {
-        blocks.give(view);
+        blocks.put(view);
         throw speaker.refusal("a ", Py_TYPE(object)->tp_name,
                               " does not give its buffer: ", take_words_about_value());
     }

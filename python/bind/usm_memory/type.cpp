@@ -99,7 +99,7 @@ void dealloc(PyObject *self) {
     if (reinterpret_cast<UsmMemoryObject *>(self)->weak_references)
         PyObject_ClearWeakRefs(self);
     value_of(self).~UsmMemory();  // releases the memory or its owner
-    if (!is_exact(type) || !free_list.give(self))
+    if (!is_exact(type) || !free_list.put(self))
         type->tp_free(self);
     Py_DECREF(type);
 }

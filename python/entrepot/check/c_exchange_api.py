@@ -196,12 +196,12 @@ EXPORTS.add(
 
 @EXPORTS.clause("lends", "a lent tensor is the one that is given", LEND)
 def lends(exporter: Exporter) -> None:
-    lent: Any = DLTensor()
+    borrowed: Any = DLTensor()
     status = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Lend)(
-        exporter.object, ctypes.addressof(lent)
+        exporter.object, ctypes.addressof(borrowed)
     )
     require(status == 0, "0", status)
-    difference = seen_in(lent, None).differs(read(exporter.object))
+    difference = seen_in(borrowed, None).differs(read(exporter.object))
     require(not difference, "the same description", difference)
 
 
@@ -211,8 +211,8 @@ def lends(exporter: Exporter) -> None:
 def lends_nothing(exporter: Exporter) -> None:
     lend = function(exporter.object, "dltensor_from_py_object_no_sync", ExchangeApi.Lend)
 
-    lent: Any = DLTensor()
-    lets_go(lambda obj: lend(obj, ctypes.addressof(lent)))(exporter)
+    borrowed: Any = DLTensor()
+    lets_go(lambda obj: lend(obj, ctypes.addressof(borrowed)))(exporter)
 
 
 @EXPORTS.clause(

@@ -254,7 +254,7 @@ void copy_bytes(Queue &queue, void *to, const void *from, std::size_t bytes) {
         return copy_between_devices(queue, to, of_to, from, of_from, bytes);
     const RelaxedCaptureMode beside;
     if (is_synchronous(of_to, of_from) && queue.capture() == 0 && !queue.is_idle())
-        return copy_in_turn(queue, to, of_to, from, of_from, bytes);
+        return copy_in_order(queue, to, of_to, from, of_from, bytes);
     queue.submit([&](CUstream stream) {
         check(driver().cuMemcpyAsync(address(to), address(from), bytes, stream), "cuMemcpyAsync");
     });

@@ -7,7 +7,7 @@ namespace entrepot::backends::gpu {
 namespace {
 
 // Work of one host callback (cuLaunchHostFunc), which must not call the driver.
-struct Turn {
+struct HostCopy {
     void *to;
     const void *from;
     std::size_t bytes;
@@ -15,10 +15,10 @@ struct Turn {
     void *done_with;                 // a chunk to return, or NULL
 };
 
-void enqueue(CUstream stream, Turn turn) {
-    auto kept = std::make_unique<Turn>(std::move(turn));
+void enqueue(CUstream stream, HostCopy copy) {
+    auto kept = std::make_unique<HostCopy>(std::move(copy));
     const auto take = [](void *user) {
-        const std::unique_ptr<Turn> mine(static_cast<Turn *>(user));
+        const std::unique_ptr<HostCopy> mine(static_cast<HostCopy *>(user));
         if (mine->bytes != 0)
             std::memcpy(mine->to, mine->from, mine->bytes);
         if (mine->done_with != nullptr)
@@ -83,8 +83,8 @@ void Chunks::free_all() noexcept {
         driver().cuMemFreeHost(chunk);
 }
 
-void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const void *from,
-                  const PointerAttributes &of_from, std::size_t bytes) {
+void copy_in_order(Queue &queue, void *to, const PointerAttributes &of_to, const void *from,
+                   const PointerAttributes &of_from, std::size_t bytes) {
     queue.submit([&](CUstream stream) {
         if (of_to.is_of_host() && of_from.is_of_host())
             enqueue(stream, {to, from, bytes, nullptr, nullptr});

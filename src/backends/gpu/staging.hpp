@@ -8,7 +8,7 @@ namespace entrepot::backends::gpu {
 // the stream copy between pageable and pinned memory. At least one side is host memory.
 //
 // Lifetime: the host memory must stay valid until the copy is done.
-void copy_in_turn(Queue &queue, void *to, const PointerAttributes &of_to, const void *from,
-                  const PointerAttributes &of_from, std::size_t bytes);
+void copy_in_order(Queue &queue, void *to, const PointerAttributes &of_to, const void *from,
+                   const PointerAttributes &of_from, std::size_t bytes);
 
 }  // namespace entrepot::backends::gpu

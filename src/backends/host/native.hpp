@@ -30,12 +30,12 @@ ENTREPOT_HANDLE(Kernel, ep_kernel)
 inline constexpr std::uint64_t max_work_group = 8192;
 inline constexpr std::uint64_t max_local_memory = std::uint64_t{256} << 10;
 
-// Work of a queue. Running it is the work's turn.
+// Work of a queue.
 class Work {
 public:
     virtual ~Work() = default;
     // Returns true if the work is done. Returns false if it continues elsewhere and calls
-    // queue.end_turn() later. If it throws, it has done nothing.
+    // queue.end_work() later. If it throws, it has done nothing.
     virtual bool run(Queue &queue) = 0;
 };
 
@@ -51,7 +51,7 @@ void check_context(ep_context context);
 std::uint64_t total_memory() noexcept;
 
 // A queue is busy from the first submission that it cannot finish at once until it is empty. While
-// busy it holds a reference to itself. Its turns run one after the other.
+// busy it holds a reference to itself. Its work runs one after the other.
 class Queue final : public Counted<Queue>, Deferred {
 public:
     explicit Queue(std::uint32_t granted);
@@ -66,18 +66,18 @@ public:
     // Runs `work` now if the queue is empty, else appends it.
     template <class W> void submit(W work) {
         if (begins([&] { return std::make_unique<W>(std::move(work)); }))
-            take_turn(work);
+            run_first(work);
     }
-    // Ends a turn whose work continued elsewhere, perhaps with an error. The executor takes the
-    // following turns. This thread does so only if there is no executor thread, or no memory to
+    // Ends the running work, which continued elsewhere, perhaps with an error. The executor runs
+    // the following work. This thread does so only if there is no executor thread, or no memory to
     // notify it: see Deferred.
-    void end_turn(std::exception_ptr error = nullptr) noexcept;
-    // Shares the loop of the present turn with the executor's threads and with threads that wait
+    void end_work(std::exception_ptr error = nullptr) noexcept;
+    // Shares the loop of the running work with the executor's threads and with threads that wait
     // for the queue.
     void share(std::shared_ptr<Loop> loop);
 
     void wait();
-    void help();  // takes part in the loop of the present turn, if any
+    void help();  // takes part in the loop of the running work, if any
     bool is_idle();
 
 private:
@@ -96,9 +96,9 @@ private:
         ++submitted_;
         return now;
     }
-    void take_turn(Work &work);
-    void take_turns() noexcept;
-    void run_deferred() noexcept override { take_turns(); }
+    void run_first(Work &work);
+    void run_waiting() noexcept;
+    void run_deferred() noexcept override { run_waiting(); }
     void refuse_if_orphaned() const;
 
     std::mutex lock_;
@@ -124,8 +124,8 @@ public:
     // Refuses an event that was pending when the process forked. Call before locking: its lock may
     // be left locked.
     void refuse_if_orphaned() const;
-    // False if the event is done; else `queue`'s turn ends when it is.
-    bool end_turn_when_done(Queue &queue);
+    // False if the event is done; else the running work of `queue` ends when it is.
+    bool end_work_when_done(Queue &queue);
     // Time of a steady clock; valid if timed and done.
     double seconds() const noexcept { return seconds_; }
 
@@ -139,13 +139,13 @@ private:
     std::atomic<bool> done_ = false;
 };
 
-// Makes the present turn of `queue` a loop that calls body(first, last) for chunks of [0, count),
+// Makes the running work of `queue` a loop that calls body(first, last) for chunks of [0, count),
 // on several threads. Returns the result of Work::run.
 template <class Body>
 bool spread(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
-    class Turn final : public Loop {
+    class SharedLoop final : public Loop {
     public:
-        Turn(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body)
+        SharedLoop(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body)
             : Loop(count, chunk), queue_(queue), body_(std::move(body)) {}
 
     private:
@@ -157,14 +157,14 @@ bool spread(Queue &queue, std::uint64_t count, std::uint64_t chunk, Body body) {
                     error_ = std::current_exception();
             }
         }
-        void finished() noexcept override { queue_.end_turn(std::move(error_)); }
+        void finished() noexcept override { queue_.end_work(std::move(error_)); }
 
-        Queue &queue_;  // busy, so alive, until end_turn
+        Queue &queue_;  // busy, so alive, until end_work
         Body body_;
         std::atomic<bool> failed_{false};
         std::exception_ptr error_;  // of the first chunk that failed; the others still run
     };
-    queue.share(std::make_shared<Turn>(queue, count, chunk, std::move(body)));
+    queue.share(std::make_shared<SharedLoop>(queue, count, chunk, std::move(body)));
     return false;
 }
 

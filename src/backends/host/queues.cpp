@@ -58,19 +58,19 @@ void Queue::release_locks() noexcept {
     live().lock.unlock();
 }
 
-void Queue::take_turn(Work &work) {
+void Queue::run_first(Work &work) {
     bool done = false;
     try {
         done = work.run(*this);
     } catch (...) {
-        end_turn();
+        end_work();
         throw;
     }
     if (done)
-        end_turn();
+        end_work();
 }
 
-void Queue::end_turn(std::exception_ptr error) noexcept {
+void Queue::end_work(std::exception_ptr error) noexcept {
     // Released without the lock: the loop may hold the last reference to a kernel.
     std::shared_ptr<Loop> ended;
     bool more = false;
@@ -93,10 +93,10 @@ void Queue::end_turn(std::exception_ptr error) noexcept {
         explicit Continuation(Queue &queue) : Loop(1, 1), queue_(queue) {}
 
     private:
-        void run(std::uint64_t, std::uint64_t) noexcept override { queue_.take_turns(); }
+        void run(std::uint64_t, std::uint64_t) noexcept override { queue_.run_waiting(); }
         void finished() noexcept override {}
 
-        Queue &queue_;  // busy, so alive, until its turns are taken
+        Queue &queue_;  // busy, so alive, until its work has run
     };
     std::shared_ptr<Loop> next;
     try {
@@ -107,7 +107,7 @@ void Queue::end_turn(std::exception_ptr error) noexcept {
     start(std::move(next));
 }
 
-void Queue::take_turns() noexcept {
+void Queue::run_waiting() noexcept {
     while (true) {
         std::unique_ptr<Work> work;
         {

@@ -143,22 +143,22 @@ bool Event::is_done() const {
 
 // Calls wait(native), serialized with other waits if the event's queue requires that (see
 // QueueLocks).
-template <class Wait> void Event::in_turn(Wait &&wait) {
-    std::optional<ExclusiveWaitLock> turn;
+template <class Wait> void Event::wait_exclusively(Wait &&wait) {
+    std::optional<ExclusiveWaitLock> lock;
     if (locks_)
-        turn.emplace(*locks_, [this] { return is_done(); });
+        lock.emplace(*locks_, [this] { return is_done(); });
     wait(native);
 }
 
 void Event::wait() {
     if (!error_)  // see Queue::wait_for
         return wait_without_report();
-    in_turn([](::sycl::event &event) { event.wait_and_throw(); });
+    wait_exclusively([](::sycl::event &event) { event.wait_and_throw(); });
     error_->report();
 }
 
 void Event::wait_without_report() {
-    in_turn([](::sycl::event &event) { event.wait(); });
+    wait_exclusively([](::sycl::event &event) { event.wait(); });
 }
 
 // The last event of an in-order queue costs less than a barrier. It is not exact: with Intel's CPU

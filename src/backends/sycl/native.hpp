@@ -204,7 +204,7 @@ public:
     void wait_without_report();
 
 private:
-    template <class Wait> void in_turn(Wait &&wait);
+    template <class Wait> void wait_exclusively(Wait &&wait);
 
     const std::shared_ptr<AsyncError> error_;  // of its queue, if created here
     const std::shared_ptr<QueueLocks> locks_;  // of its queue, if waits are serialized

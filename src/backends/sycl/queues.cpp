@@ -320,9 +320,9 @@ void Queue::end(Queue *self) noexcept {
 // The handler of a wrapped queue is not called: the default one would terminate the process, and
 // any other belongs to its owner.
 template <class Waitable> void Queue::wait_for(Waitable &&waitable) {
-    std::optional<ExclusiveWaitLock> turn;
+    std::optional<ExclusiveWaitLock> lock;
     if (requires_exclusive_wait())
-        turn.emplace(*locks);
+        lock.emplace(*locks);
     if (!error)
         return waitable.wait();
     waitable.wait_and_throw();

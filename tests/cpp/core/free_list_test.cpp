@@ -25,7 +25,7 @@ using Others = ThreadBlocks<Other>;
 // Releases a block when its thread ends.
 struct Late {
     void *block = nullptr;
-    ~Late() { Ones::give(block); }
+    ~Late() { Ones::put(block); }
 };
 
 template <class Work> void on_a_thread(Work &&work) {
@@ -38,14 +38,14 @@ TEST_CASE("free list returns the latest object, up to its capacity") {
     int objects[3];
     FreeList<int, 2> list;
     CHECK(list.take() == nullptr);
-    CHECK(list.give(&objects[0]));
-    CHECK(list.give(&objects[1]));
-    CHECK(!list.give(&objects[2]));
+    CHECK(list.put(&objects[0]));
+    CHECK(list.put(&objects[1]));
+    CHECK(!list.put(&objects[2]));
     CHECK(list.take() == &objects[1]);
     CHECK(list.take() == &objects[0]);
     CHECK(list.take() == nullptr);
     FreeList<int, 0> none;
-    CHECK(!none.give(&objects[0]));
+    CHECK(!none.put(&objects[0]));
     CHECK(none.take() == nullptr);
 }
 
@@ -53,12 +53,12 @@ TEST_CASE("returned block is reused next") {
     on_a_thread([] {
         void *const first = Ones::take(), *const second = Ones::take();
         CHECK(first != second);
-        Ones::give(first);
+        Ones::put(first);
         CHECK(Ones::take() == first);
-        Ones::give(first);
-        Ones::give(second);
+        Ones::put(first);
+        Ones::put(second);
         CHECK(Ones::take() == second);
-        Ones::give(second);
+        Ones::put(second);
     });
 }
 
@@ -70,21 +70,21 @@ TEST_CASE("blocks of a thread are freed at its end, for all types") {
             for (int i = 0; i < 100; ++i)
                 CHECK(taken.insert(Ones::take()).second);
             for (void *const block : taken)
-                Ones::give(block);
+                Ones::put(block);
             void *const block = Others::take();
-            Others::give(block);
+            Others::put(block);
             CHECK(Others::take() == block);
-            Others::give(block);
+            Others::put(block);
         });
 }
 
 TEST_CASE("block may be returned by another or an ending thread") {
     void *block = Ones::take();
-    on_a_thread([&] { Ones::give(block); });
+    on_a_thread([&] { Ones::put(block); });
     on_a_thread([] {
         thread_local Late late;  // ends last
         late.block = Ones::take();
-        Ones::give(Ones::take());
+        Ones::put(Ones::take());
     });
 }
 

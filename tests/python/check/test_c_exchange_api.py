@@ -85,11 +85,11 @@ class Functions:
         return 0
 
     def lend(self, obj: Any, out: int) -> int:
-        obj.lent = obj.tensors.managed()
-        self.alter_lent(obj.lent.dl_tensor)
+        obj.borrowed = obj.tensors.managed()
+        self.alter_lent(obj.borrowed.dl_tensor)
         self.lend_extra(obj)
-        ctypes.memmove(out, ctypes.addressof(obj.lent.dl_tensor), ctypes.sizeof(DLTensor))
-        obj.tensors.returned.append(ctypes.addressof(obj.lent))
+        ctypes.memmove(out, ctypes.addressof(obj.borrowed.dl_tensor), ctypes.sizeof(DLTensor))
+        obj.tensors.returned.append(ctypes.addressof(obj.borrowed))
         obj.tensors.forget()
         return 0
 
