@@ -351,7 +351,7 @@ std::uint64_t Queue::ask_capture() const {
 }
 
 void Queue::keep(void *user, void (*release)(void *user)) const {
-    ENTREPOT_ASSERT(!is_event_queue() && release);
+    ENTREPOT_ASSERT(!is_event_queue() && release && capture() != 0);
     backend().call(&ep_backend::queue_keep, handle(), user, release);
 }
 

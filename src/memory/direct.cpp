@@ -74,6 +74,7 @@ void trim_driver(const Device &device) noexcept {
 
 Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                                const Queue &queue) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the driver is called
     waiting().free_finished();
     const Backend &backend = place.context.backend();
     fork_guard::require_usable(backend);
@@ -98,6 +99,7 @@ Block DirectResource::allocate(const Place &place, std::size_t bytes, std::size_
 }
 
 void DirectResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     try {
         if (block.queue)
             keep_latest(pending.uses, {std::move(block.queue), block.available});

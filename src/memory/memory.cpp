@@ -127,6 +127,8 @@ struct RecordGuard {
 template <auto allocate_from>
 inline Memory allocated(std::size_t bytes, UsmKind kind, const Queue &queue, std::size_t alignment,
                         Resource *resource) {
+    ENTREPOT_ASSERT(!queue.may_be_destroyed());  // see allocated_for
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const Device &device = queue.device();
     if (alignment != 0 && !std::has_single_bit(alignment)) [[unlikely]]
         throw Error(ErrorKind::value, "an alignment of ", alignment,
@@ -179,7 +181,10 @@ void release_kept(void *memory) { Memory::attach(memory); }
 
 }  // namespace
 
-void Memory::recycle(Record *record) noexcept { free_records.put(record); }
+void Memory::recycle(Record *record) noexcept {
+    ENTREPOT_ASSERT(record->is_empty());
+    free_records.put(record);
+}
 
 void Memory::keep_for_graph(const Queue &queue) const {
     ENTREPOT_ASSERT(queue.capture() != 0);
@@ -225,6 +230,7 @@ Memory Memory::try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
 }
 
 Memory Memory::of_block(Resource *resource, const Place &place, const Block &block) {
+    ENTREPOT_ASSERT(!block.queue);  // any queue may use it at once
     Record &record = *new_record();
     record.kind = place.kind;
     record.alignment = packed_alignment(block.alignment);

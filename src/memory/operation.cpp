@@ -246,6 +246,7 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
 // ----------------------------------------------------------------------- operations
 
 void order_export(Access access, const Memory &memory, const Queue &consumer) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     PeerStreams owners;
     if (memory.has_owner_stream()) {
         owners.add(memory, PeerStreams::Which::owner);

@@ -300,6 +300,7 @@ void Memory::wait_for_conflicts(Access access, const Queue &queue,
 
 [[gnu::hot]] void Memory::wait_for_conflicts(std::span<const Operand> operands, const Queue &queue,
                                              const PeerStreams *waited_for) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     fork_guard::require_usable(queue.backend());
     Ordering::Blockers blockers;
     for (const auto &[access, memory] : operands) {
@@ -396,6 +397,7 @@ void Memory::record_consumer(Access access, const Queue &queue, Consumer consume
 
 void Memory::add_producer(const Queue &queue) const {
     ENTREPOT_ASSERT(!is_shared() && !queue.may_be_destroyed());
+    ENTREPOT_ASSERT(is_borrowed() || has_escaped());  // else it has no producer
     Ordering *const ordering = &Ordering::of(*record_);
     const std::uint64_t capture = queue.capture_of_work();
     Ordering::Lock lock(ordering->mutex);

@@ -149,6 +149,7 @@ std::vector<ResourceRef> waiting_pools() {
 
 Block PoolResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                              const Queue &queue) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the upstream may be called
     const std::size_t index = size_class::serving(bytes, alignment);
     if (index == size_class::none)
         return state_->allocate_large(place, bytes, alignment, queue);
@@ -271,6 +272,7 @@ Block PoolResource::State::large_from_upstream(const Place &place, std::size_t b
 // ----------------------------------------------------------------- deallocate
 
 void PoolResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     try {
         const std::size_t index = size_class::serving(block.bytes, block.alignment);
         // no access has been logged since the allocation

@@ -8,6 +8,7 @@
 
 namespace entrepot {
 void release_finished() noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     release_finished_owners();
     try {
         for (const ResourceRef &pool : waiting_pools())
@@ -19,6 +20,7 @@ void release_finished() noexcept {
 }
 
 void wait_and_release() noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     wait_for_owners();
     try {
         for (const ResourceRef &pool : live_pools())

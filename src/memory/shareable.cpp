@@ -28,6 +28,7 @@ DriverBlocks &waiting() {
 
 Block ShareableResource::allocate(const Place &place, std::size_t bytes, std::size_t alignment,
                                   const Queue &) {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());  // the driver is called
     take_finished();
     const InterpreterLock::Released released;
     const Backend &backend = place.context.backend();
@@ -42,6 +43,7 @@ Block ShareableResource::allocate(const Place &place, std::size_t bytes, std::si
 }
 
 void ShareableResource::deallocate(const Place &place, Block block, Pending pending) noexcept {
+    ENTREPOT_ASSERT(HeldMutexes::is_empty());
     waiting().take(place, block.data, std::move(pending));
 }
 

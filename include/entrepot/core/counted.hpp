@@ -50,7 +50,10 @@ public:
 
     // The object lives until process exit, and its references are not counted any more.
     // Requires: the caller holds a reference, which it never drops.
-    void make_immortal() noexcept { count_.fetch_or(immortal, std::memory_order_relaxed); }
+    void make_immortal() noexcept {
+        ENTREPOT_ASSERT(count() != 0);
+        count_.fetch_or(immortal, std::memory_order_relaxed);
+    }
     bool is_immortal() const noexcept { return count_.load(std::memory_order_relaxed) >= immortal; }
 
     static void end(Self *self) noexcept { delete self; }
@@ -88,8 +91,14 @@ public:
     }
 
     Object *get() const noexcept { return object_; }
-    Object *operator->() const noexcept { return object_; }
-    Object &operator*() const noexcept { return *object_; }
+    Object *operator->() const noexcept {
+        ENTREPOT_ASSERT(object_);
+        return object_;
+    }
+    Object &operator*() const noexcept {
+        ENTREPOT_ASSERT(object_);
+        return *object_;
+    }
     explicit operator bool() const noexcept { return object_ != nullptr; }
     bool operator==(const IntrusivePtr &) const noexcept = default;  // the same object
     // Ownership: passes the reference to the caller.

@@ -61,6 +61,7 @@ inline void wait_for_producer_stream(const Array &array, std::uintptr_t stream) 
     const Device &device = memory.device();
     if (stream > legacy_stream || memory.is_shared()) [[unlikely]]
         return wait_for_producer(array, queue_of_stream(device, stream));
+    ENTREPOT_ASSERT(!device.backend().is_sycl());  // it has no legacy default stream
     memory.mark_escaped();
     memory.record_producer(legacy_stream_of(device));
 }

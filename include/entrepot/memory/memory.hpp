@@ -49,6 +49,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -319,6 +320,8 @@ public:
     // Bits of Record::peers, which changes as a whole.
     struct PeerBits {
         static constexpr std::uint32_t consumer_libraries = 0xff;  // a LibrarySet
+        static_assert(consumer_libraries == std::numeric_limits<LibrarySet>::max() &&
+                      consumer_libraries >> max_consumer_libraries == 0);
         static constexpr unsigned owner_shift = 8;  // 1 + the owner's library, in 4 bits; 0: none
         static constexpr std::uint32_t owner_library = 0xfu << owner_shift;
         // Record::owner_queue is set, or else Record::owner_stream
@@ -378,8 +381,13 @@ public:
         // A recycled record passes through reuse(), set_borrowed() or an allocation, and
         // take_contents(). Then it is in a free list again.
         //
-        // Requires: the record is empty (no owner, context, queue or logged access).
+        // Requires: the record is empty.
         void reuse() noexcept;
+        // True if the record has no owner, context, queue or logged access.
+        bool is_empty() const noexcept {
+            return pending_queue.load(std::memory_order_relaxed) == 0 && !prior_queue &&
+                   !owner_queue && !context && !owner.release_function();
+        }
         // Requires: the record is new or reused.
         void set_borrowed(void *memory, std::size_t size, UsmKind of_kind, const Device &of_device,
                           const Context &of_context, Owner &&of_owner) noexcept;
@@ -468,8 +476,7 @@ private:
 };
 
 inline void Memory::Record::reuse() noexcept {
-    ENTREPOT_ASSERT(pending_queue.load(std::memory_order_relaxed) == 0);
-    ENTREPOT_ASSERT(!prior_queue && !owner_queue && !context && !owner.release_function());
+    ENTREPOT_ASSERT(is_empty());
     revive();
     escaped.store(false, std::memory_order_relaxed);
     peers.store(0, std::memory_order_relaxed);
@@ -478,8 +485,7 @@ inline void Memory::Record::reuse() noexcept {
 inline void Memory::Record::set_borrowed(void *memory, std::size_t size, UsmKind of_kind,
                                          const Device &of_device, const Context &of_context,
                                          Owner &&of_owner) noexcept {
-    ENTREPOT_ASSERT(!context && !owner.release_function() && !prior_queue && !owner_queue);
-    ENTREPOT_ASSERT(count() == 1);
+    ENTREPOT_ASSERT(is_empty() && count() == 1);
     kind.store(of_kind, std::memory_order_relaxed);
     data = memory;
     bytes = size;

@@ -1,9 +1,11 @@
 // UsmKind: who may touch an allocation. One table gives its names.
 #pragma once
+#include <entrepot/core/assert.hpp>
 #include <entrepot/device/backend.h>
 
 #include <cstdint>
 #include <iosfwd>
+#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -26,6 +28,7 @@ inline constexpr UsmKindRow usm_kind_table[] = {{UsmKind::unknown, "unknown"},
                                                 {UsmKind::shared, "shared"}};
 
 constexpr std::string_view name_of(UsmKind kind) noexcept {
+    ENTREPOT_ASSERT(static_cast<std::size_t>(kind) < std::size(usm_kind_table));
     return usm_kind_table[static_cast<std::size_t>(kind)].name;
 }
 constexpr std::optional<UsmKind> usm_kind_from_name(std::string_view name) noexcept {
