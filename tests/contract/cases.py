@@ -26,6 +26,7 @@ from contract.protocols import CODES, EVERY_PROTOCOL, SUBBYTE_CODES, TYPESTRS, C
 from entrepot import memory
 from support.array_structs import ArrayStruct
 from support.buffers import Exporter
+from support.capsules import name_of
 from support.malformed import (
     BUFFER_FIELDS,
     JUNK,
@@ -39,7 +40,7 @@ from support.malformed import (
 )
 from support.malformed import TYPESTRS as ODD_TYPESTRS
 from support.places import HOST, SYCL
-from support.tensors import Held, Legacy, name_of
+from support.tensors import Held, Legacy
 
 DTYPES = [*TYPESTRS, *(set(CODES) - set(TYPESTRS)), *SUBBYTE_CODES]
 PROTOCOLS = {str(each): each for each in EVERY_PROTOCOL}

@@ -12,15 +12,9 @@ from typing import Any
 import numpy as np
 
 import entrepot as ep
-from support.array_structs import (
-    ALIGNED,
-    NATIVE,
-    WRITABLE,
-    ArrayStruct,
-    array_struct_capsule,
-    array_struct_in,
-)
+from support.array_structs import ALIGNED, NATIVE, WRITABLE, ArrayStruct
 from support.buffers import Exporter
+from support.capsules import new_capsule, pointer_in
 from support.malformed import Speaker
 from support.places import CUDA, EVERY_PLACE, SYCL, Place
 from support.tables import publish, table_of
@@ -218,13 +212,13 @@ class ArrayStructProtocol(Protocol):
         )
         return Speaker(
             "__array_struct__",
-            array_struct_capsule(ctypes.byref(struct)),
+            new_capsule(ctypes.byref(struct), None),
             keep=(keeper, struct, extents, steps),
         )
 
     def consume(self, array: ep.Array) -> Seen:
         capsule = array.__array_struct__
-        struct = array_struct_in(capsule)
+        struct = ArrayStruct.from_address(pointer_in(capsule, None))
         assert struct.two == 2
         assert struct.flags & NATIVE
         dtype = np.dtype(f"{struct.typekind.decode()}{struct.itemsize}")

@@ -18,6 +18,7 @@ import pytest
 import entrepot as ep
 from entrepot import memory
 from support.c_interface import c_interface
+from support.capsules import rename
 from support.malformed import Speaker
 from support.opencl_kernels import launch
 from support.places import SYCL, Place
@@ -316,7 +317,7 @@ class TestDeleters:
         """Deleter and tensor of an export, taken from its capsule."""
         capsule = ep.asarray(source).__dlpack__(max_version=(1, 0))
         managed = content(capsule, Versioned)
-        ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
+        rename(capsule, Versioned.names[1])
         return managed.deleter or 0, ctypes.addressof(managed)
 
     def test_python_objects_are_dropped_with_the_gil(

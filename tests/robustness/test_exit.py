@@ -190,12 +190,13 @@ class TestDeletersAfterShutdown:
     """Consumers in C may release at any time: during or after the interpreter's shutdown."""
 
     GIVEN = """
+from support.capsules import rename
 from support.tensors import Versioned, content
 libc = ctypes.CDLL(None)
 def give_away(array):
     capsule = array.__dlpack__(max_version=(1, 0))
     managed = content(capsule, Versioned)
-    ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
+    rename(capsule, Versioned.names[1])
     return ctypes.c_void_p(managed.deleter), ctypes.c_void_p(ctypes.addressof(managed))
 """
 

@@ -24,6 +24,7 @@ import entrepot as ep
 from entrepot import memory
 from support.array_structs import ArrayStruct
 from support.buffers import Exporter
+from support.capsules import name_of, new_capsule
 from support.malformed import (
     BUFFER_FIELDS,
     JUNK,
@@ -47,8 +48,6 @@ from support.tensors import (
     Managed,
     Producer,
     Versioned,
-    name_of,
-    new_capsule,
 )
 
 pytestmark = pytest.mark.host

@@ -19,16 +19,3 @@ class ArrayStruct(ctypes.Structure):
         ("data", ctypes.c_void_p),
         ("descr", ctypes.c_void_p),
     )
-
-
-def array_struct_capsule(pointer: object, name: bytes | None = None) -> object:
-    """Capsule of a struct that the caller keeps alive."""
-    new = ctypes.pythonapi.PyCapsule_New
-    new.restype = ctypes.py_object
-    return new(pointer, name, None)
-
-
-def array_struct_in(capsule: object) -> ArrayStruct:
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    return ArrayStruct.from_address(pointer(capsule, None))

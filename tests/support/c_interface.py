@@ -18,6 +18,7 @@ from ctypes import (
 )
 
 import entrepot as ep
+from support.capsules import pointer_in
 
 
 class CInterface(ctypes.Structure):
@@ -53,6 +54,4 @@ class CInterface(ctypes.Structure):
 
 
 def c_interface() -> CInterface:
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = c_void_p, (py_object, ctypes.c_char_p)
-    return CInterface.from_address(pointer(ep._core.c_api, b"entrepot._core.c_api"))
+    return CInterface.from_address(pointer_in(ep._core.c_api, b"entrepot._core.c_api"))

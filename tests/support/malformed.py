@@ -19,7 +19,7 @@ class Speaker:
 
 
 class Hostile:
-    """Raises an error at every attribute access."""
+    """Raises ``ValueError`` in ``__index__``, ``__bool__`` and ``__repr__``."""
 
     def __index__(self) -> int:
         raise ValueError("no index")

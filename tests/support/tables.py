@@ -7,7 +7,8 @@ from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_uint32, c_void_p, py_object
 from typing import Any
 
-from support.tensors import Producer, new_capsule
+from support.capsules import new_capsule, pointer_in
+from support.tensors import Producer
 
 NAME = b"dlpack_exchange_api"
 
@@ -74,6 +75,4 @@ def publish(
 
 
 def table_of(kind: Any) -> Table:
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = c_void_p, (py_object, c_char_p)
-    return Table.from_address(pointer(kind.__dlpack_c_exchange_api__, NAME))
+    return Table.from_address(pointer_in(kind.__dlpack_c_exchange_api__, NAME))

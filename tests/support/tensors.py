@@ -4,21 +4,11 @@ deleter calls are counted."""
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from ctypes import (
-    POINTER,
-    c_char_p,
-    c_int32,
-    c_int64,
-    c_uint8,
-    c_uint16,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-    py_object,
-)
+from ctypes import POINTER, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
+
+from support.capsules import Destructor, new_capsule, pointer_in, raw_name_of, raw_pointer_in
 
 CPU, CUDA, ROCM, ONE_API = 1, 2, 10, 14
 READ_ONLY, IS_COPIED, PADDED = 1, 2, 4
@@ -80,45 +70,21 @@ class Versioned(Managed):
     names = (b"dltensor_versioned", b"used_dltensor_versioned")
 
 
-_api = ctypes.pythonapi
-CapsuleDestructor = ctypes.CFUNCTYPE(None, c_void_p)
-_new: Callable[[int, bytes | None, object], object] = ctypes.PYFUNCTYPE(
-    py_object, c_void_p, c_char_p, c_void_p
-)(("PyCapsule_New", _api))
-_name: Callable[[object], bytes] = ctypes.PYFUNCTYPE(c_char_p, py_object)(
-    ("PyCapsule_GetName", _api)
-)
-_pointer: Callable[[object, bytes], int] = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(
-    ("PyCapsule_GetPointer", _api)
-)
-# The object that is passed to the destructor is being destroyed, so only its address may be used.
-_raw_name = ctypes.PYFUNCTYPE(c_char_p, c_void_p)(("PyCapsule_GetName", _api))
-_raw_pointer = ctypes.PYFUNCTYPE(c_void_p, c_void_p, c_char_p)(("PyCapsule_GetPointer", _api))
-
-
-def name_of(capsule: object) -> bytes:
-    return _name(capsule)
-
-
-def new_capsule(address: int, name: bytes | None, destructor: Any = None) -> object:
-    return _new(address, name, ctypes.cast(destructor, c_void_p) if destructor else None)
-
-
 def content(capsule: object, form: type[ManagedForm]) -> ManagedForm:
     """The tensor in one of Entrepot's capsules that no consumer has taken yet."""
-    return form.from_address(_pointer(capsule, form.names[0]))
+    return form.from_address(pointer_in(capsule, form.names[0]))
 
 
 def _free(capsule: int) -> None:
     """Every producer's duty: a capsule that was not renamed frees its tensor."""
     for form in (Legacy, Versioned):
-        if _raw_name(capsule) == form.names[0]:
-            managed = form.from_address(_raw_pointer(capsule, form.names[0]))
+        if raw_name_of(capsule) == form.names[0]:
+            managed = form.from_address(raw_pointer_in(capsule, form.names[0]))
             if managed.deleter:
                 managed.delete()
 
 
-_free_if_fresh = CapsuleDestructor(_free)
+_free_if_fresh = Destructor(_free)
 
 
 @dataclass(eq=False)

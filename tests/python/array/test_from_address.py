@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import entrepot as ep
+from support.capsules import Destructor, new_capsule, rename
 from support.modules import load_module
 from support.opencl_kernels import launch
 from support.places import HOST, SYCL, Place, every_host_accessible_place, every_place
@@ -327,7 +328,7 @@ def drop_without_the_gil(array: ep.Array) -> None:
     capsule = array.__dlpack__(max_version=(1, 0))
     managed = content(capsule, Versioned)
     deleter, tensor = managed.deleter, ctypes.addressof(managed)
-    ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), Versioned.names[1])
+    rename(capsule, Versioned.names[1])
     del array, capsule
     CALLBACK(deleter or 0)(tensor)
 
@@ -376,14 +377,9 @@ class TestDeleter:
 
     def test_capsule_is_released_with_array(self) -> None:
         calls: list[int] = []
-        destructor = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(calls.append)
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = (
-            ctypes.py_object,
-            (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
-        )
+        destructor = Destructor(calls.append)
         for keyword in ("deleter", "owner"):
-            capsule = new(ADDRESS, b"memory", ctypes.cast(destructor, ctypes.c_void_p).value)
+            capsule = new_capsule(ADDRESS, b"memory", destructor)
             array = ep.from_address(ADDRESS, 4, "float32", **{keyword: capsule})
             expected = [*calls, id(capsule)]
             del capsule

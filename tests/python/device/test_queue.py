@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 import threading
@@ -11,18 +10,10 @@ import weakref
 import pytest
 
 import entrepot as ep
+from support.capsules import name_of, new_capsule, pointer_in
 from support.malformed import Speaker
 from support.opencl_kernels import launch
 from support.sycl_capsules import capsule_of
-
-api = ctypes.pythonapi
-api.PyCapsule_GetName.restype = ctypes.c_char_p
-api.PyCapsule_GetName.argtypes = [ctypes.py_object]
-api.PyCapsule_GetPointer.restype = ctypes.c_void_p
-api.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
-api.PyCapsule_New.restype = ctypes.py_object
-api.PyCapsule_New.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-
 
 SAME_AS_DPCTL = [
     "name", "vendor", "driver_version", "max_compute_units", "max_work_group_size",
@@ -256,7 +247,7 @@ class TestCapsules:
     def test_capsule_is_consumed_once(self, cpu):
         capsule = cpu.queue._get_capsule()
         ep.Queue(capsule)
-        assert api.PyCapsule_GetName(capsule) == b"used_SyclQueueRef"
+        assert name_of(capsule) == b"used_SyclQueueRef"
         with pytest.raises(ValueError, match="used already"):
             ep.Queue(capsule)
 
@@ -266,13 +257,13 @@ class TestCapsules:
         capsule = capsule_of(queue)
         del queue
         gc.collect()
-        assert api.PyCapsule_GetPointer(capsule, b"SyclQueueRef") == address
+        assert pointer_in(capsule, b"SyclQueueRef") == address
         ep.Queue(capsule).wait()
 
     def test_capsule_of_other_name_is_refused(self):
         for name in (b"dltensor", b"used_SyclContextRef", None):
             with pytest.raises(ValueError, match="capsule"):
-                ep.Queue(api.PyCapsule_New(1, name, None))
+                ep.Queue(new_capsule(1, name))
 
     def test_context_capsule_is_refused_as_queue(self, cpu):
         with pytest.raises(TypeError, match=r"Queue\(device, context"):

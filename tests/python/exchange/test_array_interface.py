@@ -9,7 +9,8 @@ import weakref
 import pytest
 
 import entrepot as ep
-from support.array_structs import ArrayStruct, array_struct_capsule
+from support.array_structs import ArrayStruct
+from support.capsules import new_capsule
 from support.malformed import Speaker
 
 pytestmark = pytest.mark.host
@@ -138,7 +139,7 @@ class TestStruct:
         struct = ArrayStruct(shape=extents, strides=strides, **(fields | changes))
         return Speaker(
             "__array_struct__",
-            array_struct_capsule(ctypes.byref(struct)),
+            new_capsule(ctypes.byref(struct), None),
             keep=(struct, extents, strides),
         )
 
@@ -180,9 +181,7 @@ class TestStruct:
         name = b"dltensor"
         with pytest.raises(ep.InterfaceError, match="capsule"):
             ep.asarray(
-                Speaker(
-                    "__array_struct__", array_struct_capsule(ctypes.byref(MEMORY), name), keep=name
-                )
+                Speaker("__array_struct__", new_capsule(ctypes.byref(MEMORY), name), keep=name)
             )
 
 

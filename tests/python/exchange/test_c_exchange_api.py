@@ -13,6 +13,7 @@ import pytest
 
 import entrepot as ep
 from entrepot import _core
+from support.capsules import new_capsule
 from support.opencl_kernels import launch
 from support.places import SYCL, Place
 from support.tables import Table, publish, table_of
@@ -25,7 +26,6 @@ from support.tensors import (
     DLTensor,
     Producer,
     Versioned,
-    new_capsule,
 )
 
 pytestmark = pytest.mark.host

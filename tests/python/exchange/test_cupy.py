@@ -40,7 +40,7 @@ def test_stream_attribute_of_another_signature_is_not_called() -> None:
     run("""
         import ctypes, sys, types
         import entrepot as ep
-        from support.tensors import new_capsule
+        from support.capsules import new_capsule
 
         module = types.ModuleType("cupy_backends.cuda.stream")
         module.__pyx_capi__ = {"get_current_stream_ptr": new_capsule(1, b"double (double)")}

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import entrepot as ep
+from support.capsules import name_of, new_capsule, rename
 from support.opencl_kernels import launch
 from support.places import SYCL, Place, every_host_accessible_place
 from support.processes import completed
@@ -34,8 +35,6 @@ from support.tensors import (
     Producer,
     Versioned,
     content,
-    name_of,
-    new_capsule,
 )
 
 pytestmark = pytest.mark.host
@@ -452,9 +451,7 @@ class TestExport:
     def test_capsule_without_a_name_is_left_alone(self) -> None:
         producer = floats()
         capsule = take(producer).__dlpack__()
-        set_name = ctypes.pythonapi.PyCapsule_SetName
-        set_name.argtypes = [ctypes.py_object, ctypes.c_char_p]
-        set_name(capsule, None)
+        rename(capsule, None)
         del capsule
         gc.collect()
         assert producer.deleted == 0, "the tensor's owner is unknown now: it leaks"

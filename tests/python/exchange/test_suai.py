@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import entrepot as ep
+from support.capsules import name_of, new_capsule
 from support.malformed import Speaker
 
 pytestmark = pytest.mark.sycl
@@ -41,12 +42,6 @@ def valid(memory: ep.Array) -> dict[str, Any]:
         "version": 1,
         "syclobj": memory.queue,
     }
-
-
-def capsule_name(capsule: object) -> bytes:
-    get_name = ctypes.pythonapi.PyCapsule_GetName
-    get_name.restype = ctypes.c_char_p
-    return get_name(ctypes.py_object(capsule))
 
 
 class Provider:
@@ -228,7 +223,7 @@ class TestSyclObject:
         name = b"SyclQueueRef" if form == "queue" else b"SyclContextRef"
         capsule = (queue if form == "queue" else queue.sycl_context)._get_capsule()
         self.check(valid, capsule)
-        assert capsule_name(capsule) == b"used_" + name
+        assert name_of(capsule) == b"used_" + name
         with pytest.raises(ep.InterfaceError, match="used_Sycl"):
             self.check(valid, capsule)
 
@@ -250,15 +245,12 @@ class TestSyclObject:
             assert view.queue.sycl_context == queue.sycl_context
 
     def test_invalid_syclobj_is_refused(self, valid: dict[str, Any]) -> None:
-        nameless = ctypes.pythonapi.PyCapsule_New
-        nameless.restype = ctypes.py_object
-        anonymous = nameless(ctypes.c_void_p(1), None, None)
         for syclobj in (
             5,
             "nonsense:here",
             "opencl:cpu:99",
             object(),
-            anonymous,
+            new_capsule(1, None),
             [],
             Provider(object()),
         ):

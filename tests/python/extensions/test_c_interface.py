@@ -17,6 +17,7 @@ import pytest
 
 import entrepot as ep
 from support.c_interface import CInterface, c_interface
+from support.capsules import new_capsule
 from support.modules import load_module
 from support.places import SYCL, Place, every_place
 from support.processes import completed
@@ -63,12 +64,7 @@ class TestVersions:
     def offer(self, version: int, monkeypatch: pytest.MonkeyPatch) -> CInterface:
         table = CInterface.from_buffer_copy(c_interface())
         table.version = version
-        new = ctypes.pythonapi.PyCapsule_New
-        new.restype, new.argtypes = (
-            ctypes.py_object,
-            (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p),
-        )
-        monkeypatch.setattr(ep._core, "c_api", new(ctypes.addressof(table), self.NAME, None))
+        monkeypatch.setattr(ep._core, "c_api", new_capsule(ctypes.addressof(table), self.NAME))
         return table
 
     NAME = b"entrepot._core.c_api"  # capsules do not copy their names
