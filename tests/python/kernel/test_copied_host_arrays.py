@@ -27,7 +27,7 @@ SUITES = [
     "test_transfer.py",
 ]
 
-pytestmark = [pytest.mark.sycl, pytest.mark.numpy, pytest.mark.alone]
+pytestmark = [pytest.mark.sycl, pytest.mark.numpy]
 
 
 def run(*command: str, hidden: str = "usm_system_allocations") -> subprocess.CompletedProcess[str]:
@@ -38,9 +38,12 @@ def run(*command: str, hidden: str = "usm_system_allocations") -> subprocess.Com
     return completed([sys.executable, *command], env=environment, timeout=500)
 
 
-def test_suites_pass_without_access_to_host_memory():
+@pytest.mark.parametrize(
+    "chosen", ["sycl and not alone", pytest.param("sycl and alone", marks=pytest.mark.alone)]
+)
+def test_suites_pass_without_access_to_host_memory(chosen):
     files = [str(FOLDER / name) for name in SUITES]
-    done = run("-m", "pytest", "-q", "-m", "sycl", "-p", "no:cacheprovider", *files)
+    done = run("-m", "pytest", "-q", "-m", chosen, "-p", "no:cacheprovider", *files)
     assert done.returncode == 0, done.stdout + done.stderr
     assert " passed" in done.stdout
 
