@@ -27,7 +27,7 @@ from support.processes import output_of
 from support.tables import Table, table_of
 from support.tensors import DLDataType, DLDevice, DLTensor, Versioned, content
 
-pytestmark = [pytest.mark.sycl, pytest.mark.alone]
+pytestmark = pytest.mark.sycl
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -189,6 +189,7 @@ def is_allocated(address: int) -> bool:
     return True
 
 
+@pytest.mark.alone
 class TestDropped:
     @RESOURCES
     @every_place
@@ -421,6 +422,7 @@ def ask_by_exchange_table() -> None:
     Versioned.from_address(made.value or 0).delete()
 
 
+@pytest.mark.alone
 class TestOtherThreads:
     """A SYCL queue cannot wait for the host's work: the thread waits, and other threads run
     meanwhile."""
