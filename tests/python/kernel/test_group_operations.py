@@ -46,15 +46,16 @@ SHAPES = [
 #: Dtypes whose kernels are compiled for each number of dimensions. Kernels of the others have three
 #: dimensions, the first of which may be 1: the same groups in a third of the compilation time.
 IN_ALL_DIMENSIONS = ("int16", "float32")
+Shapes = list[tuple[tuple[int, ...], tuple[int, ...]]]
 
 
-def shapes_of(name: str) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def shapes_of(name: str, shapes: Shapes = SHAPES) -> Shapes:
     if name in IN_ALL_DIMENSIONS:
-        return SHAPES
-    ones = [(1,) * (3 - len(shape)) for shape, _ in SHAPES]
+        return shapes
+    ones = [(1,) * (3 - len(shape)) for shape, _ in shapes]
     return [
         (before + shape, before + local)
-        for before, (shape, local) in zip(ones, SHAPES, strict=True)
+        for before, (shape, local) in zip(ones, shapes, strict=True)
     ]
 
 
@@ -239,7 +240,7 @@ def test_numbers_of_the_group(backend, name):
 def test_group_min_and_max_propagate_nan(backend, name):
     """The device's own min and max return NaN or another value, depending on the order."""
     skip_what_the_device_has_not(backend, name)
-    for shape, local in (((66,), (33,)), ((4, 6, 10), (2, 3, 5))):
+    for shape, local in shapes_of(name, [((66,), (33,)), ((4, 6, 10), (2, 3, 5))]):
         x = values(name, int(np.prod(shape)))
         x[[0, 17, 40]] = np.nan
         out = np.zeros((3 * len(OF_NUMBERS), x.size), x.dtype)
@@ -456,7 +457,7 @@ def broadcasts_out_of_range(out, ids, x, n):
 @pytest.mark.parametrize("name", ["int16", "int32"])
 def test_broadcast_out_of_range_gives_the_first_value(backend, name):
     """Returns the first work-item's value, without a read outside of the group's memory."""
-    for (shape, local), n in itertools.product(SHAPES, [-(2**40), 2**40]):
+    for (shape, local), n in itertools.product(shapes_of(name), [-(2**40), 2**40]):
         x = np.arange(1, 1 + np.prod(shape)).astype(name)
         out, ids, *_ = backend.run(
             broadcasts_out_of_range,
