@@ -210,8 +210,7 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
     ENTREPOT_ASSERT(record->count() <= 1);
     ENTREPOT_ASSERT(HeldMutexes::is_empty());
     const std::uint32_t peers = record->peers.load(std::memory_order_acquire);
-    if ((peers & (PeerBits::owner_library | PeerBits::owner_queue)) == 0 ||
-        (peers & PeerBits::consumers) == 0)
+    if ((peers & PeerBits::consumers) == 0)
         return {};
     Memory memory = Memory::attach(record);
     std::vector<Use> pending;

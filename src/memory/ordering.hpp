@@ -145,8 +145,8 @@ private:
 //
 // Requires: nothing else refers to the record. The caller holds no mutex.
 // GIL: as StreamLibrary::current_stream.
-// Returns: work of consumers that the release has to wait for. The owner has no stream now, names
-//          one that it may have destroyed, or its stream is captured and cannot wait.
+// Returns: work of consumers that the release has to wait for. The owner has no stream, names one
+//          that it may have destroyed, or its stream is captured and cannot wait.
 std::vector<Use> order_release(Memory::Record *record) noexcept;
 
 }  // namespace entrepot

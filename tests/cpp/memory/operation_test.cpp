@@ -1,5 +1,6 @@
 // Operations: their order with the streams of producers and consumers, and what they leave pending.
 #include <entrepot/device/stream_library.hpp>
+#include <entrepot/memory/direct.hpp>
 #include <entrepot/memory/operation.hpp>
 #include <entrepot/memory/pool.hpp>
 
@@ -1071,9 +1072,13 @@ TEST_CASE("host waits for the operation if a peer's stream cannot") {
     device.join();
 }
 
-TEST_CASE("memory waits for consumers if the owner has no stream") {
+TEST_CASE("release: without an owner's stream, consumers are waited for") {
     const fake::Stream theirs(streaming());
-    Borrowed x(peer());
+    Borrowed x;
+    SUBCASE("library of the owner has no current stream") {
+        x.memory.set_owner_library(peer().number);
+    }
+    SUBCASE("owner names neither library nor stream") {}
     x.memory.add_consumers(other_peer().set, Memory::Consumer::holds_memory);
     const Peer::On scope(other_peer(), theirs);
     theirs.submit();
