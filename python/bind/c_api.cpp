@@ -4,6 +4,7 @@
 #include "adapters/adapters.hpp"
 #include "array_object/array_object.hpp"
 #include "exchange/routes.hpp"
+#include "exchange/stream_libraries.hpp"
 #include "init.hpp"
 #include "memory/allocate.hpp"
 #include "memory/deleter.hpp"
@@ -19,7 +20,7 @@
 #include <memory>
 #include <mutex>
 
-using entrepot::Array, entrepot::Queue;
+using entrepot::Array, entrepot::Owner, entrepot::Queue;
 
 // The handle: an array, and its description as plain C.
 struct entrepot_array : entrepot::Counted<entrepot_array> {
@@ -44,7 +45,9 @@ struct entrepot_array : entrepot::Counted<entrepot_array> {
         if (!is_chosen_.load(std::memory_order_acquire)) {
             // outside call_once, because creating a queue releases the GIL
             Queue asked = array.queue();
+            Owner owner = entrepot::python::owner_of_stream(array, asked);
             std::call_once(choosing_, [&] {
+                stream_owner_ = std::move(owner);
                 queue_ = std::move(asked);
                 is_chosen_.store(true, std::memory_order_release);
             });
@@ -58,6 +61,7 @@ struct entrepot_array : entrepot::Counted<entrepot_array> {
 private:
     std::atomic<bool> is_chosen_{false};
     std::once_flag choosing_;
+    Owner stream_owner_;  // released after the queue
     Queue queue_;
 };
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -185,6 +187,20 @@ def test_cupy_stream_is_a_queue() -> None:
 
 
 @pytest.mark.cuda
+def test_queue_of_array_keeps_cupys_stream_alive() -> None:
+    stream = cupy.cuda.Stream(non_blocking=True)
+    with stream:
+        queue = ep.asarray(cupy.zeros(4)).queue
+    assert queue.__cuda_stream__()[1] == stream.ptr
+    alive = weakref.ref(stream)
+    del stream
+    gc.collect()
+    assert alive() is not None
+    del queue
+    gc.collect()
+    assert alive() is None
+
+
 def test_queue_is_a_cupy_stream() -> None:
     queue = ep.Queue("cuda:0")
     with cupy.cuda.ExternalStream(queue.__cuda_stream__()[1]):

@@ -8,6 +8,7 @@
 #include "../exchange/fast_import.hpp"
 #include "../exchange/host_sync.hpp"
 #include "../exchange/interface_dict.hpp"
+#include "../exchange/stream_libraries.hpp"
 #include "../memory/owner.hpp"
 #include "../support/errors.hpp"
 #include "../support/foreign_error.hpp"
@@ -16,6 +17,7 @@
 #include "../support/reference.hpp"
 #include "methods.hpp"
 
+#include <nanobind/nanobind.h>
 #include <structmember.h>
 #include <type_traits>
 
@@ -167,7 +169,14 @@ PyObject *get_nbytes(const Array &a) { return PyLong_FromLongLong(a.nbytes()); }
 PyObject *get_itemsize(const Array &a) { return PyLong_FromLongLong(a.itemsize()); }
 PyObject *get_device(const Array &a) { return wrap_device(a.device()); }
 PyObject *get_context(const Array &a) { return wrap_context(a.context()); }
-PyObject *get_queue(const Array &a) { return wrap_queue(a.queue()); }
+PyObject *get_queue(const Array &a) {
+    const Queue queue = a.queue();
+    Reference made = checked(wrap_queue(queue));
+    if (Owner owner = owner_of_stream(a, queue); owner.release_function())
+        nanobind::keep_alive_cb(made.get(), new Owner(std::move(owner)),
+                                [](void *kept) noexcept { delete static_cast<Owner *>(kept); });
+    return made.release();
+}
 PyObject *get_kind(const Array &a) {
     const std::string_view name = name_of(a.kind());
     return PyUnicode_FromStringAndSize(name.data(), static_cast<Py_ssize_t>(name.size()));

@@ -263,6 +263,18 @@ std::optional<unsigned> library_of_cupy() {
     return number.load(std::memory_order_relaxed);
 }
 
+Reference current_stream_object_of_cupy(const Queue &queue) {
+    const SetErrorAside aside;
+    const Reference module = imported_module("cupy.cuda");
+    Reference object(
+        module ? PyObject_CallMethod(module.get(), "get_current_stream", nullptr) : nullptr);
+    const Reference number(object ? PyObject_GetAttr(object.get(), ptr_name) : nullptr);
+    const std::size_t handle = number ? PyLong_AsSize_t(number.get()) : 0;
+    PyErr_Clear();
+    const bool is_it = handle == *static_cast<const std::uintptr_t *>(queue.native());
+    return is_it ? std::move(object) : Reference();
+}
+
 const Protocol cupy_protocol{"cupy", nullptr, probe, read};
 
 }  // namespace entrepot::python

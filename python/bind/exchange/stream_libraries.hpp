@@ -5,6 +5,8 @@
 #pragma once
 #include <Python.h>
 
+#include "../support/reference.hpp"
+
 #include <entrepot/array/array.hpp>
 
 #include <optional>
@@ -21,6 +23,16 @@ std::optional<unsigned> library_of_producer(PyTypeObject *type);
 // cupy_array.cpp: CuPy's number; nullopt if CuPy is not imported or exports
 // no function for its stream.
 std::optional<unsigned> library_of_cupy();
+
+// Returns: an owner that keeps the stream of `queue` alive, for whoever holds `queue` longer than
+//          the call that asked for it. Empty if the stream is never destroyed, or if no object owns
+//          it, as with CuPy's ExternalStream.
+// Requires: `queue` is the present answer of array.queue().
+// GIL: optional; acquired if CuPy has to be asked.
+Owner owner_of_stream(const Array &array, const Queue &queue);
+// cupy_array.cpp: CuPy's object of the current stream; empty if `queue` is another stream.
+// GIL: required.
+Reference current_stream_object_of_cupy(const Queue &queue);
 
 // Registers the stream libraries that have been imported meanwhile. Called before memory of the
 // device is exported, so that later work is ordered with their streams even if none of their arrays

@@ -43,6 +43,20 @@ def tensor_in(capsule: object) -> Any:
     return content(capsule, Versioned).dl_tensor
 
 
+class NamesStream:
+    """Memory with a stream, which its interface names and which is destroyed with it."""
+
+    def __init__(self) -> None:
+        self.memory, self.stream = zeros(), Stream()
+        self.__cuda_array_interface__ = {
+            "shape": (4, 3),
+            "typestr": "<i4",
+            "data": (self.memory.data_ptr, False),
+            "version": 3,
+            "stream": self.stream.handle,
+        }
+
+
 class Announced(Held):
     """A producer of an Array's memory that records the requested streams and makes them wait for
     its own queue."""
@@ -283,20 +297,8 @@ class TestProducersStream:
     def test_stream_destroyed_before_its_memory_is_not_used(self) -> None:
         """The garbage collector finds the object and its stream in one cycle, and destroys the
         stream first."""
-
-        class Named:
-            def __init__(self) -> None:
-                self.memory, self.stream = zeros(), Stream()
-                self.__cuda_array_interface__ = {
-                    "shape": (4, 3),
-                    "typestr": "<i4",
-                    "data": (self.memory.data_ptr, False),
-                    "version": 3,
-                    "stream": self.stream.handle,
-                }
-
         for _ in range(20):
-            producer: Any = Named()
+            producer: Any = NamesStream()
             producer.array = ep.asarray(producer)
             assert producer.array.data_ptr == producer.memory.data_ptr
             dict(producer.array.__cuda_array_interface__)  # a consumer may work on it from here on
@@ -305,6 +307,19 @@ class TestProducersStream:
             gc.collect()
             assert died() is None
             zeros().copy_to_host()  # the release has begun a quarantine, which asks all streams
+
+    def test_queue_of_array_keeps_the_named_stream_alive(self) -> None:
+        producer: Any = NamesStream()
+        owner, stream = weakref.ref(producer), producer.stream
+        queue = ep.asarray(producer).queue
+        assert queue.__cuda_stream__() == (0, stream.handle)
+        del producer
+        gc.collect()
+        assert owner() is not None
+        zeros().copy_to_host()
+        del queue
+        gc.collect()
+        assert owner() is None
 
     def test_pinned_memory_is_imported_without_stream(self) -> None:
         producer = Announced(zeros("host"), (CUDA_HOST, 0))
