@@ -403,7 +403,9 @@ void Memory::add_producer(const Queue &queue) const {
     Ordering::Lock lock(ordering->mutex);
     ordering->mutex.assert_held();
     ordering->begin(*record_, lock);
-    ordering->entries.push_back({queue, queue.take_position(), Access::write, 0, true, capture});
+    const bool is_producers = is_borrowed();  // else the memory is Entrepot's, imported again
+    ordering->entries.push_back(
+        {queue, queue.take_position(), Access::write, 0, is_producers, capture});
     publish(*record_, *ordering);
 }
 

@@ -264,3 +264,22 @@ def test_operation_without_queue_joins_a_capture_of_cupy(op: Any) -> None:
         for _ in range(REPETITIONS):
             graph.launch(stream)
             assert np.unique(peer.values(x)).tolist() == [3 * op.after]
+
+
+@pytest.mark.parametrize("library", [together(each) for each in (TorchCuda, CupyCuda, Dpnp)])
+def test_deleter_is_called_after_the_consumers_work(library: tuple[type]) -> None:
+    peer = made(library[0])
+    block = ep.zeros(SIZE, "float32", device=peer.device)
+    block.queue.wait()
+    calls: list[int] = []
+    array = ep.from_address(block.data_ptr, SIZE, "float32", deleter=calls.append)
+    with peer.on(side_stream(library[0])):
+        x = peer.exported(array, "dlpack")
+        peer.spin(x)
+        peer.add(x, 1)
+        del array, x
+        assert not calls, "the kernel still uses the memory"
+        peer.wait()
+    ep.zeros(1, device=peer.device).queue.wait()  # releases the owners of finished work
+    assert calls == [block.data_ptr]
+    assert block.copy_to_host().tolist() == [1] * SIZE

@@ -222,7 +222,7 @@ public:
     class AccessRecorder;
     class LeftQueues;
     // Treats all work that the producer has submitted to `queue` as one pending write. The release
-    // of the memory does not wait for it, because the producer keeps its own allocation alive.
+    // of borrowed memory does not wait for it: the producer keeps its own allocation alive.
     // Requires: nothing else refers to the memory.
     void record_producer(const Queue &queue) const {
         if (!is_borrowed() || !has_no_pending_access()) [[unlikely]]
