@@ -266,8 +266,8 @@ std::optional<unsigned> library_of_cupy() {
 Reference current_stream_object_of_cupy(const Queue &queue) {
     const SetErrorAside aside;
     const Reference module = imported_module("cupy.cuda");
-    Reference object(
-        module ? PyObject_CallMethod(module.get(), "get_current_stream", nullptr) : nullptr);
+    Reference object(module ? PyObject_CallMethod(module.get(), "get_current_stream", nullptr)
+                            : nullptr);
     const Reference number(object ? PyObject_GetAttr(object.get(), ptr_name) : nullptr);
     const std::size_t handle = number ? PyLong_AsSize_t(number.get()) : 0;
     PyErr_Clear();

@@ -24,9 +24,10 @@ std::optional<unsigned> library_of_producer(PyTypeObject *type);
 // no function for its stream.
 std::optional<unsigned> library_of_cupy();
 
-// Returns: an owner that keeps the stream of `queue` alive, for whoever holds `queue` longer than
-//          the call that asked for it. Empty if the stream is never destroyed, or if no object owns
-//          it, as with CuPy's ExternalStream.
+// For objects that hold `queue` after the call that asked for it.
+//
+// Returns: an owner that keeps the stream of `queue` alive. Empty if the stream is never destroyed,
+//          or if no object owns it, as with CuPy's ExternalStream.
 // Requires: `queue` is the present answer of array.queue().
 // GIL: optional; acquired if CuPy has to be asked.
 Owner owner_of_stream(const Array &array, const Queue &queue);
