@@ -173,9 +173,9 @@ def test_leaked_device_memory_is_an_error(run, tmp_path):
     assert done.returncode == 1
     assert "9 passed, 3 errors" in done.stdout
     for kind in ("device", "host", "shared"):
-        assert re.search(
-            rf"ERROR .*::test_leak\[{kind}\] - .*1024 bytes of the pool are left", done.stdout
-        )
+        [error] = re.findall(rf"ERROR at teardown of TestKind.test_leak\[{kind}\] .*", done.stdout)
+        report = done.stdout.split(error)[1]
+        assert "1024 bytes of the pool are left" in report.split("ERROR at")[0]
 
 
 def by_two_processes(folder: Path, tests: str) -> subprocess.CompletedProcess:
