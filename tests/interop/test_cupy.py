@@ -201,6 +201,7 @@ def test_queue_of_array_keeps_cupys_stream_alive() -> None:
     assert alive() is None
 
 
+@pytest.mark.cuda
 def test_queue_is_a_cupy_stream() -> None:
     queue = ep.Queue("cuda:0")
     with cupy.cuda.ExternalStream(queue.__cuda_stream__()[1]):

@@ -661,12 +661,12 @@ TEST_CASE("operation: ordered with a consumer's current stream") {
 }
 
 TEST_CASE("operation: consumer is dropped with its reference") {
+    Trace trace;  // outlives the work of the streams
     const fake::Stream theirs(streaming());
     const HeldQueue ours = held_queue();
     const Memory memory = memory_of_ours(ours.queue);
     std::optional<Memory> held = memory;
     const Peer::On scope(peer(), theirs);
-    Trace trace;
     const auto asks = [&](char letter) {
         const int asked = peer().asked;
         write(ours.queue, memory, trace(letter));
