@@ -2,12 +2,14 @@
 
 #include "device/publish.hpp"
 
+#include <utility>
+
 namespace entrepot {
 
 const Queue &make_legacy_stream_of(const Device &device) {
-    const Queue &made = publish(device.record()->legacy_stream, wrap_stream(device, 0));
-    made.make_default_stream();
-    return made;
+    Queue made = wrap_stream(device, 0);
+    made.make_default_stream();  // before another thread can find it
+    return publish(device.record()->legacy_stream, std::move(made));
 }
 
 Queue wrap_stream(const Device &device, std::uintptr_t stream) {

@@ -56,15 +56,24 @@ struct Magazine {
         bins[index].push_back(std::move(block));
         count(size_class::bytes_of(index));
     }
-    // Hands all but the latest `kept` blocks to `put`.
+    // Hands all but the latest `kept` blocks to `put`, which takes none if it throws.
     template <class Put> void drain(std::size_t index, std::size_t kept, Put &&put) {
         Bin &bin = bins[index];
         ENTREPOT_ASSERT(kept <= bin.size());
         const std::size_t surplus = bin.size() - kept;
-        for (std::size_t i = 0; i < surplus; ++i)
-            put(std::move(bin[i]));
-        bin.erase(bin.begin(), bin.begin() + static_cast<std::ptrdiff_t>(surplus));
-        count(-surplus * size_class::bytes_of(index));
+        std::size_t taken = 0;
+        const auto drop_taken = [&]() noexcept {
+            bin.erase(bin.begin(), bin.begin() + static_cast<std::ptrdiff_t>(taken));
+            count(-taken * size_class::bytes_of(index));
+        };
+        try {
+            for (; taken < surplus; ++taken)
+                put(std::move(bin[taken]));
+        } catch (...) {  // the other blocks stay
+            drop_taken();
+            throw;
+        }
+        drop_taken();
     }
 
 private:

@@ -267,7 +267,7 @@ def test_operation_without_queue_joins_a_capture_of_cupy(op: Any) -> None:
             assert np.unique(peer.values(x)).tolist() == [3 * op.after]
 
 
-@pytest.mark.parametrize("library", [together(each) for each in (TorchCuda, CupyCuda, Dpnp)])
+@both_cuda
 def test_deleter_is_called_after_the_consumers_work(library: tuple[type]) -> None:
     peer = made(library[0])
     block = ep.zeros(SIZE, "float32", device=peer.device)

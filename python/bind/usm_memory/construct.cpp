@@ -113,7 +113,7 @@ std::size_t count_from(PyObject *number) {
 Queue queue_for(const Array &array) {
     const Context &context = array.memory().context();
     Queue queue = array.queue();
-    if (queue.context() == context)
+    if (queue.context() == context && !queue.may_be_destroyed())
         return queue;
     queue = Queue::for_context(context, array.memory().device());
     exchange::synchronize_consumer(array, queue);
