@@ -17,7 +17,7 @@ std::optional<FreeBlock> CentralFreeList::take(std::size_t index) {
     return block;
 }
 
-void CentralFreeList::put(std::size_t index, FreeBlock block) {
+void CentralFreeList::put(std::size_t index, FreeBlock &&block) {
     ENTREPOT_ASSERT(block.data && index < size_class::count);
     bins_[index].push_back(std::move(block));
     cached_ += size_class::bytes_of(index);

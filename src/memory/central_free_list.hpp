@@ -31,7 +31,8 @@ public:
 
     // Small blocks, by size class. The one that is taken may be bound to another queue.
     std::optional<FreeBlock> take(std::size_t index);
-    void put(std::size_t index, FreeBlock block);
+    // If it throws, `block` is unchanged.
+    void put(std::size_t index, FreeBlock &&block);
     // Cuts a block of the upstream into blocks of the class.
     void add_chunk(std::size_t index, Block chunk);
 

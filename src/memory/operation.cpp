@@ -216,9 +216,8 @@ std::vector<Use> order_release(Memory::Record *record) noexcept {
     std::vector<Use> pending;
     try {
         PeerStreams streams;
-        const bool may_be_destroyed = (peers & PeerBits::owner_queue) && !record->owner_queue;
-        streams.add(memory,
-                    may_be_destroyed ? PeerStreams::Which::consumers : PeerStreams::Which::all);
+        streams.add(memory, memory.has_destroyable_owner_stream() ? PeerStreams::Which::consumers
+                                                                  : PeerStreams::Which::all);
         // The owner's stream is the first, unless the library has no current stream.
         const bool has_owner = !streams.empty() && streams[0].is_owners;
         const std::uint64_t capture = has_owner ? streams[0].queue.capture() : 0;

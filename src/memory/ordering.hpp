@@ -118,8 +118,9 @@ struct Memory::Ordering {
     void drop_done(LeftQueues &left, const Blockers &seen = {}) ENTREPOT_REQUIRES(mutex);
 
     // Adds to `blockers` what an access of `queue` has to wait for. Without a queue: an access of
-    // the host. Requires: the caller does not hold `mutex`, which is locked here, and drops
-    // `blockers`
+    // the host.
+    //
+    // Requires: the caller does not hold `mutex`, which is locked here, and destroys `blockers`
     //           without it.
     void find_blocking(Record &record, Access access, const Queue &queue, Blockers &blockers,
                        const PeerStreams *waited_for = nullptr);

@@ -56,7 +56,8 @@ struct Magazine {
         bins[index].push_back(std::move(block));
         count(size_class::bytes_of(index));
     }
-    // Hands all but the latest `kept` blocks to `put`, which takes none if it throws.
+    // Passes all but the latest `kept` blocks to `put`. If `put` throws, which leaves its block
+    // unchanged, that block and the later ones stay here.
     template <class Put> void drain(std::size_t index, std::size_t kept, Put &&put) {
         Bin &bin = bins[index];
         ENTREPOT_ASSERT(kept <= bin.size());
@@ -69,7 +70,7 @@ struct Magazine {
         try {
             for (; taken < surplus; ++taken)
                 put(std::move(bin[taken]));
-        } catch (...) {  // the other blocks stay
+        } catch (...) {
             drop_taken();
             throw;
         }

@@ -121,7 +121,9 @@ def test_plugins_export_their_entry_points_only():
     """The plugins of CUDA and HIP define different things under equal names."""
     import entrepot
 
-    for plugin in Path(entrepot.__file__).parent.glob("libentrepot_*.so"):
+    plugins = list(Path(entrepot.__file__).parent.glob("libentrepot_*.so"))
+    assert plugins
+    for plugin in plugins:
         names = exported_names(plugin)
         assert "entrepot_backend" in names, plugin
         assert names <= {"entrepot_backend", "entrepot_driver_path"}, plugin

@@ -11,11 +11,14 @@
 // Use std::mutex with condition variables, and for tables that a fork locks together with many
 // others: HeldMutexes has room for a few mutexes.
 //
-// Those of the core have ranks as well. At a fork, the list of fork locks (device/fork_guard.cpp)
-// comes first, and the list of ForkSafeMutex (device/fork_safe_mutex.cpp) before the mutexes in it.
-// Otherwise both are leaves. Row::loading (device/registry.cpp) is held while a backend is loaded.
-// It comes before the registry's mutex. That and the file server's (memory/fd_server.cpp) are
-// leaves. A fork takes them, and the host's Row::loading.
+// The core's std::mutexes have an order as well. A fork takes all of them, except for Row::loading
+// of devices.
+//   1. The list of fork locks (device/fork_guard.cpp).
+//   2. The list of ForkSafeMutex (device/fork_safe_mutex.cpp), then the mutexes in it.
+//   3. Row::loading (device/registry.cpp), held while a backend is loaded.
+//   4. The registry's mutex, and the file server's (memory/fd_server.cpp): no other mutex is locked
+//   while one of them is held.
+// Except at a fork, no other mutex is locked while one of the two lists is locked.
 //
 // The macro ENTREPOT_ASSERTIONS is the same in all files that are linked into one library or
 // program. The layout is that of std::mutex in every build. But the linker keeps one copy of each

@@ -3,13 +3,13 @@
  *
  * A backend is a table of functions, `ep_backend`. Its folder, src/backends/NAME, has one file per
  * group of the table (devices, contexts, queues, events, memory, programs, peer, ipc), in the order
- * of this header. A backend in a shared library of its own exports `entrepot_backend`, does not
- * link Entrepot, and is never unloaded.
+ * of this header. A backend in a shared library of its own exports `entrepot_backend` and perhaps
+ * EP_BACKEND_DRIVER_PATH (below), does not link Entrepot, and is never unloaded.
  *
  * Rules that hold for every function of the table:
  *  - It returns a status, except for the releases and the hashes, which do not fail. On anything
- * but EP_OK it has called `loader->set_error` with a sentence first, on this thread, and has
- * changed nothing. No exception and no signal leaves it.
+ *    but EP_OK it has called `loader->set_error` with a sentence first, on this thread, and has
+ *    changed nothing. No exception and no signal leaves it.
  *  - Out-parameters are written on EP_OK only. Handles that it hands out are owned by the caller
  *    (one release each), devices excepted: those live as long as the process.
  *  - It is thread-safe, for any handles.

@@ -15,15 +15,17 @@
 //   lock_over_fork(). It releases them in reverse order, in parent and child. The thread that forks
 //   holds none of them before.
 //
-//   The order of the rows cannot deadlock, because no thread locks a mutex of one row while it
-//   holds a mutex of another. Within a row, the handler locks in the order of the other threads.
-//   One row is the registry, with the host's Row::loading before its mutex. Two rows are the
-//   tables of live contexts and of live queues. That of queues includes the mutexes of the host's
-//   queues. The others are the file server and all ForkSafeMutexes, which are leaves.
-//
-//   While the mutex of a host's queue is held, an event may drop its context. The host's context is
-//   immortal, so the table of contexts is not locked. The host's driver may be called, because a
-//   fork takes the driver's locks last.
+//   The rows are:
+//   - the registry: the host's Row::loading, then the registry's mutex;
+//   - the table of live contexts;
+//   - the table of live queues, and the mutexes of the host's queues;
+//   - the file server;
+//   - all ForkSafeMutexes.
+//   No thread locks a mutex of one row while it holds a mutex of another, and within a row the
+//   handler locks in the order of the other threads. So the order of the rows cannot deadlock. The
+//   mutexes of the queues of devices are in no row: a thread that holds one may lock the table of
+//   contexts. With that of a host's queue it never does, because the host's context is immortal. It
+//   may then call the host's driver, whose locks a fork takes last.
 //
 // Lifetime
 //   A marked child that calls exit() skips the exit handlers and destructors registered before

@@ -123,9 +123,11 @@ public:
     using Allocate = Memory (*)(std::size_t bytes, UsmKind kind, const Queue &queue,
                                 std::size_t alignment);
     // Like allocate() from the current resource, without the second try unless `queue` is
-    // capturing. Returns: an empty Memory if the resource is exhausted. Throws: as allocate(),
-    // except for USMAllocationError. Blocks: inside the driver; as allocate() if `queue` is
     // capturing.
+    //
+    // Returns: an empty Memory if the resource is exhausted.
+    // Throws: as allocate(), except for USMAllocationError.
+    // Blocks: inside the driver; as allocate() if `queue` is capturing.
     static Memory try_allocate(std::size_t bytes, UsmKind kind, const Queue &queue,
                                std::size_t alignment = 0);
 
@@ -286,6 +288,12 @@ public:
         return (record_->peers.load(std::memory_order_relaxed) &
                 (PeerBits::owner_library | PeerBits::owner_queue)) != 0;
     }
+    // True if the owner names a stream that it may destroy (set_owner_stream).
+    bool has_destroyable_owner_stream() const noexcept {
+        // The field alone does not say so: a recycled record keeps the stream of an earlier owner.
+        return (record_->peers.load(std::memory_order_acquire) & PeerBits::owner_queue) != 0 &&
+               !record_->owner_queue;
+    }
     // True if the memory belongs to a library that uses and frees it in stream order, as PyTorch
     // and CuPy do. The program waits for that library's stream before the host reads managed memory
     // of it.
@@ -374,7 +382,9 @@ public:
         Queue prior_queue;
         std::uint64_t prior_position = 0;  // guarded like `prior_queue`
         Queue owner_queue;                 // constant
-        std::uintptr_t owner_stream = 0;   // constant; used if `owner_queue` is empty
+        // constant; used with PeerBits::owner_queue if `owner_queue` is empty, else of an earlier
+        // use of the record
+        std::uintptr_t owner_stream = 0;
         // atomic; set once, stays with a recycled record
         std::atomic<Ordering *> ordering{nullptr};
 

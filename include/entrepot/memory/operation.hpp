@@ -214,7 +214,9 @@ private:
         nowhere       // not at all: see Memory::record_access
     };
     // True if the conditions of Memory::record_access for the memory hold, so its access need not
-    // be logged. Requires: the operation's queue is the current stream of a peer.
+    // be logged.
+    //
+    // Requires: the operation's queue is the current stream of a peer.
     bool is_ordered_until_release(const Memory &memory) const noexcept;
     bool is_queue_itself(const Queue &stream) const noexcept {
         return stream == queue_ && stream.is_in_order();

@@ -271,8 +271,8 @@ Reference current_stream_object_of_cupy(const Queue &queue) {
     const Reference number(object ? PyObject_GetAttr(object.get(), ptr_name) : nullptr);
     const std::size_t handle = number ? PyLong_AsSize_t(number.get()) : 0;
     PyErr_Clear();
-    const bool is_it = handle == *static_cast<const std::uintptr_t *>(queue.native());
-    return is_it ? std::move(object) : Reference();
+    const bool is_same_stream = handle == *static_cast<const std::uintptr_t *>(queue.native());
+    return is_same_stream ? std::move(object) : Reference();
 }
 
 const Protocol cupy_protocol{"cupy", nullptr, probe, read};

@@ -92,7 +92,7 @@ std::optional<DLDevice> wanted_device(PyObject *dl_device) {
     const Pair asked = pair_of(dl_device, "dl_device");
     if (!std::in_range<std::int32_t>(asked.first) || !std::in_range<std::int32_t>(asked.second))
         refuse("dl_device is (", asked.first, ", ", asked.second,
-               "), and neither is a number of 32 bits");
+               "): pass two integers that fit 32 bits");
     return DLDevice{static_cast<DLDeviceType>(asked.first),
                     static_cast<std::int32_t>(asked.second)};
 }

@@ -113,7 +113,7 @@ std::optional<unsigned> library_of(PyTypeObject *type) {
 Owner owner_of_stream(const Array &array, const Queue &queue) {
     if (!queue || !queue.may_be_destroyed())
         return {};
-    if (array.memory().record()->owner_stream != 0)  // alive while the owner's object is
+    if (array.memory().has_destroyable_owner_stream())  // alive while the owner's object is
         return Owner(Memory(array.memory()).detach(),
                      [](void *record) { Memory::attach(static_cast<Memory::Record *>(record)); });
     return with_gil_if(true, [&] {

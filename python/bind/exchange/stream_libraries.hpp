@@ -27,7 +27,8 @@ std::optional<unsigned> library_of_cupy();
 // For objects that hold `queue` after the call that asked for it.
 //
 // Returns: an owner that keeps the stream of `queue` alive. Empty if the stream is never destroyed,
-//          or if no object owns it, as with CuPy's ExternalStream.
+//          or is neither named by the memory's owner nor CuPy's current one. CuPy's ExternalStream
+//          does not own its stream, so keeping it alive does not keep the stream alive.
 // Requires: `queue` is the present answer of array.queue().
 // GIL: optional; acquired if CuPy has to be asked.
 Owner owner_of_stream(const Array &array, const Queue &queue);

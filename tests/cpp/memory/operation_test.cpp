@@ -900,6 +900,18 @@ TEST_CASE("release: owner's stream waits for streams of consumers") {
     }
 }
 
+TEST_CASE("memory: recycled record has no stream of an earlier owner") {
+    const fake::Stream theirs(streaming());
+    Borrowed earlier;
+    earlier.memory.set_owner_stream(theirs.number());
+    CHECK(earlier.memory.has_destroyable_owner_stream());
+    const Memory::Record *const record = earlier.memory.record();
+    CHECK(earlier.is_released_now());
+    const Borrowed later;
+    REQUIRE(later.memory.record() == record);
+    CHECK_FALSE(later.memory.has_destroyable_owner_stream());
+}
+
 TEST_CASE("release: stream named by the owner may be destroyed") {
     const fake::Stream theirs(streaming()), consumer(streaming());
     Borrowed x;

@@ -156,7 +156,7 @@ print(len({{line.split()[-1] for line in open("/proc/self/maps") if "/libsycl.so
             tmp_path,
             """
             #include <entrepot/device/backend.h>
-            ep_status entrepot_backend(const ep_loader *lent, const ep_backend **backend) {
+            ep_status entrepot_backend(const ep_loader *loader, const ep_backend **backend) {
                 return EP_OK;
             }
             """,
