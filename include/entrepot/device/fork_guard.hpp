@@ -21,11 +21,13 @@
 //   - the table of live queues, and the mutexes of the host's queues;
 //   - the file server;
 //   - all ForkSafeMutexes.
-//   No thread locks a mutex of one row while it holds a mutex of another, and within a row the
-//   handler locks in the order of the other threads. So the order of the rows cannot deadlock. The
-//   mutexes of the queues of devices are in no row: a thread that holds one may lock the table of
-//   contexts. With that of a host's queue it never does, because the host's context is immortal. It
-//   may then call the host's driver, whose locks a fork takes last.
+//
+//   No thread locks a mutex of one row while it holds a mutex of another. Within a row, the handler
+//   locks in the order of the other threads. So the order of the rows cannot deadlock.
+//
+//   The mutexes of the queues of devices are in no row. A thread that holds one may lock the table
+//   of contexts. With the mutex of a host's queue it does not, because the host's context is
+//   immortal. It may then call the host's driver, whose locks a fork takes last.
 //
 // Lifetime
 //   A marked child that calls exit() skips the exit handlers and destructors registered before
