@@ -1,8 +1,10 @@
 // A thread's magazine of a pool, without the pool.
 #include <memory/pool_state.hpp>
 
+#include <array>
 #include <doctest/doctest.h>
 #include <new>
+#include <vector>
 
 using namespace entrepot;
 
@@ -10,7 +12,7 @@ TEST_CASE("magazine: blocks stay in one list if draining fails") {
     Magazine magazine{};
     std::array<char, 4> memory;
     for (char &each : memory)
-        magazine.push(0, {&each});
+        magazine.push(0, FreeBlock{&each, {}, 0});
     std::vector<void *> taken;
     const auto take_two = [&](FreeBlock &&block) {
         if (taken.size() == 2)
