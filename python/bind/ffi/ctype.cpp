@@ -233,7 +233,6 @@ void store_address(const CTypeObject &ctype, PyObject *value, void *to, const Su
     held = std::move(taken.held);
 }
 
-// `held` becomes the source record, which owns the objects that its fields point to.
 void store_record(const CTypeObject &ctype, PyObject *value, void *to, const Subject &subject,
                   Reference &held) {
     auto *type = reinterpret_cast<PyTypeObject *>(ctype.type);
@@ -246,13 +245,11 @@ void store_record(const CTypeObject &ctype, PyObject *value, void *to, const Sub
     if (!PyObject_TypeCheck(value, type))
         throw Error(ErrorKind::type, subject, ": a ", type->tp_name,
                     " was expected, or a tuple of its fields, not a ", Py_TYPE(value)->tp_name);
-    const void *const address = pointer_of(value)->address;
-    if (!address)
+    if (!pointer_of(value)->address)
         throw Error(ErrorKind::value, subject, ": the ", type->tp_name,
                     " is NULL, and is passed by value");
     check_fields_not_freed(value, subject);
-    std::memmove(to, address, layout_of(ctype.type)->size);
-    held = Reference::borrow(value);
+    held = copy_record(value, layout_of(ctype.type)->size, to);
 }
 
 // ---------------------------------------------------------------- arrays

@@ -69,7 +69,7 @@ std::ostream &operator<<(std::ostream &out, const Subject &subject);
 // Throws: TypeError, ValueError or OverflowError that begins with the subject; PythonError. Then
 //         nothing has been written.
 // Lifetime: the caller keeps `held` for as long as C uses the written addresses. For an array it is
-//           a tuple with one item for each element.
+//           a tuple with one item for each element, for a record the result of copy_record().
 void store(const CTypeObject &ctype, PyObject *value, void *to, const Subject &subject,
            Reference &held, Use use = Use::read);
 

@@ -87,6 +87,15 @@ bool is_record(PyObject *object) noexcept;
 // Returns: empty if the field no longer has the object's address `address`, because C has written
 //          it: what it points to is unknown.
 Reference referent_at(PyObject *record, const void *place, const void *address);
+// Copies the record's `size` bytes to `to`. A later assignment to its fields, also by Python code
+// that runs before the copy is used, changes neither the copy nor the result.
+//
+// Requires: is_record(record), and its address is not NULL.
+// Returns: the objects that its fields point to, a tuple of offset, object, offset, …; empty if
+// there
+//          are none.
+// Throws: PythonError
+Reference copy_record(PyObject *record, std::size_t size, void *to);
 // Requires: is_record(record)
 // Throws: ValueError if a field points to a freed DeviceArray, or to a list with an address in one.
 void check_fields_not_freed(PyObject *record, const Subject &subject);

@@ -113,8 +113,7 @@ std::vector<Referent> referents_within(PyObject *self, const void *place, std::s
 }
 
 // Collects the objects that the fields of a stored value point to, with the offsets of these
-// fields. `held` is the result of store(). Holds Exclusive of a source record's root while it reads
-// the root's dict.
+// fields. `held` is the result of store().
 void add_referents(const CTypeObject &ctype, std::size_t offset, PyObject *held,
                    std::vector<Referent> &found) {
     if (!held || held == Py_None)
@@ -125,9 +124,9 @@ void add_referents(const CTypeObject &ctype, std::size_t offset, PyObject *held,
             add_referents(*ctype.element, offset + static_cast<std::size_t>(i) * size,
                           PyTuple_GET_ITEM(held, i), found);
     } else if (ctype.c_kind == CKind::record) {
-        const Exclusive exclusive(root_of_record(held));
-        for (Referent &each : referents_within(held, pointer_of(held)->address, size_of(ctype)))
-            found.push_back({offset + each.offset, std::move(each.object)});
+        for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held); i += 2)  // of copy_record()
+            found.push_back({offset + PyLong_AsSize_t(PyTuple_GET_ITEM(held, i)),
+                             Reference::borrow(PyTuple_GET_ITEM(held, i + 1))});
     } else {
         found.push_back({offset, Reference::borrow(held)});
     }
@@ -137,17 +136,17 @@ Reference key_of(const std::byte *place) {
     return checked(PyLong_FromVoidPtr(const_cast<std::byte *>(place)));
 }
 
-// Keeps the objects that a field points to alive until the field is assigned again or the record
+// Writes a field that points to objects. These live until the field is assigned again or the record
 // that owns the memory is destroyed.
-void set_referents(PyObject *self, const CTypeObject &ctype, const std::byte *place,
-                   const Reference &held) {
+void put_pointers(PyObject *self, const CTypeObject &ctype, std::byte *place,
+                  const std::vector<std::byte> &value, const Reference &held) {
     std::vector<Referent> added, removed;  // released after the lock
-    // Before removing the old ones, because a record may be assigned to itself. Without Exclusive
-    // of this root, because the source may have another root: one of the two is held at a time.
     add_referents(ctype, 0, held.get(), added);
     auto *const root = record_of(root_of_record(self));
+    // The bytes and the objects change together: see copy_record().
     const Exclusive exclusive(reinterpret_cast<PyObject *>(root));
-    removed = referents_within(self, place, size_of(ctype));
+    std::memcpy(place, value.data(), value.size());
+    removed = referents_within(self, place, value.size());
     for (const Referent &each : removed)
         if (PyDict_DelItem(root->referents, key_of(place + each.offset).get()) < 0)
             throw PythonError{};
@@ -181,10 +180,13 @@ void set_field(const FieldObject &field, PyObject *self, PyObject *value) {
     check_writable(self);
     if (field.bits)
         return store_bits(field, value, place);
+    const Subject subject{field.owner, field.text, true};
     Reference held;
-    store(*field.ctype, value, place, {field.owner, field.text, true}, held);
-    if (can_point(*field.ctype))
-        set_referents(self, *field.ctype, place, held);
+    if (!can_point(*field.ctype))
+        return store(*field.ctype, value, place, subject, held);
+    std::vector<std::byte> stored(size_of(*field.ctype));
+    store(*field.ctype, value, stored.data(), subject, held);
+    put_pointers(self, *field.ctype, place, stored, held);
 }
 
 PyObject *field_get(PyObject *descriptor, PyObject *self, PyObject *) {
@@ -735,6 +737,26 @@ Reference referent_at(PyObject *record, const void *place, const void *address) 
         if (pointer_of(each.object.get())->address == address)
             return std::move(each.object);
     return {};
+}
+
+Reference copy_record(PyObject *record, std::size_t size, void *to) {
+    ENTREPOT_ASSERT(is_record(record));
+    const void *const from = pointer_of(record)->address;
+    std::vector<Referent> referents;
+    {
+        const Exclusive exclusive(root_of_record(record));
+        std::memcpy(to, from, size);
+        referents = referents_within(record, from, size);
+    }
+    if (referents.empty())
+        return {};
+    Reference held = checked(PyTuple_New(2 * static_cast<Py_ssize_t>(referents.size())));
+    Py_ssize_t i = 0;
+    for (Referent &each : referents) {
+        PyTuple_SET_ITEM(held.get(), i++, checked(PyLong_FromSize_t(each.offset)).release());
+        PyTuple_SET_ITEM(held.get(), i++, each.object.release());
+    }
+    return held;
 }
 
 void check_fields_not_freed(PyObject *record, const Subject &subject) {

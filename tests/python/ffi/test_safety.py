@@ -37,6 +37,17 @@ class outer:
     number: c_float @ 32
 
 
+@_library.struct(size=16, alignment=8)
+class memory_and_count:
+    memory: Pointer @ 0
+    count: c_int32 @ 8
+
+
+@_library.struct(size=32, alignment=8)
+class both:
+    parts: memory_and_count * 2 @ 0
+
+
 @_library.struct(size=8, alignment=4)
 class padded:
     first: c_int32 @ 0
@@ -126,6 +137,36 @@ class TestRecordsByValue:
         assert sample.look_at(make(buffer, 5), look) == ord("b") + 5
         assert len(refused) == 1, "the memory stays where it is while C has its address"
         buffer.append(1)
+
+    def test_argument_changed_during_the_call_holds_old_target(self):
+        buffer = bytearray(b"bytes")
+        argument = sample.span(buffer, 5)
+
+        def look(first, count):
+            argument.bytes = None
+            with pytest.raises(BufferError):
+                buffer.extend(bytes(1 << 20))
+            return first + count
+
+        assert sample.look_at(argument, look) == ord("b") + 5
+        buffer.append(1)
+
+    def test_element_changed_by_later_element_holds_old_target(self):
+        class Changing:
+            def __index__(self):
+                first.memory = None
+                return 1
+
+        memory = Held(b"memory")
+        gone = weakref.ref(memory)
+        first = named("memory_and_count")(memory, 6)
+        whole = named("both")()
+        whole.parts = [first, (None, Changing())]
+        del memory
+        assert not is_gone(gone)
+        assert ctypes.string_at(int(whole.parts[0].memory), 6) == b"memory"
+        whole.parts = [(), ()]
+        assert is_gone(gone)
 
     def test_self_assignment_keeps_memory_alive(self):
         memory = Held(b"memory")
