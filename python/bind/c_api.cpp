@@ -8,6 +8,7 @@
 #include "init.hpp"
 #include "memory/allocate.hpp"
 #include "memory/deleter.hpp"
+#include "memory/owner.hpp"
 #include "support/errors.hpp"
 #include "support/guarded.hpp"
 
@@ -45,7 +46,7 @@ struct entrepot_array : entrepot::Counted<entrepot_array> {
         if (!is_chosen_.load(std::memory_order_acquire)) {
             // outside call_once, because creating a queue releases the GIL
             Queue asked = array.queue();
-            Owner owner = entrepot::python::owner_of_stream(array, asked);
+            Owner owner = owner_of_stream(asked);
             std::call_once(choosing_, [&] {
                 stream_owner_ = std::move(owner);
                 queue_ = std::move(asked);
@@ -59,6 +60,14 @@ struct entrepot_array : entrepot::Counted<entrepot_array> {
     entrepot_view view;
 
 private:
+    // Empty if the driver or `array` keeps the stream of the queue alive, or if that is unknown.
+    Owner owner_of_stream(const Queue &queue) const {
+        if (!queue.may_be_destroyed() || array.memory().has_destroyable_owner_stream())
+            return {};
+        const auto object = entrepot::python::current_stream_object_of_cupy(queue);
+        return object ? entrepot::python::keep(object.get()) : Owner();
+    }
+
     std::atomic<bool> is_chosen_{false};
     std::once_flag choosing_;
     Owner stream_owner_;  // released after the queue

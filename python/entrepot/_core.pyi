@@ -410,7 +410,7 @@ class Queue:
     ``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's
     SyclQueue, a capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping
     a capsule consumes it. A CUDA stream, an object with ``__cuda_stream__()``, can also
-    be wrapped; the Queue holds a reference to it.
+    be wrapped; the Queue holds a reference to it, which the garbage collector does not see.
 
     Raises DeviceError if the device cannot measure time, ValueError for a consumed
     capsule.
@@ -714,7 +714,15 @@ class Array:
         """The context that the memory is bound to."""
     @property
     def queue(self) -> Queue:
-        """The queue of operations on the array that name no other queue."""
+        """
+        The queue of operations on the array that name no other queue.
+
+        For imported memory it is the current stream of the memory's library, or the stream that the
+        owner of the memory names. The Queue keeps CuPy's stream object alive, or this Array if the
+        owner names the stream. PyTorch never destroys its streams. Streams of other libraries, and
+        those that CuPy's ExternalStream wraps, are not kept alive: they must outlive the Queue.
+        """
+
     @property
     def kind(self) -> str:
         """'host', 'device' or 'shared': where the memory can be accessed."""

@@ -7,6 +7,8 @@ import ctypes
 import functools
 from collections.abc import Iterator
 
+import entrepot as ep
+
 LEGACY, PER_THREAD = 1, 2
 _NON_BLOCKING = 1
 _CLUSTER_LAUNCH = 120  # CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH
@@ -69,6 +71,21 @@ class Stream:
 
     def __del__(self) -> None:
         driver().cuStreamDestroy_v2(ctypes.c_void_p(self.handle))
+
+
+class NamesStream:
+    """Memory with a stream, which its interface names and which is destroyed with it."""
+
+    def __init__(self) -> None:
+        self.memory, self.stream = ep.zeros((4, 3), "int32", device="cuda:0"), Stream()
+        self.memory.queue.wait()
+        self.__cuda_array_interface__ = {
+            "shape": (4, 3),
+            "typestr": "<i4",
+            "data": (self.memory.data_ptr, False),
+            "version": 3,
+            "stream": self.stream.handle,
+        }
 
 
 class DefaultStream:

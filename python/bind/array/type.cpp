@@ -169,13 +169,18 @@ PyObject *get_nbytes(const Array &a) { return PyLong_FromLongLong(a.nbytes()); }
 PyObject *get_itemsize(const Array &a) { return PyLong_FromLongLong(a.itemsize()); }
 PyObject *get_device(const Array &a) { return wrap_device(a.device()); }
 PyObject *get_context(const Array &a) { return wrap_context(a.context()); }
-PyObject *get_queue(const Array &a) {
-    const Queue queue = a.queue();
-    Reference made = checked(wrap_queue(queue));
-    if (Owner owner = owner_of_stream(a, queue); owner.release_function())
-        nanobind::keep_alive_cb(made.get(), new Owner(std::move(owner)),
-                                [](void *kept) noexcept { delete static_cast<Owner *>(kept); });
-    return made.release();
+// The Queue holds the owner of its stream. If the owner of the memory names the stream, that is
+// this Array. The collector sees a reference to the Array; one to its Memory would be a second
+// reference to the memory's owner.
+PyObject *get_queue(PyObject *self) {
+    const Array &array = array_of(self);
+    Queue queue = array.queue();
+    if (!queue.may_be_destroyed()) [[likely]]
+        return wrap_queue(queue);
+    if (array.memory().has_destroyable_owner_stream())
+        return wrap_queue(std::move(queue), self);
+    const Reference owner = current_stream_object_of_cupy(queue);
+    return owner ? wrap_queue(std::move(queue), owner.get()) : wrap_queue(queue);
 }
 PyObject *get_kind(const Array &a) {
     const std::string_view name = name_of(a.kind());
@@ -206,7 +211,13 @@ PyGetSetDef attributes[] = {
     {"device", getter<get_device>, nullptr, "The device that the memory is on.", nullptr},
     {"context", getter<get_context>, nullptr, "The context that the memory is bound to.", nullptr},
     {"queue", getter<get_queue>, nullptr,
-     "The queue of operations on the array that name no other queue.", nullptr},
+     "The queue of operations on the array that name no other queue.\n\n"
+     "For imported memory it is the current stream of the memory's library, or the stream that "
+     "the\n"
+     "owner of the memory names. The Queue keeps CuPy's stream object alive, or this Array if the\n"
+     "owner names the stream. PyTorch never destroys its streams. Streams of other libraries, and\n"
+     "those that CuPy's ExternalStream wraps, are not kept alive: they must outlive the Queue.",
+     nullptr},
     {"kind", getter<get_kind>, nullptr,
      "'host', 'device' or 'shared': where the memory can be accessed.", nullptr},
     {"read_only", getter<get_read_only>, nullptr,

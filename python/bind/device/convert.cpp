@@ -173,6 +173,9 @@ Queue queue_of_cuda_stream(PyObject *object) {
     if (native < lowest_handle)
         return Queue::from_native(stream_backend(), &native, context_of_stream(object));
     Queue queue = Queue::from_native(stream_backend(), &native);
+    // Invisible to the garbage collector: while it runs, a thread without the GIL may take the
+    // record out of the table of live queues. So a cycle of a stream and its Queue is never
+    // collected.
     queue.keep_alive({Py_NewRef(object), release_with_gil<decref>});
     return queue;
 }

@@ -412,15 +412,38 @@ std::pair<int, std::uintptr_t> cuda_stream(const Queue &queue) {
     return {0, exchange::stream_of(queue)};
 }
 
-// A dpctl queue in device_context: `with` returns the caller's object.
-struct DpctlQueue : Queue {
-    nb::object given;
+// A queue with the Python object that keeps its stream alive. The object is held here and not by
+// Record::owners, so that the garbage collector sees the reference.
+struct QueueWithOwner : Queue {
+    QueueWithOwner(Queue queue, nb::object object)
+        : Queue(std::move(queue)), owner(std::move(object)) {}
+    QueueWithOwner(QueueWithOwner &&) = default;
+    ~QueueWithOwner() { static_cast<Queue &>(*this) = Queue(); }  // before the stream is destroyed
+
+    nb::object owner;
 };
+
+// There is no tp_clear: a cycle leads through the owner, which the collector clears. This Queue
+// wraps its stream until it is destroyed.
+int traverse(PyObject *self, visitproc visit, void *arg) {
+    Py_VISIT(Py_TYPE(self));
+    if (nb::inst_ready(self))
+        Py_VISIT(nb::inst_ptr<QueueWithOwner>(self)->owner.ptr());
+    return 0;
+}
+PyType_Slot slots_with_owner[] = {{Py_tp_traverse, reinterpret_cast<void *>(traverse)}, {}};
+
+// `with` returns the caller's object if that is a dpctl queue.
+nb::object enter_with_owner(nb::handle self) {
+    const auto &queue = *nb::inst_ptr<QueueWithOwner>(self);
+    registry::push_current(queue);
+    return dpctl_queue(queue.owner.ptr()) ? queue.owner : nb::borrow(self);
+}
 
 nb::object device_context(nb::handle device) {
     Queue queue = queue_from(device.ptr());
-    return dpctl_queue(device.ptr()) ? nb::cast(DpctlQueue{std::move(queue), nb::borrow(device)})
-                                     : nb::cast(std::move(queue));
+    return nb::steal(dpctl_queue(device.ptr()) ? wrap_queue(std::move(queue), device.ptr())
+                                               : wrap_queue(queue));
 }
 
 void bind_queue(nb::module_ &m) {
@@ -434,7 +457,8 @@ void bind_queue(nb::module_ &m) {
         "``Queue(obj)`` wraps an existing queue, which may be out of order: dpctl's\n"
         "SyclQueue, a capsule 'SyclQueueRef', or an object with ``_get_capsule()``. Wrapping\n"
         "a capsule consumes it. A CUDA stream, an object with ``__cuda_stream__()``, can also\n"
-        "be wrapped; the Queue holds a reference to it.\n\n"
+        "be wrapped; the Queue holds a reference to it, which the garbage collector does not "
+        "see.\n\n"
         "Raises DeviceError if the device cannot measure time, ValueError for a consumed\n"
         "capsule.")
         .def(
@@ -526,10 +550,8 @@ void bind_queue(nb::module_ &m) {
              "exists.\n\n"
              "Raises DeviceError for queues of other backends.");
     nb::setattr(nb::type<Queue>(), "wait_for", method_of(nb::type<Queue>(), wait_for_method));
-    nb::class_<DpctlQueue, Queue>(m, "_DpctlQueue").def("__enter__", [](const DpctlQueue &self) {
-        registry::push_current(self);
-        return self.given;
-    });
+    nb::class_<QueueWithOwner, Queue>(m, "_QueueWithOwner", nb::type_slots(slots_with_owner))
+        .def("__enter__", &enter_with_owner);
 }
 
 // --------------------------------------------------------------- programs
@@ -688,6 +710,10 @@ void tell_where_runtimes_lie() {
 }
 
 }  // namespace
+
+PyObject *wrap_queue(Queue queue, PyObject *owner) {
+    return nb::cast(QueueWithOwner(std::move(queue), nb::borrow(owner))).release().ptr();
+}
 
 void init_device(nb::module_ &m) {
     bind_device(m);

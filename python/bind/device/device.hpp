@@ -13,5 +13,7 @@ inline PyObject *wrap_context(const Context &context) {
     return nanobind::cast(context).release().ptr();
 }
 inline PyObject *wrap_queue(const Queue &queue) { return nanobind::cast(queue).release().ptr(); }
+// The wrapper holds a reference to `owner`, which the garbage collector sees.
+PyObject *wrap_queue(Queue queue, PyObject *owner);
 
 }  // namespace entrepot::python

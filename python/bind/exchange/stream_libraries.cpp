@@ -1,6 +1,5 @@
 #include "stream_libraries.hpp"
 
-#include "../memory/owner.hpp"
 #include "../support/errors.hpp"
 #include "../support/gil.hpp"
 #include "../support/interned.hpp"
@@ -108,18 +107,6 @@ ENTREPOT_GIL_GUARDED VersionCache<std::optional<unsigned>, 16> known_libraries;
 
 std::optional<unsigned> library_of(PyTypeObject *type) {
     return known_libraries.find(type, [type] { return find_library(type); });
-}
-
-Owner owner_of_stream(const Array &array, const Queue &queue) {
-    if (!queue || !queue.may_be_destroyed())
-        return {};
-    if (array.memory().has_destroyable_owner_stream())  // alive while the owner's object is
-        return Owner(Memory(array.memory()).detach(),
-                     [](void *record) { Memory::attach(static_cast<Memory::Record *>(record)); });
-    return with_gil_if(true, [&] {
-        const Reference object = current_stream_object_of_cupy(queue);
-        return object ? keep(object.get()) : Owner();
-    });
 }
 
 }  // namespace entrepot::python

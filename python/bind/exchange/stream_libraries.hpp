@@ -24,16 +24,9 @@ std::optional<unsigned> library_of_producer(PyTypeObject *type);
 // no function for its stream.
 std::optional<unsigned> library_of_cupy();
 
-// For objects that hold `queue` after the call that asked for it.
-//
-// Returns: an owner that keeps the stream of `queue` alive. Empty if the stream is never destroyed,
-//          or is neither named by the memory's owner nor CuPy's current one. CuPy's ExternalStream
-//          does not own its stream, so keeping it alive does not keep the stream alive.
-// Requires: `queue` is the present answer of array.queue().
-// GIL: optional; acquired if CuPy has to be asked.
-Owner owner_of_stream(const Array &array, const Queue &queue);
-// cupy_array.cpp: CuPy's object of the current stream; empty if `queue` is another stream.
-// GIL: required.
+// cupy_array.cpp: CuPy's object of this thread's current stream, for objects that hold `queue`
+// after the call that asked for it. Empty if `queue` is another stream. CuPy's ExternalStream does
+// not own its stream, so keeping it alive does not keep the stream alive. GIL: required.
 Reference current_stream_object_of_cupy(const Queue &queue);
 
 // Registers the stream libraries that have been imported meanwhile. Called before memory of the

@@ -198,6 +198,25 @@ class TestCurrent:
 
     @pytest.mark.sycl
     @pytest.mark.dpctl
+    def test_cycle_through_device_context_is_collected(self):
+        import dpctl
+
+        class Derived(dpctl.SyclQueue):
+            pass
+
+        queue = Derived("opencl:cpu")
+        queue.context = ep.device_context(queue)
+        alive = weakref.ref(queue)
+        for _ in range(8):  # the most recently wrapped queues stay alive
+            ep.Queue(dpctl.SyclQueue("opencl:cpu"))
+        gc.collect()
+        assert alive() is queue
+        del queue
+        gc.collect()
+        assert alive() is None
+
+    @pytest.mark.sycl
+    @pytest.mark.dpctl
     def test_device_context_of_dpctls_device_yields_our_queue(self):
         import dpctl
 

@@ -18,6 +18,7 @@ from support.cuda_streams import (
     LEGACY,
     PER_THREAD,
     DefaultStream,
+    NamesStream,
     Stream,
     current_context,
     inside,
@@ -41,20 +42,6 @@ def zeros(kind: str = "device") -> ep.Array:
 
 def tensor_in(capsule: object) -> Any:
     return content(capsule, Versioned).dl_tensor
-
-
-class NamesStream:
-    """Memory with a stream, which its interface names and which is destroyed with it."""
-
-    def __init__(self) -> None:
-        self.memory, self.stream = zeros(), Stream()
-        self.__cuda_array_interface__ = {
-            "shape": (4, 3),
-            "typestr": "<i4",
-            "data": (self.memory.data_ptr, False),
-            "version": 3,
-            "stream": self.stream.handle,
-        }
 
 
 class Announced(Held):
@@ -320,6 +307,23 @@ class TestProducersStream:
         del queue
         gc.collect()
         assert owner() is None
+
+    @pytest.mark.parametrize("has_array", [False, True])
+    def test_cycle_through_queue_of_array_is_collected(self, has_array: bool) -> None:
+        for _ in range(20):
+            producer: Any = NamesStream()
+            array = ep.asarray(producer)
+            producer.queue = array.queue
+            if has_array:
+                producer.array = array
+            del array
+            died = weakref.ref(producer)
+            gc.collect()
+            assert died() is producer
+            del producer
+            gc.collect()
+            assert died() is None
+            zeros().copy_to_host()  # the release has begun a quarantine, which asks all streams
 
     def test_pinned_memory_is_imported_without_stream(self) -> None:
         producer = Announced(zeros("host"), (CUDA_HOST, 0))
